@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The PyTorch modules that the fixtures are exports of, their seeded weights
+# and the batches they are trained on. A family is one module with one set of
+# weights; every export of it must train to the same losses.
+import math
+
+import numpy
+import torch
+from torch import nn
+from torch.nn import functional
+
+STEPS = 20
+BATCH = 4
+SEQUENCE = 16
+POSITIONS = 24
+VOCABULARY = 64
+WIDTH = 32
+HEADS = 4
+LAYERS = 2
+MLP_BATCH = 8
+MLP_INPUTS = 12
+MLP_HIDDEN = 33  # odd: no multiple of a vector length
+MLP_OUTPUTS = 7
+
+
+class Mlp(nn.Module):
+    def __init__(self, activation):
+        super().__init__()
+        self.first = nn.Linear(MLP_INPUTS, MLP_HIDDEN)
+        self.activation = activation
+        self.second = nn.Linear(MLP_HIDDEN, MLP_OUTPUTS)
+
+    def forward(self, x):
+        return self.second(self.activation(self.first(x)))
+
+
+class LayerNorm(nn.Module):
+    """Layer norm with an optional bias, as nanoGPT has it."""
+
+    def __init__(self, width, bias):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width)) if bias else None
+
+    def forward(self, x):
+        return functional.layer_norm(x, self.weight.shape, self.weight, self.bias, 1e-5)
+
+
+class Attention(nn.Module):
+    """Causal self-attention; `mask` says how causality is written: "buffer"
+    (masked_fill by a registered tril buffer), "tril" (a mask built in the
+    forward pass), "add" (a float mask added) or "sdpa" (the fused function)."""
+
+    def __init__(self, width, heads, positions, bias, mask):
+        super().__init__()
+        self.c_attn = nn.Linear(width, 3 * width, bias=bias)
+        self.c_proj = nn.Linear(width, width, bias=bias)
+        self.heads = heads
+        self.width = width
+        self.mask = mask
+        if mask == "buffer":
+            tril = torch.tril(torch.ones(positions, positions))
+            self.register_buffer("causal", tril.view(1, 1, positions, positions), persistent=False)
+
+    def scores_masked(self, scores, length):
+        if self.mask == "buffer":
+            return scores.masked_fill(self.causal[:, :, :length, :length] == 0, float("-inf"))
+        ones = torch.ones(length, length, device=scores.device)
+        if self.mask == "tril":
+            return scores.masked_fill(torch.tril(ones) == 0, float("-inf"))
+        return scores + torch.triu(ones * -1e9, diagonal=1).to(scores.dtype)
+
+    def forward(self, x):
+        batch, length, width = x.size()
+        query, key, value = self.c_attn(x).split(self.width, dim=2)
+        key = key.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
+        query = query.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
+        value = value.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
+        if self.mask == "sdpa":
+            y = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        else:
+            scores = (query @ key.transpose(-2, -1)) * (1.0 / math.sqrt(key.size(-1)))
+            y = functional.softmax(self.scores_masked(scores, length), dim=-1) @ value
+        y = y.transpose(1, 2).contiguous().view(batch, length, width)
+        return self.c_proj(y)
+
+
+class MultiLayerPerceptron(nn.Module):
+    def __init__(self, width, bias, gelu):
+        super().__init__()
+        self.c_fc = nn.Linear(width, 4 * width, bias=bias)
+        self.gelu = nn.GELU(approximate=gelu)
+        self.c_proj = nn.Linear(4 * width, width, bias=bias)
+
+    def forward(self, x):
+        return self.c_proj(self.gelu(self.c_fc(x)))
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads, positions, bias, mask, gelu):
+        super().__init__()
+        self.ln_1 = LayerNorm(width, bias)
+        self.attn = Attention(width, heads, positions, bias, mask)
+        self.ln_2 = LayerNorm(width, bias)
+        self.mlp = MultiLayerPerceptron(width, bias, gelu)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class NanoGpt(nn.Module):
+    """GPT-2 in the manner of nanoGPT: tied embedding and head, learned positions."""
+
+    def __init__(self, vocabulary=VOCABULARY, width=WIDTH, heads=HEADS, layers=LAYERS,
+                 positions=POSITIONS, bias=True, mask="buffer", gelu="tanh"):
+        super().__init__()
+        self.wte = nn.Embedding(vocabulary, width)
+        self.wpe = nn.Embedding(positions, width)
+        self.h = nn.ModuleList(
+            Block(width, heads, positions, bias, mask, gelu) for _ in range(layers))
+        self.ln_f = LayerNorm(width, bias)
+        self.lm_head = nn.Linear(width, vocabulary, bias=False)
+        self.lm_head.weight = self.wte.weight
+
+    def forward(self, input_ids):
+        positions = torch.arange(0, input_ids.size(1), dtype=torch.long, device=input_ids.device)
+        x = self.wte(input_ids) + self.wpe(positions)
+        for block in self.h:
+            x = block(x)
+        return self.lm_head(self.ln_f(x))
+
+
+class HuggingFaceGpt2(nn.Module):
+    """`GPT2LMHeadModel` that takes token ids and returns the logits alone."""
+
+    def __init__(self, attention, activation="gelu_new"):
+        super().__init__()
+        from transformers import GPT2Config, GPT2LMHeadModel
+        config = GPT2Config(
+            vocab_size=VOCABULARY, n_positions=POSITIONS, n_embd=WIDTH, n_layer=LAYERS,
+            n_head=HEADS, activation_function=activation, resid_pdrop=0.0, embd_pdrop=0.0,
+            attn_pdrop=0.0, use_cache=False, bos_token_id=0, eos_token_id=0,
+            attn_implementation=attention)
+        self.model = GPT2LMHeadModel(config)
+
+    def forward(self, input_ids):
+        # TorchScript cannot export the mask that is made when none is given
+        mask = torch.ones_like(input_ids)
+        return self.model(input_ids=input_ids, attention_mask=mask, use_cache=False).logits
+
+
+def seed_weights(module, seed):
+    """Weights that put every part of the model to work: norms off one, biases off zero."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            if parameter.dim() >= 2:
+                parameter.copy_(0.15 * noise)
+            elif name.endswith("weight"):
+                parameter.copy_(1.0 + 0.1 * noise)
+            else:
+                parameter.copy_(0.05 * noise)
+    return module.eval()
+
+
+def tokens(name):
+    return {"inputs": {"input_ids": "input_ids.npy"}, "labels": name, "batch": BATCH,
+            "loss": "cross_entropy"}
+
+
+def vectors(labels, loss):
+    return {"inputs": {"x": "x.npy"}, "labels": labels, "batch": MLP_BATCH, "loss": loss}
+
+
+FAMILIES = {
+    "mlp_relu": (lambda: Mlp(nn.ReLU()), 1, vectors("classes.npy", "cross_entropy")),
+    "mlp_gelu": (lambda: Mlp(nn.GELU()), 2, vectors("targets.npy", "mse")),
+    "mlp_tanh_gelu": (lambda: Mlp(nn.GELU(approximate="tanh")), 3,
+                      vectors("bits.npy", "bce_with_logits")),
+    "nanogpt": (lambda: NanoGpt(), 4, tokens("labels.npy")),
+    "nanogpt_erf": (lambda: NanoGpt(mask="tril", gelu="none"), 5, tokens("labels_ignored.npy")),
+    "nanogpt_add": (lambda: NanoGpt(mask="add", gelu="tanh"), 6, tokens("labels.npy")),
+    "nanogpt_sdpa": (lambda: NanoGpt(mask="sdpa", gelu="none", bias=False), 7,
+                     tokens("labels.npy")),
+    "gpt2": (lambda: HuggingFaceGpt2("eager"), 8, tokens("labels.npy")),
+    "gpt2_sdpa": (lambda: HuggingFaceGpt2("sdpa", "gelu"), 9, tokens("labels_ignored.npy")),
+}
+
+
+def make(family):
+    build, seed, recipe = FAMILIES[family]
+    return seed_weights(build(), seed), recipe
+
+
+def make_data():
+    """All batches, by file name: STEPS times the batch along the first axis."""
+    random = numpy.random.default_rng(20)
+    # a text with structure, so that the loss falls: the next token is mostly a function of this one
+    rows = STEPS * BATCH
+    text = numpy.zeros((rows, SEQUENCE + 1), numpy.int64)
+    text[:, 0] = random.integers(0, VOCABULARY, rows)
+    for position in range(SEQUENCE):
+        follow = (5 * text[:, position] + 3) % VOCABULARY
+        stray = random.integers(0, VOCABULARY, rows)
+        text[:, position + 1] = numpy.where(random.random(rows) < 0.8, follow, stray)
+    labels = text[:, 1:].copy()
+    ignored = labels.copy()
+    ignored[random.random(ignored.shape) < 0.25] = -100
+    samples = STEPS * MLP_BATCH
+    x = random.standard_normal((samples, MLP_INPUTS)).astype(numpy.float32)
+    secret = random.standard_normal((MLP_INPUTS, MLP_OUTPUTS)).astype(numpy.float32)
+    scores = x @ secret
+    return {
+        "input_ids.npy": text[:, :-1].copy(),
+        "labels.npy": labels,
+        "labels_ignored.npy": ignored,
+        "x.npy": x,
+        "classes.npy": scores.argmax(axis=1).astype(numpy.int64),
+        "targets.npy": numpy.tanh(scores).astype(numpy.float32),
+        "bits.npy": (scores > 0).astype(numpy.float32),
+    }
+
+
+def loss_of(kind, output, labels):
+    if kind == "cross_entropy":
+        return functional.cross_entropy(
+            output.reshape(-1, output.shape[-1]), labels.reshape(-1), ignore_index=-100)
+    if kind == "mse":
+        return functional.mse_loss(output, labels)
+    return functional.binary_cross_entropy_with_logits(output, labels)

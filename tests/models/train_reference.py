@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Trains every family in PyTorch, in f64 and in f32, from the weights and on the
+# batches of the fixtures, and writes what must come out:
+#
+#   expected/<fixture>.json         losses of each optimizer, the recipe, and how each
+#                                   parameter is called in the ONNX file
+#   expected/<family>.safetensors   first-step gradients (of the f64 run, stored as f32)
+#                                   under PyTorch's names
+#
+# A parameter's ONNX initializer is found by value. Where an exporter untied a
+# table, the initializer that Gather reads stays the parameter and the other one
+# is listed under "folded".
+import json
+import os
+
+import numpy
+import onnx
+import safetensors.numpy
+import torch
+from onnx import numpy_helper
+
+import families
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LEARNING_RATE = 1e-3
+WEIGHT_DECAY = 0.01
+SGD = {"learning_rate": 0.01, "momentum": 0.9, "weight_decay": 0.01}
+
+
+def optimizer_for(module, kind):
+    matrices = [p for p in module.parameters() if p.dim() >= 2]
+    vectors = [p for p in module.parameters() if p.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY},
+              {"params": vectors, "weight_decay": 0.0}]
+    if kind == "adamw":
+        return torch.optim.AdamW(groups, lr=LEARNING_RATE)
+    return torch.optim.SGD(groups, lr=SGD["learning_rate"], momentum=SGD["momentum"],
+                           nesterov=kind == "nesterov")
+
+
+def train(family, dtype, kind, data):
+    module, recipe = families.make(family)
+    module.to(dtype)
+    optimizer = optimizer_for(module, kind)
+    name, file = next(iter(recipe["inputs"].items()))
+    inputs = torch.from_numpy(data[file])
+    labels = torch.from_numpy(data[recipe["labels"]])
+    inputs = inputs.to(dtype) if inputs.is_floating_point() else inputs
+    labels = labels.to(dtype) if labels.is_floating_point() else labels
+    losses, norms, gradients = [], [], None
+    for step in range(families.STEPS):
+        rows = slice(step * recipe["batch"], (step + 1) * recipe["batch"])
+        optimizer.zero_grad()
+        loss = families.loss_of(recipe["loss"], module(inputs[rows]), labels[rows])
+        loss.backward()
+        losses.append(loss.item())
+        norms.append(sum((p.grad.double() ** 2).sum() for p in module.parameters()).sqrt().item())
+        if gradients is None:
+            gradients = {n: p.grad.clone().numpy() for n, p in module.named_parameters()}
+        optimizer.step()
+    return {"losses": losses, "gradient_norms": norms}, gradients
+
+
+def torch_weights(family):
+    module, _ = families.make(family)
+    return {n: p.detach().numpy() for n, p in module.named_parameters()}
+
+
+def gathered_tables(graph):
+    return {node.input[0] for node in graph.node if node.op_type == "Gather"}
+
+
+def float_initializers(model):
+    values = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
+    return {n: v for n, v in values.items() if v.dtype == numpy.float32}
+
+
+
+def match(fixture, family):
+    """For each torch parameter the ONNX initializers that hold it: the parameter
+    itself, and those which an exporter copied or transposed from it."""
+    model = onnx.load(os.path.join(HERE, fixture + ".onnx"))
+    values, tables = float_initializers(model), gathered_tables(model.graph)
+    parameters, folded = [], []
+    for torch_name, weight in torch_weights(family).items():
+        found, cut = [], []
+        for name, value in values.items():
+            if value.shape == weight.shape and numpy.array_equal(value, weight):
+                found.append((name, False))
+            elif (value.ndim == 2 and value.shape == weight.shape[::-1]
+                  and numpy.array_equal(value.T, weight)):
+                found.append((name, True))
+            elif (value.ndim == 2 and weight.ndim == 2 and value.shape[1] == weight.shape[1]
+                  and numpy.array_equal(value, weight[: value.shape[0]])):
+                cut.append({"onnx": name, "torch": torch_name, "transposed": False,
+                            "rows": value.shape[0]})
+        if not found and cut:
+            parameters += cut  # a position table cut to the rows in use
+            continue
+        if not found:
+            print(f"{fixture}: nothing holds {torch_name} {weight.shape}")
+            continue
+        found.sort(key=lambda f: (f[0] not in tables, f[1], f[0] != torch_name))
+        parameters.append({"onnx": found[0][0], "torch": torch_name, "transposed": found[0][1]})
+        folded += [{"onnx": name, "torch": torch_name, "transposed": transposed}
+                   for name, transposed in found[1:]]
+    return parameters, folded
+
+
+def main():
+    data = families.make_data()
+    os.makedirs(os.path.join(HERE, "expected"), exist_ok=True)
+    with open(os.path.join(HERE, "fixtures.json")) as file:
+        fixtures = json.load(file)
+    runs = {}
+    for family in families.FAMILIES:
+        kinds = ["adamw"] + (["sgd", "nesterov"] if family.startswith("mlp") else [])
+        runs[family] = {}
+        for kind in kinds:
+            exact, gradients = train(family, torch.float64, kind, data)
+            single, _ = train(family, torch.float32, kind, data)
+            worst = max(abs(a - b) / abs(a) for a, b in zip(exact["losses"], single["losses"]))
+            print(f"{family:14} {kind:9} loss {exact['losses'][0]:.6f} -> "
+                  f"{exact['losses'][-1]:.6f}, f32 against f64 {worst:.1e}")
+            runs[family][kind] = {"f64": exact, "f32": single}
+            if kind == "adamw":
+                safetensors.numpy.save_file(
+                    {n: g.astype(numpy.float32) for n, g in gradients.items()},
+                    os.path.join(HERE, "expected", family + ".safetensors"))
+    for fixture, made in fixtures.items():
+        family = made["family"]
+        parameters, folded = match(fixture, family)
+        _, recipe = families.make(family)
+        with open(os.path.join(HERE, "expected", fixture + ".json"), "w") as file:
+            json.dump({"model": fixture + ".onnx", "family": family,
+                       "gradients": family + ".safetensors",
+                       "dynamic": made.get("dynamic", False), **recipe,
+                       "sequence": families.SEQUENCE, "learning_rate": LEARNING_RATE,
+                       "weight_decay": WEIGHT_DECAY, "sgd": SGD,
+                       "runs": runs[family], "parameters": parameters, "folded": folded},
+                      file, indent=1)
+            file.write("\n")
+
+
+if __name__ == "__main__":
+    main()
