@@ -76,7 +76,6 @@ def float_initializers(model):
     return {n: v for n, v in values.items() if v.dtype == numpy.float32}
 
 
-
 def match(fixture, family):
     """For each torch parameter the ONNX initializers that hold it: the parameter
     itself, and those which an exporter copied or transposed from it."""

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kernel dialect: what the emitters print. A `kernel.function` is one loop
+// nest with scalar code inside, the same for every target; `kernel.launch`,
+// `kernel.matmul` and `kernel.scatter_add` are the steps of an entry function
+// (func.func), whose values are still tensors; plan-memory gives each of them a
+// place. Scalar code is made of arith and math operations.
+#ifndef TRAINC_KERNEL
+#define TRAINC_KERNEL
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Kernel_Dialect : Dialect {
+  let name = "kernel";
+  let cppNamespace = "::trainc::kernel";
+  let summary = "Structured imperative kernels and the steps of an entry function";
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def Kernel_Buffer : TypeDef<Kernel_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "Elements in memory that a kernel reads or writes; i1 is stored as a byte";
+  let parameters = (ins "::mlir::Type":$element);
+  let assemblyFormat = "`<` $element `>`";
+}
+
+def Kernel_Access : AttrDef<Kernel_Dialect, "Access"> {
+  let mnemonic = "access";
+  let summary = "Which element of a buffer belongs to a point of the iteration space";
+  let description = [{
+    Element `offset + sum_d index_d * strides[d]`, in elements. A stride of 0 is a
+    broadcast; there is at least one dimension (a scalar has dims [1]); strides and offset may be negative (pads, reversals).
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$strides, "int64_t":$offset);
+  let assemblyFormat = "`<` `[` $strides `]` `,` $offset `>`";
+}
+
+def Kernel_Matrix : AttrDef<Kernel_Dialect, "Matrix"> {
+  let mnemonic = "matrix";
+  let summary = "A batch of matrices inside a buffer, strides in elements";
+  let description = [{
+    Element (i, j) of batch (b...) is at
+    `offset + sum b_d * batchStrides[d] + i * rowStride + j * columnStride`.
+    One of the two inner strides is 1. There is at least one batch dimension ([1] for a plain product).
+  }];
+  let parameters = (ins "int64_t":$offset, ArrayRefParameter<"int64_t">:$batchStrides,
+                        "int64_t":$rowStride, "int64_t":$columnStride);
+  let assemblyFormat = "`<` $offset `,` `[` $batchStrides `]` `,` $rowStride `,` $columnStride `>`";
+}
+
+def Kernel_Arena : I32EnumAttr<"Arena", "memory arena", [
+    I32EnumAttrCase<"parameters", 0>, I32EnumAttrCase<"gradients", 1>,
+    I32EnumAttrCase<"optimizer_state", 2>, I32EnumAttrCase<"activations", 3>,
+    I32EnumAttrCase<"workspace", 4>,
+    // Data of nn.constant operations, read-only, part of the emitted source.
+    I32EnumAttrCase<"constants", 5>]> {
+  let cppNamespace = "::trainc::kernel";
+  let genSpecializedAttr = 0;
+}
+
+def Kernel_Place : AttrDef<Kernel_Dialect, "Place"> {
+  let mnemonic = "place";
+  let summary = "Where a tensor lies: arena and byte offset";
+  let parameters = (ins EnumParameter<Kernel_Arena>:$arena, "int64_t":$offset);
+  let assemblyFormat = "`<` $arena `,` $offset `>`";
+}
+
+def Kernel_Form : I32EnumAttr<"Form", "shape of a kernel's loop nest", [
+    // One kernel.map over all dimensions.
+    I32EnumAttrCase<"pointwise", 0>,
+    // The last `reduced` dimensions are walked for each point of the others (the rows).
+    I32EnumAttrCase<"row", 1>,
+    // The first `reduced` dimensions are walked for each point of the others (the columns).
+    I32EnumAttrCase<"column", 2>,
+    // All dimensions are walked: one result. Blocks of fixed size, partial results in scratch.
+    I32EnumAttrCase<"full", 3>]> {
+  let cppNamespace = "::trainc::kernel";
+  let genSpecializedAttr = 0;
+}
+
+def Kernel_Reduction : I32EnumAttr<"Reduction", "combining operation", [
+    I32EnumAttrCase<"add", 0>, I32EnumAttrCase<"max", 1>, I32EnumAttrCase<"min", 2>]> {
+  let cppNamespace = "::trainc::kernel";
+  let genSpecializedAttr = 0;
+}
+def Kernel_FormAttr : EnumAttr<Kernel_Dialect, Kernel_Form, "form">;
+def Kernel_ReductionAttr : EnumAttr<Kernel_Dialect, Kernel_Reduction, "reduction">;
+
+class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, mnemonic, traits>;
+
+def GroupOp : Kernel_Op<"group", [SingleBlock]> {
+  let summary = "nn operations that become one kernel";
+  let description = [{
+    Result of fuse, input of lower-to-kernels. The region holds nn operations on
+    tensors and may use values from above; it ends in kernel.yield of the results.
+  }];
+  let arguments = (ins Kernel_FormAttr:$form);
+  let results = (outs Variadic<AnyType>:$outs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$form attr-dict-with-keyword $body `:` type($outs)";
+}
+
+def FunctionOp : Kernel_Op<"function", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+  let summary = "One kernel";
+  let description = [{
+    Block arguments are buffers, `accesses[i]` that of argument i; the last
+    `outputs` arguments are written. `dims` is the iteration space, outermost
+    first. `sources` are the model nodes of its first use, for the comment above
+    the emitted kernel. The body: kernel.map, kernel.reduce, and scalar operations
+    between them, once per row (form row), per column (column) or at the end (full).
+    A value computed in a map or reduce region is not visible outside it.
+
+        kernel.function @layer_norm row dims [256, 768] reduced 1 outputs 1
+            accesses [#kernel.access<[768, 1], 0>, #kernel.access<[768, 1], 0>]
+            sources ["h.0.ln_1"] {
+        ^bb0(%x: !kernel.buffer<f32>, %y: !kernel.buffer<f32>):
+          %sum = kernel.reduce [add] {
+            %0 = kernel.load %x : !kernel.buffer<f32> -> f32
+            kernel.yield %0 : f32
+          } : f32
+          ...
+          kernel.map {
+            ...
+            kernel.store %5, %y : f32, !kernel.buffer<f32>
+          }
+        }
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Kernel_FormAttr:$form,
+                       DenseI64ArrayAttr:$dims, I64Attr:$reduced, I64Attr:$outputs,
+                       ArrayAttr:$accesses, StrArrayAttr:$sources,
+                       // Bytes of scratch in the workspace arena, handed over behind the outputs.
+                       DefaultValuedAttr<I64Attr, "0">:$scratch_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name $form `dims` $dims `reduced` $reduced `outputs` $outputs
+    `accesses` $accesses `sources` $sources attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+}
+
+def YieldOp : Kernel_Op<"yield", [Terminator, Pure]> {
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+
+def MapOp : Kernel_Op<"map", [SingleBlock, NoTerminator]> {
+  let summary = "Scalar code for every point of the walked dimensions";
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+}
+
+def ReduceOp : Kernel_Op<"reduce", [SingleBlock]> {
+  let summary = "Several reductions over the walked dimensions in one loop";
+  let description = [{
+    The region yields one scalar per reduction. Order of combination: fixed by the
+    sizes alone (16 interleaved accumulators along the innermost dimension, then a
+    tree), never by threads or instruction set.
+  }];
+  let arguments = (ins TypedArrayAttrBase<Kernel_ReductionAttr, "reductions">:$kinds);
+  let results = (outs Variadic<AnyType>:$outs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$kinds attr-dict-with-keyword $body `:` type($outs)";
+}
+
+def LoadOp : Kernel_Op<"load", [AttrSizedOperandSegments]> {
+  let summary = "The element of a buffer at the current point";
+  let description = [{
+    With `at %i stride s` the address moves by `i * s` elements: an indexed row.
+    With `if %p` the element is read only where p holds, else it is 0.
+  }];
+  let arguments = (ins Kernel_Buffer:$buffer, Optional<AnySignlessInteger>:$index,
+                       Optional<I1>:$predicate, DefaultValuedAttr<I64Attr, "0">:$index_stride);
+  let results = (outs AnyType:$value);
+  let assemblyFormat = [{
+    $buffer (`at` $index^ `:` type($index))? (`if` $predicate^)? attr-dict `:` type($buffer) `->` type($value)
+  }];
+}
+
+def StoreOp : Kernel_Op<"store"> {
+  let arguments = (ins AnyType:$value, Kernel_Buffer:$buffer);
+  let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` type($buffer)";
+}
+
+def IndexOp : Kernel_Op<"index", [Pure]> {
+  let summary = "Index of the current point along a dimension of the iteration space";
+  let arguments = (ins I64Attr:$dimension);
+  let results = (outs I64:$value);
+  let assemblyFormat = "$dimension attr-dict";
+}
+
+// ---- steps of an entry function. `places` (plan-memory): one #kernel.place per result.
+
+def LaunchOp : Kernel_Op<"launch"> {
+  let summary = "Runs a kernel; results are its outputs";
+  let description = [{
+    Operands are the kernel's inputs in order. An output whose place is an
+    operand's is written in place; the kernel reads and writes it at the same
+    points. `scratch` is the place of the kernel's scratch.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs,
+                       OptionalAttr<ArrayAttr>:$places, OptionalAttr<AnyAttr>:$scratch);
+  let results = (outs Variadic<AnyRankedTensor>:$outs);
+  let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $outs)";
+}
+
+def MatmulOp : Kernel_Op<"matmul"> {
+  let summary = "Batched matrix product on strided matrices";
+  let description = [{
+    `result = a b` or, with init, `result = init + a b` written in place of init.
+    `batch` are the batch sizes; a is m x k, b is k x n, result m x n per batch.
+  }];
+  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, Optional<AnyRankedTensor>:$init,
+                       I64Attr:$m, I64Attr:$n, I64Attr:$k, DenseI64ArrayAttr:$batch,
+                       Kernel_Matrix:$matrix_a, Kernel_Matrix:$matrix_b, Kernel_Matrix:$matrix_c,
+                       OptionalAttr<ArrayAttr>:$places);
+  let results = (outs AnyRankedTensor:$out);
+  let assemblyFormat = [{
+    $a `,` $b (`init` $init^)? attr-dict `:` type($a) `,` type($b) (`,` type($init)^)? `->` type($out)
+  }];
+}
+
+def ScatterAddOp : Kernel_Op<"scatter_add"> {
+  let summary = "Adds rows into a table by index, in ascending order of the updates";
+  let description = [{
+    Without init the table starts at zero, else it is init, written in place.
+    The table has `rows` rows of `columns` elements, contiguous.
+  }];
+  let arguments = (ins AnyRankedTensor:$indices, AnyRankedTensor:$updates,
+                       Optional<AnyRankedTensor>:$init, I64Attr:$rows, I64Attr:$columns,
+                       OptionalAttr<ArrayAttr>:$places);
+  let results = (outs AnyRankedTensor:$out);
+  let assemblyFormat = [{
+    $indices `,` $updates (`init` $init^)? attr-dict `:` type($indices) `,` type($updates) (`,` type($init)^)? `->` type($out)
+  }];
+}
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// C++ face of the nn dialect (nn.td, pointwise.td and ops/*.td).
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+namespace trainc::nn {
+
+class Builder;
+
+/// An operation whose results do not depend smoothly on its operands, or whose
+/// operands carry no gradient: differentiation stops here, knowingly.
+template <typename ConcreteType>
+class NotDifferentiable : public mlir::OpTrait::TraitBase<ConcreteType, NotDifferentiable> {};
+
+/// Result type of a pointwise operation: the operands' shape with the element
+/// type of the last operand (`kind` "same") or i1 ("bool").
+mlir::LogicalResult inferPointwiseType(std::optional<mlir::Location> location,
+                                       mlir::ValueRange operands, llvm::StringRef kind,
+                                       llvm::SmallVectorImpl<mlir::Type> &types);
+
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
+
+} // namespace trainc::nn
+
+#include "dialects/nn/interfaces.h.inc"
+#include "dialects/nn/nn_dialect.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/nn/nn_ops.h.inc"

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The nn dialect: value-semantic tensor operations with static shapes.
+#ifndef TRAINC_NN
+#define TRAINC_NN
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "dialects/nn/interfaces.td"
+
+def NN_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::trainc::nn";
+  let summary = "Differentiable tensor operations, normalised from ONNX";
+  let description = [{
+    Tensors are ranked and static. Pointwise operations take operands of one
+    shape; broadcasts are explicit (`nn.broadcast`), so that the gradient of a
+    broadcast is a reduction and nothing else needs to know.
+  }];
+}
+
+def NN_Float : FloatOfWidths<[32, 64]>;
+def NN_Integer : SignlessIntOfWidths<[32, 64]>;
+def NN_Bool : I<1>;
+def NN_Tensor : StaticShapeTensorOf<[NN_Float, NN_Integer, NN_Bool]>;
+def NN_FloatTensor : StaticShapeTensorOf<[NN_Float]>;
+def NN_IntegerTensor : StaticShapeTensorOf<[NN_Integer]>;
+def NN_BoolTensor : StaticShapeTensorOf<[NN_Bool]>;
+
+class NN_Op<string mnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, mnemonic, [Pure] # traits> {
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+// An operation with its own .td and .cpp. Those whose result type follows from
+// the operands infer it in `inferReturnTypes`, the op's `shape` function; there
+// each rule has a label (`softmax-c1`) which its negative test bears too.
+class Structured<string mnemonic, list<Trait> traits = []>
+    : NN_Op<mnemonic, [DeclareOpInterfaceMethods<CostOpInterface>] # traits>;
+
+def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
+def Decomposable : DeclareOpInterfaceMethods<DecomposableOpInterface>;
+def InfersShape : DeclareOpInterfaceMethods<InferTypeOpInterface>;
+
+#endif

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an importer of one ONNX operator sees of its node, and how it registers.
+// No protobuf here: the reader (compiler/onnx) implements the node.
+#pragma once
+
+#include "dialects/nn/builder.h"
+#include "llvm/ADT/Twine.h"
+
+namespace trainc::nn {
+
+/// One node of the ONNX graph during import. Inputs are tensors of nn; those
+/// known at compile time (shape arithmetic, axes, masks) are available as
+/// constants. Integer constants are i64 whatever the file's integer width.
+class OnnxNode {
+public:
+  virtual ~OnnxNode() = default;
+
+  virtual llvm::StringRef opType() const = 0;
+  /// Version of the node's operator set that the model imports.
+  virtual int64_t opset() const = 0;
+  virtual Builder &builder() = 0;
+
+  virtual unsigned numInputs() const = 0;
+  virtual unsigned numOutputs() const = 0;
+  /// False for an absent trailing input and for an empty name.
+  virtual bool hasInput(unsigned index) const = 0;
+  virtual bool outputUsed(unsigned index) const = 0;
+  /// The input as a tensor; a constant is materialised as nn.constant.
+  virtual mlir::Value input(unsigned index) = 0;
+  /// The input's value where it is known at compile time (never a parameter's), else null.
+  virtual mlir::DenseElementsAttr constant(unsigned index) = 0;
+  /// Like `constant`, flattened to integers; nullopt where unknown.
+  std::optional<llvm::SmallVector<int64_t>> integers(unsigned index);
+
+  virtual bool hasAttribute(llvm::StringRef name) const = 0;
+  virtual int64_t integer(llvm::StringRef name, int64_t otherwise) const = 0;
+  virtual double real(llvm::StringRef name, double otherwise) const = 0;
+  virtual std::string string(llvm::StringRef name, llvm::StringRef otherwise) const = 0;
+  virtual std::optional<llvm::SmallVector<int64_t>> integers(llvm::StringRef name) const = 0;
+
+  /// Records an error of this node in the report's form and fails:
+  /// `model.onnx: node 'x' (Softmax, opset 13): <message>` and, where given, `try: <advice>`.
+  virtual mlir::LogicalResult error(const llvm::Twine &message, const llvm::Twine &advice = "") = 0;
+};
+
+using OnnxResults = mlir::FailureOr<llvm::SmallVector<mlir::Value>>;
+using OnnxImporter = OnnxResults (*)(OnnxNode &);
+
+/// Registers the importer of an operator for models whose opset is at least
+/// `since`; the entry with the largest `since` not above the model's opset
+/// serves. Static objects of this class stand at the end of the file that
+/// holds the importer.
+struct OnnxRegistration {
+  OnnxRegistration(llvm::StringRef opType, int64_t since, OnnxImporter importer,
+                   llvm::StringRef domain = "");
+};
+
+/// Null where no importer serves; `oldest` then receives the first opset that is served, or 0.
+OnnxImporter findOnnxImporter(llvm::StringRef domain, llvm::StringRef opType, int64_t opset,
+                              int64_t *oldest = nullptr);
+
+/// All registered operators as "domain:OpType:since", sorted: the support table.
+std::vector<std::string> listOnnxImporters();
+
+} // namespace trainc::nn

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+include "dialects/nn/nn.td"
+
+def CastOp : Structured<"cast", [SameOperandsAndResultShape, Differentiable]> {
+  let summary = "Change of element type";
+  let description = [{
+    Float to integer truncates; bool becomes 0 or 1; nonzero becomes true. The
+    gradient of float to float is the cast back; other casts have none.
+  }];
+  let arguments = (ins NN_Tensor:$x);
+  let results = (outs NN_Tensor:$result);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+include "dialects/nn/nn.td"
+
+def ConcatOp : Structured<"concat", [Differentiable, InfersShape]> {
+  let summary = "Tensors joined along a dimension";
+  let description = [{
+    concat-c1: at least one operand; dimension is within the rank.
+    concat-c2: operands agree in rank, element type and all other sizes.
+  }];
+  let arguments = (ins Variadic<NN_Tensor>:$inputs, I64Attr:$dimension);
+  let results = (outs NN_Tensor:$result);
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+include "dialects/nn/nn.td"
+
+def CrossEntropyOp : Structured<"cross_entropy", [Differentiable, Decomposable, InfersShape]> {
+  let summary = "Mean cross-entropy of rows of logits against class labels";
+  let description = [{
+    `mean over rows r with labels[r] != ignore_index of logsumexp(logits[r]) - logits[r, labels[r]]`
+    in nats: PyTorch's `F.cross_entropy` with its default reduction. Logits have any
+    number of leading dimensions; labels have exactly those. All rows ignored: NaN, as PyTorch.
+
+    cross_entropy-c1: labels have the shape of logits without the last dimension.
+  }];
+  let arguments = (ins NN_FloatTensor:$logits, NN_IntegerTensor:$labels, I64Attr:$ignore_index);
+  let results = (outs NN_FloatTensor:$result);
+}

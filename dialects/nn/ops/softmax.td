@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+include "dialects/nn/nn.td"
+
+def SoftmaxOp : Structured<"softmax", [Differentiable, Decomposable, SameOperandsAndResultType, InfersShape]> {
+  let summary = "Softmax over the last dimension";
+  let description = [{
+    Shifted by the row's largest element, so it does not overflow. A row that is
+    -inf throughout gives NaN, as everywhere.
+
+    softmax-c1: rank at least 1, float.
+  }];
+  let arguments = (ins NN_FloatTensor:$x);
+  let results = (outs NN_FloatTensor:$result);
+}

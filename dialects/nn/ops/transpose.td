@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+include "dialects/nn/nn.td"
+
+def TransposeOp : Structured<"transpose", [Differentiable, InfersShape]> {
+  let summary = "Permutation of dimensions";
+  let description = [{
+    Result dimension i is operand dimension `permutation[i]`.
+
+    transpose-c1: permutation is one of the operand's dimensions.
+  }];
+  let arguments = (ins NN_Tensor:$x, DenseI64ArrayAttr:$permutation);
+  let results = (outs NN_Tensor:$result);
+  let hasFolder = 1;
+}

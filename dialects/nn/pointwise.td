@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pointwise operations, a record each. From a record follow the op class,
+// its shape rule, import from ONNX, gradient, scalar code and cost.
+//
+//   value     the result in terms of the operands; names of other records are
+//             functions. Left empty for the primitives of the scalar language
+//             (add, exp, ...), which the kernel dialect has as operations.
+//   gradient  one expression per operand in terms of the operands, `y` (the
+//             result) and `dy`. Prefer `y` where it serves: then the operand
+//             need not be kept for the backward pass. "none": no gradient.
+#ifndef TRAINC_NN_POINTWISE
+#define TRAINC_NN_POINTWISE
+
+include "dialects/nn/nn.td"
+
+class OnnxOp<string opName, int firstVersion> {
+  string name = opName;
+  int since = firstVersion; // first opset in which it means this
+}
+
+// Element type of the result: that of the last operand, or bool.
+class PointwiseBase<string mnemonic, list<string> names, string resultKind, list<Trait> traits>
+    : NN_Op<mnemonic, [SameOperandsAndResultShape, InferTypeOpInterface, PointwiseOpInterface] # traits> {
+  list<OnnxOp> onnx = [];
+  string value = "";
+  list<string> gradient = [];
+  int flops = 1;
+
+  dag arguments = !con((ins), !dag(ins, !foreach(n, names, NN_Tensor), names));
+  dag results = (outs NN_Tensor:$result);
+
+  code extraClassDeclaration = [{
+    static ::mlir::LogicalResult inferReturnTypes(
+        ::mlir::MLIRContext *, std::optional<::mlir::Location> location,
+        ::mlir::ValueRange operands, ::mlir::DictionaryAttr, ::mlir::OpaqueProperties,
+        ::mlir::RegionRange,
+        ::llvm::SmallVectorImpl<::mlir::Type> &types) {
+      return ::trainc::nn::inferPointwiseType(location, operands, "}] # resultKind # [{", types);
+    }
+    static ::llvm::ArrayRef<::llvm::StringRef> operandNames() {
+      static const ::llvm::StringRef names[] = }] # "{\"" # !interleave(names, "\", \"") # "\"}" # [{;
+      return names;
+    }
+    static ::llvm::StringRef valueExpression() { return "}] # value # [{"; }
+    static ::llvm::ArrayRef<::llvm::StringRef> gradientExpressions() {
+      static const ::llvm::StringRef list[] = }] # "{\"" # !interleave(gradient, "\", \"") # "\"}" # [{;
+      return list;
+    }
+    static double flopsPerElement() { return }] # flops # [{; }
+    /// "Name:since" of each ONNX operator that this record imports.
+    static ::llvm::ArrayRef<::llvm::StringRef> onnxNames() {
+      static const ::llvm::StringRef list[] = }] # "{\"" # !interleave(!foreach(o, onnx, o.name # ":" # o.since), "\", \"") # "\"}" # [{;
+      return list;
+    }
+  }];
+}
+
+class Pointwise<string mnemonic, list<string> names>
+    : PointwiseBase<mnemonic, names, "same", [DeclareOpInterfaceMethods<DifferentiableOpInterface>]>;
+class Predicate<string mnemonic, list<string> names>
+    : PointwiseBase<mnemonic, names, "bool", [NotDifferentiable]> { let gradient = ["none"]; }
+class IntegerLike<string mnemonic, list<string> names>
+    : PointwiseBase<mnemonic, names, "same", [NotDifferentiable]> { let gradient = ["none"]; }
+
+// ---- arithmetic primitives
+
+def AddOp : Pointwise<"add", ["a", "b"]> {
+  let onnx = [OnnxOp<"Add", 7>];
+  let gradient = ["dy", "dy"];
+}
+def SubOp : Pointwise<"sub", ["a", "b"]> {
+  let onnx = [OnnxOp<"Sub", 7>];
+  let gradient = ["dy", "-dy"];
+}
+def MulOp : Pointwise<"mul", ["a", "b"]> {
+  let onnx = [OnnxOp<"Mul", 7>];
+  let gradient = ["dy * b", "dy * a"];
+}
+def DivOp : Pointwise<"div", ["a", "b"]> {
+  let onnx = [OnnxOp<"Div", 7>];
+  let gradient = ["dy / b", "-(dy * y / b)"];
+}
+def NegOp : Pointwise<"neg", ["x"]> {
+  let onnx = [OnnxOp<"Neg", 6>];
+  let gradient = ["-dy"];
+}
+def AbsOp : Pointwise<"abs", ["x"]> {
+  let onnx = [OnnxOp<"Abs", 6>];
+  let gradient = ["dy * sign(x)"];
+}
+def ExpOp : Pointwise<"exp", ["x"]> {
+  let onnx = [OnnxOp<"Exp", 6>];
+  let gradient = ["dy * y"];
+  let flops = 10;
+}
+def LogOp : Pointwise<"log", ["x"]> {
+  let onnx = [OnnxOp<"Log", 6>];
+  let gradient = ["dy / x"];
+  let flops = 10;
+}
+def SqrtOp : Pointwise<"sqrt", ["x"]> {
+  let onnx = [OnnxOp<"Sqrt", 6>];
+  let gradient = ["0.5 * dy / y"];
+  let flops = 4;
+}
+def TanhOp : Pointwise<"tanh", ["x"]> {
+  let onnx = [OnnxOp<"Tanh", 6>];
+  let gradient = ["dy * (1 - y * y)"];
+  let flops = 15;
+}
+def ErfOp : Pointwise<"erf", ["x"]> {
+  let onnx = [OnnxOp<"Erf", 9>];
+  let gradient = ["dy * 1.1283791670955126 * exp(-(x * x))"];
+  let flops = 20;
+}
+def SinOp : Pointwise<"sin", ["x"]> {
+  let onnx = [OnnxOp<"Sin", 7>];
+  let gradient = ["dy * cos(x)"];
+  let flops = 15;
+}
+def CosOp : Pointwise<"cos", ["x"]> {
+  let onnx = [OnnxOp<"Cos", 7>];
+  let gradient = ["-(dy * sin(x))"];
+  let flops = 15;
+}
+def PowOp : Pointwise<"pow", ["x", "e"]> {
+  let onnx = [OnnxOp<"Pow", 7>];
+  // At x = 0 the exponent's gradient is 0, as PyTorch has it.
+  let gradient = ["dy * e * pow(x, e - 1)",
+                  "select(x > 0, dy * y * log(select(x > 0, x, 1)), 0)"];
+  let flops = 25;
+}
+def MinimumOp : Pointwise<"minimum", ["a", "b"]> {
+  // Ties share the gradient evenly, as in PyTorch.
+  let gradient = ["select(a < b, dy, select(a == b, 0.5 * dy, 0))",
+                  "select(b < a, dy, select(a == b, 0.5 * dy, 0))"];
+}
+def MaximumOp : Pointwise<"maximum", ["a", "b"]> {
+  let gradient = ["select(a > b, dy, select(a == b, 0.5 * dy, 0))",
+                  "select(b > a, dy, select(a == b, 0.5 * dy, 0))"];
+}
+// condition is bool; a and b share the result's type.
+def SelectOp : Pointwise<"select", ["condition", "a", "b"]> {
+  let onnx = [OnnxOp<"Where", 9>];
+  let gradient = ["none", "select(condition, dy, 0)", "select(condition, 0, dy)"];
+}
+def FloorOp : IntegerLike<"floor", ["x"]> { let onnx = [OnnxOp<"Floor", 6>]; }
+def CeilOp : IntegerLike<"ceil", ["x"]> { let onnx = [OnnxOp<"Ceil", 6>]; }
+def RoundOp : IntegerLike<"round", ["x"]> { let onnx = [OnnxOp<"Round", 11>]; } // half to even
+def RemainderOp : IntegerLike<"remainder", ["a", "b"]>; // sign of the dividend
+def EqualOp : Predicate<"equal", ["a", "b"]> { let onnx = [OnnxOp<"Equal", 7>]; }
+def LessOp : Predicate<"less", ["a", "b"]> { let onnx = [OnnxOp<"Less", 7>]; }
+def LessOrEqualOp : Predicate<"less_or_equal", ["a", "b"]> { let onnx = [OnnxOp<"LessOrEqual", 12>]; }
+def GreaterOp : Predicate<"greater", ["a", "b"]> { let onnx = [OnnxOp<"Greater", 7>]; }
+def GreaterOrEqualOp : Predicate<"greater_or_equal", ["a", "b"]> { let onnx = [OnnxOp<"GreaterOrEqual", 12>]; }
+def AndOp : Predicate<"and", ["a", "b"]> { let onnx = [OnnxOp<"And", 7>]; }
+def OrOp : Predicate<"or", ["a", "b"]> { let onnx = [OnnxOp<"Or", 7>]; }
+def XorOp : Predicate<"xor", ["a", "b"]> { let onnx = [OnnxOp<"Xor", 7>]; }
+def NotOp : Predicate<"not", ["x"]> { let onnx = [OnnxOp<"Not", 1>]; }
+def IsNaNOp : Predicate<"is_nan", ["x"]> { let onnx = [OnnxOp<"IsNaN", 9>]; }
+
+// ---- composed of the primitives
+
+def SignOp : IntegerLike<"sign", ["x"]> {
+  let onnx = [OnnxOp<"Sign", 9>];
+  let value = "select(x > 0, 1, select(x < 0, -1, 0))";
+}
+def ReciprocalOp : Pointwise<"reciprocal", ["x"]> {
+  let onnx = [OnnxOp<"Reciprocal", 6>];
+  let value = "1 / x";
+  let gradient = ["-(dy * y * y)"];
+}
+def RsqrtOp : Pointwise<"rsqrt", ["x"]> {
+  let value = "1 / sqrt(x)";
+  let gradient = ["-0.5 * dy * y * y * y"];
+  let flops = 5;
+}
+def SigmoidOp : Pointwise<"sigmoid", ["x"]> {
+  let onnx = [OnnxOp<"Sigmoid", 6>];
+  let value = "1 / (1 + exp(-x))";
+  let gradient = ["dy * y * (1 - y)"];
+  let flops = 13;
+}
+def ReluOp : Pointwise<"relu", ["x"]> {
+  let onnx = [OnnxOp<"Relu", 6>];
+  let value = "select(x > 0, x, 0)";
+  let gradient = ["select(y > 0, dy, 0)"];
+}
+def SoftplusOp : Pointwise<"softplus", ["x"]> {
+  let onnx = [OnnxOp<"Softplus", 1>];
+  // log(1 + exp(x)) without overflow.
+  let value = "maximum(x, 0) + log(1 + exp(-abs(x)))";
+  let gradient = ["dy * sigmoid(x)"];
+  let flops = 25;
+}
+// Gaussian error linear unit, x * Phi(x), with the exact error function.
+def GeluOp : Pointwise<"gelu", ["x"]> {
+  let value = "0.5 * x * (1 + erf(x * 0.7071067811865476))";
+  let gradient = ["dy * (0.5 * (1 + erf(x * 0.7071067811865476)) + x * 0.3989422804014327 * exp(-0.5 * x * x))"];
+  let flops = 25;
+}
+// Its tanh approximation (Hendrycks and Gimpel 2016).
+def GeluTanhOp : Pointwise<"gelu_tanh", ["x"]> {
+  let value = "0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))";
+  let gradient = ["dy * (0.5 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))) + 0.5 * x * (1 - tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)) * tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))) * 0.7978845608028654 * (1 + 0.134145 * x * x))"];
+  let flops = 25;
+}
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CRC-32C (Castagnoli), the checksum of checkpoint blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace trainc {
+
+// Continues `crc` (0 to begin with) over `size` bytes. Uses the SSE 4.2
+// instruction where the CPU has it.
+uint32_t crc32c(uint32_t crc, const void *data, size_t size);
+
+// The table form, which `crc32c` falls back to; public for the test that
+// compares the two.
+uint32_t crc32c_portable(uint32_t crc, const void *data, size_t size);
+
+} // namespace trainc

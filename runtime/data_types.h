@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sizes and names of element types in the formats the runtime reads and writes.
+#pragma once
+
+#include "runtime/program.h"
+
+namespace trainc {
+
+constexpr int64_t bytes_of(data_type type) {
+  switch (type) {
+  case data_type::f32:
+  case data_type::i32:
+    return 4;
+  case data_type::f64:
+  case data_type::i64:
+    return 8;
+  case data_type::boolean:
+    return 1;
+  }
+  return 0;
+}
+
+constexpr const char *name_of(data_type type) {
+  switch (type) {
+  case data_type::f32:
+    return "float32";
+  case data_type::f64:
+    return "float64";
+  case data_type::i64:
+    return "int64";
+  case data_type::i32:
+    return "int32";
+  case data_type::boolean:
+    return "bool";
+  }
+  return "";
+}
+
+// The safetensors spelling.
+constexpr const char *safetensors_name_of(data_type type) {
+  switch (type) {
+  case data_type::f32:
+    return "F32";
+  case data_type::f64:
+    return "F64";
+  case data_type::i64:
+    return "I64";
+  case data_type::i32:
+    return "I32";
+  case data_type::boolean:
+    return "BOOL";
+  }
+  return "";
+}
+
+inline int64_t element_count(const tensor_place &tensor) {
+  int64_t count = 1;
+  for (int axis = 0; axis < tensor.rank; ++axis)
+    count *= tensor.shape[axis];
+  return count;
+}
+
+inline int64_t byte_count(const tensor_place &tensor) {
+  return element_count(tensor) * bytes_of(tensor.type);
+}
+
+} // namespace trainc

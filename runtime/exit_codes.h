@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a trainer's exit status means. The one list: `--help` prints it and
+// scripts may rely on it.
+#pragma once
+
+namespace trainc {
+
+enum exit_code : int {
+  exit_success = 0,
+  exit_internal = 1,
+  exit_usage = 2,
+  exit_data = 3,
+  exit_checkpoint = 4,
+  exit_disk = 5,
+  exit_machine = 6,
+  exit_diverged = 7,
+};
+
+struct exit_code_row {
+  exit_code code;
+  const char *meaning;
+};
+
+constexpr exit_code_row exit_code_table[] = {
+    {exit_success, "done; also after SIGTERM or SIGINT once the step's checkpoint is written"},
+    {exit_internal, "internal error"},
+    {exit_usage, "bad command line"},
+    {exit_data, "bad input data: dtype, shape, truncated file, token id out of range"},
+    {exit_checkpoint, "checkpoint missing, damaged or of another model"},
+    {exit_disk, "a result could not be written: disk full, no permission"},
+    {exit_machine, "this machine cannot run the trainer: instruction set, memory"},
+    {exit_diverged, "the loss or the gradient norm is no longer finite"},
+};
+
+} // namespace trainc

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Errors that a user can cause, as one exception type with an exit code, and
+// the list that collects all problems of a phase before it is thrown.
+#pragma once
+
+#include "runtime/exit_codes.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+[[gnu::format(printf, 1, 2)]] inline std::string format_text(const char *pattern, ...) {
+  va_list arguments, again;
+  va_start(arguments, pattern);
+  va_copy(again, arguments);
+  std::string text(static_cast<size_t>(vsnprintf(nullptr, 0, pattern, arguments)), '\0');
+  vsnprintf(text.data(), text.size() + 1, pattern, again);
+  va_end(again);
+  va_end(arguments);
+  return text;
+}
+
+// An empty message means: another rank prints it.
+struct failure : std::exception {
+  failure(exit_code code, std::string message) : code(code), message(std::move(message)) {}
+  const char *what() const noexcept override { return message.c_str(); }
+  exit_code code;
+  std::string message;
+};
+
+class problem_list {
+public:
+  void add(std::string problem) { problems_.push_back(std::move(problem)); }
+  bool empty() const { return problems_.empty(); }
+  void throw_if_any(exit_code code) const {
+    if (problems_.empty())
+      return;
+    std::string all;
+    for (const std::string &problem : problems_)
+      all += (all.empty() ? "" : "\n") + problem;
+    throw failure(code, all);
+  }
+
+private:
+  std::vector<std::string> problems_;
+};
+
+} // namespace trainc

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// System calls that change files, and reading of files by position. Reads use
+// pread rather than a mapping: a file that shrinks while the run goes on is an
+// error message, not a bus error, and its pages do not count as ours.
+#include "runtime/file_operations.h"
+
+#include "runtime/failure.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace trainc {
+
+int file_operations::create(const char *path) {
+  return ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+}
+int file_operations::open_directory(const char *path) {
+  return ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+ssize_t file_operations::write(int file, const void *data, size_t size) {
+  return ::write(file, data, size);
+}
+int file_operations::sync(int file) { return ::fsync(file); }
+int file_operations::close(int file) { return ::close(file); }
+int file_operations::rename(const char *from, const char *to) { return ::rename(from, to); }
+int file_operations::exchange(const char *from, const char *to) {
+  return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE);
+}
+int file_operations::make_directory(const char *path) { return ::mkdir(path, 0777); }
+int file_operations::remove_file(const char *path) { return ::unlink(path); }
+int file_operations::remove_directory(const char *path) { return ::rmdir(path); }
+
+int file_operations::write_all(int file, const void *data, size_t size) {
+  auto bytes = static_cast<const char *>(data);
+  while (size > 0) {
+    ssize_t written = write(file, bytes, size);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0) {
+      errno = written == 0 ? ENOSPC : errno;
+      return -1;
+    }
+    bytes += written;
+    size -= static_cast<size_t>(written);
+  }
+  return 0;
+}
+
+int file_operations::sync_directory(const char *path) {
+  int file = open_directory(path);
+  if (file < 0)
+    return -1;
+  int result = sync(file);
+  int reason = errno;
+  if (close(file) < 0 && result == 0)
+    return -1;
+  errno = reason;
+  return result;
+}
+
+file_operations &real_file_operations() {
+  static file_operations operations;
+  return operations;
+}
+
+input_file::input_file(const std::string &path, int failure_code)
+    : path_(path), failure_code_(failure_code) {
+  auto refuse = [&](const char *why) {
+    throw failure(static_cast<exit_code>(failure_code_),
+                  path + ": cannot be read: " + why);
+  };
+  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file_ < 0)
+    refuse(strerror(errno));
+  struct stat information;
+  if (fstat(file_, &information) != 0 || !S_ISREG(information.st_mode)) {
+    ::close(file_);
+    refuse("not a regular file");
+  }
+  size_ = information.st_size;
+}
+
+input_file::~input_file() { ::close(file_); }
+
+void input_file::read(int64_t offset, void *target, int64_t size) const {
+  auto bytes = static_cast<char *>(target);
+  while (size > 0) {
+    ssize_t got = ::pread(file_, bytes, static_cast<size_t>(size), offset);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      throw failure(static_cast<exit_code>(failure_code_),
+                    format_text("%s: %lld bytes expected at offset %lld, but %s", path_.c_str(),
+                                static_cast<long long>(size), static_cast<long long>(offset),
+                                got == 0 ? "the file ends there" : strerror(errno)));
+    bytes += got;
+    offset += got;
+    size -= got;
+  }
+}
+
+} // namespace trainc

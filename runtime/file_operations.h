@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The system calls that change files, behind an interface: a test makes each of
+// them fail in turn and looks at what is left on the disk. Each returns -1 and
+// sets errno like the call it is named after.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <sys/types.h>
+
+namespace trainc {
+
+class file_operations {
+public:
+  virtual ~file_operations() = default;
+  virtual int create(const char *path); // for writing, truncated
+  virtual int open_directory(const char *path);
+  virtual ssize_t write(int file, const void *data, size_t size);
+  virtual int sync(int file);
+  virtual int close(int file);
+  virtual int rename(const char *from, const char *to);
+  virtual int exchange(const char *from, const char *to); // swaps two existing names
+  virtual int make_directory(const char *path);
+  virtual int remove_file(const char *path);
+  virtual int remove_directory(const char *path);
+
+  // Built from the above. They handle short writes and EINTR.
+  int write_all(int file, const void *data, size_t size);
+  int sync_directory(const char *path);
+};
+
+file_operations &real_file_operations();
+
+// Reads exactly `size` bytes; throws `failure` with the exit code given when the
+// file is shorter or unreadable.
+class input_file {
+public:
+  input_file(const std::string &path, int failure_code);
+  ~input_file();
+  input_file(const input_file &) = delete;
+  input_file &operator=(const input_file &) = delete;
+  void read(int64_t offset, void *target, int64_t size) const;
+  int64_t size() const { return size_; }
+  const std::string &path() const { return path_; }
+
+private:
+  std::string path_;
+  int failure_code_;
+  int file_ = -1;
+  int64_t size_ = 0;
+};
+
+} // namespace trainc

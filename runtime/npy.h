@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The header of a NumPy .npy file, versions 1 to 3.
+#pragma once
+
+#include "runtime/file_operations.h"
+
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+// Element types that a data file may hold.
+enum class file_type { f32, f64, i8, i16, i32, i64, u8, u16, u32, boolean };
+
+int64_t bytes_of(file_type type);
+const char *name_of(file_type type);
+
+struct npy_header {
+  file_type type;
+  std::vector<int64_t> shape;
+  int64_t data_offset;
+  int64_t element_count;
+};
+
+// Throws `failure` (exit_data) unless the file is a complete C-order array of one
+// of the types above.
+npy_header read_npy_header(const input_file &file);
+
+std::string shape_text(const int64_t *shape, size_t rank);
+
+} // namespace trainc

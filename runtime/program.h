@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The seam between a compiled model and the runtime: what the compiler emits
+// (one constant `trainer_program`) and the runtime drives. Everything that the
+// compiler decided stands here as plain data; the runtime never sees a graph.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace trainc {
+
+enum class data_type { f32, f64, i64, i32, boolean };
+
+// The five memory arenas of a run, each one allocation. Every tensor of the
+// program has a fixed byte offset in one of them.
+enum class arena_kind { parameters, gradients, optimizer_state, activations, workspace };
+constexpr int arena_count = 5;
+
+struct arenas {
+  char *base[arena_count]; // 64-byte aligned
+  char *operator[](arena_kind kind) const { return base[static_cast<int>(kind)]; }
+};
+
+constexpr int max_rank = 8;
+
+// A tensor with a fixed place. Row-major, no padding.
+struct tensor_place {
+  const char *name; // as in the ONNX file
+  data_type type;
+  int rank;
+  int64_t shape[max_rank];
+  arena_kind arena;
+  int64_t offset; // bytes from the arena's base
+};
+
+// A parameter has the same byte offset in the parameters arena, in the
+// gradients arena and, per state slot, in the optimizer-state arena (slot s of
+// it begins at s * optimizer_slot_bytes). A frozen parameter lies behind
+// `trained_bytes` in the parameters arena and has neither gradient nor state.
+struct parameter_place {
+  tensor_place tensor;
+  bool frozen;
+  bool decays; // weight decay applies
+};
+
+// An input of the model. The loader writes a batch at its place in the
+// activations arena before each step. An integer input that indexes a table
+// must stay in [0, index_bound); index_bound is 0 where any value is fine.
+// `ignore_index` values are allowed besides if `has_ignore_index`.
+struct input_place {
+  tensor_place tensor;
+  bool is_label;
+  int64_t index_bound;
+  bool has_ignore_index;
+  int64_t ignore_index;
+};
+
+// A hyperparameter of the optimizer: an option of the trainer with this name
+// (underscores become dashes). The runtime writes it as an f64 scalar at its
+// place in the workspace arena before each update.
+struct hyperparameter {
+  const char *name; // "weight_decay"
+  double default_value;
+  const char *help;
+  int64_t offset; // bytes, workspace arena
+};
+
+// One initializer of the exported ONNX model, rebuilt from a parameter.
+// Transposed ones (2-D) are weights which the exporter had untied.
+struct export_initializer {
+  const char *onnx_name;
+  const char *parameter_name;
+  bool transposed;
+};
+
+struct program {
+  const char *model_name;
+  const char *compiler_version;
+  const char *target;        // "cpu"
+  const char *march;         // instruction set that the source was built for, e.g. "znver3"
+  data_type precision;       // f32 or f64
+  const char *loss_name;     // "cross_entropy"
+  const char *optimizer_name; // "adamw"
+  uint64_t fingerprint;      // of parameter names, shapes, order and the optimizer
+
+  int64_t arena_bytes[arena_count];
+  int64_t arena_lower_bound[arena_count];
+  int64_t trained_bytes;        // prefix of the parameters arena with a gradient
+  int64_t optimizer_slot_bytes; // bytes of one state slot
+
+  const parameter_place *parameters;
+  int64_t parameter_count;
+  const input_place *inputs;
+  int64_t input_count;
+  const tensor_place *outputs; // model outputs, valid after `evaluate`
+  int64_t output_count;
+  const char *const *state_names; // optimizer state slots, "exp_avg", ...
+  int64_t state_count;
+
+  // Tunable values of the optimizer, then the five which the runtime computes itself:
+  const hyperparameter *hyperparameters;
+  int64_t hyperparameter_count;
+  int64_t learning_rate_offset;  // f64 scalars in the workspace arena
+  int64_t step_offset;           // 1 for the first update
+  int64_t gradient_scale_offset; // 1 / (ranks x micro-batches): turns the summed gradient into a mean
+  int64_t clip_norm_offset;      // largest global gradient norm; infinity: no clipping
+  int64_t gradient_norm_offset;  // written by `update`: norm of the mean gradient before clipping
+
+  tensor_place loss; // scalar, written by forward_backward and evaluate
+
+  const export_initializer *exports;
+  int64_t export_count;
+
+  // Entry functions. None allocates. forward_backward overwrites the gradients arena
+  // with the gradients of the mean loss of one micro-batch; update reads the summed
+  // gradients and changes parameters and optimizer state; evaluate is forward only.
+  void (*forward_backward)(const arenas &);
+  void (*update)(const arenas &);
+  void (*evaluate)(const arenas &);
+
+  // Kernel names with the model nodes they came from, flops and bytes per launch,
+  // as text for `info`; the memory plan as text.
+  const char *kernel_list;
+};
+
+// Defined by the emitted source of each trainer.
+extern const program trainer_program;
+
+} // namespace trainc

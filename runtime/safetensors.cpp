@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading and writing of safetensors. A file may come from anywhere, so the
+// reader trusts nothing that it has not compared with the file's size.
+#include "runtime/safetensors.h"
+
+#include "runtime/failure.h"
+#include "runtime/npy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace trainc {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t largest_header = 100'000'000; // the format's own limit, bytes
+constexpr int64_t data_alignment = 64;
+constexpr int deepest_nesting = 4; // object of objects of arrays
+
+struct stored_type {
+  const char *name;
+  int64_t bytes;
+};
+constexpr stored_type stored_types[] = {
+    {"BOOL", 1},    {"U8", 1},  {"I8", 1},   {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2},
+    {"F16", 2},     {"BF16", 2}, {"I32", 4}, {"U32", 4},     {"F32", 4},     {"F64", 8}, {"I64", 8},
+    {"U64", 8},
+};
+
+class index_reader {
+public:
+  index_reader(const input_file &file, int failure_code)
+      : file_(file), failure_code_(failure_code) {}
+
+  safetensors_index read() {
+    json header = parse(header_text());
+    safetensors_index index;
+    for (auto &[name, entry] : header.items()) {
+      if (name == "__metadata__")
+        metadata(entry, index);
+      else
+        index.tensors.emplace(name, tensor(name, entry));
+    }
+    check_cover(index);
+    return index;
+  }
+
+private:
+  [[noreturn]] void refuse(const std::string &why) {
+    throw failure(static_cast<exit_code>(failure_code_), file_.path() + ": " + why);
+  }
+
+  std::string header_text() {
+    unsigned char prefix[8];
+    if (file_.size() < 8)
+      refuse("is not a safetensors file: it has " + std::to_string(file_.size()) + " bytes");
+    file_.read(0, prefix, 8);
+    uint64_t length = 0;
+    for (int byte = 7; byte >= 0; --byte)
+      length = length << 8 | prefix[byte];
+    if (length > largest_header)
+      refuse(format_text("is not a safetensors file: its header claims %llu bytes",
+                         static_cast<unsigned long long>(length)));
+    if (static_cast<int64_t>(length) > file_.size() - 8)
+      refuse("is truncated within its header");
+    data_begin_ = 8 + static_cast<int64_t>(length);
+    std::string text(length, '\0');
+    file_.read(8, text.data(), static_cast<int64_t>(length));
+    return text;
+  }
+
+  // The library keeps the last of two equal keys; a duplicate must be an error.
+  json parse(const std::string &text) {
+    std::set<std::string> names;
+    std::string duplicate;
+    bool too_deep = false;
+    auto watch = [&](int depth, json::parse_event_t event, json &value) {
+      too_deep |= depth > deepest_nesting;
+      if (depth == 1 && event == json::parse_event_t::key)
+        if (!names.insert(value.get<std::string>()).second)
+          duplicate = value.get<std::string>();
+      return !too_deep;
+    };
+    json header = json::parse(text, watch, /*allow_exceptions=*/false);
+    if (too_deep || header.is_discarded() || !header.is_object())
+      refuse("has a damaged header");
+    if (!duplicate.empty())
+      refuse("names tensor '" + duplicate + "' twice");
+    return header;
+  }
+
+  void metadata(const json &entry, safetensors_index &index) {
+    if (!entry.is_object())
+      refuse("has damaged metadata");
+    for (auto &[key, value] : entry.items()) {
+      if (!value.is_string())
+        refuse("has damaged metadata");
+      index.metadata.emplace(key, value.get<std::string>());
+    }
+  }
+
+  static bool natural(const json &value) {
+    return value.is_number_unsigned() && value.get<uint64_t>() <= INT64_MAX;
+  }
+
+  stored_tensor tensor(const std::string &name, const json &entry) {
+    auto damaged = [&]() { refuse("tensor '" + name + "' has a damaged entry"); };
+    if (!entry.is_object() || entry.size() != 3 || !entry.contains("dtype") ||
+        !entry.contains("shape") || !entry.contains("data_offsets"))
+      damaged();
+    const json &shape = entry["shape"], &range = entry["data_offsets"];
+    if (!entry["dtype"].is_string() || !shape.is_array() || !range.is_array() ||
+        range.size() != 2 || !natural(range[0]) || !natural(range[1]))
+      damaged();
+    stored_tensor result;
+    result.type = entry["dtype"].get<std::string>();
+    int64_t bytes = 0;
+    for (const stored_type &type : stored_types)
+      if (result.type == type.name)
+        bytes = type.bytes;
+    if (bytes == 0)
+      refuse("tensor '" + name + "' has unknown type '" + result.type + "'");
+    for (const json &extent : shape) {
+      if (!natural(extent))
+        damaged();
+      result.shape.push_back(extent.get<int64_t>());
+      if (__builtin_mul_overflow(bytes, result.shape.back(), &bytes))
+        refuse("tensor '" + name + "' has a shape that overflows");
+    }
+    int64_t begin = range[0].get<int64_t>(), end = range[1].get<int64_t>();
+    if (begin > end || end > file_.size() - data_begin_)
+      refuse("tensor '" + name + "' lies outside the file");
+    if (end - begin != bytes)
+      refuse("tensor '" + name + "' has a byte range that does not fit its shape");
+    result.offset = data_begin_ + begin;
+    result.bytes = bytes;
+    return result;
+  }
+
+  void check_cover(const safetensors_index &index) {
+    std::vector<std::pair<int64_t, int64_t>> ranges;
+    for (auto &[name, tensor] : index.tensors)
+      ranges.emplace_back(tensor.offset, tensor.offset + tensor.bytes);
+    std::sort(ranges.begin(), ranges.end());
+    int64_t end = data_begin_;
+    for (auto &range : ranges) {
+      if (range.first != end)
+        refuse(range.first < end ? "has tensors that overlap"
+                                 : "has bytes that belong to no tensor");
+      end = range.second;
+    }
+    if (end != file_.size())
+      refuse("has bytes that belong to no tensor");
+  }
+
+  const input_file &file_;
+  int failure_code_;
+  int64_t data_begin_ = 0;
+};
+
+void widen_from_f32(const input_file &file, int64_t offset, double *target, int64_t count) {
+  constexpr int64_t piece = 16384;
+  std::vector<float> buffer(piece);
+  for (int64_t first = 0; first < count; first += piece) {
+    int64_t length = std::min(piece, count - first);
+    file.read(offset + first * 4, buffer.data(), length * 4);
+    for (int64_t i = 0; i < length; ++i)
+      target[first + i] = static_cast<double>(buffer[static_cast<size_t>(i)]);
+  }
+}
+
+} // namespace
+
+tensor_view view_of(const tensor_place &tensor, std::string name, char *data) {
+  return {std::move(name), tensor.type,
+          std::vector<int64_t>(tensor.shape, tensor.shape + tensor.rank), data, byte_count(tensor)};
+}
+
+std::string safetensors_header(const std::vector<tensor_view> &tensors,
+                               const std::map<std::string, std::string> &metadata) {
+  std::string text = "{";
+  if (!metadata.empty())
+    text += "\"__metadata__\":" + json(metadata).dump() + (tensors.empty() ? "" : ",");
+  int64_t offset = 0;
+  for (const tensor_view &tensor : tensors) {
+    text += (offset || &tensor != tensors.data() ? "," : "") + json(tensor.name).dump() +
+            ":{\"dtype\":\"" + safetensors_name_of(tensor.type) +
+            "\",\"shape\":" + json(tensor.shape).dump() + ",\"data_offsets\":[" +
+            std::to_string(offset) + "," + std::to_string(offset + tensor.bytes) + "]}";
+    offset += tensor.bytes;
+  }
+  text += "}";
+  while ((text.size() + 8) % data_alignment != 0)
+    text += ' ';
+  std::string prefix(8, '\0');
+  for (size_t byte = 0; byte < 8; ++byte)
+    prefix[byte] = static_cast<char>(text.size() >> (8 * byte));
+  return prefix + text;
+}
+
+safetensors_index read_safetensors_index(const input_file &file, int failure_code) {
+  return index_reader(file, failure_code).read();
+}
+
+void read_tensor(const input_file &file, const safetensors_index &index, const tensor_view &target,
+                 int failure_code) {
+  auto refuse = [&](const std::string &why) {
+    throw failure(static_cast<exit_code>(failure_code), file.path() + ": " + why);
+  };
+  auto found = index.tensors.find(target.name);
+  if (found == index.tensors.end())
+    refuse("has no tensor '" + target.name + "'");
+  const stored_tensor &stored = found->second;
+  if (stored.shape != target.shape)
+    refuse("tensor '" + target.name + "' has shape " +
+           shape_text(stored.shape.data(), stored.shape.size()) + "; the model has " +
+           shape_text(target.shape.data(), target.shape.size()));
+  if (stored.type == safetensors_name_of(target.type))
+    file.read(stored.offset, target.data, target.bytes);
+  else if (stored.type == "F32" && target.type == data_type::f64)
+    widen_from_f32(file, stored.offset, reinterpret_cast<double *>(target.data), target.bytes / 8);
+  else
+    refuse("tensor '" + target.name + "' has type " + stored.type + "; the model has " +
+           safetensors_name_of(target.type));
+}
+
+} // namespace trainc

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Writes graphs/<name>.onnx: large models as dynamo exports them by default, with
+# the weights left out. `trainc-fill` puts seeded ones in. Where the exporter wrote
+# one weight twice (the tied head), the second's doc_string says so.
+import logging
+import os
+import sys
+import tempfile
+import warnings
+
+import numpy
+import onnx
+import torch
+from onnx import numpy_helper
+
+import families
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LARGE = 64  # elements; smaller initializers keep their values
+KEPT = ("pkg.torch.onnx.name_scopes", "pkg.onnxscript.optimizer.folded_from",
+        "pkg.torch.export.graph_signature.InputSpec.kind",
+        "pkg.torch.export.ExportedProgram.graph_signature")
+
+GPT2 = dict(vocabulary=50257, width=768, heads=12, positions=1024, mask="sdpa", gelu="tanh")
+GRAPHS = {
+    "gpt2_12": dict(GPT2, layers=12),  # GPT-2 124M
+    "gpt2_48": dict(GPT2, layers=48),
+    "bytes_4": dict(vocabulary=256, width=192, heads=6, layers=4, positions=256, mask="buffer",
+                    gelu="tanh"),
+}
+
+
+def ties(initializers):
+    """Initializers that are a copy or the transpose of an earlier one, by value."""
+    result, seen = {}, {}
+    for tensor in initializers:
+        value = numpy_helper.to_array(tensor)
+        if value.ndim != 2 or value.dtype != numpy.float32:
+            continue
+        for key, words in ((value.tobytes(), "copy of "),
+                           (numpy.ascontiguousarray(value.T).tobytes(), "transpose of ")):
+            if hash(key) in seen:
+                result[tensor.name] = words + seen[hash(key)]
+        seen.setdefault(hash(value.tobytes()), tensor.name)
+    return result
+
+
+def keep_only(entries):
+    kept = [(e.key, e.value) for e in entries if e.key in KEPT]
+    del entries[:]
+    for key, value in kept:
+        entries.add(key=key, value=value)
+
+
+def strip(model):
+    tied = ties(model.graph.initializer)
+    for tensor in model.graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT and numpy.prod(tensor.dims) >= LARGE:
+            tensor.ClearField("raw_data")
+            tensor.doc_string = tied.get(tensor.name, "")
+    for node in model.graph.node:
+        keep_only(node.metadata_props)
+    for value in list(model.graph.value_info) + list(model.graph.initializer):
+        keep_only(value.metadata_props)
+    keep_only(model.graph.metadata_props)
+
+
+def main(names):
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    os.makedirs(os.path.join(HERE, "graphs"), exist_ok=True)
+    for name, configuration in GRAPHS.items():
+        if names and name not in names:
+            continue
+        module = families.seed_weights(families.NanoGpt(**configuration), 1)
+        example = torch.zeros((4, 64), dtype=torch.long)
+        shapes = ({0: torch.export.Dim("batch"), 1: torch.export.Dim("sequence")},)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.onnx")
+            torch.onnx.export(module, (example,), path, input_names=["input_ids"],
+                              output_names=["logits"], opset_version=20, dynamo=True,
+                              dynamic_shapes=shapes, verbose=False)
+            model = onnx.load(path)
+        strip(model)
+        target = os.path.join(HERE, "graphs", name + ".onnx")
+        onnx.save(model, target)
+        print(name, len(model.graph.node), "nodes", os.path.getsize(target), "bytes", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

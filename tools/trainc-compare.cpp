@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trainc-compare: holds a run against another one. Losses of a training log
+// against recorded ones, gradients against recorded ones in norm, two files of
+// tensors bit by bit. Prints the worst and ends with 0 where all is within the
+// tolerance, 1 where it is not, 2 where a file or the command line is at fault.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "safetensors.h"
+
+using nlohmann::json;
+using trainc::tools::InputError;
+using trainc::tools::readWholeFile;
+using trainc::tools::SafetensorsFile;
+using trainc::tools::StoredTensor;
+using trainc::tools::valuesOf;
+
+namespace {
+
+constexpr double kLossTolerance = 5e-6;     // relative, the project's promise against PyTorch f64
+constexpr double kGradientTolerance = 1e-5; // in norm, relative
+constexpr double kNoiseFloor = 1e-4; // of the global norm: below it a gradient may be pure rounding
+constexpr int kRowsPrinted = 8;
+
+constexpr const char *kUsage = R"(usage:
+  trainc-compare losses RUN.jsonl EXPECTED.json [--run NAME] [--tolerance T] [--steps N]
+  trainc-compare gradients GOT.safetensors EXPECTED [--tolerance T]
+  trainc-compare bits A.safetensors B.safetensors
+
+losses     each line's loss against the f64 losses of EXPECTED.json, relative (5e-6)
+           --run    which recorded run: adamw (the default), sgd, nesterov
+           --steps  compare the first N steps only
+gradients  each tensor's difference in norm, relative to the larger of its own norm and
+           1e-4 of the global one (1e-5); EXPECTED is a safetensors file, or the JSON of
+           a fixture, which says what the tensors are called and which are transposed
+bits       same names, types, shapes and bytes; a folder stands for the safetensors in it
+exit code  0 within the tolerance, 1 not, 2 unusable input
+)";
+
+struct Command {
+  std::string what;
+  std::string got;
+  std::string expected;
+  std::string run = "adamw";
+  std::optional<double> tolerance;
+  size_t steps = 0;
+};
+
+std::optional<Command> parse(int argc, char **argv) {
+  Command command;
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    bool option = word == "--run" || word == "--tolerance" || word == "--steps";
+    if (!option) {
+      words.push_back(word);
+      continue;
+    }
+    if (i + 1 == argc)
+      return std::nullopt;
+    const char *value = argv[++i];
+    if (word == "--run")
+      command.run = value;
+    else if (word == "--tolerance")
+      command.tolerance = std::atof(value);
+    else
+      command.steps = std::strtoul(value, nullptr, 10);
+  }
+  if (words.size() != 3)
+    return std::nullopt;
+  command.what = words[0];
+  command.got = words[1];
+  command.expected = words[2];
+  return command;
+}
+
+json parseJson(const std::string &path, const std::string &text) {
+  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (value.is_discarded())
+    throw InputError(path + ": is not valid JSON");
+  return value;
+}
+
+std::vector<double> lossesOfLog(const std::string &path) {
+  std::istringstream lines(readWholeFile(path));
+  std::vector<double> losses;
+  for (std::string line; std::getline(lines, line);) {
+    json record = parseJson(path, line);
+    if (!record.contains("step") || !record.contains("loss"))
+      continue;
+    // a loss that is no number is written as null
+    losses.push_back(record["loss"].is_number() ? record["loss"].get<double>() : NAN);
+  }
+  return losses;
+}
+
+int compareLosses(const Command &command) {
+  std::vector<double> got = lossesOfLog(command.got);
+  json recorded = parseJson(command.expected, readWholeFile(command.expected));
+  json::json_pointer where("/runs/" + command.run + "/f64/losses");
+  if (!recorded.contains(where))
+    throw InputError(command.expected + ": has no recorded run '" + command.run + "'");
+  auto expected = recorded[where].get<std::vector<double>>();
+  if (command.steps && command.steps < expected.size())
+    expected.resize(command.steps);
+  if (command.steps && command.steps < got.size())
+    got.resize(command.steps);
+  if (got.size() != expected.size())
+    throw InputError(command.got + ": has " + std::to_string(got.size()) +
+                     " steps with a loss, expected " + std::to_string(expected.size()));
+
+  double tolerance = command.tolerance.value_or(kLossTolerance);
+  double worst = 0;
+  std::printf("%6s %18s %18s %10s\n", "step", "loss", "expected", "relative");
+  for (size_t i = 0; i < got.size(); ++i) {
+    double relative = std::abs(got[i] - expected[i]) / std::abs(expected[i]);
+    bool bad = !(relative <= tolerance);
+    if (bad || i == 0 || i + 1 == got.size())
+      std::printf("%6zu %18.12g %18.12g %10.1e%s\n", i + 1, got[i], expected[i], relative,
+                  bad ? "  too far" : "");
+    worst = std::isnan(relative) ? INFINITY : std::max(worst, relative);
+  }
+  std::printf("worst %.1e, tolerance %.1e: %s\n", worst, tolerance,
+              worst <= tolerance ? "ok" : "FAILED");
+  return worst <= tolerance ? 0 : 1;
+}
+
+// A gradient as it should be, under the name that the compared file gives it.
+struct ExpectedTensor {
+  std::string name;
+  std::vector<double> values;
+};
+
+std::vector<double> transposed(const std::vector<double> &values, int64_t rows, int64_t columns) {
+  std::vector<double> result(values.size());
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      result[column * rows + row] = values[row * columns + column];
+  return result;
+}
+
+std::vector<ExpectedTensor> expectedOfFixture(const std::string &path) {
+  json fixture = parseJson(path, readWholeFile(path));
+  std::string folder =
+      path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
+  SafetensorsFile file(folder + fixture.at("gradients").get<std::string>());
+  std::vector<ExpectedTensor> expected;
+  for (const json &parameter : fixture.at("parameters")) {
+    std::string name = parameter.at("torch");
+    auto found = file.tensors().find(name);
+    if (found == file.tensors().end())
+      throw InputError(path + ": no recorded gradient of '" + name + "'");
+    const StoredTensor &tensor = found->second;
+    std::vector<double> values = valuesOf(name, tensor);
+    if (parameter.value("transposed", false))
+      values = transposed(values, tensor.shape.at(0), tensor.shape.at(1));
+    if (parameter.contains("rows"))
+      values.resize(parameter["rows"].get<int64_t>() * tensor.shape.at(1));
+    expected.push_back({parameter.at("onnx"), std::move(values)});
+  }
+  return expected;
+}
+
+std::vector<ExpectedTensor> expectedGradients(const std::string &path) {
+  if (path.size() > 5 && path.compare(path.size() - 5, 5, ".json") == 0)
+    return expectedOfFixture(path);
+  std::vector<ExpectedTensor> expected;
+  SafetensorsFile file(path);
+  for (const auto &[name, tensor] : file.tensors())
+    expected.push_back({name, valuesOf(name, tensor)});
+  return expected;
+}
+
+double norm(const std::vector<double> &values) {
+  double sum = 0;
+  for (double value : values)
+    sum += value * value;
+  return std::sqrt(sum);
+}
+
+struct GradientRow {
+  std::string name;
+  double own, difference, relative;
+};
+
+// Names that only one side has; true if there are none.
+bool sameNames(const SafetensorsFile &got, const std::vector<ExpectedTensor> &expected) {
+  bool same = true;
+  for (const auto &[name, tensor] : got.tensors()) {
+    bool known = std::any_of(expected.begin(), expected.end(),
+                             [&](const ExpectedTensor &e) { return e.name == name; });
+    if (!known)
+      std::printf("unexpected tensor '%s'\n", name.c_str());
+    same &= known;
+  }
+  for (const ExpectedTensor &tensor : expected)
+    if (!got.tensors().count(tensor.name)) {
+      std::printf("missing tensor '%s'\n", tensor.name.c_str());
+      same = false;
+    }
+  return same;
+}
+
+int compareGradients(const Command &command) {
+  SafetensorsFile got(command.got);
+  std::vector<ExpectedTensor> expected = expectedGradients(command.expected);
+  bool ok = sameNames(got, expected);
+  double global = 0;
+  for (const ExpectedTensor &tensor : expected)
+    global = std::hypot(global, norm(tensor.values));
+
+  std::vector<GradientRow> rows;
+  for (const ExpectedTensor &tensor : expected) {
+    auto found = got.tensors().find(tensor.name);
+    if (found == got.tensors().end())
+      continue;
+    std::vector<double> difference = valuesOf(tensor.name, found->second);
+    if (difference.size() != tensor.values.size())
+      throw InputError("tensor '" + tensor.name + "' has " + std::to_string(difference.size()) +
+                       " elements, expected " + std::to_string(tensor.values.size()));
+    for (size_t i = 0; i < difference.size(); ++i)
+      difference[i] -= tensor.values[i];
+    double own = norm(tensor.values), apart = norm(difference);
+    double relative = apart / std::max(own, kNoiseFloor * global);
+    rows.push_back({tensor.name, own, apart, std::isnan(relative) ? INFINITY : relative});
+  }
+  std::sort(rows.begin(), rows.end(),
+            [](const GradientRow &a, const GradientRow &b) { return a.relative > b.relative; });
+
+  double tolerance = command.tolerance.value_or(kGradientTolerance);
+  std::printf("%10s %12s %12s  gradient of\n", "relative", "difference", "norm");
+  for (size_t i = 0; i < rows.size() && i < kRowsPrinted; ++i)
+    std::printf("%10.1e %12.4e %12.4e  %s%s\n", rows[i].relative, rows[i].difference, rows[i].own,
+                rows[i].name.c_str(), rows[i].relative <= tolerance ? "" : "  too far");
+  double worst = rows.empty() ? INFINITY : rows.front().relative;
+  ok &= worst <= tolerance;
+  std::printf("%zu tensors, global norm %.6g, worst %.1e, tolerance %.1e: %s\n", rows.size(),
+              global, worst, tolerance, ok ? "ok" : "FAILED");
+  return ok ? 0 : 1;
+}
+
+// How two tensors differ, or an empty text.
+std::string differenceOf(const StoredTensor &a, const StoredTensor &b) {
+  if (a.dtype != b.dtype || a.shape != b.shape)
+    return "type or shape differ";
+  if (std::memcmp(a.data, b.data, a.bytes) == 0)
+    return "";
+  size_t elementBytes = a.dtype.size() > 1 && a.dtype.find("64") != std::string::npos ? 8 : 4;
+  size_t count = a.bytes / elementBytes, differing = 0, first = count;
+  for (size_t i = 0; i < count; ++i)
+    if (std::memcmp(a.data + i * elementBytes, b.data + i * elementBytes, elementBytes)) {
+      first = std::min(first, i);
+      ++differing;
+    }
+  return std::to_string(differing) + " of " + std::to_string(count) +
+         " elements differ, the first at " + std::to_string(first);
+}
+
+int compareBits(const Command &command) {
+  SafetensorsFile a(command.got), b(command.expected);
+  int differing = 0;
+  auto report = [&](const std::string &name, const std::string &text) {
+    if (++differing <= kRowsPrinted)
+      std::printf("'%s': %s\n", name.c_str(), text.c_str());
+  };
+  for (const auto &[name, tensor] : a.tensors()) {
+    auto other = b.tensors().find(name);
+    if (other == b.tensors().end())
+      report(name, "only in " + command.got);
+    else if (std::string text = differenceOf(tensor, other->second); !text.empty())
+      report(name, text);
+  }
+  for (const auto &[name, tensor] : b.tensors())
+    if (!a.tensors().count(name))
+      report(name, "only in " + command.expected);
+  std::printf("%zu tensors, %d differ: %s\n", a.tensors().size(), differing,
+              differing ? "FAILED" : "ok");
+  return differing ? 1 : 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc == 2 && std::string(argv[1]) == "--help") {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
+  std::optional<Command> command = parse(argc, argv);
+  try {
+    if (command && command->what == "losses")
+      return compareLosses(*command);
+    if (command && command->what == "gradients")
+      return compareGradients(*command);
+    if (command && command->what == "bits")
+      return compareBits(*command);
+  } catch (const InputError &error) {
+    std::fprintf(stderr, "trainc-compare: %s\n", error.what());
+    return 2;
+  } catch (const json::exception &error) {
+    std::fprintf(stderr, "trainc-compare: %s: %s\n", command->expected.c_str(), error.what());
+    return 2;
+  }
+  std::fputs(kUsage, stderr);
+  return 2;
+}

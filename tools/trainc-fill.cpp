@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trainc-fill: puts seeded weights into an exported graph, so that a large model
+// needs no large file. Every floating-point initializer without data gets some, in
+// an external data file beside the written model. What a tensor gets depends on
+// its name, its shape and the seed alone, and is the same on every machine:
+//
+//   two or more axes           normal with deviation 0.02 (--deviation)
+//   one axis, name ends with
+//   "weight", "gamma", "scale" ones: the weight of a norm
+//   any other                  zeros: a bias
+//
+// A tensor whose doc_string says "copy of NAME" or "transpose of NAME" gets the
+// values of that one: so a graph keeps the ties that its exporter wrote out.
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <onnx/onnx_pb.h>
+
+namespace {
+
+using onnx::TensorProto;
+
+constexpr int64_t kPageBytes = 4096; // tensors begin on pages, for readers that map the file
+
+constexpr const char *kUsage =
+    R"(usage: trainc-fill GRAPH.onnx -o MODEL.onnx [--seed N] [--deviation D]
+
+Writes MODEL.onnx and MODEL.onnx.data: GRAPH.onnx with seeded random weights in place of the
+initializers that have no data (--seed 1, --deviation 0.02).
+)";
+
+struct Options {
+  std::string graph;
+  std::string model;
+  uint64_t seed = 1;
+  double deviation = 0.02;
+};
+
+std::optional<Options> parse(int argc, char **argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    bool takesValue = word == "-o" || word == "--seed" || word == "--deviation";
+    if (takesValue && i + 1 == argc)
+      return std::nullopt;
+    if (word == "-o")
+      options.model = argv[++i];
+    else if (word == "--seed")
+      options.seed = std::strtoull(argv[++i], nullptr, 10);
+    else if (word == "--deviation")
+      options.deviation = std::atof(argv[++i]);
+    else if (options.graph.empty() && word[0] != '-')
+      options.graph = word;
+    else
+      return std::nullopt;
+  }
+  if (options.graph.empty() || options.model.empty())
+    return std::nullopt;
+  return options;
+}
+
+uint64_t mix(uint64_t value) { // the finalizer of splitmix64
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
+  return value ^ (value >> 31);
+}
+
+// Nearly normal, deviation 1: the sum of four uniform 16-bit numbers. Exact integer
+// arithmetic up to the last product, hence the same on every machine.
+double normalFrom(uint64_t bits) {
+  int64_t sum = 0;
+  for (int part = 0; part < 4; ++part)
+    sum += static_cast<int64_t>((bits >> (16 * part)) & 0xffff);
+  constexpr double kMean = 2 * 65535.0;
+  constexpr double kDeviation = 37837.22; // of the sum: 65536 * sqrt(4 / 12)
+  return (static_cast<double>(sum) - kMean) / kDeviation;
+}
+
+bool endsWith(const std::string &text, const std::string &tail) {
+  return text.size() >= tail.size() &&
+         text.compare(text.size() - tail.size(), tail.size(), tail) == 0;
+}
+
+int64_t elementsOf(const TensorProto &tensor) {
+  int64_t count = 1;
+  for (int64_t extent : tensor.dims())
+    count *= extent;
+  return count;
+}
+
+bool lacksData(const TensorProto &tensor) {
+  bool floating =
+      tensor.data_type() == TensorProto::FLOAT || tensor.data_type() == TensorProto::DOUBLE;
+  return floating && elementsOf(tensor) > 0 && tensor.data_location() != TensorProto::EXTERNAL &&
+         !tensor.has_raw_data() && tensor.float_data_size() == 0 && tensor.double_data_size() == 0;
+}
+
+// The tensor that a doc_string ties this one to, empty if none.
+std::string tiedTo(const TensorProto &tensor, bool &transposed) {
+  for (const char *word : {"copy of ", "transpose of "}) {
+    std::string prefix = word;
+    if (tensor.doc_string().compare(0, prefix.size(), prefix) == 0) {
+      transposed = prefix == "transpose of ";
+      return tensor.doc_string().substr(prefix.size());
+    }
+  }
+  return "";
+}
+
+class Filler {
+public:
+  Filler(const Options &options, onnx::GraphProto &graph)
+      : options(options), data(options.model + ".data", std::ios::binary | std::ios::trunc) {
+    if (!data)
+      throw std::runtime_error(options.model + ".data: cannot be written");
+    for (const TensorProto &tensor : graph.initializer())
+      byName[tensor.name()] = &tensor;
+    // The values depend on the tensors as they came: collected before one is changed.
+    std::vector<TensorProto *> empty;
+    for (TensorProto &tensor : *graph.mutable_initializer())
+      if (lacksData(tensor))
+        empty.push_back(&tensor);
+    for (TensorProto *tensor : empty)
+      write(*tensor);
+    data.close();
+    if (!data)
+      throw std::runtime_error(options.model + ".data: not written completely");
+    tensors = empty.size();
+  }
+
+  size_t tensors = 0;
+  int64_t elements = 0;
+
+private:
+  std::vector<double> ownValues(const TensorProto &tensor) {
+    int64_t count = elementsOf(tensor);
+    const std::string &name = tensor.name();
+    if (tensor.dims_size() < 2) {
+      bool norm = endsWith(name, "weight") || endsWith(name, "gamma") || endsWith(name, "scale");
+      return std::vector<double>(count, norm ? 1.0 : 0.0);
+    }
+    uint64_t key = mix(options.seed + 0x9e3779b97f4a7c15ull);
+    for (char letter : name)
+      key = mix(key ^ static_cast<unsigned char>(letter));
+    std::vector<double> values(count);
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = options.deviation *
+                  normalFrom(mix(key + 0x9e3779b97f4a7c15ull * static_cast<uint64_t>(i + 1)));
+    return values;
+  }
+
+  std::vector<double> valuesOf(const TensorProto &tensor) {
+    bool transposed = false;
+    std::string source = tiedTo(tensor, transposed);
+    if (source.empty())
+      return ownValues(tensor);
+    auto found = byName.find(source);
+    if (found == byName.end() || elementsOf(*found->second) != elementsOf(tensor) ||
+        (transposed && tensor.dims_size() != 2))
+      throw std::runtime_error("initializer '" + tensor.name() + "' is tied to '" + source +
+                               "', which is no tensor of its size");
+    std::vector<double> values = ownValues(*found->second);
+    if (!transposed)
+      return values;
+    std::vector<double> turned(values.size());
+    int64_t rows = tensor.dims(0), columns = tensor.dims(1);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        turned[row * columns + column] = values[column * rows + row];
+    return turned;
+  }
+
+  template <typename Stored> int64_t writeAs(const std::vector<double> &values) {
+    std::vector<Stored> stored(values.begin(), values.end());
+    int64_t bytes = static_cast<int64_t>(stored.size() * sizeof(Stored));
+    data.write(reinterpret_cast<const char *>(stored.data()), bytes);
+    return bytes;
+  }
+
+  void write(TensorProto &tensor) {
+    std::vector<double> values = valuesOf(tensor);
+    offset = (offset + kPageBytes - 1) / kPageBytes * kPageBytes;
+    data.seekp(offset);
+    int64_t bytes =
+        tensor.data_type() == TensorProto::FLOAT ? writeAs<float>(values) : writeAs<double>(values);
+    tensor.set_data_location(TensorProto::EXTERNAL);
+    auto describe = [&](const char *key, const std::string &value) {
+      onnx::StringStringEntryProto *entry = tensor.add_external_data();
+      entry->set_key(key);
+      entry->set_value(value);
+    };
+    std::string dataFile = options.model + ".data";
+    describe("location", dataFile.substr(dataFile.rfind('/') + 1));
+    describe("offset", std::to_string(offset));
+    describe("length", std::to_string(bytes));
+    offset += bytes;
+    elements += elementsOf(tensor);
+  }
+
+  const Options &options;
+  std::ofstream data;
+  std::map<std::string, const TensorProto *> byName;
+  int64_t offset = 0;
+};
+
+void fill(const Options &options) {
+  onnx::ModelProto model;
+  std::ifstream stream(options.graph, std::ios::binary);
+  if (!stream)
+    throw std::runtime_error(options.graph + ": cannot be read");
+  if (!model.ParseFromIstream(&stream))
+    throw std::runtime_error(options.graph + ": is no ONNX model, or a truncated one");
+  Filler filler(options, *model.mutable_graph());
+  std::ofstream out(options.model, std::ios::binary | std::ios::trunc);
+  if (!model.SerializeToOstream(&out) || !out.flush())
+    throw std::runtime_error(options.model + ": cannot be written");
+  std::printf("%s: filled %zu initializers, %lld values, seed %llu\n", options.model.c_str(),
+              filler.tensors, static_cast<long long>(filler.elements),
+              static_cast<unsigned long long>(options.seed));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc == 2 && std::string(argv[1]) == "--help") {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
+  std::optional<Options> options = parse(argc, argv);
+  if (!options) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  try {
+    fill(*options);
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "trainc-fill: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
