@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The registry of optimizers.
+#include "dialects/train/optimizer.h"
+#include <map>
+
+using namespace mlir;
+
+namespace trainc::train {
+
+namespace {
+std::map<std::string, Optimizer> &registry() {
+  static std::map<std::string, Optimizer> optimizers;
+  return optimizers;
+}
+} // namespace
+
+Value Update::spread(Value f64Scalar) const {
+  RankedTensorType type = nn::tensorType(parameter);
+  return b.broadcast(b.cast(f64Scalar, type.getElementType()), {}, type.getShape());
+}
+
+OptimizerRegistration::OptimizerRegistration(Optimizer optimizer) {
+  registry().emplace(optimizer.name, std::move(optimizer));
+}
+
+const Optimizer *findOptimizer(StringRef name) {
+  auto found = registry().find(name.str());
+  return found == registry().end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> listOptimizers() {
+  std::vector<std::string> names;
+  for (auto &entry : registry())
+    names.push_back(entry.first);
+  return names;
+}
+
+} // namespace trainc::train

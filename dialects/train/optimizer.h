@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an optimizer must answer, and how it registers: a name, its
+// hyperparameters with PyTorch's names and defaults, its state, and the update
+// built from ordinary nn operations.
+#pragma once
+
+#include "dialects/nn/builder.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace trainc::train {
+
+/// An option of the trainer. Names are PyTorch's.
+struct Hyperparameter {
+  const char *name;
+  double defaultValue;
+  const char *help;
+};
+
+/// One update of one flat run of parameters. Tensors have one shape; scalars are
+/// rank-0 f64 tensors, so that bias corrections do not lose digits.
+class Update {
+public:
+  Update(nn::Builder &builder, mlir::Value parameter, mlir::Value gradient, mlir::ValueRange states,
+         const llvm::StringMap<mlir::Value> &scalars, bool decays)
+      : parameter(parameter), gradient(gradient), states(states), decays(decays), b(builder),
+        scalars(scalars) {}
+
+  const mlir::Value parameter;
+  const mlir::Value gradient; // mean over the step's micro-batches, clipped
+  const mlir::ValueRange states;
+  const bool decays; // weight decay applies to this run
+
+  nn::Builder &builder() { return b; }
+  /// A hyperparameter, or `learning_rate` or `step` (1 for the first update), as f64 scalar.
+  mlir::Value scalar(llvm::StringRef name) const { return scalars.lookup(name); }
+  /// An f64 scalar as a tensor like the parameter.
+  mlir::Value spread(mlir::Value f64Scalar) const;
+
+private:
+  nn::Builder &b;
+  const llvm::StringMap<mlir::Value> &scalars;
+};
+
+struct UpdateResult {
+  mlir::Value parameter;
+  llvm::SmallVector<mlir::Value> states;
+};
+
+struct Optimizer {
+  const char *name;
+  const char *summary; // with the source of the formula
+  std::vector<Hyperparameter> hyperparameters;
+  std::vector<const char *> states; // zero before the first update
+  UpdateResult (*build)(Update &);
+};
+
+struct OptimizerRegistration {
+  explicit OptimizerRegistration(Optimizer optimizer);
+};
+
+/// Null where there is none of that name.
+const Optimizer *findOptimizer(llvm::StringRef name);
+/// Names of all optimizers, sorted.
+std::vector<std::string> listOptimizers();
+
+} // namespace trainc::train

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stochastic gradient descent with momentum, dampening, Nesterov momentum and
+// L2 weight decay: the arithmetic of torch.optim.SGD.
+#include "dialects/train/optimizer.h"
+
+using namespace mlir;
+
+namespace trainc::train {
+
+static UpdateResult buildSgd(Update &update) {
+  nn::Builder &b = update.builder();
+  Value momentum = update.scalar("momentum"), nesterov = update.scalar("nesterov");
+  Value step = update.scalar("step");
+  Value zero = b.constant(0, step.getType()), one = b.constant(1, step.getType());
+
+  Value gradient = update.gradient;
+  if (update.decays)
+    gradient =
+        b.add(gradient, b.mul(update.parameter, update.spread(update.scalar("weight_decay"))));
+
+  // The first momentum is the gradient itself, undampened; without momentum it always is.
+  Value undampened =
+      b.create<nn::OrOp>(b.create<nn::EqualOp>(step, one), b.create<nn::EqualOp>(momentum, zero));
+  Value taken = b.select(undampened, one, b.sub(one, update.scalar("dampening")));
+  Value buffer = b.add(b.mul(update.states[0], update.spread(momentum)),
+                       b.mul(gradient, update.spread(taken)));
+
+  // Nesterov: gradient + momentum * buffer; else the buffer.
+  Value looksAhead = b.create<nn::GreaterOp>(nesterov, zero);
+  Value ofGradient = b.select(looksAhead, one, zero);
+  Value ofBuffer = b.select(looksAhead, momentum, one);
+  Value direction =
+      b.add(b.mul(gradient, update.spread(ofGradient)), b.mul(buffer, update.spread(ofBuffer)));
+  Value rate = update.spread(update.scalar("learning_rate"));
+  return {b.sub(update.parameter, b.mul(rate, direction)), {buffer}};
+}
+
+static const OptimizerRegistration registration({
+    "sgd",
+    "stochastic gradient descent with momentum (Sutskever et al. 2013)",
+    {{"momentum", 0, "momentum factor"},
+     {"dampening", 0, "dampening of the momentum"},
+     {"nesterov", 0, "1: Nesterov momentum"},
+     {"weight_decay", 0, "L2 penalty of the parameters that decay"}},
+    {"momentum_buffer"},
+    buildSgd,
+});
+
+} // namespace trainc::train

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// attach-optimizer: adds the entry function @update.
+//
+// The update works on the flat runs that form-buckets laid out, not on single
+// parameters: the summed gradients are scaled to their mean, clipped by their
+// global norm (as torch.nn.utils.clip_grad_norm_) and handed to the optimizer's
+// formula. All of it is ordinary nn operations, which fuse to one reduction and
+// one pointwise kernel per run. The norm is accumulated in f64.
+#include "dialects/train/optimizer.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/passes.h"
+
+using namespace mlir;
+using namespace trainc;
+
+namespace {
+
+/// Arguments of @update while it is being built.
+struct Signature {
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+};
+
+/// The flat tensors of one run: indexes of its arguments.
+struct Run {
+  int64_t number;
+  unsigned parameters, gradients;
+  SmallVector<unsigned> states;
+};
+
+struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AttachOptimizer)
+  AttachOptimizer() = default;
+  AttachOptimizer(const AttachOptimizer &other) : PassWrapper(other) {}
+  StringRef getArgument() const override { return "attach-optimizer"; }
+  StringRef getDescription() const override {
+    return "add the update of the flat parameter arenas";
+  }
+
+  Option<std::string> kind{*this, "kind", llvm::cl::desc("name of the optimizer"),
+                           llvm::cl::init("adamw")};
+
+  void runOnOperation() override {
+    const train::Optimizer *optimizer = train::findOptimizer(kind);
+    auto runs = getOperation()->getAttrOfType<DenseI64ArrayAttr>("train.runs");
+    if (!optimizer || !runs) {
+      if (!optimizer)
+        getOperation().emitError("unknown optimizer '")
+            << kind.getValue() << "'; known: " << llvm::join(train::listOptimizers(), ", ");
+      else
+        getOperation().emitError("attach-optimizer expects train.runs; run form-buckets first");
+      return signalPassFailure();
+    }
+    Signature signature;
+    SmallVector<Run> trained;
+    for (int64_t run : {0, 1})
+      if (int64_t count = runs[run])
+        trained.push_back(declareRun(signature, *optimizer, run, count));
+    buildUpdate(*optimizer, signature, trained);
+    getOperation()->setAttr("train.optimizer", StringAttr::get(&getContext(), kind));
+  }
+
+private:
+  Type elementType() {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("forward_backward");
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto kind = function.getArgAttrOfType<StringAttr>(i, "train.kind"))
+        if (kind.getValue() == "parameter")
+          return cast<RankedTensorType>(function.getArgument(i).getType()).getElementType();
+    return Float32Type::get(&getContext());
+  }
+
+  DictionaryAttr describe(StringRef kind, std::optional<int64_t> run, std::optional<int64_t> slot,
+                          StringRef name = "") {
+    mlir::Builder builder(&getContext());
+    SmallVector<NamedAttribute> attributes{
+        builder.getNamedAttr("train.kind", builder.getStringAttr(kind))};
+    if (run)
+      attributes.push_back(builder.getNamedAttr("train.run", builder.getI64IntegerAttr(*run)));
+    if (slot)
+      attributes.push_back(builder.getNamedAttr("train.slot", builder.getI64IntegerAttr(*slot)));
+    if (!name.empty())
+      attributes.push_back(builder.getNamedAttr("train.name", builder.getStringAttr(name)));
+    return builder.getDictionaryAttr(attributes);
+  }
+
+  unsigned declare(Signature &signature, Type type, DictionaryAttr attributes) {
+    signature.types.push_back(type);
+    signature.attributes.push_back(attributes);
+    return signature.types.size() - 1;
+  }
+
+  Run declareRun(Signature &signature, const train::Optimizer &optimizer, int64_t number,
+                 int64_t count) {
+    auto type = RankedTensorType::get({count}, elementType());
+    Run run{number, 0, 0, {}};
+    run.parameters = declare(signature, type, describe("run_parameters", number, {}));
+    run.gradients = declare(signature, type, describe("run_gradients", number, {}));
+    for (size_t slot = 0; slot < optimizer.states.size(); ++slot)
+      run.states.push_back(declare(signature, type, describe("run_state", number, slot)));
+    return run;
+  }
+
+  void buildUpdate(const train::Optimizer &optimizer, Signature &signature, ArrayRef<Run> trained) {
+    auto scalarType = RankedTensorType::get({}, Float64Type::get(&getContext()));
+    llvm::StringMap<unsigned> scalarArguments;
+    SmallVector<StringRef> names{"learning_rate", "step", "gradient_scale", "clip_norm"};
+    for (const train::Hyperparameter &parameter : optimizer.hyperparameters)
+      names.push_back(parameter.name);
+    for (StringRef name : names)
+      scalarArguments[name] = declare(signature, scalarType, describe("scalar", {}, {}, name));
+
+    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+    Location location = NameLoc::get(StringAttr::get(&getContext(), optimizer.name));
+    auto function = builder.create<func::FuncOp>(
+        location, "update", FunctionType::get(&getContext(), signature.types, {}));
+    Block *block = function.addEntryBlock();
+    builder.setInsertionPointToStart(block);
+    nn::Builder b(builder, location);
+    llvm::StringMap<Value> scalars;
+    for (auto &entry : scalarArguments)
+      scalars[entry.getKey()] = block->getArgument(entry.getValue());
+
+    Location normLocation = NameLoc::get(StringAttr::get(&getContext(), "gradient_norm"));
+    nn::Builder normBuilder(builder, normLocation);
+    Value norm = gradientNorm(normBuilder, *block, trained, scalars["gradient_scale"]);
+    Value factor = clipFactor(normBuilder, norm, scalars);
+
+    SmallVector<Value> results{norm};
+    SmallVector<DictionaryAttr> resultAttributes{describe("scalar", {}, {}, "gradient_norm")};
+    for (const Run &run : trained)
+      updateRun(optimizer, b, *block, run, factor, scalars, results, resultAttributes);
+    builder.create<func::ReturnOp>(location, results);
+    function.setType(
+        FunctionType::get(&getContext(), signature.types, ValueRange(results).getTypes()));
+    function.setAllArgAttrs(signature.attributes);
+    function.setAllResultAttrs(resultAttributes);
+  }
+
+  /// Norm of the mean gradient over all trained parameters.
+  static Value gradientNorm(nn::Builder &b, Block &block, ArrayRef<Run> trained, Value scale) {
+    Value total;
+    for (const Run &run : trained) {
+      Value gradient = b.cast(block.getArgument(run.gradients), b.op().getF64Type());
+      Value sum = b.reduceSum(b.mul(gradient, gradient), {0});
+      total = total ? b.add(total, sum) : sum;
+    }
+    if (!total)
+      return b.constant(0, scale.getType());
+    return b.mul(b.create<nn::SqrtOp>(total), scale);
+  }
+
+  /// What turns the summed gradient into the mean one, clipped.
+  static Value clipFactor(nn::Builder &b, Value norm, llvm::StringMap<Value> &scalars) {
+    Value guarded = b.add(norm, b.constant(1e-6, norm.getType())); // as PyTorch
+    Value ratio = b.div(scalars["clip_norm"], guarded);
+    Value coefficient = b.create<nn::MinimumOp>(ratio, b.constant(1, norm.getType()));
+    return b.mul(scalars["gradient_scale"], coefficient);
+  }
+
+  void updateRun(const train::Optimizer &optimizer, nn::Builder &b, Block &block, const Run &run,
+                 Value factor, const llvm::StringMap<Value> &scalars, SmallVector<Value> &results,
+                 SmallVector<DictionaryAttr> &resultAttributes) {
+    Value parameter = block.getArgument(run.parameters);
+    RankedTensorType type = nn::tensorType(parameter);
+    Value spread = b.broadcast(b.cast(factor, type.getElementType()), {}, type.getShape());
+    SmallVector<Value> states;
+    for (unsigned state : run.states)
+      states.push_back(block.getArgument(state));
+    train::Update update(b, parameter, b.mul(block.getArgument(run.gradients), spread), states,
+                         scalars, run.number == 0);
+    train::UpdateResult updated = optimizer.build(update);
+    results.push_back(updated.parameter);
+    resultAttributes.push_back(describe("run_parameters", run.number, {}));
+    for (auto [slot, state] : llvm::enumerate(updated.states)) {
+      results.push_back(state);
+      resultAttributes.push_back(describe("run_state", run.number, slot));
+    }
+  }
+};
+
+const PassRegistration<AttachOptimizer> registration;
+
+} // namespace
+
+std::unique_ptr<Pass> trainc::createAttachOptimizerPass(StringRef kind) {
+  auto pass = std::make_unique<AttachOptimizer>();
+  pass->kind = kind.str();
+  return pass;
+}
