@@ -22,11 +22,11 @@ KEPT = ("pkg.torch.onnx.name_scopes", "pkg.onnxscript.optimizer.folded_from",
         "pkg.torch.export.graph_signature.InputSpec.kind",
         "pkg.torch.export.ExportedProgram.graph_signature")
 
-GPT2 = dict(vocabulary=50257, width=768, heads=12, positions=1024, mask="sdpa", gelu="tanh")
+GPT2 = dict(vocabulary=50257, width=768, heads=12, positions=1024, mask="tril", gelu="tanh")
 GRAPHS = {
     "gpt2_12": dict(GPT2, layers=12),  # GPT-2 124M
     "gpt2_48": dict(GPT2, layers=48),
-    "bytes_4": dict(vocabulary=256, width=192, heads=6, layers=4, positions=256, mask="buffer",
+    "bytes_4": dict(vocabulary=256, width=192, heads=6, layers=4, positions=256, mask="tril",
                     gelu="tanh"),
 }
 
@@ -55,11 +55,20 @@ def keep_only(entries):
 
 def strip(model):
     tied = ties(model.graph.initializer)
+    weights = {v.name for v in model.graph.value_info for e in v.metadata_props
+               if e.value == "PARAMETER" or e.key.endswith("folded_from")}
     for tensor in model.graph.initializer:
-        if tensor.data_type == onnx.TensorProto.FLOAT and numpy.prod(tensor.dims) >= LARGE:
+        if tensor.name in weights and tensor.data_type == onnx.TensorProto.FLOAT \
+                and numpy.prod(tensor.dims) >= LARGE:
             tensor.ClearField("raw_data")
             tensor.doc_string = tied.get(tensor.name, "")
+    names = {tensor.name for tensor in model.graph.initializer}
+    described = [v for v in model.graph.value_info if v.name in names]
+    del model.graph.value_info[:]  # shapes follow from the operators
+    model.graph.value_info.extend(described)
     for node in model.graph.node:
+        if node.op_type in ("Concat", "Reshape"):  # no kernel is named after them
+            del node.metadata_props[:]
         keep_only(node.metadata_props)
     for value in list(model.graph.value_info) + list(model.graph.initializer):
         keep_only(value.metadata_props)
