@@ -77,12 +77,12 @@ struct export_initializer {
 struct program {
   const char *model_name;
   const char *compiler_version;
-  const char *target;        // "cpu"
-  const char *march;         // instruction set that the source was built for, e.g. "znver3"
-  data_type precision;       // f32 or f64
-  const char *loss_name;     // "cross_entropy"
+  const char *target;         // "cpu"
+  const char *march;          // instruction set that the source was built for, e.g. "znver3"
+  data_type precision;        // f32 or f64
+  const char *loss_name;      // "cross_entropy"
   const char *optimizer_name; // "adamw"
-  uint64_t fingerprint;      // of parameter names, shapes, order and the optimizer
+  uint64_t fingerprint;       // of parameter names, shapes, order and the optimizer
 
   int64_t arena_bytes[arena_count];
   int64_t arena_lower_bound[arena_count];
@@ -101,11 +101,12 @@ struct program {
   // Tunable values of the optimizer, then the five which the runtime computes itself:
   const hyperparameter *hyperparameters;
   int64_t hyperparameter_count;
-  int64_t learning_rate_offset;  // f64 scalars in the workspace arena
-  int64_t step_offset;           // 1 for the first update
-  int64_t gradient_scale_offset; // 1 / (ranks x micro-batches): turns the summed gradient into a mean
-  int64_t clip_norm_offset;      // largest global gradient norm; infinity: no clipping
-  int64_t gradient_norm_offset;  // written by `update`: norm of the mean gradient before clipping
+  int64_t learning_rate_offset; // f64 scalars in the workspace arena
+  int64_t step_offset;          // 1 for the first update
+  int64_t
+      gradient_scale_offset; // 1 / (ranks x micro-batches): turns the summed gradient into a mean
+  int64_t clip_norm_offset;  // largest global gradient norm; infinity: no clipping
+  int64_t gradient_norm_offset; // written by `update`: norm of the mean gradient before clipping
 
   tensor_place loss; // scalar, written by forward_backward and evaluate
 

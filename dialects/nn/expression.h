@@ -5,7 +5,8 @@
 //
 //   expression := sum [('<' | '<=' | '>' | '>=' | '==') sum]
 //   sum := product (('+' | '-') product)*      product := unary (('*' | '/') unary)*
-//   unary := '-' unary | number | name | name '(' expression (',' expression)* ')' | '(' expression ')'
+//   unary := '-' unary | number | name | name '(' expression (',' expression)* ')' | '(' expression
+//   ')'
 //
 // A called name is the mnemonic of a pointwise record; operators stand for add,
 // sub, mul, div, neg and the comparisons.
