@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line of trainc, made from options.def on LLVM's command-line library.
+#include "compiler/options.h"
+#include "compiler/exit_codes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace trainc {
+
+static const char kOverview[] =
+    "trainc compiles a forward ONNX model into a training program.\n\n"
+    "  trainc model.onnx --dim batch=8 --loss cross_entropy --optimizer adamw -o out\n"
+    "  mpirun -n 2 out/trainer train --data input_ids=ids.npy --data labels=labels.npy --steps "
+    "1000\n\n"
+    "The output folder receives `trainer` (the program; see `trainer --help`), "
+    "`parameters.safetensors`\n"
+    "(initial parameters), `export_template.onnx`, `source/` (the emitted C++, which builds by "
+    "itself)\n"
+    "and `plan/` (memory plan, kernels, parameters as text).\n";
+
+static std::string exitCodeHelp() {
+  std::string text = "\nExit codes:\n";
+  for (const ExitCodeEntry &entry : kExitCodes)
+    text += "  " + std::to_string(static_cast<int>(entry.code)) + "  " + entry.meaning + "\n";
+  return text;
+}
+
+namespace {
+struct Parser {
+  cl::OptionCategory category{"trainc options"};
+  cl::opt<std::string> model{cl::Positional, cl::desc("MODEL.onnx"), cl::cat(category)};
+#define SECTION(title)
+#define TEXT(member, name, value, default_, help)                                                  \
+  cl::opt<std::string> member{name, cl::value_desc(value), cl::init(default_), cl::desc(help),     \
+                              cl::cat(category)};
+#define LIST(member, name, value, help)                                                            \
+  cl::list<std::string> member{name, cl::value_desc(value), cl::desc(help), cl::cat(category)};
+#define FLAG(member, name, help) cl::opt<bool> member{name, cl::desc(help), cl::cat(category)};
+#include "compiler/options.def"
+#undef SECTION
+#undef TEXT
+#undef LIST
+#undef FLAG
+};
+} // namespace
+
+std::optional<Options> parseOptions(int argc, char **argv) {
+  static Parser parser;
+  cl::HideUnrelatedOptions(parser.category);
+  static const std::string exitCodes = exitCodeHelp();
+  static const cl::extrahelp moreHelp(exitCodes);
+  std::string complaint;
+  raw_string_ostream stream(complaint);
+  if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &stream)) {
+    errs() << stream.str();
+    return std::nullopt;
+  }
+  Options options;
+  options.model = parser.model;
+#define SECTION(title)
+#define TEXT(member, name, value, default_, help) options.member = parser.member;
+#define LIST(member, name, value, help)                                                            \
+  options.member.assign(parser.member.begin(), parser.member.end());
+#define FLAG(member, name, help) options.member = parser.member;
+#include "compiler/options.def"
+#undef SECTION
+#undef TEXT
+#undef LIST
+#undef FLAG
+  return options;
+}
+
+std::optional<Recipe> Options::recipe() const {
+  Recipe recipe;
+  bool good = true;
+  for (const std::string &text : dimensions) {
+    auto [name, size] = StringRef(text).split('=');
+    int64_t number = 0;
+    if (name.empty() || size.getAsInteger(10, number) || number <= 0) {
+      errs() << "trainc: --dim expects NAME=SIZE with a positive size, found '" << text << "'\n"
+             << "  try: --dim batch=8\n";
+      good = false;
+    } else if (!recipe.dimensions.emplace(name.str(), number).second) {
+      errs() << "trainc: --dim gives '" << name << "' twice\n";
+      good = false;
+    }
+  }
+  if (precision != "f32" && precision != "f64") {
+    errs() << "trainc: unknown precision '" << precision << "', expected f32 or f64\n";
+    good = false;
+  }
+  recipe.loss = loss;
+  recipe.lossOutput = lossOutput;
+  recipe.optimizer = optimizer;
+  recipe.decay = decay;
+  recipe.freeze = freeze;
+  recipe.trainOnly = trainOnly;
+  recipe.precision = precision;
+  return good ? std::optional(recipe) : std::nullopt;
+}
+
+static std::string escapeMarkdown(StringRef text) {
+  std::string escaped;
+  for (char c : text)
+    escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+  return escaped;
+}
+
+std::string optionsDocumentation() {
+  std::string text = "# Options of trainc\n\n"
+                     "Written by `trainc --print-documentation` from `compiler/options.def`.\n";
+  auto row = [&](std::string option, StringRef help, StringRef otherwise) {
+    text += "| `" + option + "` | " + escapeMarkdown(help);
+    if (!otherwise.empty())
+      text += " (default `" + otherwise.str() + "`)";
+    text += " |\n";
+  };
+  auto dashes = [](StringRef name) { return (name.size() == 1 ? "-" : "--") + name.str(); };
+#define SECTION(title) text += "\n## " title "\n\n| option | meaning |\n|---|---|\n";
+#define TEXT(member, name, value, default_, help) row(dashes(name) + " " value, help, default_);
+#define LIST(member, name, value, help) row(dashes(name) + " " value, help, "");
+#define FLAG(member, name, help) row(dashes(name), help, "");
+#include "compiler/options.def"
+#undef SECTION
+#undef TEXT
+#undef LIST
+#undef FLAG
+  text += "\n## Exit codes\n\n| code | meaning |\n|---|---|\n";
+  for (const ExitCodeEntry &entry : kExitCodes)
+    text += "| " + std::to_string(static_cast<int>(entry.code)) + " | " + entry.meaning + " |\n";
+  return text;
+}
+
+} // namespace trainc

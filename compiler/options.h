@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options of trainc as parsed from the command line; options.def is the table.
+#pragma once
+
+#include "compiler/recipe.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+struct Options {
+  std::string model; // the positional argument
+#define SECTION(title)
+#define TEXT(member, name, value, default_, help) std::string member = default_;
+#define LIST(member, name, value, help) std::vector<std::string> member;
+#define FLAG(member, name, help) bool member = false;
+#include "compiler/options.def"
+#undef SECTION
+#undef TEXT
+#undef LIST
+#undef FLAG
+
+  /// The training recipe; complains on stderr and returns nothing where a value is malformed.
+  std::optional<Recipe> recipe() const;
+};
+
+/// Parses the command line. On a wrong one it prints a message and returns
+/// nothing; `--help` and `--version` print and exit with 0.
+std::optional<Options> parseOptions(int argc, char **argv);
+
+/// The table as Markdown: docs/trainc.md.
+std::string optionsDocumentation();
+
+} // namespace trainc

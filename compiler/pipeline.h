@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order of passes from an imported model to placed kernels.
+#pragma once
+
+#include "compiler/recipe.h"
+#include "mlir/IR/BuiltinOps.h"
+#include <functional>
+#include <string>
+
+namespace trainc {
+
+struct PipelineHooks {
+  /// Called before each pass with its name, for progress and times.
+  std::function<void(llvm::StringRef pass)> before = [](llvm::StringRef) {};
+  std::string dumpFolder; // numbered IR files, one per pass; empty: none
+  std::string stopAfter;  // name of the last pass to run; empty: all
+};
+
+struct PipelineResult {
+  bool succeeded = false;
+  bool stopped = false; // at stopAfter
+  std::string lastPass; // the one that failed or stopped
+  std::string dumpFile; // of an internal error: the IR before the failing pass
+};
+
+/// Names of the passes in order.
+std::vector<std::string> pipelinePasses(const Recipe &recipe);
+
+/// Runs the passes on `module`, verifying after each. Errors are emitted as diagnostics.
+PipelineResult runPipeline(mlir::ModuleOp module, const Recipe &recipe, const PipelineHooks &hooks);
+
+/// True for the passes whose errors are about the model or the recipe, not about trainc.
+bool reportsUserErrors(llvm::StringRef pass);
+
+} // namespace trainc
