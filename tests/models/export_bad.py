@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Writes bad/<name>.onnx: models that the compiler must refuse with a message. Also
+# scalar_loss.onnx, a model whose own output is the loss.
+import logging
+import os
+import warnings
+
+import numpy
+import onnx
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from torch import nn
+
+from export_fixtures import scrub
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def weight(name, *shape):
+    values = numpy.random.default_rng(len(name)).standard_normal(shape).astype(numpy.float32)
+    return numpy_helper.from_array(values, name)
+
+
+def save(name, nodes, initializers, inputs, outputs, opset=17, domains=()):
+    graph = helper.make_graph(nodes, name, inputs, outputs, initializers)
+    imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(d, 1) for d in domains]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=8)
+    os.makedirs(os.path.join(HERE, "bad"), exist_ok=True)
+    onnx.save(model, os.path.join(HERE, "bad", name + ".onnx"))
+
+
+def floats(name, *shape):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def unsupported_operators():
+    """Three operators that nothing supports, one from a foreign domain, in one model."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["hidden"], name="/first/MatMul"),
+        helper.make_node("Hardmax", ["hidden"], ["chosen"], name="/gate/Hardmax", axis=-1),
+        helper.make_node("Wobble", ["chosen"], ["wobbled"], name="/odd/Wobble",
+                         domain="com.example"),
+        helper.make_node("Det", ["squares"], ["determinants"], name="/det/Det"),
+        helper.make_node("Reshape", ["wobbled", "shape"], ["squares"], name="/det/Reshape"),
+    ]
+    nodes[3], nodes[4] = nodes[4], nodes[3]
+    shape = numpy_helper.from_array(numpy.array([8, 2, 2], numpy.int64), "shape")
+    save("unsupported_operators", nodes, [weight("w", 12, 4), shape], [floats("x", 8, 12)],
+         [floats("determinants", 8)], domains=["com.example"])
+
+
+def external(name, location, length):
+    """A linear layer whose weights claim to lie at `location`."""
+    tensor = weight("w", 12, 7)
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", "0"), ("length", str(length))):
+        tensor.external_data.add(key=key, value=value)
+    save(name, [helper.make_node("MatMul", ["x", "w"], ["logits"], name="/MatMul")], [tensor],
+         [floats("x", 8, 12)], [floats("logits", 8, 7)])
+
+
+def bad_axis():
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["hidden"], name="/MatMul"),
+             helper.make_node("Softmax", ["hidden"], ["logits"], name="/attn/Softmax", axis=4)]
+    save("bad_axis", nodes, [weight("w", 12, 7)], [floats("x", 8, 12)], [floats("logits", 8, 7)])
+
+
+def bad_shapes():
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["hidden"], name="/first/MatMul"),
+             helper.make_node("Add", ["hidden", "b"], ["logits"], name="/first/Add")]
+    save("bad_shapes", nodes, [weight("w", 13, 7), weight("b", 6)], [floats("x", 8, 12)],
+         [floats("logits", 8, 7)])
+
+
+def scalar_loss():
+    """The model computes its own loss, for --loss output."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["hidden"], name="/MatMul"),
+             helper.make_node("Sub", ["hidden", "target"], ["apart"], name="/Sub"),
+             helper.make_node("Mul", ["apart", "apart"], ["square"], name="/Mul"),
+             helper.make_node("ReduceMean", ["square"], ["loss"], name="/ReduceMean", keepdims=0)]
+    graph_inputs = [floats("x", 8, 12), floats("target", 8, 7)]
+    save("scalar_loss", nodes, [weight("w", 12, 7)], graph_inputs, [floats("loss")])
+
+
+class Scaled(nn.Module):
+    """dynamo's optimizer computes `exp(scale) * weight` at export: no parameter is left."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(12, 7))
+        self.scale = nn.Parameter(torch.randn(7))
+
+    def forward(self, x):
+        return x @ (self.weight * self.scale.exp())
+
+
+def folded_parameter():
+    torch.manual_seed(1)
+    path = os.path.join(HERE, "bad", "folded_parameter.onnx")
+    torch.onnx.export(Scaled().eval(), (torch.zeros(8, 12),), path, input_names=["x"],
+                      output_names=["logits"], opset_version=20, dynamo=True, verbose=False,
+                      external_data=False)
+    scrub(path, {})
+
+
+def main():
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    unsupported_operators()
+    external("external_outside", "../outside.bin", 12 * 7 * 4)
+    external("external_absolute", "/etc/hostname", 12 * 7 * 4)
+    external("external_missing", "not_there.bin", 12 * 7 * 4)
+    external("external_short", "external_short.bin", 12 * 7 * 4)
+    with open(os.path.join(HERE, "bad", "external_short.bin"), "wb") as file:
+        file.write(bytes(100))
+    bad_axis()
+    bad_shapes()
+    scalar_loss()
+    folded_parameter()
+
+
+if __name__ == "__main__":
+    main()
