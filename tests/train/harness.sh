@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the end-to-end tests share: a test is a bash script that sources this file,
+# takes a scratch folder as its argument and passes if it ends with 0. Programs and
+# models come from TRAINC, TRAINC_COMPARE and TRAINC_MODELS; without them from the
+# dev build of this tree.
+set -euo pipefail
+
+tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+: "${TRAINC:=$tree/build/dev/bin/trainc}"
+: "${TRAINC_COMPARE:=$(dirname "$TRAINC")/trainc-compare}"
+: "${TRAINC_FILL:=$(dirname "$TRAINC")/trainc-fill}"
+: "${TRAINC_MODELS:=$tree/tests/models}"
+data=$TRAINC_MODELS/data
+
+test_name=$(basename "$0" .test)
+if [ $# -ge 1 ]; then
+  scratch=$1
+  rm -rf "$scratch"
+  mkdir -p "$scratch"
+else
+  scratch=$(mktemp -d "${TMPDIR:-/tmp}/$test_name.XXXXXX")
+  trap 'rm -rf "$scratch"' EXIT
+fi
+cd "$scratch"
+
+# Containers run as root and with few cores; nothing here may pin ranks to one core.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
+
+fail() {
+  echo "FAILED: $*" >&2
+  exit 1
+}
+
+say() { echo "== $*"; }
+
+# Runs a command with its output in a file that is shown only if it fails.
+quietly() {
+  if ! "$@" >last-output.txt 2>&1; then
+    cat last-output.txt >&2
+    fail "$*"
+  fi
+}
+
+# recipe FIXTURE: sets loss, inputs (--data words), labels (file), dimensions (--dim words)
+# of a fixture of the given name.
+recipe() {
+  loss=cross_entropy
+  case $1 in
+  mlp_*) inputs=(--data "x=$data/x.npy") dimensions=(--dim batch=8) ;;
+  *) inputs=(--data "input_ids=$data/input_ids.npy") dimensions=(--dim batch=4 --dim sequence=16) ;;
+  esac
+  case $1 in
+  mlp_relu_*) labels=classes.npy ;;
+  mlp_gelu_*) labels=targets.npy loss=mse ;;
+  mlp_tanh_*) labels=bits.npy loss=bce_with_logits ;;
+  nanogpt_erf_* | gpt2_sdpa_*) labels=labels_ignored.npy ;;
+  *) labels=labels.npy ;;
+  esac
+  if grep -q '"dynamic": false' "$TRAINC_MODELS/expected/$1.json"; then
+    dimensions=()
+  fi
+}
+
+# compile FIXTURE FOLDER [trainc options]: the trainer of a fixture.
+compile() {
+  local fixture=$1 folder=$2
+  shift 2
+  recipe "$fixture"
+  quietly "$TRAINC" "$TRAINC_MODELS/$fixture.onnx" "${dimensions[@]}" --loss "$loss" "$@" -o "$folder"
+}
+
+# train FOLDER STEPS [options]: trains on the fixture's batches, in order.
+train() {
+  local folder=$1 steps=$2
+  shift 2
+  quietly "$folder/trainer" train "${inputs[@]}" --data "labels=$data/$labels" --steps "$steps" \
+    --no-shuffle --no-progress "$@"
+}
+
+# check_fixture FIXTURE: 20 AdamW steps and the first gradient, against PyTorch in f64.
+check_fixture() {
+  local expected=$TRAINC_MODELS/expected/$1.json
+  compile "$1" out --optimizer adamw
+  train out 20 --learning-rate 1e-3 --weight-decay 0.01 --checkpoints none --log run.jsonl
+  "$TRAINC_COMPARE" losses run.jsonl "$expected"
+  quietly out/trainer gradients "${inputs[@]}" --data "labels=$data/$labels" \
+    --checkpoint initial -o gradients.safetensors
+  "$TRAINC_COMPARE" gradients gradients.safetensors "$expected"
+}
+
+# refused CODE PATTERN... -- COMMAND...: the command must end with CODE and its message must
+# hold every pattern (extended regular expressions), be short, and come from no crash.
+refused() {
+  local code=$1 status=0 patterns=()
+  shift
+  while [ "$1" != -- ]; do
+    patterns+=("$1")
+    shift
+  done
+  shift
+  "$@" >refused-output.txt 2>refused.txt || status=$?
+  if [ "$status" != "$code" ]; then
+    cat refused.txt >&2
+    fail "exit code $status, expected $code: $*"
+  fi
+  for pattern in "${patterns[@]}"; do
+    if ! grep -qE -- "$pattern" refused.txt; then
+      cat refused.txt >&2
+      fail "the message has no '$pattern': $*"
+    fi
+  done
+  if grep -qiE 'assert|stack dump|terminate called|\(core dumped\)' refused.txt; then
+    cat refused.txt >&2
+    fail "crashed: $*"
+  fi
+}
