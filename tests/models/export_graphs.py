@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes graphs/<name>.onnx: large models as dynamo exports them by default, with
-# the weights left out. `trainc-fill` puts seeded ones in. Where the exporter wrote
+# Writes graphs/<name>.onnx: models as the exporters write them by default, with
+# the weights left out, so that a large one takes little room. `trainc-fill` puts seeded ones in. Where the exporter wrote
 # one weight twice (the tied head), the second's doc_string says so.
 import logging
 import os
@@ -23,11 +23,13 @@ KEPT = ("pkg.torch.onnx.name_scopes", "pkg.onnxscript.optimizer.folded_from",
         "pkg.torch.export.ExportedProgram.graph_signature")
 
 GPT2 = dict(vocabulary=50257, width=768, heads=12, positions=1024, mask="tril", gelu="tanh")
+SMALL = dict(vocabulary=64, width=32, heads=4, layers=2, positions=24, mask="tril", gelu="tanh")
 GRAPHS = {
     "gpt2_12": dict(GPT2, layers=12),  # GPT-2 124M
     "gpt2_48": dict(GPT2, layers=48),
     "bytes_4": dict(vocabulary=256, width=192, heads=6, layers=4, positions=256, mask="tril",
                     gelu="tanh"),
+    "untied": dict(SMALL, exporter="script"),  # the head is the table's transpose, written out
 }
 
 
@@ -53,9 +55,9 @@ def keep_only(entries):
         entries.add(key=key, value=value)
 
 
-def strip(model):
+def strip(model, script):
     tied = ties(model.graph.initializer)
-    weights = {v.name for v in model.graph.value_info for e in v.metadata_props
+    weights = {tensor.name for tensor in model.graph.initializer} if script else {v.name for v in model.graph.value_info for e in v.metadata_props
                if e.value == "PARAMETER" or e.key.endswith("folded_from")}
     for tensor in model.graph.initializer:
         if tensor.name in weights and tensor.data_type == onnx.TensorProto.FLOAT \
@@ -82,16 +84,21 @@ def main(names):
     for name, configuration in GRAPHS.items():
         if names and name not in names:
             continue
+        script = configuration.pop("exporter", "dynamo") == "script"
         module = families.seed_weights(families.NanoGpt(**configuration), 1)
         example = torch.zeros((4, 64), dtype=torch.long)
         shapes = ({0: torch.export.Dim("batch"), 1: torch.export.Dim("sequence")},)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.onnx")
-            torch.onnx.export(module, (example,), path, input_names=["input_ids"],
-                              output_names=["logits"], opset_version=20, dynamo=True,
-                              dynamic_shapes=shapes, verbose=False)
+            if script:
+                torch.onnx.export(module, (example[:, :16],), path, input_names=["input_ids"],
+                                  output_names=["logits"], opset_version=17, dynamo=False)
+            else:
+                torch.onnx.export(module, (example,), path, input_names=["input_ids"],
+                                  output_names=["logits"], opset_version=20, dynamo=True,
+                                  dynamic_shapes=shapes, verbose=False)
             model = onnx.load(path)
-        strip(model)
+        strip(model, script)
         target = os.path.join(HERE, "graphs", name + ".onnx")
         onnx.save(model, target)
         print(name, len(model.graph.node), "nodes", os.path.getsize(target), "bytes", flush=True)

@@ -103,7 +103,7 @@ refused() {
   done
   shift
   "$@" >refused-output.txt 2>refused.txt || status=$?
-  if [ "$status" != "$code" ]; then
+  if ! [[ $status =~ ^$code$ ]]; then
     cat refused.txt >&2
     fail "exit code $status, expected $code: $*"
   fi
