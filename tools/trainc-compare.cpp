@@ -35,7 +35,8 @@ constexpr const char *kUsage = R"(usage:
   trainc-compare gradients GOT.safetensors EXPECTED [--tolerance T]
   trainc-compare bits A.safetensors B.safetensors
 
-losses     each line's loss against the f64 losses of EXPECTED.json, relative (5e-6)
+losses     each line's loss against the f64 losses of EXPECTED.json, relative (5e-6), and its
+           gradient norm against theirs (twice that)
            --run    which recorded run: adamw (the default), sgd, nesterov
            --steps  compare the first N steps only
 gradients  each tensor's difference in norm, relative to the larger of its own norm and
@@ -89,37 +90,33 @@ json parseJson(const std::string &path, const std::string &text) {
   return value;
 }
 
-std::vector<double> lossesOfLog(const std::string &path) {
+// One value of every line that has a step; a value that is no number reads as NaN.
+std::vector<double> columnOfLog(const std::string &path, const char *key) {
   std::istringstream lines(readWholeFile(path));
-  std::vector<double> losses;
+  std::vector<double> values;
   for (std::string line; std::getline(lines, line);) {
     json record = parseJson(path, line);
-    if (!record.contains("step") || !record.contains("loss"))
-      continue;
-    // a loss that is no number is written as null
-    losses.push_back(record["loss"].is_number() ? record["loss"].get<double>() : NAN);
+    if (record.contains("step") && record.contains(key))
+      values.push_back(record[key].is_number() ? record[key].get<double>() : NAN);
   }
-  return losses;
+  return values;
 }
 
-int compareLosses(const Command &command) {
-  std::vector<double> got = lossesOfLog(command.got);
-  json recorded = parseJson(command.expected, readWholeFile(command.expected));
-  json::json_pointer where("/runs/" + command.run + "/f64/losses");
-  if (!recorded.contains(where))
-    throw InputError(command.expected + ": has no recorded run '" + command.run + "'");
-  auto expected = recorded[where].get<std::vector<double>>();
+// Compares one column of a log with a recorded one, prints it and returns whether it agrees.
+bool compareColumn(const Command &command, const json &run, const char *key, const char *recorded,
+                   double tolerance) {
+  std::vector<double> got = columnOfLog(command.got, key);
+  auto expected = run.at(recorded).get<std::vector<double>>();
   if (command.steps && command.steps < expected.size())
     expected.resize(command.steps);
   if (command.steps && command.steps < got.size())
     got.resize(command.steps);
   if (got.size() != expected.size())
-    throw InputError(command.got + ": has " + std::to_string(got.size()) +
-                     " steps with a loss, expected " + std::to_string(expected.size()));
+    throw InputError(command.got + ": has " + std::to_string(got.size()) + " steps with a " + key +
+                     ", expected " + std::to_string(expected.size()));
 
-  double tolerance = command.tolerance.value_or(kLossTolerance);
   double worst = 0;
-  std::printf("%6s %18s %18s %10s\n", "step", "loss", "expected", "relative");
+  std::printf("%6s %18s %18s %10s\n", "step", key, "expected", "relative");
   for (size_t i = 0; i < got.size(); ++i) {
     double relative = std::abs(got[i] - expected[i]) / std::abs(expected[i]);
     bool bad = !(relative <= tolerance);
@@ -130,7 +127,21 @@ int compareLosses(const Command &command) {
   }
   std::printf("worst %.1e, tolerance %.1e: %s\n", worst, tolerance,
               worst <= tolerance ? "ok" : "FAILED");
-  return worst <= tolerance ? 0 : 1;
+  return worst <= tolerance;
+}
+
+int compareLosses(const Command &command) {
+  json recorded = parseJson(command.expected, readWholeFile(command.expected));
+  json::json_pointer where("/runs/" + command.run + "/f64");
+  if (!recorded.contains(where))
+    throw InputError(command.expected + ": has no recorded run '" + command.run + "'");
+  const json &run = recorded[where];
+  double tolerance = command.tolerance.value_or(kLossTolerance);
+  bool ok = compareColumn(command, run, "loss", "losses", tolerance);
+  // A norm is a square root of squares: it may be as far off as a gradient.
+  ok &= compareColumn(command, run, "gradient_norm", "gradient_norms",
+                      tolerance * (kGradientTolerance / kLossTolerance));
+  return ok ? 0 : 1;
 }
 
 // A gradient as it should be, under the name that the compared file gives it.

@@ -57,14 +57,15 @@ def keep_only(entries):
 
 def strip(model, script):
     tied = ties(model.graph.initializer)
-    weights = {tensor.name for tensor in model.graph.initializer} if script else {v.name for v in model.graph.value_info for e in v.metadata_props
-               if e.value == "PARAMETER" or e.key.endswith("folded_from")}
+    names = {tensor.name for tensor in model.graph.initializer}
+    weights = names if script else {
+        value.name for value in model.graph.value_info for entry in value.metadata_props
+        if entry.value == "PARAMETER" or entry.key.endswith("folded_from")}
     for tensor in model.graph.initializer:
         if tensor.name in weights and tensor.data_type == onnx.TensorProto.FLOAT \
                 and numpy.prod(tensor.dims) >= LARGE:
             tensor.ClearField("raw_data")
             tensor.doc_string = tied.get(tensor.name, "")
-    names = {tensor.name for tensor in model.graph.initializer}
     described = [v for v in model.graph.value_info if v.name in names]
     del model.graph.value_info[:]  # shapes follow from the operators
     model.graph.value_info.extend(described)
