@@ -107,6 +107,7 @@ def main(names):
     os.makedirs(os.path.join(HERE, "data"), exist_ok=True)
     for file, values in data.items():
         numpy.save(os.path.join(HERE, "data", file), values)
+    families.make_text().tofile(os.path.join(HERE, "data", "text.bin"))
     for fixture, (family, exporter, opset, options) in FIXTURES.items():
         if names and fixture not in names:
             continue

@@ -195,6 +195,23 @@ def make(family):
     return seed_weights(build(), seed), recipe
 
 
+def make_text():
+    """A flat text of byte tokens, as many windows as the batches hold, and the last label."""
+    random = numpy.random.default_rng(21)
+    text = [1]
+    for _ in range(STEPS * BATCH * SEQUENCE):
+        text.append(int(random.integers(0, VOCABULARY)) if random.random() < 0.2
+                    else (7 * text[-1] + 5) % VOCABULARY)
+    return numpy.array(text, numpy.uint8)
+
+
+def windows(text):
+    """The text as a trainer reads it: windows that follow each other, labels one further."""
+    tokens = text.astype(numpy.int64)
+    shape = (STEPS * BATCH, SEQUENCE)
+    return {"input_ids.npy": tokens[:-1].reshape(shape), "labels.npy": tokens[1:].reshape(shape)}
+
+
 def make_data():
     """All batches, by file name: STEPS times the batch along the first axis."""
     random = numpy.random.default_rng(20)

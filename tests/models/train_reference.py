@@ -33,7 +33,7 @@ def optimizer_for(module, kind):
     vectors = [p for p in module.parameters() if p.dim() < 2]
     groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY},
               {"params": vectors, "weight_decay": 0.0}]
-    if kind == "adamw":
+    if kind in ("adamw", "tokens"):
         return torch.optim.AdamW(groups, lr=LEARNING_RATE)
     return torch.optim.SGD(groups, lr=SGD["learning_rate"], momentum=SGD["momentum"],
                            nesterov=kind == "nesterov")
@@ -115,10 +115,12 @@ def main():
     runs = {}
     for family in families.FAMILIES:
         kinds = ["adamw"] + (["sgd", "nesterov"] if family.startswith("mlp") else [])
+        kinds += ["tokens"] if family == "nanogpt" else []
         runs[family] = {}
         for kind in kinds:
-            exact, gradients = train(family, torch.float64, kind, data)
-            single, _ = train(family, torch.float32, kind, data)
+            batches = families.windows(families.make_text()) if kind == "tokens" else data
+            exact, gradients = train(family, torch.float64, kind, batches)
+            single, _ = train(family, torch.float32, kind, batches)
             worst = max(abs(a - b) / abs(a) for a, b in zip(exact["losses"], single["losses"]))
             print(f"{family:14} {kind:9} loss {exact['losses'][0]:.6f} -> "
                   f"{exact['losses'][-1]:.6f}, f32 against f64 {worst:.1e}")
