@@ -8,6 +8,13 @@
 
 namespace trainc::nn {
 
+/// The shape that both broadcast to by NumPy's rule; nullopt where they do not fit.
+std::optional<llvm::SmallVector<int64_t>> broadcastShapes(llvm::ArrayRef<int64_t> a,
+                                                          llvm::ArrayRef<int64_t> b);
+
+/// `value` in every element, rounded to the element type.
+mlir::DenseElementsAttr splatAttribute(double value, mlir::RankedTensorType type);
+
 class Builder {
 public:
   Builder(mlir::OpBuilder &builder, mlir::Location location) : builder(builder), loc(location) {}

@@ -3,6 +3,7 @@
 // Registration of the nn dialect and the rule of pointwise result types.
 #include "dialects/nn/nn.h"
 #include "dialects/nn/builder.h"
+#include "dialects/nn/expression.h"
 
 using namespace mlir;
 
@@ -16,17 +17,36 @@ void trainc::nn::NNDialect::initialize() {
       >();
 }
 
+Operation *trainc::nn::NNDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                                      Type type, Location location) {
+  auto elements = llvm::dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getType() != type)
+    return nullptr;
+  return builder.create<ConstantOp>(location, elements);
+}
+
 LogicalResult trainc::nn::inferPointwiseType(std::optional<Location> location, ValueRange operands,
                                              StringRef kind, SmallVectorImpl<Type> &types) {
-  auto last = llvm::dyn_cast<RankedTensorType>(operands.back().getType());
-  if (!last)
-    return emitOptionalError(location, "expects ranked tensors, found ", operands.back().getType());
+  SmallVector<RankedTensorType> operandTypes;
   for (Value operand : operands) {
-    auto type = llvm::dyn_cast<RankedTensorType>(operand.getType());
-    if (!type || type.getShape() != last.getShape())
-      return emitOptionalError(location, "operands have one shape, found ", operand.getType(),
-                               " and ", last);
+    operandTypes.push_back(llvm::dyn_cast<RankedTensorType>(operand.getType()));
+    if (!operandTypes.back())
+      return emitOptionalError(location, "expects ranked tensors, found ", operand.getType());
   }
+  RankedTensorType last = operandTypes.back();
+  for (RankedTensorType type : operandTypes)
+    if (type.getShape() != last.getShape()) // pointwise-c1
+      return emitOptionalError(location, "operands have one shape, found ", type, " and ", last);
+  ArrayRef<RankedTensorType> values = operandTypes;
+  if (values.size() == 3) {
+    if (!values.front().getElementType().isInteger(1)) // pointwise-c2
+      return emitOptionalError(location, "the condition is bool, found ", values.front());
+    values = values.drop_front();
+  }
+  for (RankedTensorType type : values)
+    if (type.getElementType() != last.getElementType()) // pointwise-c2
+      return emitOptionalError(location, "operands have one element type, found ", type, " and ",
+                               last);
   Type element = last.getElementType();
   if (kind == "bool")
     element = IntegerType::get(last.getContext(), 1);

@@ -13,6 +13,8 @@ include "dialects/nn/interfaces.td"
 def NN_Dialect : Dialect {
   let name = "nn";
   let cppNamespace = "::trainc::nn";
+  let hasConstantMaterializer = 1;
+  let hasCanonicalizer = 1; // simplify.cpp: rules that concern many operations
   let summary = "Differentiable tensor operations, normalised from ONNX";
   let description = [{
     Tensors are ranked and static. Pointwise operations take operands of one
@@ -42,6 +44,6 @@ class Structured<string mnemonic, list<Trait> traits = []>
 
 def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 def Decomposable : DeclareOpInterfaceMethods<DecomposableOpInterface>;
-def InfersShape : DeclareOpInterfaceMethods<InferTypeOpInterface>;
+def InfersShape : InferTypeOpAdaptorBase;
 
 #endif

@@ -20,6 +20,9 @@ class OnnxOp<string opName, int firstVersion> {
 }
 
 // Element type of the result: that of the last operand, or bool.
+//
+//   pointwise-c1: operands have one shape.
+//   pointwise-c2: operands have one element type; of three the first is a condition, bool.
 class PointwiseBase<string mnemonic, list<string> names, string resultKind, list<Trait> traits>
     : NN_Op<mnemonic, [SameOperandsAndResultShape, InferTypeOpInterface, PointwiseOpInterface] # traits> {
   list<OnnxOp> onnx = [];
@@ -57,7 +60,17 @@ class PointwiseBase<string mnemonic, list<string> names, string resultKind, list
 }
 
 class Pointwise<string mnemonic, list<string> names>
-    : PointwiseBase<mnemonic, names, "same", [DeclareOpInterfaceMethods<DifferentiableOpInterface>]>;
+    : PointwiseBase<mnemonic, names, "same", [Differentiable]> {
+  let extraClassDefinition = [{
+    ::mlir::LogicalResult $cppClass::buildGradient(
+        ::trainc::nn::Builder &builder, ::llvm::ArrayRef<::mlir::Value> resultGradients,
+        const ::llvm::SmallBitVector &needed,
+        ::llvm::SmallVectorImpl<::mlir::Value> &operandGradients) {
+      return ::trainc::nn::buildPointwiseGradient(getOperation(), builder, resultGradients, needed,
+                                                  operandGradients);
+    }
+  }];
+}
 class Predicate<string mnemonic, list<string> names>
     : PointwiseBase<mnemonic, names, "bool", [NotDifferentiable]> { let gradient = ["none"]; }
 class IntegerLike<string mnemonic, list<string> names>
@@ -148,7 +161,10 @@ def SelectOp : Pointwise<"select", ["condition", "a", "b"]> {
 def FloorOp : IntegerLike<"floor", ["x"]> { let onnx = [OnnxOp<"Floor", 6>]; }
 def CeilOp : IntegerLike<"ceil", ["x"]> { let onnx = [OnnxOp<"Ceil", 6>]; }
 def RoundOp : IntegerLike<"round", ["x"]> { let onnx = [OnnxOp<"Round", 11>]; } // half to even
-def RemainderOp : IntegerLike<"remainder", ["a", "b"]>; // sign of the dividend
+// Sign of the dividend; (a - y) / b is the quotient rounded towards zero.
+def RemainderOp : Pointwise<"remainder", ["a", "b"]> {
+  let gradient = ["dy", "-(dy * ((a - y) / b))"];
+}
 def EqualOp : Predicate<"equal", ["a", "b"]> { let onnx = [OnnxOp<"Equal", 7>]; }
 def LessOp : Predicate<"less", ["a", "b"]> { let onnx = [OnnxOp<"Less", 7>]; }
 def LessOrEqualOp : Predicate<"less_or_equal", ["a", "b"]> { let onnx = [OnnxOp<"LessOrEqual", 12>]; }

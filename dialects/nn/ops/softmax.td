@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def SoftmaxOp : Structured<"softmax", [Differentiable, Decomposable, SameOperandsAndResultType, InfersShape]> {
+def SoftmaxOp : Structured<"softmax", [Differentiable, Decomposable, InfersShape]> {
   let summary = "Softmax over the last dimension";
   let description = [{
     Shifted by the row's largest element, so it does not overflow. A row that is

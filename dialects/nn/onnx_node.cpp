@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The registry of ONNX importers, filled by static objects before main.
+#include "dialects/nn/onnx_node.h"
+#include <map>
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+using Key = std::pair<std::string, std::string>; // domain, operator
+
+// A function's static: registrations of other files may run before this file's own statics.
+static std::map<Key, std::map<int64_t, OnnxImporter>> &registry() {
+  static std::map<Key, std::map<int64_t, OnnxImporter>> importers;
+  return importers;
+}
+
+OnnxRegistration::OnnxRegistration(StringRef opType, int64_t since, OnnxImporter importer,
+                                   StringRef domain) {
+  registry()[{domain.str(), opType.str()}][since] = importer;
+}
+
+OnnxImporter findOnnxImporter(StringRef domain, StringRef opType, int64_t opset, int64_t *oldest) {
+  if (oldest)
+    *oldest = 0;
+  auto found = registry().find({domain.str(), opType.str()});
+  if (found == registry().end())
+    return nullptr;
+  const auto &versions = found->second;
+  if (oldest)
+    *oldest = versions.begin()->first;
+  auto above = versions.upper_bound(opset);
+  return above == versions.begin() ? nullptr : std::prev(above)->second;
+}
+
+std::vector<std::string> listOnnxImporters() {
+  std::vector<std::string> result;
+  for (const auto &[key, versions] : registry())
+    for (const auto &[since, importer] : versions)
+      result.push_back(key.first + ":" + key.second + ":" + std::to_string(since));
+  return result;
+}
+
+std::optional<SmallVector<int64_t>> OnnxNode::integers(unsigned index) {
+  DenseElementsAttr elements = constant(index);
+  if (!elements || !isa<IntegerType>(elements.getElementType()))
+    return std::nullopt;
+  SmallVector<int64_t> result;
+  bool isBool = elements.getElementType().isInteger(1);
+  for (const APInt &value : elements.getValues<APInt>())
+    result.push_back(isBool ? value.getZExtValue() : value.getSExtValue());
+  return result;
+}
+
+} // namespace trainc::nn

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.concat; ONNX Concat.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static OnnxResults importConcat(OnnxNode &node) {
+  SmallVector<Value> inputs;
+  for (unsigned i = 0; i < node.numInputs(); ++i)
+    inputs.push_back(node.input(i));
+  if (inputs.empty())
+    return node.error("has no inputs");
+  int64_t rank = tensorType(inputs[0]).getRank(), axis = node.integer("axis", 1);
+  if (axis < -rank || axis >= rank)
+    return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
+                      llvm::Twine(rank));
+  // Exporters leave empty tensors here (an empty key cache): they add nothing.
+  llvm::erase_if(inputs, [&](Value input) { return tensorType(input).getNumElements() == 0; });
+  axis = axis < 0 ? axis + rank : axis;
+  for (Value input : inputs) {
+    auto first = tensorType(inputs[0]), type = tensorType(input);
+    bool fits =
+        type.getRank() == first.getRank() && type.getElementType() == first.getElementType();
+    for (int64_t i = 0; fits && i < type.getRank(); ++i)
+      fits = i == axis || type.getDimSize(i) == first.getDimSize(i);
+    if (!fits)
+      return node.error("inputs do not agree outside axis " + llvm::Twine(axis));
+  }
+  if (inputs.empty())
+    return node.error("joins only empty tensors");
+  if (inputs.size() == 1)
+    return inputs;
+  return SmallVector<Value>{node.builder().create<ConcatOp>(inputs, axis)};
+}
+
+LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                         Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  if (adaptor.getInputs().empty()) // concat-c1
+    return emitOptionalError(location, "expects at least one operand");
+  auto first = tensorType(adaptor.getInputs().front());
+  int64_t dimension = adaptor.getDimension();
+  if (dimension < 0 || dimension >= first.getRank()) // concat-c1
+    return emitOptionalError(location, "dimension ", dimension, " is out of range for rank ",
+                             first.getRank());
+  SmallVector<int64_t> shape(first.getShape());
+  for (Value input : adaptor.getInputs().drop_front()) {
+    auto type = tensorType(input);
+    bool fits =
+        type.getRank() == first.getRank() && type.getElementType() == first.getElementType();
+    for (int64_t i = 0; fits && i < type.getRank(); ++i)
+      fits = i == dimension || type.getDimSize(i) == shape[i];
+    if (!fits) // concat-c2
+      return emitOptionalError(location, "operands agree but for dimension ", dimension, ", found ",
+                               first, " and ", type);
+    shape[dimension] += type.getDimSize(dimension);
+  }
+  types.push_back(first.clone(shape));
+  return success();
+}
+
+LogicalResult ConcatOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
+                                      const llvm::SmallBitVector &needed,
+                                      SmallVectorImpl<Value> &operandGradients) {
+  int64_t rank = getResult().getType().getRank(), start = 0;
+  for (auto [index, input] : llvm::enumerate(getInputs())) {
+    auto type = tensorType(input);
+    SmallVector<int64_t> starts(rank, 0), strides(rank, 1);
+    starts[getDimension()] = start;
+    start += type.getDimSize(getDimension());
+    operandGradients.push_back(needed[index] ? builder.create<SliceOp>(resultGradients[0], starts,
+                                                                       type.getShape(), strides)
+                                             : Value());
+  }
+  return success();
+}
+
+double ConcatOp::flops() { return 0; }
+
+static OnnxRegistration concat("Concat", 4, importConcat);
+
+} // namespace trainc::nn

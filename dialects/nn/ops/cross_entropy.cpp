@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.cross_entropy; ONNX SoftmaxCrossEntropyLoss with its mean reduction. Value
+// and gradient share the rows' maxima and sums: both are built by the same
+// functions below, and decompose merges equal operations.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static OnnxResults importLoss(OnnxNode &node) {
+  if (node.hasInput(2))
+    return node.error("class weights are not supported");
+  if (node.string("reduction", "mean") != "mean")
+    return node.error("only the mean reduction is supported");
+  if (node.numOutputs() > 1 && node.outputUsed(1))
+    return node.error("its second output, the log-probabilities, is not supported");
+  Builder &builder = node.builder();
+  Value logits = node.input(0), labels = node.input(1);
+  int64_t rank = tensorType(logits).getRank();
+  if (rank < 2 || tensorType(labels).getRank() != rank - 1)
+    return node.error("expects scores [N, C, ...] and labels [N, ...]");
+  SmallVector<int64_t> classesLast{0};
+  llvm::append_range(classesLast, llvm::seq<int64_t>(2, rank));
+  classesLast.push_back(1);
+  logits = builder.transpose(logits, classesLast);
+  if (tensorType(logits).getShape().drop_back() != tensorType(labels).getShape())
+    return node.error("the labels do not have the shape of the scores without the classes");
+  // ONNX: without the attribute every label counts.
+  int64_t ignored = node.integer("ignore_index", -1);
+  return SmallVector<Value>{builder.create<CrossEntropyOp>(logits, labels, ignored)};
+}
+
+LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                               Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto logits = tensorType(adaptor.getLogits()), labels = tensorType(adaptor.getLabels());
+  if (logits.getRank() < 1 || logits.getShape().drop_back() != labels.getShape())
+    return emitOptionalError(location, // cross_entropy-c1
+                             "labels have the shape of logits without the last dimension, found ",
+                             labels, " for ", logits);
+  types.push_back(logits.clone(ArrayRef<int64_t>()));
+  return success();
+}
+
+namespace {
+
+// What value and gradient have in common.
+struct Parts {
+  Value shifted, exponentials, sum; // of the logits' shape twice, then one per row
+  Value hit;                        // the label's class, of the logits' shape
+  Value counted, count;             // rows that are not ignored, and their number
+
+  Parts(Builder &builder, Value logits, Value labels, int64_t ignored) {
+    auto type = tensorType(logits), labelType = tensorType(labels);
+    Value largest = builder.expand(builder.reduceMax(logits, -1), -1, type.getShape());
+    shifted = builder.sub(logits, largest);
+    exponentials = builder.exp(shifted);
+    sum = builder.reduceSum(exponentials, -1);
+    Value classes =
+        builder.create<IotaOp>(type.clone(labelType.getElementType()), type.getRank() - 1);
+    hit = builder.create<EqualOp>(classes, builder.expand(labels, -1, type.getShape()));
+    counted = builder.create<NotOp>(
+        builder.create<EqualOp>(labels, builder.constant(static_cast<double>(ignored), labelType)));
+    Value ones = builder.cast(counted, type.getElementType());
+    count = builder.reduceSum(ones, llvm::to_vector(llvm::seq(labelType.getRank())));
+  }
+};
+
+} // namespace
+
+LogicalResult CrossEntropyOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
+                                            const llvm::SmallBitVector &,
+                                            SmallVectorImpl<Value> &operandGradients) {
+  auto type = getLogits().getType();
+  Parts parts(builder, getLogits(), getLabels(), getIgnoreIndex());
+  Value row = builder.div(resultGradients[0], parts.count);
+  row = builder.broadcast(row, {}, type.getShape().drop_back());
+  // Ignored rows are selected away, not multiplied by 0: without any counted row the quotient is
+  // inf.
+  row = builder.select(parts.counted, row, builder.constant(0, row.getType()));
+  Value probability =
+      builder.div(parts.exponentials, builder.expand(parts.sum, -1, type.getShape()));
+  Value difference = builder.sub(probability, builder.cast(parts.hit, type.getElementType()));
+  operandGradients.assign(
+      {builder.mul(difference, builder.expand(row, -1, type.getShape())), Value()});
+  return success();
+}
+
+double CrossEntropyOp::flops() { return 15.0 * getLogits().getType().getNumElements(); }
+
+SmallVector<Value> CrossEntropyOp::decompose(Builder &builder) {
+  Parts parts(builder, getLogits(), getLabels(), getIgnoreIndex());
+  Value zero = builder.constant(0, getLogits().getType());
+  Value picked = builder.reduceSum(builder.select(parts.hit, parts.shifted, zero), -1);
+  Value row = builder.sub(builder.log(parts.sum), picked);
+  row = builder.select(parts.counted, row, builder.constant(0, row.getType()));
+  Value total = builder.reduceSum(row, llvm::to_vector(llvm::seq(tensorType(row).getRank())));
+  return {builder.div(total, parts.count)};
+}
+
+static OnnxRegistration loss("SoftmaxCrossEntropyLoss", 12, importLoss);
+
+} // namespace trainc::nn

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.gather; ONNX Gather over any axis. Constant indices in arithmetic
+// progression are slices, whose gradient needs no scatter.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+// Puts dimension `axis` first (or, with `undo`, dimensions [0, count) at `axis`).
+static SmallVector<int64_t> moveToFront(int64_t rank, int64_t axis) {
+  SmallVector<int64_t> permutation{axis};
+  for (int64_t i = 0; i < rank; ++i)
+    if (i != axis)
+      permutation.push_back(i);
+  return permutation;
+}
+
+static Value sliceAlong(Builder &builder, Value table, int64_t axis, ArrayRef<int64_t> indices) {
+  auto type = tensorType(table);
+  SmallVector<int64_t> starts(type.getRank(), 0), sizes(type.getShape()),
+      strides(type.getRank(), 1);
+  starts[axis] = indices.front();
+  sizes[axis] = indices.size();
+  strides[axis] = indices.size() > 1 ? indices[1] - indices[0] : 1;
+  return builder.create<SliceOp>(table, starts, sizes, strides);
+}
+
+static bool isProgression(ArrayRef<int64_t> indices) {
+  if (indices.empty() || (indices.size() > 1 && indices[0] == indices[1]))
+    return false;
+  for (size_t i = 2; i < indices.size(); ++i)
+    if (indices[i] - indices[i - 1] != indices[1] - indices[0])
+      return false;
+  return true;
+}
+
+static OnnxResults importGather(OnnxNode &node) {
+  Builder &builder = node.builder();
+  Value table = node.input(0), indices = node.input(1);
+  auto type = tensorType(table), indexType = tensorType(indices);
+  int64_t rank = type.getRank(), axis = node.integer("axis", 0);
+  if (axis < -rank || axis >= rank)
+    return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
+                      llvm::Twine(rank));
+  axis = axis < 0 ? axis + rank : axis;
+  int64_t rows = type.getDimSize(axis);
+  SmallVector<int64_t> shape(type.getShape().take_front(axis));
+  llvm::append_range(shape, indexType.getShape());
+  llvm::append_range(shape, type.getShape().drop_front(axis + 1));
+  if (auto known = node.integers(1)) {
+    for (int64_t &index : *known) {
+      if (index < -rows || index >= rows)
+        return node.error("index " + llvm::Twine(index) + " is out of range for size " +
+                          llvm::Twine(rows));
+      index = index < 0 ? index + rows : index;
+    }
+    if (isProgression(*known))
+      return SmallVector<Value>{builder.reshape(sliceAlong(builder, table, axis, *known), shape)};
+    auto i64 = IntegerType::get(builder.op().getContext(), 64);
+    indices = builder.constant(DenseElementsAttr::get(indexType.clone(i64), ArrayRef(*known)));
+  }
+  // The indexed dimension first; then the index dimensions go back behind the leading ones.
+  Value rowsFirst = builder.transpose(table, moveToFront(rank, axis));
+  Value gathered = builder.create<GatherOp>(rowsFirst, indices);
+  int64_t count = indexType.getRank();
+  SmallVector<int64_t> back = llvm::to_vector(llvm::seq(count, count + axis));
+  llvm::append_range(back, llvm::seq<int64_t>(0, count));
+  llvm::append_range(back, llvm::seq(count + axis, count + rank - 1));
+  return SmallVector<Value>{builder.transpose(gathered, back)};
+}
+
+LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                         Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto table = tensorType(adaptor.getTable());
+  if (table.getRank() < 1) // gather-c1
+    return emitOptionalError(location, "the table has at least one dimension, found ", table);
+  SmallVector<int64_t> shape(tensorType(adaptor.getIndices()).getShape());
+  llvm::append_range(shape, table.getShape().drop_front());
+  types.push_back(table.clone(shape));
+  return success();
+}
+
+LogicalResult GatherOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
+                                      const llvm::SmallBitVector &,
+                                      SmallVectorImpl<Value> &operandGradients) {
+  Value zero = builder.constant(0, getTable().getType());
+  operandGradients.assign(
+      {builder.create<ScatterAddOp>(zero, getIndices(), resultGradients[0]), Value()});
+  return success();
+}
+
+double GatherOp::flops() { return 0; }
+
+static OnnxRegistration gather("Gather", 1, importGather);
+
+} // namespace trainc::nn

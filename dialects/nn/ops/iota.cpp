@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.iota. ONNX Range is folded by the reader.
+#include "dialects/nn/nn.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+LogicalResult IotaOp::verify() {
+  int64_t rank = getResult().getType().getRank();
+  if (static_cast<int64_t>(getDimension()) < 0 || static_cast<int64_t>(getDimension()) >= rank)
+    return emitOpError("dimension ") // iota-c1
+           << static_cast<int64_t>(getDimension()) << " is out of range for rank " << rank;
+  return success();
+}
+
+double IotaOp::flops() { return 0; }
+
+} // namespace trainc::nn

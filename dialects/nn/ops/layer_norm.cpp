@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.layer_norm; ONNX LayerNormalization, whose scale and bias become pointwise
+// operations. The gradient recomputes the rows' statistics by the operations of
+// the decomposition, so that after decompose both share them.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+namespace {
+
+struct Statistics {
+  Value mean, centered, reciprocalDeviation;
+
+  Statistics(Builder &builder, Value x, double epsilon) {
+    ArrayRef<int64_t> shape = tensorType(x).getShape();
+    mean = builder.reduceMean(x, -1);
+    centered = builder.sub(x, builder.expand(mean, -1, shape));
+    Value variance = builder.reduceMean(builder.mul(centered, centered), -1);
+    reciprocalDeviation = builder.create<RsqrtOp>(
+        builder.add(variance, builder.constant(epsilon, variance.getType())));
+  }
+};
+
+} // namespace
+
+static OnnxResults importLayerNormalization(OnnxNode &node) {
+  Builder &builder = node.builder();
+  Value x = node.input(0);
+  auto type = tensorType(x);
+  int64_t rank = type.getRank(), axis = node.integer("axis", -1);
+  if (axis < -rank || axis >= rank)
+    return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
+                      llvm::Twine(rank));
+  axis = axis < 0 ? axis + rank : axis;
+  double epsilon = node.real("epsilon", 1e-5);
+  if (epsilon < 0)
+    return node.error("epsilon is negative");
+  int64_t normalized = 1;
+  for (int64_t size : type.getShape().drop_front(axis))
+    normalized *= size;
+  SmallVector<int64_t> flat(type.getShape().take_front(axis)), rows = flat;
+  flat.push_back(normalized);
+  rows.resize(rank, 1);
+  Value rowsFlat = builder.reshape(x, flat);
+  Value y = builder.create<LayerNormOp>(rowsFlat, llvm::APFloat(epsilon));
+  SmallVector<Value> results{builder.reshape(y, type.getShape())};
+  for (unsigned i : {1, 2}) {
+    if (!node.hasInput(i))
+      continue;
+    Value operand = node.input(i);
+    auto joined = broadcastShapes(tensorType(operand).getShape(), type.getShape());
+    if (!joined || ArrayRef(*joined) != type.getShape() ||
+        tensorType(operand).getElementType() != type.getElementType())
+      return node.error(llvm::Twine(i == 1 ? "scale" : "bias") + " does not fit the input");
+    operand = builder.broadcastTo(operand, type.getShape());
+    results[0] = i == 1 ? builder.mul(results[0], operand) : builder.add(results[0], operand);
+  }
+  if (node.numOutputs() > 1) { // mean and reciprocal deviation, with sizes of 1
+    Statistics statistics(builder, rowsFlat, epsilon);
+    results.push_back(builder.reshape(statistics.mean, rows));
+    results.push_back(builder.reshape(statistics.reciprocalDeviation, rows));
+    results.resize(std::min<size_t>(node.numOutputs(), results.size()));
+  }
+  return results;
+}
+
+LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                            Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto type = tensorType(adaptor.getX());
+  if (type.getRank() < 1) // layer_norm-c1
+    return emitOptionalError(location, "rank is at least 1, found ", type);
+  if (adaptor.getEpsilon().isNegative()) // layer_norm-c1
+    return emitOptionalError(location, "epsilon is not negative");
+  types.push_back(type);
+  return success();
+}
+
+LogicalResult LayerNormOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
+                                         const llvm::SmallBitVector &,
+                                         SmallVectorImpl<Value> &operandGradients) {
+  Value dy = resultGradients[0];
+  ArrayRef<int64_t> shape = getX().getType().getShape();
+  Statistics statistics(builder, getX(), getEpsilon().convertToDouble());
+  Value deviation = builder.expand(statistics.reciprocalDeviation, -1, shape);
+  Value y = builder.mul(statistics.centered, deviation);
+  Value meanOfGradient = builder.reduceMean(dy, -1);
+  Value meanOfProduct = builder.reduceMean(builder.mul(dy, y), -1);
+  Value dx = builder.sub(builder.sub(dy, builder.expand(meanOfGradient, -1, shape)),
+                         builder.mul(y, builder.expand(meanOfProduct, -1, shape)));
+  operandGradients.assign({builder.mul(dx, deviation)});
+  return success();
+}
+
+double LayerNormOp::flops() { return 6.0 * getX().getType().getNumElements(); }
+
+SmallVector<Value> LayerNormOp::decompose(Builder &builder) {
+  Statistics statistics(builder, getX(), getEpsilon().convertToDouble());
+  ArrayRef<int64_t> shape = getX().getType().getShape();
+  return {
+      builder.mul(statistics.centered, builder.expand(statistics.reciprocalDeviation, -1, shape))};
+}
+
+static OnnxRegistration layerNormalization("LayerNormalization", 17, importLayerNormalization);
+
+} // namespace trainc::nn

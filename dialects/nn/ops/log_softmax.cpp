@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.log_softmax; ONNX LogSoftmax.
+#include "dialects/nn/onnx_softmax.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+LogicalResult LogSoftmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                             Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto type = tensorType(adaptor.getX());
+  if (type.getRank() < 1) // log_softmax-c1
+    return emitOptionalError(location, "rank is at least 1, found ", type);
+  types.push_back(type);
+  return success();
+}
+
+LogicalResult LogSoftmaxOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
+                                          const llvm::SmallBitVector &,
+                                          SmallVectorImpl<Value> &operandGradients) {
+  Value dy = resultGradients[0], y = getResult();
+  Value sum = builder.expand(builder.reduceSum(dy, -1), -1, tensorType(y).getShape());
+  operandGradients.assign({builder.sub(dy, builder.mul(builder.exp(y), sum))});
+  return success();
+}
+
+double LogSoftmaxOp::flops() { return 14.0 * getX().getType().getNumElements(); }
+
+SmallVector<Value> LogSoftmaxOp::decompose(Builder &builder) {
+  ArrayRef<int64_t> shape = getX().getType().getShape();
+  Value largest = builder.expand(builder.reduceMax(getX(), -1), -1, shape);
+  Value shifted = builder.sub(getX(), largest);
+  Value logarithm = builder.log(builder.reduceSum(builder.exp(shifted), -1));
+  return {builder.sub(shifted, builder.expand(logarithm, -1, shape))};
+}
+
+static OnnxRegistration together("LogSoftmax", 1, importSoftmaxTogether<LogSoftmaxOp>);
+static OnnxRegistration alongAxis("LogSoftmax", 13, importSoftmaxAlongAxis<LogSoftmaxOp>);
+
+} // namespace trainc::nn

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.matmul; ONNX MatMul by NumPy's rules.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static SmallVector<int64_t> withMatrix(ArrayRef<int64_t> batch, ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> result(batch);
+  llvm::append_range(result, shape.take_back(2));
+  return result;
+}
+
+// Operands of rank 2 or more; null where the batch dimensions do not broadcast.
+static Value product(Builder &builder, Value a, Value b) {
+  ArrayRef<int64_t> shapeA = tensorType(a).getShape(), shapeB = tensorType(b).getShape();
+  if (shapeB.size() == 2 && shapeA.size() > 2) {
+    // One product for all rows: so the gradient of b is one product as well.
+    int64_t rows = 1;
+    for (int64_t size : shapeA.drop_back())
+      rows *= size;
+    SmallVector<int64_t> shape(shapeA.drop_back());
+    shape.push_back(shapeB.back());
+    return builder.reshape(builder.matmul(builder.reshape(a, {rows, shapeA.back()}), b), shape);
+  }
+  auto batch = broadcastShapes(shapeA.drop_back(2), shapeB.drop_back(2));
+  if (!batch)
+    return nullptr;
+  return builder.matmul(builder.broadcastTo(a, withMatrix(*batch, shapeA)),
+                        builder.broadcastTo(b, withMatrix(*batch, shapeB)));
+}
+
+static OnnxResults importMatMul(OnnxNode &node) {
+  Builder &builder = node.builder();
+  Value a = node.input(0), b = node.input(1);
+  auto typeA = tensorType(a), typeB = tensorType(b);
+  if (typeA.getRank() < 1 || typeB.getRank() < 1)
+    return node.error("an input is a scalar");
+  if (!isa<FloatType>(typeA.getElementType()) || typeA.getElementType() != typeB.getElementType())
+    return node.error("the inputs do not have one float element type");
+  if (typeA.getRank() == 1)
+    a = builder.reshape(a, {1, typeA.getDimSize(0)});
+  if (typeB.getRank() == 1)
+    b = builder.reshape(b, {typeB.getDimSize(0), 1});
+  int64_t inner = tensorType(a).getShape().back();
+  int64_t innerB = tensorType(b).getShape().take_back(2).front();
+  if (inner != innerB)
+    return node.error("contracted sizes " + llvm::Twine(inner) + " and " + llvm::Twine(innerB) +
+                      " differ");
+  Value result = product(builder, a, b);
+  if (!result)
+    return node.error("batch dimensions do not broadcast");
+  SmallVector<int64_t> shape(tensorType(result).getShape());
+  if (typeB.getRank() == 1)
+    shape.pop_back();
+  if (typeA.getRank() == 1)
+    shape.erase(shape.end() - (typeB.getRank() == 1 ? 1 : 2));
+  return SmallVector<Value>{builder.reshape(result, shape)};
+}
+
+LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                         Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto a = tensorType(adaptor.getA()), b = tensorType(adaptor.getB());
+  if (a.getRank() < 2 || a.getRank() != b.getRank() || a.getElementType() != b.getElementType())
+    return emitOptionalError(location, // matmul-c1
+                             "operands have one rank, at least 2, and one element type, found ", a,
+                             " and ", b);
+  if (a.getShape().drop_back(2) != b.getShape().drop_back(2)) // matmul-c2
+    return emitOptionalError(location, "batch dimensions are equal, found ", a, " and ", b);
+  int64_t row = a.getRank() - 2, column = a.getRank() - 1;
+  int64_t innerA = a.getDimSize(adaptor.getTransposeA() ? row : column);
+  int64_t innerB = b.getDimSize(adaptor.getTransposeB() ? column : row);
+  if (innerA != innerB) // matmul-c3
+    return emitOptionalError(location, "contracted sizes are equal, found ", innerA, " and ",
+                             innerB);
+  SmallVector<int64_t> shape(a.getShape());
+  shape[row] = a.getDimSize(adaptor.getTransposeA() ? column : row);
+  shape[column] = b.getDimSize(adaptor.getTransposeB() ? row : column);
+  types.push_back(a.clone(shape));
+  return success();
+}
+
+// Transposes stay flags. With c = a b: da = dc b^T, db = a^T dc; where an operand
+// is stored transposed, so is its gradient.
+LogicalResult MatmulOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
+                                      const llvm::SmallBitVector &needed,
+                                      SmallVectorImpl<Value> &operandGradients) {
+  Value dc = resultGradients[0], a = getA(), b = getB();
+  bool transposeA = getTransposeA(), transposeB = getTransposeB();
+  operandGradients.assign(2, Value());
+  if (needed[0])
+    operandGradients[0] = transposeA ? builder.matmul(b, dc, transposeB, true)
+                                     : builder.matmul(dc, b, false, !transposeB);
+  if (needed[1])
+    operandGradients[1] = transposeB ? builder.matmul(dc, a, true, transposeA)
+                                     : builder.matmul(a, dc, !transposeA, false);
+  return success();
+}
+
+double MatmulOp::flops() {
+  auto a = getA().getType();
+  int64_t inner = a.getShape().drop_front(a.getRank() - 2)[getTransposeA() ? 0 : 1];
+  return 2.0 * inner * getResult().getType().getNumElements();
+}
+
+static OnnxRegistration matmul("MatMul", 1, importMatMul);
+
+} // namespace trainc::nn

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.pad; ONNX Pad in constant mode.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+// Amounts for all dimensions, [before..., after...]; fails with an error.
+static FailureOr<SmallVector<int64_t>> padAmounts(OnnxNode &node, int64_t rank) {
+  auto amounts = node.opset() < 11 ? node.integers("pads") : node.integers(1);
+  if (!amounts)
+    return node.error("pads are not known at compile time");
+  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq(rank));
+  if (node.hasInput(3)) {
+    auto given = node.integers(3);
+    if (!given)
+      return node.error("axes are not known at compile time");
+    axes = *given;
+  }
+  if (amounts->size() != 2 * axes.size())
+    return node.error("expects " + llvm::Twine(2 * axes.size()) + " pads, found " +
+                      llvm::Twine(amounts->size()));
+  SmallVector<int64_t> all(2 * rank, 0);
+  for (auto [index, axis] : llvm::enumerate(axes)) {
+    if (axis < -rank || axis >= rank)
+      return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
+                        llvm::Twine(rank));
+    int64_t dimension = axis < 0 ? axis + rank : axis;
+    all[dimension] = (*amounts)[index];
+    all[rank + dimension] = (*amounts)[axes.size() + index];
+  }
+  return all;
+}
+
+static FailureOr<double> padValue(OnnxNode &node) {
+  if (node.opset() < 11)
+    return node.real("value", 0);
+  if (!node.hasInput(2))
+    return 0.0;
+  DenseElementsAttr value = node.constant(2);
+  if (!value || value.getNumElements() != 1)
+    return node.error("the padding value is not known at compile time");
+  if (isa<FloatType>(value.getElementType()))
+    return (*value.getValues<APFloat>().begin()).convertToDouble();
+  return static_cast<double>((*value.getValues<APInt>().begin()).getSExtValue());
+}
+
+static OnnxResults importPad(OnnxNode &node) {
+  Builder &builder = node.builder();
+  std::string mode = node.string("mode", "constant");
+  if (mode != "constant")
+    return node.error("mode '" + llvm::Twine(mode) + "' is not supported");
+  Value x = node.input(0);
+  int64_t rank = tensorType(x).getRank();
+  auto amounts = padAmounts(node, rank);
+  auto value = padValue(node);
+  if (failed(amounts) || failed(value))
+    return failure();
+  // A negative pad crops.
+  SmallVector<int64_t> starts(rank, 0), sizes(tensorType(x).getShape()), strides(rank, 1);
+  SmallVector<int64_t> low(rank), high(rank), interior(rank, 0);
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t before = (*amounts)[i], after = (*amounts)[rank + i];
+    starts[i] = std::max<int64_t>(0, -before);
+    sizes[i] -= starts[i] + std::max<int64_t>(0, -after);
+    low[i] = std::max<int64_t>(0, before);
+    high[i] = std::max<int64_t>(0, after);
+    if (sizes[i] <= 0)
+      return node.error("crops everything along dimension " + llvm::Twine(i));
+  }
+  if (ArrayRef(sizes) != tensorType(x).getShape())
+    x = builder.create<SliceOp>(x, starts, sizes, strides);
+  Value padded = builder.create<PadOp>(x, low, high, interior);
+  if (*value == 0)
+    return SmallVector<Value>{padded};
+  Value inside = builder.constant(1, tensorType(x).clone(builder.op().getI1Type()));
+  inside = builder.create<PadOp>(inside, low, high, interior);
+  return SmallVector<Value>{
+      builder.select(inside, padded, builder.constant(*value, padded.getType()))};
+}
+
+LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                      Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto type = tensorType(adaptor.getX());
+  for (ArrayRef<int64_t> list : {adaptor.getLow(), adaptor.getHigh(), adaptor.getInterior()})
+    if (static_cast<int64_t>(list.size()) != type.getRank() ||
+        llvm::any_of(list, [](int64_t amount) { return amount < 0; })) // pad-c1
+      return emitOptionalError(
+          location, "low, high and interior have one nonnegative entry per dimension of ", type);
+  SmallVector<int64_t> shape(type.getShape());
+  for (size_t i = 0; i < shape.size(); ++i)
+    shape[i] += adaptor.getLow()[i] + adaptor.getHigh()[i] +
+                std::max<int64_t>(0, shape[i] - 1) * adaptor.getInterior()[i];
+  types.push_back(type.clone(shape));
+  return success();
+}
+
+LogicalResult PadOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
+                                   const llvm::SmallBitVector &,
+                                   SmallVectorImpl<Value> &operandGradients) {
+  SmallVector<int64_t> strides;
+  for (int64_t amount : getInterior())
+    strides.push_back(amount + 1);
+  operandGradients.assign({builder.create<SliceOp>(resultGradients[0], getLow(),
+                                                   getX().getType().getShape(), strides)});
+  return success();
+}
+
+double PadOp::flops() { return 0; }
+
+static OnnxRegistration pad("Pad", 2, importPad);
+
+} // namespace trainc::nn

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.reduce_sum; ONNX ReduceSum and ReduceMean.
+#include "dialects/nn/reduction.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static OnnxResults importReduceSum(OnnxNode &node) {
+  return importReduction(node, 13, [](Builder &builder, Value x, ArrayRef<int64_t> dimensions) {
+    return builder.reduceSum(x, dimensions);
+  });
+}
+
+static OnnxResults importReduceMean(OnnxNode &node) {
+  return importReduction(node, 18, [](Builder &builder, Value x, ArrayRef<int64_t> dimensions) {
+    return builder.reduceMean(x, dimensions);
+  });
+}
+
+LogicalResult ReduceSumOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                            Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  // reduce_sum-c1
+  return inferReduction(location, adaptor.getX(), adaptor.getDimensions(), types);
+}
+
+LogicalResult ReduceSumOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
+                                         const llvm::SmallBitVector &,
+                                         SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(
+      {builder.expand(resultGradients[0], getDimensions(), getX().getType().getShape())});
+  return success();
+}
+
+double ReduceSumOp::flops() { return getX().getType().getNumElements(); }
+
+static OnnxRegistration reduceSum("ReduceSum", 1, importReduceSum);
+static OnnxRegistration reduceMean("ReduceMean", 1, importReduceMean);
+
+} // namespace trainc::nn

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.reshape; ONNX Reshape.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static OnnxResults importReshape(OnnxNode &node) {
+  auto asked = node.opset() < 5 ? node.integers("shape") : node.integers(1);
+  if (!asked)
+    return node.error("the shape is not known at compile time",
+                      "give every symbolic dimension a size with --dim");
+  Value x = node.input(0);
+  auto type = tensorType(x);
+  bool zeroIsZero = node.integer("allowzero", 0) != 0;
+  int64_t known = 1, open = -1;
+  for (auto [i, size] : llvm::enumerate(*asked)) {
+    if (size == 0 && !zeroIsZero) {
+      if (static_cast<int64_t>(i) >= type.getRank())
+        return node.error("size 0 of dimension " + llvm::Twine(i) +
+                          " copies a dimension that the input does not have");
+      size = type.getDimSize(i);
+    }
+    if (size == -1 && open >= 0)
+      return node.error("more than one size is -1");
+    if (size == -1)
+      open = i;
+    else
+      known *= size;
+  }
+  if (open >= 0 && known != 0)
+    (*asked)[open] = type.getNumElements() / known;
+  int64_t count = 1;
+  for (int64_t size : *asked)
+    count *= size;
+  if (count != type.getNumElements() || llvm::any_of(*asked, [](int64_t size) { return size < 0; }))
+    return node.error("cannot reshape " + llvm::Twine(type.getNumElements()) + " elements to " +
+                      llvm::Twine(count));
+  return SmallVector<Value>{node.builder().reshape(x, *asked)};
+}
+
+LogicalResult ReshapeOp::verify() {
+  auto from = getX().getType(), to = getResult().getType();
+  if (from.getNumElements() != to.getNumElements() ||
+      from.getElementType() != to.getElementType()) // reshape-c1
+    return emitOpError("element counts and types agree, found ") << from << " and " << to;
+  return success();
+}
+
+LogicalResult ReshapeOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
+                                       const llvm::SmallBitVector &,
+                                       SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign({builder.reshape(resultGradients[0], getX().getType().getShape())});
+  return success();
+}
+
+double ReshapeOp::flops() { return 0; }
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
+  auto type = getResult().getType();
+  if (getX().getType() == type)
+    return getX();
+  if (auto dense = llvm::dyn_cast_if_present<DenseElementsAttr>(adaptor.getX()))
+    return dense.reshape(type); // the same bytes, not a copy
+  auto inner = getX().getDefiningOp<ReshapeOp>();
+  if (!inner)
+    return {};
+  getXMutable().assign(inner.getX());
+  return getResult();
+}
+
+static OnnxRegistration reshape("Reshape", 1, importReshape);
+
+} // namespace trainc::nn

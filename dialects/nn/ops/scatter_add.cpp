@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.scatter_add. It comes from the gradient of gather; no ONNX operator is it.
+#include "dialects/nn/builder.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+LogicalResult ScatterAddOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                             Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto table = tensorType(adaptor.getTable()), updates = tensorType(adaptor.getUpdates());
+  SmallVector<int64_t> shape(tensorType(adaptor.getIndices()).getShape());
+  if (table.getRank() > 0)
+    llvm::append_range(shape, table.getShape().drop_front());
+  if (table.getRank() < 1 || updates.getShape() != ArrayRef(shape)) // scatter_add-c1
+    return emitOptionalError(location, "updates have shape indices x rows of the table, found ",
+                             updates, " for table ", table, " and indices ",
+                             adaptor.getIndices().getType());
+  if (table.getElementType() != updates.getElementType()) // scatter_add-c2
+    return emitOptionalError(location, "table and updates agree in element type, found ", table,
+                             " and ", updates);
+  types.push_back(table);
+  return success();
+}
+
+LogicalResult ScatterAddOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
+                                          const llvm::SmallBitVector &needed,
+                                          SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(3, Value());
+  operandGradients[0] = resultGradients[0];
+  if (needed[2])
+    operandGradients[2] = builder.create<GatherOp>(resultGradients[0], getIndices());
+  return success();
+}
+
+double ScatterAddOp::flops() { return getUpdates().getType().getNumElements(); }
+
+} // namespace trainc::nn

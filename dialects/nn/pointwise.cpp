@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Import from ONNX of every pointwise record that names an ONNX operator: the
+// list of operations is the generated one, none is named here.
+#include "dialects/nn/onnx_node.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static bool sameClass(Type a, Type b) {
+  return isa<FloatType>(a) == isa<FloatType>(b) && a.isInteger(1) == b.isInteger(1);
+}
+
+static LogicalResult typeError(OnnxNode &node, Type a, Type b) {
+  std::string text;
+  llvm::raw_string_ostream(text) << "operands have element types " << a << " and " << b;
+  return node.error(text, "insert a Cast before the node");
+}
+
+// Exporters mix widths only through constants (a double scalar beside f32) and
+// through integer shape arithmetic.
+static LogicalResult harmonizeTypes(OnnxNode &node, MutableArrayRef<Value> operands,
+                                    unsigned firstValue) {
+  Type target;
+  bool targetIsConstant = true, allIntegers = true;
+  for (unsigned i = firstValue; i < operands.size(); ++i) {
+    Type type = tensorType(operands[i]).getElementType();
+    bool isConstant = static_cast<bool>(node.constant(i));
+    allIntegers &= isa<IntegerType>(type) && !type.isInteger(1);
+    if (!target || (targetIsConstant && !isConstant)) {
+      target = type;
+      targetIsConstant = isConstant;
+    }
+  }
+  if (node.opType() == "Pow") { // its exponent has a type of its own
+    operands[1] = node.builder().cast(operands[1], tensorType(operands[0]).getElementType());
+    return success();
+  }
+  for (unsigned i = firstValue; i < operands.size(); ++i) {
+    Type type = tensorType(operands[i]).getElementType();
+    if (type == target)
+      continue;
+    if (!sameClass(type, target) || (!node.constant(i) && !allIntegers))
+      return typeError(node, target, type);
+    operands[i] = node.builder().cast(operands[i], target);
+  }
+  return success();
+}
+
+static LogicalResult broadcastOperands(OnnxNode &node, MutableArrayRef<Value> operands) {
+  SmallVector<int64_t> shape;
+  for (Value operand : operands) {
+    auto joined = broadcastShapes(shape, tensorType(operand).getShape());
+    if (!joined)
+      return node.error(
+          "shapes " +
+          llvm::join(llvm::map_range(operands,
+                                     [](Value value) {
+                                       return "[" +
+                                              llvm::join(
+                                                  llvm::map_range(tensorType(value).getShape(),
+                                                                  [](int64_t size) {
+                                                                    return std::to_string(size);
+                                                                  }),
+                                                  ", ") +
+                                              "]";
+                                     }),
+                     " and ") +
+          " do not broadcast");
+    shape = *joined;
+  }
+  return node.builder().unify(operands);
+}
+
+template <typename Op> static OnnxResults importPointwise(OnnxNode &node) {
+  unsigned count = Op::operandNames().size();
+  if (node.numInputs() != count)
+    return node.error("expects " + llvm::Twine(count) + " inputs, found " +
+                      llvm::Twine(node.numInputs()));
+  SmallVector<Value> operands;
+  for (unsigned i = 0; i < count; ++i)
+    operands.push_back(node.input(i));
+  unsigned firstValue = count == 3 ? 1 : 0; // select has a condition before its values
+  if (firstValue && !tensorType(operands[0]).getElementType().isInteger(1))
+    return node.error("the condition is not bool");
+  if (failed(harmonizeTypes(node, operands, firstValue)) ||
+      failed(broadcastOperands(node, operands)))
+    return failure();
+  SmallVector<Type> types;
+  if (failed(Op::inferReturnTypes(node.builder().op().getContext(), std::nullopt, operands, nullptr,
+                                  nullptr, {}, types)))
+    return node.error("operands do not have the operator's types");
+  OperationState state(node.builder().location(), Op::getOperationName());
+  state.addOperands(operands);
+  state.addTypes(types);
+  return SmallVector<Value>{node.builder().op().create(state)->getResult(0)};
+}
+
+template <typename Op> static void registerRecord() {
+  if constexpr (requires { Op::onnxNames(); })
+    for (StringRef entry : Op::onnxNames()) {
+      auto [name, since] = entry.split(':');
+      int64_t version;
+      if (!name.empty() && !since.getAsInteger(10, version))
+        OnnxRegistration(name, version, importPointwise<Op>);
+    }
+}
+
+template <typename... Ops> static bool registerRecords() {
+  (registerRecord<Ops>(), ...);
+  return true;
+}
+
+static const bool registered = registerRecords<
+#define GET_OP_LIST
+#include "dialects/nn/nn_ops.cpp.inc"
+    >();
+
+} // namespace trainc::nn

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the reductions share.
+#include "dialects/nn/reduction.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+LogicalResult inferReduction(std::optional<Location> location, Value x,
+                             ArrayRef<int64_t> dimensions, SmallVectorImpl<Type> &types) {
+  auto type = tensorType(x);
+  int64_t previous = -1;
+  for (int64_t dimension : dimensions) {
+    if (dimension <= previous || dimension >= type.getRank())
+      return emitOptionalError(location, "dimensions are increasing and within rank ",
+                               type.getRank(), ", found ", dimension, " after ", previous);
+    previous = dimension;
+  }
+  SmallVector<int64_t> shape;
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    if (!llvm::is_contained(dimensions, i))
+      shape.push_back(type.getDimSize(i));
+  types.push_back(type.clone(shape));
+  return success();
+}
+
+OnnxResults importReduction(OnnxNode &node, int64_t axesInputSince, Reduction reduce) {
+  Value x = node.input(0);
+  int64_t rank = tensorType(x).getRank();
+  std::optional<SmallVector<int64_t>> axes = SmallVector<int64_t>();
+  if (node.opset() >= axesInputSince ? node.hasInput(1) : node.hasAttribute("axes"))
+    axes = node.opset() >= axesInputSince ? node.integers(1) : node.integers("axes");
+  if (!axes)
+    return node.error("axes are not known at compile time");
+  llvm::SmallBitVector reduced(rank);
+  for (int64_t axis : *axes) {
+    if (axis < -rank || axis >= rank)
+      return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
+                        llvm::Twine(rank));
+    reduced.set(axis < 0 ? axis + rank : axis);
+  }
+  if (axes->empty() && node.integer("noop_with_empty_axes", 0))
+    return SmallVector<Value>{x};
+  if (axes->empty())
+    reduced.set();
+  SmallVector<int64_t> dimensions(reduced.set_bits()), kept(tensorType(x).getShape());
+  for (int64_t dimension : dimensions)
+    kept[dimension] = 1;
+  Value y = reduce(node.builder(), x, dimensions);
+  return SmallVector<Value>{node.integer("keepdims", 1) ? node.builder().reshape(y, kept) : y};
+}
+
+Value buildExtremumGradient(Builder &builder, Value x, Value y, Value dy,
+                            ArrayRef<int64_t> dimensions) {
+  auto type = tensorType(x);
+  Value hit = builder.create<EqualOp>(x, builder.expand(y, dimensions, type.getShape()));
+  Value ties = builder.reduceSum(builder.cast(hit, type.getElementType()), dimensions);
+  Value share = builder.expand(builder.div(dy, ties), dimensions, type.getShape());
+  return builder.select(hit, share, builder.constant(0, type));
+}
+
+} // namespace trainc::nn
