@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The compiler from command line to output folder: read, passes, emit, host compile.
+#include "compiler/driver.h"
+#include "compiler/emit/emit.h"
+#include "compiler/installation.h"
+#include "compiler/onnx/reader.h"
+#include "compiler/output_folder.h"
+#include "compiler/pipeline.h"
+#include "compiler/stage_clock.h"
+#include "dialects/kernel/kernel.h"
+#include "dialects/nn/nn.h"
+#include "dialects/train/optimizer.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/passes.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
+#include <filesystem>
+
+using namespace mlir;
+
+namespace trainc {
+
+namespace {
+
+std::string nameOf(Location location) {
+  if (auto name = dyn_cast<NameLoc>(location)) {
+    if (name.getName() == "gradient" && isa<NameLoc>(name.getChildLoc()))
+      return nameOf(name.getChildLoc());
+    return name.getName().str();
+  }
+  return "";
+}
+
+class Compilation {
+public:
+  explicit Compilation(const Options &options)
+      : options(options), output(options.output.empty() ? defaultOutput() : options.output),
+        clock(options.quiet) {}
+
+  ExitCode run() {
+    bool good = steps();
+    clock.finish();
+    report.print(llvm::errs());
+    return good && report.empty() ? ExitCode::ok
+           : report.empty()       ? ExitCode::internalError
+                                  : report.exitCode();
+  }
+
+private:
+  std::string defaultOutput() const { return llvm::sys::path::stem(options.model).str(); }
+  bool stopsAfter(StringRef stage) const { return options.stopAfter == stage; }
+
+  bool steps() {
+    std::optional<Recipe> parsed = options.recipe();
+    if (!parsed || !checkNames(*parsed))
+      return report.empty() ? failUsage() : false;
+    recipe = *parsed;
+    if (!read())
+      return false;
+    if (options.printParameters) {
+      llvm::outs() << model.parameterTable;
+      return true;
+    }
+    if (stopsAfter("import"))
+      return printIr();
+    if (!runPasses())
+      return false;
+    if (stopped)
+      return printIr();
+    return emit();
+  }
+
+  bool failUsage() {
+    (void)report.error(ExitCode::usage, "trainc", "the command line is wrong", "trainc --help");
+    return false;
+  }
+
+  /// Names that no later stage would explain as well.
+  bool checkNames(const Recipe &recipe) {
+    if (!train::findOptimizer(recipe.optimizer))
+      (void)report.error(ExitCode::usage, "trainc", "unknown optimizer '" + recipe.optimizer + "'",
+                         "--optimizer with one of " + llvm::join(train::listOptimizers(), ", "));
+    std::vector<std::string> stages = pipelinePasses(recipe);
+    stages.insert(stages.begin(), "import");
+    stages.push_back("emit");
+    if (!options.stopAfter.empty() && !llvm::is_contained(stages, options.stopAfter))
+      (void)report.error(ExitCode::usage, "trainc", "no step is called '" + options.stopAfter + "'",
+                         "--stop-after with one of " + llvm::join(stages, ", "));
+    return report.empty();
+  }
+
+  bool read() {
+    clock.begin("import");
+    context.loadDialect<nn::NNDialect, kernel::KernelDialect, func::FuncDialect,
+                        arith::ArithDialect, math::MathDialect>();
+    context.disableMultithreading();
+    FailureOr<Model> result = readModel(options.model, recipe, context, report);
+    if (failed(result))
+      return false;
+    model = std::move(*result);
+    return true;
+  }
+
+  bool runPasses() {
+    std::string pass;
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+        return failure();
+      std::string node = nameOf(diagnostic.getLocation());
+      std::string subject = options.model + (node.empty() ? "" : ": node '" + node + "'");
+      auto [message, advice] = StringRef(diagnostic.str()).split("; try: ");
+      ExitCode code =
+          reportsUserErrors(pass) ? ExitCode::unsupportedModel : ExitCode::internalError;
+      (void)report.error(code, subject, message, advice);
+      return success();
+    });
+    PipelineHooks hooks;
+    hooks.before = [&](StringRef name) { clock.begin(pass = name.str()); };
+    hooks.dumpFolder = options.dumpIr;
+    hooks.stopAfter = options.stopAfter;
+    PipelineResult result = runPipeline(*model.module, recipe, hooks);
+    stopped = result.stopped;
+    if (!result.succeeded && !result.dumpFile.empty())
+      (void)report.error(ExitCode::internalError, options.model,
+                         "internal error in pass " + result.lastPass + "; the IR is in " +
+                             result.dumpFile,
+                         "report it with that file");
+    return result.succeeded;
+  }
+
+  bool printIr() {
+    clock.finish();
+    if (options.printIr) {
+      OpPrintingFlags flags;
+      flags.elideLargeElementsAttrs(64);
+      (*model.module)->print(llvm::outs(), flags);
+    }
+    return true;
+  }
+
+  ProgramTables tables(const Installation &installation, StringRef march) {
+    ProgramTables tables;
+    tables.modelName = llvm::sys::path::stem(options.model).str();
+    tables.compilerVersion = installation.version;
+    tables.march = march.str();
+    tables.lossName = recipe.loss;
+    tables.optimizerName = recipe.optimizer;
+    const train::Optimizer &optimizer = *train::findOptimizer(recipe.optimizer);
+    tables.stateNames.assign(optimizer.states.begin(), optimizer.states.end());
+    for (const train::Hyperparameter &parameter : optimizer.hyperparameters)
+      tables.hyperparameters.push_back({parameter.name, parameter.defaultValue, parameter.help});
+    for (const ExportInitializer &initializer : exportInitializers(model))
+      tables.exports.push_back(
+          {initializer.onnxName, initializer.parameterName, initializer.transposed});
+    tables.fingerprint = fingerprint();
+    return tables;
+  }
+
+  /// Of what a checkpoint depends on: parameters in order, with shapes, precision and optimizer.
+  uint64_t fingerprint() const {
+    std::string text = recipe.optimizer + "\n" + recipe.precision + "\n";
+    for (const Parameter &parameter : model.parameters) {
+      text += parameter.name + (parameter.frozen ? " frozen" : "");
+      for (int64_t size : parameter.shape)
+        text += " " + std::to_string(size);
+      text += "\n";
+    }
+    return llvm::xxh3_64bits(text);
+  }
+
+  bool emit() {
+    Installation installation = findInstallation();
+    std::string march = options.march == "native" ? nativeMarch() : options.march;
+    clock.begin("emit");
+    if (failed(output.begin(report)) || failed(output.makeFolder("source", report)) ||
+        failed(output.makeFolder("plan", report)))
+      return false;
+    if (failed(emitSources(*model.module, tables(installation, march), output.entry("source"))))
+      return report.empty()
+                 ? succeeded(report.error(ExitCode::internalError, options.model, "emit failed"))
+                 : false;
+    if (!copyRuntime(installation) || !writePlans())
+      return false;
+    clock.begin("parameters");
+    if (failed(writeInitialParameters(model, output.entry("parameters.safetensors"),
+                                      recipe.precision, report)) ||
+        failed(writeExportTemplate(model, output.entry("export_template.onnx"), report)))
+      return false;
+    if (!options.sourceOnly && !stopsAfter("emit") && !hostCompile(installation, march))
+      return false;
+    return succeeded(output.publish(report));
+  }
+
+  /// The emitted folder builds on a machine without trainc: the runtime's sources come along.
+  bool copyRuntime(const Installation &installation) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    fs::path from = fs::path(installation.includeFolder) / "runtime";
+    fs::copy(from, output.entry("source/runtime"),
+             fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
+    if (error)
+      (void)report.error(ExitCode::outputNotWritten, output.entry("source/runtime"),
+                         "cannot copy the runtime from " + from.string() + ": " + error.message());
+    return !error;
+  }
+
+  bool writePlans() {
+    return succeeded(output.writeText("plan/memory.txt", memoryPlanText(*model.module), report)) &&
+           succeeded(output.writeText("plan/kernels.txt", kernelListText(*model.module), report)) &&
+           succeeded(output.writeText("plan/parameters.txt", model.parameterTable, report));
+  }
+
+  bool hostCompile(const Installation &installation, const std::string &march) {
+    clock.begin("host compile");
+    CompileOptions compile;
+    compile.compiler = options.compiler;
+    compile.directory = output.entry("source");
+    compile.includes = {installation.includeFolder};
+    compile.march = march;
+    compile.linkArguments = installation.linkArguments;
+    compile.output = output.entry("trainer");
+    std::string message;
+    if (compileSources(compile, message))
+      return true;
+    (void)report.error(ExitCode::hostCompilerFailed, options.model, message,
+                       "tools/setup.sh, or --host-compiler PROGRAM");
+    return false;
+  }
+
+  const Options &options;
+  Recipe recipe;
+  Report report;
+  MLIRContext context;
+  Model model;
+  OutputFolder output;
+  StageClock clock;
+  bool stopped = false;
+};
+
+} // namespace
+
+ExitCode compileModel(const Options &options) { return Compilation(options).run(); }
+
+} // namespace trainc

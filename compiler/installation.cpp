@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds the runtime beside the program or in the build tree.
+#include "compiler/installation.h"
+#include "compiler/installation_paths.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace llvm;
+
+namespace trainc {
+
+Installation findInstallation() {
+  Installation found;
+  found.version = TRAINC_VERSION;
+  static int anchor;
+  SmallString<256> prefix(sys::fs::getMainExecutable(nullptr, &anchor));
+  sys::path::remove_filename(prefix);
+  sys::path::append(prefix, "..");
+  SmallString<256> shared(prefix), archive(prefix);
+  sys::path::append(shared, "share", "trainc");
+  sys::path::append(archive, "lib", "libtrainc_runtime.a");
+  if (sys::fs::exists(shared + "/runtime/program.h")) {
+    found.includeFolder = shared.str().str();
+    found.runtimeArchive = archive.str().str();
+  } else {
+    found.includeFolder = TRAINC_BUILD_SOURCE_FOLDER;
+    found.runtimeArchive = TRAINC_BUILD_LIBRARY_FOLDER "/libtrainc_runtime.a";
+  }
+  found.linkArguments = {found.runtimeArchive, "-ldnnl", "-fopenmp"};
+  for (StringRef list : {StringRef(TRAINC_MPI_LIBRARIES), StringRef(TRAINC_SANITIZER_FLAGS)}) {
+    SmallVector<StringRef> parts;
+    list.split(parts, ';', -1, /*KeepEmpty=*/false);
+    for (StringRef part : parts)
+      found.linkArguments.push_back(part.str());
+  }
+  return found;
+}
+
+std::string nativeMarch() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("x86-64-v4"))
+    return "x86-64-v4";
+  if (__builtin_cpu_supports("x86-64-v3"))
+    return "x86-64-v3";
+  if (__builtin_cpu_supports("x86-64-v2"))
+    return "x86-64-v2";
+  return "x86-64";
+}
+
+} // namespace trainc
