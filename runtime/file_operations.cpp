@@ -71,8 +71,7 @@ file_operations &real_file_operations() {
 input_file::input_file(const std::string &path, int failure_code)
     : path_(path), failure_code_(failure_code) {
   auto refuse = [&](const char *why) {
-    throw failure(static_cast<exit_code>(failure_code_),
-                  path + ": cannot be read: " + why);
+    throw failure(static_cast<exit_code>(failure_code_), path + ": cannot be read: " + why);
   };
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file_ < 0)

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Allocation of the arenas.
+#include "runtime/arena.h"
+
+#include "runtime/failure.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace trainc {
+namespace {
+
+constexpr int64_t touch_stride = 2 << 20; // a huge page: each is touched by one thread
+
+int64_t available_memory() {
+  FILE *file = fopen("/proc/meminfo", "r");
+  if (!file)
+    return INT64_MAX;
+  char line[256];
+  long long kilobytes = -1;
+  while (kilobytes < 0 && fgets(line, sizeof line, file))
+    if (sscanf(line, "MemAvailable: %lld kB", &kilobytes) != 1)
+      kilobytes = -1;
+  fclose(file);
+  return kilobytes < 0 ? INT64_MAX : int64_t{kilobytes} * 1024;
+}
+
+} // namespace
+
+const char *name_of(arena_kind kind) {
+  constexpr const char *names[arena_count] = {"parameters", "gradients", "optimizer state",
+                                              "activations", "workspace"};
+  return names[static_cast<int>(kind)];
+}
+
+std::string byte_text(int64_t bytes) {
+  if (bytes < 10'000)
+    return format_text("%lld bytes", static_cast<long long>(bytes));
+  if (bytes < 10'000'000)
+    return format_text("%.1f kB", static_cast<double>(bytes) * 1e-3);
+  return format_text("%.1f MB", static_cast<double>(bytes) * 1e-6);
+}
+
+void touch(char *base, int64_t bytes) {
+#pragma omp parallel for schedule(static)
+  for (int64_t first = 0; first < bytes; first += touch_stride)
+    memset(base + first, 0, static_cast<size_t>(std::min(touch_stride, bytes - first)));
+}
+
+void check_memory(int64_t bytes, int processes) {
+  int64_t available = available_memory(), needed = bytes * processes;
+  if (needed > available)
+    throw failure(exit_machine,
+                  format_text("not enough memory: the arenas of %d rank%s on this host need %s, %s "
+                              "are available\n  try: a smaller batch, or fewer ranks per host",
+                              processes, processes == 1 ? "" : "s", byte_text(needed).c_str(),
+                              byte_text(available).c_str()));
+}
+
+char *arena_set::allocate(int64_t bytes) {
+  auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
+  void *base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED)
+    throw failure(exit_machine, format_text("cannot allocate an arena of %s: %s",
+                                            byte_text(bytes).c_str(), strerror(errno)));
+  madvise(base, size, MADV_HUGEPAGE); // a hint: small pages work too
+  touch(static_cast<char *>(base), static_cast<int64_t>(size));
+  mappings_.push_back({static_cast<char *>(base), size});
+  return mappings_.back().base;
+}
+
+arena_set::~arena_set() {
+  for (const mapping &entry : mappings_)
+    munmap(entry.base, entry.bytes);
+}
+
+} // namespace trainc

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoints: a folder `step-00000100` with one safetensors file per rank and a
+// manifest with checksums. Tensors are stored whole under their logical names and
+// dealt out among the ranks by size, so any number of ranks can load them.
+#pragma once
+
+#include "runtime/communicator.h"
+#include "runtime/file_operations.h"
+#include "runtime/program.h"
+#include "runtime/safetensors.h"
+
+#include <climits>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+// What a manifest says.
+struct checkpoint_info {
+  std::string path;
+  int64_t step = 0;
+  int64_t batches_taken = 0; // by all ranks together
+  uint64_t seed = 0;
+  uint64_t sequence = 0; // the newest has the greatest
+  uint64_t fingerprint = 0;
+  std::string model;
+  struct file {
+    std::string name;
+    int64_t bytes;
+    std::vector<uint32_t> block_checksums; // CRC-32C of each MiB
+  };
+  std::vector<file> files;
+};
+
+// The state of a run as tensors: each parameter under its ONNX name, each state
+// slot of a trained one as `optimizer/<slot>/<name>`.
+std::vector<tensor_view> parameter_tensors(const program &program, const arenas &arenas);
+std::vector<tensor_view> state_tensors(const program &program, const arenas &arenas);
+
+// All throw `failure` (exit_checkpoint).
+checkpoint_info read_manifest(const std::string &folder);
+void verify_files(const checkpoint_info &info); // sizes and every checksum
+void check_model(const checkpoint_info &info, const program &program);
+void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors);
+
+// Complete checkpoints in a folder, newest first. Unreadable ones are passed to
+// `warn` and left out.
+std::vector<checkpoint_info> list_checkpoints(const std::string &folder,
+                                              const std::function<void(std::string)> &warn);
+
+// Finds the checkpoint that `which` names: "latest" (of `folder`) or a path (a
+// checkpoint, or a folder of checkpoints whose newest is taken), verified. Falls
+// back from a damaged newest one to the one before, with a warning. An empty
+// path in the result: "latest" was asked for and there is none.
+checkpoint_info find_checkpoint(const std::string &which, const std::string &folder,
+                                const program &program,
+                                const std::function<void(std::string)> &warn);
+
+struct save_result {
+  int error = 0; // errno of this or another rank; 0: the checkpoint is complete
+  char operation[32] = "";
+  int64_t bytes_needed = 0, bytes_available = 0;
+};
+
+// Writes checkpoints. Everything that needs memory happens in the constructor.
+class checkpoint_writer {
+public:
+  // Rank 0 makes the folder, locks it against a second run, and removes what an
+  // interrupted run left. Collective; throws `failure`.
+  checkpoint_writer(const program &program, const arenas &arenas, communicator &ranks,
+                    file_operations &files, std::string folder, int64_t keep, uint64_t seed);
+  ~checkpoint_writer();
+  checkpoint_writer(const checkpoint_writer &) = delete;
+  checkpoint_writer &operator=(const checkpoint_writer &) = delete;
+
+  // Collective. After an error the checkpoints written before are as they were.
+  save_result save(int64_t step, int64_t batches_taken);
+
+  const std::string &folder() const { return folder_; }
+  int64_t total_bytes() const { return total_bytes_; }
+  // Room that the communicator needs for gathering checksums.
+  static int64_t gather_bytes(const program &program);
+
+private:
+  struct kept {
+    int64_t step;
+    uint64_t sequence;
+    int ranks;
+  };
+  using path_text = char[PATH_MAX];
+  using file_path_text = char[PATH_MAX + 64]; // a path_text and a name of ours
+
+  void deal_out(const program &program, const arenas &arenas);
+  void open_folder();
+  void lock_folder();
+  int write_own_file();
+  int write_block_wise(int file, const char *data, int64_t bytes);
+  int write_manifest(int64_t step, int64_t batches_taken);
+  int write_small_file(const char *path, const char *text, int64_t bytes);
+  int publish(int64_t step);
+  int point_latest(int64_t step);
+  void remove_folder(const char *path, int ranks);
+  void prune();
+  int agree(int error);
+  int failed(const char *operation);
+
+  const program &program_;
+  communicator &ranks_;
+  file_operations &files_;
+  std::string folder_;
+  int64_t keep_;
+  uint64_t seed_, sequence_ = 1;
+  int lock_ = -1;
+
+  std::vector<tensor_view> own_; // this rank's tensors in file order
+  std::string own_header_;
+  std::vector<int64_t> file_bytes_; // of each rank's file
+  int64_t total_bytes_ = 0;
+  std::vector<kept> kept_; // oldest first
+
+  // Checksums of the file being written: this rank's, then those of all.
+  std::vector<uint32_t> checksums_, all_checksums_;
+  size_t blocks_done_ = 0, blocks_room_ = 0;
+  uint32_t block_checksum_ = 0;
+  int64_t block_fill_ = 0;
+  std::vector<char> manifest_;
+  std::string model_json_;
+  path_text temporary_, final_;
+  file_path_text scratch_, scratch2_;
+  save_result result_;
+};
+
+// "checkpoint of step 20 was not written: ..."
+std::string save_problem(const save_result &result, const std::string &folder, int64_t step);
+
+} // namespace trainc

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading of checkpoints. Nothing is believed before its checksum agrees: the
+// manifest ends in its own, and holds one for every MiB of each file.
+#include "runtime/checkpoint.h"
+
+#include "runtime/crc32c.h"
+#include "runtime/failure.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace trainc {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t block_bytes = 1 << 20;
+constexpr int64_t largest_manifest = 64 << 20;
+constexpr const char *checksum_member = ",\n  \"crc32c\": \"";
+
+[[noreturn]] void refuse(const std::string &path, const std::string &why) {
+  throw failure(exit_checkpoint, path + ": " + why);
+}
+
+std::string manifest_text(const std::string &path) {
+  input_file file(path, exit_checkpoint);
+  if (file.size() > largest_manifest)
+    refuse(path, "is too large for a manifest");
+  std::string text(static_cast<size_t>(file.size()), '\0');
+  file.read(0, text.data(), file.size());
+  size_t end = text.rfind(checksum_member);
+  if (end == std::string::npos)
+    refuse(path, "is truncated");
+  std::string expected = format_text("%s%08x\"\n}\n", checksum_member, crc32c(0, text.data(), end));
+  if (text.substr(end) != expected)
+    refuse(path, "is damaged: its checksum does not agree");
+  return text;
+}
+
+std::vector<uint32_t> checksums_of(const std::string &path, const std::string &digits,
+                                   int64_t bytes) {
+  auto blocks = static_cast<size_t>((bytes + block_bytes - 1) / block_bytes);
+  if (digits.size() != blocks * 8 ||
+      digits.find_first_not_of("0123456789abcdef") != std::string::npos)
+    refuse(path, "is damaged: wrong number of checksums");
+  std::vector<uint32_t> result;
+  for (size_t block = 0; block < blocks; ++block)
+    result.push_back(static_cast<uint32_t>(std::stoul(digits.substr(block * 8, 8), nullptr, 16)));
+  return result;
+}
+
+bool is_checkpoint_name(const std::string &name) {
+  return name.rfind("step-", 0) == 0 && name.size() > 5 &&
+         name.find_first_not_of("0123456789", 5) == std::string::npos;
+}
+
+} // namespace
+
+checkpoint_info read_manifest(const std::string &folder) {
+  std::string path = folder + "/manifest.json";
+  json manifest = json::parse(manifest_text(path), nullptr, /*allow_exceptions=*/false);
+  checkpoint_info info;
+  info.path = folder;
+  try {
+    if (manifest.at("format") != "trainc checkpoint 1")
+      refuse(path, "has an unknown format");
+    info.step = manifest.at("step").get<int64_t>();
+    info.batches_taken = manifest.at("batches_taken").get<int64_t>();
+    info.seed = manifest.at("seed").get<uint64_t>();
+    info.sequence = manifest.at("sequence").get<uint64_t>();
+    info.model = manifest.at("model").get<std::string>();
+    info.fingerprint = std::stoull(manifest.at("fingerprint").get<std::string>(), nullptr, 16);
+    for (const json &entry : manifest.at("files")) {
+      checkpoint_info::file file;
+      file.name = entry.at("name").get<std::string>();
+      file.bytes = entry.at("bytes").get<int64_t>();
+      if (file.name.find('/') != std::string::npos || file.bytes < 0)
+        refuse(path, "is damaged");
+      file.block_checksums = checksums_of(path, entry.at("crc32c").get<std::string>(), file.bytes);
+      info.files.push_back(std::move(file));
+    }
+  } catch (const failure &) {
+    throw;
+  } catch (const std::exception &) {
+    refuse(path, "is damaged");
+  }
+  return info;
+}
+
+void verify_files(const checkpoint_info &info) {
+  std::vector<char> block(block_bytes);
+  for (const checkpoint_info::file &entry : info.files) {
+    input_file file(info.path + "/" + entry.name, exit_checkpoint);
+    if (file.size() != entry.bytes)
+      refuse(file.path(),
+             format_text("has %lld bytes, the manifest says %lld",
+                         static_cast<long long>(file.size()), static_cast<long long>(entry.bytes)));
+    for (size_t index = 0; index < entry.block_checksums.size(); ++index) {
+      int64_t begin = static_cast<int64_t>(index) * block_bytes;
+      int64_t length = std::min(block_bytes, entry.bytes - begin);
+      file.read(begin, block.data(), length);
+      if (crc32c(0, block.data(), static_cast<size_t>(length)) != entry.block_checksums[index])
+        refuse(file.path(),
+               format_text("is damaged between bytes %lld and %lld", static_cast<long long>(begin),
+                           static_cast<long long>(begin + length)));
+    }
+  }
+}
+
+void check_model(const checkpoint_info &info, const program &program) {
+  if (info.fingerprint != program.fingerprint)
+    refuse(
+        info.path,
+        format_text("is a checkpoint of another model: '%s' with fingerprint %016llx; this "
+                    "trainer is '%s' with fingerprint %016llx\n  try: the trainer that wrote it, "
+                    "or another --checkpoints folder",
+                    info.model.c_str(), static_cast<unsigned long long>(info.fingerprint),
+                    program.model_name, static_cast<unsigned long long>(program.fingerprint)));
+}
+
+void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors) {
+  struct opened {
+    std::unique_ptr<input_file> file;
+    safetensors_index index;
+  };
+  std::vector<opened> files;
+  std::set<std::string> names;
+  for (const checkpoint_info::file &entry : info.files) {
+    auto file = std::make_unique<input_file>(info.path + "/" + entry.name, exit_checkpoint);
+    safetensors_index index = read_safetensors_index(*file, exit_checkpoint);
+    for (auto &[name, tensor] : index.tensors)
+      if (!names.insert(name).second)
+        refuse(info.path, "names tensor '" + name + "' in two files");
+    files.push_back({std::move(file), std::move(index)});
+  }
+  for (const tensor_view &tensor : tensors) {
+    if (!names.count(tensor.name))
+      refuse(info.path, "has no tensor '" + tensor.name + "'");
+    for (const opened &entry : files)
+      if (entry.index.tensors.count(tensor.name))
+        read_tensor(*entry.file, entry.index, tensor, exit_checkpoint);
+  }
+}
+
+std::vector<checkpoint_info> list_checkpoints(const std::string &folder,
+                                              const std::function<void(std::string)> &warn) {
+  std::vector<checkpoint_info> result;
+  std::error_code ignored;
+  std::vector<std::string> names;
+  for (auto &entry : std::filesystem::directory_iterator(folder, ignored))
+    if (is_checkpoint_name(entry.path().filename()))
+      names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  for (const std::string &name : names) {
+    try {
+      result.push_back(read_manifest(folder + "/" + name));
+    } catch (const failure &error) {
+      warn(error.message);
+    }
+  }
+  std::sort(result.begin(), result.end(), [](const auto &a, const auto &b) {
+    return a.sequence != b.sequence ? a.sequence > b.sequence : a.step > b.step;
+  });
+  return result;
+}
+
+checkpoint_info find_checkpoint(const std::string &which, const std::string &folder,
+                                const program &program,
+                                const std::function<void(std::string)> &warn) {
+  std::string path = which == "latest" ? folder : which;
+  std::error_code ignored;
+  if (which != "latest" && std::filesystem::path(path).filename() == "latest" &&
+      !std::filesystem::is_directory(path, ignored))
+    path = std::filesystem::path(path).parent_path(); // DIR/latest, the pointer file
+  if (std::filesystem::exists(path + "/manifest.json", ignored)) {
+    checkpoint_info info = read_manifest(path);
+    check_model(info, program);
+    verify_files(info);
+    return info;
+  }
+  bool damaged = false;
+  auto note = [&](std::string problem) {
+    damaged = true;
+    warn(problem + "\n  this checkpoint is passed over");
+  };
+  for (checkpoint_info &info : list_checkpoints(path, note)) {
+    check_model(info, program);
+    try {
+      verify_files(info);
+      return info;
+    } catch (const failure &error) {
+      note(error.message);
+    }
+  }
+  if (damaged)
+    refuse(path, "holds no undamaged checkpoint");
+  if (which != "latest")
+    refuse(path, "is no checkpoint and no folder of checkpoints");
+  return {};
+}
+
+} // namespace trainc

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writing of checkpoints. Order of operations: files into a folder with a
+// temporary name, each synced; the manifest; the folder synced and renamed; its
+// parent synced; the `latest` pointer written, synced and renamed the same way;
+// then old checkpoints removed. A kill at any point leaves the previous
+// checkpoint or the new one, never a mixture. Nothing here allocates memory.
+#include "runtime/checkpoint.h"
+
+#include "runtime/crc32c.h"
+#include "runtime/failure.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sys/file.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+namespace trainc {
+namespace {
+
+constexpr int64_t block_bytes = 1 << 20;
+constexpr const char *temporary_prefix = ".writing-";
+constexpr const char *removed_prefix = ".removing-";
+
+int64_t blocks_of(int64_t bytes) { return (bytes + block_bytes - 1) / block_bytes; }
+
+// Largest header that the program's tensors can need: names six times for JSON
+// escapes, and the numbers.
+int64_t header_bound(const program &program) {
+  int64_t bound = 4096;
+  for (int64_t i = 0; i < program.parameter_count; ++i)
+    bound += (program.state_count + 1) *
+             (6 * static_cast<int64_t>(strlen(program.parameters[i].tensor.name)) + 512);
+  return bound;
+}
+
+int64_t largest_file(const program &program) {
+  auto arena = [&](arena_kind kind) { return program.arena_bytes[static_cast<int>(kind)]; };
+  return header_bound(program) + arena(arena_kind::parameters) + arena(arena_kind::optimizer_state);
+}
+
+template <size_t size, typename... T>
+void print_path(char (&text)[size], const char *pattern, T... values) {
+  snprintf(text, size, pattern, values...);
+}
+
+void file_name(char *text, size_t size, const char *folder, int rank, int ranks) {
+  snprintf(text, size, "%s/rank-%05d-of-%05d.safetensors", folder, rank, ranks);
+}
+
+} // namespace
+
+std::vector<tensor_view> parameter_tensors(const program &program, const arenas &arenas) {
+  std::vector<tensor_view> result;
+  for (int64_t i = 0; i < program.parameter_count; ++i) {
+    const tensor_place &tensor = program.parameters[i].tensor;
+    char *base = arenas[arena_kind::parameters];
+    result.push_back(view_of(tensor, tensor.name, base + tensor.offset));
+  }
+  return result;
+}
+
+std::vector<tensor_view> state_tensors(const program &program, const arenas &arenas) {
+  std::vector<tensor_view> result = parameter_tensors(program, arenas);
+  for (int64_t slot = 0; slot < program.state_count; ++slot)
+    for (int64_t i = 0; i < program.parameter_count; ++i) {
+      const parameter_place &parameter = program.parameters[i];
+      if (parameter.frozen)
+        continue;
+      char *base = arenas[arena_kind::optimizer_state] + slot * program.optimizer_slot_bytes;
+      result.push_back(view_of(parameter.tensor,
+                               std::string("optimizer/") + program.state_names[slot] + "/" +
+                                   parameter.tensor.name,
+                               base + parameter.tensor.offset));
+    }
+  return result;
+}
+
+int64_t checkpoint_writer::gather_bytes(const program &program) {
+  return 4 * blocks_of(largest_file(program));
+}
+
+checkpoint_writer::checkpoint_writer(const program &program, const arenas &arenas,
+                                     communicator &ranks, file_operations &files,
+                                     std::string folder, int64_t keep, uint64_t seed)
+    : program_(program), ranks_(ranks), files_(files), folder_(std::move(folder)), keep_(keep),
+      seed_(seed) {
+  deal_out(program, arenas);
+  ranks_.together([&] {
+    if (ranks_.rank() == 0)
+      open_folder();
+  });
+}
+
+checkpoint_writer::~checkpoint_writer() {
+  if (lock_ >= 0)
+    ::close(lock_);
+}
+
+// Deals tensors out, the largest first, each to the rank with the fewest bytes.
+void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
+  std::vector<tensor_view> tensors = state_tensors(program, arenas);
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return tensors[a].bytes > tensors[b].bytes; });
+  auto ranks = static_cast<size_t>(ranks_.size());
+  std::vector<std::vector<size_t>> dealt(ranks);
+  std::vector<int64_t> bytes(ranks);
+  for (size_t index : order) {
+    auto least = static_cast<size_t>(std::min_element(bytes.begin(), bytes.end()) - bytes.begin());
+    bytes[least] += tensors[index].bytes;
+    dealt[least].push_back(index);
+  }
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    std::sort(dealt[rank].begin(), dealt[rank].end());
+    std::vector<tensor_view> part;
+    for (size_t index : dealt[rank])
+      part.push_back(tensors[index]);
+    std::string header = safetensors_header(part, {{"model", program.model_name}});
+    file_bytes_.push_back(static_cast<int64_t>(header.size()) + bytes[rank]);
+    total_bytes_ += file_bytes_.back();
+    if (rank == static_cast<size_t>(ranks_.rank())) {
+      own_ = std::move(part);
+      own_header_ = std::move(header);
+    }
+  }
+  blocks_room_ =
+      static_cast<size_t>(blocks_of(*std::max_element(file_bytes_.begin(), file_bytes_.end())));
+  checksums_.resize(blocks_room_);
+  all_checksums_.resize(blocks_room_ * ranks);
+  model_json_ = nlohmann::json(program.model_name).dump();
+  manifest_.resize(4096 + model_json_.size() + ranks * 256 + all_checksums_.size() * 8);
+  kept_.reserve(static_cast<size_t>(keep_) + 2);
+}
+
+void checkpoint_writer::open_folder() {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error)
+    throw failure(exit_disk, folder_ + ": the folder of checkpoints cannot be made: " +
+                                 error.message() + "\n  try: --checkpoints DIR");
+  lock_folder();
+  for (auto &entry : std::filesystem::directory_iterator(folder_, error)) {
+    std::string name = entry.path().filename();
+    if (name.rfind(temporary_prefix, 0) == 0 || name.rfind(removed_prefix, 0) == 0)
+      std::filesystem::remove_all(entry.path(), error);
+  }
+  std::vector<checkpoint_info> present = list_checkpoints(folder_, [](const std::string &) {});
+  kept_.reserve(present.size() + static_cast<size_t>(keep_) + 2);
+  for (auto info = present.rbegin(); info != present.rend(); ++info) {
+    kept_.push_back({info->step, info->sequence, static_cast<int>(info->files.size())});
+    sequence_ = std::max(sequence_, info->sequence + 1);
+  }
+}
+
+void checkpoint_writer::lock_folder() {
+  std::string path = folder_ + "/.lock";
+  lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock_ < 0)
+    throw failure(exit_disk, folder_ + ": cannot be written: " + strerror(errno) +
+                                 "\n  try: --checkpoints DIR");
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw failure(exit_checkpoint, folder_ + ": another run writes its checkpoints there\n  try: "
+                                             "--checkpoints DIR");
+}
+
+int checkpoint_writer::failed(const char *operation) {
+  int error = errno ? errno : EIO;
+  if (!result_.operation[0])
+    snprintf(result_.operation, sizeof result_.operation, "%s", operation);
+  return error;
+}
+
+// The first rank's error, or 0 when all succeeded.
+int checkpoint_writer::agree(int error) {
+  constexpr int most_ranks = 4096;
+  static int errors[most_ranks]; // not on the stack, not from the heap
+  if (ranks_.size() > most_ranks)
+    return error ? error : EOVERFLOW;
+  ranks_.gather(&error, sizeof error, errors);
+  for (int rank = 0; rank < ranks_.size(); ++rank)
+    if (errors[rank])
+      return errors[rank];
+  return 0;
+}
+
+int checkpoint_writer::write_block_wise(int file, const char *data, int64_t bytes) {
+  while (bytes > 0) {
+    int64_t piece = std::min(bytes, block_bytes - block_fill_);
+    block_checksum_ = crc32c(block_checksum_, data, static_cast<size_t>(piece));
+    if (files_.write_all(file, data, static_cast<size_t>(piece)) != 0)
+      return failed("write");
+    data += piece;
+    bytes -= piece;
+    block_fill_ += piece;
+    if (block_fill_ == block_bytes) {
+      checksums_[blocks_done_++] = block_checksum_;
+      block_checksum_ = 0;
+      block_fill_ = 0;
+    }
+  }
+  return 0;
+}
+
+int checkpoint_writer::write_own_file() {
+  blocks_done_ = 0;
+  block_checksum_ = 0;
+  block_fill_ = 0;
+  file_name(scratch_, sizeof scratch_, temporary_, ranks_.rank(), ranks_.size());
+  int file = files_.create(scratch_);
+  if (file < 0)
+    return failed("create");
+  int error = write_block_wise(file, own_header_.data(), static_cast<int64_t>(own_header_.size()));
+  for (const tensor_view &tensor : own_)
+    if (!error)
+      error = write_block_wise(file, tensor.data, tensor.bytes);
+  if (block_fill_ > 0)
+    checksums_[blocks_done_++] = block_checksum_;
+  if (!error && files_.sync(file) != 0)
+    error = failed("fsync");
+  if (files_.close(file) != 0 && !error)
+    error = failed("close");
+  return error;
+}
+
+int checkpoint_writer::write_small_file(const char *path, const char *text, int64_t bytes) {
+  int file = files_.create(path);
+  if (file < 0)
+    return failed("create");
+  int error = 0;
+  if (files_.write_all(file, text, static_cast<size_t>(bytes)) != 0)
+    error = failed("write");
+  if (!error && files_.sync(file) != 0)
+    error = failed("fsync");
+  if (files_.close(file) != 0 && !error)
+    error = failed("close");
+  return error;
+}
+
+int checkpoint_writer::write_manifest(int64_t step, int64_t batches_taken) {
+  char *text = manifest_.data();
+  size_t used = 0;
+  auto print = [&](const char *pattern, auto... values) {
+    used += static_cast<size_t>(snprintf(text + used, manifest_.size() - used, pattern, values...));
+  };
+  print("{\n  \"format\": \"trainc checkpoint 1\",\n  \"model\": %s,\n", model_json_.c_str());
+  print("  \"fingerprint\": \"%016" PRIx64 "\",\n  \"step\": %" PRId64 ",\n", program_.fingerprint,
+        step);
+  print("  \"batches_taken\": %" PRId64 ",\n  \"seed\": %" PRIu64 ",\n  \"sequence\": %" PRIu64
+        ",\n  \"files\": [",
+        batches_taken, seed_, sequence_);
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    int64_t bytes = file_bytes_[static_cast<size_t>(rank)];
+    print("%s\n    {\"name\": \"rank-%05d-of-%05d.safetensors\", \"bytes\": %" PRId64
+          ", \"crc32c\": \"",
+          rank ? "," : "", rank, ranks_.size(), bytes);
+    const uint32_t *sums = all_checksums_.data() + static_cast<size_t>(rank) * blocks_room_;
+    for (int64_t block = 0; block < blocks_of(bytes); ++block)
+      print("%08x", sums[block]);
+    print("\"}");
+  }
+  print("\n  ]");
+  uint32_t checksum = crc32c(0, text, used);
+  print(",\n  \"crc32c\": \"%08x\"\n}\n", checksum);
+  print_path(scratch_, "%s/manifest.json", temporary_);
+  return write_small_file(scratch_, text, static_cast<int64_t>(used));
+}
+
+int checkpoint_writer::publish(int64_t step) {
+  print_path(final_, "%s/step-%08" PRId64, folder_.c_str(), step);
+  if (files_.sync_directory(temporary_) != 0)
+    return failed("fsync");
+  bool replaces = access(final_, F_OK) == 0;
+  if (!replaces) {
+    if (files_.rename(temporary_, final_) != 0)
+      return failed("rename");
+  } else if (files_.exchange(temporary_, final_) != 0) {
+    // Some file systems cannot exchange names; then there is a moment with neither.
+    print_path(scratch2_, "%s/%sstep-%08" PRId64, folder_.c_str(), removed_prefix, step);
+    if (files_.rename(final_, scratch2_) != 0 || files_.rename(temporary_, final_) != 0)
+      return failed("rename");
+    memcpy(temporary_, scratch2_, sizeof temporary_); // one that fits: it is shorter than a path
+  }
+  if (files_.sync_directory(folder_.c_str()) != 0)
+    return failed("fsync");
+  if (replaces) // the temporary name now has the older checkpoint of the same step
+    for (size_t i = 0; i < kept_.size(); ++i)
+      if (kept_[i].step == step) {
+        remove_folder(temporary_, kept_[i].ranks);
+        kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
+        break;
+      }
+  kept_.push_back({step, sequence_, ranks_.size()});
+  return 0;
+}
+
+int checkpoint_writer::point_latest(int64_t step) {
+  char text[64];
+  int length = snprintf(text, sizeof text, "step-%08" PRId64 "\n", step);
+  print_path(scratch_, "%s/%slatest", folder_.c_str(), temporary_prefix);
+  if (int error = write_small_file(scratch_, text, length))
+    return error;
+  print_path(scratch2_, "%s/latest", folder_.c_str());
+  if (files_.rename(scratch_, scratch2_) != 0)
+    return failed("rename");
+  return files_.sync_directory(folder_.c_str()) != 0 ? failed("fsync") : 0;
+}
+
+// Best effort: what stays is removed by the next start.
+void checkpoint_writer::remove_folder(const char *path, int ranks) {
+  print_path(scratch_, "%s/manifest.json", path);
+  files_.remove_file(scratch_);
+  for (int rank = 0; rank < ranks; ++rank) {
+    file_name(scratch_, sizeof scratch_, path, rank, ranks);
+    files_.remove_file(scratch_);
+  }
+  files_.remove_directory(path);
+}
+
+void checkpoint_writer::prune() {
+  while (kept_.size() > static_cast<size_t>(keep_)) {
+    const kept oldest = kept_.front();
+    kept_.erase(kept_.begin());
+    print_path(final_, "%s/step-%08" PRId64, folder_.c_str(), oldest.step);
+    print_path(scratch2_, "%s/%sstep-%08" PRId64, folder_.c_str(), removed_prefix, oldest.step);
+    if (files_.rename(final_, scratch2_) == 0)
+      remove_folder(scratch2_, oldest.ranks);
+  }
+}
+
+save_result checkpoint_writer::save(int64_t step, int64_t batches_taken) {
+  result_ = {};
+  print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, step);
+  bool writes_manifest = ranks_.rank() == 0;
+  int error = 0;
+  if (writes_manifest) {
+    remove_folder(temporary_, ranks_.size()); // of a failed attempt
+    if (files_.make_directory(temporary_) != 0)
+      error = failed("mkdir");
+  }
+  error = agree(error);
+  if (!error)
+    error = agree(write_own_file());
+  if (!error) {
+    ranks_.gather(checksums_.data(), static_cast<int64_t>(blocks_room_ * 4), all_checksums_.data());
+    if (writes_manifest && !(error = write_manifest(step, batches_taken)) &&
+        !(error = publish(step)) && !(error = point_latest(step)))
+      prune();
+    error = agree(error);
+  }
+  if (error && writes_manifest) {
+    struct statvfs disk;
+    result_.bytes_available = statvfs(folder_.c_str(), &disk) == 0
+                                  ? static_cast<int64_t>(disk.f_bavail * disk.f_frsize)
+                                  : -1;
+    print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, step);
+    remove_folder(temporary_, ranks_.size());
+  }
+  ++sequence_;
+  result_.error = error;
+  result_.bytes_needed = total_bytes_;
+  return result_;
+}
+
+std::string save_problem(const save_result &result, const std::string &folder, int64_t step) {
+  std::string text = format_text("%s: the checkpoint of step %lld was not written (%s): %s",
+                                 folder.c_str(), static_cast<long long>(step),
+                                 result.operation[0] ? result.operation : "on another rank",
+                                 strerror(result.error));
+  if (result.error == ENOSPC || result.error == EDQUOT || result.error == EFBIG)
+    text += format_text("; it needs %lld bytes, %lld are available",
+                        static_cast<long long>(result.bytes_needed),
+                        static_cast<long long>(result.bytes_available));
+  return text;
+}
+
+} // namespace trainc

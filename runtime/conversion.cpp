@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lossless element conversions of the loader.
+#include "runtime/conversion.h"
+
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace trainc {
+namespace {
+
+// Calls `use` with a null pointer of the C++ type.
+template <typename F> auto with_type(file_type type, F use) {
+  switch (type) {
+  case file_type::f32:
+    return use(static_cast<float *>(nullptr));
+  case file_type::f64:
+    return use(static_cast<double *>(nullptr));
+  case file_type::i8:
+    return use(static_cast<int8_t *>(nullptr));
+  case file_type::i16:
+    return use(static_cast<int16_t *>(nullptr));
+  case file_type::i32:
+    return use(static_cast<int32_t *>(nullptr));
+  case file_type::i64:
+    return use(static_cast<int64_t *>(nullptr));
+  case file_type::u8:
+    return use(static_cast<uint8_t *>(nullptr));
+  case file_type::u16:
+    return use(static_cast<uint16_t *>(nullptr));
+  case file_type::u32:
+    return use(static_cast<uint32_t *>(nullptr));
+  default:
+    return use(static_cast<bool *>(nullptr));
+  }
+}
+
+template <typename F> auto with_type(data_type type, F use) {
+  switch (type) {
+  case data_type::f32:
+    return use(static_cast<float *>(nullptr));
+  case data_type::f64:
+    return use(static_cast<double *>(nullptr));
+  case data_type::i64:
+    return use(static_cast<int64_t *>(nullptr));
+  case data_type::i32:
+    return use(static_cast<int32_t *>(nullptr));
+  default:
+    return use(static_cast<bool *>(nullptr));
+  }
+}
+
+// Every value of From is a value of To: enough digits, and a sign where needed.
+template <typename From, typename To> constexpr bool lossless() {
+  if (std::is_same_v<From, To>)
+    return true;
+  if (std::is_same_v<To, bool> || (std::is_floating_point_v<From> && std::is_integral_v<To>))
+    return false;
+  return std::numeric_limits<From>::digits <= std::numeric_limits<To>::digits &&
+         (std::is_signed_v<To> || !std::is_signed_v<From>);
+}
+
+} // namespace
+
+bool converts_without_loss(file_type from, data_type to) {
+  return with_type(from, [&](auto *source) {
+    return with_type(to, [&](auto *target) {
+      return lossless<std::remove_pointer_t<decltype(source)>,
+                      std::remove_pointer_t<decltype(target)>>();
+    });
+  });
+}
+
+void convert(file_type from, const void *source, data_type to, void *target, int64_t count) {
+  with_type(from, [&](auto *source_type) {
+    with_type(to, [&](auto *target_type) {
+      using source_element = std::remove_pointer_t<decltype(source_type)>;
+      using target_element = std::remove_pointer_t<decltype(target_type)>;
+      auto in = static_cast<const char *>(source);
+      auto out = static_cast<target_element *>(target);
+      for (int64_t i = 0; i < count; ++i) {
+        if constexpr (std::is_same_v<source_element, bool>) {
+          out[i] = static_cast<target_element>(in[i] != 0); // a file may hold any byte
+        } else {
+          source_element value;
+          memcpy(&value, in + i * static_cast<int64_t>(sizeof value), sizeof value);
+          out[i] = static_cast<target_element>(value);
+        }
+      }
+    });
+  });
+}
+
+bool always_below(file_type type, int64_t bound) {
+  return with_type(type, [&](auto *element) {
+    using value = std::remove_pointer_t<decltype(element)>;
+    if constexpr (std::is_integral_v<value> && std::is_unsigned_v<value>)
+      return static_cast<uint64_t>(std::numeric_limits<value>::max()) <
+             static_cast<uint64_t>(bound);
+    return false;
+  });
+}
+
+} // namespace trainc

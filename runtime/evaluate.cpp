@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `evaluate` and `gradients`: numbers about data, without changing parameters.
+#include "runtime/gradient_step.h"
+#include "runtime/safetensors.h"
+#include "runtime/step_log.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace trainc {
+namespace {
+
+// Brings summed gradients to the mean, in the precision of the program.
+void scale_gradients(const run &run, int64_t count) {
+  char *base = run.places()[arena_kind::gradients];
+  int64_t elements = run.prog.trained_bytes / bytes_of(run.prog.precision);
+  auto scale = [&](auto *values, auto factor) {
+    for (int64_t i = 0; i < elements; ++i)
+      values[i] *= factor;
+  };
+  if (run.prog.precision == data_type::f64)
+    scale(reinterpret_cast<double *>(base), 1.0 / static_cast<double>(count));
+  else
+    scale(reinterpret_cast<float *>(base), 1.0f / static_cast<float>(count));
+}
+
+void write_safetensors(const std::string &path, const std::vector<tensor_view> &tensors,
+                       const std::map<std::string, std::string> &metadata) {
+  file_operations &files = real_file_operations();
+  std::string temporary = path + ".writing";
+  std::string header = safetensors_header(tensors, metadata);
+  auto refuse = [&](int file) {
+    int reason = errno;
+    if (file >= 0)
+      files.close(file);
+    files.remove_file(temporary.c_str());
+    throw failure(exit_disk, path + ": the gradients cannot be written: " + strerror(reason));
+  };
+  int file = files.create(temporary.c_str());
+  if (file < 0 || files.write_all(file, header.data(), header.size()) != 0)
+    refuse(file);
+  for (const tensor_view &tensor : tensors)
+    if (files.write_all(file, tensor.data, static_cast<size_t>(tensor.bytes)) != 0)
+      refuse(file);
+  if (files.sync(file) != 0)
+    refuse(file);
+  if (files.close(file) != 0 || files.rename(temporary.c_str(), path.c_str()) != 0)
+    refuse(-1);
+}
+
+} // namespace
+
+int evaluate(run &run) {
+  loader data = run.open_data(/*shuffle=*/false, 0);
+  data_part part = run.options.real("holdout") > 0 ? data_part::held_out : data_part::all;
+  int64_t batches = 0;
+  run.ranks.together([&] { batches = data.batches(part); });
+  bool limited = run.options.integer("batches") > 0;
+  if (limited)
+    batches = std::min(batches, run.options.integer("batches"));
+  run.allocate_forward();
+  std::string parameters = run.load_chosen_parameters();
+  double loss = mean_loss(run, data)(part, batches);
+  if (!run.is_first())
+    return exit_success;
+
+  int64_t samples = batches * data.samples_per_batch();
+  char number[32];
+  if (run.options.flag("json")) {
+    nlohmann::ordered_json line = {
+        {"loss", loss}, {"batches", batches}, {"samples", samples}, {"parameters", parameters}};
+    printf("%s\n", line.dump().c_str());
+    return exit_success;
+  }
+  printf("parameters  %s\nsamples     %" PRId64 " in %" PRId64 " batches\nloss        %s\n",
+         parameters.c_str(), samples, batches, json_number(number, loss));
+  if (int64_t rest = data.left_out(part); rest > 0 && !limited)
+    printf("the last %" PRId64 " samples fill no batch and are left out\n", rest);
+  return exit_success;
+}
+
+int gradients(run &run) {
+  std::string path = run.options.text("output");
+  if (path.empty())
+    throw failure(exit_usage, "gradients: no file to write\n  try: -o gradients.safetensors");
+  loader data = run.open_data(/*shuffle=*/false, 0);
+  int64_t micro_batches = run.options.integer("micro-batches");
+  int64_t first = run.options.integer("batch"), count = micro_batches * run.ranks.size();
+  run.ranks.together([&] {
+    if (int64_t batches = data.batches(data_part::all); first + count > batches)
+      throw failure(exit_data, format_text("batches %" PRId64 " to %" PRId64
+                                           " are asked for; the data has %" PRId64,
+                                           first, first + count - 1, batches));
+  });
+  run.allocate_training(micro_batches);
+  std::string parameters = run.load_chosen_parameters();
+  gradient_result result = gradient_step(run, data, micro_batches)(data_part::all, first);
+  if (count > 1)
+    scale_gradients(run, count);
+  run.ranks.together([&] {
+    if (!run.is_first())
+      return;
+    char loss[32];
+    json_number(loss, result.loss);
+    std::vector<tensor_view> tensors;
+    for (int64_t i = 0; i < run.prog.parameter_count; ++i) {
+      const parameter_place &parameter = run.prog.parameters[i];
+      if (!parameter.frozen)
+        tensors.push_back(view_of(parameter.tensor, parameter.tensor.name,
+                                  run.places()[arena_kind::gradients] + parameter.tensor.offset));
+    }
+    write_safetensors(path, tensors, {{"loss", loss}, {"parameters", parameters}});
+    printf("loss %s\ngradients of %zu parameters: %s\n", loss, tensors.size(), path.c_str());
+  });
+  return exit_success;
+}
+
+} // namespace trainc

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `generate`: a byte-token language model writes text. The compiled evaluation of
+// a whole window gives the logits of its last token; one byte is drawn from them
+// with a counter-based generator, and the window slides.
+#include "runtime/data_types.h"
+#include "runtime/random.h"
+#include "runtime/run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+namespace trainc {
+namespace {
+
+constexpr int64_t byte_values = 256;
+
+// The places that text generation needs.
+struct text_model {
+  const tensor_place *tokens = nullptr; // [batch, window]
+  const tensor_place *logits = nullptr; // [batch, window, vocabulary]
+  int64_t window() const { return tokens->shape[1]; }
+  int64_t vocabulary() const { return logits->shape[2]; }
+};
+
+[[noreturn]] void refuse(const std::string &why) {
+  throw failure(exit_usage, "generate: " + why +
+                                "\n  try: info, which lists the inputs and outputs of the model");
+}
+
+text_model find_text_model(const program &program) {
+  text_model model;
+  for (int64_t i = 0; i < program.input_count; ++i) {
+    const input_place &input = program.inputs[i];
+    bool integers = input.tensor.type == data_type::i64 || input.tensor.type == data_type::i32;
+    if (input.is_label)
+      continue;
+    if (model.tokens || !integers || input.tensor.rank != 2)
+      refuse(std::string("input '") + input.tensor.name +
+             "' is no token input; a model with integers [batch, length] alone is needed");
+    model.tokens = &input.tensor;
+  }
+  if (!model.tokens)
+    refuse("the model has no input of tokens [batch, length]");
+  for (int64_t i = 0; i < program.output_count && !model.logits; ++i) {
+    const tensor_place &output = program.outputs[i];
+    bool real = output.type == data_type::f32 || output.type == data_type::f64;
+    if (real && output.rank == 3 && output.shape[0] == model.tokens->shape[0] &&
+        output.shape[1] == model.tokens->shape[1])
+      model.logits = &output;
+  }
+  if (!model.logits)
+    refuse(format_text("the model has no output of logits [%lld, %lld, vocabulary]",
+                       static_cast<long long>(model.tokens->shape[0]),
+                       static_cast<long long>(model.tokens->shape[1])));
+  if (model.vocabulary() > byte_values)
+    refuse(format_text("the model's vocabulary of %lld is not bytes",
+                       static_cast<long long>(model.vocabulary())));
+  return model;
+}
+
+// Draws from softmax(logits / temperature) over the `top` likeliest.
+class sampler {
+public:
+  sampler(const settings &options, int64_t vocabulary)
+      : seed_(static_cast<uint64_t>(options.integer("seed"))),
+        temperature_(options.real("temperature")), top_(options.integer("top-k")),
+        order_(static_cast<size_t>(vocabulary)), weights_(order_.size()) {
+    if (top_ <= 0 || top_ > vocabulary)
+      top_ = vocabulary;
+    if (temperature_ == 0)
+      top_ = 1;
+  }
+
+  int64_t operator()(const std::vector<double> &logits, int64_t position) {
+    std::iota(order_.begin(), order_.end(), int64_t{0});
+    // Ties by number, so that the choice is the same everywhere.
+    std::sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
+      double x = logits[static_cast<size_t>(a)], y = logits[static_cast<size_t>(b)];
+      return x != y ? x > y : a < b;
+    });
+    double total = 0, best = logits[static_cast<size_t>(order_[0])];
+    for (int64_t i = 0; i < top_; ++i) {
+      double logit = logits[static_cast<size_t>(order_[static_cast<size_t>(i)])];
+      double weight = top_ == 1 ? 1 : std::exp((logit - best) / temperature_);
+      weights_[static_cast<size_t>(i)] = weight;
+      total += weight;
+    }
+    double point =
+        total * random_uniform(seed_, random_stream::sampling, static_cast<uint64_t>(position));
+    int64_t chosen = 0;
+    for (; chosen < top_ - 1; ++chosen) {
+      point -= weights_[static_cast<size_t>(chosen)];
+      if (point < 0)
+        break;
+    }
+    return order_[static_cast<size_t>(chosen)];
+  }
+
+private:
+  uint64_t seed_;
+  double temperature_;
+  int64_t top_;
+  std::vector<int64_t> order_;
+  std::vector<double> weights_;
+};
+
+// The last `window` bytes of the text at the front of every row, zeros behind.
+void place_window(const run &run, const tensor_place &tokens, const std::string &text) {
+  int64_t window = tokens.shape[1], bytes = bytes_of(tokens.type);
+  size_t skipped =
+      text.size() > static_cast<size_t>(window) ? text.size() - static_cast<size_t>(window) : 0;
+  char *target = run.places()[tokens.arena] + tokens.offset;
+  for (int64_t row = 0; row < tokens.shape[0]; ++row)
+    for (int64_t i = 0; i < window; ++i, target += bytes) {
+      size_t index = skipped + static_cast<size_t>(i);
+      int64_t value = index < text.size() ? static_cast<unsigned char>(text[index]) : 0;
+      memcpy(target, &value, static_cast<size_t>(bytes)); // little-endian: the low half for i32
+    }
+}
+
+void read_logits(const run &run, const tensor_place &logits, int64_t position,
+                 std::vector<double> &values) {
+  tensor_place scalar = logits;
+  for (size_t i = 0; i < values.size(); ++i) {
+    scalar.offset = logits.offset +
+                    (position * logits.shape[2] + static_cast<int64_t>(i)) * bytes_of(logits.type);
+    values[i] = run.read_number(scalar);
+  }
+}
+
+} // namespace
+
+int generate(run &run) {
+  text_model model = find_text_model(run.prog);
+  std::string text = run.options.text("prompt");
+  if (text.empty())
+    throw failure(exit_usage, "option --prompt: is empty; there must be something to continue");
+  for (char c : text)
+    if (static_cast<unsigned char>(c) >= model.vocabulary())
+      throw failure(exit_data, format_text("the prompt has byte %d; the model's vocabulary is %lld",
+                                           static_cast<unsigned char>(c),
+                                           static_cast<long long>(model.vocabulary())));
+  run.allocate_forward();
+  std::string parameters = run.load_chosen_parameters();
+  if (!run.is_first())
+    return exit_success;
+  fprintf(stderr, "parameters  %s\n", parameters.c_str());
+  fputs(text.c_str(), stdout);
+  sampler sample(run.options, model.vocabulary());
+  std::vector<double> logits(static_cast<size_t>(model.vocabulary()));
+  for (int64_t i = 0; i < run.options.integer("length"); ++i) {
+    place_window(run, *model.tokens, text);
+    run.prog.evaluate(run.places());
+    int64_t last = std::min<int64_t>(static_cast<int64_t>(text.size()), model.window()) - 1;
+    read_logits(run, *model.logits, last, logits);
+    text += static_cast<char>(sample(logits, i));
+    fputc(text.back(), stdout);
+    fflush(stdout);
+    if (text.size() > 4 * static_cast<size_t>(model.window()))
+      text.erase(0, 2 * static_cast<size_t>(model.window())); // keep what a window can see
+  }
+  fputc('\n', stdout);
+  return exit_success;
+}
+
+} // namespace trainc

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batches from data files: one .npy per input, sliced along its first axis, or
+// windows of a flat token file. Which samples a batch holds is a pure function of
+// its number and the seed, so a resumed run needs no loader state and every rank
+// can take its own batches without asking.
+#pragma once
+
+#include "runtime/npy.h"
+#include "runtime/permutation.h"
+#include "runtime/program.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+class problem_list;
+
+struct data_request {
+  std::vector<std::string> data; // NAME=FILE
+  std::string tokens;            // file, or empty
+  file_type token_type = file_type::u8;
+  double holdout = 0;
+  bool shuffle = false;
+  uint64_t seed = 0;
+};
+
+enum class data_part { all, training, held_out };
+
+class loader {
+public:
+  // Opens and checks the files' types and shapes; throws `failure` (exit_data)
+  // with every problem found.
+  loader(const program &program, const data_request &request);
+
+  // Throws unless all indexes (token ids, labels) of this rank's share of the
+  // files are in range.
+  void check_values(int rank, int ranks) const;
+
+  // Complete batches in a part (for training: in one epoch). Throws when there
+  // is none.
+  int64_t batches(data_part part) const;
+  int64_t left_out(data_part part) const; // samples that fill no batch
+  int64_t samples_per_batch() const { return batch_; }
+  int64_t tokens_per_batch() const { return tokens_ ? batch_ * window_ : 0; }
+
+  // Writes batch number `batch` at the places of the inputs. Numbers go on over
+  // the end of an epoch. Only the training part is ever shuffled.
+  void load(data_part part, int64_t batch, const arenas &arenas);
+
+private:
+  struct source {
+    const input_place *input;
+    std::unique_ptr<input_file> file;
+    npy_header header;
+    int64_t rows;          // per batch
+    int64_t row_elements;  // of one sample
+    bool constant = false; // the whole file is the value for every batch
+  };
+  struct range {
+    int64_t begin, end;
+  };
+
+  void open_data(const data_request &request, problem_list &problems);
+  void open_source(const input_place &input, const std::string &path, problem_list &problems);
+  void open_tokens(const data_request &request, problem_list &problems);
+  void match_token_inputs(const data_request &request, problem_list &problems);
+  void settle_batch(problem_list &problems);
+  void refuse_missing(const data_request &request, problem_list &problems) const;
+
+  bool has_source(const input_place &input) const;
+  range part_range(data_part part) const; // rows, or tokens
+  int64_t samples(data_part part) const;
+  bool shuffled(data_part part) const { return shuffle_ && part == data_part::training; }
+  bool offset_windows(data_part part) const;
+  void begin_epoch(data_part part, int64_t epoch);
+  void load_rows(const source &from, data_part part, int64_t first, const arenas &arenas);
+  void load_windows(data_part part, int64_t first, const arenas &arenas);
+  void check_indexes(const source &from, const input_place &input, int64_t file_element,
+                     const void *values, data_type type, int64_t count) const;
+  void scan(const source &from, const input_place &input, int64_t begin, int64_t end) const;
+
+  const program &program_;
+  std::vector<source> sources_;
+  std::optional<source> tokens_; // input: the token input
+  const input_place *token_labels_ = nullptr;
+  int64_t token_count_ = 0, window_ = 0;
+  int64_t batch_ = 1;   // samples
+  int64_t samples_ = 0; // rows of the files
+  double holdout_;
+  bool shuffle_;
+  uint64_t seed_;
+  // Of the epoch last used:
+  int64_t epoch_ = -1, window_offset_ = 0;
+  data_part epoch_part_ = data_part::all;
+  permutation order_;
+  std::vector<char> staging_;
+};
+
+} // namespace trainc

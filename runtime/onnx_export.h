@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes the trained model: the ONNX file without weights that the compiler left
+// beside the trainer, and the initializers made from the parameters.
+#pragma once
+
+#include "runtime/file_operations.h"
+#include "runtime/program.h"
+
+#include <string>
+
+namespace trainc {
+
+// Above this size the weights go to `<path>.data`; one protobuf message cannot
+// exceed 2 GB.
+constexpr int64_t largest_inline_weights = 1'500'000'000;
+
+// Writes by way of temporary names. Throws `failure` (exit_disk; exit_internal for
+// a damaged template).
+void export_onnx(const program &program, const arenas &arenas, const std::string &template_path,
+                 const std::string &path, bool external_data, file_operations &files);
+
+} // namespace trainc

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The option table of a trainer, and what is made from it.
+#include "runtime/options.h"
+
+#include "runtime/failure.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace trainc {
+namespace {
+
+constexpr double unbounded = std::numeric_limits<double>::infinity();
+constexpr double any_count = 1e15; // exactly representable, more than any run takes
+
+constexpr unsigned reads_data = command_train | command_evaluate | command_gradients;
+constexpr unsigned reads_parameters =
+    command_evaluate | command_gradients | command_export | command_generate;
+constexpr unsigned computes = reads_data | command_generate;
+
+constexpr command_row commands[] = {
+    {command_train, "train", "train the model",
+     "Trains for --steps steps (or --epochs passes over the data), prints the loss while it goes\n"
+     "and writes checkpoints. One step takes --micro-batches batches on every rank.",
+     "train --tokens text.bin --holdout 0.1 --steps 1000 --learning-rate 1e-3"},
+    {command_evaluate, "evaluate", "print the mean loss over the data",
+     "Runs the model forward over all complete batches, in file order, and prints the mean loss.\n"
+     "With --holdout, only the held-out last part of the data is used.",
+     "evaluate --tokens text.bin --holdout 0.1"},
+    {command_gradients, "gradients", "write the gradient of every parameter for one batch",
+     "Computes loss and gradients of one batch and writes the gradients as safetensors, each "
+     "under\n"
+     "its parameter's ONNX name. The loss is printed and stands in the file's metadata. With\n"
+     "several ranks or micro-batches both are means over that many batches.",
+     "gradients --data input=x.npy --data labels=y.npy -o gradients.safetensors"},
+    {command_export, "export", "write the trained model as ONNX",
+     "Writes the forward model with trained weights. Weights above 1.5 GB go to a file NAME.data\n"
+     "beside it.",
+     "export --checkpoint latest -o trained.onnx"},
+    {command_generate, "generate", "let a byte-token language model write text",
+     "Continues the prompt byte by byte. The model must take tokens [batch, length] and give "
+     "logits\n"
+     "[batch, length, vocabulary] with a vocabulary of at most 256; text longer than its window\n"
+     "slides out at the front.",
+     "generate --prompt 'The licence' --length 200 --temperature 0.8"},
+    {command_info, "info", "describe the compiled model",
+     "Prints what the compiler built: model, "
+     "inputs, outputs, memory and kernels.",
+     "info"},
+};
+
+option_row row(const char *name, char letter, option_kind kind, const char *placeholder,
+               const char *value, const char *help, unsigned commands, double minimum = 0,
+               double maximum = any_count, const char *choices = "") {
+  return {name, letter, kind, placeholder, value, help, commands, minimum, maximum, choices};
+}
+
+std::vector<option_row> common_rows() {
+  using kind = option_kind;
+  return {
+      row("data", 0, kind::list, "NAME=FILE.npy", "",
+          "data of one model input; the first axis counts samples; repeat for every input",
+          reads_data),
+      row("tokens", 0, kind::text, "FILE", "",
+          "text or tokens for a language model: windows of a flat file (raw bytes, or a\n"
+          "one-dimensional .npy); labels are the same tokens shifted by one",
+          reads_data),
+      row("token-type", 0, kind::text, "TYPE", "u8", "type of a raw token file", reads_data, 0, 0,
+          "u8|u16|i32"),
+      row("holdout", 0, kind::real, "FRACTION", "0",
+          "last part of the data, kept from training; evaluate uses only this part", reads_data, 0,
+          0.999),
+      row("steps", 0, kind::integer, "N", "", "steps to train, counted from the very first one",
+          command_train, 1),
+      row("epochs", 0, kind::real, "N", "", "instead of --steps: passes over the data",
+          command_train, 1e-9),
+      row("learning-rate", 0, kind::real, "RATE", "0.001", "rate after warm-up", command_train, 0,
+          unbounded),
+      row("schedule", 0, kind::text, "KIND", "constant", "how the rate goes on after warm-up",
+          command_train, 0, 0, "constant|linear|cosine"),
+      row("warmup-steps", 0, kind::integer, "N", "0", "steps over which the rate rises from zero",
+          command_train),
+      row("final-learning-rate", 0, kind::real, "RATE", "0",
+          "rate that the linear and cosine schedules end at", command_train, 0, unbounded),
+      row("schedule-steps", 0, kind::integer, "N", "",
+          "length of the schedule, where it is not the number of steps", command_train, 1),
+      row("micro-batches", 0, kind::integer, "N", "1",
+          "batches per step and rank, whose gradients are added up",
+          command_train | command_gradients, 1, 65536),
+      row("clip-norm", 0, kind::real, "NORM", "inf", "largest global norm of the gradient",
+          command_train, 1e-300, unbounded),
+      row("no-shuffle", 0, kind::flag, "", "", "take samples in the order of the files",
+          command_train),
+      row("seed", 0, kind::integer, "N", "0", "seed of every random choice",
+          command_train | command_generate),
+      row("evaluate-every", 0, kind::integer, "N", "0",
+          "print the loss on the held-out part every N steps; 0: never", command_train),
+      row("batches", 0, kind::integer, "N", "0", "use the first N batches only; 0: all",
+          command_evaluate),
+      row("batch", 0, kind::integer, "K", "0", "which batch, in file order", command_gradients),
+      row("log", 0, kind::text, "FILE", "",
+          "append one JSON line per step: step, loss, gradient_norm, learning_rate, milliseconds",
+          command_train),
+      row("checkpoints", 0, kind::text, "DIR", "",
+          "folder of checkpoints (default: `checkpoints` beside the trainer); none: write none",
+          command_train | reads_parameters),
+      row("checkpoint-every", 0, kind::integer, "N", "0",
+          "write a checkpoint every N steps; 0: only at the end", command_train),
+      row("keep", 0, kind::integer, "N", "2", "how many checkpoints stay", command_train, 1, 10000),
+      row("resume", 0, kind::text, "WHICH", "",
+          "go on from a checkpoint: latest (from the beginning if there is none) or a path",
+          command_train),
+      row("checkpoint", 0, kind::text, "WHICH", "latest",
+          "parameters to use: latest, a path, or initial", reads_parameters),
+      row("output", 'o', kind::text, "FILE", "", "file to write",
+          command_gradients | command_export),
+      row("external-data", 0, kind::flag, "", "", "put the weights into NAME.data at any size",
+          command_export),
+      row("prompt", 0, kind::text, "TEXT", "\n", "text to continue", command_generate),
+      row("length", 0, kind::integer, "N", "200", "bytes to write", command_generate, 1),
+      row("temperature", 0, kind::real, "T", "1",
+          "below 1: likelier bytes preferred; 0: always the likeliest", command_generate, 0, 1000),
+      row("top-k", 0, kind::integer, "K", "0", "choose among the K likeliest; 0: all",
+          command_generate),
+      row("json", 0, kind::flag, "", "", "print the result as one JSON line",
+          command_evaluate | command_info),
+      row("threads", 0, kind::integer, "N", "",
+          "threads per rank (default: OMP_NUM_THREADS, else the host's cores divided by its ranks)",
+          computes, 1, 4096),
+      row("communication", 0, kind::text, "KIND", "auto",
+          "between ranks of one host: shared memory or messages; both give the same bits",
+          command_train | command_gradients, 0, 0, "auto|shared|messages"),
+      row("no-progress", 0, kind::flag, "", "", "print no progress bar and no line per step",
+          command_train),
+  };
+}
+
+int edit_distance(const std::string &a, const std::string &b) {
+  std::vector<int> previous(b.size() + 1), current(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j)
+    previous[j] = static_cast<int>(j);
+  for (size_t i = 1; i <= a.size(); ++i) {
+    current[0] = static_cast<int>(i);
+    for (size_t j = 1; j <= b.size(); ++j)
+      current[j] = std::min(
+          {previous[j] + 1, current[j - 1] + 1, previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+    std::swap(previous, current);
+  }
+  return previous[b.size()];
+}
+
+bool to_number(const std::string &text, double &value) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && !std::isnan(value);
+}
+
+bool is_choice(const std::string &choices, const std::string &value) {
+  return ("|" + choices + "|").find("|" + value + "|") != std::string::npos &&
+         value.find('|') == std::string::npos && !value.empty();
+}
+
+// An explanation of what is wrong with the value, or nothing.
+std::string complaint(const option_row &option, const std::string &value) {
+  std::string start = "option --" + option.name + ": ";
+  if (option.kind == option_kind::integer || option.kind == option_kind::real) {
+    double number;
+    if (!to_number(value, number))
+      return start + "'" + value + "' is not a number";
+    if (option.kind == option_kind::integer && number != std::floor(number))
+      return start + "'" + value + "' is not a whole number";
+    if (number < option.minimum || number > option.maximum)
+      return start + value +
+             format_text(number < option.minimum ? " is below %g" : " is above %g",
+                         number < option.minimum ? option.minimum : option.maximum);
+  }
+  if (!option.choices.empty() && !is_choice(option.choices, value))
+    return start + "'" + value + "' is none of " + option.choices;
+  if (option.kind == option_kind::list &&
+      (value.find('=') == std::string::npos || value.find('=') == 0 || value.back() == '='))
+    return start + "'" + value + "' does not have the form " + option.placeholder;
+  if (option.kind == option_kind::text && value.empty() && option.name != "prompt")
+    return start + "is empty";
+  return "";
+}
+
+std::string indented(const std::string &text, size_t column) {
+  std::string result;
+  for (char c : text) {
+    result += c;
+    if (c == '\n')
+      result.append(column, ' ');
+  }
+  return result;
+}
+
+} // namespace
+
+std::string option_name(const hyperparameter &value) {
+  std::string name = value.name;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+const std::string &settings::text(const std::string &name) const {
+  auto found = given_.find(name);
+  return found != given_.end() ? found->second.back() : defaults_.at(name);
+}
+
+int64_t settings::integer(const std::string &name) const {
+  return static_cast<int64_t>(real(name));
+}
+
+double settings::real(const std::string &name) const {
+  double value = 0;
+  to_number(text(name), value);
+  return value;
+}
+
+std::vector<std::string> settings::list(const std::string &name) const {
+  auto found = given_.find(name);
+  return found != given_.end() ? found->second : std::vector<std::string>();
+}
+
+option_table::option_table(const program &program)
+    : model_name_(program.model_name), rows_(common_rows()) {
+  for (int64_t i = 0; i < program.hyperparameter_count; ++i) {
+    const hyperparameter &value = program.hyperparameters[i];
+    char text[32];
+    auto end = std::to_chars(text, text + sizeof text, value.default_value).ptr;
+    option_row option = {option_name(value),
+                         0,
+                         option_kind::real,
+                         "X",
+                         std::string(text, end),
+                         std::string(value.help) + " (" + program.optimizer_name + ")",
+                         command_train,
+                         -unbounded,
+                         unbounded,
+                         ""};
+    if (!find(option.name, ~0u))
+      rows_.push_back(option);
+  }
+}
+
+const option_row *option_table::find(const std::string &name, unsigned commands) const {
+  for (const option_row &option : rows_)
+    if ((option.commands & commands) &&
+        (option.name == name || (name.size() == 1 && option.letter == name[0])))
+      return &option;
+  return nullptr;
+}
+
+std::string option_table::nearest(const std::string &name, unsigned commands) const {
+  std::string best;
+  int distance = std::max<int>(2, static_cast<int>(name.size()) / 3) + 1;
+  for (const option_row &option : rows_)
+    if (option.commands & commands)
+      if (int edits = edit_distance(name, option.name); edits < distance) {
+        distance = edits;
+        best = option.name;
+      }
+  return best;
+}
+
+settings option_table::parse(int count, const char *const *arguments) const {
+  settings result;
+  problem_list problems;
+  std::string word = count > 0 ? arguments[0] : "help";
+  if (word == "help" || word == "--help" || word == "-h") {
+    result.wants_help = true;
+    if (count < 2)
+      return result;
+    word = arguments[1];
+  }
+  for (const command_row &candidate : commands)
+    if (word == candidate.name)
+      result.command = &candidate;
+  if (!result.command)
+    throw failure(exit_usage, "unknown command '" + word +
+                                  "'\n  try: train, evaluate, gradients, export, generate, info or "
+                                  "help");
+  if (result.wants_help)
+    return result;
+
+  unsigned bit = result.command->bit;
+  for (const option_row &option : rows_)
+    if (option.commands & bit)
+      result.defaults_[option.name] = option.default_value;
+  for (int i = 1; i < count; ++i) {
+    std::string argument = arguments[i];
+    if (argument == "--help" || argument == "-h") {
+      result.wants_help = true;
+      return result;
+    }
+    size_t dashes = argument.rfind("--", 0) == 0 ? 2 : argument.rfind("-", 0) == 0 ? 1 : 0;
+    if (dashes == 0) {
+      problems.add("unexpected argument '" + argument + "'");
+      continue;
+    }
+    size_t equals = argument.find('=');
+    std::string name =
+        argument.substr(dashes, equals == std::string::npos ? equals : equals - dashes);
+    const option_row *option = (dashes == 1) == (name.size() == 1) ? find(name, bit) : nullptr;
+    if (!option) {
+      std::string near = nearest(name, bit);
+      problems.add("unknown option '" + argument.substr(0, equals) + "' of " +
+                   result.command->name +
+                   (near.empty() ? "\n  try: " + std::string(result.command->name) + " --help"
+                                 : "\n  try: --" + near));
+      // What follows an unknown option is most likely its value.
+      if (equals == std::string::npos && i + 1 < count && arguments[i + 1][0] != '-')
+        ++i;
+      continue;
+    }
+    std::string value;
+    if (option->kind == option_kind::flag) {
+      value = "yes";
+      if (equals != std::string::npos)
+        problems.add("option --" + option->name + ": takes no value");
+    } else if (equals != std::string::npos) {
+      value = argument.substr(equals + 1);
+    } else if (i + 1 < count) {
+      value = arguments[++i];
+    } else {
+      problems.add("option --" + option->name + ": needs a value " + option->placeholder);
+      continue;
+    }
+    if (std::string problem = complaint(*option, value); !problem.empty())
+      problems.add(problem);
+    auto &values = result.given_[option->name];
+    if (!values.empty() && option->kind != option_kind::list)
+      problems.add("option --" + option->name + ": given twice");
+    values.push_back(value);
+  }
+  problems.throw_if_any(exit_usage);
+  return result;
+}
+
+std::string option_table::overview() const {
+  std::string text = "Trains the model '" + model_name_ +
+                     "' that this program was compiled from.\n"
+                     "Start it alone, or as several ranks: mpirun -n 4 trainer train ...\n\n"
+                     "usage: trainer COMMAND [options]\n\n";
+  for (const command_row &command : commands)
+    text += format_text("  %-10s %s\n", command.name, command.summary);
+  text += "\n`trainer COMMAND --help` lists the options of a command.\n\nExit status:\n";
+  for (const exit_code_row &code : exit_code_table)
+    text += format_text("  %d  %s\n", code.code, code.meaning);
+  return text;
+}
+
+std::string option_table::help_of(const command_row &command) const {
+  constexpr int column = 32;
+  std::string text = format_text("usage: trainer %s [options]\n\n%s\n\nexample: trainer %s\n\n",
+                                 command.name, command.description, command.example);
+  for (const option_row &option : rows_) {
+    if (!(option.commands & command.bit))
+      continue;
+    std::string left = "  --" + option.name;
+    if (option.letter)
+      left = std::string("  -") + option.letter + ", --" + option.name;
+    if (option.kind != option_kind::flag)
+      left += " " + option.placeholder;
+    std::string right = option.help;
+    if (!option.choices.empty())
+      right += ": " + option.choices;
+    if (!option.default_value.empty() && option.name != "prompt")
+      right += " (default " + option.default_value + ")";
+    if (left.size() >= column - 1)
+      left += "\n" + std::string(column, ' ');
+    else
+      left.append(column - left.size(), ' ');
+    text += left + indented(right, column) + "\n";
+  }
+  text += "\nExit status:\n";
+  for (const exit_code_row &code : exit_code_table)
+    text += format_text("  %d  %s\n", code.code, code.meaning);
+  if (command.bit == command_train)
+    text += "\nSIGUSR1 asks for a checkpoint; SIGTERM or SIGINT for a checkpoint and the end.\n"
+            "mpirun kills its ranks one second after a SIGTERM of its own; give it\n"
+            "--mca odls_base_sigkill_timeout SECONDS where a step and a checkpoint take longer.\n";
+  return text;
+}
+
+std::vector<std::pair<std::string, std::string>>
+option_table::values(const settings &settings) const {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const option_row &option : rows_) {
+    if (!(option.commands & settings.command->bit))
+      continue;
+    std::string value;
+    if (option.kind == option_kind::list)
+      for (const std::string &item : settings.list(option.name))
+        value += (value.empty() ? "" : " ") + item;
+    else
+      value = settings.text(option.name);
+    if (option.kind == option_kind::flag && value.empty())
+      value = "no";
+    result.emplace_back(option.name, value);
+  }
+  return result;
+}
+
+} // namespace trainc

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line of a trainer. One table of options makes the parser, the
+// help pages and the rows that a run prints at its start; the optimizer's
+// hyperparameters join it from the compiled program.
+#pragma once
+
+#include "runtime/program.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+enum command_bit : unsigned {
+  command_train = 1,
+  command_evaluate = 2,
+  command_gradients = 4,
+  command_export = 8,
+  command_generate = 16,
+  command_info = 32,
+};
+
+struct command_row {
+  command_bit bit;
+  const char *name;
+  const char *summary;
+  const char *description; // paragraphs for `<command> --help`
+  const char *example;     // arguments
+};
+
+enum class option_kind { flag, integer, real, text, list };
+
+struct option_row {
+  std::string name; // without dashes
+  char letter;      // short form, 0: none
+  option_kind kind;
+  std::string placeholder;
+  std::string default_value; // as it would be given; empty: none
+  std::string help;
+  unsigned commands;
+  double minimum, maximum; // of numbers
+  std::string choices;     // "a|b|c", empty: any text
+};
+
+// What a command line says: a value or the default for every option of its
+// command. Getters expect a name of the table and the right kind.
+class settings {
+public:
+  const command_row *command = nullptr;
+  bool wants_help = false;
+
+  bool given(const std::string &name) const { return given_.count(name) != 0; }
+  bool has(const std::string &name) const { return !text(name).empty(); }
+  const std::string &text(const std::string &name) const;
+  int64_t integer(const std::string &name) const;
+  double real(const std::string &name) const;
+  bool flag(const std::string &name) const { return text(name) == "yes"; }
+  std::vector<std::string> list(const std::string &name) const;
+
+private:
+  friend class option_table;
+  std::map<std::string, std::vector<std::string>> given_;
+  std::map<std::string, std::string> defaults_;
+};
+
+class option_table {
+public:
+  explicit option_table(const program &program);
+
+  // Throws `failure` (exit_usage) with every problem of the line.
+  settings parse(int count, const char *const *arguments) const;
+
+  std::string overview() const;                      // `help`
+  std::string help_of(const command_row &row) const; // `<command> --help`
+  // Name and value of every option of the command, in table order.
+  std::vector<std::pair<std::string, std::string>> values(const settings &settings) const;
+
+private:
+  const option_row *find(const std::string &name, unsigned commands) const;
+  std::string nearest(const std::string &name, unsigned commands) const;
+
+  std::string model_name_;
+  std::vector<option_row> rows_;
+};
+
+// The hyperparameter's option: underscores become dashes.
+std::string option_name(const hyperparameter &value);
+
+} // namespace trainc

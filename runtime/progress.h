@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a person sees of a run: a progress bar with time left on a terminal, a
+// plain line every so many steps elsewhere.
+#pragma once
+
+#include "runtime/step_log.h"
+
+namespace trainc {
+
+// Whether standard output ends at a terminal; under mpirun, whether mpirun's
+// does (it gives its ranks pseudo-terminals of its own). `width` gets the number
+// of columns.
+bool output_is_terminal(int *width);
+
+class progress {
+public:
+  // Steps first + 1 to last will follow. A silent one prints nothing.
+  progress(bool silent, int64_t first, int64_t last);
+
+  void step(const step_record &record);
+  void held_out(int64_t step, double loss);
+  // A line of its own that does not mix with the bar.
+  void note(const char *text);
+  void finish();
+
+private:
+  void line(const step_record &record);
+  void bar(const step_record &record);
+  void clear();
+
+  bool silent_, terminal_ = false, bar_shown_ = false;
+  int width_ = 80;
+  int64_t first_, last_, line_every_;
+  double smoothed_seconds_ = 0, last_shown_ = 0;
+};
+
+} // namespace trainc

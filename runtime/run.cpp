@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Set-up that the commands share.
+#include "runtime/run.h"
+
+#include "runtime/data_types.h"
+#include "runtime/safetensors.h"
+#include "runtime/statistics.h"
+#include "runtime/threads.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+namespace trainc {
+namespace {
+
+int64_t arena_bytes(const program &program, arena_kind kind) {
+  return program.arena_bytes[static_cast<int>(kind)];
+}
+
+communication_kind communication_of(const std::string &name) {
+  if (name == "shared")
+    return communication_kind::shared_memory;
+  return name == "messages" ? communication_kind::messages : communication_kind::automatic;
+}
+
+std::string grouped(int64_t value) {
+  std::string digits = std::to_string(value);
+  for (auto i = static_cast<int64_t>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(static_cast<size_t>(i), ",");
+  return digits;
+}
+
+} // namespace
+
+run::run(const program &program, const option_table &table, const settings &options)
+    : prog(program), table(table), options(options),
+      folder(std::filesystem::read_symlink("/proc/self/exe").parent_path()), threads(1) {
+  bool computes = options.command->bit & ~(command_info | command_export);
+  if (computes)
+    threads =
+        choose_threads(options.has("threads") ? static_cast<int>(options.integer("threads")) : 0,
+                       ranks.ranks_on_host());
+}
+
+double run::read_number(const tensor_place &scalar) const {
+  const char *place = places()[scalar.arena] + scalar.offset;
+  if (scalar.type == data_type::f64) {
+    double value;
+    memcpy(&value, place, sizeof value);
+    return value;
+  }
+  float value;
+  memcpy(&value, place, sizeof value);
+  return static_cast<double>(value);
+}
+
+double run::read_scalar(int64_t offset) const {
+  double value;
+  memcpy(&value, places()[arena_kind::workspace] + offset, sizeof value);
+  return value;
+}
+
+void run::write_scalar(int64_t offset, double value) const {
+  memcpy(places()[arena_kind::workspace] + offset, &value, sizeof value);
+}
+
+void run::allocate_forward() {
+  ranks.together([&] {
+    int64_t total = 0;
+    for (arena_kind kind : {arena_kind::parameters, arena_kind::activations, arena_kind::workspace})
+      total += arena_bytes(prog, kind);
+    check_memory(total, ranks.ranks_on_host());
+    for (arena_kind kind : {arena_kind::parameters, arena_kind::activations, arena_kind::workspace})
+      memory.allocate(kind, arena_bytes(prog, kind));
+  });
+}
+
+void run::allocate_training(int64_t micro_batches) {
+  int64_t element = bytes_of(prog.precision);
+  ranks.together([&] {
+    int64_t total = micro_batches > 1 ? prog.trained_bytes / ranks.size() : 0;
+    for (int64_t bytes : prog.arena_bytes)
+      total += bytes;
+    check_memory(total, ranks.ranks_on_host());
+  });
+  // Inside, ranks talk to each other: an error of one must not leave others waiting.
+  int64_t gather_bytes =
+      std::max<int64_t>(checkpoint_writer::gather_bytes(prog), (micro_batches + 2) * 8);
+  memory.places.base[static_cast<int>(arena_kind::gradients)] = ranks.allocate_gradients(
+      memory, prog.precision, arena_bytes(prog, arena_kind::gradients), prog.trained_bytes,
+      gather_bytes, communication_of(options.text("communication")));
+  ranks.together([&] {
+    for (arena_kind kind : {arena_kind::parameters, arena_kind::optimizer_state,
+                            arena_kind::activations, arena_kind::workspace})
+      memory.allocate(kind, arena_bytes(prog, kind));
+    if (micro_batches > 1)
+      accumulator = memory.allocate((ranks.own_end() - ranks.own_begin()) * element) -
+                    ranks.own_begin() * element;
+  });
+}
+
+void run::load_initial_parameters() {
+  ranks.together([&] {
+    input_file file(folder + "/parameters.safetensors", exit_checkpoint);
+    safetensors_index index = read_safetensors_index(file, exit_checkpoint);
+    for (const tensor_view &tensor : parameter_tensors(prog, places()))
+      read_tensor(file, index, tensor, exit_checkpoint);
+  });
+}
+
+std::string run::load_chosen_parameters() {
+  const std::string &which = options.text("checkpoint");
+  if (which == "initial") {
+    load_initial_parameters();
+    return "initial parameters";
+  }
+  std::string path;
+  ranks.together([&] {
+    if (!is_first())
+      return;
+    std::string where = checkpoint_folder();
+    if (which == "latest" && where.empty())
+      throw failure(exit_usage, "--checkpoint latest needs a folder of checkpoints\n  try: "
+                                "--checkpoints DIR, or --checkpoint initial");
+    path = find_checkpoint(which, where, prog, [&](const std::string &text) { warn(text); }).path;
+    if (path.empty())
+      throw failure(exit_checkpoint, where +
+                                         ": holds no checkpoint\n  try: --checkpoint initial for "
+                                         "the parameters that the model came with");
+  });
+  path = ranks.broadcast(path);
+  ranks.together([&] { load_tensors(read_manifest(path), parameter_tensors(prog, places())); });
+  return path;
+}
+
+loader run::open_data(bool shuffle, uint64_t seed) {
+  data_request request;
+  request.data = options.list("data");
+  request.tokens = options.text("tokens");
+  request.token_type = token_type_of(options.text("token-type"));
+  request.holdout = options.real("holdout");
+  request.shuffle = shuffle;
+  request.seed = seed;
+  std::optional<loader> result;
+  ranks.together([&] { result.emplace(prog, request); });
+  ranks.together([&] { result->check_values(ranks.rank(), ranks.size()); });
+  return std::move(*result);
+}
+
+std::string run::checkpoint_folder() const {
+  std::string given = options.text("checkpoints");
+  if (given == "none")
+    return "";
+  return given.empty() ? folder + "/checkpoints" : given;
+}
+
+void run::warn(const std::string &text) const {
+  if (is_first())
+    fprintf(stderr, "warning: %s\n", text.c_str());
+}
+
+file_type token_type_of(const std::string &name) {
+  if (name == "u16")
+    return file_type::u16;
+  return name == "i32" ? file_type::i32 : file_type::u8;
+}
+
+std::vector<std::pair<std::string, std::string>> describe(const program &program) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  auto tensor_text = [](const tensor_place &tensor) {
+    return std::string(tensor.name) + " " + name_of(tensor.type) + " " +
+           shape_text(tensor.shape, static_cast<size_t>(tensor.rank));
+  };
+  rows.emplace_back("model", program.model_name);
+  rows.emplace_back("compiled by", std::string("trainc ") + program.compiler_version);
+  rows.emplace_back("target", std::string(program.target) + ", " + program.march);
+  rows.emplace_back("precision", name_of(program.precision));
+  rows.emplace_back("loss", program.loss_name);
+  rows.emplace_back("optimizer", program.optimizer_name);
+  int64_t trained = 0, frozen = 0;
+  for (int64_t i = 0; i < program.parameter_count; ++i)
+    (program.parameters[i].frozen ? frozen : trained) +=
+        element_count(program.parameters[i].tensor);
+  rows.emplace_back("parameters", grouped(trained) + " trained" +
+                                      (frozen ? ", " + grouped(frozen) + " frozen" : ""));
+  for (int64_t i = 0; i < program.input_count; ++i)
+    rows.emplace_back(i ? "" : "inputs", tensor_text(program.inputs[i].tensor));
+  for (int64_t i = 0; i < program.output_count; ++i)
+    rows.emplace_back(i ? "" : "outputs", tensor_text(program.outputs[i]));
+  int64_t total = 0;
+  for (int kind = 0; kind < arena_count; ++kind) {
+    int64_t bytes = program.arena_bytes[kind], bound = program.arena_lower_bound[kind];
+    total += bytes;
+    std::string text = format_text("%-16s %12s bytes", name_of(static_cast<arena_kind>(kind)),
+                                   grouped(bytes).c_str());
+    if (bound > 0)
+      text += format_text("  %.3f of the lower bound",
+                          static_cast<double>(bytes) / static_cast<double>(bound));
+    rows.emplace_back(kind ? "" : "arenas", text);
+  }
+  rows.emplace_back("", format_text("%-16s %12s bytes", "together", grouped(total).c_str()));
+  return rows;
+}
+
+void run::print_table() const {
+  if (!is_first())
+    return;
+  auto rows = describe(prog);
+  rows.emplace_back("ranks", format_text("%d%s, %d thread%s each", ranks.size(),
+                                         ranks.size() == 1            ? ""
+                                         : ranks.uses_shared_memory() ? " in shared memory"
+                                                                      : " with messages",
+                                         threads, threads == 1 ? "" : "s"));
+  if (accumulator)
+    rows.emplace_back("accumulation",
+                      grouped((ranks.own_end() - ranks.own_begin()) * bytes_of(prog.precision)) +
+                          " bytes of gradients");
+  for (auto &[name, value] : table.values(options))
+    rows.emplace_back("--" + name, value.empty() ? "-" : value);
+  for (auto &[name, value] : rows)
+    printf("%-22s %s\n", name.c_str(), value.c_str());
+  fflush(stdout);
+}
+
+} // namespace trainc

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the commands share: ranks, arenas, parameters, and how a command talks to
+// its user.
+#pragma once
+
+#include "runtime/arena.h"
+#include "runtime/checkpoint.h"
+#include "runtime/communicator.h"
+#include "runtime/loader.h"
+#include "runtime/options.h"
+
+#include <string>
+
+namespace trainc {
+
+struct run {
+  run(const program &program, const option_table &table, const settings &options);
+
+  const program &prog;
+  const option_table &table;
+  const settings &options;
+  std::string folder; // of the binary, where the compiler put its files
+  communicator ranks;
+  int threads;
+  arena_set memory;
+  char *accumulator = nullptr; // of gradients; null with one micro-batch per step
+
+  bool is_first() const { return ranks.rank() == 0; }
+  const arenas &places() const { return memory.places; }
+  double read_number(const tensor_place &scalar) const;
+  double read_scalar(int64_t offset) const; // f64 in the workspace arena
+  void write_scalar(int64_t offset, double value) const;
+  double loss() const { return read_number(prog.loss); }
+
+  // All collective. What a command asks for is allocated at once.
+  void allocate_forward();
+  void allocate_training(int64_t micro_batches);
+  void load_initial_parameters();
+  // As --checkpoint says; returns what it was, for the user.
+  std::string load_chosen_parameters();
+  loader open_data(bool shuffle, uint64_t seed);
+
+  std::string checkpoint_folder() const;
+
+  // From the first rank alone. Warnings go to standard error.
+  void warn(const std::string &text) const;
+  void print_table() const;
+};
+
+// Number of a safetensors or protobuf dtype apart, what `--token-type` means.
+file_type token_type_of(const std::string &name);
+
+// The model as rows of a table: name and value.
+std::vector<std::pair<std::string, std::string>> describe(const program &program);
+
+// The commands. Each returns an exit code.
+int train(run &);
+int evaluate(run &);
+int gradients(run &);
+int export_model(run &);
+int generate(run &);
+int info(run &);
+
+} // namespace trainc

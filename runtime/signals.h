@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requests that arrive as signals: SIGUSR1 asks for a checkpoint, SIGTERM and
+// SIGINT for a checkpoint and the end.
+#pragma once
+
+namespace trainc {
+
+enum signal_request : int { no_request = 0, checkpoint_request = 1, stop_request = 2 };
+
+// Installs the handlers. SIGXFSZ and SIGPIPE are ignored, so that a file-size
+// limit is an error of write like a full disk. A second SIGTERM or SIGINT ends
+// the process at once.
+void watch_signals();
+
+// The union of requests since the last call.
+int take_signal_requests();
+
+} // namespace trainc

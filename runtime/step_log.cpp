@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes the JSON lines from buffers on the stack.
+#include "runtime/step_log.h"
+
+#include "runtime/failure.h"
+#include "runtime/file_operations.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cinttypes>
+#include <cmath>
+#include <cstring>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace trainc {
+namespace {
+
+// The complete lines of steps up to `last`; the rest was of work that is redone.
+std::string lines_up_to(const std::string &path, int64_t last) {
+  std::string kept;
+  struct stat information;
+  if (stat(path.c_str(), &information) != 0)
+    return kept;
+  input_file file(path, exit_disk);
+  std::string text(static_cast<size_t>(file.size()), '\0');
+  file.read(0, text.data(), file.size());
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = text.find('\n', begin);
+    if (end == std::string::npos)
+      break;
+    std::string line = text.substr(begin, end - begin + 1);
+    auto parsed = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer() &&
+        parsed["step"].get<int64_t>() <= last)
+      kept += line;
+    begin = end + 1;
+  }
+  return kept;
+}
+
+} // namespace
+
+const char *json_number(char *text, double value) {
+  if (!std::isfinite(value))
+    return strcpy(text, "null");
+  *std::to_chars(text, text + 31, value).ptr = '\0';
+  return text;
+}
+
+step_log::step_log(const std::string &path, int64_t resumed_step) {
+  if (path.empty())
+    return;
+  std::string kept = resumed_step > 0 ? lines_up_to(path, resumed_step) : "";
+  auto refuse = [&]() {
+    throw failure(exit_disk, path + ": the log cannot be written: " + strerror(errno));
+  };
+  file_operations &files = real_file_operations();
+  if (resumed_step > 0) { // trimmed by way of a second file: a crash loses no line
+    std::string temporary = path + ".trimmed";
+    int file = files.create(temporary.c_str());
+    if (file < 0 || files.write_all(file, kept.data(), kept.size()) != 0)
+      refuse();
+    files.close(file);
+    if (files.rename(temporary.c_str(), path.c_str()) != 0)
+      refuse();
+  }
+  int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (resumed_step > 0 ? 0 : O_TRUNC);
+  file_ = ::open(path.c_str(), flags, 0666);
+  if (file_ < 0)
+    refuse();
+}
+
+step_log::~step_log() {
+  if (file_ >= 0)
+    ::close(file_);
+}
+
+void step_log::put(const char *line, int length) {
+  if (file_ >= 0 && real_file_operations().write_all(file_, line, static_cast<size_t>(length)) != 0)
+    failed_ = true;
+}
+
+void step_log::write(const step_record &record) {
+  if (file_ < 0)
+    return;
+  char line[512], loss[32], norm[32], rate[32];
+  int length = snprintf(
+      line, sizeof line,
+      "{\"step\": %" PRId64 ", \"loss\": %s, \"gradient_norm\": %s, "
+      "\"learning_rate\": %s, \"milliseconds\": %.3f, "
+      "\"samples_per_second\": %.3f",
+      record.step, json_number(loss, record.loss), json_number(norm, record.gradient_norm),
+      json_number(rate, record.learning_rate), record.milliseconds, record.samples_per_second);
+  if (record.tokens_per_second > 0)
+    length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
+                       ", \"tokens_per_second\": %.3f", record.tokens_per_second);
+  length += snprintf(line + length, sizeof line - static_cast<size_t>(length), "}\n");
+  put(line, length);
+}
+
+void step_log::write_held_out(int64_t step, double loss) {
+  char line[128], number[32];
+  put(line, snprintf(line, sizeof line, "{\"step\": %" PRId64 ", \"held_out_loss\": %s}\n", step,
+                     json_number(number, loss)));
+}
+
+void step_log::write(const run_summary &summary) {
+  char line[256], allocations[24] = "null";
+  if (summary.allocations_after_step_2 >= 0)
+    snprintf(allocations, sizeof allocations, "%" PRId64, summary.allocations_after_step_2);
+  put(line, snprintf(line, sizeof line,
+                     "{\"summary\": true, \"steps\": %" PRId64 ", \"seconds\": %.3f, "
+                     "\"allocations_after_step_2\": %s, \"peak_resident_bytes\": %" PRId64 "}\n",
+                     summary.steps, summary.seconds, allocations, summary.peak_resident_bytes));
+}
+
+} // namespace trainc

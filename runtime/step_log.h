@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machine-readable log: one JSON object per line, written at once, so that
+// a reader or a crash never sees half a line that a later one continues.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace trainc {
+
+struct step_record {
+  int64_t step;
+  double loss, gradient_norm, learning_rate, milliseconds;
+  double samples_per_second;
+  double tokens_per_second; // 0: the data are not tokens
+};
+
+struct run_summary {
+  int64_t steps;
+  double seconds;
+  int64_t allocations_after_step_2; // negative: not counted
+  int64_t peak_resident_bytes;
+};
+
+class step_log {
+public:
+  // An empty path: no log. `resumed_step` above 0 keeps the lines up to that step;
+  // otherwise the file begins anew. Throws `failure` (exit_disk).
+  step_log(const std::string &path, int64_t resumed_step);
+  ~step_log();
+  step_log(const step_log &) = delete;
+  step_log &operator=(const step_log &) = delete;
+
+  void write(const step_record &record);
+  void write_held_out(int64_t step, double loss);
+  void write(const run_summary &summary);
+  bool failed() const { return failed_; } // a line could not be written
+
+private:
+  void put(const char *line, int length);
+  int file_ = -1;
+  bool failed_ = false;
+};
+
+// Shortest decimal text that reads back as the same number; null where JSON has
+// none. `text` has at least 32 bytes.
+const char *json_number(char *text, double value);
+
+} // namespace trainc

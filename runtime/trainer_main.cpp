@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The main of every trainer, and the two commands that need no computation.
+#include "runtime/cpu_check.h"
+#include "runtime/onnx_export.h"
+#include "runtime/run.h"
+#include "runtime/signals.h"
+#include "runtime/threads.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace trainc {
+
+int export_model(run &run) {
+  std::string path = run.options.text("output");
+  if (path.empty())
+    throw failure(exit_usage, "export: no file to write\n  try: -o trained.onnx");
+  run.memory.allocate(arena_kind::parameters,
+                      run.prog.arena_bytes[static_cast<int>(arena_kind::parameters)]);
+  std::string parameters = run.load_chosen_parameters();
+  run.ranks.together([&] {
+    if (!run.is_first())
+      return;
+    export_onnx(run.prog, run.places(), run.folder + "/export_template.onnx", path,
+                run.options.flag("external-data"), real_file_operations());
+    printf("parameters  %s\nmodel       %s\n", parameters.c_str(), path.c_str());
+  });
+  return exit_success;
+}
+
+int info(run &run) {
+  if (!run.is_first())
+    return exit_success;
+  auto rows = describe(run.prog);
+  if (run.options.flag("json")) {
+    nlohmann::ordered_json object;
+    std::string current;
+    for (auto &[name, value] : rows) {
+      current = name.empty() ? current : name;
+      object[current].push_back(value);
+    }
+    object["kernels"] = run.prog.kernel_list;
+    printf("%s\n", object.dump().c_str());
+    return exit_success;
+  }
+  for (auto &[name, value] : rows)
+    printf("%-22s %s\n", name.c_str(), value.c_str());
+  printf("\nkernels\n%s", run.prog.kernel_list);
+  return exit_success;
+}
+
+namespace {
+
+// Before MPI is up, the launcher's variables tell which rank this is: messages
+// about the command line come from one rank.
+bool is_first_by_environment() {
+  for (const char *variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    if (const char *rank = getenv(variable))
+      return atoi(rank) == 0;
+  return true;
+}
+
+int report(const failure &error) {
+  if (!error.message.empty())
+    fprintf(stderr, "%s\n", error.message.c_str());
+  return error.code;
+}
+
+int dispatch(run &run) {
+  switch (run.options.command->bit) {
+  case command_train:
+    return train(run);
+  case command_evaluate:
+    return evaluate(run);
+  case command_gradients:
+    return gradients(run);
+  case command_export:
+    return export_model(run);
+  case command_generate:
+    return generate(run);
+  case command_info:
+    return info(run);
+  }
+  return exit_internal;
+}
+
+settings parse(const option_table &table, int count, char **arguments) {
+  settings options = table.parse(count - 1, arguments + 1);
+  if (options.wants_help && is_first_by_environment())
+    fputs((options.command ? table.help_of(*options.command) : table.overview()).c_str(), stdout);
+  return options;
+}
+
+void check_cpu(const program &program) {
+  std::string missing;
+  if (!cpu_supports(program.march, &missing))
+    throw failure(exit_machine,
+                  std::string("this trainer was built for ") + program.march + "; this CPU lacks " +
+                      missing +
+                      "\n  try: trainc --march x86-64-v3, or compiling the model on this machine");
+}
+
+int trainer_main(int count, char **arguments) {
+  option_table table(trainer_program);
+  settings options;
+  try {
+    options = parse(table, count, arguments);
+    if (options.wants_help)
+      return exit_success;
+    if (options.command->bit & ~(command_info | command_export)) {
+      check_cpu(trainer_program);
+      widen_affinity(options.has("threads") ? static_cast<int>(options.integer("threads")) : 0,
+                     arguments);
+    }
+  } catch (const failure &error) {
+    return is_first_by_environment() ? report(error) : error.code;
+  }
+  watch_signals();
+  try {
+    run run(trainer_program, table, options);
+    // Inside, so that MPI is still up while the message is printed.
+    try {
+      return dispatch(run);
+    } catch (const failure &error) {
+      return report(error);
+    }
+  } catch (const std::exception &error) {
+    fprintf(stderr, "internal error: %s\n", error.what());
+    return exit_internal;
+  }
+}
+
+} // namespace
+} // namespace trainc
+
+int main(int count, char **arguments) { return trainc::trainer_main(count, arguments); }

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A trainer's program written by hand: a bigram language model over bytes whose
+// logits are a row of a table plus a bias, trained by SGD with momentum. It stands
+// for emitted code in tests of the runtime, which need no compiler then.
+#include "runtime/program.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace trainc {
+namespace {
+
+constexpr int64_t batch = 4, window = 16, vocabulary = 256;
+constexpr int64_t rows = batch * window;
+constexpr int64_t table_bytes = vocabulary * vocabulary * 4, bias_bytes = vocabulary * 4;
+constexpr int64_t trained = table_bytes + bias_bytes;
+
+constexpr int64_t tokens_at = 0, labels_at = rows * 8, logits_at = 2 * rows * 8;
+constexpr int64_t loss_at = logits_at + rows * vocabulary * 4, activation_bytes = loss_at + 64;
+
+enum scalar { learning_rate, step, gradient_scale, clip_norm, gradient_norm, momentum, decay };
+
+const parameter_place parameters[] = {
+    {{"table", data_type::f32, 2, {vocabulary, vocabulary}, arena_kind::parameters, 0},
+     false,
+     true},
+    {{"bias", data_type::f32, 1, {vocabulary}, arena_kind::parameters, table_bytes}, false, false},
+    {{"scale", data_type::f32, 1, {1}, arena_kind::parameters, trained}, true, false},
+};
+const input_place inputs[] = {
+    {{"tokens", data_type::i64, 2, {batch, window}, arena_kind::activations, tokens_at},
+     false,
+     vocabulary,
+     false,
+     0},
+    {{"labels", data_type::i64, 2, {batch, window}, arena_kind::activations, labels_at},
+     true,
+     vocabulary,
+     true,
+     -100},
+};
+const tensor_place outputs[] = {
+    {"logits", data_type::f32, 3, {batch, window, vocabulary}, arena_kind::activations, logits_at}};
+const char *const states[] = {"momentum_buffer"};
+const hyperparameter hyperparameters[] = {
+    {"momentum", 0.9, "part of the last update that goes on", momentum * 8},
+    {"weight_decay", 0.0, "decay of the table", decay * 8},
+};
+const export_initializer exports[] = {{"table", "table", false},
+                                      {"table_transposed", "table", true},
+                                      {"bias", "bias", false},
+                                      {"scale", "scale", false}};
+
+float *floats(const arenas &places, arena_kind kind, int64_t offset) {
+  return reinterpret_cast<float *>(places[kind] + offset);
+}
+const int64_t *integers(const arenas &places, int64_t offset) {
+  return reinterpret_cast<const int64_t *>(places[arena_kind::activations] + offset);
+}
+double &number(const arenas &places, scalar which) {
+  return reinterpret_cast<double *>(places[arena_kind::workspace])[which];
+}
+
+int64_t counted_labels(const int64_t *labels) {
+  int64_t count = 0;
+  for (int64_t row = 0; row < rows; ++row)
+    count += labels[row] != -100;
+  return count;
+}
+
+void evaluate(const arenas &places) {
+  const int64_t *tokens = integers(places, tokens_at), *labels = integers(places, labels_at);
+  const float *table = floats(places, arena_kind::parameters, 0);
+  const float *bias = floats(places, arena_kind::parameters, table_bytes);
+  float scale = *floats(places, arena_kind::parameters, trained);
+  float *logits = floats(places, arena_kind::activations, logits_at);
+  double sum = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    float *values = logits + row * vocabulary, total = 0;
+    for (int64_t v = 0; v < vocabulary; ++v) {
+      values[v] = scale * (table[tokens[row] * vocabulary + v] + bias[v]);
+      total += std::exp(values[v]);
+    }
+    if (labels[row] != -100)
+      sum += std::log(total) - values[labels[row]];
+  }
+  *floats(places, arena_kind::activations, loss_at) =
+      static_cast<float>(sum / static_cast<double>(counted_labels(labels)));
+}
+
+void forward_backward(const arenas &places) {
+  evaluate(places);
+  const int64_t *tokens = integers(places, tokens_at), *labels = integers(places, labels_at);
+  float *table = floats(places, arena_kind::gradients, 0);
+  float *bias = floats(places, arena_kind::gradients, table_bytes);
+  float *logits = floats(places, arena_kind::activations, logits_at);
+  float scale = *floats(places, arena_kind::parameters, trained);
+  float weight = scale / static_cast<float>(counted_labels(labels));
+  memset(table, 0, trained);
+  for (int64_t row = 0; row < rows; ++row) {
+    if (labels[row] == -100)
+      continue;
+    float *values = logits + row * vocabulary, total = 0;
+    for (int64_t v = 0; v < vocabulary; ++v)
+      total += std::exp(values[v]);
+    for (int64_t v = 0; v < vocabulary; ++v) {
+      float slope = weight * (std::exp(values[v]) / total - (v == labels[row] ? 1.0f : 0.0f));
+      table[tokens[row] * vocabulary + v] += slope;
+      bias[v] += slope;
+    }
+  }
+}
+
+void update(const arenas &places) {
+  float *values = floats(places, arena_kind::parameters, 0);
+  const float *slopes = floats(places, arena_kind::gradients, 0);
+  float *moments = floats(places, arena_kind::optimizer_state, 0);
+  double mean = number(places, gradient_scale), squares = 0;
+  for (int64_t i = 0; i < trained / 4; ++i)
+    squares += mean * slopes[i] * mean * slopes[i];
+  double norm = std::sqrt(squares);
+  number(places, gradient_norm) = norm;
+  double limit = number(places, clip_norm);
+  if (norm > limit)
+    mean *= limit / norm;
+  auto rate = static_cast<float>(number(places, learning_rate));
+  auto keep = static_cast<float>(number(places, momentum));
+  for (int64_t i = 0; i < trained / 4; ++i) {
+    float shrink = i < table_bytes / 4 ? static_cast<float>(number(places, decay)) : 0.0f;
+    float slope = static_cast<float>(mean) * slopes[i] + shrink * values[i];
+    moments[i] = number(places, step) == 1.0 ? slope : keep * moments[i] + slope;
+    values[i] -= rate * moments[i];
+  }
+}
+
+} // namespace
+
+extern const program trainer_program;
+const program trainer_program = {
+    "toy",
+    "0.1.0",
+    "cpu",
+    "x86-64",
+    data_type::f32,
+    "cross_entropy",
+    "sgd",
+    0x746f79,
+    {trained + 64, trained, trained, activation_bytes, 64},
+    {trained + 4, trained, trained, activation_bytes, 56},
+    trained,
+    trained,
+    parameters,
+    3,
+    inputs,
+    2,
+    outputs,
+    1,
+    states,
+    1,
+    hyperparameters,
+    2,
+    learning_rate * 8,
+    step * 8,
+    gradient_scale * 8,
+    clip_norm * 8,
+    gradient_norm * 8,
+    {"loss", data_type::f32, 0, {}, arena_kind::activations, loss_at},
+    exports,
+    4,
+    forward_backward,
+    update,
+    evaluate,
+    "logits  rows of the table\n",
+};
+
+} // namespace trainc
