@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The registry of losses.
+#include "dialects/train/loss.h"
+#include <map>
+
+using namespace mlir;
+
+namespace trainc::train {
+
+static std::map<std::string, Loss> &registry() {
+  static std::map<std::string, Loss> losses;
+  return losses;
+}
+
+LossRegistration::LossRegistration(const Loss &loss) { registry()[loss.name.str()] = loss; }
+
+const Loss *findLoss(StringRef name) {
+  auto found = registry().find(name.str());
+  return found == registry().end() ? nullptr : &found->second;
+}
+
+std::vector<const Loss *> listLosses() {
+  std::vector<const Loss *> result;
+  for (const auto &[name, loss] : registry())
+    result.push_back(&loss);
+  return result;
+}
+
+RankedTensorType labelsLikeOutput(RankedTensorType output, std::string &problem) {
+  if (isa<FloatType>(output.getElementType()))
+    return output;
+  problem = "needs an output of floats";
+  return {};
+}
+
+} // namespace trainc::train

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// attach-loss: makes the scalar that training minimises the model's first result.
+//
+// The recipe names a loss (dialects/train/losses) and, where the model has
+// several outputs, the one it is computed from. The labels become an argument
+// `labels`; the model's outputs stay results, for evaluation.
+#include "dialects/train/loss.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/passes.h"
+
+using namespace mlir;
+
+namespace {
+
+struct AttachLoss : PassWrapper<AttachLoss, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AttachLoss)
+  AttachLoss() = default;
+  AttachLoss(const AttachLoss &other) : PassWrapper(other) {}
+  AttachLoss(StringRef lossKind, StringRef outputName) {
+    kind = lossKind.str();
+    output = outputName.str();
+  }
+
+  Option<std::string> kind{*this, "kind", llvm::cl::desc("name of the loss"),
+                           llvm::cl::init("cross_entropy")};
+  Option<std::string> output{*this, "output",
+                             llvm::cl::desc("model output that the loss is computed from")};
+
+  StringRef getArgument() const override { return "attach-loss"; }
+  StringRef getDescription() const override { return "add the loss as the model's first result"; }
+
+  void runOnOperation() override {
+    auto model = getOperation().lookupSymbol<func::FuncOp>("model");
+    if (!model) {
+      getOperation().emitError("attach-loss expects a function @model");
+      return signalPassFailure();
+    }
+    const trainc::train::Loss *loss = findLoss();
+    std::optional<unsigned> result = findOutput(model);
+    if (!loss || !result || failed(attach(model, *loss, *result)))
+      return signalPassFailure();
+    getOperation()->setAttr("train.loss", StringAttr::get(&getContext(), kind));
+  }
+
+private:
+  LogicalResult error(const Twine &message, const Twine &advice = "") {
+    InFlightDiagnostic diagnostic = getOperation().emitError(message);
+    if (!advice.isTriviallyEmpty())
+      diagnostic.attachNote() << "try: " << advice;
+    return diagnostic;
+  }
+
+  const trainc::train::Loss *findLoss() {
+    const trainc::train::Loss *loss = trainc::train::findLoss(kind);
+    if (!loss) {
+      auto names = llvm::map_range(trainc::train::listLosses(),
+                                   [](const trainc::train::Loss *known) { return known->name; });
+      (void)error("unknown loss '" + kind + "'", "--loss with one of " + llvm::join(names, ", "));
+    }
+    return loss;
+  }
+
+  static StringRef nameOf(func::FuncOp model, unsigned result) {
+    auto name = model.getResultAttrOfType<StringAttr>(result, "train.name");
+    return name ? name.getValue() : "";
+  }
+
+  std::optional<unsigned> findOutput(func::FuncOp model) {
+    SmallVector<std::string> names;
+    for (unsigned i = 0; i < model.getNumResults(); ++i) {
+      names.push_back(nameOf(model, i).str());
+      if (!output.empty() && names.back() == output)
+        return i;
+    }
+    std::string candidates = llvm::join(names, ", ");
+    if (names.empty())
+      (void)error("the model has no outputs to compute a loss from");
+    else if (!output.empty())
+      (void)error("the model has no output '" + output + "'",
+                  "--loss-output with one of " + candidates);
+    else if (names.size() > 1)
+      (void)error("the model has " + Twine(names.size()) +
+                      " outputs and none is named for the loss",
+                  "--loss-output with one of " + candidates);
+    else
+      return 0;
+    return std::nullopt;
+  }
+
+  // The argument `labels` of the type that the loss asks for; null where it takes none.
+  FailureOr<Value> addLabels(func::FuncOp model, const trainc::train::Loss &loss, unsigned index) {
+    auto outputType = cast<RankedTensorType>(model.getResultTypes()[index]);
+    std::string problem;
+    RankedTensorType labelType = loss.labelType(outputType, problem);
+    if (!problem.empty()) {
+      std::string found;
+      llvm::raw_string_ostream(found) << outputType;
+      return error("loss '" + kind + "' " + problem + ", but output '" + nameOf(model, index) +
+                   "' is " + found);
+    }
+    if (!labelType)
+      return Value();
+    for (unsigned i = 0; i < model.getNumArguments(); ++i)
+      if (auto name = model.getArgAttrOfType<StringAttr>(i, "train.name");
+          name && name.getValue() == "labels")
+        return error("the model already has an input 'labels'",
+                     "--loss output, if the model computes its own loss");
+    Builder builder(&getContext());
+    NamedAttrList attributes;
+    attributes.set("train.name", builder.getStringAttr("labels"));
+    attributes.set("train.kind", builder.getStringAttr("label"));
+    if (loss.labelsAreClasses) {
+      attributes.set("train.ignore_index", builder.getI64IntegerAttr(trainc::train::kIgnoreIndex));
+      attributes.set("train.index_bound", builder.getI64IntegerAttr(outputType.getShape().back()));
+    }
+    unsigned position = model.getNumArguments();
+    model.insertArgument(position, labelType, attributes.getDictionary(&getContext()),
+                         NameLoc::get(builder.getStringAttr("labels")));
+    return Value(model.getArgument(position));
+  }
+
+  LogicalResult attach(func::FuncOp model, const trainc::train::Loss &loss, unsigned index) {
+    auto labels = addLabels(model, loss, index);
+    if (failed(labels))
+      return failure();
+    Operation *terminator = model.getBody().front().getTerminator();
+    OpBuilder at(terminator);
+    trainc::nn::Builder builder(at, NameLoc::get(at.getStringAttr("loss")));
+    Value value = loss.build(builder, terminator->getOperand(index), *labels);
+    if (kind == "output") { // it is the loss now, not an output beside it
+      terminator->eraseOperand(index);
+      model.eraseResult(index);
+    }
+    terminator->insertOperands(0, value);
+    auto attributes =
+        at.getDictionaryAttr({at.getNamedAttr("train.name", at.getStringAttr("loss")),
+                              at.getNamedAttr("train.kind", at.getStringAttr("loss"))});
+    model.insertResult(0, value.getType(), attributes);
+    return success();
+  }
+};
+
+PassRegistration<AttachLoss> registration;
+
+} // namespace
+
+std::unique_ptr<Pass> trainc::createAttachLossPass(StringRef kind, StringRef output) {
+  return std::make_unique<AttachLoss>(kind, output);
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// differentiate: reverse-mode gradients of the loss for every trainable parameter.
+//
+// One sweep backwards over @model (Linnainmaa 1970; as in Griewank and Walther,
+// "Evaluating Derivatives", 2008, chapter 3): each operation builds the gradients
+// of its operands from those of its results; contributions to a value with
+// several uses are summed. Only values that depend on a trainable parameter and
+// reach the loss are visited, so frozen parts cost nothing. The result is
+// @forward_backward and, of the untouched model, @evaluate. Known weakness: a
+// gradient that is zero for a structural reason (behind a floor) counts as not
+// reaching the loss, which is an error rather than a zero.
+#include "dialects/nn/builder.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/passes.h"
+#include "passes/simplify.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace {
+
+bool isFloat(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && isa<FloatType>(type.getElementType());
+}
+
+// Locations of a gradient name the node that it belongs to.
+Location gradientLocation(Location of) {
+  return NameLoc::get(StringAttr::get(of.getContext(), "gradient"), of);
+}
+
+class Differentiator {
+public:
+  explicit Differentiator(func::FuncOp function) : function(function) {
+    terminator = function.getBody().front().getTerminator();
+    findActive();
+  }
+
+  /// Builds gradients of all trainable parameters behind the forward operations.
+  LogicalResult run() {
+    if (failed(checkOperations()))
+      return failure();
+    OpBuilder at(terminator);
+    Value loss = terminator->getOperand(0);
+    if (isActive(loss)) {
+      trainc::nn::Builder builder(at, gradientLocation(loss.getLoc()));
+      contributions[loss].push_back(builder.constant(1, loss.getType()));
+    }
+    for (Operation *op : llvm::reverse(forward))
+      if (failed(visit(at, op)))
+        return failure();
+    return collect(at);
+  }
+
+private:
+  bool isActive(Value value) const { return active.contains(value); }
+
+  std::string nameOf(BlockArgument argument) {
+    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.name");
+    return name ? name.str() : "argument " + std::to_string(argument.getArgNumber());
+  }
+
+  bool isTrainable(BlockArgument argument) {
+    auto kind = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.kind");
+    return kind && kind.getValue() == "parameter" && isFloat(argument) &&
+           !function.getArgAttr(argument.getArgNumber(), "train.frozen");
+  }
+
+  // A value is active where a trainable parameter influences it smoothly.
+  void findActive() {
+    for (BlockArgument argument : function.getArguments())
+      if (isTrainable(argument))
+        active.insert(argument);
+    for (Operation &op : function.getBody().front().without_terminator()) {
+      forward.push_back(&op);
+      if (op.hasTrait<trainc::nn::NotDifferentiable>() ||
+          llvm::none_of(op.getOperands(), [&](Value operand) { return isActive(operand); }))
+        continue;
+      for (Value result : op.getResults())
+        if (isFloat(result))
+          active.insert(result);
+    }
+  }
+
+  // Every operation between a parameter and the loss has a gradient or says that it has none.
+  LogicalResult checkOperations() {
+    llvm::DenseSet<Value> reaching{terminator->getOperand(0)};
+    LogicalResult result = success();
+    for (Operation *op : llvm::reverse(forward)) {
+      if (llvm::none_of(op->getResults(),
+                        [&](Value value) { return reaching.contains(value) && isActive(value); }))
+        continue;
+      reaching.insert(op->operand_begin(), op->operand_end());
+      if (!isa<trainc::nn::DifferentiableOpInterface>(op))
+        result = op->emitError("operation ") << op->getName() << " has no gradient";
+    }
+    return result;
+  }
+
+  Value sum(OpBuilder &at, Value value, Location location) {
+    auto found = contributions.find(value);
+    if (found == contributions.end())
+      return nullptr;
+    trainc::nn::Builder builder(at, location);
+    Value total = found->second.front();
+    for (Value contribution : ArrayRef(found->second).drop_front())
+      total = builder.add(total, contribution);
+    return total;
+  }
+
+  LogicalResult visit(OpBuilder &at, Operation *op) {
+    Location location = gradientLocation(op->getLoc());
+    SmallVector<Value> results, operands;
+    for (Value result : op->getResults())
+      results.push_back(sum(at, result, location));
+    llvm::SmallBitVector needed(op->getNumOperands());
+    for (unsigned i = 0; i < op->getNumOperands(); ++i)
+      needed[i] = isActive(op->getOperand(i));
+    if (needed.none() || llvm::none_of(results, [](Value value) { return value != nullptr; }))
+      return success();
+    trainc::nn::Builder builder(at, location);
+    auto differentiable = cast<trainc::nn::DifferentiableOpInterface>(op);
+    if (failed(differentiable.buildGradient(builder, results, needed, operands)))
+      return op->emitError("operation ") << op->getName() << " failed to build its gradient";
+    for (unsigned i = 0; i < operands.size(); ++i) {
+      if (!operands[i] || !needed[i])
+        continue;
+      if (operands[i].getType() != op->getOperand(i).getType())
+        return op->emitError("gradient of operand ")
+               << i << " of " << op->getName() << " has type " << operands[i].getType();
+      contributions[op->getOperand(i)].push_back(operands[i]);
+    }
+    return success();
+  }
+
+  // Parameters' gradients become the results behind the loss.
+  LogicalResult collect(OpBuilder &at) {
+    SmallVector<Value> results{terminator->getOperand(0)};
+    SmallVector<DictionaryAttr> attributes{function.getResultAttrDict(0)};
+    SmallVector<std::string> missing;
+    for (BlockArgument argument : function.getArguments()) {
+      if (!isTrainable(argument))
+        continue;
+      StringAttr name = at.getStringAttr(nameOf(argument));
+      Value gradient = sum(at, argument, gradientLocation(NameLoc::get(name)));
+      if (!gradient) {
+        missing.push_back("'" + name.str() + "'");
+        continue;
+      }
+      results.push_back(gradient);
+      attributes.push_back(
+          at.getDictionaryAttr({at.getNamedAttr("train.name", name),
+                                at.getNamedAttr("train.kind", at.getStringAttr("gradient"))}));
+    }
+    if (!missing.empty()) {
+      auto diagnostic = function.emitError(missing.size() == 1 ? "parameter " : "parameters ");
+      diagnostic << llvm::join(missing, ", ") << (missing.size() == 1 ? " does" : " do")
+                 << " not reach the loss";
+      diagnostic.attachNote() << "try: --freeze PATTERN that matches "
+                              << (missing.size() == 1 ? "it" : "them");
+      return diagnostic;
+    }
+    terminator->setOperands(results);
+    SmallVector<Type> types =
+        llvm::map_to_vector(results, [](Value value) { return value.getType(); });
+    function.setFunctionType(
+        FunctionType::get(function.getContext(), function.getArgumentTypes(), types));
+    function.setAllResultAttrs(attributes);
+    return success();
+  }
+
+  func::FuncOp function;
+  Operation *terminator;
+  std::vector<Operation *> forward;
+  llvm::DenseSet<Value> active;
+  llvm::DenseMap<Value, SmallVector<Value>> contributions;
+};
+
+struct Differentiate : PassWrapper<Differentiate, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Differentiate)
+  StringRef getArgument() const override { return "differentiate"; }
+  StringRef getDescription() const override {
+    return "make @forward_backward and @evaluate from @model and its loss";
+  }
+
+  void runOnOperation() override {
+    auto model = getOperation().lookupSymbol<func::FuncOp>("model");
+    if (!model || model.getNumResults() == 0 || !isScalarLoss(model)) {
+      getOperation().emitError(
+          "differentiate expects a function @model whose first result is a scalar loss");
+      return signalPassFailure();
+    }
+    auto evaluate = model.clone();
+    evaluate.setName("evaluate");
+    model->getBlock()->getOperations().insertAfter(model->getIterator(), evaluate);
+    model.setName("forward_backward");
+    if (failed(Differentiator(model).run()) || failed(trainc::simplify(getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  static bool isScalarLoss(func::FuncOp model) {
+    auto type = dyn_cast<RankedTensorType>(model.getResultTypes().front());
+    auto kind = model.getResultAttrOfType<StringAttr>(0, "train.kind");
+    return type && type.getRank() == 0 && isa<FloatType>(type.getElementType()) && kind &&
+           kind.getValue() == "loss";
+  }
+};
+
+PassRegistration<Differentiate> registration;
+
+} // namespace
+
+std::unique_ptr<Pass> trainc::createDifferentiatePass() {
+  return std::make_unique<Differentiate>();
+}
