@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fuse: entry functions of nn operations become steps: kernel.group regions,
+// each of which becomes one kernel, matrix products and scatters.
+//
+// Problem: an operation by itself reads and writes memory for a few
+// floating-point operations per element. Forward and backward meet here as one
+// graph, so both fuse alike.
+//
+// Method. A *root* is a value that deserves a loop: a reduction, an operand of
+// a step or of the return, or a pointwise value worth keeping. All other values
+// are written into the expression of each root that uses them. A value with
+// several users is a root where it costs 10 flops or more per element, or where
+// its expression reads two or more full tensors that the entry function computes;
+// else recomputing costs nearly nothing and keeps no more tensors alive (layer
+// normalisation's gradient reads x, mean and deviation; the gradient of GELU its
+// input). A value is also a root where it is computed per row and repeated along
+// it, and where an expression would exceed 40 operations. Views belong to
+// expressions. Roots are then grouped by planning/fusion_groups.h; roots of a
+// group which nobody else reads are never stored.
+//
+// Ideas from XLA's multi-output fusion and Inductor's persistent reductions.
+// Weakness: greedy; a reduction is never recomputed, even where that would join
+// two kernels.
+#include "dialects/kernel/kernel.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/matrix_products.h"
+#include "passes/passes.h"
+#include "passes/planning/fusion_groups.h"
+#include "passes/value_views.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace trainc {
+namespace {
+
+using planning::Alignment;
+using planning::FusionEdge;
+using planning::FusionNode;
+using planning::IndexMap;
+using planning::Sizes;
+using planning::Split;
+
+constexpr double recomputeFlops = 10;      // per element: from here on storing is cheaper
+constexpr int largestExpression = 40;      // operations
+constexpr int64_t repetitionWorthRow = 16; // repeats from which a row's value is computed once
+
+bool isReduction(Operation *op) {
+  return isa<nn::ReduceSumOp, nn::ReduceMaxOp, nn::ReduceMinOp>(op);
+}
+bool isStep(Operation *op) { return isa<kernel::MatmulOp, kernel::ScatterAddOp>(op); }
+
+/// In memory before any kernel of the group runs: argument, step's result, table of constants.
+bool isInMemory(Value value) {
+  Operation *op = value.getDefiningOp();
+  return !op || isStep(op) || (isa<nn::ConstantOp>(op) && !isSplatConstant(op));
+}
+
+Sizes reducedDimensions(Operation *op) {
+  return cast<DenseI64ArrayAttr>(op->getAttr("dimensions")).asArrayRef().vec();
+}
+
+double flopsOf(Operation *op) {
+  if (auto pointwise = dyn_cast<nn::PointwiseOpInterface>(op))
+    return pointwise.flopsPerElement();
+  return isa<nn::CastOp, nn::PadOp, nn::ConcatOp>(op) ? 1 : 0;
+}
+
+/// Cost of a value's expression, down to roots and tensors in memory.
+struct Cost {
+  double flops = 0;
+  int operations = 0;
+  SmallVector<Value, 2> tensors; // full-size ones made by this function, at most 2
+
+  void read(Value tensor) {
+    if (tensors.size() < 2 && !llvm::is_contained(tensors, tensor))
+      tensors.push_back(tensor);
+  }
+};
+
+class Fusion {
+public:
+  explicit Fusion(func::FuncOp function) : block(function.front()) {}
+
+  void run() {
+    countUsers();
+    chooseRoots();
+    describeRoots();
+    groups = planning::formGroups(nodes);
+    build();
+  }
+
+private:
+  void countUsers();
+  void chooseRoots();
+  Cost costOf(Operation *op);
+  bool deservesRoot(Operation *op, const Cost &cost);
+  void markForced();
+  void describeRoots();
+  void describe(Operation *op, FusionNode &node);
+  bool collectEdges(Value value, const std::optional<IndexMap> &map, FusionNode &node,
+                    std::optional<Split> &split);
+  void build();
+  void buildGroup(const planning::FusionGroup &group, OpBuilder &builder);
+  Value cloneInto(Value value, OpBuilder &builder, IRMapping &mapping,
+                  const llvm::DenseSet<Operation *> &inside);
+  bool isReadOutside(Operation *root, const llvm::DenseSet<Operation *> &inside);
+
+  Block &block;
+  DenseMap<Operation *, int> users; // expressions that use the value, through views
+  DenseMap<Operation *, Cost> costs;
+  DenseMap<Operation *, int> nodeOf;  // roots and steps
+  llvm::DenseSet<Operation *> forced; // operands of steps and of the return
+  SmallVector<Operation *> rootOps;   // by node
+  DenseMap<Value, int> leafNumbers;
+  std::vector<FusionNode> nodes;
+  std::vector<planning::FusionGroup> groups;
+  DenseMap<Value, Value> results; // root's value -> result of its group
+  DenseMap<Operation *, int> positions;
+  llvm::DenseSet<std::pair<Operation *, Value>> seenEdges;
+  std::vector<SmallVector<Operation *>> readersOf; // of a node: roots and steps
+};
+
+void Fusion::countUsers() {
+  int position = 0;
+  for (Operation &op : block)
+    positions[&op] = position++;
+  for (Operation &op : llvm::reverse(block)) {
+    int count = 0;
+    for (Operation *user : op.getUsers()) // once per operand
+      count += isView(user) ? users.lookup(user) : 1;
+    users[&op] = count;
+  }
+}
+
+void Fusion::markForced() {
+  for (Operation &op : block)
+    if (isStep(&op) || op.hasTrait<OpTrait::IsTerminator>())
+      for (Value operand : op.getOperands())
+        if (!isInMemory(operand))
+          forced.insert(operand.getDefiningOp());
+}
+
+Cost Fusion::costOf(Operation *op) {
+  Cost cost;
+  cost.flops = flopsOf(op);
+  cost.operations = isView(op) || isSplatConstant(op) ? 0 : 1;
+  int64_t elements = planning::elementCount(sizesOf(op->getResult(0)));
+  for (Value operand : op->getOperands()) {
+    Operation *source = operand.getDefiningOp();
+    if (isInMemory(operand) || nodeOf.count(source)) {
+      // Arguments and constants are in memory anyway: reading them keeps nothing alive.
+      bool made = source && !isa<nn::ConstantOp>(source);
+      if (made && planning::elementCount(sizesOf(operand)) * 2 > elements)
+        cost.read(operand);
+      continue;
+    }
+    const Cost &inner = costs[source];
+    cost.flops += inner.flops;
+    cost.operations += inner.operations;
+    for (Value tensor : inner.tensors)
+      if (planning::elementCount(sizesOf(tensor)) * 2 > elements)
+        cost.read(tensor);
+  }
+  return cost;
+}
+
+bool Fusion::deservesRoot(Operation *op, const Cost &cost) {
+  if (isReduction(op) || forced.contains(op))
+    return true;
+  if (isView(op) || isa<nn::ConstantOp, nn::IotaOp>(op))
+    return false;
+  if (cost.operations > largestExpression)
+    return true;
+  if (users.lookup(op) >= 2 && (cost.flops >= recomputeFlops || cost.tensors.size() >= 2))
+    return true;
+  // Computed per row (or once) and repeated.
+  if (cost.flops == 0)
+    return false;
+  int64_t elements = planning::elementCount(sizesOf(op->getResult(0)));
+  SmallVector<Operation *> below(op->getUsers());
+  while (!below.empty()) {
+    Operation *user = below.pop_back_val();
+    if (!isView(user))
+      continue;
+    if (planning::elementCount(sizesOf(user->getResult(0))) >= repetitionWorthRow * elements)
+      return true;
+    below.append(user->user_begin(), user->user_end());
+  }
+  return false;
+}
+
+void Fusion::chooseRoots() {
+  markForced();
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::IsTerminator>() || (isa<nn::ConstantOp>(op) && !isSplatConstant(&op)))
+      continue;
+    bool root = isStep(&op);
+    if (!root) {
+      Cost cost = costOf(&op);
+      root = users.lookup(&op) > 0 && deservesRoot(&op, cost);
+      costs[&op] = std::move(cost);
+    }
+    if (root) {
+      nodeOf[&op] = int(rootOps.size());
+      rootOps.push_back(&op);
+    }
+  }
+}
+
+/// Adds the tensors that the expression of `value` reads. Without a map it is
+/// only known that they are read out of order. False: `split` the space first.
+bool Fusion::collectEdges(Value value, const std::optional<IndexMap> &map, FusionNode &node,
+                          std::optional<Split> &split) {
+  Operation *op = value.getDefiningOp();
+  auto found = nodeOf.find(op);
+  if (isInMemory(value) || (op && found != nodeOf.end())) {
+    int leaf = leafNumbers.try_emplace(value, leafNumbers.size()).first->second;
+    int64_t elements = planning::elementCount(sizesOf(value));
+    Alignment alignment = Alignment::other;
+    if (map)
+      alignment = planning::alignmentOf(map->linear(sizesOf(value)), map->space, elements);
+    int producer = found != nodeOf.end() ? found->second : -1;
+    for (const FusionEdge &edge : node.inputs)
+      if (edge.leaf == leaf && edge.alignment == alignment)
+        return true;
+    node.inputs.push_back({leaf, producer, alignment, elements});
+    return true;
+  }
+  if (isa<nn::ConstantOp, nn::IotaOp>(op))
+    return true;
+  std::optional<IndexMap> next = map;
+  if (isView(op)) {
+    if (map) {
+      next = operandMap(op, *map, split);
+      if (!next && split)
+        return false;
+    }
+    return collectEdges(op->getOperand(0), next, node, split);
+  }
+  if (isa<nn::PadOp, nn::ConcatOp>(op))
+    next = std::nullopt;
+  for (Value operand : op->getOperands()) {
+    std::optional<IndexMap> operandIndex = next;
+    if (auto gather = dyn_cast<nn::GatherOp>(op); gather && map) {
+      operandIndex = std::nullopt;
+      if (operand == gather.getIndices()) {
+        operandIndex = *map;
+        operandIndex->index.resize(sizesOf(operand).size());
+      }
+    }
+    if (!collectEdges(operand, operandIndex, node, split))
+      return false;
+  }
+  return true;
+}
+
+void Fusion::describe(Operation *op, FusionNode &node) {
+  Sizes shape = sizesOf(isReduction(op) ? op->getOperand(0) : op->getResult(0));
+  Sizes order, kept;
+  if (isReduction(op)) {
+    Sizes reduced = reducedDimensions(op);
+    bool lastReduced = false;
+    for (int64_t d = 0; d < int64_t(shape.size()); ++d) {
+      bool isReduced = llvm::is_contained(reduced, d);
+      (isReduced ? node.reduced : node.kept) *= shape[d];
+      if (!isReduced)
+        order.push_back(d);
+      if (shape[d] > 1)
+        lastReduced = isReduced;
+    }
+    order.insert(order.end(), reduced.begin(), reduced.end());
+    node.kind = node.kept == 1 ? FusionNode::Kind::full
+                : lastReduced  ? FusionNode::Kind::row
+                               : FusionNode::Kind::column;
+  } else {
+    node.kind = FusionNode::Kind::pointwise;
+    node.kept = planning::elementCount(shape);
+    for (size_t d = 0; d < shape.size(); ++d)
+      order.push_back(d);
+  }
+  Sizes space;
+  for (int64_t d : order)
+    space.push_back(shape[d]);
+  for (int attempt = 0; attempt < 32; ++attempt) {
+    node.inputs.clear();
+    std::optional<Split> split;
+    Sizes ordered;
+    for (int64_t d : order)
+      ordered.push_back(shape[d]);
+    auto indices =
+        planning::delinearise(planning::linearIndex(space, 0, space.size()), space, ordered, split);
+    IndexMap map{space, std::vector<planning::Affine>(shape.size())};
+    for (size_t i = 0; i < order.size(); ++i)
+      map.index[order[i]] = (*indices)[i];
+    bool done = true;
+    if (isReduction(op)) {
+      done = collectEdges(op->getOperand(0), map, node, split);
+    } else {
+      // The root's own operation is not a leaf of itself.
+      auto own = nodeOf.find(op);
+      int number = own->second;
+      nodeOf.erase(own);
+      done = collectEdges(op->getResult(0), map, node, split);
+      nodeOf[op] = number;
+    }
+    if (done)
+      return;
+    applySplit(space, *split);
+  }
+}
+
+void Fusion::describeRoots() {
+  nodes.resize(rootOps.size());
+  for (size_t n = 0; n < rootOps.size(); ++n) {
+    Operation *op = rootOps[n];
+    FusionNode &node = nodes[n];
+    node.position = positions[op];
+    if (!isStep(op)) {
+      node.operations = std::max(1, costs[op].operations);
+      describe(op, node);
+      continue;
+    }
+    node.kind = FusionNode::Kind::barrier;
+    for (Value operand : op->getOperands()) {
+      std::optional<Split> split;
+      collectEdges(operand, std::nullopt, node, split);
+    }
+  }
+  readersOf.resize(nodes.size());
+  for (size_t n = 0; n < nodes.size(); ++n)
+    for (const FusionEdge &edge : nodes[n].inputs)
+      if (edge.producer >= 0)
+        readersOf[edge.producer].push_back(rootOps[n]);
+}
+
+Value Fusion::cloneInto(Value value, OpBuilder &builder, IRMapping &mapping,
+                        const llvm::DenseSet<Operation *> &inside) {
+  if (Value clone = mapping.lookupOrNull(value))
+    return clone;
+  if (isInMemory(value))
+    return results.count(value) ? results[value] : value;
+  Operation *op = value.getDefiningOp();
+  if (nodeOf.count(op) && !inside.contains(op))
+    return results[value];
+  for (Value operand : op->getOperands())
+    mapping.map(operand, cloneInto(operand, builder, mapping, inside));
+  builder.clone(*op, mapping);
+  return mapping.lookup(value);
+}
+
+bool Fusion::isReadOutside(Operation *root, const llvm::DenseSet<Operation *> &inside) {
+  return forced.contains(root) || llvm::any_of(readersOf[nodeOf[root]], [&](Operation *reader) {
+           return !inside.contains(reader);
+         });
+}
+
+/// Node after which the kernel is named: a reduction's, else that of the dearest operation.
+Location mainLocation(Block &body, Operation *lastRoot) {
+  Operation *main = nullptr;
+  for (Operation &op : body)
+    if (!isView(&op) && !isa<nn::ConstantOp>(op))
+      if (!main || flopsOf(&op) > flopsOf(main) || (isReduction(&op) && !isReduction(main))) {
+        if (main && isReduction(main) && !isReduction(&op))
+          continue;
+        main = &op;
+      }
+  return main && (isReduction(main) || flopsOf(main) > 1) ? main->getLoc() : lastRoot->getLoc();
+}
+
+void Fusion::buildGroup(const planning::FusionGroup &group, OpBuilder &builder) {
+  SmallVector<Operation *> roots;
+  for (int n : group.nodes)
+    roots.push_back(rootOps[n]);
+  if (roots.size() == 1 && isStep(roots.front())) {
+    Operation *step = roots.front();
+    step->moveBefore(block.getTerminator());
+    for (OpOperand &operand : step->getOpOperands())
+      if (Value result = results.lookup(operand.get()))
+        operand.set(result);
+    return;
+  }
+  llvm::DenseSet<Operation *> inside(roots.begin(), roots.end());
+  using Kind = FusionNode::Kind;
+  kernel::Form form = group.kind == Kind::row      ? kernel::Form::row
+                      : group.kind == Kind::column ? kernel::Form::column
+                      : group.kind == Kind::full   ? kernel::Form::full
+                                                   : kernel::Form::pointwise;
+  SmallVector<Operation *> stored;
+  SmallVector<Type> types;
+  for (Operation *root : roots)
+    if (isReadOutside(root, inside)) {
+      stored.push_back(root);
+      types.push_back(root->getResult(0).getType());
+    }
+  builder.setInsertionPoint(block.getTerminator());
+  auto op = builder.create<kernel::GroupOp>(roots.back()->getLoc(), types, form);
+  Block &body = op.getBody().emplaceBlock();
+  builder.setInsertionPointToEnd(&body);
+  IRMapping mapping;
+  SmallVector<Value> yielded;
+  SmallVector<Attribute> names;
+  for (Operation *root : roots)
+    cloneInto(root->getResult(0), builder, mapping, inside);
+  for (Operation *root : stored)
+    yielded.push_back(mapping.lookup(root->getResult(0)));
+  builder.create<kernel::YieldOp>(op.getLoc(), yielded);
+  op->setLoc(mainLocation(body, roots.back()));
+  for (auto [root, result] : llvm::zip(stored, op.getOuts()))
+    results[root->getResult(0)] = result;
+}
+
+void Fusion::build() {
+  OpBuilder builder(block.getParent()->getContext());
+  SmallVector<Operation *> old;
+  for (Operation &op : block)
+    if (!isStep(&op) && !op.hasTrait<OpTrait::IsTerminator>() && !isInMemory(op.getResult(0)))
+      old.push_back(&op);
+  for (const planning::FusionGroup &group : groups)
+    buildGroup(group, builder);
+  for (OpOperand &operand : block.getTerminator()->getOpOperands())
+    if (Value result = results.lookup(operand.get()))
+      operand.set(result);
+  for (Operation *op : llvm::reverse(old))
+    op->erase();
+  for (Operation &op : llvm::make_early_inc_range(block))
+    if (isa<nn::ConstantOp>(op) && op.use_empty())
+      op.erase();
+}
+
+/// Every returned value gets a tensor of its own: no argument, constant or
+/// second mention of a value. A reshape of a step's result is the step's.
+void separateResults(func::FuncOp function) {
+  Operation *terminator = function.front().getTerminator();
+  llvm::DenseSet<Value> returned;
+  OpBuilder builder(terminator);
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    Value value = operand.get();
+    if (auto reshape = value.getDefiningOp<nn::ReshapeOp>()) {
+      Value source = reshape.getX();
+      if (source.getDefiningOp() && isStep(source.getDefiningOp()) && source.hasOneUse()) {
+        source.setType(value.getType());
+        value.replaceAllUsesWith(source);
+        reshape.erase();
+        value = source;
+      }
+    }
+    if (isa<BlockArgument>(value) || value.getDefiningOp<nn::ConstantOp>() ||
+        !returned.insert(value).second)
+      operand.set(builder.create<nn::ReshapeOp>(value.getLoc(), value.getType(), value));
+  }
+}
+
+struct Fuse : PassWrapper<Fuse, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fuse)
+  StringRef getArgument() const override { return "fuse"; }
+  StringRef getDescription() const override {
+    return "Group nn operations into kernels; matrix products become steps";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<kernel::KernelDialect>();
+  }
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isDeclaration())
+        continue;
+      formMatrixProducts(function);
+      separateResults(function);
+      Fusion(function).run();
+    }
+  }
+};
+
+PassRegistration<Fuse> registration;
+
+} // namespace
+
+std::unique_ptr<Pass> createFusePass() { return std::make_unique<Fuse>(); }
+
+} // namespace trainc

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builds one kernel.function from one kernel.group.
+#pragma once
+
+#include "dialects/kernel/kernel.h"
+
+namespace trainc {
+
+struct BuiltKernel {
+  kernel::FunctionOp function;           // detached; null where the group has no kernel form
+  llvm::SmallVector<mlir::Value> inputs; // of the launch: values from above the group
+};
+
+/// On failure an error has been emitted at the group.
+mlir::FailureOr<BuiltKernel> buildKernel(kernel::GroupOp group);
+
+} // namespace trainc

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// lower-to-kernels: each kernel.group becomes a launch of a kernel.function.
+//
+// Equal groups share a function: first by the text of their nn operations, so
+// that a repeated layer is built once, then by the text of the function itself.
+// A function is named after the node of its main operation, `h_1_mlp_act`; where
+// several nodes share it, the numbers in which they differ are left out,
+// `h_mlp_act`; `_gradient` marks backward. A launch keeps the names of its
+// results' nodes in `result_names`.
+#include "dialects/kernel/kernel.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/kernel_builder.h"
+#include "passes/passes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace trainc {
+namespace {
+
+struct NodeName {
+  std::string node;
+  bool gradient = false;
+};
+
+NodeName nameOf(Location location) {
+  NodeName result;
+  if (auto fused = dyn_cast<FusedLoc>(location); fused && !fused.getLocations().empty())
+    return nameOf(fused.getLocations().front());
+  auto name = dyn_cast<NameLoc>(location);
+  if (!name)
+    return result;
+  if (name.getName() == "gradient") {
+    result = nameOf(name.getChildLoc());
+    result.gradient = true;
+    return result;
+  }
+  result.node = name.getName().str();
+  return result;
+}
+
+/// A C identifier from a node's name.
+std::string identifier(StringRef node) {
+  std::string result;
+  for (char c : node)
+    if (llvm::isAlnum(c))
+      result += llvm::toLower(c);
+    else if (!result.empty() && result.back() != '_')
+      result += '_';
+  while (!result.empty() && result.back() == '_')
+    result.pop_back();
+  if (result.empty())
+    return "kernel";
+  return llvm::isDigit(result.front()) ? "node_" + result : result;
+}
+
+/// `h.0.mlp.act` and `h.1.mlp.act` give `h.mlp.act`.
+std::string commonName(ArrayRef<std::string> nodes) {
+  SmallVector<StringRef> parts;
+  StringRef first = nodes.front();
+  auto split = [](StringRef text, SmallVectorImpl<StringRef> &into) {
+    while (!text.empty()) {
+      into.push_back(text.take_until([](char c) { return c == '.' || c == '/' || c == '_'; }));
+      text = text.drop_front(std::min(text.size(), into.back().size() + 1));
+    }
+  };
+  split(first, parts);
+  std::vector<bool> varies(parts.size(), false);
+  for (StringRef node : nodes.drop_front()) {
+    SmallVector<StringRef> others;
+    split(node, others);
+    if (others.size() != parts.size())
+      continue; // another kind of node: the first one names the kernel
+    bool sameButNumbers = true;
+    for (auto [a, b] : llvm::zip(parts, others))
+      sameButNumbers &=
+          a == b || (llvm::all_of(a, llvm::isDigit) && llvm::all_of(b, llvm::isDigit));
+    for (size_t i = 0; sameButNumbers && i < parts.size(); ++i)
+      varies[i] = varies[i] || parts[i] != others[i];
+  }
+  std::string result;
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (!varies[i])
+      result += (result.empty() ? "" : ".") + parts[i].str();
+  return result;
+}
+
+struct Kernel {
+  kernel::FunctionOp function;
+  SmallVector<std::string> nodes; // main nodes of its launches
+  bool gradient = false;
+};
+
+class Lowering {
+public:
+  explicit Lowering(ModuleOp module) : module(module) {}
+
+  LogicalResult run() {
+    SmallVector<kernel::GroupOp> groups;
+    module.walk([&](kernel::GroupOp group) { groups.push_back(group); });
+    bool ok = true;
+    for (kernel::GroupOp group : groups)
+      ok &= succeeded(lower(group));
+    if (!ok)
+      return failure();
+    nameKernels();
+    return success();
+  }
+
+private:
+  LogicalResult lower(kernel::GroupOp group);
+  std::string textOf(kernel::GroupOp group, SmallVectorImpl<Value> &outside);
+  size_t intern(kernel::FunctionOp function);
+  void nameKernels();
+  static SmallVector<Attribute> sourcesOf(kernel::GroupOp group);
+  static ArrayAttr resultNames(kernel::GroupOp group);
+
+  // A group seen before: its kernel, and which outside values are the inputs.
+  struct Known {
+    size_t kernel;
+    SmallVector<unsigned> inputs;
+  };
+
+  ModuleOp module;
+  std::vector<Kernel> kernels;
+  llvm::StringMap<size_t> byText;
+  llvm::StringMap<Known> groupsByText;
+  SmallVector<std::pair<kernel::LaunchOp, size_t>> launches;
+};
+
+/// What the group computes, with values numbered; equal for equal layers.
+std::string Lowering::textOf(kernel::GroupOp group, SmallVectorImpl<Value> &outside) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  DenseMap<Value, int> numbers;
+  auto number = [&](Value value) {
+    auto [entry, isNew] = numbers.try_emplace(value, numbers.size());
+    if (isNew) {
+      outside.push_back(value);
+      out << 'o' << value.getType();
+    }
+    return entry->second;
+  };
+  out << int(group.getForm()) << '\n';
+  for (Operation &op : group.getBody().front()) {
+    out << op.getName();
+    for (Value operand : op.getOperands())
+      out << ' ' << number(operand);
+    for (NamedAttribute attribute : op.getAttrDictionary())
+      out << ' ' << attribute.getName().strref() << attribute.getValue();
+    for (Value result : op.getResults()) {
+      numbers.try_emplace(result, numbers.size());
+      out << ':' << result.getType();
+    }
+    out << '\n';
+  }
+  return text;
+}
+
+SmallVector<Attribute> Lowering::sourcesOf(kernel::GroupOp group) {
+  llvm::StringSet<> seen;
+  SmallVector<Attribute> sources;
+  for (Operation &op : group.getBody().front()) {
+    NodeName name = nameOf(op.getLoc());
+    if (name.node.empty() || op.hasTrait<OpTrait::IsTerminator>() ||
+        op.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    std::string text = name.node + (name.gradient ? " (gradient)" : "");
+    if (seen.insert(text).second)
+      sources.push_back(StringAttr::get(op.getContext(), text));
+  }
+  return sources;
+}
+
+ArrayAttr Lowering::resultNames(kernel::GroupOp group) {
+  SmallVector<Attribute> names;
+  for (Value value : group.getBody().front().getTerminator()->getOperands()) {
+    NodeName name = nameOf(value.getLoc());
+    std::string text = name.node + (name.gradient ? ".gradient" : "");
+    names.push_back(StringAttr::get(group.getContext(), text));
+  }
+  return ArrayAttr::get(group.getContext(), names);
+}
+
+/// The kernel with this function's text, the function itself where it is new.
+size_t Lowering::intern(kernel::FunctionOp function) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  auto sources = function.getSourcesAttr();
+  function.setSourcesAttr(ArrayAttr::get(function.getContext(), {}));
+  function->print(out, OpPrintingFlags().useLocalScope());
+  function.setSourcesAttr(sources);
+  auto [entry, isNew] = byText.try_emplace(text, kernels.size());
+  if (isNew)
+    kernels.push_back({function, {}, false});
+  else
+    function.erase();
+  return entry->second;
+}
+
+LogicalResult Lowering::lower(kernel::GroupOp group) {
+  SmallVector<Value> outside, inputs;
+  std::string text = textOf(group, outside);
+  auto known = groupsByText.find(text);
+  size_t number;
+  if (known != groupsByText.end()) {
+    number = known->second.kernel;
+    for (unsigned i : known->second.inputs)
+      inputs.push_back(outside[i]);
+  } else {
+    FailureOr<BuiltKernel> built = buildKernel(group);
+    if (failed(built))
+      return failure();
+    built->function.setSourcesAttr(ArrayAttr::get(group.getContext(), sourcesOf(group)));
+    number = intern(built->function);
+    Known entry{number, {}};
+    inputs.assign(built->inputs.begin(), built->inputs.end());
+    for (Value input : inputs)
+      entry.inputs.push_back(llvm::find(outside, input) - outside.begin());
+    groupsByText[text] = entry;
+  }
+  NodeName name = nameOf(group.getLoc());
+  kernels[number].nodes.push_back(name.node);
+  if (kernels[number].nodes.size() == 1)
+    kernels[number].gradient = name.gradient;
+  OpBuilder builder(group);
+  auto launch = builder.create<kernel::LaunchOp>(group.getLoc(), group.getResultTypes(), "kernel",
+                                                 inputs, ArrayAttr(), Attribute());
+  launch->setAttr("result_names", resultNames(group));
+  launches.push_back({launch, number});
+  group.replaceAllUsesWith(launch.getOuts());
+  group.erase();
+  return success();
+}
+
+void Lowering::nameKernels() {
+  llvm::StringSet<> taken;
+  for (Operation &op : module.getBody()->getOperations())
+    if (auto symbol = dyn_cast<SymbolOpInterface>(op))
+      taken.insert(symbol.getName());
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  for (Kernel &entry : kernels) {
+    std::string base = identifier(commonName(entry.nodes));
+    if (entry.gradient)
+      base += "_gradient";
+    std::string name = base;
+    for (int suffix = 2; !taken.insert(name).second; ++suffix)
+      name = base + "_" + std::to_string(suffix);
+    entry.function.setSymName(name);
+    builder.insert(entry.function);
+  }
+  for (auto &[launch, number] : launches)
+    launch.setKernel(kernels[number].function.getSymName());
+}
+
+struct LowerToKernels : PassWrapper<LowerToKernels, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToKernels)
+  StringRef getArgument() const override { return "lower-to-kernels"; }
+  StringRef getDescription() const override {
+    return "Turn groups into kernels with scalar code, one for all equal groups";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<kernel::KernelDialect, arith::ArithDialect, math::MathDialect>();
+  }
+  void runOnOperation() override {
+    if (failed(Lowering(getOperation()).run()))
+      signalPassFailure();
+  }
+};
+
+PassRegistration<LowerToKernels> registration;
+
+} // namespace
+
+std::unique_ptr<Pass> createLowerToKernelsPass() { return std::make_unique<LowerToKernels>(); }
+
+} // namespace trainc

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Primitives of pointwise.td become one arith or math operation; a record with a
+// value expression is expanded through its parsed form (scalar_code.h).
+#include "passes/scalar_code.h"
+#include "dialects/kernel/kernel.h"
+#include "dialects/nn/expression.h"
+#include "dialects/nn/nn.h"
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace mlir;
+
+namespace trainc {
+namespace {
+
+using nn::Expression;
+using Operands = ArrayRef<Value>;
+
+class ScalarBuilder {
+public:
+  ScalarBuilder(OpBuilder &builder, Location location) : builder(builder), location(location) {}
+
+  Value call(StringRef name, Operands operands) {
+    if (Value value = primitive(name, operands))
+      return value;
+    auto registered = RegisteredOperationName::lookup(("nn." + name).str(), builder.getContext());
+    auto *record = registered ? registered->getInterface<nn::PointwiseOpInterface>() : nullptr;
+    if (!record || record->valueExpression().empty())
+      llvm::report_fatal_error("pointwise operation '" + name + "' has no scalar code");
+    llvm::StringMap<Value> names;
+    for (auto [operandName, operand] : llvm::zip(record->operandNames(), operands))
+      names[operandName] = operand;
+    return expand(nn::parseExpression(record->valueExpression()), names, operands.back().getType());
+  }
+
+private:
+  template <typename Op, typename... Args> Value create(Args &&...args) {
+    return builder.create<Op>(location, std::forward<Args>(args)...);
+  }
+
+  Value expand(const Expression &expression, const llvm::StringMap<Value> &names, Type type) {
+    if (expression.kind == Expression::Kind::number)
+      return scalarConstant(builder, location, expression.number, type);
+    if (expression.kind == Expression::Kind::name)
+      return names.lookup(expression.name);
+    SmallVector<Value> operands;
+    for (const auto &operand : expression.operands)
+      operands.push_back(expand(*operand, names, type));
+    return call(expression.name, operands);
+  }
+
+  Value primitive(StringRef name, Operands x) {
+    Type type = x.back().getType();
+    if (name == "select")
+      return create<arith::SelectOp>(x[0], x[1], x[2]);
+    if (isa<FloatType>(type))
+      return ofFloats(name, x);
+    if (Value value = comparison(name, x))
+      return value;
+    return ofIntegers(name, x);
+  }
+
+  Value ofFloats(StringRef name, Operands x) {
+    using P = arith::CmpFPredicate;
+    if (name == "add")
+      return create<arith::AddFOp>(x[0], x[1]);
+    if (name == "sub")
+      return create<arith::SubFOp>(x[0], x[1]);
+    if (name == "mul")
+      return create<arith::MulFOp>(x[0], x[1]);
+    if (name == "div")
+      return create<arith::DivFOp>(x[0], x[1]);
+    if (name == "neg")
+      return create<arith::NegFOp>(x[0]);
+    if (name == "abs")
+      return create<math::AbsFOp>(x[0]);
+    if (name == "exp")
+      return create<math::ExpOp>(x[0]);
+    if (name == "log")
+      return create<math::LogOp>(x[0]);
+    if (name == "sqrt")
+      return create<math::SqrtOp>(x[0]);
+    if (name == "tanh")
+      return create<math::TanhOp>(x[0]);
+    if (name == "erf")
+      return create<math::ErfOp>(x[0]);
+    if (name == "sin")
+      return create<math::SinOp>(x[0]);
+    if (name == "cos")
+      return create<math::CosOp>(x[0]);
+    if (name == "pow")
+      return create<math::PowFOp>(x[0], x[1]);
+    if (name == "floor")
+      return create<math::FloorOp>(x[0]);
+    if (name == "ceil")
+      return create<math::CeilOp>(x[0]);
+    if (name == "round")
+      return create<math::RoundEvenOp>(x[0]);
+    if (name == "minimum")
+      return create<arith::MinimumFOp>(x[0], x[1]);
+    if (name == "maximum")
+      return create<arith::MaximumFOp>(x[0], x[1]);
+    if (name == "remainder")
+      return create<arith::RemFOp>(x[0], x[1]);
+    if (name == "equal")
+      return create<arith::CmpFOp>(P::OEQ, x[0], x[1]);
+    if (name == "less")
+      return create<arith::CmpFOp>(P::OLT, x[0], x[1]);
+    if (name == "less_or_equal")
+      return create<arith::CmpFOp>(P::OLE, x[0], x[1]);
+    if (name == "greater")
+      return create<arith::CmpFOp>(P::OGT, x[0], x[1]);
+    if (name == "greater_or_equal")
+      return create<arith::CmpFOp>(P::OGE, x[0], x[1]);
+    if (name == "is_nan")
+      return create<arith::CmpFOp>(P::UNE, x[0], x[0]);
+    return {};
+  }
+
+  Value comparison(StringRef name, Operands x) {
+    using P = arith::CmpIPredicate;
+    bool boolean = x.back().getType().isInteger(1);
+    auto compare = [&](P asSigned, P asUnsigned) -> Value {
+      return create<arith::CmpIOp>(boolean ? asUnsigned : asSigned, x[0], x[1]);
+    };
+    if (name == "equal")
+      return compare(P::eq, P::eq);
+    if (name == "less")
+      return compare(P::slt, P::ult);
+    if (name == "less_or_equal")
+      return compare(P::sle, P::ule);
+    if (name == "greater")
+      return compare(P::sgt, P::ugt);
+    if (name == "greater_or_equal")
+      return compare(P::sge, P::uge);
+    return {};
+  }
+
+  Value ofIntegers(StringRef name, Operands x) {
+    Type type = x.back().getType();
+    bool boolean = type.isInteger(1);
+    auto constant = [&](int64_t value) {
+      return create<arith::ConstantOp>(builder.getIntegerAttr(type, value));
+    };
+    if (name == "not")
+      return create<arith::XOrIOp>(x[0], constant(1));
+    if (name == "and" || (boolean && (name == "mul" || name == "minimum")))
+      return create<arith::AndIOp>(x[0], x[1]);
+    if (name == "or" || (boolean && (name == "add" || name == "maximum")))
+      return create<arith::OrIOp>(x[0], x[1]);
+    if (name == "xor")
+      return create<arith::XOrIOp>(x[0], x[1]);
+    if (name == "add")
+      return create<arith::AddIOp>(x[0], x[1]);
+    if (name == "sub")
+      return create<arith::SubIOp>(x[0], x[1]);
+    if (name == "mul")
+      return create<arith::MulIOp>(x[0], x[1]);
+    if (name == "div")
+      return create<arith::DivSIOp>(x[0], x[1]);
+    if (name == "remainder")
+      return create<arith::RemSIOp>(x[0], x[1]);
+    if (name == "neg")
+      return create<arith::SubIOp>(constant(0), x[0]);
+    if (name == "abs")
+      return create<math::AbsIOp>(x[0]);
+    if (name == "minimum")
+      return create<arith::MinSIOp>(x[0], x[1]);
+    if (name == "maximum")
+      return create<arith::MaxSIOp>(x[0], x[1]);
+    if (name == "floor" || name == "ceil" || name == "round")
+      return x[0];
+    if (name == "is_nan")
+      return create<arith::ConstantOp>(builder.getBoolAttr(false));
+    if (name == "pow") {
+      Value power = create<math::PowFOp>(castScalar(builder, location, x[0], builder.getF64Type()),
+                                         castScalar(builder, location, x[1], builder.getF64Type()));
+      return castScalar(builder, location, power, type);
+    }
+    return {};
+  }
+
+  OpBuilder &builder;
+  Location location;
+};
+
+} // namespace
+
+Type scalarTypeOf(Type element) {
+  return element.isInteger(32) ? IntegerType::get(element.getContext(), 64) : element;
+}
+
+Value scalarConstant(OpBuilder &builder, Location location, double value, Type type) {
+  if (isa<FloatType>(type))
+    return builder.create<arith::ConstantOp>(location, builder.getFloatAttr(type, value));
+  return builder.create<arith::ConstantOp>(location, builder.getIntegerAttr(type, int64_t(value)));
+}
+
+Value castScalar(OpBuilder &builder, Location location, Value value, Type to) {
+  Type from = value.getType();
+  to = scalarTypeOf(to);
+  if (from == to)
+    return value;
+  bool fromFloat = isa<FloatType>(from), toFloat = isa<FloatType>(to);
+  if (to.isInteger(1)) {
+    Value zero = scalarConstant(builder, location, 0, from);
+    if (fromFloat)
+      return builder.create<arith::CmpFOp>(location, arith::CmpFPredicate::UNE, value, zero);
+    return builder.create<arith::CmpIOp>(location, arith::CmpIPredicate::ne, value, zero);
+  }
+  if (fromFloat && toFloat) {
+    if (from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth())
+      return builder.create<arith::ExtFOp>(location, to, value);
+    return builder.create<arith::TruncFOp>(location, to, value);
+  }
+  if (fromFloat)
+    return builder.create<arith::FPToSIOp>(location, to, value);
+  if (toFloat && from.isInteger(1))
+    return builder.create<arith::UIToFPOp>(location, to, value);
+  if (toFloat)
+    return builder.create<arith::SIToFPOp>(location, to, value);
+  if (from.isInteger(1))
+    return builder.create<arith::ExtUIOp>(location, to, value);
+  if (from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth())
+    return builder.create<arith::ExtSIOp>(location, to, value);
+  return builder.create<arith::TruncIOp>(location, to, value);
+}
+
+Value buildScalar(OpBuilder &builder, Operation *op, ValueRange operands) {
+  if (isa<nn::CastOp>(op)) {
+    Type to = nn::tensorType(op->getResult(0)).getElementType();
+    return castScalar(builder, op->getLoc(), operands[0], to);
+  }
+  SmallVector<Value> list(operands);
+  return ScalarBuilder(builder, op->getLoc()).call(op->getName().stripDialect(), list);
+}
+
+} // namespace trainc
