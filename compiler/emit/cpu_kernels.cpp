@@ -1,0 +1,629 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels as C++ functions with OpenMP loops. Threads share the points of the
+// parallel dimensions, blocks of columns or blocks of fixed size; which thread
+// computes a result never changes how. Reductions follow runtime/kernels/lanes.h.
+#include "compiler/emit/cpu_kernels.h"
+#include "compiler/emit/expressions.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace trainc;
+
+namespace {
+
+constexpr int64_t kParallelPoints = 8192; // below this, waking threads costs more than the work
+constexpr int64_t kBlock = 4096;          // elements of a block of a flat loop
+constexpr int64_t kMaxBlocks = 1024;  // partial results that a full reduction keeps on the stack
+constexpr int64_t kColumnBlock = 256; // columns of a block: 1 KB of each row of f32
+constexpr int64_t kFewBlocks = 16;    // fewer blocks of columns than this: rows are cut too
+constexpr int64_t kChunkRows = 64;    // least rows of a chunk then
+constexpr int64_t kStackBytes = 256 << 10; // most that a kernel's partial results take
+
+struct ReductionText {
+  const char *partial; // name of the partial results
+  const char *result;
+  const char *combine; // function over lanes
+};
+
+ReductionText reductionText(kernel::Reduction kind) {
+  switch (kind) {
+  case kernel::Reduction::add:
+    return {"sums", "sum", "sum_lanes"};
+  case kernel::Reduction::max:
+    return {"maxima", "largest", "max_lanes"};
+  case kernel::Reduction::min:
+    return {"minima", "smallest", "min_lanes"};
+  }
+  llvm_unreachable("all reductions are listed");
+}
+
+std::string neutral(kernel::Reduction kind, Type type) {
+  if (kind == kernel::Reduction::add)
+    return type.isF32() ? "0.0f" : type.isF64() ? "0.0" : "0";
+  bool max = kind == kernel::Reduction::max;
+  if (isa<FloatType>(type)) {
+    std::string infinity = max ? "-INFINITY" : "INFINITY";
+    return type.isF64() ? "static_cast<double>(" + infinity + ")" : infinity;
+  }
+  if (type.isSignlessInteger(1))
+    return max ? "false" : "true";
+  return type.isSignlessInteger(32) ? (max ? "INT32_MIN" : "INT32_MAX")
+                                    : (max ? "INT64_MIN" : "INT64_MAX");
+}
+
+/// `partial = partial (op) value` for one reduction.
+std::string combination(kernel::Reduction kind, const std::string &into, const std::string &value) {
+  if (kind == kernel::Reduction::add)
+    return into + " += " + value + ";";
+  return into + " = " + (kind == kernel::Reduction::max ? "maximum(" : "minimum(") + into + ", " +
+         value + ");";
+}
+
+class CpuKernel {
+public:
+  CpuKernel(kernel::FunctionOp function, const KernelNames &names, SourceWriter &writer)
+      : function(function), nest(function), writer(writer), code(nest, writer),
+        indexType(nest.fitsInt() ? "int" : "int64_t") {
+    code.names.reserve(names.function);
+    for (auto [i, name] : llvm::enumerate(names.buffers))
+      code.setBuffer(i, code.names.unique(name));
+  }
+
+  LogicalResult emit();
+
+private:
+  using Operations = SmallVector<Operation *>;
+
+  std::string size(size_t d) const { return std::to_string(nest.sizes[d]); }
+  std::string bracketed(StringRef name, const llvm::Twine &at) const {
+    return (name + "[" + at + "]").str();
+  }
+  bool parallel() const { return nest.points() >= kParallelPoints; }
+  void openLoop(size_t d);
+  void openParallel(size_t begin, size_t end, int extra = 0);
+  void close(size_t count);
+  void printPrologue();
+  void printBefore(Block &block, uint64_t outer);
+  void printLoops(Block &block, ArrayRef<size_t> dims, bool lastIsSimd);
+  void printAt(Block &block, uint64_t visible, uint64_t previous);
+  bool isPrologue(Operation &op) const { return prologue.contains(&op); }
+
+  void emitPointwise();
+  void emitRow();
+  void emitColumn();
+  void emitFull();
+
+  void rowReduce(kernel::ReduceOp reduce, ArrayRef<size_t> dims);
+  void declarePartials(kernel::ReduceOp reduce, StringRef count, SmallVector<std::string> &names);
+  void yieldInto(kernel::ReduceOp reduce, ArrayRef<std::string> partials, StringRef at);
+
+  void columnPhases(uint64_t outer);
+  void columnLoops(Block &block, uint64_t outer, llvm::function_ref<void()> end);
+  void columnScalars(ArrayRef<Operation *> operations, uint64_t outer);
+  bool cutsRows(int64_t &chunks, int64_t &chunkRows);
+  void emitColumnChunks(int64_t chunks, int64_t chunkRows);
+
+  void fullReduce(kernel::ReduceOp reduce);
+  void fullMap(kernel::MapOp map);
+
+  kernel::FunctionOp function;
+  LoopNest nest;
+  SourceWriter &writer;
+  ExpressionPrinter code;
+  StringRef indexType;
+  llvm::DenseSet<Operation *> prologue;
+};
+
+uint64_t bit(size_t d) { return uint64_t(1) << d; }
+
+LogicalResult CpuKernel::emit() {
+  switch (function.getForm()) {
+  case kernel::Form::pointwise:
+    emitPointwise();
+    break;
+  case kernel::Form::row:
+    emitRow();
+    break;
+  case kernel::Form::column:
+    emitColumn();
+    break;
+  case kernel::Form::full:
+    emitFull();
+    break;
+  }
+  return success();
+}
+
+void CpuKernel::openLoop(size_t d) {
+  StringRef i = code.index(d);
+  writer.line("for (" + indexType + " " + i + " = 0; " + i + " < " + size(d) + "; ++" + i + ") {");
+}
+
+/// Loops over dimensions [begin, end), shared among the threads. `extra` counts
+/// further loops that the caller opens and that are shared too.
+void CpuKernel::openParallel(size_t begin, size_t end, int extra) {
+  size_t count = end - begin + extra;
+  if (parallel() && count > 0) {
+    std::string collapse = count > 1 ? " collapse(" + std::to_string(count) + ")" : "";
+    writer.directive("#pragma omp parallel for" + collapse + " schedule(static)");
+  }
+  for (size_t d = begin; d < end; ++d)
+    openLoop(d);
+}
+
+void CpuKernel::close(size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    writer.line("}");
+}
+
+/// Operations that depend on no index: once, before all loops.
+void CpuKernel::printPrologue() {
+  function.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (op->getNumRegions() != 0 || isa<kernel::StoreOp, kernel::YieldOp>(op) ||
+        nest.dependence(op) != 0)
+      return;
+    prologue.insert(op);
+    code.print(*op);
+  });
+}
+
+/// Operations of a region's block which depend on nothing but `visible` dimensions
+/// and were not printed for the fewer dimensions `previous`.
+void CpuKernel::printAt(Block &block, uint64_t visible, uint64_t previous) {
+  for (Operation &op : block) {
+    uint64_t mask = nest.dependence(&op) & ~LoopNest::reduced;
+    bool store = isa<kernel::StoreOp>(op);
+    if (isPrologue(op) || isa<kernel::YieldOp>(op) || (!store && (mask & ~visible) != 0))
+      continue;
+    bool printed = previous != ~uint64_t(0) && (mask & ~previous) == 0;
+    if (store ? visible == ~uint64_t(0) >> 1 : !printed)
+      code.print(op);
+  }
+}
+
+/// Nested loops over `dims` with every operation as far out as it may stand. The caller closes
+/// them.
+void CpuKernel::printLoops(Block &block, ArrayRef<size_t> dims, bool lastIsSimd) {
+  constexpr uint64_t everything = ~uint64_t(0) >> 1; // all dimensions: stores too
+  uint64_t visible = everything;
+  for (size_t d : dims)
+    visible &= ~bit(d);
+  if (dims.empty())
+    return printAt(block, everything, ~uint64_t(0));
+  printAt(block, visible, ~uint64_t(0));
+  for (auto [i, d] : llvm::enumerate(dims)) {
+    bool last = i + 1 == dims.size();
+    if (last && lastIsSimd)
+      writer.directive("#pragma omp simd");
+    openLoop(d);
+    uint64_t previous = visible;
+    visible |= bit(d);
+    printAt(block, last ? everything : visible, previous);
+  }
+}
+
+// ---- pointwise
+
+void CpuKernel::emitPointwise() {
+  printPrologue();
+  size_t rank = nest.sizes.size();
+  for (Operation &op : function.getBody().front()) {
+    auto map = dyn_cast<kernel::MapOp>(op);
+    if (!map) {
+      if (op.getNumRegions() == 0 && !isPrologue(op))
+        code.print(op);
+      continue;
+    }
+    Block &block = map.getBody().front();
+    if (rank == 0) {
+      printAt(block, ~uint64_t(0) >> 1, ~uint64_t(0));
+    } else if (rank == 1) {
+      if (parallel())
+        writer.directive("#pragma omp parallel for simd schedule(static)");
+      else
+        writer.directive("#pragma omp simd");
+      openLoop(0);
+      printAt(block, ~uint64_t(0) >> 1, ~uint64_t(0));
+      close(1);
+    } else {
+      openParallel(0, rank - 1);
+      printLoops(block, {rank - 1}, true);
+      close(rank);
+    }
+  }
+}
+
+// ---- rows
+
+void CpuKernel::declarePartials(kernel::ReduceOp reduce, StringRef count,
+                                SmallVector<std::string> &partials) {
+  for (auto [attribute, result] : llvm::zip(reduce.getKinds(), reduce.getOuts())) {
+    auto kind = cast<kernel::ReductionAttr>(attribute).getValue();
+    std::string name = code.names.unique(reductionText(kind).partial);
+    StringRef type = scalarType(result.getType());
+    if (kind == kernel::Reduction::add) {
+      writer.line(type + " " + name + "[" + count + "] = {};");
+    } else {
+      writer.line(type + " " + name + "[" + count + "];");
+      writer.line("set_lanes<" + type + ">(" + name + ", " + count + ", " +
+                  neutral(kind, result.getType()) + ");");
+    }
+    partials.push_back(name);
+  }
+}
+
+void CpuKernel::yieldInto(kernel::ReduceOp reduce, ArrayRef<std::string> partials, StringRef at) {
+  auto yield = cast<kernel::YieldOp>(reduce.getBody().front().getTerminator());
+  for (auto [attribute, partial, value] : llvm::zip(reduce.getKinds(), partials, yield.getValues()))
+    writer.line(combination(cast<kernel::ReductionAttr>(attribute).getValue(),
+                            bracketed(partial, at), code.text(value)));
+}
+
+void CpuKernel::rowReduce(kernel::ReduceOp reduce, ArrayRef<size_t> dims) {
+  Block &block = reduce.getBody().front();
+  SmallVector<std::string> partials;
+  if (dims.empty()) { // one element: nothing to combine
+    printAt(block, ~uint64_t(0) >> 1, ~uint64_t(0));
+    for (auto [result, value] :
+         llvm::zip(reduce.getOuts(), cast<kernel::YieldOp>(block.getTerminator()).getValues()))
+      code.setText(result, code.text(value));
+    return;
+  }
+  declarePartials(reduce, "lanes", partials);
+  ArrayRef<size_t> loops = dims.drop_back();
+  size_t last = dims.back();
+  uint64_t visible = ~uint64_t(0) >> 1;
+  for (size_t d : dims)
+    visible &= ~bit(d);
+  printAt(block, visible, ~uint64_t(0));
+  for (size_t d : loops) {
+    openLoop(d);
+    printAt(block, visible | bit(d), visible);
+    visible |= bit(d);
+  }
+  writer.line("in_lanes<" + indexType + ">(0, " + size(last) + ", [&](" + indexType + " " +
+              code.index(last) + ", int lane) ALWAYS_INLINED {");
+  printAt(block, visible | bit(last), visible);
+  yieldInto(reduce, partials, "lane");
+  writer.line("});");
+  close(loops.size());
+  for (auto [attribute, partial, result] :
+       llvm::zip(reduce.getKinds(), partials, reduce.getOuts())) {
+    ReductionText text = reductionText(cast<kernel::ReductionAttr>(attribute).getValue());
+    std::string name = code.names.unique(text.result);
+    writer.line("const " + scalarType(result.getType()) + " " + name + " = " + text.combine + "(" +
+                partial + ");");
+    code.setText(result, name);
+  }
+}
+
+void CpuKernel::emitRow() {
+  printPrologue();
+  openParallel(0, nest.outer);
+  SmallVector<size_t> walked;
+  for (size_t d = nest.outer; d < nest.sizes.size(); ++d)
+    walked.push_back(d);
+  for (Operation &op : function.getBody().front()) {
+    if (auto reduce = dyn_cast<kernel::ReduceOp>(op)) {
+      rowReduce(reduce, walked);
+    } else if (auto map = dyn_cast<kernel::MapOp>(op)) {
+      printLoops(map.getBody().front(), walked, true);
+      close(walked.size());
+    } else if (!isPrologue(op)) {
+      code.print(op);
+    }
+  }
+  close(nest.outer);
+}
+
+// ---- columns
+
+/// Loops of a region in form column: walked dimensions, then the lanes of a block of
+/// columns innermost. `end` prints behind the last operation of the innermost loop.
+void CpuKernel::columnLoops(Block &block, uint64_t outer, llvm::function_ref<void()> end) {
+  uint64_t visible = outer;
+  printAt(block, visible, ~uint64_t(0));
+  for (size_t d = 0; d < nest.outer; ++d) {
+    openLoop(d);
+    printAt(block, visible | bit(d), visible);
+    visible |= bit(d);
+  }
+  writer.directive("#pragma omp simd");
+  writer.line("for (int lane = 0; lane < width; ++lane) {");
+  printAt(block, ~uint64_t(0) >> 1, visible);
+  end();
+  close(1 + nest.outer);
+}
+
+/// Scalar operations between phases: one loop over the lanes. What later phases use is kept per
+/// lane.
+void CpuKernel::columnScalars(ArrayRef<Operation *> operations, uint64_t outer) {
+  SmallVector<Operation *> perLane;
+  llvm::DenseSet<Operation *> together;
+  for (Operation *op : operations) {
+    bool lane = (nest.dependence(op) & ~outer & ~LoopNest::reduced) != 0;
+    if (!lane && !isa<kernel::StoreOp>(op)) {
+      code.print(*op);
+      continue;
+    }
+    perLane.push_back(op);
+    together.insert(op);
+  }
+  if (perLane.empty())
+    return;
+  SmallVector<std::pair<Operation *, std::string>> kept;
+  for (Operation *op : perLane) {
+    bool usedLater =
+        llvm::any_of(op->getUsers(), [&](Operation *user) { return !together.contains(user); });
+    if (!usedLater || op->getNumResults() != 1)
+      continue;
+    std::string name = code.names.unique("column_value");
+    writer.line(scalarType(op->getResult(0).getType()) + " " + name + "[block];");
+    kept.push_back({op, name});
+  }
+  writer.directive("#pragma omp simd");
+  writer.line("for (int lane = 0; lane < width; ++lane) {");
+  for (Operation *op : perLane)
+    code.print(*op);
+  for (auto &[op, name] : kept)
+    writer.line(name + "[lane] = " + code.text(op->getResult(0)) + ";");
+  close(1);
+  for (auto &[op, name] : kept)
+    code.setText(op->getResult(0), name + "[lane]");
+}
+
+void CpuKernel::columnPhases(uint64_t outer) {
+  Operations scalars;
+  auto flush = [&] {
+    columnScalars(scalars, outer);
+    scalars.clear();
+  };
+  for (Operation &op : function.getBody().front()) {
+    if (auto reduce = dyn_cast<kernel::ReduceOp>(op)) {
+      flush();
+      SmallVector<std::string> partials;
+      declarePartials(reduce, "block", partials);
+      columnLoops(reduce.getBody().front(), outer, [&] { yieldInto(reduce, partials, "lane"); });
+      for (auto [result, partial] : llvm::zip(reduce.getOuts(), partials))
+        code.setText(result, partial + "[lane]");
+    } else if (auto map = dyn_cast<kernel::MapOp>(op)) {
+      flush();
+      columnLoops(map.getBody().front(), outer, [] {});
+    } else if (!isPrologue(op)) {
+      scalars.push_back(&op);
+    }
+  }
+  flush();
+}
+
+/// Whether rows are cut into chunks that threads sum apart: few columns, many rows.
+bool CpuKernel::cutsRows(int64_t &chunks, int64_t &chunkRows) {
+  if (nest.outer != 1 || !parallel())
+    return false;
+  int64_t columns = nest.points() / nest.sizes[0], rows = nest.sizes[0];
+  int64_t reductions = 0, phases = 0;
+  for (Operation &op : function.getBody().front()) {
+    phases += op.getNumRegions();
+    if (auto reduce = dyn_cast<kernel::ReduceOp>(op))
+      reductions += reduce.getNumResults();
+    else if (isa<kernel::MapOp>(op))
+      return false;
+  }
+  int64_t blocks = (columns + kColumnBlock - 1) / kColumnBlock;
+  if (phases != 1 || nest.sizes.size() != 2 || blocks >= kFewBlocks || rows < 2 * kChunkRows)
+    return false;
+  chunks = std::min(rows / kChunkRows, (kFewBlocks + blocks - 1) / blocks);
+  chunks = std::min(chunks, kStackBytes / (columns * reductions * 8));
+  if (chunks < 2)
+    return false;
+  chunkRows = (rows + chunks - 1) / chunks;
+  chunks = (rows + chunkRows - 1) / chunkRows;
+  return true;
+}
+
+/// Chunks of rows side by side, then their partial results in order.
+void CpuKernel::emitColumnChunks(int64_t chunks, int64_t chunkRows) {
+  kernel::ReduceOp reduce = *function.getBody().front().getOps<kernel::ReduceOp>().begin();
+  std::string columns = size(1), chunk = std::to_string(chunkRows);
+  SmallVector<std::string> parts, partials, totals;
+  for (auto [attribute, result] : llvm::zip(reduce.getKinds(), reduce.getOuts())) {
+    auto kind = cast<kernel::ReductionAttr>(attribute).getValue();
+    parts.push_back(code.names.unique(std::string(reductionText(kind).result) + "_of_chunk"));
+    writer.line(scalarType(result.getType()) + " " + parts.back() + "[" + std::to_string(chunks) +
+                "][" + columns + "];");
+  }
+  writer.directive("#pragma omp parallel for collapse(2) schedule(static)");
+  writer.line("for (int chunk = 0; chunk < " + std::to_string(chunks) + "; ++chunk) {");
+  writer.line("for (int first = 0; first < " + columns + "; first += block) {");
+  writer.line("const int width = minimum(block, " + columns + " - first);");
+  declarePartials(reduce, "block", partials);
+  Block &block = reduce.getBody().front();
+  StringRef i = code.index(0);
+  std::string end = "minimum(" + size(0) + ", (chunk + 1) * " + chunk + ")";
+  printAt(block, 0, ~uint64_t(0));
+  writer.line("for (int " + i + " = chunk * " + chunk + "; " + i + " < " + end + "; ++" + i +
+              ") {");
+  printAt(block, bit(0), 0);
+  writer.directive("#pragma omp simd");
+  writer.line("for (int lane = 0; lane < width; ++lane) {");
+  printAt(block, ~uint64_t(0) >> 1, bit(0));
+  yieldInto(reduce, partials, "lane");
+  close(2);
+  writer.line("for (int lane = 0; lane < width; ++lane) {");
+  for (auto [part, partial] : llvm::zip(parts, partials))
+    writer.line(part + "[chunk][first + lane] = " + partial + "[lane];");
+  close(3);
+
+  code.setIndex(1, "column");
+  writer.line("for (int column = 0; column < " + columns + "; ++column) {");
+  for (auto [attribute, result, part] : llvm::zip(reduce.getKinds(), reduce.getOuts(), parts)) {
+    auto kind = cast<kernel::ReductionAttr>(attribute).getValue();
+    std::string total = code.names.unique(reductionText(kind).result);
+    writer.line(scalarType(result.getType()) + " " + total + " = " +
+                neutral(kind, result.getType()) + ";");
+    writer.line("for (const auto &of_chunk : " + part + ") {");
+    writer.line(combination(kind, total, "of_chunk[column]"));
+    close(1);
+    code.setText(result, total);
+  }
+  for (Operation &op : function.getBody().front())
+    if (op.getNumRegions() == 0 && !isPrologue(op))
+      code.print(op);
+  close(1);
+}
+
+void CpuKernel::emitColumn() {
+  if (nest.sizes.size() == nest.outer) { // a single column: its dimensions are walked by one row
+    nest.outer = 0;
+    return emitRow();
+  }
+  printPrologue();
+  size_t last = nest.sizes.size() - 1;
+  code.setIndex(last, "first + lane");
+  int64_t width = std::min(nest.sizes[last], kColumnBlock);
+  writer.line("constexpr int block = " + std::to_string(width) + "; // columns");
+  int64_t chunks, chunkRows;
+  if (cutsRows(chunks, chunkRows))
+    return emitColumnChunks(chunks, chunkRows);
+  openParallel(nest.outer, last, 1);
+  writer.line("for (" + indexType + " first = 0; first < " + size(last) + "; first += block) {");
+  if (nest.sizes[last] % width == 0)
+    writer.line("constexpr int width = block;");
+  else
+    writer.line("const int width = static_cast<int>(minimum<" + indexType + ">(block, " +
+                size(last) + " - first));");
+  uint64_t outer = 0;
+  for (size_t d = nest.outer; d < last; ++d)
+    outer |= bit(d);
+  columnPhases(outer);
+  close(1 + last - nest.outer);
+}
+
+// ---- full
+
+/// Blocks of fixed size side by side, then their partial results in order.
+void CpuKernel::fullReduce(kernel::ReduceOp reduce) {
+  Block &block = reduce.getBody().front();
+  size_t rank = nest.sizes.size();
+  int64_t inner = rank == 0 ? 1 : nest.sizes.back();
+  int64_t rows = nest.points() / inner;
+  if (!parallel()) {
+    SmallVector<size_t> all;
+    for (size_t d = 0; d < rank; ++d)
+      all.push_back(d);
+    return rowReduce(reduce, all);
+  }
+  // Elements of the only dimension, or else whole rows of the last.
+  int64_t units = rank == 1 ? inner : rows, unit = rank == 1 ? 1 : inner;
+  int64_t perBlock =
+      std::max<int64_t>((kBlock + unit - 1) / unit, (units + kMaxBlocks - 1) / kMaxBlocks);
+  if (rank == 1)
+    perBlock = (perBlock + 15) / 16 * 16;
+  int64_t blocks = (units + perBlock - 1) / perBlock;
+  std::string count = std::to_string(blocks), per = std::to_string(perBlock);
+
+  SmallVector<std::string> parts, partials;
+  for (auto [attribute, result] : llvm::zip(reduce.getKinds(), reduce.getOuts())) {
+    auto kind = cast<kernel::ReductionAttr>(attribute).getValue();
+    parts.push_back(code.names.unique(std::string(reductionText(kind).result) + "_of_block"));
+    writer.line(scalarType(result.getType()) + " " + parts.back() + "[" + count + "];");
+  }
+  printAt(block, 0, ~uint64_t(0));
+  writer.directive("#pragma omp parallel for schedule(static)");
+  writer.line("for (" + indexType + " block = 0; block < " + count + "; ++block) {");
+  declarePartials(reduce, "lanes", partials);
+  std::string begin = "0", end = std::to_string(inner);
+  if (rank == 1) {
+    begin = "block * " + per;
+    end = "minimum<" + indexType.str() + ">(" + end + ", block * " + per + " + " + per + ")";
+  } else {
+    writer.line("for (" + indexType + " row = block * " + per + "; row < minimum<" + indexType +
+                ">(" + std::to_string(rows) + ", block * " + per + " + " + per + "); ++row) {");
+    int64_t below = rows;
+    uint64_t visible = 0;
+    for (size_t d = 0; d + 1 < rank; ++d) {
+      below /= nest.sizes[d];
+      std::string value = below == 1 ? "row" : "row / " + std::to_string(below);
+      if (d != 0)
+        value += " % " + size(d);
+      writer.line("[[maybe_unused]] const " + indexType + " " + code.index(d) + " = " + value +
+                  ";");
+      visible |= bit(d);
+    }
+    printAt(block, visible, 0);
+  }
+  size_t last = rank - 1;
+  writer.line("in_lanes<" + indexType + ">(" + begin + ", " + end + ", [&](" + indexType + " " +
+              code.index(last) + ", int lane) ALWAYS_INLINED {");
+  printAt(block, ~uint64_t(0) >> 1, bit(last) - 1);
+  yieldInto(reduce, partials, "lane");
+  writer.line("});");
+  if (rank > 1)
+    close(1);
+  for (auto [attribute, part, partial] : llvm::zip(reduce.getKinds(), parts, partials))
+    writer.line(part + "[block] = " +
+                reductionText(cast<kernel::ReductionAttr>(attribute).getValue()).combine + "(" +
+                partial + ");");
+  close(1);
+  for (auto [attribute, result, part] : llvm::zip(reduce.getKinds(), reduce.getOuts(), parts)) {
+    auto kind = cast<kernel::ReductionAttr>(attribute).getValue();
+    std::string total = code.names.unique(reductionText(kind).result);
+    writer.line(scalarType(result.getType()) + " " + total + " = " +
+                neutral(kind, result.getType()) + ";");
+    writer.line("for (const " + scalarType(result.getType()) + " of_block : " + part + ") {");
+    writer.line(combination(kind, total, "of_block"));
+    close(1);
+    code.setText(result, total);
+  }
+}
+
+void CpuKernel::fullMap(kernel::MapOp map) {
+  SmallVector<size_t> dims;
+  size_t rank = nest.sizes.size();
+  if (rank > 1)
+    openParallel(0, rank - 1);
+  if (rank > 0)
+    dims.push_back(rank - 1);
+  printLoops(map.getBody().front(), dims, true);
+  close(rank);
+}
+
+void CpuKernel::emitFull() {
+  printPrologue();
+  for (Operation &op : function.getBody().front()) {
+    if (auto reduce = dyn_cast<kernel::ReduceOp>(op))
+      fullReduce(reduce);
+    else if (auto map = dyn_cast<kernel::MapOp>(op))
+      fullMap(map);
+    else if (!isPrologue(op))
+      code.print(op);
+  }
+}
+
+} // namespace
+
+std::string trainc::kernelSignature(kernel::FunctionOp function, const KernelNames &names) {
+  size_t inputs = names.buffers.size() - function.getOutputs();
+  std::string text = "void " + names.function + "(";
+  for (auto [i, name] : llvm::enumerate(names.buffers)) {
+    auto type = cast<kernel::BufferType>(function.getBody().getArgument(i).getType());
+    text += (i ? ", " : "") + std::string(i < inputs ? "const " : "") +
+            elementType(type.getElement()).str() + " *" + name;
+  }
+  return text + ")";
+}
+
+LogicalResult trainc::emitCpuKernel(kernel::FunctionOp function, const KernelNames &names,
+                                    SourceWriter &writer) {
+  bool failed = false;
+  ScopedDiagnosticHandler handler(function.getContext(), [&](Diagnostic &) {
+    failed = true;
+    return failure(); // pass it on
+  });
+  writer.line(kernelSignature(function, names) + " {");
+  if (mlir::failed(CpuKernel(function, names, writer).emit()))
+    failed = true;
+  writer.line("}");
+  return failure(failed);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From planned kernel IR to a source folder and from there to a program.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Support/LogicalResult.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+struct ExportEntry {
+  std::string onnxName;
+  std::string parameterName;
+  bool transposed = false;
+};
+
+struct HyperparameterEntry {
+  std::string name; // snake_case, as the scalar argument of @update
+  double defaultValue = 0;
+  std::string help;
+};
+
+/// What the driver knows and the IR does not.
+struct ProgramTables {
+  std::string modelName;
+  std::string compilerVersion;
+  std::string march;
+  std::string lossName;
+  std::string optimizerName;
+  uint64_t fingerprint = 0;
+  std::vector<std::string> stateNames;
+  std::vector<HyperparameterEntry> hyperparameters; // tunable ones only
+  std::vector<ExportEntry> exports;
+};
+
+/// Writes kernels.{h,cpp}, memory.h, step.{h,cpp}, constants.{h,cpp}, trainer.cpp
+/// and CMakeLists.txt into `directory`, which exists. `module` holds
+/// kernel.functions and the planned entry functions @forward_backward, @update,
+/// @evaluate. Errors are diagnostics of `module`.
+mlir::LogicalResult emitSources(mlir::ModuleOp module, const ProgramTables &tables,
+                                llvm::StringRef directory);
+
+struct CompileOptions {
+  std::string compiler = "g++";
+  std::string directory;             // the emitted folder
+  std::vector<std::string> includes; // folders that hold runtime/
+  std::string march;
+  std::vector<std::string> linkArguments; // runtime archive, libraries
+  std::string output;                     // the program
+  std::string optimization = "-O3";       // of kernels; check-gradient takes -O1
+  std::vector<std::string> kernelSources; // empty: every .cpp of the folder
+};
+
+/// Compiles the folder's .cpp files side by side and links them, without a
+/// shell. On failure `error` is a message that ends with the log's path and its
+/// last lines; the log is `directory`/compile.log.
+bool compileSources(const CompileOptions &options, std::string &error);
+
+} // namespace trainc

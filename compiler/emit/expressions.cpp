@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scalar code of kernel bodies as C++ text.
+#include "compiler/emit/expressions.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/Twine.h"
+
+using namespace mlir;
+using namespace trainc;
+
+StringRef trainc::scalarType(Type type) {
+  if (type.isF64())
+    return "double";
+  if (type.isF32())
+    return "float";
+  if (type.isSignlessInteger(1))
+    return "bool";
+  return type.isSignlessInteger(32) ? "int32_t" : "int64_t";
+}
+
+StringRef trainc::elementType(Type type) {
+  return type.isSignlessInteger(1) ? "uint8_t" : scalarType(type);
+}
+
+namespace {
+
+enum Precedence { kSelect = 2, kBitwise = 6, kCompare = 9, kAdd = 12, kMultiply = 13, kUnary = 15 };
+constexpr int kPrimary = 20;
+constexpr size_t kInlineLength = 70; // characters of an expression that stays part of another
+
+struct Operator {
+  const char *name;
+  const char *text; // "+" between operands, "-" before one, or a function's name
+  int precedence;   // kPrimary: a function
+};
+
+const Operator kOperators[] = {
+    {"arith.addf", "+", kAdd},
+    {"arith.addi", "+", kAdd},
+    {"arith.subf", "-", kAdd},
+    {"arith.subi", "-", kAdd},
+    {"arith.mulf", "*", kMultiply},
+    {"arith.muli", "*", kMultiply},
+    {"arith.divf", "/", kMultiply},
+    {"arith.divsi", "/", kMultiply},
+    {"arith.remsi", "%", kMultiply},
+    {"arith.andi", "&", kBitwise},
+    {"arith.ori", "|", kBitwise},
+    {"arith.xori", "^", kBitwise},
+    {"arith.shli", "<<", kBitwise},
+    {"arith.shrsi", ">>", kBitwise},
+    {"arith.negf", "-", kUnary},
+    {"arith.remf", "std::fmod", kPrimary},
+    {"arith.maximumf", "maximum", kPrimary},
+    {"arith.minimumf", "minimum", kPrimary},
+    {"arith.maxnumf", "maximum_number", kPrimary},
+    {"arith.minnumf", "minimum_number", kPrimary},
+    {"arith.maxsi", "maximum", kPrimary},
+    {"arith.minsi", "minimum", kPrimary},
+    {"math.absf", "abs", kPrimary},
+    {"math.absi", "std::abs", kPrimary},
+    {"math.ceil", "ceil", kPrimary},
+    {"math.copysign", "copy_sign", kPrimary},
+    {"math.cos", "cos", kPrimary},
+    {"math.erf", "erf", kPrimary},
+    {"math.exp", "exp", kPrimary},
+    {"math.floor", "floor", kPrimary},
+    {"math.fma", "fma", kPrimary},
+    {"math.log", "log", kPrimary},
+    {"math.powf", "pow", kPrimary},
+    {"math.roundeven", "round_even", kPrimary},
+    {"math.sin", "sin", kPrimary},
+    {"math.sqrt", "sqrt", kPrimary},
+    {"math.tanh", "tanh", kPrimary},
+    {"math.trunc", "trunc", kPrimary},
+};
+
+const Operator *findOperator(StringRef name) {
+  for (const Operator &entry : kOperators)
+    if (name == entry.name)
+      return &entry;
+  return nullptr;
+}
+
+StringRef comparison(arith::CmpIPredicate predicate) {
+  using P = arith::CmpIPredicate;
+  switch (predicate) {
+  case P::eq:
+    return "==";
+  case P::ne:
+    return "!=";
+  case P::slt:
+  case P::ult:
+    return "<";
+  case P::sle:
+  case P::ule:
+    return "<=";
+  case P::sgt:
+  case P::ugt:
+    return ">";
+  case P::sge:
+  case P::uge:
+    return ">=";
+  }
+  llvm_unreachable("all predicates are listed");
+}
+
+/// Ordered comparison, and whether the predicate is its complement.
+std::pair<StringRef, bool> comparison(arith::CmpFPredicate predicate) {
+  using P = arith::CmpFPredicate;
+  switch (predicate) {
+  case P::OEQ:
+    return {"==", false};
+  case P::OGT:
+    return {">", false};
+  case P::OGE:
+    return {">=", false};
+  case P::OLT:
+    return {"<", false};
+  case P::OLE:
+    return {"<=", false};
+  case P::UNE:
+    return {"!=", false};
+  case P::UGT:
+    return {"<=", true};
+  case P::UGE:
+    return {"<", true};
+  case P::ULT:
+    return {">=", true};
+  case P::ULE:
+    return {">", true};
+  default:
+    return {"", false};
+  }
+}
+
+} // namespace
+
+ExpressionPrinter::ExpressionPrinter(const LoopNest &nest, SourceWriter &writer)
+    : nest(nest), writer(writer), indices(nest.sizes.size()), buffers(nest.strides.size()) {
+  static const char *const letters[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
+  for (size_t d = 0; d < indices.size(); ++d)
+    indices[d] = d < 8 ? names.unique(letters[d]) : names.unique("i" + std::to_string(d));
+}
+
+std::string ExpressionPrinter::text(Value value) { return operand(value, 0); }
+
+std::string ExpressionPrinter::operand(Value value, int minimum) {
+  const Text &text = texts[value];
+  return text.precedence < minimum ? "(" + text.text + ")" : text.text;
+}
+
+ExpressionPrinter::Text ExpressionPrinter::constant(Attribute value) {
+  if (auto number = dyn_cast<FloatAttr>(value)) {
+    bool negative = number.getValue().isNegative() && !number.getValue().isNaN();
+    return {floatLiteral(number.getValue(), number.getType().isF64()),
+            negative ? kUnary : kPrimary};
+  }
+  auto number = cast<IntegerAttr>(value);
+  if (number.getType().isSignlessInteger(1))
+    return {number.getValue().isZero() ? "false" : "true", kPrimary};
+  return {integerLiteral(number.getInt()), number.getInt() < 0 ? kUnary : kPrimary};
+}
+
+/// Element of a buffer at the current point, as text between brackets.
+std::string ExpressionPrinter::address(unsigned argument) {
+  std::string sum;
+  auto add = [&](const std::string &term, bool negative) {
+    if (sum.empty())
+      sum = (negative ? "-" : "") + term;
+    else
+      sum += (negative ? " - " : " + ") + term;
+  };
+  for (auto [d, stride] : llvm::enumerate(nest.strides[argument])) {
+    if (stride == 0)
+      continue;
+    bool compound = StringRef(indices[d]).contains(' ');
+    int64_t factor = std::abs(stride);
+    if (factor == 1)
+      add(compound && stride < 0 ? "(" + indices[d] + ")" : indices[d], stride < 0);
+    else
+      add((compound ? "(" + indices[d] + ")" : indices[d]) + " * " + std::to_string(factor),
+          stride < 0);
+  }
+  int64_t offset = nest.offsets[argument];
+  if (offset != 0)
+    add(std::to_string(std::abs(offset)), offset < 0);
+  return sum.empty() ? "0" : sum;
+}
+
+std::string ExpressionPrinter::loadText(kernel::LoadOp load) {
+  unsigned argument = cast<BlockArgument>(load.getBuffer()).getArgNumber();
+  std::string at = address(argument);
+  if (load.getIndex()) {
+    std::string stride = std::to_string(load.getIndexStride());
+    std::string moved = operand(load.getIndex(), kMultiply) + " * " + stride;
+    at = at == "0" ? moved : moved + " + " + at;
+  }
+  std::string element = buffers[argument] + "[" + at + "]";
+  bool isBool = load.getType().isSignlessInteger(1);
+  if (load.getPredicate()) {
+    StringRef zero = load.getType().isF32()   ? "0.0f"
+                     : load.getType().isF64() ? "0.0"
+                     : isBool                 ? "false"
+                                              : "0";
+    if (isBool)
+      element += " != 0";
+    return operand(load.getPredicate(), kSelect + 1) + " ? " + element + " : " + zero.str();
+  }
+  return isBool ? element + " != 0" : element;
+}
+
+/// Compares in int where one side surely fits: 64-bit lanes would halve the vector width.
+ExpressionPrinter::Text ExpressionPrinter::compareIntegers(Operation &op) {
+  auto compare = cast<arith::CmpIOp>(op);
+  Value a = compare.getLhs(), b = compare.getRhs();
+  using P = arith::CmpIPredicate;
+  P predicate = compare.getPredicate();
+  bool isUnsigned =
+      predicate == P::ult || predicate == P::ule || predicate == P::ugt || predicate == P::uge;
+  auto side = [&](Value value, Value other) -> std::string {
+    if (isUnsigned)
+      return "static_cast<u" + scalarType(value.getType()).str() + ">(" + text(value) + ")";
+    if (nest.narrowInteger(other) && !nest.narrowInteger(value) &&
+        value.getType().isSignlessInteger(64))
+      return "narrow(" + text(value) + ")";
+    return operand(value, kCompare + 1);
+  };
+  return {side(a, b) + " " + comparison(predicate).str() + " " + side(b, a), kCompare};
+}
+
+ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
+  if (auto value = dyn_cast<arith::ConstantOp>(op))
+    return constant(value.getValue());
+  if (auto load = dyn_cast<kernel::LoadOp>(op))
+    return {loadText(load), load.getPredicate() ? kSelect : kCompare};
+  if (auto index = dyn_cast<kernel::IndexOp>(op)) {
+    int d = nest.dimension[index.getDimension()];
+    if (d < 0)
+      return {"0", kPrimary};
+    return {indices[d], StringRef(indices[d]).contains(' ') ? kAdd : kPrimary};
+  }
+  if (isa<arith::CmpIOp>(op))
+    return compareIntegers(op);
+  if (auto compare = dyn_cast<arith::CmpFOp>(op)) {
+    std::string a = operand(compare.getLhs(), kCompare + 1);
+    std::string b = operand(compare.getRhs(), kCompare + 1);
+    auto [sign, complement] = comparison(compare.getPredicate());
+    using P = arith::CmpFPredicate;
+    if (compare.getPredicate() == P::UNO)
+      return {"(" + a + " != " + a + ") | (" + b + " != " + b + ")", kBitwise};
+    if (compare.getPredicate() == P::ORD)
+      return {"(" + a + " == " + a + ") & (" + b + " == " + b + ")", kBitwise};
+    if (sign.empty()) // one, ueq
+      return {compare.getPredicate() == P::ONE
+                  ? "(" + a + " < " + b + ") | (" + a + " > " + b + ")"
+                  : "!((" + a + " < " + b + ") | (" + a + " > " + b + "))",
+              kBitwise};
+    std::string text = a + " " + sign.str() + " " + b;
+    return complement ? Text{"!(" + text + ")", kUnary} : Text{text, kCompare};
+  }
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return {operand(select.getCondition(), kSelect + 1) + " ? " +
+                operand(select.getTrueValue(), kSelect + 1) + " : " +
+                operand(select.getFalseValue(), kSelect),
+            kSelect};
+  if (isa<arith::SIToFPOp, arith::FPToSIOp, arith::UIToFPOp, arith::ExtFOp, arith::TruncFOp,
+          arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(op)) {
+    std::string inner = text(op.getOperand(0));
+    bool signExtended =
+        isa<arith::ExtSIOp, arith::SIToFPOp>(op) && op.getOperand(0).getType().isSignlessInteger(1);
+    if (isa<arith::TruncIOp>(op) && op.getResult(0).getType().isSignlessInteger(1))
+      return {"(" + inner + " & 1) != 0", kCompare};
+    return {(signExtended ? "-" : "") +
+                ("static_cast<" + scalarType(op.getResult(0).getType())).str() + ">(" + inner + ")",
+            signExtended ? kUnary : kPrimary};
+  }
+  if (isa<math::RsqrtOp>(op))
+    return {(op.getResult(0).getType().isF64() ? "1.0 / sqrt(" : "1.0f / sqrt(") +
+                text(op.getOperand(0)) + ")",
+            kMultiply};
+  const Operator *found = findOperator(op.getName().getStringRef());
+  if (!found) {
+    op.emitError("the C++ emitter has no text for '") << op.getName() << "'";
+    return {"0", kPrimary};
+  }
+  if (found->precedence == kUnary)
+    return {found->text + operand(op.getOperand(0), kUnary + 1), kUnary};
+  if (found->precedence != kPrimary) {
+    bool boolean = op.getResult(0).getType().isSignlessInteger(1);
+    // Addition of a parenthesised sum keeps the order of rounding visible.
+    int needed = found->precedence == kBitwise ? kPrimary : found->precedence;
+    if (boolean && isa<arith::XOrIOp>(op))
+      if (auto one = op.getOperand(1).getDefiningOp<arith::ConstantOp>())
+        if (cast<IntegerAttr>(one.getValue()).getValue().isOne())
+          return {"!" + operand(op.getOperand(0), kUnary + 1), kUnary};
+    return {operand(op.getOperand(0), needed) + " " + found->text + " " +
+                operand(op.getOperand(1), needed + (found->precedence != kBitwise)),
+            found->precedence};
+  }
+  std::string call = std::string(found->text) + "(";
+  for (unsigned i = 0; i < op.getNumOperands(); ++i)
+    call += (i ? ", " : "") + text(op.getOperand(i));
+  return {call + ")", kPrimary};
+}
+
+bool ExpressionPrinter::printsInline(Operation &op, const Text &text) {
+  if (isa<arith::ConstantOp>(op))
+    return true;
+  if (isa<kernel::IndexOp>(op))
+    return text.precedence == kPrimary || op.hasOneUse();
+  // A load stays a statement: its value is that before any later store.
+  if (isa<kernel::LoadOp>(op) || !op.hasOneUse())
+    return false;
+  Operation *user = *op.getUsers().begin();
+  // Moving into an inner loop would repeat the work there, past an end of region lose the place.
+  return user->getBlock() == op.getBlock() && nest.dependence(user) == nest.dependence(&op) &&
+         text.text.size() <= kInlineLength;
+}
+
+std::string ExpressionPrinter::temporaryName(Operation &op) {
+  if (auto load = dyn_cast<kernel::LoadOp>(op)) {
+    std::string buffer = buffers[cast<BlockArgument>(load.getBuffer()).getArgNumber()];
+    return names.unique(buffer + "_value");
+  }
+  StringRef name = op.getName().stripDialect();
+  return names.unique(llvm::StringSwitch<StringRef>(name)
+                          .Cases("addf", "addi", "sum")
+                          .Cases("subf", "subi", "difference")
+                          .Cases("mulf", "muli", "product")
+                          .Cases("divf", "divsi", "quotient")
+                          .Cases("cmpf", "cmpi", "andi", "ori", "xori", "condition")
+                          .Cases("maximumf", "maxsi", "largest")
+                          .Cases("minimumf", "minsi", "smallest")
+                          .Case("select", "chosen")
+                          .Case("negf", "negative")
+                          .Case("sqrt", "root")
+                          .Case("rsqrt", "inverse_root")
+                          .Cases("sitofp", "fptosi", "extf", "truncf", "converted")
+                          .Cases("extsi", "extui", "trunci", "uitofp", "converted")
+                          .Default((name + "_x").str()));
+}
+
+void ExpressionPrinter::print(Operation &op) {
+  if (auto store = dyn_cast<kernel::StoreOp>(op)) {
+    unsigned argument = cast<BlockArgument>(store.getBuffer()).getArgNumber();
+    writer.line(buffers[argument] + "[" + address(argument) + "] = " + text(store.getValue()) +
+                ";");
+    return;
+  }
+  if (op.getNumResults() != 1)
+    return;
+  Value result = op.getResult(0);
+  Text value = expression(op);
+  if (printsInline(op, value)) {
+    texts[result] = value;
+    return;
+  }
+  std::string name = temporaryName(op);
+  StringRef type = nest.narrowInteger(result) ? "int" : scalarType(result.getType());
+  writer.line("const " + type + " " + name + " = " + value.text + ";");
+  setText(result, name);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scalar code of kernel bodies as C++ text, the same for every target: a value
+// used once becomes part of the expression that uses it, any other a named
+// constant. Function names are those of the target's math header.
+#pragma once
+
+#include "compiler/emit/loop_nest.h"
+#include "compiler/emit/source_writer.h"
+
+namespace trainc {
+
+/// C++ name of a scalar type; i1 is bool.
+llvm::StringRef scalarType(mlir::Type type);
+/// C++ name of an element in memory; i1 is uint8_t.
+llvm::StringRef elementType(mlir::Type type);
+
+class ExpressionPrinter {
+public:
+  ExpressionPrinter(const LoopNest &nest, SourceWriter &writer);
+
+  /// C++ text of a dimension's current index, such as `i` or `first + lane`.
+  void setIndex(size_t dimension, std::string text) { indices[dimension] = std::move(text); }
+  llvm::StringRef index(size_t dimension) const { return indices[dimension]; }
+  /// Names the buffers; also used by the caller for the signature.
+  void setBuffer(unsigned argument, std::string name) { buffers[argument] = std::move(name); }
+  llvm::StringRef buffer(unsigned argument) const { return buffers[argument]; }
+  void setText(mlir::Value value, std::string text) { texts[value] = {std::move(text), 20}; }
+
+  /// Prints the operation as a statement, or keeps it for the expressions of its users.
+  void print(mlir::Operation &op);
+  /// Text of a value that has been printed, fit as an operand of comma, assignment or call.
+  std::string text(mlir::Value value);
+
+  NameTable names;
+
+private:
+  struct Text {
+    std::string text;
+    int precedence; // as in C++: 20 primary ... 1
+  };
+  Text expression(mlir::Operation &op);
+  Text constant(mlir::Attribute value);
+  Text compareIntegers(mlir::Operation &op);
+  std::string operand(mlir::Value value, int minimum);
+  std::string address(unsigned argument);
+  std::string loadText(kernel::LoadOp load);
+  bool printsInline(mlir::Operation &op, const Text &text);
+  std::string temporaryName(mlir::Operation &op);
+
+  const LoopNest &nest;
+  SourceWriter &writer;
+  llvm::DenseMap<mlir::Value, Text> texts;
+  llvm::SmallVector<std::string> indices, buffers;
+};
+
+} // namespace trainc

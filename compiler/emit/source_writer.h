@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text of emitted sources: indentation, identifiers, comments, literals. Every
+// byte that comes from a model passes through one of these functions, so that no
+// name can end a comment, a literal or a line.
+#pragma once
+
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/raw_ostream.h"
+#include <string>
+
+namespace trainc {
+
+/// Lines of C++ with two blanks per open brace. `line` takes one line without
+/// its end; a line ending in `{` opens, one beginning with `}` closes.
+class SourceWriter {
+public:
+  void line(const llvm::Twine &text = "");
+  /// A line at the left margin (preprocessor directives).
+  void directive(const llvm::Twine &text);
+  /// `head(a, b, c)tail`, broken and aligned where it exceeds 100 columns.
+  void call(llvm::StringRef head, llvm::ArrayRef<std::string> arguments, llvm::StringRef tail);
+  /// A comment with `text` broken at blanks.
+  void comment(llvm::StringRef text);
+  /// Indents one more line without a brace (the body of a braceless loop).
+  void indent() { ++depth; }
+  void outdent() { --depth; }
+  const std::string &text() const { return out; }
+
+private:
+  std::string out;
+  int depth = 0;
+};
+
+/// Identifiers that are unique within a scope.
+class NameTable {
+public:
+  NameTable();
+  /// An identifier like `raw`: every other character becomes an underscore.
+  std::string unique(llvm::StringRef raw);
+  void reserve(llvm::StringRef name) { used.insert(name); }
+
+private:
+  llvm::StringSet<> used;
+};
+
+/// `raw` as an identifier, not yet unique nor checked against keywords.
+std::string sanitize(llvm::StringRef raw);
+/// `raw` inside a `//` comment.
+std::string commentText(llvm::StringRef raw);
+/// `raw` as a C++ string literal with its quotes.
+std::string stringLiteral(llvm::StringRef raw);
+/// The shortest literal that reads back as `value`.
+std::string floatLiteral(const llvm::APFloat &value, bool isDouble);
+std::string integerLiteral(int64_t value);
+
+} // namespace trainc

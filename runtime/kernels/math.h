@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elementary functions for emitted kernels. The f32 ones are inline, free of
+// branches and written with explicit fused multiply-adds, so a simd loop
+// vectorises them on every instruction set and its remainder gives the same bits
+// as its body. Largest errors are stated in ulp of the f32 result, measured
+// against the f64 functions of the C library by tests/unit/kernels_math_test.cpp.
+// NaN gives NaN everywhere. The f64 ones are the C library's.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace trainc {
+
+#define TRAINC_INLINE inline __attribute__((always_inline))
+
+// Conditions are joined by | and & below: short-circuit operators are branches.
+
+template <typename T> TRAINC_INLINE T maximum(T a, T b) { return (a > b) | (a != a) ? a : b; }
+template <typename T> TRAINC_INLINE T minimum(T a, T b) { return (a < b) | (a != a) ? a : b; }
+// These two return the other operand where one is NaN.
+template <typename T> TRAINC_INLINE T maximum_number(T a, T b) { return (a > b) | (b != b) ? a : b; }
+template <typename T> TRAINC_INLINE T minimum_number(T a, T b) { return (a < b) | (b != b) ? a : b; }
+
+// 64-bit integer as a 32-bit one, for comparison with a value that is neither of int's limits.
+TRAINC_INLINE int narrow(int64_t value) {
+  constexpr int64_t low = std::numeric_limits<int>::min(), high = std::numeric_limits<int>::max();
+  return static_cast<int>(value < low ? low : value > high ? high : value);
+}
+
+TRAINC_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+TRAINC_INLINE double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+TRAINC_INLINE float sqrt(float x) { return __builtin_sqrtf(x); }
+TRAINC_INLINE double sqrt(double x) { return __builtin_sqrt(x); }
+TRAINC_INLINE float abs(float x) { return __builtin_fabsf(x); }
+TRAINC_INLINE double abs(double x) { return __builtin_fabs(x); }
+TRAINC_INLINE float floor(float x) { return __builtin_floorf(x); }
+TRAINC_INLINE double floor(double x) { return __builtin_floor(x); }
+TRAINC_INLINE float ceil(float x) { return __builtin_ceilf(x); }
+TRAINC_INLINE double ceil(double x) { return __builtin_ceil(x); }
+TRAINC_INLINE float trunc(float x) { return __builtin_truncf(x); }
+TRAINC_INLINE double trunc(double x) { return __builtin_trunc(x); }
+// Half to even.
+TRAINC_INLINE float round_even(float x) { return __builtin_rintf(x); }
+TRAINC_INLINE double round_even(double x) { return __builtin_rint(x); }
+TRAINC_INLINE float copy_sign(float x, float sign) { return __builtin_copysignf(x, sign); }
+TRAINC_INLINE double copy_sign(double x, double sign) { return __builtin_copysign(x, sign); }
+
+// Adding it to |x| < 2^22 rounds x to an integer, which the low bits then hold.
+constexpr float rounding_f32 = 0x1.8p23f;
+constexpr double rounding_f64 = 0x1.8p52;
+
+// 2^n for n in [-126, 127].
+TRAINC_INLINE float power_of_two(int32_t n) { return std::bit_cast<float>((n + 127) << 23); }
+
+// 1 ulp. 0 below -103.97, infinity above 88.73; denormal results are kept.
+TRAINC_INLINE float exp(float x) {
+  float clamped = x < -105.0f ? -105.0f : x;
+  clamped = clamped > 90.0f ? 90.0f : clamped;
+  const float shifted = fma(clamped, 0x1.715476p0f, rounding_f32); // x / ln 2
+  const int32_t n = std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(rounding_f32);
+  const float whole = shifted - rounding_f32;
+  float r = fma(whole, -0x1.62e400p-1f, clamped); // ln 2 in two parts
+  r = fma(whole, -0x1.7f7d1cp-20f, r);
+  float p = 0.0013950587f; // minimax for (exp(r) - 1 - r) / r^2 on [-ln 2 / 2, ln 2 / 2]
+  p = fma(p, r, 0.008368953f);
+  p = fma(p, r, 0.041666206f);
+  p = fma(p, r, 0.16666518f);
+  p = fma(p, r, 0.5f);
+  p = fma(p, r * r, r) + 1.0f;
+  // In two steps: 2^n itself can be out of range where the result is not.
+  const int32_t half = n >> 1;
+  return p * power_of_two(half) * power_of_two(n - half);
+}
+
+// 1 ulp. log(0) = -infinity, of a negative number NaN.
+TRAINC_INLINE float log(float x) {
+  const bool denormal = x < 0x1p-126f;
+  const float scaled = denormal ? x * 0x1p23f : x;
+  // x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2))
+  const int32_t bits = std::bit_cast<int32_t>(scaled);
+  const int32_t n = (bits - 0x3f3504f3) >> 23;
+  const float f = std::bit_cast<float>(bits - (n << 23)) - 1.0f;
+  const float exponent = static_cast<float>(n) - (denormal ? 23.0f : 0.0f);
+  float p = 0.06915343f; // minimax for (log(1 + f) - f + f^2 / 2) / f^3
+  p = fma(p, f, -0.11789723f);
+  p = fma(p, f, 0.118729375f);
+  p = fma(p, f, -0.1238436f);
+  p = fma(p, f, 0.14218666f);
+  p = fma(p, f, -0.16669251f);
+  p = fma(p, f, 0.20002227f);
+  p = fma(p, f, -0.24999987f);
+  p = fma(p, f, 0.3333331f);
+  const float square = f * f;
+  float tail = fma(exponent, -0x1.bd0106p-13f, p * f * square); // ln 2 = 0x1.63p-1 - 0x1.bd01p-13
+  tail = fma(square, -0.5f, tail);
+  float y = fma(exponent, 0x1.63p-1f, f + tail);
+  y = x < std::numeric_limits<float>::infinity() ? y : x; // infinity and NaN
+  y = x == 0.0f ? -std::numeric_limits<float>::infinity() : y;
+  return x < 0.0f ? std::numeric_limits<float>::quiet_NaN() : y;
+}
+
+// 2 ulp.
+TRAINC_INLINE float tanh(float x) {
+  const float a = abs(x);
+  const float s = a * a;
+  float p = -0.005717042f; // minimax for (tanh(a) - a) / a^3 below 0.625
+  p = fma(p, s, 0.020650584f);
+  p = fma(p, s, -0.053743497f);
+  p = fma(p, s, 0.13331491f);
+  p = fma(p, s, -0.33333284f);
+  const float small = fma(p * s, a, a);
+  const float large = 1.0f - 2.0f / (exp(2.0f * (a > 10.0f ? 10.0f : a)) + 1.0f);
+  return copy_sign(a > 0.625f ? large : small, x);
+}
+
+// 2 ulp.
+TRAINC_INLINE float erf(float x) {
+  const float a = abs(x);
+  const float t = a > 4.0f ? 4.0f : a;
+  const float s = t * t;
+  float p = -0.0005976888f; // minimax for erf(t) / t - 1 below 0.93
+  p = fma(p, s, 0.0049909786f);
+  p = fma(p, s, -0.026765566f);
+  p = fma(p, s, 0.112818025f);
+  p = fma(p, s, -0.37612495f);
+  p = fma(p, s, 0.12837915f);
+  const float small = fma(p, t, t);
+  float q = 1.1231524e-05f; // minimax for -log(1 - erf(t)) / t - 1 on [0.92, 3.93]
+  q = fma(q, t, -0.0003228059f);
+  q = fma(q, t, 0.0036424669f);
+  q = fma(q, t, -0.023762079f);
+  q = fma(q, t, 0.1062369f);
+  q = fma(q, t, 0.6351513f);
+  q = fma(q, t, 0.12864849f);
+  const float large = 1.0f - exp(-fma(q, t, t));
+  return copy_sign(t > 0.93f ? large : small, x);
+}
+
+// Sine of x + quarters * pi / 2. Reduced in f64, exactly enough up to |x| = 1e9.
+TRAINC_INLINE float sine(float x, int32_t quarters) {
+  const double shifted = fma(static_cast<double>(x), 0x1.45f306dc9c883p-1, rounding_f64); // 2 / pi
+  const int32_t n = static_cast<int32_t>(std::bit_cast<int64_t>(shifted)) + quarters;
+  const double whole = shifted - rounding_f64;
+  double r = fma(whole, -0x1.921fb54442d18p0, static_cast<double>(x)); // pi / 2 in two parts
+  r = fma(whole, -0x1.1a62633145c07p-54, r);
+  const double s = r * r;
+  double odd = fma(s, 2.755731922398589e-06, -1.984126984126984e-04); // Taylor, |r| <= pi / 4
+  odd = fma(odd, s, 8.333333333333333e-03);
+  odd = fma(odd, s, -1.6666666666666666e-01);
+  const double sin_r = fma(odd * s, r, r);
+  double even = fma(s, -2.755731922398589e-07, 2.48015873015873e-05);
+  even = fma(even, s, -1.3888888888888889e-03);
+  even = fma(even, s, 4.1666666666666664e-02);
+  even = fma(even, s, -0.5);
+  const double cos_r = fma(even, s, 1.0);
+  const double y = (n & 1) != 0 ? cos_r : sin_r;
+  return static_cast<float>((n & 2) != 0 ? -y : y);
+}
+
+// 1 ulp for |x| up to 1e9. Beyond that neighbouring numbers are many periods apart
+// and the result is only some number in [-1, 1]; NaN at infinity.
+TRAINC_INLINE float sin(float x) { return sine(x, 0); }
+TRAINC_INLINE float cos(float x) { return sine(x, 1); }
+
+// log2(a) for a > 0 finite, in f64 with an error below 1e-12.
+TRAINC_INLINE double log2_f64(float a) {
+  const double x = a;
+  const int64_t bits = std::bit_cast<int64_t>(x);
+  const int32_t n = static_cast<int32_t>((bits - 0x3fe6a09e667f3bcd) >> 52);
+  const double m = std::bit_cast<double>(bits - (static_cast<int64_t>(n) << 52));
+  const double s = (m - 1.0) / (m + 1.0);
+  const double z = s * s;
+  double p = 1.0 / 17; // log(m) = 2 (s + s^3 / 3 + s^5 / 5 + ...)
+  p = fma(p, z, 1.0 / 15);
+  p = fma(p, z, 1.0 / 13);
+  p = fma(p, z, 1.0 / 11);
+  p = fma(p, z, 1.0 / 9);
+  p = fma(p, z, 1.0 / 7);
+  p = fma(p, z, 1.0 / 5);
+  p = fma(p, z, 1.0 / 3);
+  return fma(fma(p * z, s, s), 2.0 * 1.4426950408889634, static_cast<double>(n));
+}
+
+// 2^x as f64 with a relative error below 1e-12, for x in [-200, 200].
+TRAINC_INLINE double exp2_f64(double x) {
+  const double shifted = x + rounding_f64;
+  const int64_t n = std::bit_cast<int64_t>(shifted) - std::bit_cast<int64_t>(rounding_f64);
+  const double r = (x - (shifted - rounding_f64)) * 0.6931471805599453;
+  double p = 1.0 / 39916800;
+  p = fma(p, r, 1.0 / 3628800);
+  p = fma(p, r, 1.0 / 362880);
+  p = fma(p, r, 1.0 / 40320);
+  p = fma(p, r, 1.0 / 5040);
+  p = fma(p, r, 1.0 / 720);
+  p = fma(p, r, 1.0 / 120);
+  p = fma(p, r, 1.0 / 24);
+  p = fma(p, r, 1.0 / 6);
+  p = fma(p, r, 0.5);
+  p = fma(p, r, 1.0);
+  p = fma(p, r, 1.0);
+  return p * std::bit_cast<double>((n + 1023) << 52);
+}
+
+// 1 ulp. Special cases as C has them: pow(x, 0) = pow(1, e) = 1, a negative base
+// with an exponent that is no integer gives NaN.
+TRAINC_INLINE float pow(float x, float e) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const float a = abs(x);
+  const bool base_normal = (a > 0.0f) & (a < infinity);
+  double product = static_cast<double>(e) * log2_f64(base_normal ? a : 1.0f);
+  product = product > 200.0 ? 200.0 : product;
+  product = product < -200.0 ? -200.0 : product;
+  float y = static_cast<float>(exp2_f64(product));
+  y = a == 0.0f ? (e < 0.0f ? infinity : 0.0f) : y;
+  y = a == infinity ? (e < 0.0f ? 0.0f : infinity) : y;
+  const bool integer = trunc(e) == e;
+  const bool odd = integer & (trunc(e * 0.5f) != e * 0.5f);
+  const bool negative = copy_sign(1.0f, x) < 0.0f;
+  y = negative & odd ? -y : y;
+  y = (x < 0.0f) & !integer & (a < infinity) ? std::numeric_limits<float>::quiet_NaN() : y;
+  y = (abs(e) == infinity) & (a == 1.0f) ? 1.0f : y;
+  y = (x != x) | (e != e) ? x + e : y;
+  return (e == 0.0f) | (x == 1.0f) ? 1.0f : y;
+}
+
+TRAINC_INLINE double exp(double x) { return std::exp(x); }
+TRAINC_INLINE double log(double x) { return std::log(x); }
+TRAINC_INLINE double tanh(double x) { return std::tanh(x); }
+TRAINC_INLINE double erf(double x) { return std::erf(x); }
+TRAINC_INLINE double sin(double x) { return std::sin(x); }
+TRAINC_INLINE double cos(double x) { return std::cos(x); }
+TRAINC_INLINE double pow(double x, double e) { return std::pow(x, e); }
+
+} // namespace trainc
