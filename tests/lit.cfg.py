@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# lit's configuration. Operation and pass tests are .mlir files, import tests
+# .onnxtxt files, end-to-end tests bash scripts with a RUN line that runs them.
+import os
+
+import lit.formats
+
+config.name = "trainc"
+config.test_format = lit.formats.ShTest(execute_external=True)
+config.suffixes = [".mlir", ".onnxtxt", ".test", ".sh"]
+config.excludes = ["bench", "models", "harness.sh", "run.sh", "section.sh"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.build_folder, "tests")
+
+programs = os.path.join(config.build_folder, "bin")
+scratch = os.path.join(config.test_exec_root, "scratch")
+os.makedirs(scratch, exist_ok=True)
+
+config.environment["PATH"] = os.pathsep.join(
+    [programs, config.llvm_tools, config.environment.get("PATH", "")])
+config.environment["TRAINC"] = os.path.join(programs, "trainc")
+config.environment["TRAINC_OPT"] = os.path.join(programs, "trainc-opt")
+config.environment["TRAINC_COMPARE"] = os.path.join(programs, "trainc-compare")
+config.environment["TRAINC_FILL"] = os.path.join(programs, "trainc-fill")
+config.environment["TRAINC_INSPECT"] = os.path.join(programs, "trainc-inspect")
+config.environment["TRAINC_BUILD"] = config.build_folder
+config.environment["TRAINC_MODELS"] = os.path.join(config.test_source_root, "models")
+config.environment["TMPDIR"] = scratch
+for name in ("HOME", "CCACHE_DIR", "OMP_NUM_THREADS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+# Longer names first: lit replaces text, not words.
+config.substitutions.append(("%section", os.path.join(config.test_source_root, "section.sh")))
+for program in ("trainc-check-gradient", "trainc-inspect", "trainc-compare", "trainc-fill",
+                "trainc-opt"):
+    config.substitutions.append(("%" + program, os.path.join(programs, program)))
+config.substitutions.append((r"%trainc\b", os.path.join(programs, "trainc")))
+config.substitutions.append((r"%FileCheck\b", os.path.join(config.llvm_tools, "FileCheck")))
