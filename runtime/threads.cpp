@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <omp.h>
 #include <sched.h>
 #include <unistd.h>
@@ -49,6 +50,20 @@ void widen_affinity(int requested, char **arguments) {
     return;
   setenv(widened_mark, "1", 1);
   execv("/proc/self/exe", arguments); // on failure we go on, only slower
+}
+
+// With one thread, GCC's OpenMP library allocates and frees a team at every
+// parallel region. This definition stands before the library's, for emitted code
+// and oneDNN alike, and then runs the region as the plain code that it is.
+extern "C" void GOMP_parallel(void (*region)(void *), void *data, unsigned threads,
+                              unsigned flags) {
+  using entry = void (*)(void (*)(void *), void *, unsigned, unsigned);
+  static const auto next = reinterpret_cast<entry>(dlsym(RTLD_NEXT, "GOMP_parallel"));
+  bool alone = threads == 1 || (threads == 0 && omp_get_max_threads() == 1);
+  if (alone && !omp_in_parallel())
+    region(data);
+  else
+    next(region, data, threads, flags);
 }
 
 int choose_threads(int requested, int ranks_on_host) {

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoints: what is written is read back; every damage is found; and whatever
+// call fails, or wherever the process is killed, the newest complete checkpoint
+// loads and nothing is left behind for good.
+#include "runtime/arena.h"
+#include "runtime/checkpoint.h"
+#include "runtime/failure.h"
+#include "runtime/random.h"
+#include "scratch_folder.h"
+
+#include <cerrno>
+#include <cstring>
+#include <gtest/gtest.h>
+
+namespace trainc {
+
+extern const program trainer_program; // of toy_program.cpp
+
+namespace {
+
+// Makes call number `failing` fail; a killed process makes no call after it.
+class faulty_operations : public file_operations {
+public:
+  int calls = 0, failing = -1, error = EIO;
+  bool killed = false;
+
+  int create(const char *path) override { return fails() ? -1 : file_operations::create(path); }
+  int open_directory(const char *path) override {
+    return fails() ? -1 : file_operations::open_directory(path);
+  }
+  ssize_t write(int file, const void *data, size_t size) override {
+    if (!fails())
+      return file_operations::write(file, data, size);
+    if (error == EINTR)
+      return -1;
+    file_operations::write(file, data, size / 2); // part of it gets through
+    errno = error;
+    return -1;
+  }
+  int sync(int file) override { return fails() ? -1 : file_operations::sync(file); }
+  int close(int file) override {
+    int result = file_operations::close(file); // no descriptor may leak
+    return fails() ? -1 : result;
+  }
+  int rename(const char *from, const char *to) override {
+    return fails() ? -1 : file_operations::rename(from, to);
+  }
+  int exchange(const char *from, const char *to) override {
+    return fails() ? -1 : file_operations::exchange(from, to);
+  }
+  int make_directory(const char *path) override {
+    return fails() ? -1 : file_operations::make_directory(path);
+  }
+  int remove_file(const char *path) override {
+    return fails() ? -1 : file_operations::remove_file(path);
+  }
+  int remove_directory(const char *path) override {
+    return fails() ? -1 : file_operations::remove_directory(path);
+  }
+
+private:
+  bool fails() {
+    int call = calls++;
+    if (failing < 0 || call < failing || (call > failing && !killed))
+      return false;
+    errno = error;
+    return true;
+  }
+};
+
+class CheckpointTest : public testing::Test {
+protected:
+  CheckpointTest() {
+    for (arena_kind kind : {arena_kind::parameters, arena_kind::optimizer_state})
+      memory.allocate(kind, trainer_program.arena_bytes[static_cast<int>(kind)]);
+  }
+  void fill(uint64_t seed) {
+    for (const tensor_view &tensor : tensors())
+      for (int64_t i = 0; i < tensor.bytes; ++i)
+        tensor.data[i] = static_cast<char>(
+            random_bits(seed, random_stream::sampling, static_cast<uint64_t>(i / 8)) >> i % 8 * 8);
+  }
+  bool holds(uint64_t seed) {
+    std::string now = bytes();
+    fill(seed);
+    return now == bytes();
+  }
+  std::string bytes() {
+    std::string all;
+    for (const tensor_view &tensor : tensors())
+      all.append(tensor.data, static_cast<size_t>(tensor.bytes));
+    return all;
+  }
+  std::vector<tensor_view> tensors() { return state_tensors(trainer_program, memory.places); }
+  std::unique_ptr<checkpoint_writer> writer(file_operations &files, int64_t keep = 2) {
+    return std::make_unique<checkpoint_writer>(trainer_program, memory.places, ranks, files,
+                                               folder.path(), keep, 17);
+  }
+  checkpoint_info newest() {
+    warnings.clear();
+    checkpoint_info info = find_checkpoint("latest", folder.path(), trainer_program,
+                                           [&](std::string text) { warnings += text + "\n"; });
+    if (!info.path.empty())
+      load_tensors(info, tensors());
+    return info;
+  }
+  std::vector<std::string> names() {
+    std::vector<std::string> result;
+    for (auto &entry : std::filesystem::directory_iterator(folder.path()))
+      if (std::string name = entry.path().filename(); name != ".lock")
+        result.push_back(name);
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+
+  scratch_folder folder;
+  communicator ranks;
+  arena_set memory;
+  std::string warnings;
+};
+
+TEST_F(CheckpointTest, RoundTripAndPruning) {
+  auto saver = writer(real_file_operations());
+  for (int64_t step : {1, 2, 3}) {
+    fill(static_cast<uint64_t>(step));
+    EXPECT_EQ(saver->save(step, 4 * step).error, 0);
+  }
+  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000002", "step-00000003"}));
+  EXPECT_EQ(read_bytes(folder / "latest"), "step-00000003\n");
+  fill(99);
+  checkpoint_info info = newest();
+  EXPECT_TRUE(holds(3));
+  EXPECT_EQ(info.step, 3);
+  EXPECT_EQ(info.batches_taken, 12);
+  EXPECT_EQ(info.seed, 17u);
+  EXPECT_EQ(warnings, "");
+}
+
+TEST_F(CheckpointTest, TheSameStepIsReplaced) {
+  {
+    auto saver = writer(real_file_operations());
+    fill(1);
+    EXPECT_EQ(saver->save(5, 0).error, 0);
+  }
+  auto saver = writer(real_file_operations());
+  fill(2);
+  EXPECT_EQ(saver->save(5, 0).error, 0);
+  EXPECT_EQ(newest().step, 5);
+  EXPECT_TRUE(holds(2));
+  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000005"}));
+}
+
+TEST_F(CheckpointTest, NewestIsTheOneWrittenLast) {
+  {
+    auto saver = writer(real_file_operations(), 5);
+    for (int64_t step : {10, 20, 30}) {
+      fill(static_cast<uint64_t>(step));
+      saver->save(step, 0);
+    }
+  }
+  auto saver = writer(real_file_operations(), 5); // goes on from step 10 in another way
+  fill(77);
+  saver->save(15, 0);
+  EXPECT_EQ(newest().step, 15);
+}
+
+TEST_F(CheckpointTest, AnotherModelIsRefused) {
+  fill(1);
+  writer(real_file_operations())->save(1, 0);
+  program other = trainer_program;
+  other.fingerprint ^= 1;
+  auto ignore = [](const std::string &) {};
+  try {
+    find_checkpoint("latest", folder.path(), other, ignore);
+    FAIL();
+  } catch (const failure &error) {
+    EXPECT_EQ(error.code, exit_checkpoint);
+    EXPECT_NE(error.message.find("another model: 'toy'"), std::string::npos) << error.message;
+  }
+}
+
+TEST_F(CheckpointTest, OnlyOneRunWritesAFolder) {
+  auto first = writer(real_file_operations());
+  EXPECT_THROW(writer(real_file_operations()), failure);
+  first.reset();
+  EXPECT_NO_THROW(writer(real_file_operations()));
+}
+
+TEST_F(CheckpointTest, PathsNameCheckpoints) {
+  fill(1);
+  auto saver = writer(real_file_operations());
+  saver->save(1, 0);
+  fill(2);
+  saver->save(2, 0);
+  auto find = [&](const std::string &which) {
+    return find_checkpoint(which, "/nowhere", trainer_program, [](const std::string &) {}).step;
+  };
+  EXPECT_EQ(find(folder / "step-00000001"), 1);
+  EXPECT_EQ(find(folder.path()), 2);
+  EXPECT_EQ(find(folder / "latest"), 2);
+  EXPECT_THROW(find(folder / "step-00000003"), failure);
+  EXPECT_EQ(find_checkpoint("latest", folder / "none", trainer_program, [](const auto &) {}).path,
+            "");
+}
+
+// Flips single bits and cuts files of the newest checkpoint: each damage is found
+// and the one before is taken.
+TEST_F(CheckpointTest, EveryDamageIsFoundAndTheOneBeforeTaken) {
+  auto saver = writer(real_file_operations());
+  for (uint64_t step : {1, 2}) {
+    fill(step);
+    saver->save(static_cast<int64_t>(step), 0);
+  }
+  std::string where = folder / "step-00000002/";
+  for (const char *name : {"manifest.json", "rank-00000-of-00001.safetensors"}) {
+    const std::string good = read_bytes(where + name);
+    for (uint64_t trial = 0; trial < 150; ++trial) {
+      uint64_t at = random_bits(5, random_stream::sampling, trial) % good.size();
+      std::string bad = good;
+      if (trial % 10 == 0)
+        bad.resize(at);
+      else
+        bad[at] = static_cast<char>(bad[at] ^ (1 << trial % 8));
+      folder.write("step-00000002/" + std::string(name), bad);
+      EXPECT_EQ(newest().step, 1) << name << " " << at;
+      EXPECT_NE(warnings.find("step-00000002"), std::string::npos);
+      EXPECT_TRUE(holds(1));
+    }
+    std::filesystem::remove(where + name);
+    EXPECT_EQ(newest().step, 1);
+    folder.write("step-00000002/" + std::string(name), good);
+    EXPECT_EQ(newest().step, 2);
+  }
+}
+
+// Fails every file operation of a save in turn.
+class FaultTest : public CheckpointTest {
+protected:
+  // Returns false when `failing` is beyond the last call of the save.
+  bool try_fault(int failing, int error, bool killed) {
+    for (auto &entry : std::filesystem::directory_iterator(folder.path()))
+      std::filesystem::remove_all(entry.path());
+    faulty_operations files;
+    auto saver = writer(files, 1);
+    fill(1);
+    EXPECT_EQ(saver->save(1, 0).error, 0);
+    files.calls = 0;
+    files.failing = failing;
+    files.error = error;
+    files.killed = killed;
+    fill(2);
+    save_result result = saver->save(2, 0);
+    bool reached = files.calls > failing;
+    check_newest(result.error == 0 && !killed);
+    if (!killed) { // the run goes on and the next save succeeds
+      fill(3);
+      EXPECT_EQ(saver->save(3, 0).error, 0);
+      EXPECT_EQ(newest().step, 3);
+      EXPECT_TRUE(holds(3));
+    }
+    saver.reset();
+    writer(real_file_operations(), 1); // a new start cleans up
+    for (const std::string &name : names())
+      EXPECT_NE(name[0], '.') << name;
+    return reached;
+  }
+  void check_newest(bool must_be_new) {
+    int64_t step = newest().step;
+    EXPECT_EQ(warnings, ""); // nothing incomplete is visible under a checkpoint's name
+    EXPECT_TRUE(step == 2 || (step == 1 && !must_be_new)) << step;
+    EXPECT_TRUE(holds(static_cast<uint64_t>(step)));
+  }
+};
+
+TEST_F(FaultTest, FailedCalls) {
+  for (int error : {EIO, ENOSPC}) {
+    int call = 0;
+    while (try_fault(call, error, false))
+      ++call;
+    EXPECT_GT(call, 15); // the save does make calls
+  }
+}
+
+TEST_F(FaultTest, Kills) {
+  int call = 0;
+  while (try_fault(call, EIO, true))
+    ++call;
+  EXPECT_GT(call, 15);
+}
+
+TEST_F(FaultTest, InterruptedWritesAreRepeated) {
+  faulty_operations files;
+  auto saver = writer(files);
+  fill(4);
+  files.error = EINTR;
+  files.failing = 5; // a write of the rank's file
+  EXPECT_EQ(saver->save(1, 0).error, 0);
+  EXPECT_EQ(newest().step, 1);
+  EXPECT_TRUE(holds(4));
+}
+
+TEST_F(FaultTest, AFullDiskIsExplained) {
+  faulty_operations files;
+  auto saver = writer(files);
+  files.failing = 6;
+  files.error = ENOSPC;
+  save_result result = saver->save(12, 0);
+  ASSERT_EQ(result.error, ENOSPC);
+  std::string text = save_problem(result, folder.path(), 12);
+  for (const char *words : {"step 12", "No space left on device", "it needs 52", "are available"})
+    EXPECT_NE(text.find(words), std::string::npos) << text;
+}
+
+} // namespace
+} // namespace trainc

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rest of a trainer: command line, sums in order, the log, the ONNX writer, the
+// CPU check and the counter of allocations.
+#include "runtime/arena.h"
+#include "runtime/cpu/flat_sum.h"
+#include "runtime/cpu_check.h"
+#include "runtime/failure.h"
+#include "runtime/onnx_export.h"
+#include "runtime/options.h"
+#include "runtime/random.h"
+#include "runtime/statistics.h"
+#include "runtime/step_log.h"
+#include "scratch_folder.h"
+
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <omp.h>
+
+namespace trainc {
+
+extern const program trainer_program; // of toy_program.cpp
+
+namespace {
+
+settings parse(std::vector<const char *> words) {
+  return option_table(trainer_program).parse(static_cast<int>(words.size()), words.data());
+}
+
+std::string usage_problem(std::vector<const char *> words) {
+  try {
+    parse(std::move(words));
+  } catch (const failure &error) {
+    EXPECT_EQ(error.code, exit_usage);
+    return error.message;
+  }
+  return "";
+}
+
+TEST(Options, ValuesAndDefaults) {
+  settings options = parse({"train", "--steps", "20", "--learning-rate=3e-4", "--data", "x=a.npy",
+                            "--data", "labels=b=c.npy", "--no-shuffle", "--weight-decay", "0.1"});
+  EXPECT_EQ(options.integer("steps"), 20);
+  EXPECT_EQ(options.real("learning-rate"), 3e-4);
+  EXPECT_EQ(options.list("data"), (std::vector<std::string>{"x=a.npy", "labels=b=c.npy"}));
+  EXPECT_TRUE(options.flag("no-shuffle"));
+  EXPECT_FALSE(options.flag("no-progress"));
+  EXPECT_EQ(options.real("weight-decay"), 0.1);
+  EXPECT_EQ(options.real("momentum"), 0.9);
+  EXPECT_TRUE(std::isinf(options.real("clip-norm")));
+  EXPECT_FALSE(options.given("seed"));
+  EXPECT_EQ(parse({"gradients", "-o", "g.safetensors"}).text("output"), "g.safetensors");
+  EXPECT_EQ(parse({"generate", "--prompt", "-dash"}).text("prompt"), "-dash");
+}
+
+TEST(Options, AllProblemsWithTheNearestName) {
+  std::string problem = usage_problem({"train", "--stepz", "20", "--seed", "x", "--keep", "0",
+                                       "--schedule", "step", "stray", "--data", "x", "--steps"});
+  for (const char *words :
+       {"unknown option '--stepz' of train\n  try: --steps", "--seed: 'x' is not a number",
+        "--keep: 0 is below 1", "--schedule: 'step' is none of constant|linear|cosine",
+        "unexpected argument 'stray'", "'x' does not have the form NAME=FILE.npy",
+        "--steps: needs a value"})
+    EXPECT_NE(problem.find(words), std::string::npos) << words << "\n" << problem;
+  EXPECT_NE(usage_problem({"tain"}).find("unknown command 'tain'"), std::string::npos);
+  EXPECT_NE(usage_problem({"train", "--seed", "1.5"}).find("whole number"), std::string::npos);
+  EXPECT_NE(usage_problem({"train", "--seed", "1", "--seed", "2"}).find("twice"),
+            std::string::npos);
+  EXPECT_NE(usage_problem({"export", "--steps", "3"}).find("unknown option"), std::string::npos);
+}
+
+TEST(Options, HelpNamesEverything) {
+  option_table table(trainer_program);
+  EXPECT_TRUE(parse({"help"}).wants_help);
+  EXPECT_TRUE(parse({}).wants_help);
+  settings options = parse({"train", "--nonsense-is-ignored", "--help"});
+  ASSERT_TRUE(options.wants_help);
+  std::string help = table.help_of(*options.command);
+  for (auto &[name, value] : table.values(parse({"train"})))
+    EXPECT_NE(help.find("--" + name), std::string::npos) << name;
+  EXPECT_NE(help.find("Exit status"), std::string::npos);
+  EXPECT_NE(table.overview().find("generate"), std::string::npos);
+}
+
+TEST(FlatSum, AddsInTheGivenOrder) {
+  constexpr int64_t count = 10007;
+  std::vector<std::vector<float>> arrays(4, std::vector<float>(count));
+  for (size_t a = 0; a < 4; ++a)
+    for (size_t i = 0; i < count; ++i)
+      arrays[a][i] = static_cast<float>(random_uniform(a, random_stream::sampling, i) - 0.5);
+  std::vector<float> expected(count), total(count), steps(count);
+  for (size_t i = 0; i < count; ++i)
+    expected[i] = ((arrays[0][i] + arrays[1][i]) + arrays[2][i]) + arrays[3][i];
+  std::vector<char *> sources;
+  for (auto &array : arrays)
+    sources.push_back(reinterpret_cast<char *>(array.data()));
+  char *target = reinterpret_cast<char *>(total.data()),
+       *accumulator = reinterpret_cast<char *>(steps.data());
+  for (int threads : {1, 2, 3}) {
+    omp_set_num_threads(threads);
+    sum_in_order(data_type::f32, nullptr, sources.data(), 4, &target, 1, 0, count);
+    EXPECT_EQ(memcmp(total.data(), expected.data(), count * 4), 0);
+    for (int a = 0; a < 4; ++a) // one after the other
+      sum_in_order(data_type::f32, a ? accumulator : nullptr, &sources[static_cast<size_t>(a)], 1,
+                   &accumulator, 1, 0, count);
+    EXPECT_EQ(memcmp(steps.data(), expected.data(), count * 4), 0);
+  }
+  std::vector<float> before = arrays[1];
+  sum_in_order(data_type::f32, nullptr, sources.data(), 4, sources.data(), 4, 100, 200);
+  EXPECT_EQ(arrays[1][99], before[99]);
+  EXPECT_EQ(arrays[1][200], before[200]);
+  for (auto &array : arrays)
+    EXPECT_EQ(memcmp(array.data() + 100, expected.data() + 100, 400), 0);
+}
+
+TEST(Log, LinesAreJsonAndTrimmedOnResume) {
+  scratch_folder folder;
+  std::string path = folder / "run.jsonl";
+  {
+    step_log log(path, 0);
+    for (int64_t step = 1; step <= 4; ++step)
+      log.write({step, 0.1, 1e-300, 3e-4, 12.5, 80, step == 1 ? 0.0 : 640.0});
+    log.write_held_out(4, 2.5);
+    log.write(run_summary{4, 1.5, 0, 1000});
+  }
+  folder.write("run.jsonl", read_bytes(path) + "{\"step\": 5, \"lo"); // died while writing
+  {
+    step_log log(path, 3);
+    log.write({4, 0.25, 1, 1, 1, 1, 0});
+  }
+  std::istringstream text(read_bytes(path));
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(text, line);)
+    lines.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0]["loss"].get<double>(), 0.1);
+  EXPECT_EQ(lines[0]["gradient_norm"].get<double>(), 1e-300);
+  EXPECT_FALSE(lines[0].contains("tokens_per_second"));
+  EXPECT_EQ(lines[1]["tokens_per_second"].get<double>(), 640);
+  EXPECT_EQ(lines[3]["step"].get<int>(), 4);
+  EXPECT_EQ(lines[3]["loss"].get<double>(), 0.25);
+  EXPECT_THROW(step_log(folder / "no/such/folder.jsonl", 0), failure);
+}
+
+TEST(CpuCheck, KnowsNamesAndFeatures) {
+  std::string missing;
+  EXPECT_TRUE(cpu_supports("x86-64", &missing));
+  EXPECT_TRUE(cpu_supports("a-name-of-the-future", &missing));
+  EXPECT_EQ(cpu_supports("avx512f,sse3", &missing), __builtin_cpu_supports("avx512f") != 0);
+  if (!__builtin_cpu_supports("amx-tile")) {
+    EXPECT_FALSE(cpu_supports("sapphirerapids", &missing));
+    EXPECT_NE(missing.find("amx-tile"), std::string::npos);
+  }
+}
+
+TEST(Allocations, AreCounted) {
+  int64_t before = allocation_count();
+  if (before < 0)
+    GTEST_SKIP() << "a sanitizer owns the allocator";
+  for (int i = 0; i < 10; ++i) {
+    void *volatile memory = malloc(100);
+    free(memory);
+  }
+  delete new int;
+  EXPECT_GE(allocation_count() - before, 10);
+}
+
+// Field numbers and contents of a protobuf message, one level.
+std::vector<std::pair<uint64_t, std::string>> fields_of(const std::string &text) {
+  std::vector<std::pair<uint64_t, std::string>> result;
+  size_t at = 0;
+  auto varint = [&] {
+    uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+      auto byte = static_cast<unsigned char>(text.at(at++));
+      value |= uint64_t{byte & 127u} << shift;
+      if (byte < 128)
+        return value;
+    }
+  };
+  while (at < text.size()) {
+    uint64_t tag = varint(), value = varint();
+    if ((tag & 7) == 2) {
+      result.emplace_back(tag >> 3, text.substr(at, value));
+      at += value;
+    } else {
+      result.emplace_back(tag >> 3, std::to_string(value));
+    }
+  }
+  return result;
+}
+
+class ExportTest : public testing::Test {
+protected:
+  ExportTest() {
+    auto kind = arena_kind::parameters;
+    memory.allocate(kind, trainer_program.arena_bytes[static_cast<int>(kind)]);
+    values = reinterpret_cast<float *>(memory.places[kind]);
+    for (int i = 0; i < 256 * 257; ++i)
+      values[i] = static_cast<float>(i);
+    // ir_version 8, a graph named "toy" with an empty node, producer_name "x"
+    folder.write("template.onnx", std::string("\x08\x08\x3a\x07\x12\x03toy\x0a\0\x12\x01x", 14));
+  }
+  void write(bool external) {
+    export_onnx(trainer_program, memory.places, folder / "template.onnx", folder / "out.onnx",
+                external, real_file_operations());
+  }
+  scratch_folder folder;
+  arena_set memory;
+  float *values;
+};
+
+TEST_F(ExportTest, InitializersJoinTheGraph) {
+  write(false);
+  auto model = fields_of(read_bytes(folder / "out.onnx"));
+  ASSERT_EQ(model.size(), 3u);
+  EXPECT_EQ(model[0], (std::pair<uint64_t, std::string>{1, "8"}));
+  int graphs = 0;
+  for (auto &[number, graph] : model) {
+    if (number != 7)
+      continue;
+    ++graphs;
+    auto fields = fields_of(graph);
+    ASSERT_EQ(fields.size(), 6u); // name, node, four initializers
+    EXPECT_EQ(fields[0].second, "toy");
+    auto transposed = fields_of(fields[3].second);
+    std::string name, data;
+    for (auto &[field, content] : transposed) {
+      name = field == 8 ? content : name;
+      data = field == 9 ? content : data;
+    }
+    EXPECT_EQ(name, "table_transposed");
+    float second;
+    ASSERT_EQ(data.size(), 256u * 256 * 4);
+    memcpy(&second, data.data() + 4, 4);
+    EXPECT_EQ(second, 256.0f);
+  }
+  EXPECT_EQ(graphs, 1);
+}
+
+TEST_F(ExportTest, ExternalDataLiesBeside) {
+  write(true);
+  std::string data = read_bytes(folder / "out.onnx.data");
+  float value;
+  memcpy(&value, data.data() + 4, 4);
+  EXPECT_EQ(value, 1.0f);
+  memcpy(&value, data.data() + 256 * 256 * 4 + 4, 4); // offsets are page-aligned
+  EXPECT_EQ(value, 256.0f);
+  EXPECT_LT(read_bytes(folder / "out.onnx").size(), 1000u);
+}
+
+TEST_F(ExportTest, NothingIsLeftOfAFailure) {
+  EXPECT_THROW(export_onnx(trainer_program, memory.places, folder / "template.onnx",
+                           folder / "no/out.onnx", false, real_file_operations()),
+               failure);
+  folder.write("template.onnx", std::string("\x3a\x7f", 2));
+  EXPECT_THROW(write(false), failure);
+  EXPECT_FALSE(std::filesystem::exists(folder / "out.onnx"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "out.onnx.writing"));
+}
+
+} // namespace
+} // namespace trainc
