@@ -39,6 +39,10 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
     return "add the update of the flat parameter arenas";
   }
 
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<nn::NNDialect, func::FuncDialect>();
+  }
+
   Option<std::string> kind{*this, "kind", llvm::cl::desc("name of the optimizer"),
                            llvm::cl::init("adamw")};
 
@@ -118,7 +122,6 @@ private:
         location, "update", FunctionType::get(&getContext(), signature.types, {}));
     Block *block = function.addEntryBlock();
     builder.setInsertionPointToStart(block);
-    nn::Builder b(builder, location);
     llvm::StringMap<Value> scalars;
     for (auto &entry : scalarArguments)
       scalars[entry.getKey()] = block->getArgument(entry.getValue());
@@ -131,7 +134,7 @@ private:
     SmallVector<Value> results{norm};
     SmallVector<DictionaryAttr> resultAttributes{describe("scalar", {}, {}, "gradient_norm")};
     for (const Run &run : trained)
-      updateRun(optimizer, b, *block, run, factor, scalars, results, resultAttributes);
+      updateRun(optimizer, builder, *block, run, factor, scalars, results, resultAttributes);
     builder.create<func::ReturnOp>(location, results);
     function.setType(
         FunctionType::get(&getContext(), signature.types, ValueRange(results).getTypes()));
@@ -160,17 +163,23 @@ private:
     return b.mul(scalars["gradient_scale"], coefficient);
   }
 
-  void updateRun(const train::Optimizer &optimizer, nn::Builder &b, Block &block, const Run &run,
-                 Value factor, const llvm::StringMap<Value> &scalars, SmallVector<Value> &results,
-                 SmallVector<DictionaryAttr> &resultAttributes) {
+  void updateRun(const train::Optimizer &optimizer, OpBuilder &builder, Block &block,
+                 const Run &run, Value factor, const llvm::StringMap<Value> &scalars,
+                 SmallVector<Value> &results, SmallVector<DictionaryAttr> &resultAttributes) {
+    auto named = [&](StringRef suffix) {
+      return NameLoc::get(StringAttr::get(&getContext(), Twine(optimizer.name) + suffix));
+    };
+    nn::Builder b(builder, named(run.number == 0 ? "_with_decay" : "_without_decay"));
+    nn::Builder scalarBuilder(builder, named("_scalars"));
     Value parameter = block.getArgument(run.parameters);
     RankedTensorType type = nn::tensorType(parameter);
     Value spread = b.broadcast(b.cast(factor, type.getElementType()), {}, type.getShape());
     SmallVector<Value> states;
     for (unsigned state : run.states)
       states.push_back(block.getArgument(state));
-    train::Update update(b, parameter, b.mul(block.getArgument(run.gradients), spread), states,
-                         scalars, run.number == 0);
+    train::Update update(b, scalarBuilder, parameter,
+                         b.mul(block.getArgument(run.gradients), spread), states, scalars,
+                         run.number == 0);
     train::UpdateResult updated = optimizer.build(update);
     results.push_back(updated.parameter);
     resultAttributes.push_back(describe("run_parameters", run.number, {}));

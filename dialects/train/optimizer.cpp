@@ -17,7 +17,7 @@ std::map<std::string, Optimizer> &registry() {
 
 Value Update::spread(Value f64Scalar) const {
   RankedTensorType type = nn::tensorType(parameter);
-  return b.broadcast(b.cast(f64Scalar, type.getElementType()), {}, type.getShape());
+  return b.broadcast(s.cast(f64Scalar, type.getElementType()), {}, type.getShape());
 }
 
 OptimizerRegistration::OptimizerRegistration(Optimizer optimizer) {

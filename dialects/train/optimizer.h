@@ -21,10 +21,11 @@ struct Hyperparameter {
 /// rank-0 f64 tensors, so that bias corrections do not lose digits.
 class Update {
 public:
-  Update(nn::Builder &builder, mlir::Value parameter, mlir::Value gradient, mlir::ValueRange states,
-         const llvm::StringMap<mlir::Value> &scalars, bool decays)
+  Update(nn::Builder &builder, nn::Builder &scalarBuilder, mlir::Value parameter,
+         mlir::Value gradient, mlir::ValueRange states, const llvm::StringMap<mlir::Value> &scalars,
+         bool decays)
       : parameter(parameter), gradient(gradient), states(states), decays(decays), b(builder),
-        scalars(scalars) {}
+        s(scalarBuilder), scalars(scalars) {}
 
   const mlir::Value parameter;
   const mlir::Value gradient; // mean over the step's micro-batches, clipped
@@ -32,13 +33,15 @@ public:
   const bool decays; // weight decay applies to this run
 
   nn::Builder &builder() { return b; }
+  /// For arithmetic on the f64 scalars; its kernels bear another name.
+  nn::Builder &scalarBuilder() { return s; }
   /// A hyperparameter, or `learning_rate` or `step` (1 for the first update), as f64 scalar.
   mlir::Value scalar(llvm::StringRef name) const { return scalars.lookup(name); }
   /// An f64 scalar as a tensor like the parameter.
   mlir::Value spread(mlir::Value f64Scalar) const;
 
 private:
-  nn::Builder &b;
+  nn::Builder &b, &s;
   const llvm::StringMap<mlir::Value> &scalars;
 };
 

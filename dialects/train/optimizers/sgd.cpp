@@ -9,10 +9,10 @@ using namespace mlir;
 namespace trainc::train {
 
 static UpdateResult buildSgd(Update &update) {
-  nn::Builder &b = update.builder();
+  nn::Builder &b = update.builder(), &s = update.scalarBuilder();
   Value momentum = update.scalar("momentum"), nesterov = update.scalar("nesterov");
   Value step = update.scalar("step");
-  Value zero = b.constant(0, step.getType()), one = b.constant(1, step.getType());
+  Value zero = s.constant(0, step.getType()), one = s.constant(1, step.getType());
 
   Value gradient = update.gradient;
   if (update.decays)
@@ -21,15 +21,15 @@ static UpdateResult buildSgd(Update &update) {
 
   // The first momentum is the gradient itself, undampened; without momentum it always is.
   Value undampened =
-      b.create<nn::OrOp>(b.create<nn::EqualOp>(step, one), b.create<nn::EqualOp>(momentum, zero));
-  Value taken = b.select(undampened, one, b.sub(one, update.scalar("dampening")));
+      s.create<nn::OrOp>(s.create<nn::EqualOp>(step, one), s.create<nn::EqualOp>(momentum, zero));
+  Value taken = s.select(undampened, one, s.sub(one, update.scalar("dampening")));
   Value buffer = b.add(b.mul(update.states[0], update.spread(momentum)),
                        b.mul(gradient, update.spread(taken)));
 
   // Nesterov: gradient + momentum * buffer; else the buffer.
-  Value looksAhead = b.create<nn::GreaterOp>(nesterov, zero);
-  Value ofGradient = b.select(looksAhead, one, zero);
-  Value ofBuffer = b.select(looksAhead, momentum, one);
+  Value looksAhead = s.create<nn::GreaterOp>(nesterov, zero);
+  Value ofGradient = s.select(looksAhead, one, zero);
+  Value ofBuffer = s.select(looksAhead, momentum, one);
   Value direction =
       b.add(b.mul(gradient, update.spread(ofGradient)), b.mul(buffer, update.spread(ofBuffer)));
   Value rate = update.spread(update.scalar("learning_rate"));
