@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX LeakyRelu and PRelu: x where positive, slope * x elsewhere.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static Value slope(Builder &builder, Value x, Value factor) {
+  Value positive = builder.create<GreaterOp>(x, builder.constant(0, x.getType()));
+  return builder.select(positive, x, builder.mul(x, factor));
+}
+
+static OnnxResults importLeakyRelu(OnnxNode &node) {
+  Value x = node.input(0);
+  Value factor = node.builder().constant(node.real("alpha", 0.01f), x.getType());
+  return SmallVector<Value>{slope(node.builder(), x, factor)};
+}
+
+static OnnxResults importPRelu(OnnxNode &node) {
+  Value x = node.input(0), factor = node.input(1);
+  ArrayRef<int64_t> shape = tensorType(x).getShape();
+  auto joined = broadcastShapes(shape, tensorType(factor).getShape());
+  if (!joined || ArrayRef<int64_t>(*joined) != shape)
+    return node.error("slopes do not broadcast to the operand");
+  return SmallVector<Value>{slope(node.builder(), x, node.builder().broadcastTo(factor, shape))};
+}
+
+static OnnxRegistration leakyRelu("LeakyRelu", 6, importLeakyRelu);
+static OnnxRegistration pRelu("PRelu", 7, importPRelu);
+
+} // namespace trainc::nn

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX Split: one slice per output. Sizes are an attribute below opset 13, an input from
+// there on; equal parts, the last one smaller, where neither is there.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static OnnxResults importSplit(OnnxNode &node) {
+  Value x = node.input(0);
+  ArrayRef<int64_t> shape = tensorType(x).getShape();
+  int64_t rank = shape.size(), axis = node.integer("axis", 0), parts = node.numOutputs();
+  if (axis < -rank || axis >= rank)
+    return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
+                      llvm::Twine(rank));
+  axis = axis < 0 ? axis + rank : axis;
+  int64_t size = shape[axis], chunk = (size + parts - 1) / parts;
+  auto sizes = node.hasInput(1) ? node.integers(1) : node.integers("split");
+  if (!sizes && node.hasInput(1))
+    return node.error("its sizes must be known when the model is compiled");
+  if (!sizes) {
+    sizes.emplace();
+    for (int64_t i = 0; i < parts; ++i)
+      sizes->push_back(std::max<int64_t>(0, std::min(chunk, size - i * chunk)));
+  }
+  if (static_cast<int64_t>(sizes->size()) != parts)
+    return node.error("has " + llvm::Twine(sizes->size()) + " sizes for " + llvm::Twine(parts) +
+                      " outputs");
+  SmallVector<int64_t> starts(rank, 0), part(shape), strides(rank, 1);
+  SmallVector<Value> results;
+  for (int64_t length : *sizes) {
+    if (length < 0 || length > size - starts[axis])
+      break;
+    part[axis] = length;
+    results.push_back(node.builder().create<SliceOp>(x, starts, part, strides));
+    starts[axis] += length;
+  }
+  if (static_cast<int64_t>(results.size()) != parts || starts[axis] != size)
+    return node.error("sizes do not sum to " + llvm::Twine(size));
+  return results;
+}
+
+static OnnxRegistration split("Split", 2, importSplit);
+
+} // namespace trainc::nn

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX Sum, Mean, Max and Min of any number of operands, which broadcast.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+template <typename Op> static OnnxResults importVariadic(OnnxNode &node) {
+  Builder &builder = node.builder();
+  if (node.numInputs() == 0)
+    return node.error("has no operands");
+  SmallVector<Value> operands;
+  SmallVector<int64_t> shape;
+  for (unsigned i = 0; i < node.numInputs(); ++i) {
+    operands.push_back(node.input(i));
+    auto joined = broadcastShapes(shape, tensorType(operands[i]).getShape());
+    if (!joined)
+      return node.error("operands do not broadcast");
+    if (tensorType(operands[i]).getElementType() != tensorType(operands[0]).getElementType())
+      return node.error("operands have different element types");
+    shape = *joined;
+  }
+  if (failed(builder.unify(operands)))
+    return failure();
+  Value result = operands[0];
+  for (Value next : ArrayRef(operands).drop_front())
+    result = builder.create<Op>(result, next);
+  return SmallVector<Value>{result};
+}
+
+static OnnxResults importMean(OnnxNode &node) {
+  OnnxResults sum = importVariadic<AddOp>(node);
+  if (succeeded(sum))
+    sum->front() = node.builder().scale(sum->front(), 1.0 / node.numInputs());
+  return sum;
+}
+
+static OnnxRegistration sum("Sum", 8, importVariadic<AddOp>);
+static OnnxRegistration mean("Mean", 8, importMean);
+static OnnxRegistration max("Max", 8, importVariadic<MaximumOp>);
+static OnnxRegistration min("Min", 8, importVariadic<MinimumOp>);
+
+} // namespace trainc::nn

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The model without its parameters' values. What the schema does not know (metadata of newer
+// versions) survives: protobuf keeps unknown fields.
+#include "compiler/onnx/model_file.h"
+#include "compiler/onnx/output_file.h"
+#include "compiler/onnx/reader.h"
+#include <set>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace trainc {
+
+using namespace reader;
+
+// External values move into the file, so that the export stands alone.
+static void setValues(onnx::TensorProto &tensor, const TensorBytes &values) {
+  tensor.clear_external_data();
+  tensor.clear_data_location();
+  tensor.set_raw_data(values.bytes.data(), values.bytes.size());
+}
+
+LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &report) {
+  std::set<std::string> parameters;
+  for (const ExportInitializer &initializer : exportInitializers(model))
+    parameters.insert(initializer.onnxName);
+  onnx::ModelProto result = model.file->model();
+  onnx::GraphProto &graph = *result.mutable_graph();
+  graph.clear_initializer();
+  for (int i = 0; i < model.file->graph().initializer_size(); ++i) {
+    const onnx::TensorProto &tensor = model.file->graph().initializer(i);
+    if (parameters.count(tensor.name()))
+      continue;
+    *graph.add_initializer() = tensor;
+    setValues(*graph.mutable_initializer(graph.initializer_size() - 1), model.file->initializer(i));
+  }
+  std::string bytes;
+  if (!result.SerializeToString(&bytes))
+    return report.error(ExitCode::outputNotWritten, path,
+                        "the model's constants exceed protobuf's 2 GiB");
+  OutputFile file(path, report);
+  file.write({bytes.data(), bytes.size()});
+  return success(file.finish());
+}
+
+} // namespace trainc

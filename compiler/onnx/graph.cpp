@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flattening: functions are replaced by their bodies with renamed values, then nodes that no
+// output needs are dropped and the rest is brought into order (Kahn; ties by file order).
+#include "compiler/onnx/graph.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+#include <queue>
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+using onnx::AttributeProto;
+using onnx::NodeProto;
+
+constexpr int kFunctionDepth = 64; // no exporter nests further; a cycle does
+
+const AttributeProto *GraphNode::attribute(StringRef name) const {
+  for (const AttributeProto &attribute : proto->attribute())
+    if (name == attribute.name())
+      return &attribute;
+  return nullptr;
+}
+
+int64_t GraphNode::integer(StringRef name, int64_t otherwise) const {
+  const AttributeProto *found = attribute(name);
+  return found ? found->i() : otherwise;
+}
+
+double GraphNode::real(StringRef name, double otherwise) const {
+  const AttributeProto *found = attribute(name);
+  return found ? static_cast<double>(found->f()) : otherwise;
+}
+
+std::string GraphNode::string(StringRef name, StringRef otherwise) const {
+  const AttributeProto *found = attribute(name);
+  return found ? found->s() : otherwise.str();
+}
+
+std::optional<SmallVector<int64_t>> GraphNode::integers(StringRef name) const {
+  const AttributeProto *found = attribute(name);
+  if (!found)
+    return std::nullopt;
+  return SmallVector<int64_t>(found->ints().begin(), found->ints().end());
+}
+
+using Versions = std::map<std::string, int64_t>;
+
+static std::string normalDomain(const std::string &domain) {
+  return domain == "ai.onnx" ? "" : domain;
+}
+
+template <typename Proto> static Versions versionsOf(const Proto &proto) {
+  Versions result;
+  for (const auto &entry : proto.opset_import())
+    result[normalDomain(entry.domain())] = entry.version();
+  return result;
+}
+
+// Bytes of a field that is newer than the schema.
+static std::vector<std::string> newerField(const google::protobuf::Message &message, int number) {
+  std::vector<std::string> result;
+  const auto &unknown = message.GetReflection()->GetUnknownFields(message);
+  for (int i = 0; i < unknown.field_count(); ++i)
+    if (unknown.field(i).number() == number &&
+        unknown.field(i).type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
+      result.push_back(unknown.field(i).length_delimited());
+  return result;
+}
+
+class Inliner {
+public:
+  Inliner(Graph &graph, const ModelFile &file, Report &report)
+      : graph(graph), file(file), report(report) {
+    for (const onnx::FunctionProto &function : file.model().functions())
+      functions[key(function.domain(), function.name(), newerField(function, 13))] = &function;
+  }
+
+  bool run() {
+    Scope top;
+    top.versions = versionsOf(file.model());
+    for (const NodeProto &node : file.graph().node())
+      if (!add(node, top, 0))
+        return false;
+    return true;
+  }
+
+private:
+  struct Scope {
+    Versions versions;
+    const GraphNode *call = nullptr;            // null at the top
+    std::string prefix;                         // of values inside
+    std::map<std::string, std::string> renamed; // of the function's inputs and outputs
+    std::string name(const std::string &value) const {
+      if (value.empty() || !call)
+        return value;
+      auto found = renamed.find(value);
+      return found == renamed.end() ? prefix + value : found->second;
+    }
+  };
+
+  static std::string key(const std::string &domain, const std::string &name,
+                         const std::vector<std::string> &overload) {
+    return normalDomain(domain) + "\n" + name + "\n" + (overload.empty() ? "" : overload[0]);
+  }
+
+  // A function's node with references to the function's attributes replaced by their values.
+  const NodeProto &substituted(const NodeProto &node, const Scope &scope,
+                               const onnx::FunctionProto &function) {
+    graph.rewritten.push_back(node);
+    NodeProto &copy = graph.rewritten.back();
+    copy.clear_attribute();
+    for (const AttributeProto &attribute : node.attribute()) {
+      if (attribute.ref_attr_name().empty()) {
+        *copy.add_attribute() = attribute;
+        continue;
+      }
+      AttributeProto value;
+      if (const AttributeProto *given = scope.call->attribute(attribute.ref_attr_name()))
+        value = *given;
+      else if (!defaultOf(function, attribute.ref_attr_name(), value))
+        continue; // an absent attribute stays absent
+      value.set_name(attribute.name());
+      *copy.add_attribute() = std::move(value);
+    }
+    return copy;
+  }
+
+  static bool defaultOf(const onnx::FunctionProto &function, const std::string &name,
+                        AttributeProto &value) {
+    for (const std::string &bytes : newerField(function, 11))
+      if (value.ParseFromString(bytes) && value.name() == name)
+        return true;
+    return false;
+  }
+
+  bool add(const NodeProto &proto, const Scope &scope, int depth) {
+    GraphNode &node = graph.storage.emplace_back();
+    node.proto = &proto;
+    node.domain = normalDomain(proto.domain());
+    auto version = scope.versions.find(node.domain);
+    node.opset = version == scope.versions.end() ? 0 : version->second;
+    for (const std::string &input : proto.input())
+      node.inputs.push_back(scope.name(input));
+    for (const std::string &output : proto.output())
+      node.outputs.push_back(scope.name(output));
+    node.label = !proto.name().empty()      ? proto.name()
+                 : proto.output_size() != 0 ? proto.output(0)
+                                            : proto.op_type();
+    nameNode(node);
+    if (scope.call) {
+      node.label = scope.call->label + "/" + node.label;
+      node.path = scope.call->path;
+    }
+    auto found = functions.find(key(proto.domain(), proto.op_type(), newerField(proto, 8)));
+    return found == functions.end() || inlineCall(node, *found->second, scope, depth);
+  }
+
+  bool inlineCall(const GraphNode &call, const onnx::FunctionProto &function, const Scope &outer,
+                  int depth) {
+    if (depth > kFunctionDepth)
+      return succeeded(report.error(ExitCode::unreadableModel, graph.subject(call),
+                                    "local functions are nested too deeply or call themselves"));
+    Scope scope;
+    scope.versions = function.opset_import_size() ? versionsOf(function) : outer.versions;
+    scope.call = &call;
+    scope.prefix = (call.outputs.empty() ? call.label : call.outputs[0]) + "/";
+    for (int i = 0; i < function.input_size(); ++i)
+      scope.renamed[function.input(i)] =
+          i < static_cast<int>(call.inputs.size()) ? call.inputs[i] : "";
+    for (int i = 0; i < function.output_size(); ++i)
+      if (i < static_cast<int>(call.outputs.size()) && !call.outputs[i].empty())
+        scope.renamed[function.output(i)] = call.outputs[i];
+    inlined.insert(&call);
+    for (const NodeProto &node : function.node())
+      if (!add(substituted(node, scope, function), scope, depth + 1))
+        return false;
+    return true;
+  }
+
+  Graph &graph;
+  const ModelFile &file;
+  Report &report;
+  std::map<std::string, const onnx::FunctionProto *> functions;
+
+public:
+  std::set<const GraphNode *> inlined;
+};
+
+std::string Graph::subject(const GraphNode &node) const {
+  std::string type = node.domain.empty() ? "" : node.domain + "::";
+  return file.path() + ": node '" + node.label + "' (" + type + node.proto->op_type() + ", opset " +
+         std::to_string(node.opset) + ")";
+}
+
+std::unique_ptr<Graph> Graph::build(const ModelFile &file, Report &report) {
+  std::unique_ptr<Graph> graph(new Graph(file));
+  Inliner inliner(*graph, file, report);
+  if (!inliner.run())
+    return nullptr;
+  for (GraphNode &node : graph->storage)
+    if (!inliner.inlined.count(&node))
+      graph->order.push_back(&node);
+  if (!graph->sort(report))
+    return nullptr;
+  for (auto [index, node] : enumerate(graph->order))
+    node->index = index;
+  for (const GraphNode *node : graph->order)
+    for (unsigned i = 0; i < node->inputs.size(); ++i)
+      if (!node->inputs[i].empty())
+        graph->usesByValue[node->inputs[i]].push_back({node, i});
+  return graph;
+}
+
+ArrayRef<Use> Graph::uses(StringRef value) const {
+  auto found = usesByValue.find(value);
+  if (found == usesByValue.end())
+    return {};
+  return found->second;
+}
+
+bool Graph::isOutput(StringRef value) const {
+  return any_of(file.graph().output(), [&](const auto &output) { return value == output.name(); });
+}
+
+bool Graph::sort(Report &report) {
+  StringMap<size_t> producer;
+  StringSet<> sources;
+  size_t before = report.size();
+  for (const auto &input : file.graph().input())
+    sources.insert(input.name());
+  for (const auto &tensor : file.graph().initializer())
+    sources.insert(tensor.name());
+  for (size_t i = 0; i < order.size(); ++i)
+    for (const std::string &output : order[i]->outputs)
+      if (!output.empty() && (!producer.try_emplace(output, i).second || sources.count(output)))
+        (void)report.error(ExitCode::unreadableModel, subject(*order[i]),
+                           "value '" + output + "' is defined twice");
+
+  // Backwards from the outputs: which nodes are needed, and which of them wait for which.
+  std::vector<char> live(order.size());
+  std::vector<size_t> work, waiting(order.size());
+  std::vector<std::vector<size_t>> consumers(order.size());
+  auto need = [&](const std::string &value, const Twine &user, std::optional<size_t> consumer) {
+    auto found = producer.find(value);
+    if (found == producer.end()) {
+      if (!sources.count(value))
+        (void)report.error(ExitCode::unreadableModel, user,
+                           "value '" + value + "' is not defined anywhere");
+      return;
+    }
+    if (consumer) {
+      consumers[found->second].push_back(*consumer);
+      ++waiting[*consumer];
+    }
+    if (!live[found->second]) {
+      live[found->second] = 1;
+      work.push_back(found->second);
+    }
+  };
+  for (const auto &output : file.graph().output())
+    need(output.name(), file.path() + ": output '" + output.name() + "'", std::nullopt);
+  while (!work.empty()) {
+    size_t index = work.back();
+    work.pop_back();
+    for (const std::string &input : order[index]->inputs)
+      if (!input.empty())
+        need(input, subject(*order[index]), index);
+  }
+
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<size_t>> ready;
+  for (size_t i = 0; i < order.size(); ++i)
+    if (live[i] && waiting[i] == 0)
+      ready.push(i);
+  std::vector<GraphNode *> sorted;
+  while (!ready.empty()) {
+    size_t index = ready.top();
+    ready.pop();
+    sorted.push_back(order[index]);
+    live[index] = 0;
+    for (size_t consumer : consumers[index])
+      if (--waiting[consumer] == 0)
+        ready.push(consumer);
+  }
+  for (size_t i = 0; i < order.size() && report.size() == before; ++i)
+    if (live[i])
+      (void)report.error(ExitCode::unreadableModel, subject(*order[i]),
+                         "the node needs its own result");
+  order = std::move(sorted);
+  return report.size() == before;
+}
+
+} // namespace trainc::reader

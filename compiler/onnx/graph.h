@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The model as one flat list of nodes: local functions inlined, dead nodes gone, in an order in
+// which every value is made before it is used.
+#pragma once
+
+#include "compiler/onnx/model_file.h"
+#include "llvm/ADT/StringMap.h"
+#include <deque>
+#include <optional>
+
+namespace trainc::reader {
+
+struct GraphNode {
+  const onnx::NodeProto *proto = nullptr;
+  std::vector<std::string> inputs, outputs; // graph-wide value names; empty: absent
+  std::string domain;                       // "" for ONNX's own
+  int64_t opset = 0;
+  std::string label;               // node name for messages
+  std::optional<std::string> path; // module path, such as h.1.mlp.act; empty at the root
+  std::string kind;                // last part of the readable name: the operator, in snake case
+  size_t index = 0;                // in Graph::nodes()
+
+  llvm::StringRef opType() const { return proto->op_type(); }
+  const onnx::AttributeProto *attribute(llvm::StringRef name) const;
+  int64_t integer(llvm::StringRef name, int64_t otherwise) const;
+  double real(llvm::StringRef name, double otherwise) const;
+  std::string string(llvm::StringRef name, llvm::StringRef otherwise) const;
+  std::optional<llvm::SmallVector<int64_t>> integers(llvm::StringRef name) const;
+};
+
+struct Use {
+  const GraphNode *node;
+  unsigned index; // of the input
+};
+
+class Graph {
+public:
+  /// Null after errors.
+  static std::unique_ptr<Graph> build(const ModelFile &file, Report &report);
+
+  const std::vector<GraphNode *> &nodes() const { return order; }
+  /// Uses of a value by live nodes, in order.
+  llvm::ArrayRef<Use> uses(llvm::StringRef value) const;
+  bool isOutput(llvm::StringRef value) const;
+  /// `model.onnx: node 'x' (Softmax, opset 13)`
+  std::string subject(const GraphNode &node) const;
+
+private:
+  friend class Inliner;
+  Graph(const ModelFile &file) : file(file) {}
+  bool sort(Report &report);
+
+  const ModelFile &file;
+  std::deque<GraphNode> storage;
+  std::deque<onnx::NodeProto> rewritten; // nodes of functions, attributes filled in
+  std::vector<GraphNode *> order;
+  llvm::StringMap<std::vector<Use>> usesByValue;
+};
+
+/// Metadata of fields newer than the schema: of a node (number 9), a value (4), a graph (16) or a
+/// tensor (16). Empty where there is none.
+std::string metadata(const google::protobuf::Message &message, int fieldNumber,
+                     llvm::StringRef key);
+
+/// The quoted strings of a Python list such as ['a', 'b'].
+std::vector<std::string> quotedStrings(llvm::StringRef text);
+
+/// The operation of the exported program that a node comes from, such as linear_1; may be empty.
+std::string programOperation(const GraphNode &node);
+
+/// Module path and readable kind of a node from the exporter's metadata or the node's name.
+void nameNode(GraphNode &node);
+
+std::string snakeCase(llvm::StringRef opType);
+
+} // namespace trainc::reader

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builds the nn function from the flat graph.
+#pragma once
+
+#include "compiler/onnx/inputs.h"
+#include "compiler/onnx/parameters.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace trainc::reader {
+
+/// Reports every live node that no importer serves, with what would help.
+bool checkOperators(const Graph &graph, Report &report);
+
+/// `func.func @model` with one argument per parameter and input, in these orders.
+mlir::OwningOpRef<mlir::ModuleOp> importGraph(const ModelFile &file, const Graph &graph,
+                                              llvm::ArrayRef<const Decision *> parameters,
+                                              const Decisions &decisions,
+                                              llvm::ArrayRef<ModelInput> inputs,
+                                              mlir::MLIRContext &context, Report &report);
+
+/// Gives the operations of each node its readable name: the module path where one node of the
+/// module makes operations, else the path and the operator. `provisional` maps locations to nodes.
+void nameOperations(mlir::ModuleOp module, const Graph &graph,
+                    const std::vector<std::string> &paths);
+
+/// Location of a node until `nameOperations`.
+mlir::Location provisionalLocation(mlir::MLIRContext &context, size_t node);
+
+/// Sets `train.index_bound` on inputs that index tables; an error where indices are computed.
+bool boundIndices(mlir::ModuleOp module, const ModelFile &file, Report &report);
+
+} // namespace trainc::reader

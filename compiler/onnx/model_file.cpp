@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opening a model and finding the values of its tensors, in whichever field they are.
+#include "compiler/onnx/model_file.h"
+#include "compiler/onnx/strip.h"
+#include "compiler/onnx/wire.h"
+#include <climits>
+#include <cstring>
+#include <onnx/defs/parser.h>
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+using onnx::TensorProto;
+
+int64_t elementBytes(int32_t dataType) {
+  switch (dataType) {
+  case TensorProto::FLOAT:
+  case TensorProto::INT32:
+  case TensorProto::UINT32:
+    return 4;
+  case TensorProto::DOUBLE:
+  case TensorProto::INT64:
+  case TensorProto::UINT64:
+    return 8;
+  case TensorProto::INT16:
+  case TensorProto::UINT16:
+    return 2;
+  case TensorProto::BOOL:
+  case TensorProto::INT8:
+  case TensorProto::UINT8:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+Element elementOf(int32_t dataType) {
+  switch (dataType) {
+  case TensorProto::FLOAT:
+    return Element::f32;
+  case TensorProto::DOUBLE:
+    return Element::f64;
+  case TensorProto::BOOL:
+    return Element::boolean;
+  default:
+    return elementBytes(dataType) ? Element::i64 : Element::unsupported;
+  }
+}
+
+std::string elementName(int32_t dataType) {
+  if (TensorProto::DataType_IsValid(dataType))
+    return StringRef(TensorProto::DataType_Name(static_cast<TensorProto::DataType>(dataType)))
+        .lower();
+  return "element type " + std::to_string(dataType);
+}
+
+// Writes integers in the width of the file's element type.
+static void appendInteger(std::string &out, uint64_t value, int64_t width) {
+  out.append(reinterpret_cast<const char *>(&value), width); // little endian
+}
+
+// Brings values that are not in raw_data to the form they would have there.
+static bool decodeTyped(const Payload &payload, TensorBytes &result) {
+  int64_t width = elementBytes(result.dataType);
+  for (uint64_t value : payload.varints)
+    appendInteger(result.storage, value, width);
+  bool isFloat = result.dataType == TensorProto::FLOAT || result.dataType == TensorProto::DOUBLE;
+  for (const auto &[field, pieces] : payload.typed) {
+    if (field == TensorProto::kStringDataFieldNumber)
+      return false;
+    bool floatField =
+        field == TensorProto::kFloatDataFieldNumber || field == TensorProto::kDoubleDataFieldNumber;
+    if (floatField != isFloat)
+      return false;
+    if (floatField && pieces.size() == 1 && result.storage.empty()) {
+      result.bytes = pieces[0];
+      return true;
+    }
+    for (ArrayRef<char> piece : pieces) {
+      if (floatField) {
+        result.storage.append(piece.data(), piece.size());
+        continue;
+      }
+      WireReader reader(piece);
+      uint64_t value;
+      while (!reader.done() && reader.readVarint(value))
+        appendInteger(result.storage, value, width);
+      if (reader.malformed())
+        return false;
+    }
+  }
+  result.bytes = {result.storage.data(), result.storage.size()};
+  return true;
+}
+
+// The shape and the number of elements; a message where they make no sense.
+static std::string readShape(const TensorProto &tensor, TensorBytes &result) {
+  result.name = tensor.name();
+  result.dataType = tensor.data_type();
+  result.count = 1;
+  for (int64_t size : tensor.dims()) {
+    if (size < 0 || (size > 0 && result.count > INT64_MAX / 8 / size))
+      return "has an impossible size " + std::to_string(size);
+    result.shape.push_back(size);
+    result.count *= size;
+  }
+  if (elementBytes(result.dataType) == 0)
+    return "has elements of type " + elementName(result.dataType) + ", which are not supported";
+  return "";
+}
+
+static std::string readValues(const Payload &payload, TensorBytes &result) {
+  if (payload.hasRaw)
+    result.bytes = payload.raw;
+  else if (!decodeTyped(payload, result))
+    return "has its values in a field that does not suit its element type";
+  int64_t expected = result.count * elementBytes(result.dataType);
+  if (static_cast<int64_t>(result.bytes.size()) != expected)
+    return "has " + std::to_string(result.bytes.size()) + " bytes of values, but its shape needs " +
+           std::to_string(expected);
+  return "";
+}
+
+std::unique_ptr<TensorBytes> tensorBytes(const TensorProto &tensor, std::string &why) {
+  auto result = std::make_unique<TensorBytes>();
+  std::string serialized = tensor.SerializeAsString(), rest;
+  Payload payload;
+  why = readShape(tensor, *result);
+  if (why.empty() && !stripTensor({serialized.data(), serialized.size()}, rest, payload))
+    why = "cannot be read";
+  if (why.empty() && tensor.data_location() == TensorProto::EXTERNAL)
+    why = "is part of a node and has external values, which is not supported";
+  if (why.empty())
+    why = readValues(payload, *result);
+  if (!why.empty())
+    return nullptr;
+  if (result->storage.empty()) { // the serialized form is about to go
+    result->storage.assign(result->bytes.data(), result->bytes.size());
+    result->bytes = {result->storage.data(), result->storage.size()};
+  }
+  return result;
+}
+
+bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
+  size_t before = report.size();
+  for (int i = 0; i < graph().initializer_size(); ++i) {
+    const TensorProto &tensor = graph().initializer(i);
+    auto result = std::make_unique<TensorBytes>();
+    std::string why = readShape(tensor, *result);
+    if (why.empty() && tensor.data_location() == TensorProto::EXTERNAL) {
+      if (!resolveExternal(tensor, *result, report))
+        continue;
+    } else if (why.empty()) {
+      why = readValues(payloads[i], *result);
+    }
+    if (!why.empty())
+      (void)report.error(elementBytes(tensor.data_type()) ? ExitCode::unreadableModel
+                                                          : ExitCode::unsupportedModel,
+                         filePath, "initializer '" + tensor.name() + "' " + why);
+    initializers.push_back(std::move(result));
+  }
+  return report.size() == before;
+}
+
+bool ModelFile::load(ArrayRef<char> bytes, Report &report) {
+  std::string stripped;
+  std::vector<Payload> payloads;
+  proto = std::make_unique<onnx::ModelProto>();
+  const char *advice = "export the model again; the file is damaged or is no ONNX model";
+  if (!stripModel(bytes, stripped, payloads) || stripped.size() > INT_MAX ||
+      !proto->ParseFromArray(stripped.data(), static_cast<int>(stripped.size()))) {
+    (void)report.error(ExitCode::unreadableModel, filePath,
+                       "not an ONNX model, or cut off (" + Twine(bytes.size()) + " bytes)", advice);
+    return false;
+  }
+  if (!proto->has_graph() || proto->opset_import_size() == 0 ||
+      static_cast<size_t>(graph().initializer_size()) != payloads.size()) {
+    (void)report.error(ExitCode::unreadableModel, filePath,
+                       "not an ONNX model: it has no graph or no operator-set version", advice);
+    return false;
+  }
+  if (graph().sparse_initializer_size()) {
+    (void)report.error(ExitCode::unsupportedModel, filePath,
+                       "sparse initializers are not supported");
+    return false;
+  }
+  return resolve(payloads, report);
+}
+
+static bool isText(StringRef path) {
+  return path.ends_with(".onnxtxt") || path.ends_with(".onnxtext");
+}
+
+// The parser knows no comments; lines that begin with // are taken out first.
+static std::string withoutComments(StringRef text) {
+  std::string result;
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    if (!line.ltrim().starts_with("//"))
+      result += line;
+    result += '\n';
+    text = rest;
+  }
+  return result;
+}
+
+std::shared_ptr<const ModelFile> ModelFile::open(StringRef path, Report &report) {
+  auto file = std::make_shared<ModelFile>();
+  file->filePath = path.str();
+  std::string why;
+  file->mapped = MappedFile::open(file->filePath, why);
+  if (!file->mapped) {
+    (void)report.error(ExitCode::unreadableModel, path, "cannot be opened: " + why);
+    return nullptr;
+  }
+  ArrayRef<char> bytes = file->mapped->bytes();
+  if (isText(path)) {
+    onnx::ModelProto model;
+    std::string text = withoutComments({bytes.data(), bytes.size()});
+    onnx::Common::Status status = onnx::OnnxParser::Parse(model, text.c_str());
+    if (!status.IsOK()) {
+      (void)report.error(ExitCode::unreadableModel, path, status.ErrorMessage());
+      return nullptr;
+    }
+    file->converted = model.SerializeAsString();
+    bytes = {file->converted.data(), file->converted.size()};
+  }
+  return file->load(bytes, report) ? file : nullptr;
+}
+
+} // namespace trainc::reader

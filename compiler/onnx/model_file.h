@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An ONNX file in memory: the model as protobuf objects without the values of its
+// initializers, which stay mapped.
+#pragma once
+
+#include "compiler/onnx/mapped_file.h"
+#include "compiler/report.h"
+#include "llvm/ADT/SmallVector.h"
+#include <map>
+#include <onnx/onnx_pb.h>
+#include <vector>
+
+namespace trainc::reader {
+
+enum class Element { f32, f64, i64, boolean, unsupported };
+
+/// Where the values of one tensor lie before its element type is known.
+struct Payload {
+  llvm::ArrayRef<char> raw;
+  bool hasRaw = false;
+  std::vector<std::pair<int, std::vector<llvm::ArrayRef<char>>>> typed; // field, its pieces
+  std::vector<uint64_t> varints;                                        // unpacked integer values
+  bool empty() const { return !hasRaw && typed.empty() && varints.empty(); }
+};
+
+/// Values of a tensor as little-endian elements of the file's type.
+struct TensorBytes {
+  std::string name;
+  int32_t dataType = 0; // onnx::TensorProto::DataType
+  llvm::SmallVector<int64_t> shape;
+  int64_t count = 0;
+  llvm::ArrayRef<char> bytes;
+  std::string storage; // holds `bytes` where the file has them in another form
+};
+
+class ModelFile {
+public:
+  /// Reads a binary file, or ONNX's text form where the name ends in .onnxtxt or .onnxtext.
+  static std::shared_ptr<const ModelFile> open(llvm::StringRef path, Report &report);
+
+  const std::string &path() const { return filePath; }
+  const onnx::ModelProto &model() const { return *proto; }
+  const onnx::GraphProto &graph() const { return proto->graph(); }
+  /// Of graph().initializer(index).
+  const TensorBytes &initializer(size_t index) const { return *initializers[index]; }
+
+private:
+  bool load(llvm::ArrayRef<char> bytes, Report &report);
+  bool resolve(const std::vector<Payload> &payloads, Report &report);
+  bool resolveExternal(const onnx::TensorProto &tensor, TensorBytes &result, Report &report);
+
+  std::string filePath;
+  std::unique_ptr<MappedFile> mapped;
+  std::string converted; // binary form of a text file
+  std::unique_ptr<onnx::ModelProto> proto;
+  std::vector<std::unique_ptr<TensorBytes>> initializers;
+  std::map<std::string, std::unique_ptr<MappedFile>> external; // by location
+};
+
+/// The values of a tensor that is part of a node. Null, with a message, where they are not there.
+std::unique_ptr<TensorBytes> tensorBytes(const onnx::TensorProto &tensor, std::string &why);
+
+/// Bytes of one element, 0 for types that no tensor here may have.
+int64_t elementBytes(int32_t dataType);
+Element elementOf(int32_t dataType);
+std::string elementName(int32_t dataType);
+
+} // namespace trainc::reader

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Readable and unique names for the nodes that made operations. How many nodes of a module did is
+// known only after folding, hence the provisional locations.
+#include "compiler/onnx/importer.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace trainc::reader {
+
+constexpr char kProvisional[] = "#"; // no exporter begins a name so
+
+Location provisionalLocation(MLIRContext &context, size_t node) {
+  return NameLoc::get(StringAttr::get(&context, kProvisional + std::to_string(node)));
+}
+
+static std::optional<size_t> nodeOf(Location location) {
+  auto name = dyn_cast<NameLoc>(location);
+  size_t index;
+  if (!name || !name.getName().strref().starts_with(kProvisional) ||
+      name.getName().strref().drop_front().getAsInteger(10, index))
+    return std::nullopt;
+  return index;
+}
+
+void nameOperations(ModuleOp module, const Graph &graph, const std::vector<std::string> &paths) {
+  MapVector<size_t, SmallVector<Operation *>> operations; // by node, in order
+  module.walk([&](Operation *operation) {
+    if (auto node = nodeOf(operation->getLoc()))
+      operations[*node].push_back(operation);
+  });
+  StringMap<unsigned> inModule;
+  for (const auto &[node, made] : operations)
+    ++inModule[paths[node]];
+  llvm::StringSet<> taken;
+  for (const auto &[node, made] : operations) {
+    const std::string &path = paths[node], &kind = graph.nodes()[node]->kind;
+    std::string name = path.empty() ? kind : inModule[path] == 1 ? path : path + "." + kind;
+    std::string unique = name;
+    for (unsigned copy = 2; !taken.insert(unique).second; ++copy)
+      unique = name + "_" + std::to_string(copy);
+    Location location = NameLoc::get(StringAttr::get(module.getContext(), unique));
+    for (Operation *operation : made)
+      operation->setLoc(location);
+  }
+}
+
+} // namespace trainc::reader

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decides about every initializer. PyTorch's dynamo exporter records what each is and, of those
+// that it computed itself, all values that they were computed from: there the decision is exact.
+// Other files have only names, uses and values.
+#include "compiler/onnx/parameters.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Format.h"
+#include <regex>
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+constexpr int kValueMetadata = 4;   // ValueInfoProto.metadata_props
+constexpr int kTensorMetadata = 16; // TensorProto.metadata_props
+constexpr int kGraphMetadata = 16;  // GraphProto.metadata_props
+
+// A name as PyTorch numbers them: embedding_1 -> embedding.
+static StringRef baseName(StringRef name) {
+  StringRef base = name.rtrim("0123456789");
+  return base.size() < name.size() && base.ends_with("_") && base.size() > 1 ? base.drop_back()
+                                                                             : name;
+}
+
+// Operations that only choose or move elements of a tensor.
+static bool isMovement(StringRef base) {
+  return StringSwitch<bool>(base)
+      .Cases("t", "transpose", "permute", "numpy_t", "mt", "slice", "select", "narrow", true)
+      .Cases("view", "reshape", "unsqueeze", "squeeze", "flatten", "unflatten", true)
+      .Cases("alias", "detach", "clone", "contiguous", "split", "split_split", "chunk", true)
+      .Cases("getitem", "embedding", true)
+      .Default(false);
+}
+
+// Operations that occur in the computation of indices beside the former.
+static bool isIndexSource(StringRef base) {
+  return StringSwitch<bool>(base)
+      .Cases("val", "arange", "zeros", "ones", "full", "sym_size_int", "expand", true)
+      .Cases("scalar_tensor_default", "zeros_like", "ones_like", true)
+      .Default(false);
+}
+
+// Names that exporters give to values which have no name in the module.
+static bool isExporterName(StringRef name) {
+  return name.contains("::") || name.starts_with("/") || all_of(name, isDigit) ||
+         StringSwitch<bool>(baseName(name))
+             .Cases("val", "scalar_tensor_default", "lifted_tensor", "_lifted_tensor", true)
+             .Case("c_lifted_tensor", true)
+             .Default(false);
+}
+
+class Classifier {
+public:
+  Classifier(const ModelFile &file, const Graph &graph, Report &report)
+      : file(file), graph(graph), report(report) {
+    for (const onnx::ValueInfoProto &value : file.graph().value_info())
+      described[value.name()] = &value;
+    readSignature();
+  }
+
+  Decisions classify() {
+    Decisions decisions;
+    for (int i = 0; i < file.graph().initializer_size(); ++i)
+      decisions.push_back(classify(i));
+    return decisions;
+  }
+
+  /// The signature's parameter that an initializer was computed from; of `classify`d ones only.
+  StringMap<std::vector<Decision *>> madeFrom;
+  bool hasSignature() const { return signed_; }
+
+private:
+  std::string describe(int index, StringRef key) const {
+    const onnx::TensorProto &tensor = file.graph().initializer(index);
+    auto found = described.find(tensor.name());
+    std::string value = metadata(tensor, kTensorMetadata, key);
+    return !value.empty() || found == described.end()
+               ? value
+               : metadata(*found->second, kValueMetadata, key);
+  }
+
+  std::string kindOf(int index) const {
+    return describe(index, "pkg.torch.export.graph_signature.InputSpec.kind");
+  }
+
+  // Lines such as `p_wte_weight: PARAMETER target='wte.weight'`.
+  void readSignature() {
+    std::string text =
+        metadata(file.graph(), kGraphMetadata, "pkg.torch.export.ExportedProgram.graph_signature");
+    signed_ = !text.empty();
+    SmallVector<StringRef> lines;
+    StringRef(text).split(lines, '\n');
+    for (StringRef line : lines)
+      if (line.contains(": PARAMETER ") && !quotedStrings(line).empty())
+        parameters.insert(quotedStrings(line)[0]);
+    for (int i = 0; i < file.graph().initializer_size(); ++i) {
+      std::string kind = kindOf(i);
+      signed_ |= !kind.empty();
+      if (kind == "PARAMETER")
+        parameters.insert(file.graph().initializer(i).name());
+    }
+  }
+
+  std::unique_ptr<Decision> classify(int index) {
+    auto decision = std::make_unique<Decision>();
+    decision->tensor = &file.initializer(index);
+    ArrayRef<Use> uses = graph.uses(decision->name());
+    decision->firstUse = uses.empty() ? SIZE_MAX : uses[0].node->index * 64 + uses[0].index;
+    Element element = elementOf(decision->tensor->dataType);
+    if (uses.empty() && !graph.isOutput(decision->name())) {
+      decision->role = Role::unused;
+      decision->reason = "no node that an output needs uses it";
+    } else if (hasSignature()) {
+      bySignature(index, *decision);
+    } else if (element != Element::f32 && element != Element::f64) {
+      decision->reason = "integers and booleans are not trained";
+    } else {
+      byNameAndUse(*decision);
+    }
+    return decision;
+  }
+
+  void bySignature(int index, Decision &decision) {
+    std::string kind = kindOf(index);
+    Element element = elementOf(decision.tensor->dataType);
+    bool isFloat = element == Element::f32 || element == Element::f64;
+    std::vector<std::string> sources =
+        quotedStrings(describe(index, "pkg.onnxscript.optimizer.folded_from"));
+    decision.exporterMade = kind.empty();
+    if (!kind.empty()) {
+      bool trains = kind == "PARAMETER" && isFloat;
+      decision.role = trains ? Role::trained : Role::constant;
+      decision.reason = "the file says " + kind;
+      return;
+    }
+    std::vector<std::string> origins, others;
+    for (const std::string &source : sources)
+      (parameters.count(source) ? origins : others).push_back(source);
+    if (origins.empty()) {
+      decision.reason = sources.empty() ? "a constant of the program: the file lists it nowhere"
+                                        : "computed by the exporter from constants";
+      return;
+    }
+    if (origins.size() == 1 && isFloat && isSelection(decision, others)) {
+      decision.role = Role::trained;
+      decision.moduleName = origins[0];
+      decision.reason = "the exporter's " + selectionName(decision) + " of parameter " + origins[0];
+      madeFrom[origins[0]].push_back(&decision);
+      return;
+    }
+    reportFolded(decision.name(), origins);
+  }
+
+  // The exporter transposes the weight of `linear` for its MatMul: a value without a name.
+  bool isLinearWeight(const Decision &decision) const {
+    return baseName(decision.name()) == "val" && decision.tensor->shape.size() == 2 &&
+           all_of(graph.uses(decision.name()), [](const Use &use) {
+             return baseName(programOperation(*use.node)) == "linear" && use.index == 1 &&
+                    (use.node->opType() == "MatMul" || use.node->opType() == "Gemm");
+           });
+  }
+
+  // Every element stands for one element of the parameter, none for two.
+  bool isSelection(const Decision &decision, ArrayRef<std::string> others) const {
+    StringRef base = baseName(decision.name());
+    if (!all_of(others, [](StringRef name) {
+          return isMovement(baseName(name)) || isIndexSource(baseName(name));
+        }))
+      return false;
+    return isLinearWeight(decision) ||
+           (isMovement(base) && (base != "embedding" || rowsDiffer(*decision.tensor)));
+  }
+
+  std::string selectionName(const Decision &decision) const {
+    return isLinearWeight(decision) ? "transposition" : baseName(decision.name()).str();
+  }
+
+  void reportFolded(StringRef name, ArrayRef<std::string> origins) {
+    (void)report.error(ExitCode::unsupportedModel, file.path(),
+                       "initializer '" + name + "' was computed by the exporter from parameter '" +
+                           join(origins, "', '") + "', which training would leave behind",
+                       "export again with torch.onnx.export(..., optimize=False)");
+  }
+
+  // An initializer without a name in the module: a parameter if it is used as one.
+  static bool isWeightUse(const Use &use, const TensorBytes &tensor) {
+    size_t rank = tensor.shape.size();
+    return StringSwitch<bool>(use.node->opType())
+        .Case("MatMul", rank == 2)
+        .Cases("Gemm", "Conv", "ConvTranspose", "LSTM", "GRU", "RNN", true)
+        .Case("LayerNormalization", use.index > 0)
+        .Case("Gather", use.index == 0 && rank == 2)
+        .Case("Add", tensor.shape.back() > 1)
+        .Default(false);
+  }
+
+  void byNameAndUse(Decision &decision) {
+    const TensorBytes &tensor = *decision.tensor;
+    StringRef name = decision.name();
+    bool dotted = name.contains('.') && !isExporterName(name);
+    decision.exporterMade = isExporterName(name);
+    if (tensor.count == 0 || (tensor.count == 1 && !dotted)) {
+      decision.reason = "at most one element and no module's name";
+    } else if (name.ends_with("running_mean") || name.ends_with("running_var")) {
+      decision.reason = "running statistics by its name";
+    } else if (looksLikeMask(tensor)) {
+      decision.reason = "a mask: two values throughout";
+    } else if (dotted) {
+      decision.role = Role::trained;
+      decision.reason = "floats under a module's name";
+    } else if (!decision.exporterMade) {
+      decision.role = Role::trained;
+      decision.reason = "floats under a name of their own";
+    } else {
+      byUse(decision);
+    }
+  }
+
+  void byUse(Decision &decision) {
+    for (const Use &use : graph.uses(decision.name()))
+      if (isWeightUse(use, *decision.tensor)) {
+        decision.role = Role::trained;
+        decision.reason = "unnamed, but used as the weight of a " + use.node->opType().str();
+        return;
+      }
+    decision.reason = "unnamed, and not used as a weight";
+  }
+
+  const ModelFile &file;
+  const Graph &graph;
+  Report &report;
+  StringMap<const onnx::ValueInfoProto *> described;
+  std::set<std::string> parameters; // that the file lists
+  bool signed_ = false;
+};
+
+// ---- weights that the exporter wrote twice
+
+static void tie(Decision &other, const Decision &canonical, bool transposed) {
+  other.role = Role::tied;
+  other.canonical = &canonical;
+  other.transposed = transposed;
+  other.reason = (transposed ? "transpose of " : "copy of ") + canonical.name().str() +
+                 ", written twice by the exporter: tied again";
+}
+
+static bool tieIfSame(Decision &other, const Decision &canonical) {
+  for (bool transposed : {false, true})
+    if (sameValues(*other.tensor, *canonical.tensor, transposed)) {
+      tie(other, canonical, transposed);
+      return true;
+    }
+  return false;
+}
+
+static bool isUsedBy(const Graph &graph, const Decision &decision, ArrayRef<StringRef> opTypes) {
+  return any_of(graph.uses(decision.name()),
+                [&](const Use &use) { return is_contained(opTypes, use.node->opType()); });
+}
+
+// Canonical first: what has a name, then what is an embedding table, then the first used.
+static std::vector<Decision *> tieCandidates(const Decisions &decisions, const Graph &graph) {
+  std::vector<Decision *> candidates;
+  for (const auto &decision : decisions)
+    if (decision->isParameter() && !isUniform(*decision->tensor))
+      candidates.push_back(decision.get());
+  auto key = [&](const Decision *d) {
+    return std::tuple(d->exporterMade, !isUsedBy(graph, *d, {"Gather"}), d->firstUse);
+  };
+  llvm::stable_sort(candidates,
+                    [&](const Decision *a, const Decision *b) { return key(a) < key(b); });
+  return candidates;
+}
+
+// Without a record only equal values tell. Two weights that both have names are apart, unless one
+// is an embedding table and the other multiplies: separate weights may start equal on purpose.
+static void tieByValue(const Decisions &decisions, const Graph &graph) {
+  std::vector<Decision *> candidates = tieCandidates(decisions, graph);
+  for (size_t i = 1; i < candidates.size(); ++i) {
+    Decision &other = *candidates[i];
+    for (size_t j = 0; j < i && other.isParameter(); ++j) {
+      const Decision &canonical = *candidates[j];
+      if (!canonical.isParameter() || canonical.tensor->count != other.tensor->count)
+        continue;
+      bool embeddingAndHead = other.tensor->shape.size() == 2 &&
+                              isUsedBy(graph, canonical, {"Gather"}) &&
+                              isUsedBy(graph, other, {"MatMul", "Gemm", "Transpose"});
+      if (other.exporterMade || embeddingAndHead)
+        tieIfSame(other, canonical);
+    }
+  }
+}
+
+// With a record, all that was made from one parameter must be that parameter.
+static void tieByRecord(Classifier &classifier, const Decisions &decisions, const ModelFile &file,
+                        Report &report) {
+  for (const auto &decision : decisions)
+    if (decision->isParameter() && !decision->exporterMade) {
+      auto made = classifier.madeFrom.find(decision->name());
+      if (made != classifier.madeFrom.end())
+        made->second.insert(made->second.begin(), decision.get());
+    }
+  for (auto &[origin, group] : classifier.madeFrom)
+    for (Decision *other : ArrayRef(group).drop_front())
+      if (!tieIfSame(*other, *group[0]))
+        (void)report.error(ExitCode::unsupportedModel, file.path(),
+                           "the exporter made both '" + group[0]->name() + "' and '" +
+                               other->name() + "' from parameter '" + origin +
+                               "', with different values",
+                           "export again with torch.onnx.export(..., optimize=False)");
+}
+
+// ---- the recipe's patterns
+
+static bool matches(const std::string &pattern, const Decision &decision, const Decisions &all) {
+  std::regex expression(pattern);
+  auto fits = [&](const Decision &one) {
+    return std::regex_match(one.name().str(), expression) ||
+           (!one.moduleName.empty() && std::regex_match(one.moduleName, expression));
+  };
+  return fits(decision) || any_of(all, [&](const auto &other) {
+           return other->canonical == &decision && fits(*other);
+         });
+}
+
+// Calls `apply` on matching decisions; a pattern must match something.
+static bool applyPatterns(StringRef option, const std::vector<std::string> &patterns,
+                          const Decisions &decisions, Report &report,
+                          function_ref<bool(const Decision &)> eligible,
+                          function_ref<void(Decision &)> apply) {
+  bool good = true;
+  for (const std::string &pattern : patterns) {
+    bool any = false;
+    try {
+      for (const auto &decision : decisions)
+        if (eligible(*decision) && matches(pattern, *decision, decisions)) {
+          apply(*decision);
+          any = true;
+        }
+    } catch (const std::regex_error &) {
+      good = succeeded(report.error(ExitCode::usage, "--" + option,
+                                    "'" + pattern + "' is not a regular expression"));
+      continue;
+    }
+    if (!any)
+      good = succeeded(report.error(ExitCode::usage, "--" + option,
+                                    "'" + pattern + "' matches no parameter",
+                                    "--print-parameters lists them; a pattern must match a whole "
+                                    "name, as '.*weight' does"));
+  }
+  return good;
+}
+
+static bool isFloat(const Decision &decision) {
+  Element element = elementOf(decision.tensor->dataType);
+  return element == Element::f32 || element == Element::f64;
+}
+
+static bool applyRecipe(const Decisions &decisions, const Recipe &recipe, Report &report) {
+  auto isParameter = [](const Decision &decision) { return decision.isParameter(); };
+  std::set<const Decision *> chosen;
+  auto mayTrain = [](const Decision &decision) {
+    return isFloat(decision) && decision.role != Role::unused && decision.role != Role::tied;
+  };
+  bool good = applyPatterns("train-only", recipe.trainOnly, decisions, report, mayTrain,
+                            [&](Decision &decision) { chosen.insert(&decision); });
+  if (!recipe.trainOnly.empty())
+    for (const auto &decision : decisions) {
+      if (chosen.count(decision.get())) {
+        decision->role = Role::trained;
+        decision->reason += "; chosen by --train-only";
+      } else if (decision->isParameter()) {
+        decision->role = Role::frozen;
+        decision->reason += "; not among --train-only";
+      }
+    }
+  good &= applyPatterns("freeze", recipe.freeze, decisions, report, isParameter,
+                        [](Decision &decision) {
+                          if (decision.role == Role::trained)
+                            decision.reason += "; frozen by --freeze";
+                          decision.role = Role::frozen;
+                        });
+  for (const auto &decision : decisions)
+    decision->decays = recipe.decay.empty() && decision->tensor->shape.size() >= 2;
+  good &= applyPatterns("decay", recipe.decay, decisions, report, isParameter,
+                        [](Decision &decision) { decision.decays = true; });
+  return good;
+}
+
+static void checkTypes(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
+                       Report &report) {
+  bool anyTrained = false;
+  for (const auto &decision : decisions) {
+    anyTrained |= decision->role == Role::trained;
+    if (decision->isParameter() && recipe.precision == "f32" &&
+        elementOf(decision->tensor->dataType) == Element::f64)
+      (void)report.error(ExitCode::unsupportedModel, file.path(),
+                         "parameter '" + decision->name() + "' is f64, but the precision is f32",
+                         "--precision f64, or export the model in float32");
+  }
+  if (!anyTrained)
+    (void)report.error(ExitCode::unsupportedModel, file.path(),
+                       "no initializer is a parameter to train",
+                       "--train-only PATTERN, which chooses whatever the rule says");
+}
+
+std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &graph,
+                                          const Recipe &recipe, Report &report) {
+  size_t before = report.size();
+  Classifier classifier(file, graph, report);
+  Decisions decisions = classifier.classify();
+  if (classifier.hasSignature())
+    tieByRecord(classifier, decisions, file, report);
+  else
+    tieByValue(decisions, graph);
+  llvm::stable_sort(decisions,
+                    [](const auto &a, const auto &b) { return a->firstUse < b->firstUse; });
+  if (report.size() != before)
+    return std::nullopt;
+  if (applyRecipe(decisions, recipe, report))
+    checkTypes(decisions, file, recipe, report);
+  if (report.size() != before)
+    return std::nullopt;
+  return decisions;
+}
+
+// ---- the table
+
+static StringRef roleName(Role role) {
+  switch (role) {
+  case Role::trained:
+    return "trained";
+  case Role::frozen:
+    return "frozen";
+  case Role::tied:
+    return "tied";
+  case Role::constant:
+    return "constant";
+  case Role::unused:
+    return "unused";
+  }
+  return "";
+}
+
+static std::string shapeText(ArrayRef<int64_t> shape) {
+  if (shape.empty())
+    return "scalar";
+  return join(map_range(shape, [](int64_t size) { return std::to_string(size); }), "x");
+}
+
+std::string parameterTable(const Decisions &decisions) {
+  std::string result;
+  raw_string_ostream stream(result);
+  size_t nameWidth = 4, shapeWidth = 5, hidden = 0;
+  auto shown = [](const Decision &decision) { return isFloat(decision); };
+  int64_t trained = 0, elements = 0;
+  for (const auto &decision : decisions) {
+    trained += decision->role == Role::trained;
+    elements += decision->role == Role::trained ? decision->tensor->count : 0;
+    if (!shown(*decision)) {
+      ++hidden;
+      continue;
+    }
+    nameWidth = std::max(nameWidth, decision->name().size());
+    shapeWidth = std::max(shapeWidth, shapeText(decision->tensor->shape).size());
+  }
+  stream << trained << " trained parameters, " << elements << " elements\n";
+  auto row = [&](StringRef role, StringRef name, StringRef shape, StringRef decay,
+                 StringRef reason) {
+    stream << left_justify(role, 8) << "  " << left_justify(name, nameWidth) << "  "
+           << left_justify(shape, shapeWidth) << "  " << left_justify(decay, 5) << "  " << reason
+           << '\n';
+  };
+  row("role", "name", "shape", "decay", "why");
+  for (const auto &decision : decisions)
+    if (shown(*decision))
+      row(roleName(decision->role), decision->name(), shapeText(decision->tensor->shape),
+          decision->role != Role::trained ? ""
+          : decision->decays              ? "yes"
+                                          : "no",
+          decision->reason);
+  if (hidden)
+    stream << hidden << " initializers of integers or booleans are constants\n";
+  return result;
+}
+
+} // namespace trainc::reader

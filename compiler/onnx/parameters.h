@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which initializers are parameters, and why: the rule of docs/parameters.md.
+#pragma once
+
+#include "compiler/onnx/graph.h"
+#include "compiler/recipe.h"
+
+namespace trainc::reader {
+
+enum class Role { trained, frozen, tied, constant, unused };
+
+struct Decision {
+  const TensorBytes *tensor = nullptr;
+  Role role = Role::constant;
+  std::string reason;
+  std::string moduleName; // as the module calls it, where that differs from the initializer's name
+  bool decays = false;
+  bool exporterMade = false;           // an intermediate value that the exporter computed
+  const Decision *canonical = nullptr; // of a tied one: the parameter
+  bool transposed = false;             // of a tied one: it is the parameter's transpose
+  size_t firstUse = 0;                 // node and input, for the order
+
+  bool isParameter() const { return role == Role::trained || role == Role::frozen; }
+  llvm::StringRef name() const { return tensor->name; }
+};
+
+/// One decision per initializer, in graph order. Null after errors.
+using Decisions = std::vector<std::unique_ptr<Decision>>;
+std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &graph,
+                                          const Recipe &recipe, Report &report);
+
+std::string parameterTable(const Decisions &decisions);
+
+/// True for bytes that are those of the other tensor, or with `transposed` of its transpose.
+bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed);
+/// One value throughout: says nothing about where a tensor comes from.
+bool isUniform(const TensorBytes &tensor);
+/// Exactly two values, one of which an additive or multiplicative mask would have.
+bool looksLikeMask(const TensorBytes &tensor);
+/// No two rows (of the last dimension) are equal.
+bool rowsDiffer(const TensorBytes &tensor);
+
+} // namespace trainc::reader

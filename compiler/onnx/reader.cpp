@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The steps of reading a model, each of which reports all its problems before the next begins.
+#include "compiler/onnx/reader.h"
+#include "compiler/onnx/importer.h"
+#include "llvm/Support/Path.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace trainc {
+
+using namespace reader;
+
+static Parameter makeParameter(const Decision &decision, const Decisions &decisions) {
+  Parameter parameter;
+  parameter.name = decision.name().str();
+  parameter.moduleName = decision.moduleName.empty() ? parameter.name : decision.moduleName;
+  parameter.shape.assign(decision.tensor->shape.begin(), decision.tensor->shape.end());
+  parameter.isDouble = elementOf(decision.tensor->dataType) == Element::f64;
+  parameter.bytes = decision.tensor->bytes;
+  parameter.frozen = decision.role == Role::frozen;
+  parameter.decays = decision.decays;
+  parameter.reason = decision.reason;
+  for (const auto &other : decisions)
+    if (other->role == Role::tied && other->canonical == &decision)
+      parameter.tied.push_back({other->name().str(), other->transposed});
+  return parameter;
+}
+
+FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &context,
+                           Report &report) {
+  Model model;
+  model.name = sys::path::stem(path).str();
+  model.file = ModelFile::open(path, report);
+  if (!model.file || !checkVersions(*model.file, report))
+    return failure();
+  std::unique_ptr<Graph> graph = Graph::build(*model.file, report);
+  if (!graph)
+    return failure();
+  bool supported = checkOperators(*graph, report);
+  auto inputs = resolveInputs(*model.file, recipe, report);
+  if (!supported || !inputs)
+    return failure();
+  auto decisions = decideParameters(*model.file, *graph, recipe, report);
+  if (!decisions)
+    return failure();
+  SmallVector<const Decision *> parameters;
+  for (const auto &decision : *decisions)
+    if (decision->isParameter()) {
+      parameters.push_back(decision.get());
+      model.parameters.push_back(makeParameter(*decision, *decisions));
+    }
+  model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs, context, report);
+  if (!model.module || !boundIndices(*model.module, *model.file, report))
+    return failure();
+  (*model.module)->setAttr("train.model", StringAttr::get(&context, model.name));
+  model.parameterTable = parameterTable(*decisions);
+  return model;
+}
+
+std::vector<ExportInitializer> exportInitializers(const Model &model) {
+  std::vector<ExportInitializer> result;
+  for (const Parameter &parameter : model.parameters) {
+    result.push_back({parameter.name, parameter.name, false});
+    for (const TiedInitializer &tied : parameter.tied)
+      result.push_back({tied.onnxName, parameter.name, tied.transposed});
+  }
+  return result;
+}
+
+} // namespace trainc

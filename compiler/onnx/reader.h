@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads an ONNX model: the nn module, the parameters with their bytes in the
+// mapped file, and what export of trained weights needs.
+#pragma once
+
+#include "compiler/recipe.h"
+#include "compiler/report.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include <memory>
+
+namespace trainc {
+
+namespace reader {
+class ModelFile;
+}
+
+/// A further initializer of the file that holds the same weight as a parameter.
+struct TiedInitializer {
+  std::string onnxName;
+  bool transposed;
+};
+
+struct Parameter {
+  std::string name;       // of the ONNX initializer; `train.name` of the argument
+  std::string moduleName; // as the module calls it where the file says so, else `name`
+  std::vector<int64_t> shape;
+  bool isDouble = false;
+  llvm::ArrayRef<char> bytes; // little endian, mapped; owned by the model's file
+  bool frozen = false;
+  bool decays = false;
+  std::string reason; // why it is a parameter
+  std::vector<TiedInitializer> tied;
+};
+
+struct Model {
+  std::string name;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<Parameter> parameters; // in the order of the function's arguments
+  std::string parameterTable;        // every decision about initializers, with its reason
+  std::shared_ptr<const reader::ModelFile> file;
+};
+
+/// Reads the model at `path`. Every problem goes to `report`.
+mlir::FailureOr<Model> readModel(llvm::StringRef path, const Recipe &recipe,
+                                 mlir::MLIRContext &context, Report &report);
+
+/// The model file without its parameters' values and without the exporter's stack traces. A
+/// trainer appends the trained values as a second `graph` field: protobuf merges the two.
+mlir::LogicalResult writeExportTemplate(const Model &model, llvm::StringRef path, Report &report);
+
+struct ExportInitializer {
+  std::string onnxName;
+  std::string parameterName;
+  bool transposed;
+};
+
+/// The initializers that the template lacks, by ONNX name.
+std::vector<ExportInitializer> exportInitializers(const Model &model);
+
+/// Writes all parameters as safetensors, in `precision` ("f32" or "f64"), straight from the maps.
+mlir::LogicalResult writeInitialParameters(const Model &model, llvm::StringRef path,
+                                           llvm::StringRef precision, Report &report);
+
+} // namespace trainc

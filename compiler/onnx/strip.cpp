@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A walk over ModelProto, GraphProto and TensorProto by field number. Only the small rest goes
+// through the protobuf library, so a model of any size costs the heap of its graph alone.
+#include "compiler/onnx/strip.h"
+#include "compiler/onnx/wire.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace trainc::reader {
+
+// Field numbers of onnx.proto.
+constexpr int kModelGraph = 7;
+constexpr int kGraphNode = 1;
+constexpr int kGraphInitializer = 5;
+constexpr int kNodeMetadata = 9;
+constexpr int kEntryKey = 1;
+constexpr int kRawData = 9;
+
+static void append(std::string &out, llvm::ArrayRef<char> bytes) {
+  out.append(bytes.data(), bytes.size());
+}
+
+// float, int32, string, int64, double and uint64 data.
+static bool isTypedData(int number) {
+  return (number >= 4 && number <= 7) || number == 10 || number == 11;
+}
+
+bool stripTensor(llvm::ArrayRef<char> bytes, std::string &out, Payload &payload) {
+  WireReader reader(bytes);
+  Field field;
+  while (reader.next(field)) {
+    if (field.number == kRawData && field.wire == Wire::bytes) {
+      payload.raw = field.contents;
+      payload.hasRaw = true;
+    } else if (isTypedData(field.number) && field.wire == Wire::varint) {
+      payload.varints.push_back(field.varint);
+    } else if (isTypedData(field.number)) {
+      if (payload.typed.empty() || payload.typed.back().first != field.number)
+        payload.typed.emplace_back(field.number, std::vector<llvm::ArrayRef<char>>());
+      payload.typed.back().second.push_back(field.contents);
+    } else {
+      append(out, field.whole);
+    }
+  }
+  return !reader.malformed();
+}
+
+static bool isStackTrace(llvm::ArrayRef<char> entry) {
+  WireReader reader(entry);
+  Field field;
+  while (reader.next(field))
+    if (field.number == kEntryKey && field.wire == Wire::bytes)
+      return llvm::StringRef(field.contents.data(), field.contents.size()).ends_with("stack_trace");
+  return false;
+}
+
+static bool stripNode(llvm::ArrayRef<char> bytes, std::string &out) {
+  WireReader reader(bytes);
+  Field field;
+  while (reader.next(field))
+    if (field.number != kNodeMetadata || field.wire != Wire::bytes || !isStackTrace(field.contents))
+      append(out, field.whole);
+  return !reader.malformed();
+}
+
+static bool stripGraph(llvm::ArrayRef<char> bytes, std::string &out,
+                       std::vector<Payload> &payloads) {
+  WireReader reader(bytes);
+  Field field;
+  std::string part;
+  while (reader.next(field)) {
+    bool isNode = field.number == kGraphNode && field.wire == Wire::bytes;
+    bool isInitializer = field.number == kGraphInitializer && field.wire == Wire::bytes;
+    if (!isNode && !isInitializer) {
+      append(out, field.whole);
+      continue;
+    }
+    part.clear();
+    if (isInitializer)
+      payloads.emplace_back();
+    if (isNode ? !stripNode(field.contents, part)
+               : !stripTensor(field.contents, part, payloads.back()))
+      return false;
+    appendBytesField(out, field.number, {part.data(), part.size()});
+  }
+  return !reader.malformed();
+}
+
+bool stripModel(llvm::ArrayRef<char> bytes, std::string &out, std::vector<Payload> &payloads) {
+  WireReader reader(bytes);
+  Field field;
+  while (reader.next(field)) {
+    if (field.number != kModelGraph || field.wire != Wire::bytes) {
+      append(out, field.whole);
+      continue;
+    }
+    std::string graph;
+    if (!stripGraph(field.contents, graph, payloads))
+      return false;
+    appendBytesField(out, field.number, {graph.data(), graph.size()});
+  }
+  return !reader.malformed();
+}
+
+} // namespace trainc::reader

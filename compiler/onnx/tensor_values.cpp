@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Questions about the values of mapped tensors. All stop at the first element that answers them,
+// so that large weights are not paged in without need.
+#include "compiler/onnx/parameters.h"
+#include "llvm/ADT/StringSet.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+static uint64_t bitsAt(const TensorBytes &tensor, int64_t index, int64_t width) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, tensor.bytes.data() + index * width, width);
+  return bits;
+}
+
+bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed) {
+  if (a.dataType != b.dataType || a.count != b.count)
+    return false;
+  if (!transposed)
+    return a.shape == b.shape && std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
+  if (a.shape.size() != 2 || b.shape.size() != 2 || a.shape[0] != b.shape[1] ||
+      a.shape[1] != b.shape[0])
+    return false;
+  constexpr int64_t kBlock = 64; // elements; a block of both fits in the cache
+  int64_t width = elementBytes(a.dataType), rows = a.shape[0], columns = a.shape[1];
+  for (int64_t top = 0; top < rows; top += kBlock)
+    for (int64_t left = 0; left < columns; left += kBlock)
+      for (int64_t i = top; i < std::min(rows, top + kBlock); ++i)
+        for (int64_t j = left; j < std::min(columns, left + kBlock); ++j)
+          if (bitsAt(a, i * columns + j, width) != bitsAt(b, j * rows + i, width))
+            return false;
+  return true;
+}
+
+bool isUniform(const TensorBytes &tensor) {
+  size_t width = static_cast<size_t>(elementBytes(tensor.dataType));
+  return tensor.bytes.size() <= width ||
+         std::memcmp(tensor.bytes.data(), tensor.bytes.data() + width,
+                     tensor.bytes.size() - width) == 0;
+}
+
+static double realAt(const TensorBytes &tensor, int64_t index) {
+  if (tensor.dataType == onnx::TensorProto::DOUBLE) {
+    double value;
+    std::memcpy(&value, tensor.bytes.data() + index * 8, 8);
+    return value;
+  }
+  float value;
+  std::memcpy(&value, tensor.bytes.data() + index * 4, 4);
+  return value;
+}
+
+bool looksLikeMask(const TensorBytes &tensor) {
+  size_t rank = tensor.shape.size();
+  if (rank < 2 || tensor.shape[rank - 1] < 2 || tensor.shape[rank - 2] < 2)
+    return false;
+  double first = realAt(tensor, 0), second = first;
+  for (int64_t i = 1; i < tensor.count; ++i) {
+    double value = realAt(tensor, i);
+    if (value == first || value == second)
+      continue;
+    if (second != first || value != value)
+      return false;
+    second = value;
+  }
+  auto masks = [](double value) { return value == 0 || value == 1 || value < -1e4; };
+  return first != second && masks(first) && masks(second);
+}
+
+bool rowsDiffer(const TensorBytes &tensor) {
+  if (tensor.shape.empty() || tensor.shape.back() == 0)
+    return false;
+  size_t bytes = static_cast<size_t>(tensor.shape.back() * elementBytes(tensor.dataType));
+  StringSet<> rows;
+  for (size_t at = 0; at < tensor.bytes.size(); at += bytes)
+    if (!rows.insert(StringRef(tensor.bytes.data() + at, bytes)).second)
+      return false;
+  return true;
+}
+
+} // namespace trainc::reader
