@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the host compiler on an emitted folder: one process a file, at most as
+// many as there are cores, arguments passed as they are, no shell.
+#include "compiler/emit/emit.h"
+#include "llvm/ADT/StringRef.h"
+#include <algorithm>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <spawn.h>
+#include <sstream>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+extern char **environ;
+
+using namespace trainc;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+/// Starts a program whose output goes to `log`. 0, or an errno value.
+int start(const Arguments &arguments, const std::string &log, pid_t &child) {
+  std::vector<char *> argv;
+  for (const std::string &argument : arguments)
+    argv.push_back(const_cast<char *>(argument.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+/// The reason of a finished child in words; empty where it succeeded.
+std::string describe(int status) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    return "";
+  if (WIFEXITED(status))
+    return "exit status " + std::to_string(WEXITSTATUS(status));
+  return std::string("killed by signal ") + strsignal(WTERMSIG(status));
+}
+
+std::string readFile(const std::string &path) {
+  std::ifstream stream(path);
+  std::stringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+/// Up to `count` last lines of a text, indented.
+std::string lastLines(const std::string &text, int count) {
+  size_t begin = text.size();
+  while (begin > 0 && count > 0)
+    if (--begin == 0 || text[begin - 1] == '\n')
+      --count;
+  std::string result;
+  std::istringstream stream(text.substr(begin));
+  for (std::string line; std::getline(stream, line);)
+    result += "\n  " + line;
+  return result;
+}
+
+class HostCompiler {
+public:
+  explicit HostCompiler(const CompileOptions &options) : options(options) {}
+
+  bool run(std::string &error) {
+    std::vector<Arguments> jobs = compilations();
+    bool good = runAll(jobs);
+    if (good)
+      good = runAll({link()});
+    for (const std::string &object : objects)
+      fs::remove(object);
+    writeLog();
+    if (good)
+      return true;
+    error = "the host compiler failed: " + reason + "\n  log: " + logPath() + lastLines(log, 12);
+    return false;
+  }
+
+private:
+  std::string logPath() const { return options.directory + "/compile.log"; }
+
+  std::vector<Arguments> compilations() {
+    std::vector<fs::path> sources;
+    for (const std::string &source : options.kernelSources)
+      sources.push_back(fs::path(options.directory) / source);
+    if (sources.empty())
+      for (const auto &entry : fs::directory_iterator(options.directory))
+        if (entry.path().extension() == ".cpp")
+          sources.push_back(entry.path());
+    // Largest first, so that the long ones do not start last.
+    std::sort(sources.begin(), sources.end(), [](const fs::path &a, const fs::path &b) {
+      auto x = fs::file_size(a), y = fs::file_size(b);
+      return x != y ? x > y : a < b;
+    });
+    std::vector<Arguments> jobs;
+    for (const fs::path &source : sources) {
+      bool loops = source.filename().string().starts_with("kernels");
+      objects.push_back(options.directory + "/" + source.stem().string() + ".o");
+      Arguments arguments = {options.compiler,
+                             "-std=c++20",
+                             loops ? options.optimization : "-O1",
+                             "-march=" + options.march,
+                             "-fopenmp",
+                             "-ffp-contract=off",
+                             "-fno-math-errno",
+                             "-fno-trapping-math",
+                             "-Wall",
+                             "-Wextra",
+                             "-Werror",
+                             "-I",
+                             options.directory};
+      for (const std::string &include : options.includes)
+        arguments.insert(arguments.end(), {"-I", include});
+      arguments.insert(arguments.end(), {"-c", source.string(), "-o", objects.back()});
+      jobs.push_back(std::move(arguments));
+    }
+    return jobs;
+  }
+
+  Arguments link() const {
+    Arguments arguments = {options.compiler, "-fopenmp", "-o", options.output};
+    arguments.insert(arguments.end(), objects.begin(), objects.end());
+    arguments.insert(arguments.end(), options.linkArguments.begin(), options.linkArguments.end());
+    return arguments;
+  }
+
+  bool runAll(const std::vector<Arguments> &jobs) {
+    const size_t width = std::max(1u, std::thread::hardware_concurrency());
+    std::map<pid_t, size_t> running;
+    bool good = true;
+    size_t next = 0;
+    while (next < jobs.size() || !running.empty()) {
+      if (good && next < jobs.size() && running.size() < width) {
+        pid_t child = 0;
+        int error = start(jobs[next], jobLog(next), child);
+        if (error != 0) {
+          good = false;
+          reason = "cannot run '" + options.compiler + "': " + std::strerror(error);
+        } else {
+          running[child] = next++;
+        }
+        continue;
+      }
+      if (running.empty())
+        break;
+      good &= reap(running, jobs);
+    }
+    return good;
+  }
+
+  /// Waits for the compilation that was started first; others run on meanwhile.
+  bool reap(std::map<pid_t, size_t> &running, const std::vector<Arguments> &jobs) {
+    auto oldest = std::min_element(running.begin(), running.end(),
+                                   [](auto &a, auto &b) { return a.second < b.second; });
+    auto [child, job] = *oldest;
+    running.erase(oldest);
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    std::string problem = describe(status);
+    for (const std::string &argument : jobs[job])
+      log += argument + " ";
+    log += "\n" + readFile(jobLog(job));
+    fs::remove(jobLog(job));
+    if (!problem.empty() && reason.empty())
+      reason = problem;
+    return problem.empty();
+  }
+
+  std::string jobLog(size_t job) const {
+    return options.directory + "/compile." + std::to_string(job) + ".log";
+  }
+
+  void writeLog() const { std::ofstream(logPath()) << log; }
+
+  const CompileOptions &options;
+  std::vector<std::string> objects;
+  std::string log, reason;
+};
+
+} // namespace
+
+bool trainc::compileSources(const CompileOptions &options, std::string &error) {
+  return HostCompiler(options).run(error);
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts the emitted folder together: names first, then one file after the other.
+#include "compiler/emit/emit.h"
+#include "compiler/emit/step_program.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace trainc;
+
+namespace {
+
+/// The last part of a dotted or slashed path that says something: `h.0.ln_1` is ln_1.
+std::string lastPart(StringRef path) {
+  SmallVector<StringRef> parts;
+  path.split(parts, '.', -1, false);
+  for (StringRef part : llvm::reverse(parts)) {
+    SmallVector<StringRef> pieces;
+    part.split(pieces, '/', -1, false);
+    for (StringRef piece : llvm::reverse(pieces))
+      if (!llvm::all_of(piece, llvm::isDigit))
+        return piece.str();
+  }
+  return path.str();
+}
+
+KernelNames nameKernel(kernel::FunctionOp function, NameTable &functions) {
+  KernelNames names;
+  names.function = functions.unique(function.getSymName());
+  NameTable buffers;
+  buffers.reserve(names.function);
+  for (const char *index : {"i", "j", "k", "l", "m", "n", "o", "p"})
+    buffers.reserve(index);
+  size_t inputs = function.getBody().getNumArguments() - function.getOutputs();
+  for (BlockArgument argument : function.getBody().getArguments()) {
+    size_t number = argument.getArgNumber();
+    std::string name = nodeName(argument.getLoc());
+    bool gradient = StringRef(name).starts_with("d_");
+    name = lastPart(gradient ? StringRef(name).drop_front(2) : StringRef(name));
+    if (name.empty())
+      name = number < inputs ? "in" : "out";
+    names.buffers.push_back(buffers.unique((gradient ? "d_" : "") + name));
+  }
+  return names;
+}
+
+std::string accessText(kernel::FunctionOp function, unsigned argument) {
+  auto access = cast<kernel::AccessAttr>(function.getAccesses()[argument]);
+  auto type = cast<kernel::BufferType>(function.getBody().getArgument(argument).getType());
+  std::string text = typeText(type.getElement()) + " [";
+  bool first = true;
+  for (auto [size, stride] : llvm::zip(function.getDims(), access.getStrides())) {
+    if (size == 1 || stride == 0)
+      continue;
+    text += (first ? "" : ", ") + std::to_string(size);
+    first = false;
+  }
+  return text + "]";
+}
+
+void describeKernel(kernel::FunctionOp function, const KernelNames &names, SourceWriter &writer) {
+  std::string sources;
+  for (auto source : function.getSources().getAsRange<StringAttr>())
+    sources += (sources.empty() ? "" : ", ") + commentText(source.getValue());
+  if (!sources.empty())
+    writer.comment(sources);
+  size_t inputs = names.buffers.size() - function.getOutputs();
+  std::string reads, writes;
+  for (size_t i = 0; i < names.buffers.size(); ++i) {
+    std::string &list = i < inputs ? reads : writes;
+    list += (list.empty() ? "" : ", ") + names.buffers[i] + " " + accessText(function, i);
+  }
+  if (!reads.empty())
+    writer.comment("reads " + reads);
+  writer.comment("writes " + writes);
+}
+
+std::string kernelsHeader(ArrayRef<std::pair<kernel::FunctionOp, const KernelNames *>> kernels) {
+  SourceWriter writer;
+  writer.line("// One function for each distinct kernel. An output may be one of the inputs.");
+  writer.line("#pragma once");
+  writer.line();
+  writer.line("#include <cstdint>");
+  writer.line();
+  writer.line("namespace trainc {");
+  writer.outdent();
+  writer.line();
+  for (auto &[function, names] : kernels)
+    writer.line(kernelSignature(function, *names) + ";");
+  writer.line();
+  writer.indent();
+  writer.line("} // namespace trainc");
+  return writer.text();
+}
+
+class Folder {
+public:
+  Folder(ModuleOp module, StringRef path) : module(module), path(path) {}
+  LogicalResult write(StringRef name, StringRef text) {
+    llvm::SmallString<256> file(path);
+    llvm::sys::path::append(file, name);
+    std::error_code error;
+    llvm::raw_fd_ostream stream(file, error);
+    if (!error) {
+      stream << text;
+      stream.close();
+      error = stream.error();
+      stream.clear_error();
+    }
+    if (error)
+      return module.emitError("cannot write '") << file << "': " << error.message();
+    return success();
+  }
+
+private:
+  ModuleOp module;
+  StringRef path;
+};
+
+const char kStepHeader[] = R"(// The entry functions of the program.
+#pragma once
+
+#include "runtime/program.h"
+
+namespace trainc {
+
+void forward_backward(const arenas &memory);
+void update(const arenas &memory);
+void evaluate(const arenas &memory);
+
+} // namespace trainc
+)";
+
+} // namespace
+
+LogicalResult trainc::emitSources(ModuleOp module, const ProgramTables &tables,
+                                  StringRef directory) {
+  MemoryNames memory(module, tables);
+  if (failed(memory.collect()))
+    return failure();
+
+  KernelTable table;
+  NameTable functions;
+  for (const PlacedTensor *tensor : memory.shared())
+    functions.reserve(tensor->name);
+  for (const char *entry : kEntries)
+    for (const PlacedTensor *tensor : memory.ofEntry(entry))
+      functions.reserve(tensor->name);
+  SmallVector<std::pair<kernel::FunctionOp, const KernelNames *>> kernels;
+  for (auto function : module.getOps<kernel::FunctionOp>()) {
+    auto &names = table[function.getSymName()] = nameKernel(function, functions);
+    kernels.push_back({function, &names});
+  }
+
+  SourceWriter source;
+  source.line("// The kernels. Each comment names the model nodes of the kernel's first use.");
+  source.line("#include \"kernels.h\"");
+  source.line("#include \"runtime/kernels/lanes.h\"");
+  source.line();
+  source.line("namespace trainc {");
+  source.outdent();
+  bool failed = false;
+  for (auto &[function, names] : kernels) {
+    source.line();
+    describeKernel(function, *names, source);
+    failed |= mlir::failed(emitCpuKernel(function, *names, source));
+  }
+  source.line();
+  source.indent();
+  source.line("} // namespace trainc");
+  FailureOr<std::string> trainer = trainerTables(module, tables, memory);
+  if (failed || mlir::failed(trainer))
+    return failure();
+
+  Folder folder(module, directory);
+  std::pair<const char *, std::string> files[] = {
+      {"kernels.h", kernelsHeader(kernels)},
+      {"kernels.cpp", source.text()},
+      {"memory.h", memoryHeader(module, memory)},
+      {"constants.h", constantsHeader(memory)},
+      {"constants.cpp", constantsSource(memory)},
+      {"step.h", kStepHeader},
+      {"step.cpp", stepProgram(module, memory, table)},
+      {"trainer.cpp", *trainer},
+      {"CMakeLists.txt", buildFile(tables)},
+  };
+  for (auto &[name, text] : files)
+    if (mlir::failed(folder.write(name, text)))
+      return failure();
+  return success();
+}

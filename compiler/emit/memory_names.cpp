@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names and places of the tensors of a planned module, and memory.h.
+#include "compiler/emit/memory_names.h"
+#include "compiler/emit/expressions.h"
+#include "dialects/nn/nn.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace trainc;
+
+/// The name and whether a gradient encloses it.
+static std::pair<StringRef, bool> nameOf(Location location) {
+  if (auto fused = dyn_cast<FusedLoc>(location)) {
+    for (Location part : llvm::reverse(fused.getLocations()))
+      if (auto found = nameOf(part); !found.first.empty())
+        return found;
+    return {"", false};
+  }
+  auto named = dyn_cast<NameLoc>(location);
+  if (!named)
+    return {"", false};
+  if (named.getName() == "gradient") {
+    auto inner = nameOf(named.getChildLoc());
+    return {inner.first.empty() ? named.getName().getValue() : inner.first, true};
+  }
+  return {named.getName(), false};
+}
+
+std::string trainc::nodeTitle(Location location) {
+  auto [name, gradient] = nameOf(location);
+  return (gradient ? "gradient of " : "") + name.str();
+}
+
+std::string trainc::nodeName(Location location) {
+  auto [name, gradient] = nameOf(location);
+  return (gradient ? "d_" : "") + name.str();
+}
+
+std::string trainc::typeText(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  Type element = tensor ? tensor.getElementType() : type;
+  std::string text = element.isF32()                 ? "f32"
+                     : element.isF64()               ? "f64"
+                     : element.isSignlessInteger(1)  ? "bool"
+                     : element.isSignlessInteger(32) ? "i32"
+                                                     : "i64";
+  if (!tensor)
+    return text;
+  text += " [";
+  llvm::raw_string_ostream stream(text);
+  llvm::interleaveComma(tensor.getShape(), stream);
+  return text + "]";
+}
+
+MemoryNames::MemoryNames(ModuleOp module, const ProgramTables &tables)
+    : module(module), tables(tables) {}
+
+bool MemoryNames::isStep(Operation *op) {
+  return isa<kernel::LaunchOp, kernel::MatmulOp, kernel::ScatterAddOp>(op);
+}
+
+const PlacedTensor *MemoryNames::find(Value value) const {
+  while (auto view = value.getDefiningOp<nn::ReshapeOp>())
+    value = view->getOperand(0);
+  return places.lookup(value);
+}
+
+ArrayRef<const PlacedTensor *> MemoryNames::ofEntry(StringRef entry) const {
+  auto it = entryTensors.find(entry);
+  return it == entryTensors.end() ? ArrayRef<const PlacedTensor *>() : ArrayRef(it->second);
+}
+
+LogicalResult MemoryNames::add(Value value, Attribute place, StringRef name,
+                               const std::string &title, bool isShared, NameTable &names) {
+  auto at = dyn_cast_or_null<kernel::PlaceAttr>(place);
+  if (!at)
+    return emitError(value.getLoc(), "emit: a tensor has no place; run plan-memory first");
+  auto type = cast<RankedTensorType>(value.getType());
+  std::string key;
+  if (isShared) {
+    key = (llvm::Twine(static_cast<int>(at.getArena())) + " " + llvm::Twine(at.getOffset()) + " " +
+           title)
+              .str();
+    if (PlacedTensor *known = sharedByKey.lookup(key)) {
+      places[value] = known;
+      return success();
+    }
+  }
+  tensors.push_back(std::make_unique<PlacedTensor>());
+  PlacedTensor *tensor = tensors.back().get();
+  *tensor = {names.unique(name), title, at, type};
+  places[value] = tensor;
+  if (isShared) {
+    sharedByKey[key] = tensor;
+    sharedTensors.push_back(tensor);
+  }
+  return success();
+}
+
+/// `decayed_gradients`, `undecayed_exp_avg`: the flat tensors of @update.
+std::string MemoryNames::runName(DictionaryAttr attributes) const {
+  StringRef kind = attributes.getAs<StringAttr>("train.kind").getValue();
+  auto run = attributes.getAs<IntegerAttr>("train.run");
+  std::string text = run && run.getInt() == 0 ? "decayed_" : "undecayed_";
+  if (kind != "run_state")
+    return text + kind.drop_front(strlen("run_")).str();
+  auto slot = attributes.getAs<IntegerAttr>("train.slot");
+  size_t index = slot ? slot.getInt() : 0;
+  return text + (index < tables.stateNames.size() ? tables.stateNames[index]
+                                                  : "state_" + std::to_string(index));
+}
+
+LogicalResult MemoryNames::addArgument(func::FuncOp function, unsigned index, NameTable &names) {
+  Value value = function.getArgument(index);
+  DictionaryAttr attributes = function.getArgAttrDict(index);
+  StringRef kind, name;
+  if (attributes) {
+    if (auto attribute = attributes.getAs<StringAttr>("train.kind"))
+      kind = attribute.getValue();
+    if (auto attribute = attributes.getAs<StringAttr>("train.name"))
+      name = attribute.getValue();
+  }
+  Attribute place = attributes ? attributes.get("kernel.place") : Attribute();
+  bool isShared = kind == "parameter" || kind == "input" || kind == "label";
+  if (kind.starts_with("run_")) {
+    std::string run = runName(attributes);
+    return add(value, place, run, run, false, names);
+  }
+  std::string text = name.empty() ? "argument_" + std::to_string(index) : name.str();
+  return add(value, place, text, text, isShared, isShared ? sharedNames : names);
+}
+
+/// Equal data is one array.
+void MemoryNames::addConstant(Operation &op) {
+  PlacedTensor *&tensor = constantByValue[op.getAttr("value")];
+  if (!tensor) {
+    tensors.push_back(std::make_unique<PlacedTensor>());
+    tensor = tensors.back().get();
+    std::string title = nodeName(op.getLoc());
+    *tensor = {constantNames.unique(title.empty() ? "table" : title), title,
+               kernel::PlaceAttr::get(op.getContext(), kernel::Arena::constants, 0),
+               cast<RankedTensorType>(op.getResult(0).getType())};
+    constantOps.push_back(&op);
+  }
+  places[op.getResult(0)] = tensor;
+}
+
+LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
+  NameTable names = sharedNames;
+  bool failed = false;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (function.getArgAttr(i, "train.kind") && places.contains(function.getArgument(i)))
+      continue;
+    else
+      failed |= mlir::failed(addArgument(function, i, names));
+
+  // Gradients of parameters and the loss are known by what they are, not by the node that made
+  // them.
+  llvm::DenseMap<Value, std::string> resultNames;
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
+    auto kind = function.getResultAttrOfType<StringAttr>(i, "train.kind");
+    auto name = function.getResultAttrOfType<StringAttr>(i, "train.name");
+    while (auto view = value.getDefiningOp<nn::ReshapeOp>())
+      value = view->getOperand(0);
+    if (kind && name && kind.getValue() == "gradient")
+      resultNames[value] = "d_" + name.getValue().str();
+    else if (kind && kind.getValue() == "loss")
+      resultNames[value] = "loss";
+  }
+
+  int step = 0;
+  for (Operation &op : function.getBody().front()) {
+    if (!isStep(&op)) {
+      if (isa<nn::ConstantOp>(op) && !op.use_empty()) {
+        addConstant(op);
+      }
+      continue;
+    }
+    ++step;
+    for (Value operand : op.getOperands())
+      if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(operand)))
+        tensor->lastStep = step;
+    auto list = op.getAttrOfType<ArrayAttr>("places");
+    for (auto [i, result] : llvm::enumerate(op.getResults())) {
+      std::string name = resultNames.contains(result) ? resultNames[result] : nodeName(op.getLoc());
+      std::string title = nodeTitle(op.getLoc());
+      failed |= mlir::failed(add(result, list && i < list.size() ? list[i] : Attribute(),
+                                 name.empty() ? "result" : name, title, false, names));
+      if (PlacedTensor *tensor = places.lookup(result))
+        tensor->firstStep = tensor->lastStep = step;
+    }
+  }
+  auto &own = entryTensors[function.getName()];
+  auto addOwn = [&](Value value) {
+    const PlacedTensor *tensor = places.lookup(value);
+    if (tensor && !llvm::is_contained(sharedTensors, tensor))
+      own.push_back(tensor);
+  };
+  llvm::for_each(function.getArguments(), addOwn);
+  for (Operation &op : function.getBody().front())
+    if (isStep(&op))
+      llvm::for_each(op.getResults(), addOwn);
+  return failure(failed);
+}
+
+LogicalResult MemoryNames::collect() {
+  bool failed = false;
+  // Shared names first: they are the same in every entry function.
+  for (const char *entry : kEntries) {
+    auto function = module.lookupSymbol<func::FuncOp>(entry);
+    if (!function)
+      continue;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      auto kind = function.getArgAttrOfType<StringAttr>(i, "train.kind");
+      if (kind && (kind.getValue() == "parameter" || kind.getValue() == "input" ||
+                   kind.getValue() == "label"))
+        failed |= mlir::failed(addArgument(function, i, sharedNames));
+    }
+  }
+  for (const char *entry : kEntries)
+    if (auto function = module.lookupSymbol<func::FuncOp>(entry))
+      failed |= mlir::failed(collectEntry(function));
+  return failure(failed);
+}
+
+// ---- memory.h
+
+static std::string comment(const PlacedTensor &tensor, bool withSteps) {
+  std::string text =
+      typeText(tensor.type) + ", " + kernel::stringifyArena(tensor.place.getArena()).str();
+  if (withSteps && tensor.firstStep == 0)
+    text += tensor.lastStep == 0 ? "" : ", to step " + std::to_string(tensor.lastStep);
+  else if (withSteps)
+    text +=
+        ", steps " + std::to_string(tensor.firstStep) + " to " + std::to_string(tensor.lastStep);
+  if (sanitize(tensor.title) != tensor.name)
+    text += ", " + commentText(tensor.title);
+  return text;
+}
+
+static void list(SourceWriter &writer, ArrayRef<const PlacedTensor *> tensors, bool withSteps) {
+  for (const PlacedTensor *tensor : tensors)
+    writer.line("constexpr int64_t " + tensor->name + " = " +
+                std::to_string(tensor->place.getOffset()) + "; // " + comment(*tensor, withSteps));
+}
+
+std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names) {
+  SourceWriter writer;
+  writer.line(
+      "// Where every tensor lies: bytes from the base of its arena. Steps are those of the");
+  writer.line(
+      "// entry function in the order of step.cpp: from the one that writes the tensor to the");
+  writer.line("// last that reads it; outside them its place belongs to other tensors.");
+  if (auto dense = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes")) {
+    writer.line("//");
+    for (unsigned i = 0; i < 5 && i < dense.asArrayRef().size(); ++i)
+      writer.line("//   " + kernel::stringifyArena(static_cast<kernel::Arena>(i)) + ": " +
+                  std::to_string(dense.asArrayRef()[i]) + " bytes");
+  }
+  writer.line("#pragma once");
+  writer.line();
+  writer.line("#include <cstdint>");
+  writer.line();
+  writer.line("namespace trainc::memory {");
+  writer.outdent();
+  writer.line();
+  writer.line("// Parameters and inputs, the same in every entry function.");
+  list(writer, names.shared(), false);
+  for (const char *entry : kEntries) {
+    if (names.ofEntry(entry).empty())
+      continue;
+    writer.line();
+    writer.line("namespace " + llvm::Twine(entry) + " {");
+    writer.outdent();
+    list(writer, names.ofEntry(entry), true);
+    writer.indent();
+    writer.line("} // namespace");
+  }
+  writer.line();
+  writer.indent();
+  writer.line("} // namespace trainc::memory");
+  return writer.text();
+}

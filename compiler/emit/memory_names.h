@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names and places of the tensors of a planned module: what memory.h declares
+// and step.cpp refers to.
+#pragma once
+
+#include "compiler/emit/emit.h"
+#include "compiler/emit/source_writer.h"
+#include "dialects/kernel/kernel.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace trainc {
+
+constexpr const char *kEntries[] = {"forward_backward", "update", "evaluate"};
+
+struct PlacedTensor {
+  std::string name;  // the constant in memory.h, or the array of a constant
+  std::string title; // what the model calls it, for the comment
+  kernel::PlaceAttr place;
+  mlir::RankedTensorType type;
+  int firstStep = 0, lastStep = 0;
+};
+
+/// `gradient of h.1.mlp.act`, `h.1.mlp.act`, or empty where a location has no name.
+std::string nodeTitle(mlir::Location location);
+/// `d_h.1.mlp.act`, `h.1.mlp.act`: what an identifier is made of.
+std::string nodeName(mlir::Location location);
+/// `f32 [4, 64, 3072]`.
+std::string typeText(mlir::Type type);
+
+class MemoryNames {
+public:
+  MemoryNames(mlir::ModuleOp module, const ProgramTables &tables);
+  /// Collects places; diagnostics where a value has none.
+  mlir::LogicalResult collect();
+
+  /// The tensor of a value; views (nn.reshape) are their operand's.
+  const PlacedTensor *find(mlir::Value value) const;
+  llvm::ArrayRef<const PlacedTensor *> shared() const { return sharedTensors; }
+  llvm::ArrayRef<const PlacedTensor *> ofEntry(llvm::StringRef entry) const;
+  llvm::ArrayRef<mlir::Operation *> constants() const { return constantOps; }
+  /// Steps of an entry function in order: launches, products and scatters.
+  static bool isStep(mlir::Operation *op);
+
+private:
+  mlir::LogicalResult collectEntry(mlir::func::FuncOp function);
+  mlir::LogicalResult add(mlir::Value value, mlir::Attribute place, llvm::StringRef name,
+                          const std::string &title, bool isShared, NameTable &names);
+  mlir::LogicalResult addArgument(mlir::func::FuncOp function, unsigned index, NameTable &names);
+  void addConstant(mlir::Operation &op);
+  std::string runName(mlir::DictionaryAttr attributes) const;
+
+  mlir::ModuleOp module;
+  const ProgramTables &tables;
+  NameTable sharedNames, constantNames;
+  std::vector<std::unique_ptr<PlacedTensor>> tensors;
+  llvm::DenseMap<mlir::Value, PlacedTensor *> places;
+  llvm::StringMap<PlacedTensor *> sharedByKey; // arena, offset and model name
+  llvm::SmallVector<const PlacedTensor *> sharedTensors;
+  llvm::StringMap<llvm::SmallVector<const PlacedTensor *>> entryTensors;
+  llvm::DenseMap<mlir::Attribute, PlacedTensor *> constantByValue;
+  llvm::SmallVector<mlir::Operation *> constantOps;
+};
+
+/// Text of memory.h.
+std::string memoryHeader(mlir::ModuleOp module, const MemoryNames &names);
+
+} // namespace trainc

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The entry functions as sequences of calls, the data of constants, the tables
+// of the trainer and the build file.
+#pragma once
+
+#include "compiler/emit/cpu_kernels.h"
+#include "compiler/emit/memory_names.h"
+
+namespace trainc {
+
+/// Names of all kernels, by symbol.
+using KernelTable = llvm::StringMap<KernelNames>;
+
+/// Text of step.cpp.
+std::string stepProgram(mlir::ModuleOp module, const MemoryNames &names,
+                        const KernelTable &kernels);
+/// Text of constants.h and constants.cpp.
+std::string constantsHeader(const MemoryNames &names);
+std::string constantsSource(const MemoryNames &names);
+/// Text of trainer.cpp; diagnostics where the IR lacks something that a table needs.
+mlir::FailureOr<std::string> trainerTables(mlir::ModuleOp module, const ProgramTables &tables,
+                                           const MemoryNames &names);
+/// Text of CMakeLists.txt.
+std::string buildFile(const ProgramTables &tables);
+
+} // namespace trainc
