@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/kernel_builder.h"
 #include "passes/passes.h"
+#include "passes/tensor_places.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -20,27 +21,6 @@ using namespace mlir;
 
 namespace trainc {
 namespace {
-
-struct NodeName {
-  std::string node;
-  bool gradient = false;
-};
-
-NodeName nameOf(Location location) {
-  NodeName result;
-  if (auto fused = dyn_cast<FusedLoc>(location); fused && !fused.getLocations().empty())
-    return nameOf(fused.getLocations().front());
-  auto name = dyn_cast<NameLoc>(location);
-  if (!name)
-    return result;
-  if (name.getName() == "gradient") {
-    result = nameOf(name.getChildLoc());
-    result.gradient = true;
-    return result;
-  }
-  result.node = name.getName().str();
-  return result;
-}
 
 /// A C identifier from a node's name.
 std::string identifier(StringRef node) {
@@ -164,7 +144,7 @@ SmallVector<Attribute> Lowering::sourcesOf(kernel::GroupOp group) {
   llvm::StringSet<> seen;
   SmallVector<Attribute> sources;
   for (Operation &op : group.getBody().front()) {
-    NodeName name = nameOf(op.getLoc());
+    NodeName name = nodeName(op.getLoc());
     if (name.node.empty() || op.hasTrait<OpTrait::IsTerminator>() ||
         op.hasTrait<OpTrait::ConstantLike>())
       continue;
@@ -178,9 +158,7 @@ SmallVector<Attribute> Lowering::sourcesOf(kernel::GroupOp group) {
 ArrayAttr Lowering::resultNames(kernel::GroupOp group) {
   SmallVector<Attribute> names;
   for (Value value : group.getBody().front().getTerminator()->getOperands()) {
-    NodeName name = nameOf(value.getLoc());
-    std::string text = name.node + (name.gradient ? ".gradient" : "");
-    names.push_back(StringAttr::get(group.getContext(), text));
+    names.push_back(StringAttr::get(group.getContext(), nodeName(value.getLoc()).text()));
   }
   return ArrayAttr::get(group.getContext(), names);
 }
@@ -222,7 +200,7 @@ LogicalResult Lowering::lower(kernel::GroupOp group) {
       entry.inputs.push_back(llvm::find(outside, input) - outside.begin());
     groupsByText[text] = entry;
   }
-  NodeName name = nameOf(group.getLoc());
+  NodeName name = nodeName(group.getLoc());
   kernels[number].nodes.push_back(name.node);
   if (kernels[number].nodes.size() == 1)
     kernels[number].gradient = name.gradient;

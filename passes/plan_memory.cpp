@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// plan-memory: a place for every tensor of every entry function.
+//
+// Problem: nothing is allocated at run time, and memory decides the batch that
+// fits. Method: arguments and results with a fixed meaning go where
+// docs/architecture.md says. All other tensors live from the step that writes
+// them to the last that reads them. Tensors that may share memory are joined
+// first: a product added into another, a kernel's output over an input that dies
+// there, a result that has its own place. What is left is placed by
+// planning/memory_plan.h. Entry functions never run at once, so they share the
+// arenas. Weakness: a tensor joins the first input that fits, not the best.
+#include "dialects/kernel/kernel.h"
+#include "dialects/nn/nn.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/in_place.h"
+#include "passes/passes.h"
+#include "passes/planning/memory_plan.h"
+#include "passes/tensor_places.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace trainc {
+namespace {
+
+using kernel::Arena;
+using planning::alignedBytes;
+
+struct Place {
+  Arena arena = Arena::activations;
+  int64_t offset = 0;
+};
+
+constexpr int arenaCount = 6; // constants last
+
+struct Totals {
+  int64_t bytes[arenaCount] = {};
+  int64_t lowerBound[arenaCount] = {};
+};
+
+/// Places that follow from names alone, the same in all entry functions.
+class FixedPlaces {
+public:
+  explicit FixedPlaces(ModuleOp module) { readLayout(module); }
+
+  Place parameter(StringRef name, Type type, bool gradient) {
+    int64_t width = elementBytes(cast<RankedTensorType>(type).getElementType());
+    Arena arena = gradient ? Arena::gradients : Arena::parameters;
+    elementWidth = width;
+    if (auto known = offsets.find(name); known != offsets.end())
+      return {arena, known->second * width};
+    // Without a layout: in order of appearance.
+    auto [entry, isNew] = loose[int(arena)].try_emplace(name, looseBytes[int(arena)]);
+    if (isNew)
+      looseBytes[int(arena)] += alignedBytes(bytesOf(type));
+    return {arena, entry->second};
+  }
+
+  Place run(StringRef kind, int64_t number, int64_t slot, Type type) {
+    elementWidth = elementBytes(cast<RankedTensorType>(type).getElementType());
+    int64_t offset = number == 0 ? 0 : runs[0];
+    if (kind == "run_parameters")
+      return {Arena::parameters, offset * elementWidth};
+    if (kind == "run_gradients")
+      return {Arena::gradients, offset * elementWidth};
+    slots = std::max(slots, slot + 1);
+    return {Arena::optimizer_state, (slot * (runs[0] + runs[1]) + offset) * elementWidth};
+  }
+
+  /// One place per name, pinned for all entries.
+  Place pinned(Arena arena, StringRef name, Type type) {
+    auto [entry, isNew] = named[int(arena)].try_emplace(name, namedBytes[int(arena)]);
+    if (isNew)
+      namedBytes[int(arena)] += alignedBytes(bytesOf(type));
+    return {arena, entry->second};
+  }
+
+  int64_t pinnedBytes(Arena arena) const { return namedBytes[int(arena)]; }
+
+  void addTo(Totals &totals) const {
+    int64_t trained = (runs[0] + runs[1]) * elementWidth;
+    totals.bytes[int(Arena::parameters)] = trained + runs[2] * elementWidth;
+    totals.bytes[int(Arena::gradients)] = trained;
+    totals.bytes[int(Arena::optimizer_state)] = slots * trained;
+    for (Arena arena : {Arena::parameters, Arena::gradients})
+      totals.bytes[int(arena)] = std::max(totals.bytes[int(arena)], looseBytes[int(arena)]);
+    for (Arena arena : {Arena::parameters, Arena::gradients, Arena::optimizer_state})
+      totals.lowerBound[int(arena)] = totals.bytes[int(arena)];
+  }
+
+private:
+  void readLayout(ModuleOp module) {
+    if (auto layout = module->getAttrOfType<ArrayAttr>("train.layout"))
+      for (auto entry : layout.getAsRange<DictionaryAttr>())
+        offsets[entry.getAs<StringAttr>("name").getValue()] =
+            entry.getAs<IntegerAttr>("offset").getInt();
+    if (auto sizes = module->getAttrOfType<DenseI64ArrayAttr>("train.runs"))
+      std::copy_n(sizes.asArrayRef().begin(), std::min<size_t>(3, sizes.size()), runs);
+  }
+
+  llvm::StringMap<int64_t> offsets; // elements
+  int64_t runs[3] = {};
+  int64_t slots = 0, elementWidth = 4;
+  llvm::StringMap<int64_t> loose[arenaCount], named[arenaCount];
+  int64_t looseBytes[arenaCount] = {}, namedBytes[arenaCount] = {};
+};
+
+/// Tensors that share memory: alive from the first write to the last read.
+struct Storage {
+  int64_t bytes = 0;
+  int first = 0, last = 0;
+  std::optional<Place> place;
+  bool isArgument = false;
+};
+
+class EntryPlan {
+public:
+  EntryPlan(func::FuncOp function, FixedPlaces &fixed, SymbolTable &symbols)
+      : function(function), block(function.front()), fixed(fixed), symbols(symbols),
+        arena(isUpdate(function) ? Arena::workspace : Arena::activations) {}
+
+  /// First of all entries: pinned places, so that their sizes are known.
+  void placeArguments();
+  LogicalResult joinTensors();
+  void placeRest(Totals &totals);
+
+private:
+  Place placeOf(StringRef kind, StringRef name, DictionaryAttr attributes, Type type,
+                const llvm::Twine &fallback);
+  void findLastReads();
+  LogicalResult addResults(Operation *step, int number);
+  std::optional<int> storageToReuse(Operation *step, unsigned result, int number);
+  LogicalResult pinReturned();
+  void annotate();
+  int64_t ownBytes = 0; // pinned tensors of this function alone
+
+  func::FuncOp function;
+  Block &block;
+  FixedPlaces &fixed;
+  SymbolTable &symbols;
+  Arena arena;
+  std::vector<Storage> storages;
+  llvm::MapVector<Value, int> storageOf;
+  DenseMap<Value, int> lastRead;
+  DenseMap<Value, unsigned> returned;                     // value -> result index
+  DenseMap<Operation *, std::pair<int, int64_t>> scratch; // step, offset
+  SmallVector<Place> resultPlaces;
+  int end = 0;
+};
+
+Place EntryPlan::placeOf(StringRef kind, StringRef name, DictionaryAttr attributes, Type type,
+                         const llvm::Twine &fallback) {
+  auto number = [&](StringRef attribute) {
+    auto value = attributes ? attributes.getAs<IntegerAttr>(attribute) : IntegerAttr();
+    return value ? value.getInt() : 0;
+  };
+  if (kind == "parameter" || kind == "gradient")
+    return fixed.parameter(name, type, kind == "gradient");
+  if (kind.starts_with("run_"))
+    return fixed.run(kind, number("train.run"), number("train.slot"), type);
+  if (kind == "input" || kind == "label")
+    return fixed.pinned(Arena::activations, name, type);
+  if (kind == "loss")
+    return fixed.pinned(Arena::activations, "loss of the step", type);
+  if (kind == "scalar")
+    return fixed.pinned(Arena::workspace, name, type);
+  // A plain function, as tests have them: arguments and results one after the other.
+  return fixed.pinned(arena, (function.getName() + fallback).str(), type);
+}
+
+void EntryPlan::placeArguments() {
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    auto name = function.getArgAttrOfType<StringAttr>(i, "train.name");
+    Storage storage;
+    storage.bytes = bytesOf(argument.getType());
+    storage.isArgument = true;
+    storage.place =
+        placeOf(argumentKind(function, i), name ? name.getValue() : "", function.getArgAttrDict(i),
+                argument.getType(), " argument " + Twine(i));
+    storageOf[argument] = int(storages.size());
+    storages.push_back(storage);
+  }
+  for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
+    StringRef kind = resultKind(function, i);
+    auto name = function.getResultAttrOfType<StringAttr>(i, "train.name");
+    returned[value] = i;
+    // An output is an activation that lives to the end.
+    resultPlaces.push_back(kind == "output" ? Place()
+                                            : placeOf(kind, name ? name.getValue() : "",
+                                                      function.getResultAttrDict(i),
+                                                      value.getType(), " result " + Twine(i)));
+  }
+}
+
+void EntryPlan::findLastReads() {
+  int number = 0;
+  for (Operation &op : block) {
+    if (isa<nn::ConstantOp>(op))
+      continue;
+    for (Value operand : op.getOperands())
+      lastRead[operand] = number;
+    ++number;
+  }
+  end = number - 1; // the return
+}
+
+/// An input of the launch, or the init of a product, whose memory the result takes.
+std::optional<int> EntryPlan::storageToReuse(Operation *step, unsigned result, int number) {
+  if (auto product = dyn_cast<kernel::MatmulOp>(step))
+    return product.getInit() ? std::optional(storageOf[product.getInit()]) : std::nullopt;
+  if (auto scatter = dyn_cast<kernel::ScatterAddOp>(step))
+    return scatter.getInit() ? std::optional(storageOf[scatter.getInit()]) : std::nullopt;
+  auto launch = cast<kernel::LaunchOp>(step);
+  auto callee = symbols.lookup<kernel::FunctionOp>(launch.getKernel());
+  auto own = returned.find(step->getResult(result));
+  bool fixedPlace = own != returned.end() && resultKind(function, own->second) != "output";
+  if (fixedPlace && overwrittenArgument(function, own->second))
+    return std::nullopt;
+  for (Value input : launch.getInputs()) {
+    auto known = storageOf.find(input);
+    if (known == storageOf.end())
+      continue;
+    const Storage &storage = storages[known->second];
+    if (storage.isArgument || storage.place || storage.last != number ||
+        storage.bytes != bytesOf(step->getResult(result).getType()))
+      continue;
+    auto shares = [&](Value other) {
+      auto entry = storageOf.find(other);
+      return entry != storageOf.end() && entry->second == known->second;
+    };
+    if (mayWriteOver(launch, callee, result, shares))
+      return known->second;
+  }
+  return std::nullopt;
+}
+
+LogicalResult EntryPlan::addResults(Operation *step, int number) {
+  llvm::SmallDenseSet<int> taken;
+  for (OpResult result : step->getResults()) {
+    auto reuse = storageToReuse(step, result.getResultNumber(), number);
+    if (reuse && !taken.insert(*reuse).second)
+      reuse = std::nullopt;
+    if (!reuse) {
+      reuse = int(storages.size());
+      storages.push_back({bytesOf(result.getType()), number, number, std::nullopt, false});
+    }
+    Storage &storage = storages[*reuse];
+    storageOf[result] = *reuse;
+    auto read = lastRead.find(result);
+    storage.last = std::max(storage.last, read == lastRead.end() ? number : read->second);
+    auto own = returned.find(result);
+    if (own == returned.end() || resultKind(function, own->second) == "output")
+      continue;
+    if (storage.place || storage.isArgument)
+      return step->emitError("internal error: two fixed places for one tensor");
+    storage.place = resultPlaces[own->second];
+    if (auto argument = overwrittenArgument(function, own->second)) {
+      auto launch = dyn_cast<kernel::LaunchOp>(step);
+      Value old = function.getArgument(*argument);
+      auto isOld = [&](Value other) { return other == old; };
+      if (lastRead.count(old) && lastRead[old] > number)
+        return step->emitError("internal error: the old value is read after it is overwritten");
+      if (launch && !mayWriteOver(launch, symbols.lookup<kernel::FunctionOp>(launch.getKernel()),
+                                  result.getResultNumber(), isOld))
+        return step->emitError("internal error: the kernel cannot write in place");
+    }
+  }
+  return success();
+}
+
+LogicalResult EntryPlan::joinTensors() {
+  findLastReads();
+  int number = 0;
+  for (Operation &op : block) {
+    if (isa<nn::ConstantOp>(op))
+      continue;
+    if (!op.hasTrait<OpTrait::IsTerminator>() && failed(addResults(&op, number)))
+      return failure();
+    ++number;
+  }
+  return success();
+}
+
+void EntryPlan::placeRest(Totals &totals) {
+  std::vector<planning::Buffer> buffers, scratches;
+  std::vector<Storage *> movable;
+  for (Storage &storage : storages)
+    if (!storage.place) {
+      movable.push_back(&storage);
+      buffers.push_back({storage.bytes, storage.first, storage.last});
+    }
+  // Scratch of a kernel lives for its one step, in the workspace.
+  std::vector<planning::Buffer> &work = arena == Arena::workspace ? buffers : scratches;
+  size_t firstScratch = work.size();
+  SmallVector<Operation *> scratchSteps;
+  int number = 0;
+  for (Operation &op : block) {
+    if (isa<nn::ConstantOp>(op))
+      continue;
+    if (auto launch = dyn_cast<kernel::LaunchOp>(op)) {
+      auto callee = symbols.lookup<kernel::FunctionOp>(launch.getKernel());
+      if (callee && callee.getScratchBytes() > 0) {
+        scratchSteps.push_back(&op);
+        work.push_back({int64_t(callee.getScratchBytes()), number, number});
+      }
+    }
+    ++number;
+  }
+  auto add = [&](Arena where, const planning::MemoryPlan &plan) {
+    int64_t base = fixed.pinnedBytes(where);
+    totals.bytes[int(where)] = std::max(totals.bytes[int(where)], base + plan.bytes);
+    totals.lowerBound[int(where)] = std::max(totals.lowerBound[int(where)], base + plan.lowerBound);
+    return base;
+  };
+  planning::MemoryPlan plan = planning::planMemory(buffers);
+  int64_t base = add(arena, plan);
+  for (size_t i = 0; i < movable.size(); ++i)
+    movable[i]->place = Place{arena, base + plan.offsets[i]};
+  planning::MemoryPlan extra = arena == Arena::workspace ? plan : planning::planMemory(scratches);
+  base = add(Arena::workspace, extra);
+  for (size_t i = 0; i < scratchSteps.size(); ++i)
+    scratch[scratchSteps[i]] = {0, base + extra.offsets[firstScratch + i]};
+  annotate();
+}
+
+void EntryPlan::annotate() {
+  MLIRContext *context = function.getContext();
+  auto attribute = [&](Place place) -> Attribute {
+    return kernel::PlaceAttr::get(context, place.arena, place.offset);
+  };
+  for (BlockArgument argument : function.getArguments())
+    function.setArgAttr(argument.getArgNumber(), "kernel.place",
+                        attribute(*storages[storageOf[argument]].place));
+  for (Operation &op : block) {
+    if (isa<nn::ConstantOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
+      continue;
+    SmallVector<Attribute> places;
+    for (Value result : op.getResults())
+      places.push_back(attribute(*storages[storageOf[result]].place));
+    op.setAttr("places", ArrayAttr::get(context, places));
+    if (auto own = scratch.find(&op); own != scratch.end())
+      op.setAttr("scratch", attribute({Arena::workspace, own->second.second}));
+  }
+  for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands()))
+    if (auto known = storageOf.find(value); known != storageOf.end())
+      function.setResultAttr(i, "kernel.place", attribute(*storages[known->second].place));
+}
+
+/// Tables of constants, equal ones once.
+void placeConstants(ModuleOp module, Totals &totals) {
+  DenseMap<Attribute, int64_t> offsets;
+  int64_t bytes = 0;
+  MLIRContext *context = module.getContext();
+  module.walk([&](nn::ConstantOp op) {
+    auto [entry, isNew] = offsets.try_emplace(op.getValue(), bytes);
+    if (isNew)
+      bytes += alignedBytes(bytesOf(op.getResult().getType()));
+    op->setAttr("places", ArrayAttr::get(context, {kernel::PlaceAttr::get(context, Arena::constants,
+                                                                          entry->second)}));
+  });
+  totals.bytes[int(Arena::constants)] = totals.lowerBound[int(Arena::constants)] = bytes;
+}
+
+struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanMemory)
+  StringRef getArgument() const override { return "plan-memory"; }
+  StringRef getDescription() const override {
+    return "Give every tensor of the entry functions a place in one of the arenas";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<kernel::KernelDialect>();
+  }
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    FixedPlaces fixed(module);
+    Totals totals;
+    std::vector<EntryPlan> plans;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isDeclaration())
+        plans.emplace_back(function, fixed, symbols);
+    for (EntryPlan &plan : plans)
+      plan.placeArguments();
+    for (EntryPlan &plan : plans) {
+      if (failed(plan.joinTensors()))
+        return signalPassFailure();
+      plan.placeRest(totals);
+    }
+    placeConstants(module, totals);
+    fixed.addTo(totals);
+    Builder builder(module.getContext());
+    module->setAttr("kernel.arena_bytes", builder.getDenseI64ArrayAttr(totals.bytes));
+    module->setAttr("kernel.arena_lower_bound", builder.getDenseI64ArrayAttr(totals.lowerBound));
+  }
+};
+
+PassRegistration<PlanMemory> registration;
+
+} // namespace
+
+std::unique_ptr<Pass> createPlanMemoryPass() { return std::make_unique<PlanMemory>(); }
+
+} // namespace trainc
