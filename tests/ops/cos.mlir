@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RUN: %trainc-opt %s -verify-diagnostics -split-input-file -o /dev/null
+// RUN: %section GRADIENT %s | %trainc-opt -split-input-file -differentiate | %FileCheck %s
+// RUN: %trainc-check-gradient %s
+
+// pointwise-c1
+func.func @pointwise_c1(%x: tensor<3xf32>) {
+  // expected-error@+1 {{requires the same shape for all operands and results}}
+  %0 = nn.cos %x : (tensor<3xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// pointwise-c2
+func.func @pointwise_c2(%x: tensor<3xf32>) {
+  // expected-error@+2 {{inferred type(s) 'tensor<3xf32>' are incompatible}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = nn.cos %x : (tensor<3xf32>) -> tensor<3xf64>
+  return
+}
+
+// -----
+
+// GRADIENT
+// CHECK-LABEL: func.func @forward_backward
+// CHECK-NEXT: %[[COS:.*]] = nn.cos %arg0
+// CHECK-NEXT: %[[MUL:.*]] = nn.mul %[[COS]], %arg1
+// CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
+// CHECK-NEXT: %[[SIN:.*]] = nn.sin %arg0
+// CHECK-NEXT: %[[MUL2:.*]] = nn.mul %arg1, %[[SIN]]
+// CHECK-NEXT: %[[NEG:.*]] = nn.neg %[[MUL2]]
+// CHECK-NEXT: return %[[REDUCE_SUM]], %[[NEG]]
+func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
+                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  %y = nn.cos %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_odd(%x: tensor<7xf64>) -> tensor<7xf64> attributes {
+    check.inputs = [dense<[-2.5, -1.25, -0.5, 0.25, 0.75, 1.5, 3.0]> : tensor<7xf64>],
+    check.results = [dense<[-0.8011436155469337, 0.3153223623952687, 0.8775825618903728, 0.9689124217106447, 0.7316888688738209, 0.0707372016677029, -0.9899924966004454]> : tensor<7xf64>]} {
+  %y = nn.cos %x : (tensor<7xf64>) -> tensor<7xf64>
+  return %y : tensor<7xf64>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_one(%x: tensor<1x1xf64>) -> tensor<1x1xf64> attributes {
+    check.inputs = [dense<[[0.75]]> : tensor<1x1xf64>],
+    check.results = [dense<[[0.7316888688738209]]> : tensor<1x1xf64>]} {
+  %y = nn.cos %x : (tensor<1x1xf64>) -> tensor<1x1xf64>
+  return %y : tensor<1x1xf64>
+}

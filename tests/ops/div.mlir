@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RUN: %trainc-opt %s -verify-diagnostics -split-input-file -o /dev/null
+// RUN: %section GRADIENT %s | %trainc-opt -split-input-file -differentiate | %FileCheck %s
+// RUN: %trainc-check-gradient %s
+
+// pointwise-c1
+func.func @pointwise_c1(%a: tensor<3xf32>, %b: tensor<4xf32>) {
+  // expected-error@+1 {{requires the same shape for all operands and results}}
+  %0 = nn.div %a, %b : (tensor<3xf32>, tensor<4xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+// pointwise-c2
+func.func @pointwise_c2(%a: tensor<3xf32>, %b: tensor<3xf64>) {
+  // expected-error@+2 {{operands have one element type}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = nn.div %a, %b : (tensor<3xf32>, tensor<3xf64>) -> tensor<3xf64>
+  return
+}
+
+// -----
+
+// GRADIENT
+// CHECK-LABEL: func.func @forward_backward
+// CHECK-NEXT: %[[DIV:.*]] = nn.div %arg0, %arg1
+// CHECK-NEXT: %[[MUL:.*]] = nn.mul %[[DIV]], %arg2
+// CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
+// CHECK-NEXT: %[[DIV2:.*]] = nn.div %arg2, %arg1
+// CHECK-NEXT: %[[MUL2:.*]] = nn.mul %arg2, %[[DIV]]
+// CHECK-NEXT: %[[DIV3:.*]] = nn.div %[[MUL2]], %arg1
+// CHECK-NEXT: %[[NEG:.*]] = nn.neg %[[DIV3]]
+// CHECK-NEXT: return %[[REDUCE_SUM]], %[[DIV2]], %[[NEG]]
+func.func @model(%a: tensor<2x3xf32> {train.kind = "parameter", train.name = "a"}, %b: tensor<2x3xf32> {train.kind = "parameter", train.name = "b"},
+                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  %y = nn.div %a, %b : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_odd(%a: tensor<7xf64>, %b: tensor<7xf64>) -> tensor<7xf64> attributes {
+    check.inputs = [dense<[-2.5, -1.25, -0.5, 0.25, 0.75, 1.5, 3.0]> : tensor<7xf64>, dense<[1.5, -0.75, 2.0, -1.25, 0.5, -3.0, 0.625]> : tensor<7xf64>],
+    check.results = [dense<[-1.6666666666666667, 1.6666666666666667, -0.25, -0.2, 1.5, -0.5, 4.8]> : tensor<7xf64>]} {
+  %y = nn.div %a, %b : (tensor<7xf64>, tensor<7xf64>) -> tensor<7xf64>
+  return %y : tensor<7xf64>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_one(%a: tensor<1x1xf64>, %b: tensor<1x1xf64>) -> tensor<1x1xf64> attributes {
+    check.inputs = [dense<[[0.75]]> : tensor<1x1xf64>, dense<[[0.5]]> : tensor<1x1xf64>],
+    check.results = [dense<[[1.5]]> : tensor<1x1xf64>]} {
+  %y = nn.div %a, %b : (tensor<1x1xf64>, tensor<1x1xf64>) -> tensor<1x1xf64>
+  return %y : tensor<1x1xf64>
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RUN: %trainc-opt %s -verify-diagnostics -split-input-file -o /dev/null
+// RUN: %section GRADIENT %s | %trainc-opt -split-input-file -differentiate | %FileCheck %s
+// RUN: %trainc-check-gradient %s
+
+// pointwise-c1
+func.func @pointwise_c1(%x: tensor<3xf32>) {
+  // expected-error@+1 {{requires the same shape for all operands and results}}
+  %0 = nn.reciprocal %x : (tensor<3xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// pointwise-c2
+func.func @pointwise_c2(%x: tensor<3xf32>) {
+  // expected-error@+2 {{inferred type(s) 'tensor<3xf32>' are incompatible}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = nn.reciprocal %x : (tensor<3xf32>) -> tensor<3xf64>
+  return
+}
+
+// -----
+
+// GRADIENT
+// CHECK-LABEL: func.func @forward_backward
+// CHECK-NEXT: %[[RECIPROCAL:.*]] = nn.reciprocal %arg0
+// CHECK-NEXT: %[[MUL:.*]] = nn.mul %[[RECIPROCAL]], %arg1
+// CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
+// CHECK-NEXT: %[[MUL2:.*]] = nn.mul %arg1, %[[RECIPROCAL]]
+// CHECK-NEXT: %[[MUL3:.*]] = nn.mul %[[MUL2]], %[[RECIPROCAL]]
+// CHECK-NEXT: %[[NEG:.*]] = nn.neg %[[MUL3]]
+// CHECK-NEXT: return %[[REDUCE_SUM]], %[[NEG]]
+func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
+                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  %y = nn.reciprocal %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_odd(%x: tensor<7xf64>) -> tensor<7xf64> attributes {
+    check.inputs = [dense<[-2.5, -1.25, -0.5, 0.25, 0.75, 1.5, 3.0]> : tensor<7xf64>],
+    check.results = [dense<[-0.4, -0.8, -2.0, 4.0, 1.3333333333333333, 0.6666666666666666, 0.3333333333333333]> : tensor<7xf64>]} {
+  %y = nn.reciprocal %x : (tensor<7xf64>) -> tensor<7xf64>
+  return %y : tensor<7xf64>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_one(%x: tensor<1x1xf64>) -> tensor<1x1xf64> attributes {
+    check.inputs = [dense<[[0.75]]> : tensor<1x1xf64>],
+    check.results = [dense<[[1.3333333333333333]]> : tensor<1x1xf64>]} {
+  %y = nn.reciprocal %x : (tensor<1x1xf64>) -> tensor<1x1xf64>
+  return %y : tensor<1x1xf64>
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RUN: %trainc-opt %s -verify-diagnostics -split-input-file -o /dev/null
+// RUN: %section GRADIENT %s | %trainc-opt -split-input-file -differentiate | %FileCheck %s
+// RUN: %trainc-check-gradient %s
+
+// pointwise-c1
+func.func @pointwise_c1(%x: tensor<3xf32>) {
+  // expected-error@+1 {{requires the same shape for all operands and results}}
+  %0 = nn.rsqrt %x : (tensor<3xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// pointwise-c2
+func.func @pointwise_c2(%x: tensor<3xf32>) {
+  // expected-error@+2 {{inferred type(s) 'tensor<3xf32>' are incompatible}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = nn.rsqrt %x : (tensor<3xf32>) -> tensor<3xf64>
+  return
+}
+
+// -----
+
+// GRADIENT
+// CHECK-LABEL: func.func @forward_backward
+// CHECK-NEXT: %[[CONSTANT:.*]] = nn.constant dense<-5.000000e-01> : tensor<2x3xf32>
+// CHECK-NEXT: %[[RSQRT:.*]] = nn.rsqrt %arg0
+// CHECK-NEXT: %[[MUL:.*]] = nn.mul %[[RSQRT]], %arg1
+// CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
+// CHECK-NEXT: %[[MUL2:.*]] = nn.mul %[[CONSTANT]], %arg1
+// CHECK-NEXT: %[[MUL3:.*]] = nn.mul %[[MUL2]], %[[RSQRT]]
+// CHECK-NEXT: %[[MUL4:.*]] = nn.mul %[[MUL3]], %[[RSQRT]]
+// CHECK-NEXT: %[[MUL5:.*]] = nn.mul %[[MUL4]], %[[RSQRT]]
+// CHECK-NEXT: return %[[REDUCE_SUM]], %[[MUL5]]
+func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
+                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  %y = nn.rsqrt %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_odd(%x: tensor<7xf64>) -> tensor<7xf64> attributes {
+    check.inputs = [dense<[0.125, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0]> : tensor<7xf64>],
+    check.results = [dense<[2.82842712474619, 1.414213562373095, 1.1547005383792517, 1.0, 0.8164965809277261, 0.6324555320336759, 0.5]> : tensor<7xf64>]} {
+  %y = nn.rsqrt %x : (tensor<7xf64>) -> tensor<7xf64>
+  return %y : tensor<7xf64>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_one(%x: tensor<1x1xf64>) -> tensor<1x1xf64> attributes {
+    check.inputs = [dense<[[1.5]]> : tensor<1x1xf64>],
+    check.results = [dense<[[0.8164965809277261]]> : tensor<1x1xf64>]} {
+  %y = nn.rsqrt %x : (tensor<1x1xf64>) -> tensor<1x1xf64>
+  return %y : tensor<1x1xf64>
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RUN: %trainc-opt %s -verify-diagnostics -split-input-file -o /dev/null
+// RUN: %section GRADIENT %s | %trainc-opt -split-input-file -differentiate | %FileCheck %s
+// RUN: %trainc-check-gradient %s
+
+// pointwise-c1
+func.func @pointwise_c1(%x: tensor<3xf32>) {
+  // expected-error@+1 {{requires the same shape for all operands and results}}
+  %0 = nn.sqrt %x : (tensor<3xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// pointwise-c2
+func.func @pointwise_c2(%x: tensor<3xf32>) {
+  // expected-error@+2 {{inferred type(s) 'tensor<3xf32>' are incompatible}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = nn.sqrt %x : (tensor<3xf32>) -> tensor<3xf64>
+  return
+}
+
+// -----
+
+// GRADIENT
+// CHECK-LABEL: func.func @forward_backward
+// CHECK-NEXT: %[[CONSTANT:.*]] = nn.constant dense<5.000000e-01> : tensor<2x3xf32>
+// CHECK-NEXT: %[[SQRT:.*]] = nn.sqrt %arg0
+// CHECK-NEXT: %[[MUL:.*]] = nn.mul %[[SQRT]], %arg1
+// CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
+// CHECK-NEXT: %[[MUL2:.*]] = nn.mul %[[CONSTANT]], %arg1
+// CHECK-NEXT: %[[DIV:.*]] = nn.div %[[MUL2]], %[[SQRT]]
+// CHECK-NEXT: return %[[REDUCE_SUM]], %[[DIV]]
+func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
+                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  %y = nn.sqrt %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_odd(%x: tensor<7xf64>) -> tensor<7xf64> attributes {
+    check.inputs = [dense<[0.125, 0.5, 0.75, 1.0, 1.5, 2.5, 4.0]> : tensor<7xf64>],
+    check.results = [dense<[0.3535533905932738, 0.7071067811865476, 0.8660254037844386, 1.0, 1.224744871391589, 1.5811388300841898, 2.0]> : tensor<7xf64>]} {
+  %y = nn.sqrt %x : (tensor<7xf64>) -> tensor<7xf64>
+  return %y : tensor<7xf64>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_one(%x: tensor<1x1xf64>) -> tensor<1x1xf64> attributes {
+    check.inputs = [dense<[[1.5]]> : tensor<1x1xf64>],
+    check.results = [dense<[[1.224744871391589]]> : tensor<1x1xf64>]} {
+  %y = nn.sqrt %x : (tensor<1x1xf64>) -> tensor<1x1xf64>
+  return %y : tensor<1x1xf64>
+}
