@@ -112,6 +112,7 @@ private:
   SourceWriter &writer;
   ExpressionPrinter code;
   StringRef indexType;
+  NameTable outsideLoops; // names visible behind the loops that printLoops opened
   llvm::DenseSet<Operation *> prologue;
 };
 
@@ -189,9 +190,13 @@ void CpuKernel::printLoops(Block &block, ArrayRef<size_t> dims, bool lastIsSimd)
   uint64_t visible = everything;
   for (size_t d : dims)
     visible &= ~bit(d);
-  if (dims.empty())
-    return printAt(block, everything, ~uint64_t(0));
+  if (dims.empty()) {
+    printAt(block, everything, ~uint64_t(0));
+    outsideLoops = code.names;
+    return;
+  }
   printAt(block, visible, ~uint64_t(0));
+  outsideLoops = code.names;
   for (auto [i, d] : llvm::enumerate(dims)) {
     bool last = i + 1 == dims.size();
     if (last && lastIsSimd)
@@ -277,6 +282,7 @@ void CpuKernel::rowReduce(kernel::ReduceOp reduce, ArrayRef<size_t> dims) {
   for (size_t d : dims)
     visible &= ~bit(d);
   printAt(block, visible, ~uint64_t(0));
+  NameTable outside = code.names; // names of the loops end with them
   for (size_t d : loops) {
     openLoop(d);
     printAt(block, visible | bit(d), visible);
@@ -288,12 +294,14 @@ void CpuKernel::rowReduce(kernel::ReduceOp reduce, ArrayRef<size_t> dims) {
   yieldInto(reduce, partials, "lane");
   writer.line("});");
   close(loops.size());
+  code.names = outside;
   for (auto [attribute, partial, result] :
        llvm::zip(reduce.getKinds(), partials, reduce.getOuts())) {
     ReductionText text = reductionText(cast<kernel::ReductionAttr>(attribute).getValue());
     std::string name = code.names.unique(text.result);
-    writer.line("const " + scalarType(result.getType()) + " " + name + " = " + text.combine + "(" +
-                partial + ");");
+    StringRef unused = result.use_empty() ? "[[maybe_unused]] " : "";
+    writer.line(unused + "const " + scalarType(result.getType()) + " " + name + " = " +
+                text.combine + "(" + partial + ");");
     code.setText(result, name);
   }
 }
@@ -310,6 +318,7 @@ void CpuKernel::emitRow() {
     } else if (auto map = dyn_cast<kernel::MapOp>(op)) {
       printLoops(map.getBody().front(), walked, true);
       close(walked.size());
+      code.names = outsideLoops;
     } else if (!isPrologue(op)) {
       code.print(op);
     }
@@ -535,8 +544,11 @@ void CpuKernel::fullReduce(kernel::ReduceOp reduce) {
   declarePartials(reduce, "lanes", partials);
   std::string begin = "0", end = std::to_string(inner);
   if (rank == 1) {
-    begin = "block * " + per;
-    end = "minimum<" + indexType.str() + ">(" + end + ", block * " + per + " + " + per + ")";
+    writer.line("const " + indexType + " begin = block * " + per + ";");
+    writer.line("const " + indexType + " end = minimum<" + indexType + ">(" + end + ", begin + " +
+                per + ");");
+    begin = "begin";
+    end = "end";
   } else {
     writer.line("for (" + indexType + " row = block * " + per + "; row < minimum<" + indexType +
                 ">(" + std::to_string(rows) + ", block * " + per + " + " + per + "); ++row) {");
@@ -608,8 +620,11 @@ std::string trainc::kernelSignature(kernel::FunctionOp function, const KernelNam
   std::string text = "void " + names.function + "(";
   for (auto [i, name] : llvm::enumerate(names.buffers)) {
     auto type = cast<kernel::BufferType>(function.getBody().getArgument(i).getType());
-    text += (i ? ", " : "") + std::string(i < inputs ? "const " : "") +
-            elementType(type.getElement()).str() + " *" + name;
+    text += (i ? ", " : "");
+    if (function.getBody().getArgument(i).use_empty())
+      text += "[[maybe_unused]] ";
+    text += std::string(i < inputs ? "const " : "") + elementType(type.getElement()).str() + " *" +
+            name;
   }
   return text + ")";
 }

@@ -27,7 +27,8 @@ std::string lastPart(StringRef path) {
 
 KernelNames nameKernel(kernel::FunctionOp function, NameTable &functions) {
   KernelNames names;
-  names.function = functions.unique(function.getSymName());
+  std::string symbol = sanitize(function.getSymName());
+  names.function = functions.unique(functions.contains(symbol) ? symbol + "_kernel" : symbol);
   NameTable buffers;
   buffers.reserve(names.function);
   for (const char *index : {"i", "j", "k", "l", "m", "n", "o", "p"})

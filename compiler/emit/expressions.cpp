@@ -314,7 +314,7 @@ bool ExpressionPrinter::printsInline(Operation &op, const Text &text) {
     return false;
   Operation *user = *op.getUsers().begin();
   // Moving into an inner loop would repeat the work there, past an end of region lose the place.
-  return user->getBlock() == op.getBlock() && nest.dependence(user) == nest.dependence(&op) &&
+  return user->getBlock() == op.getBlock() && nest.innermost(user) == nest.innermost(&op) &&
          text.text.size() <= kInlineLength;
 }
 
@@ -358,6 +358,7 @@ void ExpressionPrinter::print(Operation &op) {
   }
   std::string name = temporaryName(op);
   StringRef type = nest.narrowInteger(result) ? "int" : scalarType(result.getType());
-  writer.line("const " + type + " " + name + " = " + value.text + ";");
+  StringRef unused = result.use_empty() ? "[[maybe_unused]] " : "";
+  writer.line(unused + "const " + type + " " + name + " = " + value.text + ";");
   setText(result, name);
 }

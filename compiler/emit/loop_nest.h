@@ -7,6 +7,7 @@
 
 #include "dialects/kernel/kernel.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/bit.h"
 
 namespace trainc {
 
@@ -28,6 +29,10 @@ public:
   /// The merged dimensions an operation depends on, as a bit mask; the top bit
   /// stands for the results of reductions.
   uint64_t dependence(mlir::Operation *op) const { return masks.lookup(op); }
+  /// The innermost of them; the same where two operations stand in one loop.
+  int innermost(mlir::Operation *op) const {
+    return 63 - llvm::countl_zero(masks.lookup(op) << 1 | 1);
+  }
   static constexpr uint64_t reduced = uint64_t(1) << 63;
 
   /// Smallest and largest value of an integer where both fit an int strictly.

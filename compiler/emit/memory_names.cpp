@@ -193,6 +193,9 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
         tensor->firstStep = tensor->lastStep = step;
     }
   }
+  for (Value value : terminator->getOperands())
+    if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(value)))
+      tensor->lastStep = step;
   auto &own = entryTensors[function.getName()];
   auto addOwn = [&](Value value) {
     const PlacedTensor *tensor = places.lookup(value);
@@ -233,6 +236,8 @@ static std::string comment(const PlacedTensor &tensor, bool withSteps) {
       typeText(tensor.type) + ", " + kernel::stringifyArena(tensor.place.getArena()).str();
   if (withSteps && tensor.firstStep == 0)
     text += tensor.lastStep == 0 ? "" : ", to step " + std::to_string(tensor.lastStep);
+  else if (withSteps && tensor.firstStep == tensor.lastStep)
+    text += ", step " + std::to_string(tensor.firstStep);
   else if (withSteps)
     text +=
         ", steps " + std::to_string(tensor.firstStep) + " to " + std::to_string(tensor.lastStep);

@@ -42,6 +42,7 @@ public:
   /// An identifier like `raw`: every other character becomes an underscore.
   std::string unique(llvm::StringRef raw);
   void reserve(llvm::StringRef name) { used.insert(name); }
+  bool contains(llvm::StringRef name) const { return used.contains(name); }
 
 private:
   llvm::StringSet<> used;

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// f32 products are cut into a few large tiles, each one single-threaded call of
+// oneDNN's packed product inside our own parallel loop. The grid of tiles is a
+// function of the shape, never of the number of threads, and the sum over k is
+// never cut, so the bits depend on the shape alone. f64, which serves tests, is a
+// plain blocked loop.
+#include "runtime/kernels/matmul.h"
+
+#include <algorithm>
+#include <dnnl.h>
+#include <stdexcept>
+#include <string>
+
+namespace trainc {
+
+namespace {
+
+// A dimension of size one has no stride that matters; the product's leading
+// dimension must still be at least the other size.
+struct operand {
+  char transposed;
+  int64_t leading;
+};
+
+operand layout_of(const matrix_layout &matrix, int64_t rows, int64_t columns) {
+  const bool row_major = matrix.column_stride == 1 || columns == 1;
+  if (row_major)
+    return {'N', std::max(rows == 1 ? columns : matrix.row_stride, columns)};
+  return {'T', std::max(columns == 1 ? rows : matrix.column_stride, rows)};
+}
+
+int64_t batch_count(const matmul_shape &shape) {
+  int64_t count = 1;
+  for (int d = 0; d < max_batch_rank && shape.batch[d] != 0; ++d)
+    count *= shape.batch[d];
+  return count;
+}
+
+int64_t batch_offset(const matmul_shape &shape, const matrix_layout &matrix, int64_t batch) {
+  int64_t offset = matrix.offset;
+  int rank = 0;
+  while (rank < max_batch_rank && shape.batch[rank] != 0)
+    ++rank;
+  for (int d = rank - 1; d >= 0; --d) {
+    offset += batch % shape.batch[d] * matrix.batch_strides[d];
+    batch /= shape.batch[d];
+  }
+  return offset;
+}
+
+struct tile_grid {
+  int64_t rows, columns;
+};
+
+constexpr double tile_flops = 32e6; // a tile of less spends too much on packing
+constexpr int64_t max_tiles = 64;
+
+// Cuts the longer of m and n in half as long as the tiles stay worth a call.
+tile_grid grid_of(const matmul_shape &shape, int64_t batches) {
+  tile_grid grid = {1, 1};
+  double flops = 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+                 static_cast<double>(shape.k);
+  int64_t tiles = batches;
+  while (tiles * 2 <= max_tiles && flops >= 2 * tile_flops) {
+    const int64_t tile_m = shape.m / grid.rows, tile_n = shape.n / grid.columns;
+    if (std::max(tile_m, tile_n) < 64)
+      break;
+    (tile_m >= tile_n ? grid.rows : grid.columns) *= 2;
+    tiles *= 2;
+    flops /= 2;
+  }
+  return grid;
+}
+
+// Begin of part `index` of `count`, a multiple of 16 elements except at the end.
+int64_t part_begin(int64_t size, int64_t count, int64_t index) {
+  if (index == count)
+    return size;
+  const int64_t part = (size / count + 15) / 16 * 16;
+  return std::min(size, index * part);
+}
+
+void check(dnnl_status_t status) {
+  if (status != dnnl_success)
+    throw std::runtime_error("oneDNN refused a matrix product, status " +
+                             std::to_string(static_cast<int>(status)));
+}
+
+struct tile {
+  int64_t row, rows, column, columns;
+};
+
+void multiply(const matmul_shape &shape, const tile &tile, float beta, const float *a,
+              const float *b, float *c) {
+  a += tile.row * shape.a.row_stride;
+  b += tile.column * shape.b.column_stride;
+  c += tile.row * shape.c.row_stride + tile.column * shape.c.column_stride;
+  operand left = layout_of(shape.a, shape.m, shape.k);
+  operand right = layout_of(shape.b, shape.k, shape.n);
+  operand result = layout_of(shape.c, shape.m, shape.n);
+  if (result.transposed == 'N')
+    check(dnnl_sgemm(left.transposed, right.transposed, tile.rows, tile.columns, shape.k, 1.0f, a,
+                     left.leading, b, right.leading, beta, c, result.leading));
+  else // the transposed product: c' = b' a'
+    check(dnnl_sgemm(right.transposed == 'N' ? 'T' : 'N', left.transposed == 'N' ? 'T' : 'N',
+                     tile.columns, tile.rows, shape.k, 1.0f, b, right.leading, a, left.leading,
+                     beta, c, result.leading));
+}
+
+void multiply(const matmul_shape &shape, const tile &tile, double beta, const double *a,
+              const double *b, double *c) {
+  for (int64_t i = tile.row; i < tile.row + tile.rows; ++i)
+    for (int64_t j = tile.column; j < tile.column + tile.columns; ++j) {
+      double sum = 0;
+      for (int64_t l = 0; l < shape.k; ++l)
+        sum += a[i * shape.a.row_stride + l * shape.a.column_stride] *
+               b[l * shape.b.row_stride + j * shape.b.column_stride];
+      double &to = c[i * shape.c.row_stride + j * shape.c.column_stride];
+      to = beta == 0 ? sum : to + sum;
+    }
+}
+
+template <typename T> void run(const matmul_shape &shape, T beta, const T *a, const T *b, T *c) {
+  const int64_t batches = batch_count(shape);
+  const tile_grid grid = grid_of(shape, batches);
+  const int64_t tiles = batches * grid.rows * grid.columns;
+  const double flops = 2.0 * static_cast<double>(batches * shape.m) * static_cast<double>(shape.n) *
+                       static_cast<double>(shape.k);
+#pragma omp parallel for schedule(static) if (tiles > 1 && flops > 1e5)
+  for (int64_t index = 0; index < tiles; ++index) {
+    const int64_t batch = index / (grid.rows * grid.columns);
+    const int64_t row = index / grid.columns % grid.rows, column = index % grid.columns;
+    tile part;
+    part.row = part_begin(shape.m, grid.rows, row);
+    part.rows = part_begin(shape.m, grid.rows, row + 1) - part.row;
+    part.column = part_begin(shape.n, grid.columns, column);
+    part.columns = part_begin(shape.n, grid.columns, column + 1) - part.column;
+    if (part.rows > 0 && part.columns > 0)
+      multiply(shape, part, beta, a + batch_offset(shape, shape.a, batch),
+               b + batch_offset(shape, shape.b, batch), c + batch_offset(shape, shape.c, batch));
+  }
+}
+
+} // namespace
+
+void matmul(const matmul_shape &shape, const float *a, const float *b, float *c) {
+  run(shape, 0.0f, a, b, c);
+}
+void matmul(const matmul_shape &shape, const double *a, const double *b, double *c) {
+  run(shape, 0.0, a, b, c);
+}
+void matmul_add(const matmul_shape &shape, const float *a, const float *b, float *c) {
+  run(shape, 1.0f, a, b, c);
+}
+void matmul_add(const matmul_shape &shape, const double *a, const double *b, double *c) {
+  run(shape, 1.0, a, b, c);
+}
+
+} // namespace trainc

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batched matrix products on strided matrices.
+#pragma once
+
+#include <cstdint>
+
+namespace trainc {
+
+constexpr int max_batch_rank = 6;
+
+// Element (i, j) of batch (b...) is at
+// offset + sum of b_d * batch_strides[d] + i * row_stride + j * column_stride.
+// One of the two inner strides is 1 (or its dimension has size 1).
+struct matrix_layout {
+  int64_t offset = 0;
+  int64_t row_stride = 0;
+  int64_t column_stride = 1;
+  int64_t batch_strides[max_batch_rank] = {};
+};
+
+// c [m, n] = a [m, k] b [k, n] for every batch; `batch` holds sizes, 0 behind the last.
+struct matmul_shape {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  int64_t batch[max_batch_rank] = {};
+  matrix_layout a, b, c;
+};
+
+// c = a b. The order of every sum follows from the shape alone.
+void matmul(const matmul_shape &shape, const float *a, const float *b, float *c);
+void matmul(const matmul_shape &shape, const double *a, const double *b, double *c);
+
+// c += a b.
+void matmul_add(const matmul_shape &shape, const float *a, const float *b, float *c);
+void matmul_add(const matmul_shape &shape, const double *a, const double *b, double *c);
+
+} // namespace trainc
