@@ -63,6 +63,9 @@ private:
 std::string metadata(const google::protobuf::Message &message, int fieldNumber,
                      llvm::StringRef key);
 
+/// A message where an input that the operator must have is missing; empty where all is well.
+std::string checkInputs(const GraphNode &node);
+
 /// The quoted strings of a Python list such as ['a', 'b'].
 std::vector<std::string> quotedStrings(llvm::StringRef text);
 

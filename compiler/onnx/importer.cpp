@@ -100,6 +100,8 @@ private:
   bool importNode(const GraphNode &node);
   bool importOperator(const GraphNode &node);
   bool importShape(const GraphNode &node, ImportedValue &input);
+  bool importCastLike(const GraphNode &node, const HostTensor &constant, ImportedValue &like);
+  void eraseUnused();
   bool importSequence(const GraphNode &node, nn::Builder &at, bool &handled);
   bool splitToSequence(const GraphNode &node, nn::Builder &at);
   bool define(const GraphNode &node, unsigned output, ImportedValue value);
@@ -343,6 +345,21 @@ bool Importer::importSequence(const GraphNode &node, nn::Builder &at, bool &hand
   return define(node, 0, sequence->sequence[*index]);
 }
 
+// Only the type of the second operand matters.
+bool Importer::importCastLike(const GraphNode &node, const HostTensor &constant,
+                              ImportedValue &like) {
+  if (like.isSequence)
+    return succeeded(fail(node, "its input is a sequence, not a tensor"));
+  Type type =
+      like.tensor ? nn::tensorType(like.tensor).getElementType() : like.attribute.getElementType();
+  ImportedValue result;
+  result.constant = converted(constant, type.isF32()        ? Element::f32
+                                        : type.isF64()      ? Element::f64
+                                        : type.isInteger(1) ? Element::boolean
+                                                            : Element::i64);
+  return define(node, 0, std::move(result));
+}
+
 bool Importer::importNode(const GraphNode &node) {
   std::vector<Constant> constants;
   bool allConstant = true;
@@ -354,12 +371,10 @@ bool Importer::importNode(const GraphNode &node) {
     allConstant &= input.empty() || (value->constant != nullptr);
   }
   inheritPath(node);
-  bool needsInput = node.opType() == "Shape" || node.opType() == "Size" ||
-                    node.opType() == "SplitToSequence" || node.opType() == "SequenceAt";
-  if (needsInput && (node.inputs.empty() || node.inputs[0].empty()))
-    return succeeded(fail(node, "its first input is missing"));
   if (node.domain.empty() && (node.opType() == "Shape" || node.opType() == "Size"))
     return importShape(node, *find(node.inputs[0]));
+  if (node.domain.empty() && node.opType() == "CastLike" && constants[0] && !constants[1])
+    return importCastLike(node, *constants[0], *find(node.inputs[1]));
   if (allConstant)
     if (Folded folded = fold(node, constants)) {
       for (auto [index, constant] : enumerate(*folded)) {
@@ -411,6 +426,13 @@ bool Importer::importOperator(const GraphNode &node) {
   return true;
 }
 
+// Importers materialise operands that they then know as constants.
+void Importer::eraseUnused() {
+  for (Operation &operation : llvm::make_early_inc_range(llvm::reverse(function.front())))
+    if (isOpTriviallyDead(&operation))
+      operation.erase();
+}
+
 OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
                                     const Decisions &decisions, ArrayRef<ModelInput> inputs) {
   size_t before = report.size();
@@ -426,6 +448,7 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
     importNode(*node); // the report knows
   if (report.size() != before || !addOutputs())
     return nullptr;
+  eraseUnused();
   nameOperations(*module, graph, paths);
   std::string diagnostics;
   ScopedDiagnosticHandler handler(

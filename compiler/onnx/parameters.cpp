@@ -180,8 +180,9 @@ private:
 
   void reportFolded(StringRef name, ArrayRef<std::string> origins) {
     (void)report.error(ExitCode::unsupportedModel, file.path(),
-                       "initializer '" + name + "' was computed by the exporter from parameter '" +
-                           join(origins, "', '") + "', which training would leave behind",
+                       "initializer '" + name + "' was computed by the exporter from parameter" +
+                           (origins.size() > 1 ? "s '" : " '") + join(origins, "' and '") +
+                           "', which training would leave behind",
                        "export again with torch.onnx.export(..., optimize=False)");
   }
 
