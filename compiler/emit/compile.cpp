@@ -93,7 +93,7 @@ private:
 
   std::vector<Arguments> compilations() {
     std::vector<fs::path> sources;
-    for (const std::string &source : options.kernelSources)
+    for (const std::string &source : options.sources)
       sources.push_back(fs::path(options.directory) / source);
     if (sources.empty())
       for (const auto &entry : fs::directory_iterator(options.directory))
@@ -123,6 +123,8 @@ private:
                              options.directory};
       for (const std::string &include : options.includes)
         arguments.insert(arguments.end(), {"-I", include});
+      if (options.shared)
+        arguments.push_back("-fPIC");
       arguments.insert(arguments.end(), {"-c", source.string(), "-o", objects.back()});
       jobs.push_back(std::move(arguments));
     }
@@ -131,6 +133,8 @@ private:
 
   Arguments link() const {
     Arguments arguments = {options.compiler, "-fopenmp", "-o", options.output};
+    if (options.shared)
+      arguments.push_back("-shared");
     arguments.insert(arguments.end(), objects.begin(), objects.end());
     arguments.insert(arguments.end(), options.linkArguments.begin(), options.linkArguments.end());
     return arguments;

@@ -135,17 +135,12 @@ void evaluate(const arenas &memory);
 
 } // namespace
 
-LogicalResult trainc::emitSources(ModuleOp module, const ProgramTables &tables,
-                                  StringRef directory) {
-  MemoryNames memory(module, tables);
-  if (failed(memory.collect()))
-    return failure();
-
+FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memory) {
   KernelTable table;
   NameTable functions;
   for (const PlacedTensor *tensor : memory.shared())
     functions.reserve(tensor->name);
-  for (const char *entry : kEntries)
+  for (const std::string &entry : memory.entries())
     for (const PlacedTensor *tensor : memory.ofEntry(entry))
       functions.reserve(tensor->name);
   SmallVector<std::pair<kernel::FunctionOp, const KernelNames *>> kernels;
@@ -170,24 +165,42 @@ LogicalResult trainc::emitSources(ModuleOp module, const ProgramTables &tables,
   source.line();
   source.indent();
   source.line("} // namespace trainc");
+  if (failed)
+    return failure();
+  EmittedCode code;
+  code.kernelsHeader = kernelsHeader(kernels);
+  code.kernels = source.text();
+  code.memory = memoryHeader(module, memory);
+  code.constantsHeader = constantsHeader(memory);
+  code.constants = constantsSource(memory);
+  code.step = stepProgram(module, memory, table);
+  return code;
+}
+
+LogicalResult trainc::emitSources(ModuleOp module, const ProgramTables &tables,
+                                  StringRef directory) {
+  MemoryNames memory(module, tables.stateNames, {"forward_backward", "update", "evaluate"});
+  if (failed(memory.collect()))
+    return failure();
+  FailureOr<EmittedCode> code = emitCode(module, memory);
   FailureOr<std::string> trainer = trainerTables(module, tables, memory);
-  if (failed || mlir::failed(trainer))
+  if (failed(code) || failed(trainer))
     return failure();
 
   Folder folder(module, directory);
   std::pair<const char *, std::string> files[] = {
-      {"kernels.h", kernelsHeader(kernels)},
-      {"kernels.cpp", source.text()},
-      {"memory.h", memoryHeader(module, memory)},
-      {"constants.h", constantsHeader(memory)},
-      {"constants.cpp", constantsSource(memory)},
+      {"kernels.h", code->kernelsHeader},
+      {"kernels.cpp", code->kernels},
+      {"memory.h", code->memory},
+      {"constants.h", code->constantsHeader},
+      {"constants.cpp", code->constants},
       {"step.h", kStepHeader},
-      {"step.cpp", stepProgram(module, memory, table)},
+      {"step.cpp", code->step},
       {"trainer.cpp", *trainer},
       {"CMakeLists.txt", buildFile(tables)},
   };
   for (auto &[name, text] : files)
-    if (mlir::failed(folder.write(name, text)))
+    if (failed(folder.write(name, text)))
       return failure();
   return success();
 }

@@ -51,8 +51,9 @@ struct CompileOptions {
   std::string march;
   std::vector<std::string> linkArguments; // runtime archive, libraries
   std::string output;                     // the program
-  std::string optimization = "-O3";       // of kernels; check-gradient takes -O1
-  std::vector<std::string> kernelSources; // empty: every .cpp of the folder
+  std::string optimization = "-O3";       // of kernels*.cpp
+  bool shared = false;                    // a shared library instead of a program
+  std::vector<std::string> sources;       // empty: every .cpp of the folder
 };
 
 /// Compiles the folder's .cpp files side by side and links them, without a

@@ -54,8 +54,9 @@ std::string trainc::typeText(Type type) {
   return text + "]";
 }
 
-MemoryNames::MemoryNames(ModuleOp module, const ProgramTables &tables)
-    : module(module), tables(tables) {}
+MemoryNames::MemoryNames(ModuleOp module, const std::vector<std::string> &stateNames,
+                         std::vector<std::string> entries)
+    : module(module), stateNames(stateNames), entryNames(std::move(entries)) {}
 
 bool MemoryNames::isStep(Operation *op) {
   return isa<kernel::LaunchOp, kernel::MatmulOp, kernel::ScatterAddOp>(op);
@@ -82,7 +83,8 @@ LogicalResult MemoryNames::add(Value value, Attribute place, StringRef name,
   if (isShared) {
     key = (llvm::Twine(static_cast<int>(at.getArena())) + " " + llvm::Twine(at.getOffset()) + " " +
            title)
-              .str();
+              .str() +
+          typeText(type);
     if (PlacedTensor *known = sharedByKey.lookup(key)) {
       places[value] = known;
       return success();
@@ -108,8 +110,7 @@ std::string MemoryNames::runName(DictionaryAttr attributes) const {
     return text + kind.drop_front(strlen("run_")).str();
   auto slot = attributes.getAs<IntegerAttr>("train.slot");
   size_t index = slot ? slot.getInt() : 0;
-  return text + (index < tables.stateNames.size() ? tables.stateNames[index]
-                                                  : "state_" + std::to_string(index));
+  return text + (index < stateNames.size() ? stateNames[index] : "state_" + std::to_string(index));
 }
 
 LogicalResult MemoryNames::addArgument(func::FuncOp function, unsigned index, NameTable &names) {
@@ -212,7 +213,7 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
 LogicalResult MemoryNames::collect() {
   bool failed = false;
   // Shared names first: they are the same in every entry function.
-  for (const char *entry : kEntries) {
+  for (const std::string &entry : entryNames) {
     auto function = module.lookupSymbol<func::FuncOp>(entry);
     if (!function)
       continue;
@@ -223,7 +224,7 @@ LogicalResult MemoryNames::collect() {
         failed |= mlir::failed(addArgument(function, i, sharedNames));
     }
   }
-  for (const char *entry : kEntries)
+  for (const std::string &entry : entryNames)
     if (auto function = module.lookupSymbol<func::FuncOp>(entry))
       failed |= mlir::failed(collectEntry(function));
   return failure(failed);
@@ -274,7 +275,7 @@ std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names) {
   writer.line();
   writer.line("// Parameters and inputs, the same in every entry function.");
   list(writer, names.shared(), false);
-  for (const char *entry : kEntries) {
+  for (const std::string &entry : names.entries()) {
     if (names.ofEntry(entry).empty())
       continue;
     writer.line();

@@ -13,8 +13,6 @@
 
 namespace trainc {
 
-constexpr const char *kEntries[] = {"forward_backward", "update", "evaluate"};
-
 struct PlacedTensor {
   std::string name;  // the constant in memory.h, or the array of a constant
   std::string title; // what the model calls it, for the comment
@@ -32,12 +30,15 @@ std::string typeText(mlir::Type type);
 
 class MemoryNames {
 public:
-  MemoryNames(mlir::ModuleOp module, const ProgramTables &tables);
+  /// `entries` are the names of the entry functions.
+  MemoryNames(mlir::ModuleOp module, const std::vector<std::string> &stateNames,
+              std::vector<std::string> entries);
   /// Collects places; diagnostics where a value has none.
   mlir::LogicalResult collect();
 
   /// The tensor of a value; views (nn.reshape) are their operand's.
   const PlacedTensor *find(mlir::Value value) const;
+  llvm::ArrayRef<std::string> entries() const { return entryNames; }
   llvm::ArrayRef<const PlacedTensor *> shared() const { return sharedTensors; }
   llvm::ArrayRef<const PlacedTensor *> ofEntry(llvm::StringRef entry) const;
   llvm::ArrayRef<mlir::Operation *> constants() const { return constantOps; }
@@ -53,7 +54,8 @@ private:
   std::string runName(mlir::DictionaryAttr attributes) const;
 
   mlir::ModuleOp module;
-  const ProgramTables &tables;
+  const std::vector<std::string> &stateNames;
+  std::vector<std::string> entryNames;
   NameTable sharedNames, constantNames;
   std::vector<std::unique_ptr<PlacedTensor>> tensors;
   llvm::DenseMap<mlir::Value, PlacedTensor *> places;

@@ -19,7 +19,7 @@ public:
       : module(module), names(names), kernels(kernels) {}
 
   std::string print() {
-    for (const char *entry : kEntries)
+    for (const std::string &entry : names.entries())
       printEntry(entry);
     std::string text = head();
     return text + body.text() + "} // namespace trainc\n";

@@ -12,6 +12,14 @@ namespace trainc {
 /// Names of all kernels, by symbol.
 using KernelTable = llvm::StringMap<KernelNames>;
 
+/// The files that hold a module's code, by their names' stems.
+struct EmittedCode {
+  std::string kernelsHeader, kernels, memory, constantsHeader, constants, step;
+};
+
+/// Code of the kernels and of the entry functions named.
+mlir::FailureOr<EmittedCode> emitCode(mlir::ModuleOp module, const MemoryNames &memory);
+
 /// Text of step.cpp.
 std::string stepProgram(mlir::ModuleOp module, const MemoryNames &names,
                         const KernelTable &kernels);

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trainc-check-gradient FILE.mlir: numbers of the operation tests. Takes every
+// @numbers_* function of the file's NUMBERS sections through the passes, emits and
+// compiles all of them as one library, and compares values with check.results and
+// gradients with central differences in f64. A row per case; exit status 1 where
+// one is wrong.
+#include "compiler/emit/emit.h"
+#include "compiler/emit/step_program.h"
+#include "compiler/installation.h"
+#include "dialects/kernel/kernel.h"
+#include "dialects/nn/nn.h"
+#include "mlir/Parser/Parser.h"
+#include "runtime/program.h"
+#include "tools/check_gradient_cases.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+#include <cstring>
+#include <dlfcn.h>
+#include <fstream>
+
+using namespace mlir;
+using namespace trainc;
+
+static llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::Required,
+                                        llvm::cl::desc("FILE.mlir"));
+static llvm::cl::opt<std::string> keep("keep", llvm::cl::desc("folder that keeps the sources"));
+
+namespace {
+
+constexpr double kGradientTolerance = 1e-5; // relative
+constexpr double kValueTolerance = 1e-9;    // relative, of f64 values
+constexpr double kStep = 1e-4;              // of the central differences, before extrapolation
+
+/// The arenas of all cases, one after the other.
+class Memory {
+public:
+  explicit Memory(ArrayRef<int64_t> bytes) {
+    for (int i = 0; i < arena_count; ++i) {
+      sizes[i] = (static_cast<size_t>(bytes[i]) + 127) / 64 * 64;
+      arenas.base[i] = static_cast<char *>(std::aligned_alloc(64, sizes[i]));
+    }
+  }
+  ~Memory() {
+    for (char *base : arenas.base)
+      std::free(base);
+  }
+  Memory(const Memory &) = delete;
+  Memory &operator=(const Memory &) = delete;
+
+  /// All bits one: NaN as a float, so that what nobody writes shows.
+  void clear() {
+    for (int i = 0; i < arena_count; ++i)
+      std::memset(arenas.base[i], 0xff, sizes[i]);
+  }
+  char *at(const CheckTensor &tensor, int64_t index) const {
+    int64_t bits = tensor.type.getElementType().getIntOrFloatBitWidth();
+    return arenas.base[tensor.arena] + tensor.offset + index * (bits < 8 ? 1 : bits / 8);
+  }
+  double read(const CheckTensor &tensor, int64_t index) const {
+    Type type = tensor.type.getElementType();
+    const char *from = at(tensor, index);
+    auto as = [&](auto value) {
+      std::memcpy(&value, from, sizeof value);
+      return static_cast<double>(value);
+    };
+    return type.isF64()                 ? as(double())
+           : type.isF32()               ? as(float())
+           : type.isSignlessInteger(1)  ? as(uint8_t())
+           : type.isSignlessInteger(32) ? as(int32_t())
+                                        : as(int64_t());
+  }
+  void write(const CheckTensor &tensor, int64_t index, double value) {
+    Type type = tensor.type.getElementType();
+    char *to = at(tensor, index);
+    auto as = [&](auto element) { std::memcpy(to, &element, sizeof element); };
+    if (type.isF64())
+      as(value);
+    else if (type.isF32())
+      as(static_cast<float>(value));
+    else if (type.isSignlessInteger(1))
+      as(static_cast<uint8_t>(value != 0));
+    else if (type.isSignlessInteger(32))
+      as(static_cast<int32_t>(value));
+    else
+      as(static_cast<int64_t>(value));
+  }
+
+  trainc::arenas arenas;
+
+private:
+  size_t sizes[arena_count];
+};
+
+double elementOf(DenseElementsAttr elements, int64_t index) {
+  Attribute element = elements.getValues<Attribute>()[index];
+  if (auto number = dyn_cast<FloatAttr>(element)) {
+    llvm::APFloat value = number.getValue();
+    bool lossy;
+    value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lossy);
+    return value.convertToDouble();
+  }
+  auto number = cast<IntegerAttr>(element);
+  return number.getType().isSignlessInteger(1) ? !number.getValue().isZero()
+                                               : static_cast<double>(number.getInt());
+}
+
+class Checker {
+public:
+  using Entry = void (*)(int, const arenas &);
+  Checker(Entry run, Memory &memory) : run(run), memory(memory) {}
+
+  /// Prints the row of a case, then what is wrong with it.
+  bool check(const CheckCase &c) {
+    values.clear();
+    uint64_t state = 7;
+    for (const CheckArgument &argument : c.arguments) {
+      values.emplace_back();
+      for (int64_t i = 0; i < argument.value.type.getNumElements(); ++i) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        bool isFloat = isa<FloatType>(argument.value.type.getElementType());
+        double random = isFloat ? 0.1 + static_cast<double>(state >> 40) / (1 << 24) : 0;
+        values.back().push_back(argument.given ? elementOf(argument.given, i) : random);
+      }
+    }
+    problems.clear();
+    double valueError = checkValues(c);
+    auto [count, gradientError] = checkGradients(c);
+    llvm::outs() << llvm::formatv("{0,-40}", c.name)
+                 << llvm::format("  values %8.1e  gradients %5d  %8.1e  %s\n", valueError, count,
+                                 gradientError, problems.empty() ? "ok" : "WRONG");
+    for (size_t i = 0; i < problems.size() && i < 8; ++i)
+      llvm::outs() << "    " << problems[i] << "\n";
+    return problems.empty();
+  }
+
+private:
+  double evaluate(const CheckCase &c) {
+    memory.clear();
+    writeArguments(c);
+    run(c.evaluate, memory.arenas);
+    return memory.read(c.loss, 0);
+  }
+
+  void writeArguments(const CheckCase &c) {
+    for (auto [argument, list] : llvm::zip(c.arguments, values))
+      for (auto [i, value] : llvm::enumerate(list))
+        if (argument.value.arena >= 0)
+          memory.write(argument.value, i, value);
+  }
+
+  double checkValues(const CheckCase &c) {
+    evaluate(c);
+    double largest = 0;
+    for (auto [r, expected] : llvm::enumerate(c.expected)) {
+      const CheckTensor &result = c.results[r];
+      double tolerance = result.type.getElementType().isF32() ? 1e-6 : kValueTolerance;
+      for (int64_t i = 0; i < result.type.getNumElements(); ++i) {
+        double want = elementOf(expected, i), found = memory.read(result, i);
+        if (found == want || (std::isnan(found) && std::isnan(want)))
+          continue;
+        double error = std::abs(found - want) / std::max(std::abs(want), 1e-3);
+        if (!(error <= tolerance))
+          problems.push_back(
+              llvm::formatv("result {0} element {1}: {2} instead of {3}", r, i, found, want));
+        largest = std::isnan(error) ? INFINITY : std::max(largest, error);
+      }
+    }
+    return largest;
+  }
+
+  /// Fourth-order difference of the loss along one element.
+  double difference(const CheckCase &c, double &x) {
+    const double at = x, h = kStep * std::max(1.0, std::abs(at) * 1e-3);
+    auto central = [&](double step) {
+      x = at + step;
+      const double above = x, high = evaluate(c);
+      x = at - step;
+      const double low = evaluate(c), slope = (high - low) / (above - x);
+      x = at;
+      return slope;
+    };
+    const double wide = central(h);
+    return (4 * central(h / 2) - wide) / 3;
+  }
+
+  std::pair<int, double> checkGradients(const CheckCase &c) {
+    memory.clear();
+    writeArguments(c);
+    run(c.forwardBackward, memory.arenas);
+    std::vector<std::vector<double>> gradients(c.arguments.size());
+    double scale = 0;
+    for (auto [a, argument] : llvm::enumerate(c.arguments))
+      if (argument.gradient.arena >= 0)
+        for (int64_t i = 0; i < argument.value.type.getNumElements(); ++i) {
+          gradients[a].push_back(memory.read(argument.gradient, i));
+          scale = std::max(scale, std::abs(gradients[a].back()));
+        }
+    if (!std::isfinite(evaluate(c))) // a value test at a pole; there is no slope to compare with
+      return {0, 0};
+    int count = 0;
+    double largest = 0;
+    for (size_t a = 0; a < gradients.size(); ++a)
+      for (size_t i = 0; i < gradients[a].size(); ++i) {
+        if (!std::isfinite(values[a][i]))
+          continue;
+        double want = difference(c, values[a][i]), found = gradients[a][i];
+        double error = std::abs(found - want) / std::max({std::abs(want), 1e-4 * scale, 1e-4});
+        ++count;
+        if (!(error <= kGradientTolerance))
+          problems.push_back(llvm::formatv(
+              "gradient of argument {0} element {1}: {2}, differences say {3}", a, i, found, want));
+        largest = std::isnan(error) ? INFINITY : std::max(largest, error);
+      }
+    return {count, largest};
+  }
+
+  Entry run;
+  Memory &memory;
+  std::vector<std::vector<double>> values; // of the arguments
+  std::vector<std::string> problems;
+};
+
+void writeFile(const std::string &folder, const char *name, const std::string &text) {
+  std::ofstream(folder + "/" + name) << text;
+}
+
+/// Emits and compiles the program; the library's entry, or null after a message.
+Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
+                     const std::string &folder) {
+  std::vector<std::string> noStates;
+  MemoryNames names(program, noStates, entries);
+  if (failed(names.collect()))
+    return nullptr;
+  FailureOr<EmittedCode> code = emitCode(program, names);
+  if (failed(code))
+    return nullptr;
+  writeFile(folder, "kernels.h", code->kernelsHeader);
+  writeFile(folder, "kernels.cpp", code->kernels);
+  writeFile(folder, "memory.h", code->memory);
+  writeFile(folder, "constants.h", code->constantsHeader);
+  writeFile(folder, "constants.cpp", code->constants);
+  writeFile(folder, "step.h", "#pragma once\n#include \"runtime/program.h\"\n");
+  writeFile(folder, "step.cpp", code->step);
+  std::string all = "#include \"constants.cpp\"\n#include \"kernels.cpp\"\n#include \"step.cpp\"\n"
+                    "extern \"C\" void trainc_check(int entry, const trainc::arenas &memory) {\n"
+                    "  static void (*const entries[])(const trainc::arenas &) = {\n";
+  for (const std::string &entry : entries)
+    all += "      trainc::" + entry + ",\n";
+  writeFile(folder, "check.cpp", all + "  };\n  entries[entry](memory);\n}\n");
+
+  Installation installation = findInstallation();
+  CompileOptions options;
+  options.directory = folder;
+  options.includes = {installation.includeFolder};
+  options.march = "x86-64-v3";
+  options.sources = {"check.cpp", installation.includeFolder + "/runtime/kernels/matmul.cpp",
+                     installation.includeFolder + "/runtime/kernels/scatter_add.cpp"};
+  options.shared = true;
+  options.linkArguments = {"-ldnnl"};
+  options.output = folder + "/check.so";
+  std::string error;
+  if (!compileSources(options, error)) {
+    llvm::errs() << error << "\n";
+    return nullptr;
+  }
+  void *library = dlopen(options.output.c_str(), RTLD_NOW);
+  if (!library) {
+    llvm::errs() << dlerror() << "\n";
+    return nullptr;
+  }
+  return reinterpret_cast<Checker::Entry>(dlsym(library, "trainc_check"));
+}
+
+} // namespace
+
+static int checkFile(const std::string &folder) {
+  auto file = llvm::MemoryBuffer::getFile(input);
+  if (!file) {
+    llvm::errs() << input << ": " << file.getError().message() << "\n";
+    return 2;
+  }
+  MLIRContext context;
+  context.disableMultithreading();
+  context.loadDialect<func::FuncDialect, arith::ArithDialect, math::MathDialect, nn::NNDialect,
+                      kernel::KernelDialect>();
+  OwningOpRef<ModuleOp> program = ModuleOp::create(UnknownLoc::get(&context));
+  std::vector<std::string> entries;
+  std::vector<CheckCase> cases;
+  bool good = true;
+  for (const std::string &section : numberSections((*file)->getBuffer())) {
+    OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(section, &context, input);
+    if (!module)
+      return 1;
+    for (auto function : module->getOps<func::FuncOp>()) {
+      if (!function.getName().starts_with("numbers_"))
+        continue;
+      if (auto built = buildCase(function, *program, entries)) {
+        cases.push_back(std::move(*built));
+      } else {
+        llvm::outs() << function.getName() << "  the passes failed\n";
+        good = false;
+      }
+    }
+  }
+  if (cases.empty()) {
+    llvm::errs() << input << ": no @numbers_ function in a NUMBERS section\n";
+    return 1;
+  }
+  Checker::Entry run = build(*program, entries, folder);
+  if (!run)
+    return 1;
+  Memory memory((*program)->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes").asArrayRef());
+  Checker checker(run, memory);
+  for (const CheckCase &c : cases)
+    good &= checker.check(c);
+  return good ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+  llvm::cl::ParseCommandLineOptions(argc, argv, "compares gradients with central differences\n");
+  llvm::SmallString<128> folder(keep);
+  if (keep.empty() ? llvm::sys::fs::createUniqueDirectory("trainc-check", folder)
+                   : llvm::sys::fs::create_directories(folder)) {
+    llvm::errs() << "trainc-check-gradient: cannot make a folder\n";
+    return 2;
+  }
+  int status = checkFile(folder.str().str());
+  if (keep.empty() && status == 0)
+    llvm::sys::fs::remove_directories(folder);
+  else if (status != 0)
+    llvm::errs() << "sources: " << folder << "\n";
+  return status;
+}
