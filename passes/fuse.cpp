@@ -65,6 +65,9 @@ Sizes reducedDimensions(Operation *op) {
 double flopsOf(Operation *op) {
   if (auto pointwise = dyn_cast<nn::PointwiseOpInterface>(op))
     return pointwise.flopsPerElement();
+  if (isa<nn::GatherOp>(
+          op)) // rows all over a table: slow to read, and unlike the next layer's tensor
+    return recomputeFlops;
   return isa<nn::CastOp, nn::PadOp, nn::ConcatOp>(op) ? 1 : 0;
 }
 
@@ -267,14 +270,17 @@ void Fusion::describe(Operation *op, FusionNode &node) {
       bool isReduced = llvm::is_contained(reduced, d);
       (isReduced ? node.reduced : node.kept) *= shape[d];
       if (!isReduced)
-        order.push_back(d);
+        kept.push_back(d);
       if (shape[d] > 1)
         lastReduced = isReduced;
     }
-    order.insert(order.end(), reduced.begin(), reduced.end());
     node.kind = node.kept == 1 ? FusionNode::Kind::full
                 : lastReduced  ? FusionNode::Kind::row
                                : FusionNode::Kind::column;
+    // The walked dimensions of a column kernel come first.
+    bool column = node.kind == FusionNode::Kind::column;
+    order = column ? reduced : kept;
+    order.insert(order.end(), (column ? kept : reduced).begin(), (column ? kept : reduced).end());
   } else {
     node.kind = FusionNode::Kind::pointwise;
     node.kept = planning::elementCount(shape);

@@ -20,16 +20,15 @@ public:
       words.resize(i / 64 + 1, 0);
     words[i / 64] |= uint64_t(1) << (i % 64);
   }
-  /// True where something was added.
-  bool merge(const Bits &other) {
+  void reset(int i) {
+    if (i / 64 < int(words.size()))
+      words[i / 64] &= ~(uint64_t(1) << (i % 64));
+  }
+  void merge(const Bits &other) {
     if (words.size() < other.words.size())
       words.resize(other.words.size(), 0);
-    bool changed = false;
-    for (size_t w = 0; w < other.words.size(); ++w) {
-      changed |= (other.words[w] & ~words[w]) != 0;
+    for (size_t w = 0; w < other.words.size(); ++w)
       words[w] |= other.words[w];
-    }
-    return changed;
   }
 
 private:
@@ -50,6 +49,7 @@ public:
   std::vector<FusionGroup> run() {
     for (size_t n = 0; n < nodes.size(); ++n)
       place(int(n));
+    mergeReaders();
     return inOrder();
   }
 
@@ -65,19 +65,12 @@ private:
     producers.erase(std::unique(producers.begin(), producers.end()), producers.end());
 
     int chosen = -1;
-    if (node.kind != Kind::barrier) {
-      std::vector<int> candidates = producers;
-      for (const FusionEdge &edge : node.inputs)
-        if (edge.elements > 1 && edge.alignment == Alignment::identity)
-          for (int unit : readers[edge.leaf])
-            if (std::find(candidates.begin(), candidates.end(), unit) == candidates.end())
-              candidates.push_back(unit);
-      for (int unit : candidates)
+    if (node.kind != Kind::barrier)
+      for (int unit : producers)
         if (canJoin(node, unit, producers)) {
           chosen = unit;
           break;
         }
-    }
     if (chosen < 0) {
       chosen = int(units.size());
       units.emplace_back();
@@ -111,14 +104,116 @@ private:
       for (Unit &other : units)
         if (other.ancestors.test(chosen))
           other.ancestors.merge(unit.ancestors);
-    for (const FusionEdge &edge : node.inputs) {
-      std::vector<int> &list = readers[edge.leaf];
-      if (node.kind != Kind::barrier && std::find(list.begin(), list.end(), chosen) == list.end()) {
-        list.insert(list.begin(), chosen);
-        if (list.size() > 6)
-          list.pop_back();
-      }
+  }
+
+  // ---- second round: groups that read the same tensors
+
+  void mergeReaders() {
+    std::unordered_map<int, std::vector<int>> readers; // of a leaf: latest groups, newest first
+    std::vector<int> scalars;
+    for (int u = 0; u < int(units.size()); ++u) {
+      if (units[u].kind == Kind::barrier)
+        continue;
+      std::vector<int> candidates = producersOf(u);
+      std::vector<int> leaves = leavesOf(u);
+      for (int leaf : leaves)
+        candidates.insert(candidates.end(), readers[leaf].begin(), readers[leaf].end());
+      bool isScalar = units[u].kind == Kind::pointwise && units[u].kept == 1;
+      if (isScalar)
+        candidates.insert(candidates.end(), scalars.begin(), scalars.end());
+      int into = u;
+      for (int candidate : candidates)
+        if (units[candidate].kind != Kind::barrier && canMerge(candidate, u)) {
+          merge(candidate, u);
+          into = candidate;
+          break;
+        }
+      for (int leaf : leaves)
+        remember(readers[leaf], into);
+      if (isScalar)
+        remember(scalars, into);
     }
+  }
+
+  static void remember(std::vector<int> &list, int unit) {
+    list.erase(std::remove(list.begin(), list.end(), unit), list.end());
+    list.insert(list.begin(), unit);
+    if (list.size() > 6)
+      list.pop_back();
+  }
+
+  std::vector<int> producersOf(int u) const {
+    std::vector<int> list;
+    for (int n : units[u].nodes)
+      for (const FusionEdge &edge : nodes[n].inputs)
+        if (edge.producer >= 0 && unitOf[edge.producer] != u)
+          list.push_back(unitOf[edge.producer]);
+    std::sort(list.begin(), list.end(), std::greater<int>());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    return list;
+  }
+
+  std::vector<int> leavesOf(int u) const {
+    std::vector<int> list;
+    for (int n : units[u].nodes)
+      for (const FusionEdge &edge : nodes[n].inputs)
+        if (edge.elements > 1 && edge.alignment == Alignment::identity)
+          list.push_back(edge.leaf);
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    return list;
+  }
+
+  /// Whether unit b can become part of unit a.
+  bool canMerge(int a, int b) const {
+    const Unit &first = units[a], &second = units[b];
+    if (a == b || first.nodes.empty() || second.nodes.empty() ||
+        first.operations + second.operations > options.largestGroup ||
+        std::abs(nodes[second.nodes.front()].position - first.lastPosition) > options.window)
+      return false;
+    Unit joined;
+    static_cast<FusionGroup &>(joined) = second.kind == Kind::row && first.kind == Kind::pointwise
+                                             ? static_cast<const FusionGroup &>(second)
+                                             : first;
+    for (const Unit *unit : {&first, &second})
+      for (int n : unit->nodes)
+        if (!spacesAgree(nodes[n], joined))
+          return false;
+    for (auto [from, to] : {std::pair(a, b), std::pair(b, a)})
+      for (int producer : producersOf(to))
+        if (producer != from && units[producer].ancestors.test(from))
+          return false;
+    for (const Unit *unit : {&first, &second})
+      for (int n : unit->nodes)
+        for (const FusionEdge &edge : nodes[n].inputs)
+          if (edge.producer >= 0 && (unitOf[edge.producer] == a || unitOf[edge.producer] == b) &&
+              !staysInside(nodes[n], nodes[edge.producer], edge, joined))
+            return false;
+    return true;
+  }
+
+  void merge(int a, int b) {
+    Unit &first = units[a], &second = units[b];
+    if (second.kind == Kind::row && first.kind == Kind::pointwise) {
+      first.kind = Kind::row;
+      first.kept = second.kept;
+      first.reduced = second.reduced;
+    }
+    for (int n : second.nodes)
+      unitOf[n] = a;
+    first.nodes.insert(first.nodes.end(), second.nodes.begin(), second.nodes.end());
+    std::sort(first.nodes.begin(), first.nodes.end());
+    first.operations += second.operations;
+    first.lastPosition = std::max(first.lastPosition, second.lastPosition);
+    first.ancestors.merge(second.ancestors);
+    first.ancestors.reset(a);
+    first.ancestors.reset(b);
+    second.nodes.clear();
+    for (Unit &other : units)
+      if (other.ancestors.test(a) || other.ancestors.test(b)) {
+        other.ancestors.merge(first.ancestors);
+        other.ancestors.set(a);
+      }
   }
 
   bool canJoin(const FusionNode &node, int u, const std::vector<int> &producers) const {
@@ -179,13 +274,7 @@ private:
     std::vector<std::vector<int>> users(units.size());
     std::vector<int> waiting(units.size(), 0);
     for (size_t u = 0; u < units.size(); ++u) {
-      std::vector<int> sources;
-      for (int n : units[u].nodes)
-        for (const FusionEdge &edge : nodes[n].inputs)
-          if (edge.producer >= 0 && unitOf[edge.producer] != int(u))
-            sources.push_back(unitOf[edge.producer]);
-      std::sort(sources.begin(), sources.end());
-      sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
+      std::vector<int> sources = producersOf(int(u));
       waiting[u] = int(sources.size());
       for (int source : sources)
         users[source].push_back(int(u));
@@ -194,7 +283,7 @@ private:
     std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> ready;
     auto push = [&](int u) { ready.push({nodes[units[u].nodes.front()].position, u}); };
     for (size_t u = 0; u < units.size(); ++u)
-      if (waiting[u] == 0)
+      if (waiting[u] == 0 && !units[u].nodes.empty())
         push(int(u));
     std::vector<FusionGroup> groups;
     while (!ready.empty()) {
@@ -212,7 +301,6 @@ private:
   const FusionOptions &options;
   std::vector<int> unitOf;
   std::vector<Unit> units;
-  std::unordered_map<int, std::vector<int>> readers; // of a leaf: latest groups, newest first
 };
 
 } // namespace

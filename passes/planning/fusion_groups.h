@@ -3,9 +3,9 @@
 // Which values are computed by one kernel. Nodes are the values that need a
 // loop of their own; an edge says how a node reads another one's elements. A
 // group is a set of nodes with one iteration space whose edges inside keep to
-// the current point or row. Nodes join groups in program order: first those of
-// the values they read, then those that read the same tensors. Ancestor sets
-// of groups (bit sets) keep the order of groups free of cycles.
+// the current point or row. Nodes join, in program order, a group whose values
+// they read; then groups that read the same tensors are merged. Ancestor sets of
+// groups (bit sets) keep the order of groups free of cycles.
 #pragma once
 
 #include "passes/planning/strided_view.h"
