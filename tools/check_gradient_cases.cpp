@@ -177,7 +177,9 @@ static LogicalResult merge(ModuleOp module, ModuleOp program, CheckCase &check,
       op.erase();
       continue;
     }
-    auto name = StringAttr::get(op.getContext(), symbol.getName() + suffix);
+    auto name =
+        StringAttr::get(op.getContext(), function ? symbol.getName() + suffix
+                                                  : "case" + suffix + "." + symbol.getName());
     if (failed(SymbolTable::replaceAllSymbolUses(&op, name, module)))
       return op.emitError("cannot rename a symbol");
     symbol.setName(name);
