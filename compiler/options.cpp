@@ -48,7 +48,18 @@ struct Parser {
 };
 } // namespace
 
+// LLVM's shared library registers some hundred options of its own, `--stop-after` among them.
+static void forgetLibraryOptions() {
+  std::vector<cl::Option *> options;
+  for (auto &entry : cl::getRegisteredOptions())
+    if (!entry.getKey().starts_with("help") && entry.getKey() != "h" && entry.getKey() != "version")
+      options.push_back(entry.getValue());
+  for (cl::Option *option : options)
+    option->removeArgument();
+}
+
 std::optional<Options> parseOptions(int argc, char **argv) {
+  forgetLibraryOptions();
   static Parser parser;
   cl::HideUnrelatedOptions(parser.category);
   static const std::string exitCodes = exitCodeHelp();
