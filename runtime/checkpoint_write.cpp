@@ -357,12 +357,12 @@ save_result checkpoint_writer::save(int64_t step, int64_t batches_taken) {
     error = agree(error);
   }
   if (error && writes_manifest) {
+    print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, step);
+    remove_folder(temporary_, ranks_.size());
     struct statvfs disk;
     result_.bytes_available = statvfs(folder_.c_str(), &disk) == 0
                                   ? static_cast<int64_t>(disk.f_bavail * disk.f_frsize)
                                   : -1;
-    print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, step);
-    remove_folder(temporary_, ranks_.size());
   }
   ++sequence_;
   result_.error = error;
