@@ -192,9 +192,14 @@ std::string ExpressionPrinter::loadText(kernel::LoadOp load) {
   unsigned argument = cast<BlockArgument>(load.getBuffer()).getArgNumber();
   std::string at = address(argument);
   if (load.getIndex()) {
-    std::string stride = std::to_string(load.getIndexStride());
-    std::string moved = operand(load.getIndex(), kMultiply) + " * " + stride;
-    at = at == "0" ? moved : moved + " + " + at;
+    int64_t stride = static_cast<int64_t>(load.getIndexStride());
+    std::string moved = operand(load.getIndex(), std::abs(stride) == 1 ? kAdd : kMultiply);
+    if (std::abs(stride) != 1)
+      moved += " * " + std::to_string(std::abs(stride));
+    if (stride < 0)
+      moved = "-(" + moved + ")";
+    bool negative = at.front() == '-';
+    at = at == "0" ? moved : moved + (negative ? " - " + at.substr(1) : " + " + at);
   }
   std::string element = buffers[argument] + "[" + at + "]";
   bool isBool = load.getType().isSignlessInteger(1);
