@@ -110,7 +110,8 @@ private:
         return failure();
       std::string node = nameOf(diagnostic.getLocation());
       std::string subject = options.model + (node.empty() ? "" : ": node '" + node + "'");
-      auto [message, advice] = StringRef(diagnostic.str()).split("; try: ");
+      std::string text = diagnostic.str();
+      auto [message, advice] = StringRef(text).split("; try: ");
       ExitCode code =
           reportsUserErrors(pass) ? ExitCode::unsupportedModel : ExitCode::internalError;
       (void)report.error(code, subject, message, advice);
