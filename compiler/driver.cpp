@@ -10,6 +10,7 @@
 #include "compiler/stage_clock.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
+#include "dialects/train/loss.h"
 #include "dialects/train/optimizer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
@@ -82,6 +83,13 @@ private:
     if (!train::findOptimizer(recipe.optimizer))
       (void)report.error(ExitCode::usage, "trainc", "unknown optimizer '" + recipe.optimizer + "'",
                          "--optimizer with one of " + llvm::join(train::listOptimizers(), ", "));
+    if (!train::findLoss(recipe.loss)) {
+      std::vector<std::string> known;
+      for (const train::Loss *loss : train::listLosses())
+        known.push_back(loss->name.str());
+      (void)report.error(ExitCode::usage, "trainc", "unknown loss '" + recipe.loss + "'",
+                         "--loss with one of " + llvm::join(known, ", "));
+    }
     std::vector<std::string> stages = pipelinePasses(recipe);
     stages.insert(stages.begin(), "import");
     stages.push_back("emit");
