@@ -58,9 +58,42 @@ static void forgetLibraryOptions() {
     option->removeArgument();
 }
 
+// Words that are no option, each with the nearest one; LLVM's parser would take `--optimiser` for
+// an `-o`.
+static bool namesKnownOptions(int argc, char **argv) {
+  bool good = true;
+  StringMap<cl::Option *> &known = cl::getRegisteredOptions();
+  for (int i = 1; i < argc && StringRef(argv[i]) != "--"; ++i) {
+    StringRef word = argv[i];
+    if (!word.starts_with("-") || word == "-")
+      continue;
+    auto [name, value] = word.ltrim('-').split('=');
+    auto found = known.find(name);
+    if (found != known.end()) {
+      bool separate =
+          !word.contains('=') && found->second->getValueExpectedFlag() == cl::ValueRequired;
+      i += separate ? 1 : 0;
+      continue;
+    }
+    StringRef nearest = "help";
+    unsigned distance = name.size() / 3 + 2;
+    for (auto &entry : known)
+      if (unsigned edits = name.edit_distance(entry.getKey()); edits < distance) {
+        nearest = entry.getKey();
+        distance = edits;
+      }
+    errs() << "trainc: unknown option '" << word.split('=').first
+           << "'\n  try: " << (nearest.size() == 1 ? "-" : "--") << nearest << "\n";
+    good = false;
+  }
+  return good;
+}
+
 std::optional<Options> parseOptions(int argc, char **argv) {
   forgetLibraryOptions();
   static Parser parser;
+  if (!namesKnownOptions(argc, argv))
+    return std::nullopt;
   cl::HideUnrelatedOptions(parser.category);
   static const std::string exitCodes = exitCodeHelp();
   static const cl::extrahelp moreHelp(exitCodes);
