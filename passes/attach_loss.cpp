@@ -30,6 +30,10 @@ struct AttachLoss : PassWrapper<AttachLoss, OperationPass<ModuleOp>> {
   StringRef getArgument() const override { return "attach-loss"; }
   StringRef getDescription() const override { return "add the loss as the model's first result"; }
 
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<trainc::nn::NNDialect>();
+  }
+
   void runOnOperation() override {
     auto model = getOperation().lookupSymbol<func::FuncOp>("model");
     if (!model) {
@@ -54,8 +58,9 @@ private:
   const trainc::train::Loss *findLoss() {
     const trainc::train::Loss *loss = trainc::train::findLoss(kind);
     if (!loss) {
-      auto names = llvm::map_range(trainc::train::listLosses(),
-                                   [](const trainc::train::Loss *known) { return known->name; });
+      std::vector<const trainc::train::Loss *> losses = trainc::train::listLosses();
+      auto names =
+          llvm::map_range(losses, [](const trainc::train::Loss *known) { return known->name; });
       (void)error("unknown loss '" + kind + "'", "--loss with one of " + llvm::join(names, ", "));
     }
     return loss;

@@ -24,6 +24,10 @@ struct Decompose : PassWrapper<Decompose, OperationPass<ModuleOp>> {
     return "replace composite operations by primitives and simplify";
   }
 
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<trainc::nn::NNDialect>();
+  }
+
   void runOnOperation() override {
     getOperation().walk([](trainc::nn::DecomposableOpInterface op) {
       OpBuilder at(op);

@@ -184,6 +184,10 @@ struct Differentiate : PassWrapper<Differentiate, OperationPass<ModuleOp>> {
     return "make @forward_backward and @evaluate from @model and its loss";
   }
 
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<trainc::nn::NNDialect>();
+  }
+
   void runOnOperation() override {
     auto model = getOperation().lookupSymbol<func::FuncOp>("model");
     if (!model || model.getNumResults() == 0 || !isScalarLoss(model)) {

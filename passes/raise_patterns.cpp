@@ -289,6 +289,10 @@ struct RaisePatterns : PassWrapper<RaisePatterns, OperationPass<ModuleOp>> {
     return "recognise layer norm and GELU written out in primitives";
   }
 
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<trainc::nn::NNDialect>();
+  }
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<RaiseGelu, RaiseLayerNorm<nn::DivOp>, RaiseLayerNorm<nn::MulOp>>(&getContext());

@@ -41,6 +41,10 @@ struct SetPrecision : PassWrapper<SetPrecision, OperationPass<ModuleOp>> {
   StringRef getArgument() const override { return "set-precision"; }
   StringRef getDescription() const override { return "change the element type of computation"; }
 
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<trainc::nn::NNDialect>();
+  }
+
   void runOnOperation() override {
     if (to == "f32") // what the reader makes
       return;

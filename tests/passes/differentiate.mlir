@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RUN: %section SUMS %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=SUMS
+// RUN: %section NEEDED %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=NEEDED
+// RUN: %section NAMES %s | %trainc-opt -differentiate -mlir-print-debuginfo -mlir-print-local-scope | %FileCheck %s --check-prefix=NAMES
+// RUN: %section TIED %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=TIED
+// RUN: %section ERRORS %s | %trainc-opt -split-input-file -verify-diagnostics -differentiate -allow-unregistered-dialect -o /dev/null
+
+// SUMS
+// The model is gone; a value with several uses sums its gradients; evaluate keeps the outputs.
+// SUMS-NOT: @model
+// SUMS-LABEL: func.func @forward_backward(
+// SUMS-SAME: %arg0: tensor<3xf32> {train.kind = "parameter", train.name = "w"}
+// SUMS-SAME: -> (tensor<f32> {train.kind = "loss", train.name = "loss"}, tensor<3xf32> {train.kind = "gradient", train.name = "w"})
+// SUMS: %[[ONE:.*]] = nn.constant dense<1.0{{.*}}> : tensor<3xf32>
+// SUMS: %[[EXP:.*]] = nn.exp %arg0
+// SUMS: %[[TANH:.*]] = nn.tanh %arg0
+// SUMS: %[[LOSS:.*]] = nn.reduce_sum
+// SUMS: %[[SQUARE:.*]] = nn.mul %[[TANH]], %[[TANH]]
+// SUMS: %[[SLOPE:.*]] = nn.sub %[[ONE]], %[[SQUARE]]
+// SUMS: %[[GRADIENT:.*]] = nn.add %[[SLOPE]], %[[EXP]]
+// SUMS: return %[[LOSS]], %[[GRADIENT]]
+// SUMS-LABEL: func.func @evaluate(
+// SUMS-SAME: -> (tensor<f32> {train.kind = "loss", train.name = "loss"}, tensor<3xf32> {train.kind = "output", train.name = "y"})
+// SUMS-NOT: @model
+func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"},
+        tensor<3xf32> {train.kind = "output", train.name = "y"}) {
+  %0 = nn.exp %w : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = nn.tanh %w : (tensor<3xf32>) -> tensor<3xf32>
+  %2 = nn.add %0, %1 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %3 = nn.reduce_sum %2 {dimensions = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>
+  return %3, %2 : tensor<f32>, tensor<3xf32>
+}
+
+// -----
+
+// NEEDED
+// Neither the input nor the frozen parameter and what lies behind them costs anything.
+// NEEDED-LABEL: func.func @forward_backward(
+// NEEDED-COUNT-1: nn.exp
+// NEEDED-COUNT-1: nn.matmul
+// NEEDED: nn.reduce_sum
+// NEEDED-NOT: nn.mul{{ }}
+// NEEDED: nn.matmul {{.*}} {transpose_a}
+// NEEDED-NOT: nn.matmul
+// NEEDED: return
+func.func @model(%x: tensor<2x4xf32> {train.kind = "input", train.name = "x"},
+                 %frozen: tensor<2x4xf32> {train.kind = "parameter", train.name = "frozen", train.frozen},
+                 %w: tensor<4x3xf32> {train.kind = "parameter", train.name = "w"})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  %0 = nn.sub %x, %frozen : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = nn.exp %0 : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %2 = nn.matmul %1, %w : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  %3 = nn.reduce_sum %2 {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  return %3 : tensor<f32>
+}
+
+// -----
+
+// NAMES
+// A gradient's operations are named after the node that they belong to.
+// NAMES: nn.gelu {{.*}} loc("h.1.mlp.act")
+// NAMES: nn.erf {{.*}} loc("gradient"("h.1.mlp.act"))
+// NAMES: nn.mul {{.*}} loc("gradient"("h.1.mlp.act"))
+func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  %0 = nn.gelu %w : (tensor<3xf32>) -> tensor<3xf32> loc("h.1.mlp.act")
+  %1 = nn.mul %0, %0 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32> loc("h.1.square")
+  %2 = nn.reduce_sum %1 {dimensions = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32> loc("loss")
+  return %2 : tensor<f32>
+}
+
+// -----
+
+// TIED
+// A table that is embedding and projection: the scatter adds into the projection's gradient.
+// TIED-LABEL: func.func @forward_backward(
+// TIED: %[[PROJECTION:.*]] = nn.matmul {{.*}} {transpose_a}
+// TIED: %[[TABLE:.*]] = nn.scatter_add %[[PROJECTION]], %arg1
+// TIED-NOT: nn.add
+// TIED: return %{{.*}}, %[[TABLE]]
+func.func @model(%table: tensor<9x4xf32> {train.kind = "parameter", train.name = "wte"},
+                 %ids: tensor<5xi64> {train.kind = "input", train.name = "ids"})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  %0 = nn.gather %table, %ids : (tensor<9x4xf32>, tensor<5xi64>) -> tensor<5x4xf32>
+  %1 = nn.tanh %0 : (tensor<5x4xf32>) -> tensor<5x4xf32>
+  %2 = nn.matmul %1, %table {transpose_b} : (tensor<5x4xf32>, tensor<9x4xf32>) -> tensor<5x9xf32>
+  %3 = nn.reduce_sum %2 {dimensions = array<i64: 0, 1>} : (tensor<5x9xf32>) -> tensor<f32>
+  return %3 : tensor<f32>
+}
+
+// -----
+
+// ERRORS
+// Never a gradient that is quietly zero: every parameter without one is named.
+// expected-error@+2 {{parameters 'unused', 'rounded' do not reach the loss}}
+// expected-note@+1 {{try: --freeze PATTERN that matches them}}
+func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"},
+                 %unused: tensor<3xf32> {train.kind = "parameter", train.name = "unused"},
+                 %rounded: tensor<3xf32> {train.kind = "parameter", train.name = "rounded"},
+                 %frozen: tensor<3xf32> {train.kind = "parameter", train.name = "frozen", train.frozen})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  %0 = nn.floor %rounded : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = nn.mul %0, %w : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %2 = nn.reduce_sum %1 {dimensions = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+// -----
+
+// ERRORS
+func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  // expected-error@+1 {{operation other.thing has no gradient}}
+  %0 = "other.thing"(%w) : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = nn.reduce_sum %0 {dimensions = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+// ERRORS
+// expected-error@+1 {{differentiate expects a function @model whose first result is a scalar loss}}
+module {
+  func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"})
+      -> (tensor<3xf32> {train.kind = "output", train.name = "y"}) {
+    return %w : tensor<3xf32>
+  }
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RUN: %section F64 %s | %trainc-opt -set-precision=to=f64 | %FileCheck %s --check-prefix=F64
+// RUN: %section F64 %s | %trainc-opt -set-precision=to=f32 | %FileCheck %s --check-prefix=F32
+// RUN: %section ERRORS %s | %trainc-opt -verify-diagnostics -set-precision=to=f16 -o /dev/null
+
+// F64
+// F64: func.func @model(%arg0: tensor<2x3xf64> {train.kind = "input"}, %arg1: tensor<2xi64>) -> (tensor<2x3xf64> {train.kind = "output"})
+// F64: nn.constant dense<{{\[}}[1.000000e+00, 2.500000e+00, -1.000000e+00], {{.*}}]> : tensor<2x3xf64>
+// F64: nn.constant dense<5.000000e-01> : tensor<2x3xf64>
+// F64: nn.cast %{{.*}} : (tensor<2xi64>) -> tensor<2xf64>
+// F64-NOT: f32
+// F32: func.func @model(%arg0: tensor<2x3xf32>
+// F32-NOT: f64
+func.func @model(%x: tensor<2x3xf32> {train.kind = "input"}, %i: tensor<2xi64>)
+    -> (tensor<2x3xf32> {train.kind = "output"}) {
+  %0 = nn.constant dense<[[1.0, 2.5, -1.0], [0.0, 4.0, 8.0]]> : tensor<2x3xf32>
+  %1 = nn.constant dense<0.5> : tensor<2x3xf32>
+  %2 = nn.add %x, %0 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %3 = nn.mul %2, %1 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %4 = nn.cast %i : (tensor<2xi64>) -> tensor<2xf32>
+  %5 = nn.broadcast %4 {dimensions = array<i64: 0>} : (tensor<2xf32>) -> tensor<2x3xf32>
+  %6 = nn.add %3, %5 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %6 : tensor<2x3xf32>
+}
+
+// -----
+
+// ERRORS
+// expected-error@+2 {{unknown precision 'f16'}}
+// expected-note@+1 {{try: one of f32, f64}}
+module {
+}
