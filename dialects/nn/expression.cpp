@@ -108,7 +108,7 @@ private:
     StringRef digits = rest.take_while([](char c) { return llvm::isDigit(c) || c == '.'; });
     auto node = std::make_unique<Expression>();
     node->kind = Expression::Kind::number;
-    if (digits.getAsDouble(node->number, false))
+    if (digits.getAsDouble(node->number))
       fail("a number");
     rest = rest.drop_front(digits.size());
     return node;
