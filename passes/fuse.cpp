@@ -25,6 +25,7 @@
 #include "dialects/kernel/kernel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/matrix_products.h"
 #include "passes/passes.h"
 #include "passes/planning/fusion_groups.h"
@@ -103,6 +104,7 @@ private:
   void markForced();
   void describeRoots();
   void describe(Operation *op, FusionNode &node);
+  void addEdge(Value tensor, Alignment alignment, FusionNode &node);
   bool collectEdges(Value value, const std::optional<IndexMap> &map, FusionNode &node,
                     std::optional<Split> &split);
   void build();
@@ -213,29 +215,45 @@ void Fusion::chooseRoots() {
   }
 }
 
+void Fusion::addEdge(Value tensor, Alignment alignment, FusionNode &node) {
+  int leaf = leafNumbers.try_emplace(tensor, leafNumbers.size()).first->second;
+  for (const FusionEdge &edge : node.inputs)
+    if (edge.leaf == leaf && edge.alignment == alignment)
+      return;
+  auto found = nodeOf.find(tensor.getDefiningOp());
+  int producer = found != nodeOf.end() ? found->second : -1;
+  node.inputs.push_back({leaf, producer, alignment, planning::elementCount(sizesOf(tensor))});
+}
+
 /// Adds the tensors that the expression of `value` reads. Without a map it is
 /// only known that they are read out of order. False: `split` the space first.
 bool Fusion::collectEdges(Value value, const std::optional<IndexMap> &map, FusionNode &node,
                           std::optional<Split> &split) {
   Operation *op = value.getDefiningOp();
-  auto found = nodeOf.find(op);
-  if (isInMemory(value) || (op && found != nodeOf.end())) {
-    int leaf = leafNumbers.try_emplace(value, leafNumbers.size()).first->second;
-    int64_t elements = planning::elementCount(sizesOf(value));
+  if (isInMemory(value) || nodeOf.count(op)) {
     Alignment alignment = Alignment::other;
     if (map)
-      alignment = planning::alignmentOf(map->linear(sizesOf(value)), map->space, elements);
-    int producer = found != nodeOf.end() ? found->second : -1;
-    for (const FusionEdge &edge : node.inputs)
-      if (edge.leaf == leaf && edge.alignment == alignment)
-        return true;
-    node.inputs.push_back({leaf, producer, alignment, elements});
+      alignment = planning::alignmentOf(map->linear(sizesOf(value)), map->space,
+                                        planning::elementCount(sizesOf(value)));
+    addEdge(value, alignment, node);
     return true;
   }
   if (isa<nn::ConstantOp, nn::IotaOp>(op))
     return true;
   std::optional<IndexMap> next = map;
   if (isView(op)) {
+    Value source = op->getOperand(0);
+    while (isa<nn::ReshapeOp>(op) && source.getDefiningOp<nn::ReshapeOp>() &&
+           !nodeOf.count(source.getDefiningOp()))
+      source = source.getDefiningOp()->getOperand(0);
+    if (map && isa<nn::ReshapeOp>(op) &&
+        (isInMemory(source) || nodeOf.count(source.getDefiningOp()))) {
+      addEdge(source,
+              planning::alignmentOf(map->linear(sizesOf(value)), map->space,
+                                    planning::elementCount(sizesOf(source))),
+              node);
+      return true;
+    }
     if (map) {
       next = operandMap(op, *map, split);
       if (!next && split)
@@ -472,6 +490,9 @@ struct Fuse : PassWrapper<Fuse, OperationPass<ModuleOp>> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isDeclaration())
         continue;
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.front())))
+        if (isOpTriviallyDead(&op))
+          op.erase();
       formMatrixProducts(function);
       separateResults(function);
       Fusion(function).run();

@@ -50,7 +50,9 @@ private:
   Value throughPad(nn::PadOp pad, const IndexMap &map, Value predicate);
   Value throughConcat(nn::ConcatOp concat, const IndexMap &map, Value predicate);
   Value throughGather(nn::GatherOp gather, const IndexMap &map, Value predicate);
-  Value load(Value tensor, const IndexMap &map, Value predicate);
+  Value load(Value tensor, const Affine &position, Value predicate);
+  Value throughView(Operation *view, const IndexMap &map, Value predicate);
+  IndexMap divide(const Affine &position, const Sizes &shape);
   Value indexValue(const Affine &index);
   Value computeIndex(const Affine &index);
   Value both(Value a, Value b) {
@@ -59,7 +61,7 @@ private:
   Value condition(const Affine &index, int64_t low, int64_t size, Value &predicate);
   bool dependsOnWalk(const IndexMap &map);
   bool isRowLevel(const IndexMap &map, Value predicate);
-  bool isCanonical(const IndexMap &map, Value reduction);
+  bool isCanonical(const Affine &position);
   Key keyOf(Value value, const IndexMap &map, Value predicate);
   std::optional<IndexMap> mapOver(Value value, size_t begin, size_t end);
   std::optional<IndexMap> operandOfReduction(Operation *reduction);
@@ -175,13 +177,13 @@ bool KernelBuilder::isRowLevel(const IndexMap &map, Value predicate) {
          (!predicate || predicate.getParentBlock() == &body);
 }
 
-/// Whether the map asks for the reduction of the current row, column or all.
-bool KernelBuilder::isCanonical(const IndexMap &map, Value reduction) {
+/// Whether the position is that of the current row's, column's or the only reduction.
+bool KernelBuilder::isCanonical(const Affine &position) {
   kernel::Form form = group.getForm();
-  Affine expected = form == kernel::Form::row      ? planning::linearIndex(dims, 0, outer)
-                    : form == kernel::Form::column ? planning::linearIndex(dims, outer, dims.size())
-                                                   : Affine();
-  return map.linear(sizesOf(reduction)) == expected;
+  return position == (form == kernel::Form::row ? planning::linearIndex(dims, 0, outer)
+                      : form == kernel::Form::column
+                          ? planning::linearIndex(dims, outer, dims.size())
+                          : Affine());
 }
 
 KernelBuilder::Key KernelBuilder::keyOf(Value value, const IndexMap &map, Value predicate) {
@@ -225,9 +227,9 @@ Value KernelBuilder::scalar(Value value, const IndexMap &map, Value predicate) {
 Value KernelBuilder::compute(Value value, const IndexMap &map, Value predicate) {
   Operation *op = value.getDefiningOp();
   if (!op || op->getParentOp() != group.getOperation())
-    return load(value, map, predicate);
+    return load(value, map.linear(sizesOf(value)), predicate);
   if (Value result = reduced.lookup(value)) {
-    if (!isCanonical(map, value))
+    if (!isCanonical(map.linear(sizesOf(value))))
       fail(std::nullopt);
     return result;
   }
@@ -240,15 +242,8 @@ Value KernelBuilder::compute(Value value, const IndexMap &map, Value predicate) 
   }
   if (auto iota = dyn_cast<nn::IotaOp>(op))
     return castScalar(builder, location, indexValue(map.index[iota.getDimension()]), type);
-  if (isView(op)) {
-    std::optional<Split> split;
-    auto operand = operandMap(op, map, split);
-    if (!operand) {
-      fail(split);
-      return {};
-    }
-    return scalar(op->getOperand(0), *operand, predicate);
-  }
+  if (isView(op))
+    return throughView(op, map, predicate);
   if (auto pad = dyn_cast<nn::PadOp>(op))
     return throughPad(pad, map, predicate);
   if (auto concat = dyn_cast<nn::ConcatOp>(op))
@@ -266,6 +261,56 @@ Value KernelBuilder::compute(Value value, const IndexMap &map, Value predicate) 
       return {};
   }
   return buildScalar(builder, op, operands);
+}
+
+Value KernelBuilder::throughView(Operation *view, const IndexMap &map, Value predicate) {
+  Value operand = view->getOperand(0);
+  if (isa<nn::ReshapeOp>(view)) {
+    // Memory knows no shape: only the position counts.
+    Affine position = map.linear(sizesOf(view->getResult(0)));
+    while (auto reshape = operand.getDefiningOp<nn::ReshapeOp>()) {
+      if (reshape->getParentOp() != group.getOperation())
+        break;
+      operand = reshape.getX();
+    }
+    if (!operand.getDefiningOp() || operand.getDefiningOp()->getParentOp() != group.getOperation())
+      return load(operand, position, predicate);
+    if (Value result = reduced.lookup(operand); result && isCanonical(position))
+      return result;
+    operand = view->getOperand(0);
+  }
+  std::optional<Split> split;
+  auto next = operandMap(view, map, split);
+  if (!next && split) {
+    fail(split);
+    return {};
+  }
+  if (!next)
+    next = divide(map.linear(sizesOf(view->getResult(0))), sizesOf(operand));
+  return scalar(operand, *next, predicate);
+}
+
+/// Index of element `position`, by division: where no split of the space serves.
+IndexMap KernelBuilder::divide(const Affine &position, const Sizes &shape) {
+  Sizes strides = planning::rowMajorStrides(shape);
+  Type type = builder.getI64Type();
+  Value rest = indexValue(position);
+  IndexMap map{space, {}};
+  for (size_t d = 0; d < shape.size(); ++d) {
+    Affine index;
+    if (shape[d] > 1) {
+      Value block = scalarConstant(builder, location, strides[d], type);
+      Value quotient = rest;
+      if (strides[d] > 1) {
+        quotient = builder.create<arith::DivSIOp>(location, rest, block);
+        rest = builder.create<arith::RemSIOp>(location, rest, block);
+      }
+      index.add(addSymbol(quotient, shape[d]), 1);
+    }
+    map.index.push_back(index);
+  }
+  map.space = space;
+  return map;
 }
 
 /// Computes an affine index as an i64.
@@ -429,8 +474,7 @@ BlockArgument KernelBuilder::inputArgument(Value tensor, kernel::AccessAttr at) 
   return body.addArgument(kernel::BufferType::get(builder.getContext(), element), location);
 }
 
-Value KernelBuilder::load(Value tensor, const IndexMap &map, Value predicate) {
-  Affine position = map.linear(sizesOf(tensor));
+Value KernelBuilder::load(Value tensor, const Affine &position, Value predicate) {
   Value index;
   int64_t stride = 0;
   SmallVector<size_t> used;
