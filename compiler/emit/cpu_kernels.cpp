@@ -615,18 +615,18 @@ void CpuKernel::emitFull() {
 
 } // namespace
 
-std::string trainc::kernelSignature(kernel::FunctionOp function, const KernelNames &names) {
+void trainc::kernelSignature(kernel::FunctionOp function, const KernelNames &names, StringRef tail,
+                             SourceWriter &writer) {
   size_t inputs = names.buffers.size() - function.getOutputs();
-  std::string text = "void " + names.function + "(";
+  SmallVector<std::string> parameters;
   for (auto [i, name] : llvm::enumerate(names.buffers)) {
-    auto type = cast<kernel::BufferType>(function.getBody().getArgument(i).getType());
-    text += (i ? ", " : "");
-    if (function.getBody().getArgument(i).use_empty())
-      text += "[[maybe_unused]] ";
-    text += std::string(i < inputs ? "const " : "") + elementType(type.getElement()).str() + " *" +
-            name;
+    BlockArgument argument = function.getBody().getArgument(i);
+    auto type = cast<kernel::BufferType>(argument.getType());
+    parameters.push_back((argument.use_empty() ? "[[maybe_unused]] " : "") +
+                         std::string(i < inputs ? "const " : "") +
+                         elementType(type.getElement()).str() + " *" + name);
   }
-  return text + ")";
+  writer.call("void " + names.function, parameters, tail);
 }
 
 LogicalResult trainc::emitCpuKernel(kernel::FunctionOp function, const KernelNames &names,
@@ -636,7 +636,7 @@ LogicalResult trainc::emitCpuKernel(kernel::FunctionOp function, const KernelNam
     failed = true;
     return failure(); // pass it on
   });
-  writer.line(kernelSignature(function, names) + " {");
+  kernelSignature(function, names, " {", writer);
   if (mlir::failed(CpuKernel(function, names, writer).emit()))
     failed = true;
   writer.line("}");

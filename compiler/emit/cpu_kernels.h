@@ -14,8 +14,9 @@ struct KernelNames {
   llvm::SmallVector<std::string> buffers; // one per argument
 };
 
-/// `void name(const float *x, float *y)`, without a semicolon.
-std::string kernelSignature(kernel::FunctionOp function, const KernelNames &names);
+/// Prints `void name(const float *x, float *y)` and `tail`.
+void kernelSignature(kernel::FunctionOp function, const KernelNames &names, llvm::StringRef tail,
+                     SourceWriter &writer);
 
 /// Prints the definition. Errors are diagnostics of the operation concerned.
 mlir::LogicalResult emitCpuKernel(kernel::FunctionOp function, const KernelNames &names,

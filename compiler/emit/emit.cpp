@@ -11,21 +11,13 @@ using namespace trainc;
 
 namespace {
 
-/// The last part of a dotted or slashed path that says something: `h.0.ln_1` is ln_1.
-std::string lastPart(StringRef path) {
-  SmallVector<StringRef> parts;
-  path.split(parts, '.', -1, false);
-  for (StringRef part : llvm::reverse(parts)) {
-    SmallVector<StringRef> pieces;
-    part.split(pieces, '/', -1, false);
-    for (StringRef piece : llvm::reverse(pieces))
-      if (!llvm::all_of(piece, llvm::isDigit))
-        return piece.str();
-  }
-  return path.str();
+std::string generic(StringRef name, size_t number, size_t inputs) {
+  return name.empty() ? (number < inputs ? "in" : "out") : name.str();
 }
 
-KernelNames nameKernel(kernel::FunctionOp function, NameTable &functions) {
+/// Names of a kernel's buffers, after the tensors of its first launch and what stores the results.
+KernelNames nameKernel(kernel::FunctionOp function, kernel::LaunchOp launch,
+                       const MemoryNames &memory, NameTable &functions) {
   KernelNames names;
   std::string symbol = sanitize(function.getSymName());
   names.function = functions.unique(functions.contains(symbol) ? symbol + "_kernel" : symbol);
@@ -36,12 +28,17 @@ KernelNames nameKernel(kernel::FunctionOp function, NameTable &functions) {
   size_t inputs = function.getBody().getNumArguments() - function.getOutputs();
   for (BlockArgument argument : function.getBody().getArguments()) {
     size_t number = argument.getArgNumber();
-    std::string name = nodeName(argument.getLoc());
-    bool gradient = StringRef(name).starts_with("d_");
-    name = lastPart(gradient ? StringRef(name).drop_front(2) : StringRef(name));
-    if (name.empty())
-      name = number < inputs ? "in" : "out";
-    names.buffers.push_back(buffers.unique((gradient ? "d_" : "") + name));
+    std::string name;
+    const PlacedTensor *tensor = launch && number < inputs && number < launch.getInputs().size()
+                                     ? memory.find(launch.getInputs()[number])
+                                     : nullptr;
+    if (number >= inputs)
+      name = outputName(function, number);
+    if (number >= inputs && name.empty())
+      name = lastParts(nodeName(argument.getLoc()));
+    if (number < inputs)
+      name = lastParts(tensor ? tensor->title : nodeName(argument.getLoc()));
+    names.buffers.push_back(buffers.unique(generic(name, number, inputs)));
   }
   return names;
 }
@@ -88,7 +85,7 @@ std::string kernelsHeader(ArrayRef<std::pair<kernel::FunctionOp, const KernelNam
   writer.outdent();
   writer.line();
   for (auto &[function, names] : kernels)
-    writer.line(kernelSignature(function, *names) + ";");
+    kernelSignature(function, *names, ";", writer);
   writer.line();
   writer.indent();
   writer.line("} // namespace trainc");
@@ -144,8 +141,14 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
     for (const PlacedTensor *tensor : memory.ofEntry(entry))
       functions.reserve(tensor->name);
   SmallVector<std::pair<kernel::FunctionOp, const KernelNames *>> kernels;
+  llvm::StringMap<kernel::LaunchOp> firstLaunch;
+  for (const std::string &entry : memory.entries())
+    if (auto function = module.lookupSymbol<func::FuncOp>(entry))
+      for (auto launch : function.getBody().getOps<kernel::LaunchOp>())
+        firstLaunch.try_emplace(launch.getKernel(), launch);
   for (auto function : module.getOps<kernel::FunctionOp>()) {
-    auto &names = table[function.getSymName()] = nameKernel(function, functions);
+    auto &names = table[function.getSymName()] =
+        nameKernel(function, firstLaunch.lookup(function.getSymName()), memory, functions);
     kernels.push_back({function, &names});
   }
 

@@ -38,6 +38,52 @@ std::string trainc::nodeName(Location location) {
   return (gradient ? "d_" : "") + name.str();
 }
 
+std::string trainc::lastParts(StringRef path) {
+  StringRef prefix = path.consume_front("d_") || path.consume_front("gradient of ") ? "d_" : "";
+  SmallVector<StringRef> parts, named;
+  llvm::SplitString(path, parts, "./");
+  for (StringRef part : parts)
+    if (!llvm::all_of(part, llvm::isDigit))
+      named.push_back(part);
+  if (named.empty())
+    return path.empty() ? "" : (prefix + path).str();
+  bool two = named.size() > 2 ||
+             (named.size() == 2 && (named.back() == "weight" || named.back() == "bias"));
+  std::string name = prefix.str();
+  if (two)
+    name += named[named.size() - 2].str() + "_";
+  return name + named.back().str();
+}
+
+static kernel::StoreOp storeInto(kernel::FunctionOp function, unsigned argument) {
+  for (Operation *user : function.getBody().getArgument(argument).getUsers())
+    if (auto store = dyn_cast<kernel::StoreOp>(user))
+      return store;
+  return nullptr;
+}
+
+/// `per_row` or `per_column` of an output that the walked dimensions do not move.
+static StringRef reducedSuffix(kernel::FunctionOp function, unsigned argument) {
+  ArrayRef<int64_t> strides =
+      cast<kernel::AccessAttr>(function.getAccesses()[argument]).getStrides();
+  bool row = function.getForm() == kernel::Form::row;
+  if (!row && function.getForm() != kernel::Form::column)
+    return "";
+  auto walked =
+      row ? strides.take_back(function.getReduced()) : strides.take_front(function.getReduced());
+  if (!llvm::all_of(walked, [](int64_t stride) { return stride == 0; }))
+    return "";
+  return row ? "per_row" : "per_column";
+}
+
+std::string trainc::outputName(kernel::FunctionOp function, unsigned argument) {
+  kernel::StoreOp store = storeInto(function, argument);
+  std::string name = store ? lastParts(nodeName(store.getLoc())) : "";
+  StringRef suffix = reducedSuffix(function, argument);
+  return suffix.empty() || name.empty() || function.getOutputs() == 1 ? name
+                                                                      : name + "_" + suffix.str();
+}
+
 std::string trainc::typeText(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   Type element = tensor ? tensor.getElementType() : type;
@@ -148,6 +194,25 @@ void MemoryNames::addConstant(Operation &op) {
   places[op.getResult(0)] = tensor;
 }
 
+/// The node's name; of a kernel with several results with what tells them apart.
+std::string MemoryNames::resultName(Operation &step, unsigned result) const {
+  std::string name = nodeName(step.getLoc());
+  auto launch = dyn_cast<kernel::LaunchOp>(step);
+  if (!launch || launch.getNumResults() == 1)
+    return name;
+  auto function =
+      SymbolTable::lookupNearestSymbolFrom<kernel::FunctionOp>(launch, launch.getKernelAttr());
+  if (!function)
+    return name;
+  unsigned argument = function.getBody().getNumArguments() - function.getOutputs() + result;
+  StringRef suffix = reducedSuffix(function, argument);
+  if (!suffix.empty())
+    return name + "_" + suffix.str();
+  kernel::StoreOp store = storeInto(function, argument);
+  std::string stored = store ? lastParts(nodeName(store.getLoc())) : "";
+  return stored.empty() || stored == lastParts(name) ? name : name + "_" + stored;
+}
+
 LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
   NameTable names = sharedNames;
   bool failed = false;
@@ -186,7 +251,7 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
         tensor->lastStep = step;
     auto list = op.getAttrOfType<ArrayAttr>("places");
     for (auto [i, result] : llvm::enumerate(op.getResults())) {
-      std::string name = resultNames.contains(result) ? resultNames[result] : nodeName(op.getLoc());
+      std::string name = resultNames.contains(result) ? resultNames[result] : resultName(op, i);
       std::string title = nodeTitle(op.getLoc());
       failed |= mlir::failed(add(result, list && i < list.size() ? list[i] : Attribute(),
                                  name.empty() ? "result" : name, title, false, names));

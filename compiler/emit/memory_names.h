@@ -28,6 +28,12 @@ std::string nodeName(mlir::Location location);
 /// `f32 [4, 64, 3072]`.
 std::string typeText(mlir::Type type);
 
+/// What is particular about a dotted path: `ln_1_weight` of h.0.ln_1.weight, `mlp_act` of
+/// h.0.mlp.act.
+std::string lastParts(llvm::StringRef path);
+/// Name of a kernel's output `argument`, after the node that stores it.
+std::string outputName(kernel::FunctionOp function, unsigned argument);
+
 class MemoryNames {
 public:
   /// `entries` are the names of the entry functions.
@@ -50,6 +56,7 @@ private:
   mlir::LogicalResult add(mlir::Value value, mlir::Attribute place, llvm::StringRef name,
                           const std::string &title, bool isShared, NameTable &names);
   mlir::LogicalResult addArgument(mlir::func::FuncOp function, unsigned index, NameTable &names);
+  std::string resultName(mlir::Operation &step, unsigned result) const;
   void addConstant(mlir::Operation &op);
   std::string runName(mlir::DictionaryAttr attributes) const;
 

@@ -60,7 +60,7 @@ constexpr double rounding_f64 = 0x1.8p52;
 // 2^n for n in [-126, 127].
 TRAINC_INLINE float power_of_two(int32_t n) { return std::bit_cast<float>((n + 127) << 23); }
 
-// 1 ulp. 0 below -103.97, infinity above 88.73; denormal results are kept.
+// 1.1 ulp. 0 below -103.97, infinity above 88.73; denormal results are kept.
 TRAINC_INLINE float exp(float x) {
   float clamped = x < -105.0f ? -105.0f : x;
   clamped = clamped > 90.0f ? 90.0f : clamped;

@@ -6,6 +6,7 @@
 // never cut, so the bits depend on the shape alone. f64, which serves tests, is a
 // plain blocked loop.
 #include "runtime/kernels/matmul.h"
+#include "runtime/library_scratch.h"
 
 #include <algorithm>
 #include <dnnl.h>
@@ -93,6 +94,7 @@ struct tile {
 
 void multiply(const matmul_shape &shape, const tile &tile, float beta, const float *a,
               const float *b, float *c) {
+  const library_scratch_scope scratch; // packing buffers
   a += tile.row * shape.a.row_stride;
   b += tile.column * shape.b.column_stride;
   c += tile.row * shape.c.row_stride + tile.column * shape.c.column_stride;

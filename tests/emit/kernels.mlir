@@ -17,9 +17,9 @@ module attributes {
   train.layout = [{name = "ln.weight", offset = 0 : i64, count = 192 : i64, decay = false, frozen = false}]
 } {
   // KERNELS: // h.0.ln_1
-  // KERNELS-NEXT: // reads x f32 [64, 192], weight f32 [192]
+  // KERNELS-NEXT: // reads x f32 [64, 192], ln_weight f32 [192]
   // KERNELS-NEXT: // writes ln_1 f32 [64, 192], mean f32 [64]
-  // KERNELS-NEXT: void ln_1_kernel(const float *x, const float *weight, float *ln_1, float *mean) {
+  // KERNELS-NEXT: void ln_1_kernel(const float *x, const float *ln_weight, float *ln_1, float *mean) {
   // KERNELS: #pragma omp parallel for schedule(static)
   // KERNELS: for (int i = 0; i < 64; ++i) {
   // KERNELS: in_lanes<int>(0, 192, [&](int j, int lane) ALWAYS_INLINED {
@@ -59,8 +59,8 @@ module attributes {
 
   // The mask compares in int and reads only where it holds.
   // KERNELS: void masked(
-  // KERNELS: k <= j
-  // KERNELS: ? in[
+  // KERNELS: (k <= j)
+  // KERNELS: ? x[
   kernel.function @masked pointwise dims [4, 64, 192] reduced 0 outputs 1
       accesses [#kernel.access<[0, 192, 1], -3>, #kernel.access<[12288, 192, 1], 0>] sources ["mask"] {
   ^bb0(%x: !kernel.buffer<f32>, %y: !kernel.buffer<f32>):
@@ -94,7 +94,7 @@ module attributes {
   // KERNELS: void column_sum(
   // KERNELS: for (int first = 0; first < 192; first += block) {
   // KERNELS: #pragma omp simd
-  // KERNELS: sums[lane] += dy_value;
+  // KERNELS: sums[lane] += ln_1_value;
   kernel.function @column_sum column dims [64, 192] reduced 1 outputs 1
       accesses [#whole, #per_column] sources ["gradient of ln.weight"] {
   ^bb0(%x: !kernel.buffer<f32> loc("dy"), %y: !kernel.buffer<f32>):
@@ -120,9 +120,9 @@ module attributes {
   }
 
   // MEMORY: //   activations: 1000000 bytes
-  // MEMORY: constexpr int64_t ln_weight = 0; // f32 [192], parameters, ln.weight
+  // MEMORY: constexpr int64_t ln_weight = 0; // f32 [192], parameters
   // MEMORY: namespace forward_backward {
-  // MEMORY: constexpr int64_t ln_1 = 65536; // f32 [64, 192], activations, steps 1 to 3, h.0.ln_1
+  // MEMORY: constexpr int64_t ln_1 = 65536; // f32 [64, 192], activations, steps 1 to 3
   // STEP: constexpr matmul_shape product_64x64x192 = {
   // STEP: static void forward_backward_1(const bases &m) {
   // STEP: // ln_1
@@ -130,7 +130,7 @@ module attributes {
   // STEP: // gradient of ln.weight
   // STEP-NEXT: column_sum(f32(m.activations + ln_1), f32(m.gradients + d_ln_weight));
   // TRAINER: constexpr parameter_place parameters[] = {
-  // TRAINER-NEXT: {{"ln.weight", data_type::f32, 1, {192}, arena_kind::parameters, 0}, false, false},
+  // TRAINER-NEXT: {{[{][{]}}"ln.weight", data_type::f32, 1, {192}, arena_kind::parameters, 0}, false, false},
   func.func @forward_backward(
       %x: tensor<64x192xf32> {train.kind = "input", train.name = "x", kernel.place = #kernel.place<activations, 0>},
       %w: tensor<192xf32> {train.kind = "parameter", train.name = "ln.weight", kernel.place = #kernel.place<parameters, 0>})
