@@ -35,6 +35,19 @@ bool near(double value, double expected) {
   return std::abs(value - expected) <= tolerance * std::abs(expected);
 }
 
+/// The name of the module that a raised chain was, where the names of its nodes say so:
+/// `h.0.mlp.act` of `h.0.mlp.act.mul_4` and `h.0.mlp.act.tanh`; else that of its last node.
+Location wholeLocation(Operation *last, Operation *part) {
+  auto lastName = dyn_cast<NameLoc>(last->getLoc()), partName = dyn_cast<NameLoc>(part->getLoc());
+  if (!lastName || !partName)
+    return last->getLoc();
+  StringRef module = lastName.getName().getValue().rsplit('.').first;
+  if (module == lastName.getName().getValue() ||
+      module != partName.getName().getValue().rsplit('.').first)
+    return last->getLoc();
+  return NameLoc::get(StringAttr::get(last->getContext(), module));
+}
+
 /// A product as one number and the factors that are not numbers.
 struct Product {
   double number = 1;
@@ -107,12 +120,14 @@ struct RaiseGelu : OpRewritePattern<nn::MulOp> {
       rest.factors.erase(rest.factors.begin() + i);
       if (auto erf = inner.getDefiningOp<nn::ErfOp>()) {
         if (Value x = erfArgument(erf.getX(), rest)) {
-          rewriter.replaceOpWithNewOp<nn::GeluOp>(op, x);
+          auto gelu = rewriter.create<nn::GeluOp>(wholeLocation(op, erf), x);
+          rewriter.replaceOp(op, gelu);
           return success();
         }
       } else if (auto tanh = inner.getDefiningOp<nn::TanhOp>()) {
         if (Value x = tanhArgument(tanh.getX(), rest)) {
-          rewriter.replaceOpWithNewOp<nn::GeluTanhOp>(op, x);
+          auto gelu = rewriter.create<nn::GeluTanhOp>(wholeLocation(op, tanh), x);
+          rewriter.replaceOp(op, gelu);
           return success();
         }
       }
@@ -194,7 +209,9 @@ template <typename Root> struct RaiseLayerNorm : OpRewritePattern<Root> {
       auto square = variance ? squareOf(rowMeanOf(variance)) : Value();
       if (!square || square != centered)
         continue;
-      rewriter.replaceOpWithNewOp<nn::LayerNormOp>(op, sub.getA(), llvm::APFloat(epsilon));
+      auto norm = rewriter.create<nn::LayerNormOp>(wholeLocation(op, sub), sub.getA(),
+                                                   llvm::APFloat(epsilon));
+      rewriter.replaceOp(op, norm);
       return success();
     }
     return failure();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RUN: %trainc-opt %s -split-input-file -raise-patterns | %FileCheck %s
+// RUN: %section NAMES %s | %trainc-opt -raise-patterns -mlir-print-debuginfo -mlir-print-local-scope | %FileCheck %s --check-prefix=NAMES
 
 // As exporters write layer norm below opset 17: the exponent 2 as a constant, means with sizes kept.
 // CHECK-LABEL: func.func @layer_norm
@@ -166,4 +167,21 @@ func.func @silu(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = nn.sigmoid %x : (tensor<4xf32>) -> tensor<4xf32>
   %1 = nn.mul %x, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
+}
+
+// -----
+
+// NAMES
+// The raised operation has the name of the module that its nodes share.
+// NAMES: nn.gelu {{.*}} loc("h.0.mlp.act")
+func.func @names(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %r = nn.constant dense<0.707106769> : tensor<4xf32>
+  %one = nn.constant dense<1.0> : tensor<4xf32>
+  %half = nn.constant dense<0.5> : tensor<4xf32>
+  %0 = nn.mul %x, %r : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("h.0.mlp.act.mul")
+  %1 = nn.erf %0 : (tensor<4xf32>) -> tensor<4xf32> loc("h.0.mlp.act.erf")
+  %2 = nn.add %1, %one : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("h.0.mlp.act.add")
+  %3 = nn.mul %x, %half : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("h.0.mlp.act.mul_1")
+  %4 = nn.mul %3, %2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("h.0.mlp.act.mul_2")
+  return %4 : tensor<4xf32>
 }
