@@ -308,6 +308,9 @@ void Fusion::describe(Operation *op, FusionNode &node) {
   Sizes space;
   for (int64_t d : order)
     space.push_back(shape[d]);
+  int64_t product = 1;
+  for (int64_t size : llvm::reverse(space))
+    node.cuts.push_back(product *= size);
   for (int attempt = 0; attempt < 32; ++attempt) {
     node.inputs.clear();
     std::optional<Split> split;

@@ -281,7 +281,7 @@ Value KernelBuilder::throughView(Operation *view, const IndexMap &map, Value pre
   }
   std::optional<Split> split;
   auto next = operandMap(view, map, split);
-  if (!next && split) {
+  if (!next && split && split->dimension < dims.size()) { // symbols cannot be split
     fail(split);
     return {};
   }

@@ -13,6 +13,7 @@
 #include "dialects/nn/nn.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/value_views.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -222,14 +223,25 @@ void eraseWithViews(Operation *op, Value last) {
     view->erase();
     view = above;
   }
-  SmallVector<Value> operands(op->getOperands());
+  llvm::SetVector<Operation *> views;
+  auto collect = [&](Operation *reader) {
+    for (Value operand : reader->getOperands())
+      if (isView(operand.getDefiningOp()))
+        views.insert(operand.getDefiningOp());
+  };
+  collect(op);
   op->erase();
-  for (Value operand : operands)
-    while (isView(operand.getDefiningOp()) && operand.use_empty()) {
-      Operation *view = operand.getDefiningOp();
-      operand = view->getOperand(0);
-      view->erase();
-    }
+  for (size_t i = 0; i < views.size(); ++i) // grows
+    collect(views[i]);
+  for (bool erased = true; erased;) {
+    erased = false;
+    for (Operation *view : llvm::to_vector(views))
+      if (view->use_empty()) {
+        views.remove(view);
+        view->erase();
+        erased = true;
+      }
+  }
 }
 
 void convert(nn::MatmulOp op) {

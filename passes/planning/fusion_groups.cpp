@@ -84,11 +84,7 @@ private:
   void join(int n, int chosen, const std::vector<int> &producers) {
     const FusionNode &node = nodes[n];
     Unit &unit = units[chosen];
-    if (unit.kind == Kind::pointwise && node.kind == Kind::row) {
-      unit.kind = Kind::row;
-      unit.kept = node.kept;
-      unit.reduced = node.reduced;
-    }
+    becomeSpace(unit, joinedSpace(unit, node));
     unit.nodes.push_back(n);
     unit.operations += node.operations;
     unit.lastPosition = std::max(unit.lastPosition, node.position);
@@ -172,9 +168,7 @@ private:
         std::abs(nodes[second.nodes.front()].position - first.lastPosition) > options.window)
       return false;
     Unit joined;
-    static_cast<FusionGroup &>(joined) = second.kind == Kind::row && first.kind == Kind::pointwise
-                                             ? static_cast<const FusionGroup &>(second)
-                                             : first;
+    static_cast<FusionGroup &>(joined) = joinedSpace(first, second);
     for (const Unit *unit : {&first, &second})
       for (int n : unit->nodes)
         if (!spacesAgree(nodes[n], joined))
@@ -189,16 +183,14 @@ private:
           if (edge.producer >= 0 && (unitOf[edge.producer] == a || unitOf[edge.producer] == b) &&
               !staysInside(nodes[n], nodes[edge.producer], edge, joined))
             return false;
-    return true;
+    joined.nodes = first.nodes;
+    joined.nodes.insert(joined.nodes.end(), second.nodes.begin(), second.nodes.end());
+    return cutsNest(joined);
   }
 
   void merge(int a, int b) {
     Unit &first = units[a], &second = units[b];
-    if (second.kind == Kind::row && first.kind == Kind::pointwise) {
-      first.kind = Kind::row;
-      first.kept = second.kept;
-      first.reduced = second.reduced;
-    }
+    becomeSpace(first, joinedSpace(first, second));
     for (int n : second.nodes)
       unitOf[n] = a;
     first.nodes.insert(first.nodes.end(), second.nodes.begin(), second.nodes.end());
@@ -227,6 +219,41 @@ private:
     for (const FusionEdge &edge : node.inputs)
       if (edge.producer >= 0 && unitOf[edge.producer] == u &&
           !staysInside(node, nodes[edge.producer], edge, unit))
+        return false;
+    FusionGroup joined = joinedSpace(unit, node);
+    joined.nodes = unit.nodes;
+    return cutsNest(joined, &node);
+  }
+
+  /// The iteration space of a group once `other` (a node or a group) is in it.
+  template <typename T> static FusionGroup joinedSpace(const Unit &unit, const T &other) {
+    bool becomesRow = unit.kind == Kind::pointwise && other.kind == Kind::row;
+    return becomesRow ? FusionGroup{other.kind, other.kept, other.reduced, {}}
+                      : FusionGroup{unit.kind, unit.kept, unit.reduced, {}};
+  }
+
+  static void becomeSpace(Unit &unit, const FusionGroup &space) {
+    unit.kind = space.kind;
+    unit.kept = space.kept;
+    unit.reduced = space.reduced;
+  }
+
+  /// Whether one refinement of the space serves all nodes.
+  bool cutsNest(const FusionGroup &joined, const FusionNode *extra = nullptr) const {
+    std::vector<int64_t> cuts;
+    auto add = [&](const FusionNode &node) {
+      bool perRow = joined.kind == Kind::row && node.kind == Kind::pointwise &&
+                    node.kept == joined.kept && joined.reduced > 1;
+      for (int64_t cut : node.cuts)
+        cuts.push_back(perRow ? cut * joined.reduced : cut);
+    };
+    for (int n : joined.nodes)
+      add(nodes[n]);
+    if (extra)
+      add(*extra);
+    std::sort(cuts.begin(), cuts.end());
+    for (size_t i = 1; i < cuts.size(); ++i)
+      if (cuts[i] % cuts[i - 1] != 0)
         return false;
     return true;
   }

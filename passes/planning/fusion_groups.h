@@ -29,6 +29,9 @@ struct FusionNode {
   int64_t kept = 1, reduced = 1;
   int position = 0;   // in program order
   int operations = 1; // size of its expression
+  // Products of the trailing sizes of its own iteration space (walked dimensions first in a column,
+  // last in a row): where the space can be cut. A group's cuts must nest.
+  std::vector<int64_t> cuts;
   std::vector<FusionEdge> inputs;
 };
 

@@ -130,14 +130,14 @@ std::vector<int> orderSteps(const std::vector<Step> &steps, const std::vector<in
   Scheduler scheduler(steps, bytes, kept);
   std::vector<int> greedy = scheduler.greedy(), program(steps.size());
   std::iota(program.begin(), program.end(), 0);
-  std::vector<int> position(steps.size());
-  bool legal = greedy.size() == steps.size();
+  if (greedy.size() < steps.size())
+    return greedy; // a cycle
   // Program order may break `after`: then only the greedy order is left.
-  for (size_t s = 0; s < steps.size() && legal; ++s)
+  for (size_t s = 0; s < steps.size(); ++s)
     for (int source : steps[s].after)
       if (source > int(s))
         return greedy;
-  if (!legal || peakBytes(steps, bytes, kept, program) <= peakBytes(steps, bytes, kept, greedy))
+  if (peakBytes(steps, bytes, kept, program) <= peakBytes(steps, bytes, kept, greedy))
     return program;
   return greedy;
 }

@@ -18,7 +18,7 @@ struct Step {
 /// reader, or to the end where `kept[t]`. Tensors without a writer cost nothing.
 /// The result is the program order or, where its peak is lower, a greedy one:
 /// of the steps that are ready, one that frees at least what it allocates,
-/// else the first of the program.
+/// else the first of the program. Steps on a cycle are left out.
 std::vector<int> orderSteps(const std::vector<Step> &steps, const std::vector<int64_t> &bytes,
                             const std::vector<bool> &kept);
 
