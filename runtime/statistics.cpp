@@ -5,10 +5,13 @@
 // OpenMP) and pass the call on, so that "nothing is allocated in a step" is
 // measured and not only claimed.
 #include "runtime/statistics.h"
+#include "runtime/library_scratch.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <ctime>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -30,32 +33,64 @@ void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
+void __libc_free(void *);
+
+} // extern "C"
+
+// What a library takes for one call comes from kept blocks; see library_scratch.h.
+static void *scratch(size_t size, size_t alignment) {
+  bool is_new = false;
+  void *memory = trainc::take_library_scratch(size, alignment, is_new);
+  if (is_new)
+    count();
+  return memory;
+}
+
+static void *aligned(size_t alignment, size_t size) {
+  if (void *memory = scratch(size, alignment))
+    return memory;
+  count();
+  return __libc_memalign(alignment, size);
+}
+
+extern "C" {
 
 void *malloc(size_t size) noexcept {
+  if (void *memory = scratch(size, alignof(std::max_align_t)))
+    return memory;
   count();
   return __libc_malloc(size);
 }
 void *calloc(size_t items, size_t size) noexcept {
+  size_t bytes = 0;
+  if (!__builtin_mul_overflow(items, size, &bytes))
+    if (void *memory = scratch(bytes, alignof(std::max_align_t)))
+      return std::memset(memory, 0, bytes);
   count();
   return __libc_calloc(items, size);
 }
+void free(void *memory) noexcept {
+  if (!trainc::give_back_library_scratch(memory))
+    __libc_free(memory);
+}
 void *realloc(void *old, size_t size) noexcept {
+  if (size_t held = trainc::library_scratch_size(old)) {
+    void *memory = malloc(size);
+    if (memory) {
+      std::memcpy(memory, old, std::min(held, size));
+      free(old);
+    }
+    return memory;
+  }
   count();
   return __libc_realloc(old, size);
 }
-void *memalign(size_t alignment, size_t size) noexcept {
-  count();
-  return __libc_memalign(alignment, size);
-}
-void *aligned_alloc(size_t alignment, size_t size) noexcept {
-  count();
-  return __libc_memalign(alignment, size);
-}
+void *memalign(size_t alignment, size_t size) noexcept { return aligned(alignment, size); }
+void *aligned_alloc(size_t alignment, size_t size) noexcept { return aligned(alignment, size); }
 int posix_memalign(void **result, size_t alignment, size_t size) noexcept {
-  count();
   if (alignment % sizeof(void *) != 0 || (alignment & (alignment - 1)) != 0)
     return EINVAL;
-  void *memory = __libc_memalign(alignment, size);
+  void *memory = aligned(alignment, size);
   if (!memory)
     return ENOMEM;
   *result = memory;
