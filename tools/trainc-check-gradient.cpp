@@ -260,7 +260,8 @@ Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
   options.includes = {installation.includeFolder};
   options.march = "x86-64-v3";
   options.sources = {"check.cpp", installation.includeFolder + "/runtime/kernels/matmul.cpp",
-                     installation.includeFolder + "/runtime/kernels/scatter_add.cpp"};
+                     installation.includeFolder + "/runtime/kernels/scatter_add.cpp",
+                     installation.includeFolder + "/runtime/library_scratch.cpp"};
   options.shared = true;
   options.linkArguments = {"-ldnnl"};
   options.output = folder + "/check.so";
