@@ -8,6 +8,7 @@
 #include "compiler/output_folder.h"
 #include "compiler/pipeline.h"
 #include "compiler/stage_clock.h"
+#include "compiler/step_list.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/loss.h"
@@ -18,6 +19,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/xxhash.h"
 #include <filesystem>
+#include <unistd.h>
 
 using namespace mlir;
 
@@ -32,6 +34,14 @@ std::string nameOf(Location location) {
     return name.getName().str();
   }
   return "";
+}
+
+/// Where a failure leaves what explains it: not beside the model nor in the output.
+std::string temporaryPath(StringRef name) {
+  llvm::SmallString<128> path;
+  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, path);
+  llvm::sys::path::append(path, "trainc-" + std::to_string(getpid()) + "-" + name);
+  return path.str().str();
 }
 
 class Compilation {
@@ -54,9 +64,9 @@ private:
   bool stopsAfter(StringRef stage) const { return options.stopAfter == stage; }
 
   bool steps() {
-    std::optional<Recipe> parsed = options.recipe();
+    std::optional<Recipe> parsed = options.recipe(report);
     if (!parsed || !checkNames(*parsed))
-      return report.empty() ? failUsage() : false;
+      return false;
     recipe = *parsed;
     if (!read())
       return false;
@@ -71,11 +81,6 @@ private:
     if (stopped)
       return printIr();
     return emit();
-  }
-
-  bool failUsage() {
-    (void)report.error(ExitCode::usage, "trainc", "the command line is wrong", "trainc --help");
-    return false;
   }
 
   /// Names that no later stage would explain as well.
@@ -128,6 +133,7 @@ private:
     PipelineHooks hooks;
     hooks.before = [&](StringRef name) { clock.begin(pass = name.str()); };
     hooks.dumpFolder = options.dumpIr;
+    hooks.failureFolder = temporaryPath("dump");
     hooks.stopAfter = options.stopAfter;
     PipelineResult result = runPipeline(*model.module, recipe, hooks);
     stopped = result.stopped;
@@ -218,6 +224,7 @@ private:
   bool writePlans() {
     return succeeded(output.writeText("plan/memory.txt", memoryPlanText(*model.module), report)) &&
            succeeded(output.writeText("plan/kernels.txt", kernelListText(*model.module), report)) &&
+           succeeded(output.writeText("plan/steps.txt", stepListText(*model.module), report)) &&
            succeeded(output.writeText("plan/parameters.txt", model.parameterTable, report));
   }
 
@@ -230,9 +237,12 @@ private:
     compile.march = march;
     compile.linkArguments = installation.linkArguments;
     compile.output = output.entry("trainer");
+    compile.log = temporaryPath("compile.log"); // outlives the output folder of a failure
     std::string message;
-    if (compileSources(compile, message))
+    if (compileSources(compile, message)) {
+      llvm::sys::fs::remove(compile.log);
       return true;
+    }
     (void)report.error(ExitCode::hostCompilerFailed, options.model, message,
                        "tools/setup.sh, or --host-compiler PROGRAM");
     return false;

@@ -118,25 +118,22 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   return options;
 }
 
-std::optional<Recipe> Options::recipe() const {
+std::optional<Recipe> Options::recipe(Report &report) const {
   Recipe recipe;
-  bool good = true;
+  auto complain = [&](const Twine &message, const Twine &advice) {
+    (void)report.error(ExitCode::usage, "trainc", message, advice);
+  };
   for (const std::string &text : dimensions) {
     auto [name, size] = StringRef(text).split('=');
     int64_t number = 0;
-    if (name.empty() || size.getAsInteger(10, number) || number <= 0) {
-      errs() << "trainc: --dim expects NAME=SIZE with a positive size, found '" << text << "'\n"
-             << "  try: --dim batch=8\n";
-      good = false;
-    } else if (!recipe.dimensions.emplace(name.str(), number).second) {
-      errs() << "trainc: --dim gives '" << name << "' twice\n";
-      good = false;
-    }
+    if (name.empty() || size.getAsInteger(10, number) || number <= 0)
+      complain("--dim expects NAME=SIZE with a positive size, found '" + text + "'",
+               "--dim batch=8");
+    else if (!recipe.dimensions.emplace(name.str(), number).second)
+      complain("--dim gives '" + name + "' twice", "one --dim for each dimension");
   }
-  if (precision != "f32" && precision != "f64") {
-    errs() << "trainc: unknown precision '" << precision << "', expected f32 or f64\n";
-    good = false;
-  }
+  if (precision != "f32" && precision != "f64")
+    complain("unknown precision '" + precision + "'", "--precision f32 or f64");
   recipe.loss = loss;
   recipe.lossOutput = lossOutput;
   recipe.optimizer = optimizer;
@@ -144,7 +141,7 @@ std::optional<Recipe> Options::recipe() const {
   recipe.freeze = freeze;
   recipe.trainOnly = trainOnly;
   recipe.precision = precision;
-  return good ? std::optional(recipe) : std::nullopt;
+  return report.empty() ? std::optional(recipe) : std::nullopt;
 }
 
 static std::string escapeMarkdown(StringRef text) {

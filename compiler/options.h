@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/recipe.h"
+#include "compiler/report.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +23,8 @@ struct Options {
 #undef LIST
 #undef FLAG
 
-  /// The training recipe; complains on stderr and returns nothing where a value is malformed.
-  std::optional<Recipe> recipe() const;
+  /// The training recipe; nothing where a value is malformed, which `report` says.
+  std::optional<Recipe> recipe(Report &report) const;
 };
 
 /// Parses the command line. On a wrong one it prints a message and returns

@@ -77,8 +77,9 @@ PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const Pipeline
     manager.addPass(std::move(pass));
     if (failed(manager.run(module))) {
       if (!reportsUserErrors(name))
-        result.dumpFile = dump(module, hooks.dumpFolder.empty() ? "trainc-dump" : hooks.dumpFolder,
-                               ++number, name + "-failed");
+        result.dumpFile =
+            dump(module, hooks.dumpFolder.empty() ? hooks.failureFolder : hooks.dumpFolder,
+                 ++number, name + "-failed");
       return result;
     }
     if (!hooks.dumpFolder.empty())

@@ -89,7 +89,9 @@ public:
   }
 
 private:
-  std::string logPath() const { return options.directory + "/compile.log"; }
+  std::string logPath() const {
+    return options.log.empty() ? options.directory + "/compile.log" : options.log;
+  }
 
   std::vector<Arguments> compilations() {
     std::vector<fs::path> sources;

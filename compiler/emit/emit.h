@@ -51,6 +51,7 @@ struct CompileOptions {
   std::string march;
   std::vector<std::string> linkArguments; // runtime archive, libraries
   std::string output;                     // the program
+  std::string log;                        // commands and messages; empty: compile.log in the folder
   std::string optimization = "-O3";       // of kernels*.cpp
   bool shared = false;                    // a shared library instead of a program
   std::vector<std::string> sources;       // empty: every .cpp of the folder
@@ -58,7 +59,7 @@ struct CompileOptions {
 
 /// Compiles the folder's .cpp files side by side and links them, without a
 /// shell. On failure `error` is a message that ends with the log's path and its
-/// last lines; the log is `directory`/compile.log.
+/// last lines; the log stays.
 bool compileSources(const CompileOptions &options, std::string &error);
 
 } // namespace trainc
