@@ -53,6 +53,11 @@ static int64_t pythonModulo(int64_t a, int64_t b) {
   return rest && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+static double realModulo(double a, double b) {
+  double rest = std::fmod(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest == 0 ? std::copysign(rest, b) : rest;
+}
+
 static std::pair<RealPair, IntegerPair> arithmetic(StringRef opType) {
   if (opType == "Add" || opType == "Sum")
     return {[](double a, double b) { return a + b; },
@@ -74,7 +79,7 @@ static std::pair<RealPair, IntegerPair> arithmetic(StringRef opType) {
   if (opType == "Min")
     return {[](double a, double b) { return std::isnan(a) || a < b ? a : b; },
             [](int64_t a, int64_t b) { return std::min(a, b); }};
-  return {[](double a, double b) { return a - b * std::floor(a / b); }, pythonModulo};
+  return {realModulo, pythonModulo};
 }
 
 static Folded foldArithmetic(const FoldNode &node) {
@@ -198,10 +203,13 @@ static Folded foldTest(const FoldNode &node) {
   auto result = makeHostTensor(Element::boolean, x.shape);
   StringRef opType = node.node.opType();
   for (int64_t i = 0, count = x.count(); i < count; ++i)
-    result->integers[i] = opType == "Not"     ? !x.integers[i]
-                          : !x.isReal()       ? 0
-                          : opType == "IsNaN" ? std::isnan(x.reals[i])
-                                              : std::isinf(x.reals[i]);
+    result->integers[i] =
+        opType == "Not" ? !x.integers[i]
+        : !x.isReal()   ? 0
+        : opType == "IsNaN"
+            ? std::isnan(x.reals[i])
+            : std::isinf(x.reals[i]) &&
+                  node.node.integer(x.reals[i] > 0 ? "detect_positive" : "detect_negative", 1);
   return single(result);
 }
 

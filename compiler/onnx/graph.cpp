@@ -283,8 +283,9 @@ bool Graph::sort(Report &report) {
       if (--waiting[consumer] == 0)
         ready.push(consumer);
   }
-  for (size_t i = 0; i < order.size() && report.size() == before; ++i)
-    if (live[i])
+  bool complete = report.size() == before;
+  for (size_t i = 0; i < order.size(); ++i)
+    if (complete && live[i])
       (void)report.error(ExitCode::unreadableModel, subject(*order[i]),
                          "the node needs its own result");
   order = std::move(sorted);

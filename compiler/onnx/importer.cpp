@@ -102,6 +102,7 @@ private:
   bool importShape(const GraphNode &node, ImportedValue &input);
   bool importCastLike(const GraphNode &node, const HostTensor &constant, ImportedValue &like);
   void eraseUnused();
+  bool hasEmptyInput(const GraphNode &node);
   bool importSequence(const GraphNode &node, nn::Builder &at, bool &handled);
   bool splitToSequence(const GraphNode &node, nn::Builder &at);
   bool define(const GraphNode &node, unsigned output, ImportedValue value);
@@ -300,8 +301,8 @@ bool Importer::splitToSequence(const GraphNode &node, nn::Builder &at) {
   SmallVector<int64_t> starts(shape.size(), 0), part(shape), strides(shape.size(), 1);
   for (int64_t length : sizes) {
     part[*axis] = length;
-    if (length < 0 || length > size - starts[*axis])
-      return succeeded(fail(node, "split sizes do not sum to " + Twine(size)));
+    if (length <= 0 || length > size - starts[*axis])
+      return succeeded(fail(node, "split sizes are not positive or do not sum to " + Twine(size)));
     ImportedValue element;
     element.tensor = at.create<nn::SliceOp>(x, starts, part, strides);
     if (!hasSplit && !node.integer("keepdims", 1)) {
@@ -387,6 +388,16 @@ bool Importer::importNode(const GraphNode &node) {
   return importOperator(node);
 }
 
+// Tensors of the nn dialect have elements. Empty integer constants are axes and shapes.
+bool Importer::hasEmptyInput(const GraphNode &node) {
+  return llvm::any_of(node.inputs, [&](const std::string &input) {
+    ImportedValue *value = input.empty() ? nullptr : find(input);
+    if (!value || !value->constant || value->constant->count() != 0)
+      return false;
+    return value->constant->isReal() || node.opType() == "Gather" || node.opType() == "Concat";
+  });
+}
+
 bool Importer::importOperator(const GraphNode &node) {
   nn::Builder at(builder, provisionalLocation(context, node.index));
   bool handled = false;
@@ -398,6 +409,8 @@ bool Importer::importOperator(const GraphNode &node) {
   for (const std::string &input : node.inputs)
     if (!input.empty() && find(input)->isSequence)
       return succeeded(fail(node, "its input '" + input + "' is a sequence, not a tensor"));
+  if (hasEmptyInput(node))
+    return succeeded(fail(node, "an input has no elements, which is not supported"));
   nn::OnnxImporter importer = nn::findOnnxImporter(node.domain, node.opType(), node.opset);
   if (!importer)
     return succeeded(fail(node, "its inputs must be known when the model is compiled, but are "
@@ -490,9 +503,18 @@ bool checkOperators(const Graph &graph, Report &report) {
   size_t before = report.size();
   for (const GraphNode *node : graph.nodes()) {
     int64_t oldest = 0;
-    if (isBuiltIn(*node) ||
-        nn::findOnnxImporter(node->domain, node->opType(), node->opset, &oldest) || canFold(*node))
+    if (node->domain.empty() && !servesOpset(node->opset)) { // a local function may have its own
+      (void)report.error(ExitCode::unsupportedModel, graph.subject(*node),
+                         "the operator set is not among those supported");
       continue;
+    }
+    if (isBuiltIn(*node) ||
+        nn::findOnnxImporter(node->domain, node->opType(), node->opset, &oldest) ||
+        canFold(*node)) {
+      if (std::string why = checkInputs(*node); !why.empty())
+        (void)report.error(ExitCode::unreadableModel, graph.subject(*node), why);
+      continue;
+    }
     if (node->opset == 0 && !node->domain.empty())
       (void)report.error(ExitCode::unsupportedModel, graph.subject(*node),
                          "unsupported operator of domain '" + node->domain + "'",

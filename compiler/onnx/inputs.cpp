@@ -16,6 +16,8 @@ constexpr int64_t kOldestOpset = 7, kNewestOpset = 22;
 constexpr int64_t kLargestSize = INT32_MAX; // of one dimension; keeps every product in 64 bits
 constexpr size_t kLargestRank = 8;          // the runtime's
 
+bool servesOpset(int64_t version) { return version >= kOldestOpset && version <= kNewestOpset; }
+
 bool checkVersions(const ModelFile &file, Report &report) {
   size_t before = report.size();
   int64_t ir = file.model().ir_version();
@@ -25,7 +27,7 @@ bool checkVersions(const ModelFile &file, Report &report) {
                            Twine(kOldestIr) + " to " + Twine(kNewestIr));
   for (const auto &entry : file.model().opset_import()) {
     bool own = entry.domain().empty() || entry.domain() == "ai.onnx";
-    if (own && (entry.version() < kOldestOpset || entry.version() > kNewestOpset))
+    if (own && !servesOpset(entry.version()))
       (void)report.error(ExitCode::unsupportedModel, file.path(),
                          "operator set " + Twine(entry.version()) + " is not supported, only " +
                              Twine(kOldestOpset) + " to " + Twine(kNewestOpset),

@@ -18,6 +18,9 @@ struct ModelInput {
 std::optional<std::vector<ModelInput>> resolveInputs(const ModelFile &file, const Recipe &recipe,
                                                      Report &report);
 
+/// True for versions of ONNX's own operator set that are read here.
+bool servesOpset(int64_t version);
+
 /// Checks the versions of format and operator sets against those that are read here.
 bool checkVersions(const ModelFile &file, Report &report);
 

@@ -66,7 +66,7 @@ bool looksLikeMask(const TensorBytes &tensor) {
       return false;
     second = value;
   }
-  auto masks = [](double value) { return value == 0 || value == 1 || value < -1e4; };
+  auto masks = [](double value) { return value == 0 || value == 1 || value <= -1e4; };
   return first != second && masks(first) && masks(second);
 }
 

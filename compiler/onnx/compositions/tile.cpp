@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX Tile: a broadcast along a new dimension before each, then joined.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static OnnxResults importTile(OnnxNode &node) {
+  Value x = node.input(0);
+  ArrayRef<int64_t> shape = tensorType(x).getShape();
+  auto repeats = node.integers(1);
+  if (!repeats || repeats->size() != shape.size())
+    return node.error("its repeats must be known when the model is compiled, one per dimension");
+  SmallVector<int64_t> dimensions, repeated, joined;
+  for (auto [i, count] : llvm::enumerate(*repeats)) {
+    if (count < 1)
+      return node.error("repeats dimension " + llvm::Twine(i) + " " + llvm::Twine(count) +
+                        " times, expected 1 or more");
+    dimensions.push_back(repeated.size() + 1);
+    repeated.append({count, shape[i]});
+    joined.push_back(count * shape[i]);
+  }
+  Builder &builder = node.builder();
+  return SmallVector<Value>{builder.reshape(builder.broadcast(x, dimensions, repeated), joined)};
+}
+
+static OnnxRegistration tile("Tile", 6, importTile);
+
+} // namespace trainc::nn
