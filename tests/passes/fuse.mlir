@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RUN: %section MLP %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=MLP
+// RUN: %section ATTENTION %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=ATTENTION
+// RUN: %section NORM %s | %trainc-opt -decompose -fuse | %FileCheck %s --check-prefix=NORM
+// RUN: %section ENTROPY %s | %trainc-opt -differentiate -decompose -fuse | %FileCheck %s --check-prefix=ENTROPY
+// RUN: %section COLUMNS %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=COLUMNS
+// RUN: %section RECOMPUTE %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=RECOMPUTE
+// RUN: %section SUMS %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=SUMS
+// RUN: %section RESULTS %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=RESULTS
+
+// A bias and an activation are one kernel; a transposed product is written as its reader wants it.
+// MLP
+// MLP-LABEL: func.func @mlp
+// MLP: %[[PRODUCT:.*]] = kernel.matmul %arg0, %arg2
+// MLP-SAME: matrix_c = #kernel.matrix<0, [0], 1, 16>
+// MLP-SAME: -> tensor<8x16xf32>
+// MLP: %[[Y:.*]] = kernel.group pointwise {
+// MLP-NEXT: nn.broadcast %arg1
+// MLP-NEXT: nn.add %[[PRODUCT]]
+// MLP-NEXT: nn.gelu
+// MLP-NEXT: kernel.yield
+// MLP: return %[[Y]]
+func.func @mlp(%weight: tensor<16x4xf32>, %bias: tensor<16xf32>, %x: tensor<8x4xf32>) -> tensor<8x16xf32> {
+  %0 = nn.matmul %weight, %x {transpose_b} : (tensor<16x4xf32>, tensor<8x4xf32>) -> tensor<16x8xf32>
+  %1 = nn.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<16x8xf32>) -> tensor<8x16xf32>
+  %2 = nn.broadcast %bias {dimensions = array<i64: 1>} : (tensor<16xf32>) -> tensor<8x16xf32>
+  %3 = nn.add %1, %2 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %4 = nn.gelu %3 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %4 : tensor<8x16xf32>
+}
+
+// -----
+
+// Queries, keys and values are read in place, heads are written side by side.
+// ATTENTION
+// ATTENTION-LABEL: func.func @attention
+// ATTENTION: %[[SCORES:.*]] = kernel.matmul %arg0, %arg0
+// ATTENTION-SAME: batch = array<i64: 2, 4>
+// ATTENTION-SAME: matrix_a = #kernel.matrix<0, [180, 5], 60, 1>
+// ATTENTION-SAME: matrix_b = #kernel.matrix<20, [180, 5], 1, 60>
+// ATTENTION-SAME: matrix_c = #kernel.matrix<0, [36, 9], 3, 1>
+// ATTENTION-NEXT: kernel.matmul %[[SCORES]], %arg0
+// ATTENTION-SAME: matrix_b = #kernel.matrix<40, [180, 5], 60, 1>
+// ATTENTION-SAME: matrix_c = #kernel.matrix<0, [60, 5], 20, 1>
+// ATTENTION-SAME: -> tensor<6x20xf32>
+// ATTENTION-NEXT: return
+func.func @attention(%qkv: tensor<6x60xf32>) -> tensor<6x20xf32> {
+  %q0 = nn.slice %qkv {starts = array<i64: 0, 0>, sizes = array<i64: 6, 20>, strides = array<i64: 1, 1>} : (tensor<6x60xf32>) -> tensor<6x20xf32>
+  %k0 = nn.slice %qkv {starts = array<i64: 0, 20>, sizes = array<i64: 6, 20>, strides = array<i64: 1, 1>} : (tensor<6x60xf32>) -> tensor<6x20xf32>
+  %v0 = nn.slice %qkv {starts = array<i64: 0, 40>, sizes = array<i64: 6, 20>, strides = array<i64: 1, 1>} : (tensor<6x60xf32>) -> tensor<6x20xf32>
+  %q1 = nn.reshape %q0 : (tensor<6x20xf32>) -> tensor<2x3x4x5xf32>
+  %k1 = nn.reshape %k0 : (tensor<6x20xf32>) -> tensor<2x3x4x5xf32>
+  %v1 = nn.reshape %v0 : (tensor<6x20xf32>) -> tensor<2x3x4x5xf32>
+  %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x3x5xf32>
+  %k = nn.transpose %k1 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x3x5xf32>
+  %v = nn.transpose %v1 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x3x5xf32>
+  %s = nn.matmul %q, %k {transpose_b} : (tensor<2x4x3x5xf32>, tensor<2x4x3x5xf32>) -> tensor<2x4x3x3xf32>
+  %o = nn.matmul %s, %v : (tensor<2x4x3x3xf32>, tensor<2x4x3x5xf32>) -> tensor<2x4x3x5xf32>
+  %t = nn.transpose %o {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x4x3x5xf32>) -> tensor<2x3x4x5xf32>
+  %y = nn.reshape %t : (tensor<2x3x4x5xf32>) -> tensor<6x20xf32>
+  return %y : tensor<6x20xf32>
+}
+
+// -----
+
+// Residual sum, statistics, scale and shift: one row kernel, which stores the sum as well.
+// NORM
+// NORM-LABEL: func.func @norm
+// NORM: %[[GROUP:.*]]:2 = kernel.group row {
+// NORM: nn.reduce_sum
+// NORM: nn.reduce_sum
+// NORM: kernel.yield
+// NORM-NOT: kernel.group
+// NORM: return %[[GROUP]]#0, %[[GROUP]]#1
+func.func @norm(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>, %scale: tensor<16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+  %0 = nn.add %x, %y : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %1 = nn.layer_norm %0 {epsilon = 1.0e-5 : f64} : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %2 = nn.broadcast %scale {dimensions = array<i64: 1>} : (tensor<16xf32>) -> tensor<8x16xf32>
+  %3 = nn.mul %1, %2 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %0, %3 : tensor<8x16xf32>, tensor<8x16xf32>
+}
+
+// -----
+
+// The rows of the loss and of its gradient are one kernel; the count of labels comes first.
+// ENTROPY
+// ENTROPY-LABEL: func.func @forward_backward
+// ENTROPY: %[[COUNT:.*]] = kernel.group full {
+// ENTROPY: kernel.group row {
+// ENTROPY: nn.reduce_max
+// ENTROPY: %[[COUNT]]
+// ENTROPY: kernel.yield {{.*}} : tensor<8xf32>, tensor<8xf32>, tensor<8x32xf32>
+// ENTROPY: kernel.group full {
+// ENTROPY-NOT: kernel.group
+// ENTROPY: return
+func.func @model(%x: tensor<8x32xf32> {train.kind = "parameter", train.name = "x"},
+                 %labels: tensor<8xi64> {train.kind = "label", train.name = "labels"})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  %0 = nn.cross_entropy %x, %labels {ignore_index = -100 : i64} : (tensor<8x32xf32>, tensor<8xi64>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// Gradients of scale and shift share their loop; the product of the second is not stored.
+// COLUMNS
+// COLUMNS-LABEL: func.func @columns
+// COLUMNS: %[[GROUP:.*]]:2 = kernel.group column {
+// COLUMNS: nn.reduce_sum %arg0
+// COLUMNS: nn.mul
+// COLUMNS: nn.reduce_sum
+// COLUMNS-NOT: kernel.group
+// COLUMNS: return %[[GROUP]]#0, %[[GROUP]]#1
+func.func @columns(%dy: tensor<8x16xf32>, %x: tensor<8x16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
+  %0 = nn.reduce_sum %dy {dimensions = array<i64: 0>} : (tensor<8x16xf32>) -> tensor<16xf32>
+  %1 = nn.mul %dy, %x : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %2 = nn.reduce_sum %1 {dimensions = array<i64: 0>} : (tensor<8x16xf32>) -> tensor<16xf32>
+  return %0, %2 : tensor<16xf32>, tensor<16xf32>
+}
+
+// -----
+
+// Product plus bias is computed again where the gradient of the activation wants it.
+// RECOMPUTE
+// RECOMPUTE-LABEL: func.func @recompute
+// RECOMPUTE: %[[PRODUCT:.*]] = kernel.matmul %arg0, %arg1
+// RECOMPUTE: %[[Y:.*]] = kernel.group pointwise {
+// RECOMPUTE: nn.add %[[PRODUCT]]
+// RECOMPUTE: nn.relu
+// RECOMPUTE: }
+// RECOMPUTE: %[[DY:.*]] = kernel.matmul %[[Y]], %arg3
+// RECOMPUTE: kernel.group pointwise {
+// RECOMPUTE: nn.add %[[PRODUCT]]
+// RECOMPUTE: nn.mul {{.*}}%[[DY]]
+func.func @recompute(%x: tensor<8x4xf32>, %w: tensor<4x16xf32>, %bias: tensor<16xf32>, %v: tensor<16x16xf32>) -> tensor<8x16xf32> {
+  %0 = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
+  %1 = nn.broadcast %bias {dimensions = array<i64: 1>} : (tensor<16xf32>) -> tensor<8x16xf32>
+  %2 = nn.add %0, %1 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %3 = nn.relu %2 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %4 = nn.matmul %3, %v : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
+  %5 = nn.mul %4, %2 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %5 : tensor<8x16xf32>
+}
+
+// -----
+
+// A sum of products is added in place, and so is a scatter into a product.
+// SUMS
+// SUMS-LABEL: func.func @sums
+// SUMS: %[[FIRST:.*]] = kernel.matmul %arg0, %arg1
+// SUMS-NEXT: %[[SUM:.*]] = kernel.matmul %arg2, %arg1 init %[[FIRST]]
+// SUMS-NEXT: %[[TABLE:.*]] = kernel.scatter_add %arg3, %arg4 init %[[SUM]]
+// SUMS-NEXT: return %[[TABLE]]
+func.func @sums(%a: tensor<8x4xf32>, %b: tensor<4x16xf32>, %c: tensor<8x4xf32>, %ids: tensor<3xi64>, %rows: tensor<3x16xf32>) -> tensor<8x16xf32> {
+  %0 = nn.matmul %a, %b : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
+  %1 = nn.matmul %c, %b : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
+  %2 = nn.add %0, %1 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %3 = nn.scatter_add %2, %ids, %rows : (tensor<8x16xf32>, tensor<3xi64>, tensor<3x16xf32>) -> tensor<8x16xf32>
+  return %3 : tensor<8x16xf32>
+}
+
+// -----
+
+// An argument, a reshaped product and a value returned twice: each result is a tensor of its own.
+// A reduction that nobody reads disappears.
+// RESULTS
+// RESULTS-LABEL: func.func @results
+// RESULTS: %[[PRODUCT:.*]] = kernel.matmul {{.*}} -> tensor<64xf32>
+// RESULTS: %[[COPIES:.*]]:2 = kernel.group pointwise
+// RESULTS-NOT: reduce_max
+// RESULTS: return %[[COPIES]]#{{[01]}}, %[[PRODUCT]], %[[COPIES]]#{{[01]}}
+func.func @results(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<64xf32>, tensor<8x8xf32>) {
+  %0 = nn.matmul %x, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = nn.reshape %0 : (tensor<8x8xf32>) -> tensor<64xf32>
+  %2 = nn.reduce_max %x {dimensions = array<i64: 0>} : (tensor<8x8xf32>) -> tensor<8xf32>
+  return %x, %1, %x : tensor<8x8xf32>, tensor<64xf32>, tensor<8x8xf32>
+}

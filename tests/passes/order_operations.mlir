@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RUN: %section EARLY %s | %trainc-opt -order-operations | %FileCheck %s --check-prefix=EARLY
+// RUN: %section OVERWRITE %s | %trainc-opt -order-operations | %FileCheck %s --check-prefix=OVERWRITE
+// RUN: %section PROGRAM %s | %trainc-opt -order-operations | %FileCheck %s --check-prefix=PROGRAM
+
+// The first gradient runs before the second large tensor is made: one of them is alive, not two.
+// EARLY
+// EARLY-LABEL: func.func @early
+// EARLY: %[[A:.*]] = kernel.launch @a
+// EARLY-NEXT: kernel.launch @gradient(%[[A]])
+// EARLY-NEXT: %[[B:.*]] = kernel.launch @b
+// EARLY-NEXT: kernel.launch @gradient(%[[B]])
+func.func @early(%x: tensor<64x64xf32>)
+    -> (tensor<16xf32> {train.kind = "gradient", train.name = "u"}, tensor<16xf32> {train.kind = "gradient", train.name = "v"}) {
+  %0 = kernel.launch @a(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %1 = kernel.launch @b(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %2 = kernel.launch @gradient(%0) : (tensor<64x64xf32>) -> tensor<16xf32>
+  %3 = kernel.launch @gradient(%1) : (tensor<64x64xf32>) -> tensor<16xf32>
+  return %2, %3 : tensor<16xf32>, tensor<16xf32>
+}
+
+// -----
+
+// Parameters are overwritten after everything that reads their old value.
+// OVERWRITE
+// OVERWRITE-LABEL: func.func @update
+// OVERWRITE: kernel.launch @norm(%arg0)
+// OVERWRITE-NEXT: kernel.launch @step(%arg0, %arg1)
+func.func @update(%p: tensor<16xf32> {train.kind = "run_parameters", train.run = 0 : i64},
+                  %g: tensor<16xf32> {train.kind = "run_gradients", train.run = 0 : i64})
+    -> (tensor<f64> {train.kind = "scalar", train.name = "norm"}, tensor<16xf32> {train.kind = "run_parameters", train.run = 0 : i64}) {
+  %0 = kernel.launch @step(%p, %g) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  %1 = kernel.launch @norm(%p) : (tensor<16xf32>) -> tensor<f64>
+  return %1, %0 : tensor<f64>, tensor<16xf32>
+}
+
+// -----
+
+// Where nothing is won the program's order stays.
+// PROGRAM
+// PROGRAM-LABEL: func.func @program
+// PROGRAM: kernel.launch @a
+// PROGRAM-NEXT: kernel.launch @b
+// PROGRAM-NEXT: kernel.launch @c
+func.func @program(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = kernel.launch @a(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = kernel.launch @b(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = kernel.launch @c(%0, %1) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %2 : tensor<8xf32>
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RUN: %section PLAIN %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=PLAIN
+// RUN: %section TRAIN %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=TRAIN
+// RUN: %section OUTPUTS %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=OUTPUTS
+// RUN: %section PHASES %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=PHASES
+// RUN: %section ADDED %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=ADDED
+// RUN: %section MODEL %s | %trainc-opt -decompose -fuse -lower-to-kernels -order-operations -plan-memory | %FileCheck %s --check-prefix=MODEL
+
+// Arguments and results of a plain function lie one after the other, the rest behind them. A dying
+// tensor read at the same points is written over, also in the result's place; one read elsewhere is not.
+// PLAIN
+// PLAIN: kernel.arena_bytes = array<i64: 0, 0, 0, 192, 0, 64>
+// PLAIN-SAME: kernel.arena_lower_bound = array<i64: 0, 0, 0, 192, 0, 64>
+// PLAIN-LABEL: func.func @plain
+// PLAIN-SAME: %arg0: tensor<4x4xf32> {kernel.place = #kernel.place<activations, 0>}
+// PLAIN-SAME: -> (tensor<4x4xf32> {kernel.place = #kernel.place<activations, 64>})
+// PLAIN: nn.constant {places = [#kernel.place<constants, 0>]} dense<{{.*}}> : tensor<4x4xf32>
+// PLAIN: kernel.launch @double(%arg0) {places = [#kernel.place<activations, [[A:128]]>]}
+// PLAIN-NEXT: kernel.launch @double({{.*}}) {places = [#kernel.place<activations, [[A]]>]}
+// PLAIN-NEXT: kernel.launch @transpose({{.*}}) {places = [#kernel.place<activations, 64>]}
+// PLAIN-NEXT: kernel.launch @add({{.*}}) {places = [#kernel.place<activations, 64>]}
+kernel.function @double pointwise dims [16] reduced 0 outputs 1 accesses [#kernel.access<[1], 0>, #kernel.access<[1], 0>] sources [] {
+^bb0(%x: !kernel.buffer<f32>, %y: !kernel.buffer<f32>):
+  kernel.map {
+    %0 = kernel.load %x : !kernel.buffer<f32> -> f32
+    %1 = arith.addf %0, %0 : f32
+    kernel.store %1, %y : f32, !kernel.buffer<f32>
+  }
+}
+kernel.function @transpose pointwise dims [4, 4] reduced 0 outputs 1 accesses [#kernel.access<[1, 4], 0>, #kernel.access<[4, 1], 0>] sources [] {
+^bb0(%x: !kernel.buffer<f32>, %y: !kernel.buffer<f32>):
+  kernel.map {
+    %0 = kernel.load %x : !kernel.buffer<f32> -> f32
+    kernel.store %0, %y : f32, !kernel.buffer<f32>
+  }
+}
+kernel.function @add pointwise dims [16] reduced 0 outputs 1 accesses [#kernel.access<[1], 0>, #kernel.access<[1], 0>, #kernel.access<[1], 0>] sources [] {
+^bb0(%x: !kernel.buffer<f32>, %y: !kernel.buffer<f32>, %z: !kernel.buffer<f32>):
+  kernel.map {
+    %0 = kernel.load %x : !kernel.buffer<f32> -> f32
+    %1 = kernel.load %y : !kernel.buffer<f32> -> f32
+    %2 = arith.addf %0, %1 : f32
+    kernel.store %2, %z : f32, !kernel.buffer<f32>
+  }
+}
+func.func @plain(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %c = nn.constant dense<[[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 5.0]]> : tensor<4x4xf32>
+  %0 = kernel.launch @double(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = kernel.launch @double(%0) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = kernel.launch @transpose(%1) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = kernel.launch @add(%2, %c) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %3 : tensor<4x4xf32>
+}
+
+// -----
+
+// Parameters, gradients and states lie as the layout says; inputs and the loss are the same for all entries.
+// TRAIN
+// TRAIN: kernel.arena_bytes = array<i64: 256, 192, 384, 192, 128, 0>
+// TRAIN-LABEL: func.func @forward_backward
+// TRAIN-SAME: kernel.place = #kernel.place<parameters, 64>, train.kind = "parameter", train.name = "w"
+// TRAIN-SAME: kernel.place = #kernel.place<parameters, 192>, train.frozen
+// TRAIN-SAME: kernel.place = #kernel.place<activations, [[X:[0-9]+]]>, train.kind = "input"
+// TRAIN-SAME: kernel.place = #kernel.place<activations, [[LOSS:[0-9]+]]>, train.kind = "loss"
+// TRAIN-SAME: kernel.place = #kernel.place<gradients, 64>, train.kind = "gradient"
+// TRAIN: kernel.launch @step{{.*}} {places = [#kernel.place<activations, [[LOSS]]>, #kernel.place<gradients, 64>]}
+// TRAIN-LABEL: func.func @evaluate
+// TRAIN-SAME: kernel.place = #kernel.place<activations, [[X]]>, train.kind = "input"
+// TRAIN-SAME: kernel.place = #kernel.place<activations, [[LOSS]]>, train.kind = "loss"
+// TRAIN-LABEL: func.func @update
+// TRAIN-SAME: kernel.place = #kernel.place<parameters, 0>, train.kind = "run_parameters"
+// TRAIN-SAME: kernel.place = #kernel.place<optimizer_state, 320>, train.kind = "run_state"
+// TRAIN-SAME: kernel.place = #kernel.place<workspace, 0>, train.kind = "scalar"
+// TRAIN-SAME: kernel.place = #kernel.place<parameters, 0>, train.kind = "run_parameters"
+// TRAIN: kernel.launch @rate({{.*}}) {places = [#kernel.place<workspace, 64>]}
+// TRAIN-NEXT: kernel.launch @change({{.*}}) {places = [#kernel.place<parameters, 0>]}
+module attributes {train.runs = array<i64: 32, 16, 16>,
+    train.layout = [{name = "v", offset = 0 : i64, count = 16 : i64, decay = true, frozen = false},
+                    {name = "w", offset = 16 : i64, count = 16 : i64, decay = true, frozen = false},
+                    {name = "b", offset = 32 : i64, count = 4 : i64, decay = false, frozen = false},
+                    {name = "f", offset = 48 : i64, count = 2 : i64, decay = false, frozen = true}]} {
+  func.func @forward_backward(%w: tensor<16xf32> {train.kind = "parameter", train.name = "w"},
+                              %f: tensor<2xf32> {train.kind = "parameter", train.name = "f", train.frozen},
+                              %x: tensor<20xf32> {train.kind = "input", train.name = "x"})
+      -> (tensor<f32> {train.kind = "loss", train.name = "loss"}, tensor<16xf32> {train.kind = "gradient", train.name = "w"}) {
+    %0:2 = kernel.launch @step(%w, %f, %x) : (tensor<16xf32>, tensor<2xf32>, tensor<20xf32>) -> (tensor<f32>, tensor<16xf32>)
+    return %0#0, %0#1 : tensor<f32>, tensor<16xf32>
+  }
+  func.func @evaluate(%x: tensor<20xf32> {train.kind = "input", train.name = "x"})
+      -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+    %0 = kernel.launch @loss(%x) : (tensor<20xf32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+  kernel.function @change pointwise dims [32] reduced 0 outputs 1 accesses [#kernel.access<[1], 0>, #kernel.access<[0], 0>, #kernel.access<[1], 0>] sources [] {
+  ^bb0(%p: !kernel.buffer<f32>, %rate: !kernel.buffer<f32>, %q: !kernel.buffer<f32>):
+    kernel.map {
+      %0 = kernel.load %p : !kernel.buffer<f32> -> f32
+      %1 = kernel.load %rate : !kernel.buffer<f32> -> f32
+      %2 = arith.mulf %0, %1 : f32
+      kernel.store %2, %q : f32, !kernel.buffer<f32>
+    }
+  }
+  func.func @update(%p: tensor<32xf32> {train.kind = "run_parameters", train.run = 0 : i64},
+                    %s: tensor<16xf32> {train.kind = "run_state", train.run = 1 : i64, train.slot = 1 : i64},
+                    %rate: tensor<f64> {train.kind = "scalar", train.name = "learning_rate"})
+      -> (tensor<32xf32> {train.kind = "run_parameters", train.run = 0 : i64}) {
+    %0 = kernel.launch @rate(%rate) : (tensor<f64>) -> tensor<f32>
+    %1 = kernel.launch @change(%p, %0) : (tensor<32xf32>, tensor<f32>) -> tensor<32xf32>
+    return %1 : tensor<32xf32>
+  }
+}
+
+// -----
+
+// An output lives to the end of its entry: what comes later does not take its place.
+// OUTPUTS
+// OUTPUTS-LABEL: func.func @evaluate
+// OUTPUTS-SAME: -> (tensor<16xf32> {kernel.place = #kernel.place<activations, [[LOGITS:[0-9]+]]>, train.kind = "output"
+// OUTPUTS: kernel.launch @logits(%arg0) {places = [#kernel.place<activations, [[LOGITS]]>]}
+// OUTPUTS-NOT: #kernel.place<activations, [[LOGITS]]>
+// OUTPUTS: return
+func.func @evaluate(%x: tensor<16xf32> {train.kind = "input", train.name = "x"})
+    -> (tensor<16xf32> {train.kind = "output", train.name = "logits"}, tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  %0 = kernel.launch @logits(%x) : (tensor<16xf32>) -> tensor<16xf32>
+  %1 = kernel.launch @rest(%0) : (tensor<16xf32>) -> tensor<16xf32>
+  %2 = kernel.launch @loss(%1) : (tensor<16xf32>) -> tensor<f32>
+  return %0, %2 : tensor<16xf32>, tensor<f32>
+}
+
+// -----
+
+// A row kernel that reads its input again after the map that writes must not write over it.
+// PHASES
+// PHASES-LABEL: func.func @phases
+// PHASES: kernel.launch @make(%arg0) {places = [#kernel.place<activations, [[A:[0-9]+]]>]}
+// PHASES-NEXT: kernel.launch @again
+// PHASES-NOT: places = [#kernel.place<activations, [[A]]>
+// PHASES: return
+kernel.function @again row dims [4, 4] reduced 1 outputs 2 accesses [#kernel.access<[4, 1], 0>, #kernel.access<[4, 1], 0>, #kernel.access<[1, 0], 0>] sources [] {
+^bb0(%x: !kernel.buffer<f32>, %y: !kernel.buffer<f32>, %s: !kernel.buffer<f32>):
+  kernel.map {
+    %0 = kernel.load %x : !kernel.buffer<f32> -> f32
+    %1 = arith.addf %0, %0 : f32
+    kernel.store %1, %y : f32, !kernel.buffer<f32>
+  }
+  %2 = kernel.reduce [#kernel<reduction add>] {
+    %3 = kernel.load %x : !kernel.buffer<f32> -> f32
+    kernel.yield %3 : f32
+  } : f32
+  kernel.store %2, %s : f32, !kernel.buffer<f32>
+}
+func.func @phases(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.launch @make(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1:2 = kernel.launch @again(%0) : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4xf32>)
+  %2 = kernel.launch @use(%1#0, %1#1) : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  return %2 : tensor<4x4xf32>
+}
+
+// -----
+
+// A product that is added to another is written in its place.
+// ADDED
+// ADDED-LABEL: func.func @added
+// ADDED: kernel.matmul %arg0, %arg0 {{.*}}places = [#kernel.place<activations, [[A:[0-9]+]]>]
+// ADDED-NEXT: kernel.matmul %arg0, %arg0 init {{.*}}places = [#kernel.place<activations, [[A]]>]
+func.func @added(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = kernel.matmul %x, %x {batch = array<i64: 1>, m = 4 : i64, n = 4 : i64, k = 4 : i64, matrix_a = #kernel.matrix<0, [0], 4, 1>, matrix_b = #kernel.matrix<0, [0], 4, 1>, matrix_c = #kernel.matrix<0, [0], 4, 1>} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %1 = kernel.matmul %x, %x init %0 {batch = array<i64: 1>, m = 4 : i64, n = 4 : i64, k = 4 : i64, matrix_a = #kernel.matrix<0, [0], 4, 1>, matrix_b = #kernel.matrix<0, [0], 4, 1>, matrix_c = #kernel.matrix<0, [0], 4, 1>} : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  return %1 : tensor<4x4xf32>
+}
+
+// -----
+
+// The whole way: softmax is written over the scores.
+// MODEL
+// MODEL: kernel.arena_bytes = array<i64: 0, 0, 0, [[BYTES:[0-9]+]], 0, 0>
+// MODEL-SAME: kernel.arena_lower_bound = array<i64: 0, 0, 0, [[BYTES]], 0, 0>
+// MODEL: kernel.matmul {{.*}}places = [#kernel.place<activations, [[SCORES:[0-9]+]]>]
+// MODEL-NEXT: kernel.launch @{{.*}}places = [#kernel.place<activations, [[SCORES]]>]
+// MODEL-NEXT: kernel.matmul
+func.func @model(%q: tensor<32x8xf32>, %v: tensor<32x8xf32>) -> tensor<32x8xf32> {
+  %0 = nn.matmul %q, %q {transpose_b} : (tensor<32x8xf32>, tensor<32x8xf32>) -> tensor<32x32xf32>
+  %1 = nn.softmax %0 : (tensor<32x32xf32>) -> tensor<32x32xf32>
+  %2 = nn.matmul %1, %v : (tensor<32x32xf32>, tensor<32x8xf32>) -> tensor<32x8xf32>
+  return %2 : tensor<32x8xf32>
+}
