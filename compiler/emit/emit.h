@@ -34,7 +34,6 @@ struct ProgramTables {
   std::vector<std::string> stateNames;
   std::vector<HyperparameterEntry> hyperparameters; // tunable ones only
   std::vector<ExportEntry> exports;
-  std::string kernelList; // as text for `info`
 };
 
 /// Writes kernels.{h,cpp}, memory.h, step.{h,cpp}, constants.{h,cpp}, trainer.cpp

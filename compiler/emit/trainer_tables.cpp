@@ -2,6 +2,7 @@
 //
 // trainer.cpp: the constant `trainer_program` through which the runtime sees the model.
 #include "compiler/emit/step_program.h"
+#include "passes/passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -246,11 +247,11 @@ FailureOr<std::string> TablePrinter::print() {
   table("export_initializer", "exports", exports);
   writer.line();
   writer.line("constexpr const char *kernel_list =");
+  std::string kernels = kernelListText(module);
   SmallVector<StringRef> lines;
-  StringRef(tables.kernelList).split(lines, '\n');
-  for (StringRef line : lines)
-    writer.line("    " + stringLiteral(line.str() + "\n"));
-  writer.line("    ;");
+  StringRef(kernels).rtrim('\n').split(lines, '\n');
+  for (auto [i, line] : llvm::enumerate(lines))
+    writer.line("    " + stringLiteral(line.str() + "\n") + (i + 1 == lines.size() ? ";" : ""));
   writer.line();
   writer.indent();
   writer.line("} // namespace");
