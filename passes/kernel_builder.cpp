@@ -75,7 +75,6 @@ private:
   int phaseOf(Value value);
   bool fail(std::optional<Split> wanted);
   kernel::FunctionOp finish();
-  void collapse(kernel::FunctionOp function);
   bool isWhole(Value value) const {
     return planning::elementCount(sizesOf(value)) == planning::elementCount(dims);
   }
@@ -632,52 +631,8 @@ kernel::FunctionOp KernelBuilder::finish() {
   for (BlockArgument argument : body.getArguments())
     argument.replaceAllUsesWith(block.addArgument(argument.getType(), argument.getLoc()));
   block.getOperations().splice(block.end(), body.getOperations());
-  collapse(function);
+  mergeDimensions(function, outer);
   return function;
-}
-
-/// Merges neighbouring dimensions that all accesses cross with one stride.
-void KernelBuilder::collapse(kernel::FunctionOp function) {
-  llvm::SmallDenseSet<size_t> indexed;
-  function.walk([&](kernel::IndexOp index) { indexed.insert(index.getDimension()); });
-  SmallVector<SmallVector<int64_t>> strides;
-  SmallVector<int64_t> offsets;
-  for (auto attribute : function.getAccesses().getAsRange<kernel::AccessAttr>()) {
-    strides.emplace_back(attribute.getStrides());
-    offsets.push_back(attribute.getOffset());
-  }
-  SmallVector<int64_t> sizes(dims.begin(), dims.end());
-  SmallVector<size_t> origin = llvm::to_vector(llvm::seq<size_t>(0, dims.size()));
-  size_t border = outer;
-  for (size_t d = sizes.size(); d-- > 1;) {
-    bool sameSide = group.getForm() == kernel::Form::pointwise || d != border;
-    if (!sameSide || indexed.contains(origin[d]) || indexed.contains(origin[d - 1]) ||
-        !llvm::all_of(strides, [&](auto &s) {
-          return sizes[d] == 1 || sizes[d - 1] == 1 || s[d - 1] == s[d] * sizes[d];
-        }))
-      continue;
-    bool keepFirst = sizes[d] == 1;
-    sizes[d] *= sizes[d - 1];
-    sizes.erase(sizes.begin() + d - 1);
-    origin.erase(origin.begin() + d - 1);
-    for (auto &s : strides)
-      s.erase(s.begin() + (keepFirst ? d : d - 1));
-    if (d < border)
-      --border;
-  }
-  function.walk([&](kernel::IndexOp index) {
-    index.setDimension(llvm::find(origin, index.getDimension()) - origin.begin());
-  });
-  SmallVector<Attribute> accesses;
-  for (auto [s, offset] : llvm::zip(strides, offsets))
-    accesses.push_back(kernel::AccessAttr::get(builder.getContext(), s, offset));
-  kernel::Form form = group.getForm();
-  function.setAccessesAttr(builder.getArrayAttr(accesses));
-  function.setDims(sizes);
-  function.setReduced(form == kernel::Form::row      ? sizes.size() - border
-                      : form == kernel::Form::column ? border
-                      : form == kernel::Form::full   ? sizes.size()
-                                                     : 0);
 }
 
 /// Sizes of the iteration space before any split, and how many lead.
