@@ -124,7 +124,12 @@ bool ImportedNode::outputUsed(unsigned index) const {
 }
 
 Value ImportedNode::input(unsigned index) {
-  return importer.tensorOf(*importer.find(node.inputs[index]), nodeBuilder);
+  if (hasInput(index))
+    return importer.tensorOf(*importer.find(node.inputs[index]), nodeBuilder);
+  // Importers of operators newer than the declarations may meet this; import goes on to report
+  // more.
+  (void)error("input " + Twine(index) + " is missing");
+  return nodeBuilder.constant(0, RankedTensorType::get({}, Float32Type::get(&importer.context)));
 }
 
 DenseElementsAttr ImportedNode::constant(unsigned index) {
@@ -463,14 +468,16 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
     return nullptr;
   eraseUnused();
   nameOperations(*module, graph, paths);
-  std::string diagnostics;
-  ScopedDiagnosticHandler handler(
-      &context, [&](Diagnostic &diagnostic) { diagnostics += diagnostic.str() + "; "; });
-  if (failed(verify(*module))) {
-    (void)report.error(ExitCode::internalError, file.path(),
-                       "import made invalid IR: " + diagnostics);
+  // Importers check what their operators say; what a damaged file still gets wrong, the verifier
+  // finds.
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    auto name = dyn_cast<NameLoc>(diagnostic.getLocation());
+    (void)report.error(ExitCode::unsupportedModel,
+                       file.path() + (name ? ": node '" + name.getName().str() + "'" : ""),
+                       diagnostic.str());
+  });
+  if (failed(verify(*module)))
     return nullptr;
-  }
   return module;
 }
 

@@ -17,12 +17,16 @@ std::string checkInputs(const GraphNode &node) {
     return "";
   const onnx::OpSchema *schema = onnx::OpSchemaRegistry::Schema(
       node.proto->op_type(), static_cast<int>(std::min(node.opset, kNewestDeclared)));
+  if (!schema && node.opset <= kNewestDeclared)
+    return "operator set " + std::to_string(node.opset) + " has no such operator";
   size_t least = schema ? schema->min_input() : laterInputs(node);
+  bool variadic = schema && !schema->inputs().empty() &&
+                  schema->inputs().back().GetOption() == onnx::OpSchema::Variadic;
   for (size_t i = 0; i < std::max(least, node.inputs.size()); ++i) {
     bool given = i < node.inputs.size() && !node.inputs[i].empty();
     bool optional = schema && i < schema->inputs().size() &&
                     schema->inputs()[i].GetOption() == onnx::OpSchema::Optional;
-    bool beyond = schema && i >= schema->inputs().size() && i >= least;
+    bool beyond = schema && !variadic && i >= schema->inputs().size() && i >= least;
     if (!given && !optional && !beyond && (schema || i < least))
       return "input " + std::to_string(i) + " is missing";
   }
