@@ -48,12 +48,18 @@ std::string accessText(kernel::FunctionOp function, unsigned argument) {
   auto type = cast<kernel::BufferType>(function.getBody().getArgument(argument).getType());
   std::string text = typeText(type.getElement()) + " [";
   bool first = true;
+  for (Operation *user : function.getBody().getArgument(argument).getUsers())
+    if (auto load = dyn_cast<kernel::LoadOp>(user); load && load.getIndex() && first) {
+      text += "*"; // indexed
+      first = false;
+    }
   for (auto [size, stride] : llvm::zip(function.getDims(), access.getStrides())) {
     if (size == 1 || stride == 0)
       continue;
     text += (first ? "" : ", ") + std::to_string(size);
     first = false;
   }
+  std::replace(text.begin(), text.end(), ' ', kNoBreak);
   return text + "]";
 }
 
@@ -67,7 +73,7 @@ void describeKernel(kernel::FunctionOp function, const KernelNames &names, Sourc
   std::string reads, writes;
   for (size_t i = 0; i < names.buffers.size(); ++i) {
     std::string &list = i < inputs ? reads : writes;
-    list += (list.empty() ? "" : ", ") + names.buffers[i] + " " + accessText(function, i);
+    list += (list.empty() ? "" : ", ") + names.buffers[i] + kNoBreak + accessText(function, i);
   }
   if (!reads.empty())
     writer.comment("reads " + reads);

@@ -289,6 +289,12 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
     op.emitError("the C++ emitter has no text for '") << op.getName() << "'";
     return {"0", kPrimary};
   }
+  if (isa<arith::AddIOp>(op)) // j + -3 reads as j - 3
+    if (auto constant = op.getOperand(1).getDefiningOp<arith::ConstantOp>()) {
+      int64_t value = cast<IntegerAttr>(constant.getValue()).getInt();
+      if (value < 0 && value != INT64_MIN)
+        return {operand(op.getOperand(0), kAdd) + " - " + std::to_string(-value), kAdd};
+    }
   if (found->precedence == kUnary)
     return {found->text + operand(op.getOperand(0), kUnary + 1), kUnary};
   if (found->precedence != kPrimary) {

@@ -5,6 +5,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -13,6 +14,27 @@ using namespace llvm;
 
 static constexpr size_t kColumns = 100; // width of emitted lines
 
+/// Breaks a statement of more than 100 columns behind an operator or comma; later lines are
+/// indented by `indent`. Lines with comments or literals stay as they are.
+static std::string broken(StringRef text, size_t indent) {
+  if (text.contains("//") || text.contains('"') || text.contains('\n'))
+    return text.str();
+  std::string result;
+  size_t start = indent;
+  while (start + text.size() > kColumns) {
+    size_t at = StringRef::npos;
+    for (size_t i = 1; i < text.size() && start + i <= kColumns; ++i)
+      if (text[i] == ' ' && StringRef("+-*/%?:,&|=").contains(text[i - 1]))
+        at = i;
+    if (at == StringRef::npos)
+      break;
+    result += text.substr(0, at).str() + "\n" + std::string(indent + 4, ' ');
+    text = text.substr(at + 1);
+    start = indent + 4;
+  }
+  return result + text.str();
+}
+
 void SourceWriter::line(const Twine &text) {
   std::string string = text.str();
   StringRef content = string;
@@ -20,7 +42,7 @@ void SourceWriter::line(const Twine &text) {
     --depth;
   if (!content.empty())
     out.append(2 * static_cast<size_t>(depth), ' ');
-  out += string;
+  out += broken(content, 2 * static_cast<size_t>(depth));
   out += '\n';
   if (content.ends_with("{"))
     ++depth;
@@ -62,6 +84,7 @@ void SourceWriter::comment(StringRef text) {
       current = "//";
     }
     current += " " + word.str();
+    std::replace(current.begin(), current.end(), kNoBreak, ' ');
   }
   line(current);
 }

@@ -14,6 +14,9 @@
 
 namespace trainc {
 
+/// A blank at which a comment is not broken.
+constexpr char kNoBreak = '\x01';
+
 /// Lines of C++ with two blanks per open brace. `line` takes one line without
 /// its end; a line ending in `{` opens, one beginning with `}` closes.
 class SourceWriter {

@@ -78,6 +78,7 @@ module attributes {
     }
   }
 
+  // KERNELS: // reads ids i64 [64], table f32 [*, 192]
   // KERNELS: void rows_of(
   // KERNELS: const int64_t ids_value = ids[i];
   // KERNELS: table[ids_value * 192 + j]
