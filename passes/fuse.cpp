@@ -26,10 +26,10 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "passes/matrix_products.h"
+#include "passes/lowering/matrix_products.h"
+#include "passes/lowering/value_views.h"
 #include "passes/passes.h"
 #include "passes/planning/fusion_groups.h"
-#include "passes/value_views.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;

@@ -10,9 +10,9 @@
 // results' nodes in `result_names`.
 #include "dialects/kernel/kernel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/kernel_builder.h"
+#include "passes/lowering/kernel_builder.h"
+#include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
-#include "passes/tensor_places.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"

@@ -13,10 +13,10 @@
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/in_place.h"
+#include "passes/lowering/in_place.h"
+#include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
 #include "passes/planning/memory_plan.h"
-#include "passes/tensor_places.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 

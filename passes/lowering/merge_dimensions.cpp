@@ -2,7 +2,7 @@
 //
 // Fewer dimensions for a built kernel, so that most have one or two and equal
 // kernels look equal whatever the shapes they came from.
-#include "passes/kernel_builder.h"
+#include "passes/lowering/kernel_builder.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;

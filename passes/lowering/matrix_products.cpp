@@ -8,11 +8,11 @@
 // product is written in the order its reader wants. Batch dimensions that
 // continue the rows of one matrix are merged into it. A sum of two products is one
 // product added to the other in place.
-#include "passes/matrix_products.h"
+#include "passes/lowering/matrix_products.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "mlir/IR/Matchers.h"
-#include "passes/value_views.h"
+#include "passes/lowering/value_views.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;

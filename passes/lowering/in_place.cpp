@@ -3,7 +3,7 @@
 // Writing over an input (in_place.h). A pointwise or row kernel visits each
 // point of a row in the order of its loops: phases one after the other. So an
 // element may be overwritten by the store that comes after its last load.
-#include "passes/in_place.h"
+#include "passes/lowering/in_place.h"
 
 using namespace mlir;
 

@@ -2,7 +2,7 @@
 //
 // Primitives of pointwise.td become one arith or math operation; a record with a
 // value expression is expanded through its parsed form (scalar_code.h).
-#include "passes/scalar_code.h"
+#include "passes/lowering/scalar_code.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/expression.h"
 #include "dialects/nn/nn.h"

@@ -8,9 +8,9 @@
 // an iteration dimension, the dimension is split and the kernel is built anew.
 // In row form whatever does not depend on the walked dimensions is computed once
 // per row. Reductions of the same depth share a loop.
-#include "passes/kernel_builder.h"
-#include "passes/scalar_code.h"
-#include "passes/value_views.h"
+#include "passes/lowering/kernel_builder.h"
+#include "passes/lowering/scalar_code.h"
+#include "passes/lowering/value_views.h"
 #include "llvm/ADT/MapVector.h"
 #include <map>
 

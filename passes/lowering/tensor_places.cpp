@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Conventions of entry functions (tensor_places.h).
-#include "passes/tensor_places.h"
+#include "passes/lowering/tensor_places.h"
 
 using namespace mlir;
 
