@@ -399,7 +399,8 @@ bool Importer::hasEmptyInput(const GraphNode &node) {
     ImportedValue *value = input.empty() ? nullptr : find(input);
     if (!value || !value->constant || value->constant->count() != 0)
       return false;
-    return value->constant->isReal() || node.opType() == "Gather" || node.opType() == "Concat";
+    return value->constant->element != Element::i64 || node.opType() == "Gather" ||
+           node.opType() == "Concat";
   });
 }
 
