@@ -307,7 +307,9 @@ static std::string comment(const PlacedTensor &tensor, bool withSteps) {
   else if (withSteps)
     text +=
         ", steps " + std::to_string(tensor.firstStep) + " to " + std::to_string(tensor.lastStep);
-  if (sanitize(tensor.title) != tensor.name)
+  std::string plain = tensor.title; // dots are no loss
+  std::replace(plain.begin(), plain.end(), '.', '_');
+  if (plain != tensor.name)
     text += ", " + commentText(tensor.title);
   return text;
 }
