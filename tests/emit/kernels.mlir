@@ -2,6 +2,7 @@
 // RUN: FileCheck %s --check-prefix=KERNELS < %t/kernels.cpp
 // RUN: FileCheck %s --check-prefix=MEMORY < %t/memory.h
 // RUN: FileCheck %s --check-prefix=STEP < %t/step.cpp
+// RUN: cd %t && for file in *.cpp; do g++ -std=c++20 -O3 -march=x86-64-v3 -fopenmp -Wall -Wextra -Werror -I . -I %S/../.. -c $file -o $file.o || exit 1; done
 // RUN: FileCheck %s --check-prefix=TRAINER < %t/trainer.cpp
 //
 // A hand-written module with a kernel of each form: names, comments and loops of the source.

@@ -1,0 +1,52 @@
+// RUN: rm -rf %t && %trainc-emit %s -o %t
+// RUN: cd %t && for file in *.cpp; do g++ -std=c++20 -fopenmp -Wall -Wextra -Werror -I . -I %S/../.. -fsyntax-only $file || exit 1; done
+// RUN: %FileCheck %s < %t/memory.h
+// RUN: %FileCheck %s --check-prefix=KERNELS < %t/kernels.cpp
+//
+// Names that end comments, lines or literals, keywords, names that meet after sanitising.
+
+// CHECK: constexpr int64_t int_2 = 0; // f32 [4], parameters, int
+// CHECK: constexpr int64_t a_b = 64; // f32 [4], parameters{{$}}
+// CHECK: constexpr int64_t a_b_2 = 128; // f32 [4], parameters, a/b
+// CHECK: constexpr int64_t n9_lives_abort = 192; // f32 [4], parameters, 9 lives"); abort();\x0a;//\x3f;\x3f;/
+// CHECK: constexpr int64_t unnamed = 256; // f32 [4], parameters, \xe5;\xb1;\x82;
+// KERNELS: // end */ \x0a;#error \x5c; \x3f;\x3f;/
+
+#line = #kernel.access<[1], 0>
+module attributes {
+  kernel.arena_bytes = array<i64: 1024, 0, 0, 1024, 0, 0>,
+  kernel.arena_lower_bound = array<i64: 1024, 0, 0, 1024, 0, 0>
+} {
+  kernel.function @"return" pointwise dims [4] reduced 0 outputs 1
+      accesses [#line, #line, #line] sources ["end */ \0A#error \\ ??/"] {
+  ^bb0(%a: !kernel.buffer<f32>, %b: !kernel.buffer<f32>, %y: !kernel.buffer<f32> loc("exp")):
+    kernel.map {
+      %0 = kernel.load %a : !kernel.buffer<f32> -> f32
+      %1 = kernel.load %b : !kernel.buffer<f32> -> f32
+      %2 = arith.addf %0, %1 : f32
+      %3 = math.exp %2 : f32
+      kernel.store %3, %y : f32, !kernel.buffer<f32>
+    }
+  }
+  func.func @forward_backward(
+      %a: tensor<4xf32> {train.kind = "parameter", train.name = "int", kernel.place = #kernel.place<parameters, 0>},
+      %b: tensor<4xf32> {train.kind = "parameter", train.name = "a.b", kernel.place = #kernel.place<parameters, 64>},
+      %c: tensor<4xf32> {train.kind = "parameter", train.name = "a/b", kernel.place = #kernel.place<parameters, 128>},
+      %d: tensor<4xf32> {train.kind = "parameter", train.name = "9 lives\22); abort();\0A//??/", kernel.place = #kernel.place<parameters, 192>},
+      %e: tensor<4xf32> {train.kind = "parameter", train.name = "\E5\B1\82", kernel.place = #kernel.place<parameters, 256>})
+      -> (tensor<4xf32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 0>}) {
+    %0 = kernel.launch @"return"(%a, %b) {places = [#kernel.place<activations, 64>]}
+        : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("std::abort\0A#include <x> \\")
+    %1 = kernel.launch @"return"(%0, %d) {places = [#kernel.place<activations, 0>]}
+        : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("forward_backward")
+    return %1 : tensor<4xf32>
+  }
+  func.func @evaluate(
+      %a: tensor<4xf32> {train.kind = "parameter", train.name = "int", kernel.place = #kernel.place<parameters, 0>},
+      %e: tensor<4xf32> {train.kind = "parameter", train.name = "\E5\B1\82", kernel.place = #kernel.place<parameters, 256>})
+      -> (tensor<4xf32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 0>}) {
+    %0 = kernel.launch @"return"(%a, %e) {places = [#kernel.place<activations, 0>]}
+        : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("x")
+    return %0 : tensor<4xf32>
+  }
+}
