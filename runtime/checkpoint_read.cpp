@@ -106,7 +106,7 @@ void verify_files(const checkpoint_info &info) {
       if (crc32c(0, block.data(), static_cast<size_t>(length)) != entry.block_checksums[index])
         refuse(file.path(),
                format_text("is damaged between bytes %lld and %lld", static_cast<long long>(begin),
-                           static_cast<long long>(begin + length)));
+                           static_cast<long long>(begin) + length));
     }
   }
 }
@@ -183,7 +183,7 @@ checkpoint_info find_checkpoint(const std::string &which, const std::string &fol
     return info;
   }
   bool damaged = false;
-  auto note = [&](std::string problem) {
+  auto note = [&](const std::string &problem) {
     damaged = true;
     warn(problem + "\n  this checkpoint is passed over");
   };

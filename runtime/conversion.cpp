@@ -85,7 +85,8 @@ void convert(file_type from, const void *source, data_type to, void *target, int
         } else {
           source_element value;
           memcpy(&value, in + i * static_cast<int64_t>(sizeof value), sizeof value);
-          out[i] = static_cast<target_element>(value);
+          // A signed char here is a small number, not a character.
+          out[i] = static_cast<target_element>(value); // NOLINT(bugprone-signed-char-misuse)
         }
       }
     });

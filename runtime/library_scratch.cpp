@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Blocks of powers of two out of one reserved range of addresses, which tells
-// scratch from other memory when it is freed. Given back, a block goes to the
-// list of its size; nothing returns to the system before the process ends.
+// scratch from other memory when it is freed. Given back, a block goes to its
+// thread's list of its size: a thread runs the same products in every step, so
+// after the first step it always finds what it needs, whatever the other threads
+// do meanwhile. Nothing returns to the system before the process ends.
 #include "runtime/library_scratch.h"
 
 #include <atomic>
@@ -32,13 +34,13 @@ struct reserve {
   char *begin = nullptr;
   char *next = nullptr;
   bool tried = false;
-  block_header *free_blocks[class_count] = {};
 };
 
 reserve pool;
 std::atomic<char *> pool_begin; // published once the range is mapped
 std::mutex pool_mutex;
 thread_local int open_scopes = 0;
+thread_local block_header *free_blocks[class_count] = {};
 
 bool is_scratch(const void *memory) {
   const char *begin = pool_begin.load(std::memory_order_acquire);
@@ -57,8 +59,7 @@ bool map_reserve() {
     long mapped = syscall(SYS_mmap, nullptr, reserve_bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped != -1) {
-      pool.begin = pool.next =
-          reinterpret_cast<char *>(mapped); // NOLINT(performance-no-int-to-ptr)
+      pool.begin = pool.next = reinterpret_cast<char *>(mapped);
       pool_begin.store(pool.begin, std::memory_order_release);
     }
   }
@@ -91,13 +92,13 @@ void *take_library_scratch(size_t size, size_t alignment, bool &is_new) {
   if (alignment > header_bytes && size < page_bytes)
     size = page_bytes;
   int size_class = size <= header_bytes ? smallest_class : std::bit_width(size - 1);
+  if (block_header *block = free_blocks[size_class]) {
+    free_blocks[size_class] = block->next;
+    return reinterpret_cast<char *>(block) + header_bytes;
+  }
   std::lock_guard lock(pool_mutex);
   if (!map_reserve())
     return nullptr;
-  if (block_header *block = pool.free_blocks[size_class]) {
-    pool.free_blocks[size_class] = block->next;
-    return reinterpret_cast<char *>(block) + header_bytes;
-  }
   is_new = true;
   return make_block(size_class, size >= page_bytes ? page_bytes : header_bytes);
 }
@@ -106,9 +107,8 @@ bool give_back_library_scratch(void *memory) {
   if (!is_scratch(memory))
     return false;
   block_header *block = header_of(memory);
-  std::lock_guard lock(pool_mutex);
-  block->next = pool.free_blocks[block->size_class];
-  pool.free_blocks[block->size_class] = block;
+  block->next = free_blocks[block->size_class];
+  free_blocks[block->size_class] = block;
   return true;
 }
 

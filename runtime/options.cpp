@@ -296,7 +296,7 @@ settings option_table::parse(int count, const char *const *arguments) const {
       result.wants_help = true;
       return result;
     }
-    size_t dashes = argument.rfind("--", 0) == 0 ? 2 : argument.rfind("-", 0) == 0 ? 1 : 0;
+    size_t dashes = argument.rfind("--", 0) == 0 ? 2 : argument.rfind('-', 0) == 0 ? 1 : 0;
     if (dashes == 0) {
       problems.add("unexpected argument '" + argument + "'");
       continue;

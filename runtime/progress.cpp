@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,7 +29,7 @@ void put(const char *text, int length) {
 
 // "1:02:03" or "2:03"
 void print_duration(char *text, size_t size, double seconds) {
-  auto whole = static_cast<int64_t>(seconds + 0.5);
+  auto whole = static_cast<int64_t>(std::lround(seconds));
   if (whole >= 3600)
     snprintf(text, size, "%" PRId64 ":%02" PRId64 ":%02" PRId64, whole / 3600, whole / 60 % 60,
              whole % 60);

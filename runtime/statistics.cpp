@@ -27,6 +27,7 @@
 static std::atomic<int64_t> allocations;
 static void count() { allocations.fetch_add(1, std::memory_order_relaxed); }
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the C library's own names
 extern "C" {
 
 void *__libc_malloc(size_t);
@@ -36,6 +37,7 @@ void *__libc_memalign(size_t, size_t);
 void __libc_free(void *);
 
 } // extern "C"
+// NOLINTEND(bugprone-reserved-identifier)
 
 // What a library takes for one call comes from kept blocks; see library_scratch.h.
 static void *scratch(size_t size, size_t alignment) {

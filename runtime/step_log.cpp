@@ -46,7 +46,7 @@ std::string lines_up_to(const std::string &path, int64_t last) {
 
 const char *json_number(char *text, double value) {
   if (!std::isfinite(value))
-    return strcpy(text, "null");
+    return static_cast<char *>(memcpy(text, "null", sizeof "null"));
   *std::to_chars(text, text + 31, value).ptr = '\0';
   return text;
 }

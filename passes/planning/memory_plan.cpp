@@ -70,7 +70,7 @@ private:
 
 std::vector<std::vector<int>> orders(const std::vector<Buffer> &buffers) {
   using Key = std::tuple<int64_t, int64_t, int64_t>;
-  auto length = [](const Buffer &b) { return int64_t(b.last - b.first + 1); };
+  auto length = [](const Buffer &b) { return int64_t{b.last} - b.first + 1; };
   const std::vector<std::function<Key(const Buffer &)>> keys = {
       [&](const Buffer &b) {
         return Key{-b.bytes, -length(b), b.first};

@@ -42,6 +42,7 @@ template <typename T> void set_zero(int64_t rows, int64_t columns, T *table) {
 
 } // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types
 #define DEFINE(Index, T)                                                                           \
   void scatter_add(int64_t count, int64_t rows, int64_t columns, const Index *indices,             \
                    const T *updates, T *table) {                                                   \
@@ -59,5 +60,6 @@ DEFINE(int32_t, float)
 DEFINE(int32_t, double)
 
 #undef DEFINE
+// NOLINTEND(bugprone-macro-parentheses)
 
 } // namespace trainc
