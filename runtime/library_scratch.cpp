@@ -7,6 +7,7 @@
 // do meanwhile. Nothing returns to the system before the process ends.
 #include "runtime/library_scratch.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -22,6 +23,7 @@ namespace {
 constexpr size_t reserve_bytes = size_t{1} << 36; // of addresses; memory only when touched
 constexpr size_t header_bytes = 64;
 constexpr size_t page_bytes = 4096;
+constexpr size_t huge_page_bytes = size_t{1} << 21;
 constexpr int smallest_class = 6; // blocks of 64 bytes
 constexpr int class_count = 37;
 
@@ -86,11 +88,13 @@ library_scratch_scope::~library_scratch_scope() { --open_scopes; }
 
 void *take_library_scratch(size_t size, size_t alignment, bool &is_new) {
   is_new = false;
-  if (open_scopes == 0 || alignment > page_bytes || size > reserve_bytes / 4)
+  if (open_scopes == 0 || alignment > huge_page_bytes || size > reserve_bytes / 4)
     return nullptr;
-  // Blocks of a page and more are aligned to pages, smaller ones to cache lines.
-  if (alignment > header_bytes && size < page_bytes)
-    size = page_bytes;
+  // Alignment follows from the size: a cache line, a page, a huge page.
+  if (alignment > page_bytes)
+    size = std::max(size, huge_page_bytes);
+  else if (alignment > header_bytes)
+    size = std::max(size, page_bytes);
   int size_class = size <= header_bytes ? smallest_class : std::bit_width(size - 1);
   if (block_header *block = free_blocks[size_class]) {
     free_blocks[size_class] = block->next;
@@ -100,7 +104,9 @@ void *take_library_scratch(size_t size, size_t alignment, bool &is_new) {
   if (!map_reserve())
     return nullptr;
   is_new = true;
-  return make_block(size_class, size >= page_bytes ? page_bytes : header_bytes);
+  return make_block(size_class, size >= huge_page_bytes ? huge_page_bytes
+                                : size >= page_bytes    ? page_bytes
+                                                        : header_bytes);
 }
 
 bool give_back_library_scratch(void *memory) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <dnnl.h>
+#include <omp.h>
 #include <stdexcept>
 #include <string>
 
@@ -67,9 +68,12 @@ tile_grid grid_of(const matmul_shape &shape, int64_t batches) {
   tile_grid grid = {1, 1};
   double flops = 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
                  static_cast<double>(shape.k);
-  const double least = shape.a.column_stride == 1 ? tile_flops : tile_flops_transposed;
   int64_t tiles = batches;
-  while (tiles * 2 <= max_tiles && flops >= 2 * least) {
+  while (tiles * 2 <= max_tiles) {
+    // The first cut pays even where a is transposed: two tiles keep two cores busy.
+    const bool costly = shape.a.column_stride != 1 && tiles > 1;
+    if (flops < 2 * (costly ? tile_flops_transposed : tile_flops))
+      break;
     const int64_t tile_m = shape.m / grid.rows, tile_n = shape.n / grid.columns;
     if (std::max(tile_m, tile_n) < 2 * shortest_side)
       break;
@@ -129,13 +133,34 @@ void multiply(const matmul_shape &shape, const tile &tile, double beta, const do
     }
 }
 
+// oneDNN starts threads of its own where it finds itself outside a parallel
+// region, and then the order of its sums may depend on their number.
+class one_thread {
+public:
+  explicit one_thread(bool wanted) : before_(wanted ? omp_get_max_threads() : 0) {
+    if (before_ > 1)
+      omp_set_num_threads(1);
+  }
+  ~one_thread() {
+    if (before_ > 1)
+      omp_set_num_threads(before_);
+  }
+  one_thread(const one_thread &) = delete;
+  one_thread &operator=(const one_thread &) = delete;
+
+private:
+  int before_;
+};
+
 template <typename T> void run(const matmul_shape &shape, T beta, const T *a, const T *b, T *c) {
   const int64_t batches = batch_count(shape);
   const tile_grid grid = grid_of(shape, batches);
   const int64_t tiles = batches * grid.rows * grid.columns;
   const double flops = 2.0 * static_cast<double>(batches * shape.m) * static_cast<double>(shape.n) *
                        static_cast<double>(shape.k);
-#pragma omp parallel for schedule(static) if (tiles > 1 && flops > 1e5)
+  const bool parallel = tiles > 1 && flops > 1e5;
+  const one_thread alone(!parallel);
+#pragma omp parallel for schedule(static) if (parallel)
   for (int64_t index = 0; index < tiles; ++index) {
     const int64_t batch = index / (grid.rows * grid.columns);
     const int64_t row = index / grid.columns % grid.rows, column = index % grid.columns;
