@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A reader of safetensors files for the tools: the whole file in memory, the
-// tensors by name. The runtime has its own, which maps and writes.
+// tensors by name. Not the runtime's on purpose: what checks a file must not share the
+// mistakes of what wrote it.
 #pragma once
 
 #include <cstdint>
