@@ -176,6 +176,9 @@ LogicalResult MemoryNames::addArgument(func::FuncOp function, unsigned index, Na
     return add(value, place, run, run, false, names);
   }
   std::string text = name.empty() ? "argument_" + std::to_string(index) : name.str();
+  // What the module calls it says more than a name that an exporter made up.
+  if (auto module = attributes ? attributes.getAs<StringAttr>("train.module") : StringAttr())
+    text = module.str();
   return add(value, place, text, text, isShared, isShared ? sharedNames : names);
 }
 
@@ -225,6 +228,10 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
   // Gradients of parameters and the loss are known by what they are, not by the node that made
   // them.
   llvm::DenseMap<Value, std::string> resultNames;
+  llvm::StringMap<std::string> moduleNames; // of parameters, by ONNX name
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (auto module = function.getArgAttrOfType<StringAttr>(i, "train.module"))
+      moduleNames[function.getArgAttrOfType<StringAttr>(i, "train.name")] = module.str();
   Operation *terminator = function.getBody().front().getTerminator();
   for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
     auto kind = function.getResultAttrOfType<StringAttr>(i, "train.kind");
@@ -232,7 +239,7 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
     while (auto view = value.getDefiningOp<nn::ReshapeOp>())
       value = view->getOperand(0);
     if (kind && name && kind.getValue() == "gradient")
-      resultNames[value] = "d_" + name.getValue().str();
+      resultNames[value] = "d_" + (moduleNames.count(name) ? moduleNames[name] : name.str());
     else if (kind && kind.getValue() == "loss")
       resultNames[value] = "loss";
   }

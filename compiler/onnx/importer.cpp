@@ -175,6 +175,8 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
   for (const Decision *parameter : parameters) {
     unsigned index =
         add(parameter->name(), "parameter", parameter->tensor->shape, parameter->tensor->dataType);
+    if (!parameter->moduleName.empty() && parameter->moduleName != parameter->name())
+      function.setArgAttr(index, "train.module", builder.getStringAttr(parameter->moduleName));
     if (parameter->role == Role::frozen)
       function.setArgAttr(index, "train.frozen", builder.getUnitAttr());
     if (parameter->decays)

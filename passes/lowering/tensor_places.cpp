@@ -63,8 +63,10 @@ std::string tensorName(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
     auto name = function
-                    ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.name")
+                    ? function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.module")
                     : StringAttr();
+    if (function && !name)
+      name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.name");
     if (name)
       return name.str();
     StringRef kind = function ? argumentKind(function, argument.getArgNumber()) : "";
