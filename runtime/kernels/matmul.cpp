@@ -55,9 +55,9 @@ struct tile_grid {
   int64_t rows, columns;
 };
 
-// Measured with oneDNN 2.6 on 2 cores: 2 to 16 tiles are within a tenth of the best,
-// except that a product with a transposed left side (the gradient of a weight) takes
-// twice as long in tiles below 300 Mflop.
+// Measured with oneDNN 2.6, most shapes by processor time on one core: 2 to 16 tiles stay
+// near the best, except that a product with a transposed left side (the gradient of a
+// weight) can take twice as long in tiles below 300 Mflop. Not measured beyond 2 cores.
 constexpr double tile_flops = 32e6;
 constexpr double tile_flops_transposed = 300e6;
 constexpr int64_t max_tiles = 16;
