@@ -19,6 +19,7 @@ constexpr int arena_count = 5;
 
 struct arenas {
   char *base[arena_count]; // 64-byte aligned
+  const char *constants;   // data of the model's constants; read-only, 64-byte aligned
   char *operator[](arena_kind kind) const { return base[static_cast<int>(kind)]; }
 };
 
@@ -77,7 +78,7 @@ struct export_initializer {
 struct program {
   const char *model_name;
   const char *compiler_version;
-  const char *target;         // "cpu"
+  const char *target;         // "cpu" or "cuda"
   const char *march;          // instruction set that the source was built for, e.g. "znver3"
   data_type precision;        // f32 or f64
   const char *loss_name;      // "cross_entropy"
@@ -86,6 +87,8 @@ struct program {
 
   int64_t arena_bytes[arena_count];
   int64_t arena_lower_bound[arena_count];
+  const void *constants; // in the binary; a device that cannot read it there takes a copy
+  int64_t constant_bytes;
   int64_t trained_bytes;        // prefix of the parameters arena with a gradient
   int64_t optimizer_slot_bytes; // bytes of one state slot
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What differs between targets, as the runtime sees it: where the arenas lie, how
+// bytes get there and back, and how work is queued. runtime/cpu and runtime/cuda
+// implement this class once each; a trainer is linked with one of them.
+//
+// Work is queued in order and may still be running when a call returns; `finish`
+// waits for it. On the CPU every call is done when it returns.
+#pragma once
+
+#include "runtime/communicator.h"
+#include "runtime/options.h"
+#include "runtime/program.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace trainc {
+
+// What a command needs memory for. Parameters alone (export) lie in host memory
+// on every target, so that it needs no device.
+enum class memory_use { parameters, forward, training };
+
+class device {
+public:
+  // `computes` is false for commands that only copy parameters; then no device is
+  // chosen and none has to be there. Collective. Throws `failure` (exit_machine):
+  // no device, driver too old, more ranks on this host than devices.
+  device(const program &program, const settings &options, communicator &ranks, bool computes);
+  ~device();
+  device(const device &) = delete;
+  device &operator=(const device &) = delete;
+
+  // For the start-up table: "2 threads each", "NVIDIA H200".
+  std::string description() const;
+
+  // Makes the arenas, once. Collective. Compares all that will be allocated with
+  // what is free before allocating anything; throws `failure` (exit_machine).
+  void allocate(memory_use use, int64_t micro_batches);
+  // Addresses for the entry functions; the host may not be able to follow them.
+  const arenas &places() const;
+  int64_t accumulator_bytes() const; // of gradients, besides the arenas
+
+  // ---- bytes of the arenas. These wait for queued work.
+
+  static constexpr int64_t transfer_bytes = 8 << 20; // most that one call moves
+
+  // Host memory that holds `bytes` from this address on, until the next call. The
+  // address itself where the host can follow it.
+  const char *read(const char *address, int64_t bytes);
+  // Calls fill(host memory of `bytes`), whose result goes to the address. Larger
+  // tensors are written piece by piece by `write_all`.
+  void write(char *address, int64_t bytes, const std::function<void(char *)> &fill);
+
+  // ---- batches
+
+  // Where the host writes an input of the next batch. Waits until that memory is free.
+  char *batch_place(const tensor_place &input);
+  // The batch is complete: the work queued next uses it.
+  void submit_batch();
+  // Whether the next batch can be written while queued work is still running.
+  bool overlaps_batches() const;
+
+  // ---- work
+
+  // Queues what `work` queues: entry functions and `sum_gradients`. A target may
+  // record the work the first time and replay the record afterwards, so `work`
+  // must queue the same for equal keys (0 to 7).
+  void run(int key, const std::function<void()> &work);
+  // As part of `run`: adds the gradients of all ranks; communicator.h says how.
+  void sum_gradients(bool first, bool last);
+  // Sets an f64 scalar of the workspace arena for the work queued next.
+  void set_scalar(int64_t offset, double value);
+  // Queues a copy of a scalar (f32 or f64) into slot `slot`, 0 to micro_batches + 1,
+  // which `kept` reads after `finish`.
+  void keep(const tensor_place &scalar, int slot);
+  double kept(int slot) const;
+  // Waits for all queued work. Throws `failure` where some of it failed.
+  void finish();
+
+private:
+  struct implementation;
+  std::unique_ptr<implementation> own_;
+};
+
+} // namespace trainc
