@@ -139,6 +139,22 @@ std::vector<option_row> common_rows() {
   };
 }
 
+// Of trainers for CUDA.
+std::vector<option_row> cuda_rows() {
+  using kind = option_kind;
+  return {
+      row("math", 0, kind::text, "KIND", "ieee",
+          "f32 matrix products: exact operands, or operands rounded to TF32 (faster)", computes, 0,
+          0, "ieee|tf32"),
+      row("no-tuning", 0, kind::flag, "", "",
+          "do not measure algorithms for matrix products, take the first that fits", computes),
+      row("product-choices", 0, kind::text, "FILE", "",
+          "where chosen algorithms are kept, so that later runs give the same bits\n"
+          "(default: `product_choices.txt` beside the trainer); none: nowhere",
+          computes),
+  };
+}
+
 int edit_distance(const std::string &a, const std::string &b) {
   std::vector<int> previous(b.size() + 1), current(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j)
@@ -227,6 +243,9 @@ std::vector<std::string> settings::list(const std::string &name) const {
 
 option_table::option_table(const program &program)
     : model_name_(program.model_name), rows_(common_rows()) {
+  if (std::strcmp(program.target, "cuda") == 0)
+    for (const option_row &option : cuda_rows())
+      rows_.push_back(option);
   for (int64_t i = 0; i < program.hyperparameter_count; ++i) {
     const hyperparameter &value = program.hyperparameters[i];
     char text[32];
