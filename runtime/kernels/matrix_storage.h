@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The layouts of matmul.h in the terms of libraries: leading dimensions, numbered
+// batches.
+#pragma once
+
+#include "runtime/kernels/matmul.h"
+
+#include <algorithm>
+
+namespace trainc {
+
+// A dimension of size one has no stride that matters; the leading dimension must
+// still be at least the other size.
+struct matrix_storage {
+  bool row_major;
+  int64_t leading;
+};
+
+inline matrix_storage storage_of(const matrix_layout &matrix, int64_t rows, int64_t columns) {
+  if (matrix.column_stride == 1 || columns == 1)
+    return {true, std::max(rows == 1 ? columns : matrix.row_stride, columns)};
+  return {false, std::max(columns == 1 ? rows : matrix.column_stride, rows)};
+}
+
+inline int batch_rank(const matmul_shape &shape) {
+  int rank = 0;
+  while (rank < max_batch_rank && shape.batch[rank] != 0)
+    ++rank;
+  return rank;
+}
+
+inline int64_t batch_count(const matmul_shape &shape) {
+  int64_t count = 1;
+  for (int d = 0; d < batch_rank(shape); ++d)
+    count *= shape.batch[d];
+  return count;
+}
+
+inline int64_t batch_offset(const matmul_shape &shape, const matrix_layout &matrix, int64_t batch) {
+  int64_t offset = matrix.offset;
+  for (int d = batch_rank(shape) - 1; d >= 0; --d) {
+    offset += batch % shape.batch[d] * matrix.batch_strides[d];
+    batch /= shape.batch[d];
+  }
+  return offset;
+}
+
+} // namespace trainc
