@@ -6,12 +6,44 @@
 
 #include "runtime/program.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace trainc {
 
 const char *name_of(arena_kind kind);
+
+// How the host gets at the bytes of arenas, which may lie where it cannot follow
+// an address.
+class arena_access {
+public:
+  virtual ~arena_access() = default;
+
+  static constexpr int64_t transfer_bytes = 8 << 20; // most that one call moves
+
+  // Host memory that holds `bytes` from this address on, until the next call. The
+  // address itself where the host can follow it.
+  virtual const char *read(const char *address, int64_t bytes) = 0;
+  // Calls fill(host memory of `bytes`), which then goes to the address.
+  virtual void write(char *address, int64_t bytes, const std::function<void(char *)> &fill) = 0;
+};
+
+// Of arenas in host memory.
+class host_access final : public arena_access {
+public:
+  const char *read(const char *address, int64_t) override { return address; }
+  void write(char *address, int64_t, const std::function<void(char *)> &fill) override {
+    fill(address);
+  }
+};
+
+// Calls piece(begin, bytes) for pieces of at most transfer_bytes, in order.
+template <typename Piece> void in_transfers(int64_t bytes, const Piece &piece) {
+  for (int64_t begin = 0; begin < bytes; begin += arena_access::transfer_bytes)
+    piece(begin, bytes - begin < arena_access::transfer_bytes ? bytes - begin
+                                                              : arena_access::transfer_bytes);
+}
 
 class arena_set {
 public:

@@ -43,7 +43,8 @@ std::vector<tensor_view> state_tensors(const program &program, const arenas &are
 checkpoint_info read_manifest(const std::string &folder);
 void verify_files(const checkpoint_info &info); // sizes and every checksum
 void check_model(const checkpoint_info &info, const program &program);
-void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors);
+void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors,
+                  arena_access &access);
 
 // Complete checkpoints in a folder, newest first. Unreadable ones are passed to
 // `warn` and left out.
@@ -69,8 +70,9 @@ class checkpoint_writer {
 public:
   // Rank 0 makes the folder, locks it against a second run, and removes what an
   // interrupted run left. Collective; throws `failure`.
-  checkpoint_writer(const program &program, const arenas &arenas, communicator &ranks,
-                    file_operations &files, std::string folder, int64_t keep, uint64_t seed);
+  checkpoint_writer(const program &program, const arenas &arenas, arena_access &access,
+                    communicator &ranks, file_operations &files, std::string folder, int64_t keep,
+                    uint64_t seed);
   ~checkpoint_writer();
   checkpoint_writer(const checkpoint_writer &) = delete;
   checkpoint_writer &operator=(const checkpoint_writer &) = delete;
@@ -97,6 +99,7 @@ private:
   void lock_folder();
   int write_own_file();
   int write_block_wise(int file, const char *data, int64_t bytes);
+  int write_tensor(int file, const tensor_view &tensor);
   int write_manifest(int64_t step, int64_t batches_taken);
   int write_small_file(const char *path, const char *text, int64_t bytes);
   int publish(int64_t step);
@@ -107,6 +110,7 @@ private:
   int failed(const char *operation);
 
   const program &program_;
+  arena_access &access_;
   communicator &ranks_;
   file_operations &files_;
   std::string folder_;

@@ -122,7 +122,8 @@ void check_model(const checkpoint_info &info, const program &program) {
                     program.model_name, static_cast<unsigned long long>(program.fingerprint)));
 }
 
-void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors) {
+void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors,
+                  arena_access &access) {
   struct opened {
     std::unique_ptr<input_file> file;
     safetensors_index index;
@@ -142,7 +143,7 @@ void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &t
       refuse(info.path, "has no tensor '" + tensor.name + "'");
     for (const opened &entry : files)
       if (entry.index.tensors.count(tensor.name))
-        read_tensor(*entry.file, entry.index, tensor, exit_checkpoint);
+        read_tensor(*entry.file, entry.index, tensor, access, exit_checkpoint);
   }
 }
 

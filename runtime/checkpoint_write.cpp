@@ -88,10 +88,11 @@ int64_t checkpoint_writer::gather_bytes(const program &program) {
 }
 
 checkpoint_writer::checkpoint_writer(const program &program, const arenas &arenas,
-                                     communicator &ranks, file_operations &files,
-                                     std::string folder, int64_t keep, uint64_t seed)
-    : program_(program), ranks_(ranks), files_(files), folder_(std::move(folder)), keep_(keep),
-      seed_(seed) {
+                                     arena_access &access, communicator &ranks,
+                                     file_operations &files, std::string folder, int64_t keep,
+                                     uint64_t seed)
+    : program_(program), access_(access), ranks_(ranks), files_(files), folder_(std::move(folder)),
+      keep_(keep), seed_(seed) {
   deal_out(program, arenas);
   ranks_.together([&] {
     if (ranks_.rank() == 0)
@@ -210,6 +211,15 @@ int checkpoint_writer::write_block_wise(int file, const char *data, int64_t byte
   return 0;
 }
 
+int checkpoint_writer::write_tensor(int file, const tensor_view &tensor) {
+  int error = 0;
+  in_transfers(tensor.bytes, [&](int64_t begin, int64_t bytes) {
+    if (!error)
+      error = write_block_wise(file, access_.read(tensor.data + begin, bytes), bytes);
+  });
+  return error;
+}
+
 int checkpoint_writer::write_own_file() {
   blocks_done_ = 0;
   block_checksum_ = 0;
@@ -221,7 +231,7 @@ int checkpoint_writer::write_own_file() {
   int error = write_block_wise(file, own_header_.data(), static_cast<int64_t>(own_header_.size()));
   for (const tensor_view &tensor : own_)
     if (!error)
-      error = write_block_wise(file, tensor.data, tensor.bytes);
+      error = write_tensor(file, tensor);
   if (block_fill_ > 0)
     checksums_[blocks_done_++] = block_checksum_;
   if (!error && files_.sync(file) != 0)

@@ -5,6 +5,8 @@
 
 #include "runtime/program.h"
 
+#include <cstring>
+
 namespace trainc {
 
 constexpr int64_t bytes_of(data_type type) {
@@ -52,6 +54,18 @@ constexpr const char *safetensors_name_of(data_type type) {
     return "BOOL";
   }
   return "";
+}
+
+// An f32 or f64 in memory.
+inline double number_at(data_type type, const char *place) {
+  if (type == data_type::f64) {
+    double value;
+    memcpy(&value, place, sizeof value);
+    return value;
+  }
+  float value;
+  memcpy(&value, place, sizeof value);
+  return static_cast<double>(value);
 }
 
 inline int64_t element_count(const tensor_place &tensor) {

@@ -8,11 +8,11 @@
 // waits for it. On the CPU every call is done when it returns.
 #pragma once
 
+#include "runtime/arena.h"
 #include "runtime/communicator.h"
 #include "runtime/options.h"
 #include "runtime/program.h"
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,17 +22,17 @@ namespace trainc {
 // on every target, so that it needs no device.
 enum class memory_use { parameters, forward, training };
 
-class device {
+class device final : public arena_access {
 public:
   // `computes` is false for commands that only copy parameters; then no device is
   // chosen and none has to be there. Collective. Throws `failure` (exit_machine):
   // no device, driver too old, more ranks on this host than devices.
   device(const program &program, const settings &options, communicator &ranks, bool computes);
-  ~device();
+  ~device() override;
   device(const device &) = delete;
   device &operator=(const device &) = delete;
 
-  // For the start-up table: "2 threads each", "NVIDIA H200".
+  // For the start-up table: "2 threads each, ranks in shared memory", "NVIDIA H200".
   std::string description() const;
 
   // Makes the arenas, once. Collective. Compares all that will be allocated with
@@ -42,20 +42,14 @@ public:
   const arenas &places() const;
   int64_t accumulator_bytes() const; // of gradients, besides the arenas
 
-  // ---- bytes of the arenas. These wait for queued work.
-
-  static constexpr int64_t transfer_bytes = 8 << 20; // most that one call moves
-
-  // Host memory that holds `bytes` from this address on, until the next call. The
-  // address itself where the host can follow it.
-  const char *read(const char *address, int64_t bytes);
-  // Calls fill(host memory of `bytes`), whose result goes to the address. Larger
-  // tensors are written piece by piece by `write_all`.
-  void write(char *address, int64_t bytes, const std::function<void(char *)> &fill);
+  // Bytes of the arenas. These wait for queued work.
+  const char *read(const char *address, int64_t bytes) override;
+  void write(char *address, int64_t bytes, const std::function<void(char *)> &fill) override;
 
   // ---- batches
 
-  // Where the host writes an input of the next batch. Waits until that memory is free.
+  // Where the host writes an input of the next batch. Waits until that memory is
+  // free. Inputs that are never written are zero.
   char *batch_place(const tensor_place &input);
   // The batch is complete: the work queued next uses it.
   void submit_batch();
@@ -66,7 +60,8 @@ public:
 
   // Queues what `work` queues: entry functions and `sum_gradients`. A target may
   // record the work the first time and replay the record afterwards, so `work`
-  // must queue the same for equal keys (0 to 7).
+  // must queue the same for equal keys (0 to 7). On such a target that is also what
+  // runs where `work` would do less because the host met an error.
   void run(int key, const std::function<void()> &work);
   // As part of `run`: adds the gradients of all ranks; communicator.h says how.
   void sum_gradients(bool first, bool last);

@@ -14,22 +14,22 @@
 namespace trainc {
 namespace {
 
-// Brings summed gradients to the mean, in the precision of the program.
-void scale_gradients(const run &run, int64_t count) {
-  char *base = run.places()[arena_kind::gradients];
-  int64_t elements = run.prog.trained_bytes / bytes_of(run.prog.precision);
-  auto scale = [&](auto *values, auto factor) {
-    for (int64_t i = 0; i < elements; ++i)
+// Brings a piece of summed gradients to the mean.
+void scale(data_type type, char *piece, int64_t bytes, int64_t count) {
+  auto divide = [&](auto *values, auto factor) {
+    for (int64_t i = 0; i < bytes / static_cast<int64_t>(sizeof *values); ++i)
       values[i] *= factor;
   };
-  if (run.prog.precision == data_type::f64)
-    scale(reinterpret_cast<double *>(base), 1.0 / static_cast<double>(count));
+  if (type == data_type::f64)
+    divide(reinterpret_cast<double *>(piece), 1.0 / static_cast<double>(count));
   else
-    scale(reinterpret_cast<float *>(base), 1.0f / static_cast<float>(count));
+    divide(reinterpret_cast<float *>(piece), 1.0f / static_cast<float>(count));
 }
 
-void write_safetensors(const std::string &path, const std::vector<tensor_view> &tensors,
-                       const std::map<std::string, std::string> &metadata) {
+// Writes gradients that are sums over `count` batches as means.
+void write_gradients(const std::string &path, const std::vector<tensor_view> &tensors,
+                     int64_t count, arena_access &access,
+                     const std::map<std::string, std::string> &metadata) {
   file_operations &files = real_file_operations();
   std::string temporary = path + ".writing";
   std::string header = safetensors_header(tensors, metadata);
@@ -43,9 +43,16 @@ void write_safetensors(const std::string &path, const std::vector<tensor_view> &
   int file = files.create(temporary.c_str());
   if (file < 0 || files.write_all(file, header.data(), header.size()) != 0)
     refuse(file);
+  std::vector<char> mean;
   for (const tensor_view &tensor : tensors)
-    if (files.write_all(file, tensor.data, static_cast<size_t>(tensor.bytes)) != 0)
-      refuse(file);
+    in_transfers(tensor.bytes, [&](int64_t begin, int64_t bytes) {
+      const char *sum = access.read(tensor.data + begin, bytes);
+      mean.assign(sum, sum + bytes);
+      if (count > 1)
+        scale(tensor.type, mean.data(), bytes, count);
+      if (files.write_all(file, mean.data(), mean.size()) != 0)
+        refuse(file);
+    });
   if (files.sync(file) != 0)
     refuse(file);
   if (files.close(file) != 0 || files.rename(temporary.c_str(), path.c_str()) != 0)
@@ -62,9 +69,10 @@ int evaluate(run &run) {
   bool limited = run.options.integer("batches") > 0;
   if (limited)
     batches = std::min(batches, run.options.integer("batches"));
-  run.allocate_forward();
+  run.target.allocate(memory_use::forward, 1);
   std::string parameters = run.load_chosen_parameters();
-  double loss = mean_loss(run, data)(part, batches);
+  batch_feed feed(run.target, data);
+  double loss = mean_loss(run, feed)(part, batches);
   if (!run.is_first())
     return exit_success;
 
@@ -96,11 +104,10 @@ int gradients(run &run) {
                                            " are asked for; the data has %" PRId64,
                                            first, first + count - 1, batches));
   });
-  run.allocate_training(micro_batches);
+  run.target.allocate(memory_use::training, micro_batches);
   std::string parameters = run.load_chosen_parameters();
-  gradient_result result = gradient_step(run, data, micro_batches)(data_part::all, first);
-  if (count > 1)
-    scale_gradients(run, count);
+  batch_feed feed(run.target, data);
+  step_result result = gradient_step(run, feed, micro_batches)(data_part::all, first);
   run.ranks.together([&] {
     if (!run.is_first())
       return;
@@ -113,7 +120,7 @@ int gradients(run &run) {
         tensors.push_back(view_of(parameter.tensor, parameter.tensor.name,
                                   run.places()[arena_kind::gradients] + parameter.tensor.offset));
     }
-    write_safetensors(path, tensors, {{"loss", loss}, {"parameters", parameters}});
+    write_gradients(path, tensors, count, run.target, {{"loss", loss}, {"parameters", parameters}});
     printf("loss %s\ngradients of %zu parameters: %s\n", loss, tensors.size(), path.c_str());
   });
   return exit_success;

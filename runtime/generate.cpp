@@ -4,8 +4,8 @@
 // a whole window gives the logits of its last token; one byte is drawn from them
 // with a counter-based generator, and the window slides.
 #include "runtime/data_types.h"
+#include "runtime/gradient_step.h"
 #include "runtime/random.h"
-#include "runtime/run.h"
 
 #include <algorithm>
 #include <cmath>
@@ -108,11 +108,11 @@ private:
 };
 
 // The last `window` bytes of the text at the front of every row, zeros behind.
-void place_window(const run &run, const tensor_place &tokens, const std::string &text) {
+void place_window(run &run, const tensor_place &tokens, const std::string &text) {
   int64_t window = tokens.shape[1], bytes = bytes_of(tokens.type);
   size_t skipped =
       text.size() > static_cast<size_t>(window) ? text.size() - static_cast<size_t>(window) : 0;
-  char *target = run.places()[tokens.arena] + tokens.offset;
+  char *target = run.target.batch_place(tokens);
   for (int64_t row = 0; row < tokens.shape[0]; ++row)
     for (int64_t i = 0; i < window; ++i, target += bytes) {
       size_t index = skipped + static_cast<size_t>(i);
@@ -121,14 +121,13 @@ void place_window(const run &run, const tensor_place &tokens, const std::string 
     }
 }
 
-void read_logits(const run &run, const tensor_place &logits, int64_t position,
+void read_logits(run &run, const tensor_place &logits, int64_t position,
                  std::vector<double> &values) {
-  tensor_place scalar = logits;
-  for (size_t i = 0; i < values.size(); ++i) {
-    scalar.offset = logits.offset +
-                    (position * logits.shape[2] + static_cast<int64_t>(i)) * bytes_of(logits.type);
-    values[i] = run.read_number(scalar);
-  }
+  int64_t bytes = bytes_of(logits.type);
+  const char *row = run.places()[logits.arena] + logits.offset + position * logits.shape[2] * bytes;
+  const char *host = run.target.read(row, static_cast<int64_t>(values.size()) * bytes);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = number_at(logits.type, host + static_cast<int64_t>(i) * bytes);
 }
 
 } // namespace
@@ -143,7 +142,7 @@ int generate(run &run) {
       throw failure(exit_data, format_text("the prompt has byte %d; the model's vocabulary is %lld",
                                            static_cast<unsigned char>(c),
                                            static_cast<long long>(model.vocabulary())));
-  run.allocate_forward();
+  run.target.allocate(memory_use::forward, 1);
   std::string parameters = run.load_chosen_parameters();
   if (!run.is_first())
     return exit_success;
@@ -153,7 +152,8 @@ int generate(run &run) {
   std::vector<double> logits(static_cast<size_t>(model.vocabulary()));
   for (int64_t i = 0; i < run.options.integer("length"); ++i) {
     place_window(run, *model.tokens, text);
-    run.prog.evaluate(run.places());
+    run.target.submit_batch();
+    run.target.run(evaluation_key, [&] { run.prog.evaluate(run.places()); });
     int64_t last = std::min<int64_t>(static_cast<int64_t>(text.size()), model.window()) - 1;
     read_logits(run, *model.logits, last, logits);
     text += static_cast<char>(sample(logits, i));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forward and backward over the micro-batches of a step.
+// Forward, backward and update over the micro-batches of a step.
 #include "runtime/gradient_step.h"
 
 #include "runtime/signals.h"
@@ -19,33 +19,61 @@ void throw_if_any(const run &run, const std::vector<double> &all, size_t stride,
 
 } // namespace
 
-gradient_step::gradient_step(run &run, loader &data, int64_t micro_batches)
-    : run_(run), data_(data), micro_batches_(micro_batches),
+gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches)
+    : run_(run), feed_(feed), micro_batches_(micro_batches),
       own_(static_cast<size_t>(micro_batches) + 2),
       all_(own_.size() * static_cast<size_t>(run.ranks.size())) {}
 
-gradient_result gradient_step::operator()(data_part part, int64_t first_batch) {
-  std::string message;
-  own_[0] = 0; // an exit code, as all in this message a number
+void gradient_step::queue(data_part part, int64_t first_batch, bool with_update) {
+  const int64_t ranks = run_.ranks.size();
   for (int64_t j = 0; j < micro_batches_; ++j) {
+    const bool first = j == 0, last = j == micro_batches_ - 1;
+    const int64_t batch = first_batch + j * ranks + run_.ranks.rank();
     // A rank that fails goes on to meet the others in the sums.
     try {
-      if (own_[0] == 0) {
-        data_.load(part, first_batch + j * run_.ranks.size() + run_.ranks.rank(), run_.places());
-        run_.prog.forward_backward(run_.places());
-      }
+      if (status_ == 0)
+        feed_.submit(part, batch);
     } catch (const failure &error) {
-      own_[0] = error.code;
-      message = error.message;
+      status_ = error.code;
+      message_ = error.message;
     }
-    own_[static_cast<size_t>(j) + 2] = run_.loss();
-    run_.ranks.sum_gradients(run_.accumulator, j == 0, j == micro_batches_ - 1);
+    const bool updates = last && with_update;
+    const auto work = [&] {
+      if (status_ == 0)
+        run_.prog.forward_backward(run_.places());
+      run_.target.sum_gradients(first, last);
+      if (updates)
+        run_.prog.update(run_.places());
+    };
+    const int key = (first ? first_key : 0) + (last ? last_key : 0) + (updates ? update_key : 0);
+    run_.target.run(key, std::ref(work)); // a reference: nothing is allocated
+    run_.target.keep(run_.prog.loss, static_cast<int>(j));
+    feed_.load_ahead(part, batch + ranks); // of this step or the next
   }
-  own_[1] = take_signal_requests();
-  run_.ranks.gather(own_.data(), static_cast<int64_t>(own_.size() * sizeof(double)), all_.data());
-  throw_if_any(run_, all_, own_.size(), message);
+}
 
-  gradient_result result = {0, no_request};
+step_result gradient_step::take(data_part part, int64_t first_batch, bool with_update) {
+  status_ = 0;
+  queue(part, first_batch, with_update);
+  const int norm_slot = static_cast<int>(micro_batches_);
+  if (with_update)
+    run_.target.keep({"gradient_norm",
+                      data_type::f64,
+                      0,
+                      {},
+                      arena_kind::workspace,
+                      run_.prog.gradient_norm_offset},
+                     norm_slot);
+  run_.target.finish();
+
+  own_[0] = status_; // all in this message are numbers
+  own_[1] = take_signal_requests();
+  for (int64_t j = 0; j < micro_batches_; ++j)
+    own_[static_cast<size_t>(j) + 2] = run_.target.kept(static_cast<int>(j));
+  run_.ranks.gather(own_.data(), static_cast<int64_t>(own_.size() * sizeof(double)), all_.data());
+  throw_if_any(run_, all_, own_.size(), message_);
+
+  step_result result = {0, with_update ? run_.target.kept(norm_slot) : 0, no_request};
   auto ranks = static_cast<size_t>(run_.ranks.size());
   for (size_t rank = 0; rank < ranks; ++rank)
     result.requests |= static_cast<int>(all_[rank * own_.size() + 1]);
@@ -56,8 +84,8 @@ gradient_result gradient_step::operator()(data_part part, int64_t first_batch) {
   return result;
 }
 
-mean_loss::mean_loss(run &run, loader &data)
-    : run_(run), data_(data), all_(2 * static_cast<size_t>(run.ranks.size())) {}
+mean_loss::mean_loss(run &run, batch_feed &feed)
+    : run_(run), feed_(feed), all_(2 * static_cast<size_t>(run.ranks.size())) {}
 
 double mean_loss::operator()(data_part part, int64_t count) {
   double sum = 0;
@@ -67,9 +95,13 @@ double mean_loss::operator()(data_part part, int64_t count) {
     std::string message;
     if (int64_t batch = first + run_.ranks.rank(); batch < count) {
       try {
-        data_.load(part, batch, run_.places());
-        run_.prog.evaluate(run_.places());
-        own[1] = run_.loss();
+        feed_.submit(part, batch);
+        run_.target.run(evaluation_key, [&] { run_.prog.evaluate(run_.places()); });
+        run_.target.keep(run_.prog.loss, 0);
+        if (batch + ranks < count)
+          feed_.load_ahead(part, batch + ranks);
+        run_.target.finish();
+        own[1] = run_.target.kept(0);
       } catch (const failure &error) {
         own[0] = error.code;
         message = error.message;

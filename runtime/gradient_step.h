@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gradient of one step: the micro-batches of every rank, added in one order.
+// One step: the gradients of the micro-batches of every rank, added in one order,
+// and the update. And the mean loss of batches without either.
 #pragma once
 
+#include "runtime/batch_feed.h"
 #include "runtime/run.h"
 
 #include <vector>
 
 namespace trainc {
 
-struct gradient_result {
-  double loss;  // mean over all micro-batches, added in their order
-  int requests; // signals that any rank got (signal_request bits)
+// Of device::run. A step has the bits first and last micro-batch, and update.
+constexpr int first_key = 1, last_key = 2, evaluation_key = 4, update_key = 4;
+
+struct step_result {
+  double loss;          // mean over all micro-batches, added in their order
+  double gradient_norm; // of the mean gradient, before clipping; 0 without an update
+  int requests;         // signals that any rank got (signal_request bits)
 };
 
 class gradient_step {
 public:
-  gradient_step(run &run, loader &data, int64_t micro_batches);
+  gradient_step(run &run, batch_feed &feed, int64_t micro_batches);
 
   int64_t batches_per_step() const { return micro_batches_ * run_.ranks.size(); }
 
@@ -24,12 +30,23 @@ public:
   // part; batch first_batch + j * ranks + r is micro-batch j of rank r. Leaves the
   // sum in the gradients arena of every rank. An error of any rank is thrown on
   // all. Allocates nothing.
-  gradient_result operator()(data_part part, int64_t first_batch);
+  step_result operator()(data_part part, int64_t first_batch) {
+    return take(part, first_batch, false);
+  }
+  // The same, then the update with the scalars that were set before.
+  step_result with_update(data_part part, int64_t first_batch) {
+    return take(part, first_batch, true);
+  }
 
 private:
+  step_result take(data_part part, int64_t first_batch, bool with_update);
+  void queue(data_part part, int64_t first_batch, bool with_update);
+
   run &run_;
-  loader &data_;
+  batch_feed &feed_;
   int64_t micro_batches_;
+  int status_ = 0; // an exit code, where this rank's data gave an error
+  std::string message_;
   std::vector<double> own_, all_; // status, signals, losses
 };
 
@@ -37,12 +54,12 @@ private:
 // in turn. Collective, allocates nothing.
 class mean_loss {
 public:
-  mean_loss(run &run, loader &data);
+  mean_loss(run &run, batch_feed &feed);
   double operator()(data_part part, int64_t count);
 
 private:
   run &run_;
-  loader &data_;
+  batch_feed &feed_;
   std::vector<double> all_;
 };
 

@@ -78,19 +78,20 @@ void loader::begin_epoch(data_part part, int64_t epoch) {
                                           static_cast<uint64_t>(window_));
 }
 
-void loader::load(data_part part, int64_t batch, const arenas &arenas) {
+void loader::load(data_part part, int64_t batch, const input_target &target) {
   int64_t per_epoch = samples(part) / batch_;
   begin_epoch(part, batch / per_epoch);
   int64_t first = batch % per_epoch * batch_;
   for (const source &from : sources_)
-    load_rows(from, part, first, arenas);
+    load_rows(from, part, first, target);
   if (tokens_)
-    load_windows(part, first, arenas);
+    load_windows(part, first, target);
 }
 
-void loader::load_rows(const source &from, data_part part, int64_t first, const arenas &arenas) {
+void loader::load_rows(const source &from, data_part part, int64_t first,
+                       const input_target &input_target) {
   const tensor_place &place = from.input->tensor;
-  char *target = arenas[place.arena] + place.offset;
+  char *target = input_target(place);
   int64_t file_bytes = bytes_of(from.header.type) * from.row_elements;
   int64_t target_bytes = bytes_of(place.type) * from.row_elements;
   int64_t part_begin = from.constant ? 0 : part_range(part).begin;
@@ -110,12 +111,12 @@ void loader::load_rows(const source &from, data_part part, int64_t first, const 
   }
 }
 
-void loader::load_windows(data_part part, int64_t first, const arenas &arenas) {
+void loader::load_windows(data_part part, int64_t first, const input_target &target) {
   const source &from = *tokens_;
   int64_t token_bytes = bytes_of(from.header.type);
   auto row_of = [&](const input_place *input, int64_t row) {
     const tensor_place &place = input->tensor;
-    return arenas[place.arena] + place.offset + row * window_ * bytes_of(place.type);
+    return target(place) + row * window_ * bytes_of(place.type);
   };
   for (int64_t row = 0; row < batch_; ++row) {
     int64_t window = first + row;

@@ -10,6 +10,7 @@
 #include "runtime/permutation.h"
 #include "runtime/program.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,9 +48,12 @@ public:
   int64_t samples_per_batch() const { return batch_; }
   int64_t tokens_per_batch() const { return tokens_ ? batch_ * window_ : 0; }
 
-  // Writes batch number `batch` at the places of the inputs. Numbers go on over
+  // Where the values of an input go.
+  using input_target = std::function<char *(const tensor_place &)>;
+
+  // Writes batch number `batch` to the targets of the inputs. Numbers go on over
   // the end of an epoch. Only the training part is ever shuffled.
-  void load(data_part part, int64_t batch, const arenas &arenas);
+  void load(data_part part, int64_t batch, const input_target &target);
 
 private:
   struct source {
@@ -77,8 +81,8 @@ private:
   bool shuffled(data_part part) const { return shuffle_ && part == data_part::training; }
   bool offset_windows(data_part part) const;
   void begin_epoch(data_part part, int64_t epoch);
-  void load_rows(const source &from, data_part part, int64_t first, const arenas &arenas);
-  void load_windows(data_part part, int64_t first, const arenas &arenas);
+  void load_rows(const source &from, data_part part, int64_t first, const input_target &target);
+  void load_windows(data_part part, int64_t first, const input_target &target);
   void check_indexes(const source &from, const input_place &input, int64_t file_element,
                      const void *values, data_type type, int64_t count) const;
   void scan(const source &from, const input_place &input, int64_t begin, int64_t end) const;

@@ -5,25 +5,11 @@
 
 #include "runtime/data_types.h"
 #include "runtime/safetensors.h"
-#include "runtime/statistics.h"
-#include "runtime/threads.h"
 
-#include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 namespace trainc {
 namespace {
-
-int64_t arena_bytes(const program &program, arena_kind kind) {
-  return program.arena_bytes[static_cast<int>(kind)];
-}
-
-communication_kind communication_of(const std::string &name) {
-  if (name == "shared")
-    return communication_kind::shared_memory;
-  return name == "messages" ? communication_kind::messages : communication_kind::automatic;
-}
 
 std::string grouped(int64_t value) {
   std::string digits = std::to_string(value);
@@ -36,77 +22,15 @@ std::string grouped(int64_t value) {
 
 run::run(const program &program, const option_table &table, const settings &options)
     : prog(program), table(table), options(options),
-      folder(std::filesystem::read_symlink("/proc/self/exe").parent_path()), threads(1) {
-  bool computes = options.command->bit & ~(command_info | command_export);
-  if (computes)
-    threads =
-        choose_threads(options.has("threads") ? static_cast<int>(options.integer("threads")) : 0,
-                       ranks.ranks_on_host());
-}
-
-double run::read_number(const tensor_place &scalar) const {
-  const char *place = places()[scalar.arena] + scalar.offset;
-  if (scalar.type == data_type::f64) {
-    double value;
-    memcpy(&value, place, sizeof value);
-    return value;
-  }
-  float value;
-  memcpy(&value, place, sizeof value);
-  return static_cast<double>(value);
-}
-
-double run::read_scalar(int64_t offset) const {
-  double value;
-  memcpy(&value, places()[arena_kind::workspace] + offset, sizeof value);
-  return value;
-}
-
-void run::write_scalar(int64_t offset, double value) const {
-  memcpy(places()[arena_kind::workspace] + offset, &value, sizeof value);
-}
-
-void run::allocate_forward() {
-  ranks.together([&] {
-    int64_t total = 0;
-    for (arena_kind kind : {arena_kind::parameters, arena_kind::activations, arena_kind::workspace})
-      total += arena_bytes(prog, kind);
-    check_memory(total, ranks.ranks_on_host());
-    for (arena_kind kind : {arena_kind::parameters, arena_kind::activations, arena_kind::workspace})
-      memory.allocate(kind, arena_bytes(prog, kind));
-  });
-}
-
-void run::allocate_training(int64_t micro_batches) {
-  int64_t element = bytes_of(prog.precision);
-  ranks.together([&] {
-    int64_t total = micro_batches > 1 ? prog.trained_bytes / ranks.size() : 0;
-    for (int64_t bytes : prog.arena_bytes)
-      total += bytes;
-    check_memory(total, ranks.ranks_on_host());
-  });
-  // Inside, ranks talk to each other: an error of one must not leave others waiting.
-  int64_t gather_bytes =
-      std::max<int64_t>(checkpoint_writer::gather_bytes(prog), (micro_batches + 2) * 8);
-  memory.places.base[static_cast<int>(arena_kind::gradients)] = ranks.allocate_gradients(
-      memory, prog.precision, arena_bytes(prog, arena_kind::gradients), prog.trained_bytes,
-      gather_bytes, communication_of(options.text("communication")));
-  ranks.together([&] {
-    for (arena_kind kind : {arena_kind::parameters, arena_kind::optimizer_state,
-                            arena_kind::activations, arena_kind::workspace})
-      memory.allocate(kind, arena_bytes(prog, kind));
-    if (micro_batches > 1)
-      accumulator = memory.allocate((ranks.own_end() - ranks.own_begin()) * element) -
-                    ranks.own_begin() * element;
-  });
-}
+      folder(std::filesystem::read_symlink("/proc/self/exe").parent_path()),
+      target(program, options, ranks, options.command->bit & ~(command_info | command_export)) {}
 
 void run::load_initial_parameters() {
   ranks.together([&] {
     input_file file(folder + "/parameters.safetensors", exit_checkpoint);
     safetensors_index index = read_safetensors_index(file, exit_checkpoint);
     for (const tensor_view &tensor : parameter_tensors(prog, places()))
-      read_tensor(file, index, tensor, exit_checkpoint);
+      read_tensor(file, index, tensor, target, exit_checkpoint);
   });
 }
 
@@ -131,7 +55,8 @@ std::string run::load_chosen_parameters() {
                                          "the parameters that the model came with");
   });
   path = ranks.broadcast(path);
-  ranks.together([&] { load_tensors(read_manifest(path), parameter_tensors(prog, places())); });
+  ranks.together(
+      [&] { load_tensors(read_manifest(path), parameter_tensors(prog, places()), target); });
   return path;
 }
 
@@ -208,15 +133,10 @@ void run::print_table() const {
   if (!is_first())
     return;
   auto rows = describe(prog);
-  rows.emplace_back("ranks", format_text("%d%s, %d thread%s each", ranks.size(),
-                                         ranks.size() == 1            ? ""
-                                         : ranks.uses_shared_memory() ? " in shared memory"
-                                                                      : " with messages",
-                                         threads, threads == 1 ? "" : "s"));
-  if (accumulator)
-    rows.emplace_back("accumulation",
-                      grouped((ranks.own_end() - ranks.own_begin()) * bytes_of(prog.precision)) +
-                          " bytes of gradients");
+  rows.emplace_back("ranks", std::to_string(ranks.size()));
+  rows.emplace_back("device", target.description());
+  if (int64_t bytes = target.accumulator_bytes())
+    rows.emplace_back("accumulation", grouped(bytes) + " bytes of gradients");
   for (auto &[name, value] : table.values(options))
     rows.emplace_back("--" + name, value.empty() ? "-" : value);
   for (auto &[name, value] : rows)

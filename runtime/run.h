@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the commands share: ranks, arenas, parameters, and how a command talks to
-// its user.
+// What the commands share: ranks, the device, parameters, and how a command talks
+// to its user.
 #pragma once
 
-#include "runtime/arena.h"
 #include "runtime/checkpoint.h"
 #include "runtime/communicator.h"
+#include "runtime/device.h"
 #include "runtime/loader.h"
 #include "runtime/options.h"
 
@@ -22,20 +22,12 @@ struct run {
   const settings &options;
   std::string folder; // of the binary, where the compiler put its files
   communicator ranks;
-  int threads;
-  arena_set memory;
-  char *accumulator = nullptr; // of gradients; null with one micro-batch per step
+  device target;
 
   bool is_first() const { return ranks.rank() == 0; }
-  const arenas &places() const { return memory.places; }
-  double read_number(const tensor_place &scalar) const;
-  double read_scalar(int64_t offset) const; // f64 in the workspace arena
-  void write_scalar(int64_t offset, double value) const;
-  double loss() const { return read_number(prog.loss); }
+  const arenas &places() const { return target.places(); }
 
-  // All collective. What a command asks for is allocated at once.
-  void allocate_forward();
-  void allocate_training(int64_t micro_batches);
+  // Collective.
   void load_initial_parameters();
   // As --checkpoint says; returns what it was, for the user.
   std::string load_chosen_parameters();

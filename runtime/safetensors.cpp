@@ -207,7 +207,7 @@ safetensors_index read_safetensors_index(const input_file &file, int failure_cod
 }
 
 void read_tensor(const input_file &file, const safetensors_index &index, const tensor_view &target,
-                 int failure_code) {
+                 arena_access &arenas, int failure_code) {
   auto refuse = [&](const std::string &why) {
     throw failure(static_cast<exit_code>(failure_code), file.path() + ": " + why);
   };
@@ -219,13 +219,19 @@ void read_tensor(const input_file &file, const safetensors_index &index, const t
     refuse("tensor '" + target.name + "' has shape " +
            shape_text(stored.shape.data(), stored.shape.size()) + "; the model has " +
            shape_text(target.shape.data(), target.shape.size()));
-  if (stored.type == safetensors_name_of(target.type))
-    file.read(stored.offset, target.data, target.bytes);
-  else if (stored.type == "F32" && target.type == data_type::f64)
-    widen_from_f32(file, stored.offset, reinterpret_cast<double *>(target.data), target.bytes / 8);
-  else
+  bool same = stored.type == safetensors_name_of(target.type);
+  if (!same && !(stored.type == "F32" && target.type == data_type::f64))
     refuse("tensor '" + target.name + "' has type " + stored.type + "; the model has " +
            safetensors_name_of(target.type));
+  in_transfers(target.bytes, [&](int64_t begin, int64_t bytes) {
+    arenas.write(target.data + begin, bytes, [&](char *host) {
+      if (same)
+        file.read(stored.offset + begin, host, bytes);
+      else
+        widen_from_f32(file, stored.offset + begin / 2, reinterpret_cast<double *>(host),
+                       bytes / 8);
+    });
+  });
 }
 
 } // namespace trainc

@@ -4,6 +4,7 @@
 // types, shapes and byte ranges, then the bytes.
 #pragma once
 
+#include "runtime/arena.h"
 #include "runtime/data_types.h"
 #include "runtime/file_operations.h"
 
@@ -13,7 +14,7 @@
 
 namespace trainc {
 
-// A named tensor in memory, to be written or filled.
+// A named tensor in an arena, to be written or filled.
 struct tensor_view {
   std::string name;
   data_type type;
@@ -46,9 +47,9 @@ struct safetensors_index {
 // `failure` with `failure_code`.
 safetensors_index read_safetensors_index(const input_file &file, int failure_code);
 
-// Fills `target` from the stored tensor of that name; an F32 tensor may fill an
-// f64 one. Throws when it is missing or differs in type or shape.
+// Fills `target`, which lies in an arena, from the stored tensor of that name; an F32 tensor may
+// fill an f64 one. Throws when it is missing or differs in type or shape.
 void read_tensor(const input_file &file, const safetensors_index &index, const tensor_view &target,
-                 int failure_code);
+                 arena_access &arenas, int failure_code);
 
 } // namespace trainc

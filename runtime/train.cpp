@@ -68,7 +68,7 @@ private:
   void settle_last_step();
   void load_state(const checkpoint_info &from);
   int take_step(int64_t step);
-  void update(int64_t step, double rate);
+  void set_scalars(int64_t step, double rate);
   void show_held_out(int64_t step);
   void save(int64_t step, bool last);
   void summarize();
@@ -82,6 +82,7 @@ private:
   extent extent_;
   checkpoint_info resumed_;
   std::optional<loader> data_;
+  std::optional<batch_feed> feed_;
   std::unique_ptr<gradient_step> gradient_;
   std::unique_ptr<mean_loss> held_out_;
   std::unique_ptr<checkpoint_writer> checkpoints_;
@@ -168,13 +169,15 @@ void trainer::set_up() {
   settle_last_step();
 
   int64_t micro_batches = options_.integer("micro-batches");
-  run_.allocate_training(micro_batches);
-  gradient_ = std::make_unique<gradient_step>(run_, *data_, micro_batches);
-  held_out_ = std::make_unique<mean_loss>(run_, *data_);
+  run_.target.allocate(memory_use::training, micro_batches);
+  feed_.emplace(run_.target, *data_);
+  gradient_ = std::make_unique<gradient_step>(run_, *feed_, micro_batches);
+  held_out_ = std::make_unique<mean_loss>(run_, *feed_);
   if (resumed_.path.empty())
     run_.load_initial_parameters();
   else
-    run_.ranks.together([&] { load_tensors(resumed_, state_tensors(run_.prog, run_.places())); });
+    run_.ranks.together(
+        [&] { load_tensors(resumed_, state_tensors(run_.prog, run_.places()), run_.target); });
 
   schedule_ = schedule_of(options_, extent_.last);
   clip_norm_ = options_.real("clip-norm");
@@ -182,8 +185,8 @@ void trainer::set_up() {
   for (int64_t i = 0; i < run_.prog.hyperparameter_count; ++i)
     hyperparameters_.push_back(options_.real(option_name(run_.prog.hyperparameters[i])));
   if (std::string folder = run_.checkpoint_folder(); !folder.empty())
-    checkpoints_ = std::make_unique<checkpoint_writer>(run_.prog, run_.places(), run_.ranks,
-                                                       real_file_operations(), folder,
+    checkpoints_ = std::make_unique<checkpoint_writer>(run_.prog, run_.places(), run_.target,
+                                                       run_.ranks, real_file_operations(), folder,
                                                        options_.integer("keep"), extent_.seed);
   run_.ranks.together([&] {
     log_ = std::make_unique<step_log>(run_.is_first() ? options_.text("log") : "", extent_.first);
@@ -199,28 +202,27 @@ void trainer::diverged(int64_t step, const char *what, double value) const {
                 run_.is_first() ? text + "\n  try: a lower --learning-rate, or --clip-norm 1" : "");
 }
 
-void trainer::update(int64_t step, double rate) {
+void trainer::set_scalars(int64_t step, double rate) {
   const program &program = run_.prog;
   for (int64_t i = 0; i < program.hyperparameter_count; ++i)
-    run_.write_scalar(program.hyperparameters[i].offset, hyperparameters_[static_cast<size_t>(i)]);
-  run_.write_scalar(program.learning_rate_offset, rate);
-  run_.write_scalar(program.step_offset, static_cast<double>(step));
-  run_.write_scalar(program.gradient_scale_offset,
-                    1.0 / static_cast<double>(gradient_->batches_per_step()));
-  run_.write_scalar(program.clip_norm_offset, clip_norm_);
-  program.update(run_.places());
+    run_.target.set_scalar(program.hyperparameters[i].offset,
+                           hyperparameters_[static_cast<size_t>(i)]);
+  run_.target.set_scalar(program.learning_rate_offset, rate);
+  run_.target.set_scalar(program.step_offset, static_cast<double>(step));
+  run_.target.set_scalar(program.gradient_scale_offset,
+                         1.0 / static_cast<double>(gradient_->batches_per_step()));
+  run_.target.set_scalar(program.clip_norm_offset, clip_norm_);
 }
 
 int trainer::take_step(int64_t step) {
   mark_seconds_ = seconds_now();
-  gradient_result result = (*gradient_)(data_part::training, batch_of(step));
+  double rate = schedule_(step);
+  set_scalars(step, rate);
+  step_result result = gradient_->with_update(data_part::training, batch_of(step));
   if (!std::isfinite(result.loss))
     diverged(step, "loss", result.loss);
-  double rate = schedule_(step);
-  update(step, rate);
-  double norm = run_.read_scalar(run_.prog.gradient_norm_offset);
-  if (!std::isfinite(norm))
-    diverged(step, "gradient norm", norm);
+  if (!std::isfinite(result.gradient_norm))
+    diverged(step, "gradient norm", result.gradient_norm);
   ++steps_taken_;
 
   double seconds = seconds_now() - mark_seconds_;
@@ -229,7 +231,7 @@ int trainer::take_step(int64_t step) {
   };
   step_record record = {step,
                         result.loss,
-                        norm,
+                        result.gradient_norm,
                         rate,
                         seconds * 1e3,
                         per_second(data_->samples_per_batch()),

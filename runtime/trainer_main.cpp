@@ -18,8 +18,7 @@ int export_model(run &run) {
   std::string path = run.options.text("output");
   if (path.empty())
     throw failure(exit_usage, "export: no file to write\n  try: -o trained.onnx");
-  run.memory.allocate(arena_kind::parameters,
-                      run.prog.arena_bytes[static_cast<int>(arena_kind::parameters)]);
+  run.target.allocate(memory_use::parameters, 1);
   std::string parameters = run.load_chosen_parameters();
   run.ranks.together([&] {
     if (!run.is_first())

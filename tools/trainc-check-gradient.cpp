@@ -259,8 +259,8 @@ Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
   options.directory = folder;
   options.includes = {installation.includeFolder};
   options.march = "x86-64-v3";
-  options.sources = {"check.cpp", installation.includeFolder + "/runtime/kernels/matmul.cpp",
-                     installation.includeFolder + "/runtime/kernels/scatter_add.cpp",
+  options.sources = {"check.cpp", installation.includeFolder + "/runtime/cpu/matmul.cpp",
+                     installation.includeFolder + "/runtime/cpu/scatter_add.cpp",
                      installation.includeFolder + "/runtime/library_scratch.cpp"};
   options.shared = true;
   options.linkArguments = {"-ldnnl"};

@@ -23,7 +23,7 @@ find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(OpenMP REQUIRED)
 find_library(DNNL dnnl REQUIRED)
 
-file(GLOB runtime runtime/*.cpp runtime/cpu/*.cpp runtime/kernels/*.cpp)
+file(GLOB runtime runtime/*.cpp runtime/cpu/*.cpp)
 file(GLOB emitted *.cpp)
 add_executable(trainer ${emitted} ${runtime})
 target_compile_features(trainer PRIVATE cxx_std_20)

@@ -97,7 +97,7 @@ protected:
   }
   std::vector<tensor_view> tensors() { return state_tensors(trainer_program, memory.places); }
   std::unique_ptr<checkpoint_writer> writer(file_operations &files, int64_t keep = 2) {
-    return std::make_unique<checkpoint_writer>(trainer_program, memory.places, ranks, files,
+    return std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks, files,
                                                folder.path(), keep, 17);
   }
   checkpoint_info newest() {
@@ -105,7 +105,7 @@ protected:
     checkpoint_info info = find_checkpoint("latest", folder.path(), trainer_program,
                                            [&](std::string text) { warnings += text + "\n"; });
     if (!info.path.empty())
-      load_tensors(info, tensors());
+      load_tensors(info, tensors(), access);
     return info;
   }
   std::vector<std::string> names() {
@@ -120,6 +120,7 @@ protected:
   scratch_folder folder;
   communicator ranks;
   arena_set memory;
+  host_access access;
   std::string warnings;
 };
 

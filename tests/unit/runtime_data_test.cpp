@@ -129,6 +129,9 @@ struct small_model {
     prog.input_count = 2;
     places.base[static_cast<int>(arena_kind::activations)] = memory;
   }
+  loader::input_target target() {
+    return [this](const tensor_place &place) { return places[place.arena] + place.offset; };
+  }
   float *x() { return reinterpret_cast<float *>(memory); }
   int64_t *labels() { return reinterpret_cast<int64_t *>(memory + 64); }
 
@@ -166,7 +169,7 @@ TEST(Loader, TakesSlicesInOrderAndBeginsAgain) {
   EXPECT_EQ(data.batches(data_part::all), 3);
   EXPECT_EQ(data.left_out(data_part::all), 1);
   for (int64_t batch : {0, 2, 1, 3, 7}) {
-    data.load(data_part::all, batch, model.places);
+    data.load(data_part::all, batch, model.target());
     EXPECT_EQ(model.x()[0], static_cast<float>(batch % 3 * 6));
     EXPECT_EQ(model.x()[5], static_cast<float>(batch % 3 * 6 + 5));
     EXPECT_EQ(model.labels()[1], batch % 3 * 2 + 1);
@@ -181,7 +184,7 @@ TEST(Loader, ShufflesSamplesWithTheirLabels) {
   loader data(model.prog, request);
   std::vector<int64_t> first_epoch;
   for (int64_t batch = 0; batch < 10; ++batch) {
-    data.load(data_part::training, batch, model.places);
+    data.load(data_part::training, batch, model.target());
     for (int row = 0; row < 2; ++row) {
       auto sample = static_cast<int64_t>(model.x()[row * 3]) / 3;
       EXPECT_EQ(model.labels()[row], sample % 10);
@@ -189,7 +192,7 @@ TEST(Loader, ShufflesSamplesWithTheirLabels) {
     }
   }
   EXPECT_FALSE(std::is_sorted(first_epoch.begin(), first_epoch.end()));
-  data.load(data_part::training, 3, model.places);
+  data.load(data_part::training, 3, model.target());
   EXPECT_EQ(static_cast<int64_t>(model.x()[0]) / 3, first_epoch[6]); // a function of the number
   std::sort(first_epoch.begin(), first_epoch.end());
   for (int64_t i = 0; i < 20; ++i)
@@ -203,7 +206,7 @@ TEST(Loader, HoldsOutTheEnd) {
   loader data(model.prog, request);
   EXPECT_EQ(data.batches(data_part::training), 8);
   EXPECT_EQ(data.batches(data_part::held_out), 2);
-  data.load(data_part::held_out, 0, model.places);
+  data.load(data_part::held_out, 0, model.target());
   EXPECT_EQ(model.x()[0], 48.0f);
 }
 
@@ -249,8 +252,8 @@ TEST(Loader, FindsIndexesOutOfRange) {
   loader data(model.prog, request);
   data.check_values(0, 1);
   model.folder.write("l.npy", npy_array<int64_t>("<i8", "4,", {0, 0, 99, 0}));
-  data.load(data_part::all, 0, model.places);
-  EXPECT_THROW(data.load(data_part::all, 1, model.places), failure);
+  data.load(data_part::all, 0, model.target());
+  EXPECT_THROW(data.load(data_part::all, 1, model.target()), failure);
 }
 
 // tokens [2, 4] and labels [2, 4] of a vocabulary of 100.
@@ -268,6 +271,9 @@ struct token_model {
     prog.input_count = 2;
     places.base[static_cast<int>(arena_kind::activations)] = reinterpret_cast<char *>(memory);
   }
+  loader::input_target target() {
+    return [this](const tensor_place &place) { return places[place.arena] + place.offset; };
+  }
   data_request request(int count) {
     std::string bytes;
     for (int i = 0; i < count; ++i)
@@ -283,7 +289,7 @@ TEST(Tokens, WindowsWithLabelsShiftedByOne) {
   loader data(model.prog, model.request(18)); // four windows need 17 tokens
   EXPECT_EQ(data.batches(data_part::all), 2);
   EXPECT_EQ(data.tokens_per_batch(), 8);
-  data.load(data_part::all, 1, model.places);
+  data.load(data_part::all, 1, model.target());
   for (int64_t i = 0; i < 8; ++i) {
     EXPECT_EQ(model.memory[i], 8 + i);
     EXPECT_EQ(model.memory[8 + i], 9 + i);
@@ -302,7 +308,7 @@ TEST(Tokens, ShuffledWindowsStayInTheirPart) {
   int64_t batches = data.batches(data_part::training), kept = 99 - 24;
   std::set<int64_t> offsets;
   for (int64_t batch = 0; batch < 20 * batches; ++batch) {
-    data.load(data_part::training, batch, model.places);
+    data.load(data_part::training, batch, model.target());
     for (int64_t i = 0; i < 8; ++i) {
       EXPECT_LT(model.memory[8 + i], kept);
       EXPECT_EQ(model.memory[8 + i], model.memory[i] + 1);

@@ -148,6 +148,8 @@ const program trainer_program = {
     0x746f79,
     {trained + 64, trained, trained, activation_bytes, 64},
     {trained + 4, trained, trained, activation_bytes, 56},
+    nullptr,
+    0,
     trained,
     trained,
     parameters,

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batches on their way from the loader to the device, one of them ahead where the
+// device can work meanwhile.
+#pragma once
+
+#include "runtime/device.h"
+#include "runtime/loader.h"
+
+namespace trainc {
+
+class batch_feed {
+public:
+  batch_feed(device &target, loader &data) : target_(target), data_(data) {}
+
+  // Hands a batch to the device. Throws what the loader throws; the device then
+  // keeps the batch it had.
+  void submit(data_part part, int64_t batch) {
+    if (!(ready_ && part == part_ && batch == batch_))
+      load(part, batch);
+    ready_ = false;
+    target_.submit_batch();
+  }
+
+  // To be called while queued work runs: loads the batch that `submit` will be asked
+  // for. An error is left to `submit`, which meets it again.
+  void load_ahead(data_part part, int64_t batch) {
+    if (!target_.overlaps_batches())
+      return;
+    try {
+      load(part, batch);
+    } catch (const failure &) {
+      ready_ = false;
+    }
+  }
+
+private:
+  void load(data_part part, int64_t batch) {
+    ready_ = false;
+    data_.load(part, batch,
+               [this](const tensor_place &input) { return target_.batch_place(input); });
+    ready_ = true;
+    part_ = part;
+    batch_ = batch;
+  }
+
+  device &target_;
+  loader &data_;
+  bool ready_ = false; // in the device's batch places, not yet submitted
+  data_part part_ = data_part::all;
+  int64_t batch_ = 0;
+};
+
+} // namespace trainc

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPU as a device: arenas in this process's memory, work done at once.
+#include "runtime/device.h"
+
+#include "runtime/checkpoint.h"
+#include "runtime/cpu/gradient_sum.h"
+#include "runtime/data_types.h"
+#include "runtime/threads.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+namespace trainc {
+
+struct device::implementation {
+  const program &prog;
+  const settings &options;
+  communicator &ranks;
+  int threads = 0; // none: nothing is computed
+  arena_set memory = {};
+  std::optional<gradient_sum> sum = {};
+  std::vector<double> kept = {};
+};
+
+namespace {
+
+int64_t arena_bytes(const program &program, arena_kind kind) {
+  return program.arena_bytes[static_cast<int>(kind)];
+}
+
+communication_kind communication_of(const std::string &name) {
+  if (name == "shared")
+    return communication_kind::shared_memory;
+  return name == "messages" ? communication_kind::messages : communication_kind::automatic;
+}
+
+std::vector<arena_kind> arenas_for(memory_use use) {
+  if (use == memory_use::parameters)
+    return {arena_kind::parameters};
+  if (use == memory_use::forward)
+    return {arena_kind::parameters, arena_kind::activations, arena_kind::workspace};
+  return {arena_kind::parameters, arena_kind::optimizer_state, arena_kind::activations,
+          arena_kind::workspace}; // gradients are made by gradient_sum
+}
+
+} // namespace
+
+device::device(const program &program, const settings &options, communicator &ranks, bool computes)
+    : own_(new implementation{program, options, ranks}) {
+  own_->memory.places.constants = static_cast<const char *>(program.constants);
+  if (computes)
+    own_->threads =
+        choose_threads(options.has("threads") ? static_cast<int>(options.integer("threads")) : 0,
+                       ranks.ranks_on_host());
+}
+
+device::~device() = default;
+
+std::string device::description() const {
+  std::string text = format_text("%d thread%s", own_->threads, own_->threads == 1 ? "" : "s");
+  if (own_->ranks.size() == 1)
+    return text;
+  return text + " each, ranks " +
+         (own_->sum && own_->sum->uses_shared_memory() ? "in shared memory" : "with messages");
+}
+
+void device::allocate(memory_use use, int64_t micro_batches) {
+  implementation &own = *own_;
+  own.kept.resize(static_cast<size_t>(micro_batches) + 2);
+  own.ranks.together([&] {
+    int64_t total = micro_batches > 1 ? own.prog.trained_bytes / own.ranks.size() : 0;
+    for (arena_kind kind : arenas_for(use))
+      total += arena_bytes(own.prog, kind);
+    if (use == memory_use::training)
+      total += arena_bytes(own.prog, arena_kind::gradients);
+    check_memory(total, own.ranks.ranks_on_host());
+  });
+  // Inside, ranks talk to each other: an error of one must not leave others waiting.
+  if (use == memory_use::training) {
+    gradient_request request;
+    request.type = own.prog.precision;
+    request.arena_bytes = arena_bytes(own.prog, arena_kind::gradients);
+    request.reduced_bytes = own.prog.trained_bytes;
+    request.gather_bytes =
+        std::max<int64_t>(checkpoint_writer::gather_bytes(own.prog), (micro_batches + 2) * 8);
+    request.micro_batches = micro_batches;
+    request.kind = communication_of(own.options.text("communication"));
+    own.sum.emplace(own.ranks, own.memory, request);
+    own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.sum->gradients();
+  }
+  own.ranks.together([&] {
+    for (arena_kind kind : arenas_for(use))
+      own.memory.allocate(kind, arena_bytes(own.prog, kind));
+  });
+}
+
+const arenas &device::places() const { return own_->memory.places; }
+
+int64_t device::accumulator_bytes() const { return own_->sum ? own_->sum->accumulator_bytes() : 0; }
+
+const char *device::read(const char *address, int64_t) { return address; }
+
+void device::write(char *address, int64_t, const std::function<void(char *)> &fill) {
+  fill(address);
+}
+
+char *device::batch_place(const tensor_place &input) {
+  return places()[input.arena] + input.offset;
+}
+void device::submit_batch() {}
+bool device::overlaps_batches() const { return false; }
+
+void device::run(int, const std::function<void()> &work) { work(); }
+void device::sum_gradients(bool first, bool last) { own_->sum->add(first, last); }
+void device::finish() {}
+
+void device::set_scalar(int64_t offset, double value) {
+  memcpy(places()[arena_kind::workspace] + offset, &value, sizeof value);
+}
+
+void device::keep(const tensor_place &scalar, int slot) {
+  own_->kept[static_cast<size_t>(slot)] =
+      number_at(scalar.type, places()[scalar.arena] + scalar.offset);
+}
+
+double device::kept(int slot) const { return own_->kept[static_cast<size_t>(slot)]; }
+
+} // namespace trainc

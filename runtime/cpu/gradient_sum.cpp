@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks of one host: each keeps its gradients arena in an anonymous memory file
+// that the others map, and owns one part of the elements. It sums that part over
+// all ranks and writes the total into every arena in one pass, so a reduction
+// reads and writes each byte once and copies nothing. Memory files are not
+// limited by the size of /dev/shm, and the barrier sleeps in the kernel after a
+// short spin, so more ranks than cores do no harm.
+//
+// Ranks of several hosts exchange pieces of their parts as messages, add them in
+// the same rank order and send the totals back.
+#include "runtime/cpu/gradient_sum.h"
+
+#include "runtime/cpu/flat_sum.h"
+#include "runtime/data_types.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <fcntl.h>
+#include <immintrin.h>
+#include <linux/futex.h>
+#define OMPI_SKIP_MPICXX 1 // the C interface alone; the C++ one warns
+#include <mpi.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace trainc {
+namespace {
+
+constexpr int64_t page_bytes = 4096;
+constexpr int64_t message_bytes = 1 << 20;
+constexpr int spins_before_sleep = 2000;
+
+int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+
+// First page of each rank's memory file; the barrier of rank 0's is used.
+struct control_page {
+  uint64_t magic;
+  std::atomic<uint32_t> arrived;
+  alignas(64) std::atomic<uint32_t> generation;
+};
+static_assert(sizeof(control_page) <= page_bytes);
+
+// A memory file of this process, and how others open it.
+struct memory_file_address {
+  int64_t process;
+  int64_t descriptor;
+  uint64_t magic;
+};
+
+char *map_file(int descriptor, int64_t bytes) {
+  void *base =
+      mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (base == MAP_FAILED)
+    return nullptr;
+  madvise(base, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  return static_cast<char *>(base);
+}
+
+// Maps every rank's memory file of `bytes`; an empty result means: not possible
+// here (ranks in different containers, say).
+std::vector<char *> exchange_files(int rank, int size, int64_t bytes) {
+  int descriptor = memfd_create("trainc-gradients", MFD_CLOEXEC);
+  char *mine = nullptr;
+  if (descriptor >= 0 && ftruncate(descriptor, bytes) == 0)
+    mine = map_file(descriptor, bytes);
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  memory_file_address address = {getpid(), descriptor,
+                                 static_cast<uint64_t>(now.tv_nsec) * 1000003 +
+                                     static_cast<uint64_t>(getpid())};
+  if (mine) {
+    touch(mine, bytes);
+    reinterpret_cast<control_page *>(mine)->magic = address.magic;
+  }
+  std::vector<memory_file_address> addresses(static_cast<size_t>(size));
+  MPI_Allgather(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address, MPI_BYTE,
+                MPI_COMM_WORLD);
+  std::vector<char *> files(static_cast<size_t>(size));
+  int complete = mine != nullptr;
+  for (int other = 0; other < size; ++other) {
+    const memory_file_address &theirs = addresses[static_cast<size_t>(other)];
+    char *&file = files[static_cast<size_t>(other)];
+    if (other == rank) {
+      file = mine;
+      continue;
+    }
+    std::string path = format_text("/proc/%lld/fd/%lld", static_cast<long long>(theirs.process),
+                                   static_cast<long long>(theirs.descriptor));
+    int opened = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (opened >= 0) {
+      file = lseek(opened, 0, SEEK_END) == bytes ? map_file(opened, bytes) : nullptr;
+      close(opened);
+    }
+    if (!file || reinterpret_cast<control_page *>(file)->magic != theirs.magic)
+      complete = 0;
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &complete, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (descriptor >= 0)
+    close(descriptor);
+  if (complete)
+    return files;
+  for (char *file : files)
+    if (file)
+      munmap(file, static_cast<size_t>(bytes));
+  return {};
+}
+
+} // namespace
+
+struct gradient_sum::transport {
+  virtual ~transport() = default;
+  virtual void add(const gradient_sum &sum, bool first, bool last) = 0;
+};
+
+struct gradient_sum::shared_transport final : transport, message_path {
+  int rank, size;
+  int64_t file_bytes, gradients_offset;
+  std::vector<char *> files;     // mapping of each rank's memory file
+  std::vector<char *> gradients; // inside them
+  pid_t parent = getppid();
+
+  ~shared_transport() override {
+    for (char *file : files)
+      if (file)
+        munmap(file, static_cast<size_t>(file_bytes));
+  }
+
+  control_page &control() { return *reinterpret_cast<control_page *>(files[0]); }
+
+  void barrier() override {
+    control_page &page = control();
+    uint32_t generation = page.generation.load();
+    if (page.arrived.fetch_add(1) + 1 == static_cast<uint32_t>(size)) {
+      page.arrived.store(0);
+      page.generation.fetch_add(1);
+      syscall(SYS_futex, &page.generation, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+      return;
+    }
+    for (int spin = 0; spin < spins_before_sleep; ++spin) {
+      if (page.generation.load(std::memory_order_acquire) != generation)
+        return;
+      _mm_pause();
+    }
+    while (page.generation.load() == generation) {
+      timespec limit = {1, 0};
+      syscall(SYS_futex, &page.generation, FUTEX_WAIT, generation, &limit, nullptr, 0);
+      if (getppid() != parent) // the launcher is gone: nobody will ever wake us
+        _exit(exit_internal);
+    }
+  }
+
+  void gather(const void *mine, int64_t count, void *all) override {
+    memcpy(files[static_cast<size_t>(rank)] + page_bytes, mine, static_cast<size_t>(count));
+    barrier();
+    for (int other = 0; other < size; ++other)
+      memcpy(static_cast<char *>(all) + other * count,
+             files[static_cast<size_t>(other)] + page_bytes, static_cast<size_t>(count));
+    barrier();
+  }
+
+  void add(const gradient_sum &sum, bool first, bool last) override {
+    barrier();
+    char *const *targets = last ? gradients.data() : &sum.accumulator_;
+    sum_in_order(sum.type_, first ? nullptr : sum.accumulator_, gradients.data(), size, targets,
+                 last ? size : 1, sum.own_begin_, sum.own_end_);
+    barrier();
+  }
+};
+
+struct gradient_sum::message_transport final : transport {
+  int rank, size;
+  int64_t element_bytes;
+  const gradient_parts *parts;
+  std::vector<char> pieces; // one from each rank
+  std::vector<char *> sources;
+  std::vector<MPI_Request> requests;
+
+  int64_t piece_length(int part, int64_t done) const {
+    return parts->piece_size(part, done, message_bytes / element_bytes);
+  }
+
+  // Round `done`: sends to each rank the piece of its part from our arena, and
+  // receives from each rank the piece of our part.
+  void scatter(char *gradients, int64_t done) {
+    int used = 0;
+    int64_t mine = piece_length(rank, done);
+    for (int other = 0; other < size; ++other)
+      if (other != rank && mine > 0)
+        MPI_Irecv(pieces.data() + other * message_bytes, static_cast<int>(mine * element_bytes),
+                  MPI_BYTE, other, 0, MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
+    for (int other = 0; other < size; ++other)
+      if (int64_t length = piece_length(other, done); other != rank && length > 0)
+        MPI_Isend(gradients + (parts->begin(other) + done) * element_bytes,
+                  static_cast<int>(length * element_bytes), MPI_BYTE, other, 0, MPI_COMM_WORLD,
+                  &requests[static_cast<size_t>(used++)]);
+    MPI_Waitall(used, requests.data(), MPI_STATUSES_IGNORE);
+  }
+
+  void publish(char *gradients, int64_t done) {
+    int used = 0;
+    auto piece = [&](int part) { return gradients + (parts->begin(part) + done) * element_bytes; };
+    for (int other = 0; other < size; ++other)
+      if (int64_t length = piece_length(other, done); other != rank && length > 0)
+        MPI_Irecv(piece(other), static_cast<int>(length * element_bytes), MPI_BYTE, other, 1,
+                  MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
+    int64_t mine = piece_length(rank, done);
+    for (int other = 0; other < size; ++other)
+      if (other != rank && mine > 0)
+        MPI_Isend(piece(rank), static_cast<int>(mine * element_bytes), MPI_BYTE, other, 1,
+                  MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
+    MPI_Waitall(used, requests.data(), MPI_STATUSES_IGNORE);
+  }
+
+  void add(const gradient_sum &sum, bool first, bool last) override {
+    char *target = last ? sum.gradients_ : sum.accumulator_;
+    for (int64_t done = 0; done < parts->longest(); done += message_bytes / element_bytes) {
+      scatter(sum.gradients_, done);
+      int64_t length = piece_length(rank, done), begin = sum.own_begin_ + done;
+      for (int other = 0; other < size; ++other)
+        // Addressed so that element `begin` of every source is its first received one.
+        sources[static_cast<size_t>(other)] =
+            other == rank ? sum.gradients_
+                          : pieces.data() + other * message_bytes - begin * element_bytes;
+      sum_in_order(sum.type_, first ? nullptr : sum.accumulator_, sources.data(), size, &target, 1,
+                   begin, begin + length);
+      if (last)
+        publish(sum.gradients_, done);
+    }
+  }
+};
+
+gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradient_request &request)
+    : ranks_(ranks), type_(request.type),
+      parts_(request.reduced_bytes / bytes_of(request.type), ranks.size()),
+      own_begin_(parts_.begin(ranks.rank())), own_end_(parts_.end(ranks.rank())) {
+  if (ranks.size() > 1 && !share_memory(request)) {
+    if (request.kind == communication_kind::shared_memory)
+      throw failure(exit_machine,
+                    "ranks do not share memory: they run on several hosts or in several "
+                    "containers\n  try: --communication messages");
+    auto messages = std::make_unique<message_transport>();
+    messages->rank = ranks.rank();
+    messages->size = ranks.size();
+    messages->element_bytes = bytes_of(type_);
+    messages->parts = &parts_;
+    messages->pieces.resize(static_cast<size_t>(ranks.size()) * message_bytes);
+    messages->sources.resize(static_cast<size_t>(ranks.size()));
+    messages->requests.resize(2 * static_cast<size_t>(ranks.size()));
+    transport_ = std::move(messages);
+  }
+  ranks.together([&] {
+    if (!gradients_)
+      gradients_ = arenas.allocate(request.arena_bytes);
+    if (request.micro_batches < 2)
+      return;
+    accumulator_bytes_ = (own_end_ - own_begin_) * bytes_of(type_);
+    accumulator_ = arenas.allocate(accumulator_bytes_) - own_begin_ * bytes_of(type_);
+  });
+}
+
+gradient_sum::~gradient_sum() {
+  if (shares_memory_)
+    ranks_.use(nullptr);
+}
+
+bool gradient_sum::share_memory(const gradient_request &request) {
+  if (request.kind == communication_kind::messages || ranks_.ranks_on_host() != ranks_.size())
+    return false;
+  int64_t offset = page_bytes + round_up(request.gather_bytes, page_bytes);
+  int64_t bytes = offset + round_up(std::max<int64_t>(request.arena_bytes, 1), page_bytes);
+  auto files = exchange_files(ranks_.rank(), ranks_.size(), bytes);
+  if (files.empty())
+    return false;
+  auto shared = std::make_unique<shared_transport>();
+  shared->rank = ranks_.rank();
+  shared->size = ranks_.size();
+  shared->file_bytes = bytes;
+  shared->gradients_offset = offset;
+  shared->files = files;
+  for (char *file : files)
+    shared->gradients.push_back(file + offset);
+  gradients_ = shared->gradients[static_cast<size_t>(ranks_.rank())];
+  ranks_.use(shared.get());
+  transport_ = std::move(shared);
+  return shares_memory_ = true;
+}
+
+void gradient_sum::add(bool first, bool last) {
+  if (transport_) {
+    transport_->add(*this, first, last);
+    return;
+  }
+  if (first && last)
+    return;
+  char *target = last ? gradients_ : accumulator_;
+  sum_in_order(type_, first ? nullptr : accumulator_, &gradients_, 1, &target, 1, own_begin_,
+               own_end_);
+}
+
+} // namespace trainc
