@@ -87,8 +87,8 @@ struct program {
 
   int64_t arena_bytes[arena_count];
   int64_t arena_lower_bound[arena_count];
-  const void *constants; // in the binary; a device that cannot read it there takes a copy
-  int64_t constant_bytes;
+  const void *constants = nullptr; // in the binary; a device that cannot read it there takes a copy
+  int64_t constant_bytes = 0;
   int64_t trained_bytes;        // prefix of the parameters arena with a gradient
   int64_t optimizer_slot_bytes; // bytes of one state slot
 
