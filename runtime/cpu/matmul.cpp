@@ -6,6 +6,7 @@
 // never cut, so the bits depend on the shape alone. f64, which serves tests, is a
 // plain blocked loop.
 #include "runtime/kernels/matmul.h"
+#include "runtime/kernels/matrix_storage.h"
 #include "runtime/library_scratch.h"
 
 #include <algorithm>
@@ -17,39 +18,6 @@
 namespace trainc {
 
 namespace {
-
-// A dimension of size one has no stride that matters; the product's leading
-// dimension must still be at least the other size.
-struct operand {
-  char transposed;
-  int64_t leading;
-};
-
-operand layout_of(const matrix_layout &matrix, int64_t rows, int64_t columns) {
-  const bool row_major = matrix.column_stride == 1 || columns == 1;
-  if (row_major)
-    return {'N', std::max(rows == 1 ? columns : matrix.row_stride, columns)};
-  return {'T', std::max(columns == 1 ? rows : matrix.column_stride, rows)};
-}
-
-int64_t batch_count(const matmul_shape &shape) {
-  int64_t count = 1;
-  for (int d = 0; d < max_batch_rank && shape.batch[d] != 0; ++d)
-    count *= shape.batch[d];
-  return count;
-}
-
-int64_t batch_offset(const matmul_shape &shape, const matrix_layout &matrix, int64_t batch) {
-  int64_t offset = matrix.offset;
-  int rank = 0;
-  while (rank < max_batch_rank && shape.batch[rank] != 0)
-    ++rank;
-  for (int d = rank - 1; d >= 0; --d) {
-    offset += batch % shape.batch[d] * matrix.batch_strides[d];
-    batch /= shape.batch[d];
-  }
-  return offset;
-}
 
 struct tile_grid {
   int64_t rows, columns;
@@ -108,16 +76,16 @@ void multiply(const matmul_shape &shape, const tile &tile, float beta, const flo
   a += tile.row * shape.a.row_stride;
   b += tile.column * shape.b.column_stride;
   c += tile.row * shape.c.row_stride + tile.column * shape.c.column_stride;
-  operand left = layout_of(shape.a, shape.m, shape.k);
-  operand right = layout_of(shape.b, shape.k, shape.n);
-  operand result = layout_of(shape.c, shape.m, shape.n);
-  if (result.transposed == 'N')
-    check(dnnl_sgemm(left.transposed, right.transposed, tile.rows, tile.columns, shape.k, 1.0f, a,
-                     left.leading, b, right.leading, beta, c, result.leading));
+  const matrix_storage left = storage_of(shape.a, shape.m, shape.k);
+  const matrix_storage right = storage_of(shape.b, shape.k, shape.n);
+  const matrix_storage result = storage_of(shape.c, shape.m, shape.n);
+  auto flag = [](bool transposed) { return transposed ? 'T' : 'N'; };
+  if (result.row_major)
+    check(dnnl_sgemm(flag(!left.row_major), flag(!right.row_major), tile.rows, tile.columns,
+                     shape.k, 1.0f, a, left.leading, b, right.leading, beta, c, result.leading));
   else // the transposed product: c' = b' a'
-    check(dnnl_sgemm(right.transposed == 'N' ? 'T' : 'N', left.transposed == 'N' ? 'T' : 'N',
-                     tile.columns, tile.rows, shape.k, 1.0f, b, right.leading, a, left.leading,
-                     beta, c, result.leading));
+    check(dnnl_sgemm(flag(right.row_major), flag(left.row_major), tile.columns, tile.rows, shape.k,
+                     1.0f, b, right.leading, a, left.leading, beta, c, result.leading));
 }
 
 void multiply(const matmul_shape &shape, const tile &tile, double beta, const double *a,
