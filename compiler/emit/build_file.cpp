@@ -7,6 +7,16 @@
 
 using namespace trainc;
 
+llvm::ArrayRef<llvm::StringRef> trainc::filesWithoutLoops() {
+  static const llvm::StringRef files[] = {"constants.cpp", "step.cpp", "trainer.cpp"};
+  return files;
+}
+
+llvm::ArrayRef<llvm::StringRef> trainc::flagsWithoutLoops() {
+  static const llvm::StringRef flags[] = {"-Og", "-fno-openmp"};
+  return flags;
+}
+
 std::string trainc::buildFile(const ProgramTables &tables) {
   std::string march;
   for (char c : tables.march)
@@ -32,7 +42,9 @@ target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 # Bits must not depend on how a loop is vectorised: no contraction, no -ffast-math.
 target_compile_options(trainer PRIVATE -O3 -march=${MARCH} -ffp-contract=off -fno-math-errno
   -fno-trapping-math -Wall -Wextra)
-set_source_files_properties(step.cpp trainer.cpp constants.cpp PROPERTIES COMPILE_OPTIONS -O1)
+set_source_files_properties()" +
+         llvm::join(filesWithoutLoops(), " ") + " PROPERTIES COMPILE_OPTIONS \"" +
+         llvm::join(flagsWithoutLoops(), ";") + R"(")
 target_link_libraries(trainer PRIVATE MPI::MPI_CXX OpenMP::OpenMP_CXX ${DNNL})
 )";
 }

@@ -3,6 +3,7 @@
 // Runs the host compiler on an emitted folder: one process a file, at most as
 // many as there are cores, arguments passed as they are, no shell.
 #include "compiler/emit/emit.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <algorithm>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <sstream>
 #include <sys/wait.h>
 #include <thread>
+#include <tuple>
 #include <unistd.h>
 
 extern char **environ;
@@ -93,6 +95,10 @@ private:
     return options.log.empty() ? options.directory + "/compile.log" : options.log;
   }
 
+  static bool hasLoops(const fs::path &source) {
+    return !llvm::is_contained(filesWithoutLoops(), source.filename().string());
+  }
+
   std::vector<Arguments> compilations() {
     std::vector<fs::path> sources;
     for (const std::string &source : options.sources)
@@ -101,20 +107,19 @@ private:
       for (const auto &entry : fs::directory_iterator(options.directory))
         if (entry.path().extension() == ".cpp")
           sources.push_back(entry.path());
-    // Largest first, so that the long ones do not start last.
+    // Those with loops first, then by size, so that the long ones do not start last.
     std::sort(sources.begin(), sources.end(), [](const fs::path &a, const fs::path &b) {
-      auto x = fs::file_size(a), y = fs::file_size(b);
-      return x != y ? x > y : a < b;
+      auto key = [](const fs::path &path) {
+        return std::tuple(hasLoops(path), fs::file_size(path), path);
+      };
+      return key(a) > key(b);
     });
     std::vector<Arguments> jobs;
     for (const fs::path &source : sources) {
-      bool loops = source.filename().string().starts_with("kernels");
       objects.push_back(options.directory + "/" + source.stem().string() + ".o");
       Arguments arguments = {options.compiler,
                              "-std=c++20",
-                             loops ? options.optimization : "-O1",
                              "-march=" + options.march,
-                             "-fopenmp",
                              "-ffp-contract=off",
                              "-fno-math-errno",
                              "-fno-trapping-math",
@@ -123,6 +128,11 @@ private:
                              "-Werror",
                              "-I",
                              options.directory};
+      if (hasLoops(source))
+        arguments.insert(arguments.end(), {options.optimization, "-fopenmp"});
+      else
+        for (llvm::StringRef flag : flagsWithoutLoops())
+          arguments.push_back(flag.str());
       for (const std::string &include : options.includes)
         arguments.insert(arguments.end(), {"-I", include});
       if (options.shared)

@@ -5,6 +5,8 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Support/LogicalResult.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -43,6 +45,11 @@ struct ProgramTables {
 mlir::LogicalResult emitSources(mlir::ModuleOp module, const ProgramTables &tables,
                                 llvm::StringRef directory);
 
+/// The emitted files that hold no loops, only calls and tables. They grow with the number of
+/// layers and run for microseconds, so they are compiled with what compiles quickest.
+llvm::ArrayRef<llvm::StringRef> filesWithoutLoops();
+llvm::ArrayRef<llvm::StringRef> flagsWithoutLoops();
+
 struct CompileOptions {
   std::string compiler = "g++";
   std::string directory;             // the emitted folder
@@ -51,7 +58,7 @@ struct CompileOptions {
   std::vector<std::string> linkArguments; // runtime archive, libraries
   std::string output;                     // the program
   std::string log;                        // commands and messages; empty: compile.log in the folder
-  std::string optimization = "-O3";       // of kernels*.cpp
+  std::string optimization = "-O3";       // of files with loops
   bool shared = false;                    // a shared library instead of a program
   std::vector<std::string> sources;       // empty: every .cpp of the folder
 };
