@@ -355,6 +355,8 @@ void placeConstants(ModuleOp module, Totals &totals) {
   int64_t bytes = 0;
   MLIRContext *context = module.getContext();
   module.walk([&](nn::ConstantOp op) {
+    if (op->use_empty())
+      return;
     auto [entry, isNew] = offsets.try_emplace(op.getValue(), bytes);
     if (isNew)
       bytes += alignedBytes(bytesOf(op.getResult().getType()));

@@ -184,19 +184,29 @@ static LogicalResult merge(ModuleOp module, ModuleOp program, CheckCase &check,
       return op.emitError("cannot rename a symbol");
     symbol.setName(name);
   }
+  // Cases run one after the other in the same arenas; constants lie side by side.
+  SmallVector<int64_t> bytes(6, 0), known(6, 0);
+  for (auto [of, list] : {std::pair(program, &known), std::pair(module, &bytes)})
+    if (auto planned = of->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes"))
+      llvm::copy(planned.asArrayRef().take_front(list->size()), list->begin());
+  constexpr auto constants = static_cast<size_t>(kernel::Arena::constants);
+  module.walk([&](nn::ConstantOp op) {
+    if (auto list = op->getAttrOfType<ArrayAttr>("places")) {
+      auto place = cast<kernel::PlaceAttr>(list[0]);
+      place = kernel::PlaceAttr::get(op.getContext(), place.getArena(),
+                                     place.getOffset() + known[constants]);
+      op->setAttr("places", ArrayAttr::get(op.getContext(), place));
+    }
+  });
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = i == constants ? known[i] + bytes[i] : std::max(known[i], bytes[i]);
+  program->setAttr("kernel.arena_bytes", DenseI64ArrayAttr::get(program.getContext(), bytes));
   check.forwardBackward = static_cast<int>(entries.size());
   check.evaluate = check.forwardBackward + 1;
   entries.push_back("forward_backward" + suffix);
   entries.push_back("evaluate" + suffix);
   program.getBody()->getOperations().splice(program.getBody()->end(),
                                             module.getBody()->getOperations());
-  // Cases run one after the other in the same arenas.
-  SmallVector<int64_t> bytes(6, 0);
-  for (ModuleOp of : {program, module})
-    if (auto list = of->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes"))
-      for (int i = 0; i < std::min<int>(6, list.size()); ++i)
-        bytes[i] = std::max(bytes[i], list.asArrayRef()[i]);
-  program->setAttr("kernel.arena_bytes", DenseI64ArrayAttr::get(program.getContext(), bytes));
   return success();
 }
 

@@ -112,7 +112,7 @@ double elementOf(DenseElementsAttr elements, int64_t index) {
 
 class Checker {
 public:
-  using Entry = void (*)(int, const arenas &);
+  using Entry = void (*)(int, arenas);
   Checker(Entry run, Memory &memory) : run(run), memory(memory) {}
 
   /// Prints the row of a case, then what is wrong with it.
@@ -248,7 +248,11 @@ Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
   writeFile(folder, "step.h", "#pragma once\n#include \"runtime/program.h\"\n");
   writeFile(folder, "step.cpp", code->step);
   std::string all = "#include \"constants.cpp\"\n#include \"kernels.cpp\"\n#include \"step.cpp\"\n"
-                    "extern \"C\" void trainc_check(int entry, const trainc::arenas &memory) {\n"
+                    "extern \"C\" void trainc_check(int entry, trainc::arenas memory) {\n"
+                    "  using namespace trainc;\n"
+                    "  memory.constants = reinterpret_cast<const char *>(" +
+                    constantsAddress(names).str() +
+                    ");\n"
                     "  static void (*const entries[])(const trainc::arenas &) = {\n";
   for (const std::string &entry : entries)
     all += "      trainc::" + entry + ",\n";
@@ -259,6 +263,7 @@ Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
   options.directory = folder;
   options.includes = {installation.includeFolder};
   options.march = "x86-64-v3";
+  options.optimization = "-O1";
   options.sources = {"check.cpp", installation.includeFolder + "/runtime/cpu/matmul.cpp",
                      installation.includeFolder + "/runtime/cpu/scatter_add.cpp",
                      installation.includeFolder + "/runtime/library_scratch.cpp"};

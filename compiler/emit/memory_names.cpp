@@ -3,7 +3,6 @@
 // Names and places of the tensors of a planned module, and memory.h.
 #include "compiler/emit/memory_names.h"
 #include "compiler/emit/expressions.h"
-#include "dialects/nn/nn.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -182,19 +181,21 @@ LogicalResult MemoryNames::addArgument(func::FuncOp function, unsigned index, Na
   return add(value, place, text, text, isShared, isShared ? sharedNames : names);
 }
 
-/// Equal data is one array.
-void MemoryNames::addConstant(Operation &op) {
-  PlacedTensor *&tensor = constantByValue[op.getAttr("value")];
+/// Equal data has one place and is one table.
+LogicalResult MemoryNames::addConstant(nn::ConstantOp op) {
+  auto list = op->getAttrOfType<ArrayAttr>("places");
+  Attribute place = list && !list.empty() ? list[0] : Attribute();
+  PlacedTensor *&tensor = constantByPlace[place];
   if (!tensor) {
-    tensors.push_back(std::make_unique<PlacedTensor>());
-    tensor = tensors.back().get();
-    std::string title = nodeName(op.getLoc());
-    *tensor = {constantNames.unique(title.empty() ? "table" : title), title,
-               kernel::PlaceAttr::get(op.getContext(), kernel::Arena::constants, 0),
-               cast<RankedTensorType>(op.getResult(0).getType())};
-    constantOps.push_back(&op);
+    std::string title = nodeTitle(op.getLoc());
+    if (failed(add(op.getResult(), place, title.empty() ? "table" : nodeName(op.getLoc()), title,
+                   false, sharedNames)))
+      return failure();
+    tensor = places.lookup(op.getResult());
+    constantOps.push_back(op);
   }
-  places[op.getResult(0)] = tensor;
+  places[op.getResult()] = tensor;
+  return success();
 }
 
 /// The node's name; of a kernel with several results with what tells them apart.
@@ -246,12 +247,8 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
 
   int step = 0;
   for (Operation &op : function.getBody().front()) {
-    if (!isStep(&op)) {
-      if (isa<nn::ConstantOp>(op) && !op.use_empty()) {
-        addConstant(op);
-      }
+    if (!isStep(&op))
       continue;
-    }
     ++step;
     for (Value operand : op.getOperands())
       if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(operand)))
@@ -298,6 +295,13 @@ LogicalResult MemoryNames::collect() {
   }
   for (const std::string &entry : entryNames)
     if (auto function = module.lookupSymbol<func::FuncOp>(entry))
+      for (auto op : function.getBody().getOps<nn::ConstantOp>())
+        failed |= !op->use_empty() && mlir::failed(addConstant(op));
+  llvm::sort(constantOps, [&](nn::ConstantOp a, nn::ConstantOp b) {
+    return find(a.getResult())->place.getOffset() < find(b.getResult())->place.getOffset();
+  });
+  for (const std::string &entry : entryNames)
+    if (auto function = module.lookupSymbol<func::FuncOp>(entry))
       failed |= mlir::failed(collectEntry(function));
   return failure(failed);
 }
@@ -336,7 +340,7 @@ std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names) {
   writer.line("// last that reads it; outside them its place belongs to other tensors.");
   if (auto dense = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes")) {
     writer.line("//");
-    for (unsigned i = 0; i < 5 && i < dense.asArrayRef().size(); ++i)
+    for (unsigned i = 0; i < dense.asArrayRef().size(); ++i)
       writer.line("//   " + kernel::stringifyArena(static_cast<kernel::Arena>(i)) + ": " +
                   std::to_string(dense.asArrayRef()[i]) + " bytes");
   }
@@ -349,6 +353,12 @@ std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names) {
   writer.line();
   writer.line("// Parameters and inputs, the same in every entry function.");
   list(writer, names.shared(), false);
+  if (!names.constants().empty()) {
+    writer.line();
+    writer.line("// Tables of constants.");
+    for (nn::ConstantOp op : names.constants())
+      list(writer, names.find(op.getResult()), false);
+  }
   for (const std::string &entry : names.entries()) {
     if (names.ofEntry(entry).empty())
       continue;

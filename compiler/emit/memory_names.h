@@ -7,6 +7,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/emit/source_writer.h"
 #include "dialects/kernel/kernel.h"
+#include "dialects/nn/nn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
@@ -14,7 +15,7 @@
 namespace trainc {
 
 struct PlacedTensor {
-  std::string name;  // the constant in memory.h, or the array of a constant
+  std::string name;  // the constant in memory.h
   std::string title; // what the model calls it, for the comment
   kernel::PlaceAttr place;
   mlir::RankedTensorType type;
@@ -47,7 +48,8 @@ public:
   llvm::ArrayRef<std::string> entries() const { return entryNames; }
   llvm::ArrayRef<const PlacedTensor *> shared() const { return sharedTensors; }
   llvm::ArrayRef<const PlacedTensor *> ofEntry(llvm::StringRef entry) const;
-  llvm::ArrayRef<mlir::Operation *> constants() const { return constantOps; }
+  /// One operation for each distinct table of constants, by offset.
+  llvm::ArrayRef<nn::ConstantOp> constants() const { return constantOps; }
   /// Steps of an entry function in order: launches, products and scatters.
   static bool isStep(mlir::Operation *op);
 
@@ -57,20 +59,20 @@ private:
                           const std::string &title, bool isShared, NameTable &names);
   mlir::LogicalResult addArgument(mlir::func::FuncOp function, unsigned index, NameTable &names);
   std::string resultName(mlir::Operation &step, unsigned result) const;
-  void addConstant(mlir::Operation &op);
+  mlir::LogicalResult addConstant(nn::ConstantOp op);
   std::string runName(mlir::DictionaryAttr attributes) const;
 
   mlir::ModuleOp module;
   const std::vector<std::string> &stateNames;
   std::vector<std::string> entryNames;
-  NameTable sharedNames, constantNames;
+  NameTable sharedNames;
   std::vector<std::unique_ptr<PlacedTensor>> tensors;
   llvm::DenseMap<mlir::Value, PlacedTensor *> places;
   llvm::StringMap<PlacedTensor *> sharedByKey; // arena, offset and model name
   llvm::SmallVector<const PlacedTensor *> sharedTensors;
   llvm::StringMap<llvm::SmallVector<const PlacedTensor *>> entryTensors;
-  llvm::DenseMap<mlir::Attribute, PlacedTensor *> constantByValue;
-  llvm::SmallVector<mlir::Operation *> constantOps;
+  llvm::DenseMap<mlir::Attribute, PlacedTensor *> constantByPlace;
+  llvm::SmallVector<nn::ConstantOp> constantOps;
 };
 
 /// Text of memory.h.

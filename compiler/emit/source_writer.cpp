@@ -109,7 +109,7 @@ static const char *const kReserved =
     "i32 "
     "i64 boolean program trainer_program forward_backward update evaluate block first width row "
     "chunk parameters gradients optimizer_state activations workspace data_type isnan isinf "
-    "signbit fpclassify isfinite isnormal M_PI M_E bases constants";
+    "signbit fpclassify isfinite isnormal M_PI M_E bases constants constant_tables";
 
 NameTable::NameTable() {
   SmallVector<StringRef> words;

@@ -30,7 +30,6 @@ private:
     SourceWriter writer;
     writer.line(
         "// The entry functions: one call for each step, under the name of its model node.");
-    writer.line("#include \"constants.h\"");
     writer.line("#include \"kernels.h\"");
     writer.line("#include \"memory.h\"");
     writer.line("#include \"runtime/kernels/matmul.h\"");
@@ -45,6 +44,9 @@ private:
     writer.line();
     writer.line("struct bases {");
     writer.line("char *parameters, *gradients, *optimizer_state, *activations, *workspace;");
+    const bool hasConstants = !names.constants().empty();
+    if (hasConstants)
+      writer.line("const char *constants;");
     writer.line("};");
     writer.line();
     for (auto [name, type] : {std::pair{"f32", "float"},
@@ -52,8 +54,11 @@ private:
                               {"i32", "int32_t"},
                               {"i64", "int64_t"},
                               {"boolean", "uint8_t"}})
-      writer.line("[[maybe_unused]] inline " + llvm::Twine(type) + " *" + name +
-                  "(char *address) { return reinterpret_cast<" + type + " *>(address); }");
+      for (const char *constant : {"", "const "})
+        if (!*constant || hasConstants)
+          writer.line("[[maybe_unused]] inline " + llvm::Twine(constant) + type + " *" + name +
+                      "(" + constant + "char *address) { return reinterpret_cast<" + constant +
+                      type + " *>(address); }");
     if (!shapeText.text().empty()) {
       writer.line();
       writer.line("// Matrix products [m, k] x [k, n], in elements.");
@@ -66,8 +71,6 @@ private:
     const PlacedTensor *tensor = names.find(value);
     if (!tensor)
       return "nullptr"; // collect has reported it
-    if (tensor->place.getArena() == kernel::Arena::constants)
-      return "constants::" + tensor->name;
     return address(tensor->type.getElementType(), tensor->place.getArena(), tensor->name);
   }
 
@@ -105,7 +108,8 @@ private:
     body.line(("void " + entry + "(const arenas &" + (parts == 0 ? "" : "memory") + ") {").str());
     if (parts != 0)
       body.line("const bases m = {memory.base[0], memory.base[1], memory.base[2], memory.base[3], "
-                "memory.base[4]};");
+                "memory.base[4]" +
+                llvm::Twine(names.constants().empty() ? "" : ", memory.constants") + "};");
     for (int part = 0; part < parts; ++part)
       body.line(entry + "_" + llvm::Twine(part + 1) + "(m);");
     body.line("}");

@@ -23,9 +23,10 @@ mlir::FailureOr<EmittedCode> emitCode(mlir::ModuleOp module, const MemoryNames &
 /// Text of step.cpp.
 std::string stepProgram(mlir::ModuleOp module, const MemoryNames &names,
                         const KernelTable &kernels);
-/// Text of constants.h and constants.cpp.
+/// Text of constants.h and constants.cpp, and how the program's table refers to them.
 std::string constantsHeader(const MemoryNames &names);
 std::string constantsSource(const MemoryNames &names);
+llvm::StringRef constantsAddress(const MemoryNames &names);
 /// Text of trainer.cpp; diagnostics where the IR lacks something that a table needs.
 mlir::FailureOr<std::string> trainerTables(mlir::ModuleOp module, const ProgramTables &tables,
                                            const MemoryNames &names);

@@ -34,7 +34,8 @@ std::string placeText(StringRef name, Type type, kernel::PlaceAttr place) {
 
 class TablePrinter {
 public:
-  TablePrinter(ModuleOp module, const ProgramTables &tables) : module(module), tables(tables) {}
+  TablePrinter(ModuleOp module, const ProgramTables &tables, const MemoryNames &names)
+      : module(module), tables(tables), names(names) {}
   FailureOr<std::string> print();
 
 private:
@@ -73,6 +74,7 @@ private:
 
   ModuleOp module;
   const ProgramTables &tables;
+  const MemoryNames &names;
   SourceWriter writer;
   bool failed = false;
   std::string lossPlace, precision = "data_type::f32";
@@ -188,6 +190,11 @@ void TablePrinter::printProgram() {
   field("fingerprint", "0x" + llvm::utohexstr(tables.fingerprint, true) + "u");
   field("arena_bytes", arenaList("kernel.arena_bytes"));
   field("arena_lower_bound", arenaList("kernel.arena_lower_bound"));
+  field("constants", constantsAddress(names));
+  auto bytes = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes");
+  constexpr auto constants = static_cast<size_t>(kernel::Arena::constants);
+  field("constant_bytes",
+        llvm::Twine(bytes && bytes.asArrayRef().size() > constants ? bytes[constants] : 0));
   field("trained_bytes", llvm::Twine(trained));
   field("optimizer_slot_bytes", llvm::Twine(trained));
   list("parameters", "parameter_count", parameters);
@@ -229,6 +236,8 @@ FailureOr<std::string> TablePrinter::print() {
     states.push_back(stringLiteral(name));
 
   writer.line("// What the runtime knows of the model: names, shapes, places, entry functions.");
+  if (!names.constants().empty())
+    writer.line("#include \"constants.h\"");
   writer.line("#include \"runtime/program.h\"");
   writer.line("#include \"step.h\"");
   writer.line();
@@ -267,6 +276,6 @@ FailureOr<std::string> TablePrinter::print() {
 } // namespace
 
 FailureOr<std::string> trainc::trainerTables(ModuleOp module, const ProgramTables &tables,
-                                             const MemoryNames &) {
-  return TablePrinter(module, tables).print();
+                                             const MemoryNames &names) {
+  return TablePrinter(module, tables, names).print();
 }
