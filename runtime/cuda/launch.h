@@ -35,17 +35,22 @@ struct launch_shape {
   unsigned blocks_y = 1;
 };
 
-// The stream that entry functions queue their work on. Null while entry functions
-// are only walked to plan their matrix products: then `launch` does nothing.
+// The stream that entry functions queue their work on.
 cudaStream_t compute_stream();
+// Whether entry functions are only walked to plan their matrix products. Then `launch`
+// queues nothing, but loads the kernel, so that a device that cannot run it says so
+// and nothing is loaded in the middle of a step.
 bool only_planning();
 
 // Queues kernel(arguments...). `name` is what an error message calls it.
 template <typename... Parameters, typename... Arguments>
 void launch(const char *name, void (*kernel)(Parameters...), launch_shape shape,
             Arguments... arguments) {
-  if (only_planning())
+  if (only_planning()) {
+    cudaFuncAttributes attributes = {};
+    check_cuda(cudaFuncGetAttributes(&attributes, kernel), name);
     return;
+  }
   cudaLaunchConfig_t configuration = {};
   configuration.gridDim = dim3(shape.blocks, shape.blocks_y, 1);
   configuration.blockDim = dim3(shape.threads, 1, 1);

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The device of a rank: a GPU with everything in one allocation. Commands that only
+// copy parameters keep them in host memory and need none.
+#include "runtime/device.h"
+
+#include "runtime/cuda/batches.h"
+#include "runtime/cuda/device_choice.h"
+#include "runtime/cuda/errors.h"
+#include "runtime/cuda/gradient_sum.h"
+#include "runtime/cuda/graphs.h"
+#include "runtime/cuda/launch.h"
+#include "runtime/cuda/matmul.h"
+#include "runtime/cuda/memory.h"
+#include "runtime/cuda/scalars.h"
+#include "runtime/cuda/streams.h"
+#include "runtime/data_types.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+namespace trainc {
+namespace {
+
+constexpr int64_t kept_bytes = 8; // of a scalar that `keep` copies
+
+product_settings product_settings_of(const settings &options) {
+  product_settings result;
+  result.tf32 = options.text("math") == "tf32";
+  result.timed = !options.flag("no-tuning");
+  result.choice_file = options.text("product-choices");
+  if (result.choice_file.empty())
+    result.choice_file =
+        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "product_choices.txt";
+  else if (result.choice_file == "none")
+    result.choice_file.clear();
+  return result;
+}
+
+// What exists where a GPU computes.
+struct computing_device {
+  computing_device(const program &program, communicator &ranks)
+      : chosen(choose_device(program, ranks)), inputs(program) {}
+
+  std::string name() const {
+    return format_text("%s, device %d", chosen.name.c_str(), chosen.index);
+  }
+
+  chosen_device chosen;
+  device_memory memory;
+  trainc::streams streams;
+  batches inputs;
+  std::unique_ptr<gradient_sum> gradients;
+  graphs recorded;     // goes before the connections that it holds
+  scalar_list scalars; // set, not yet queued
+  pinned_memory transfer, kept;
+  std::vector<data_type> kept_types;
+};
+
+} // namespace
+
+struct device::implementation {
+  implementation(const program &program, const settings &options, communicator &ranks)
+      : prog(program), options(options), ranks(ranks) {}
+  ~implementation() { forget_products(); }
+
+  void plan_work(memory_use use);
+  void plan_memory(memory_use use);
+  void allocate_on_device(memory_use use, int64_t micro_batches);
+  void set_zero(memory_use use);
+  void queue_scalars();
+
+  const program &prog;
+  const settings &options;
+  communicator &ranks;
+  arena_set host;                      // of commands that only copy parameters
+  std::optional<computing_device> gpu; // of the others
+  arenas places = {};
+  char *accumulator = nullptr, *received = nullptr, *constants = nullptr, *workspace = nullptr,
+       *staging = nullptr;
+};
+
+device::device(const program &program, const settings &options, communicator &ranks, bool computes)
+    : own_(std::make_unique<implementation>(program, options, ranks)) {
+  if (computes)
+    own_->gpu.emplace(program, ranks);
+}
+
+device::~device() = default;
+
+std::string device::description() const {
+  if (!own_->gpu)
+    return "none";
+  return format_text("%s, %s allocated", own_->gpu->name().c_str(),
+                     byte_text(own_->gpu->memory.planned_bytes()).c_str());
+}
+
+const arenas &device::places() const { return own_->places; }
+
+int64_t device::accumulator_bytes() const {
+  return own_->gpu && own_->gpu->gradients ? own_->gpu->gradients->accumulator_bytes() : 0;
+}
+
+// ---- memory
+
+void device::allocate(memory_use use, int64_t micro_batches) {
+  implementation &own = *own_;
+  if (own.gpu) {
+    own.allocate_on_device(use, micro_batches);
+    return;
+  }
+  own.ranks.together([&] {
+    int64_t bytes = own.prog.arena_bytes[static_cast<int>(arena_kind::parameters)];
+    check_memory(bytes, own.ranks.ranks_on_host());
+    own.host.allocate(arena_kind::parameters, bytes);
+    own.places = own.host.places;
+  });
+}
+
+void device::implementation::allocate_on_device(memory_use use, int64_t micro_batches) {
+  computing_device &own = *gpu;
+  if (use == memory_use::training) {
+    own.gradients =
+        std::make_unique<gradient_sum>(ranks, prog.precision, prog.trained_bytes, micro_batches);
+    own.gradients->start();
+  }
+  ranks.together([&] {
+    plan_memory(use);
+    own.memory.check(own.name());
+  });
+  plan_work(use); // takes some memory for a while
+  ranks.together([&] {
+    // Functions that need memory while they run take turns.
+    own.memory.plan("workspace of functions",
+                    std::max(product_workspace_bytes, planned_scratch_bytes()), &workspace);
+    own.memory.check(own.name());
+    int64_t slots = micro_batches + 2;
+    check_memory(own.inputs.host_bytes() + transfer_bytes + slots * kept_bytes,
+                 ranks.ranks_on_host());
+    own.memory.allocate();
+    own.inputs.allocate(staging);
+    own.transfer.allocate(transfer_bytes);
+    own.kept.allocate(slots * kept_bytes);
+    own.kept_types.assign(static_cast<size_t>(slots), data_type::f64);
+    set_product_workspace(workspace);
+    set_scratch(workspace);
+    places.constants = constants;
+    if (own.gradients)
+      own.gradients->place(places[arena_kind::gradients], accumulator, received);
+    set_zero(use);
+  });
+}
+
+// Finds out which matrix products there are and how much memory functions need.
+void device::implementation::plan_work(memory_use use) {
+  plan_products(product_settings_of(options), ranks, [&](const arenas &nowhere) {
+    if (use == memory_use::training) {
+      prog.forward_backward(nowhere);
+      prog.update(nowhere);
+    }
+    prog.evaluate(nowhere);
+  });
+}
+
+void device::implementation::plan_memory(memory_use use) {
+  device_memory &memory = gpu->memory;
+  for (int kind = 0; kind < arena_count; ++kind) {
+    bool only_training = kind == static_cast<int>(arena_kind::gradients) ||
+                         kind == static_cast<int>(arena_kind::optimizer_state);
+    if (use == memory_use::training || !only_training)
+      memory.plan("arenas", prog.arena_bytes[kind], &places.base[kind]);
+  }
+  memory.plan("constants", prog.constant_bytes, &constants);
+  memory.plan("batch staging", gpu->inputs.device_bytes(), &staging);
+  if (gpu->gradients) {
+    memory.plan("accumulator", gpu->gradients->accumulator_bytes(), &accumulator);
+    memory.plan("exchange of gradients", gpu->gradients->exchange_bytes(), &received);
+  }
+}
+
+// Padding of the flat arenas takes part in the update, and inputs need not all be
+// written. Everything else is written before it is read.
+void device::implementation::set_zero(memory_use use) {
+  auto zero = [&](char *address, int64_t bytes) {
+    if (bytes > 0)
+      check_cuda(cudaMemsetAsync(address, 0, static_cast<size_t>(bytes), compute_stream()),
+                 "zeroing of memory");
+  };
+  zero(places[arena_kind::parameters], prog.arena_bytes[static_cast<int>(arena_kind::parameters)]);
+  if (use == memory_use::training)
+    for (arena_kind kind : {arena_kind::gradients, arena_kind::optimizer_state})
+      zero(places[kind], prog.arena_bytes[static_cast<int>(kind)]);
+  for (int64_t i = 0; i < prog.input_count; ++i) {
+    const tensor_place &input = prog.inputs[i].tensor;
+    zero(places[input.arena] + input.offset, byte_count(input));
+  }
+  if (prog.constant_bytes > 0)
+    check_cuda(cudaMemcpyAsync(constants, prog.constants, static_cast<size_t>(prog.constant_bytes),
+                               cudaMemcpyHostToDevice, compute_stream()),
+               "copy of the constants");
+  check_cuda(cudaStreamSynchronize(compute_stream()), "zeroing of memory");
+}
+
+const char *device::read(const char *address, int64_t bytes) {
+  if (!own_->gpu)
+    return address;
+  char *target = own_->gpu->transfer.data();
+  check_cuda(cudaMemcpyAsync(target, address, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost,
+                             compute_stream()),
+             "copy from the device");
+  check_cuda(cudaStreamSynchronize(compute_stream()), "copy from the device");
+  return target;
+}
+
+void device::write(char *address, int64_t bytes, const std::function<void(char *)> &fill) {
+  if (!own_->gpu) {
+    fill(address);
+    return;
+  }
+  char *source = own_->gpu->transfer.data();
+  fill(source);
+  check_cuda(cudaMemcpyAsync(address, source, static_cast<size_t>(bytes), cudaMemcpyHostToDevice,
+                             compute_stream()),
+             "copy to the device");
+  check_cuda(cudaStreamSynchronize(compute_stream()), "copy to the device");
+}
+
+// ---- batches
+
+char *device::batch_place(const tensor_place &input) { return own_->gpu->inputs.place(input); }
+
+void device::submit_batch() { own_->gpu->inputs.submit(own_->gpu->streams, own_->places); }
+
+bool device::overlaps_batches() const { return true; }
+
+// ---- work
+
+void device::run(int key, const std::function<void()> &work) {
+  own_->queue_scalars();
+  own_->gpu->recorded.run(key, work);
+}
+
+void device::sum_gradients(bool first, bool last) { own_->gpu->gradients->queue(first, last); }
+
+void device::set_scalar(int64_t offset, double value) {
+  scalar_list &list = own_->gpu->scalars;
+  if (list.count == scalar_list::capacity)
+    own_->queue_scalars();
+  list.offsets[list.count] = offset;
+  list.values[list.count++] = value;
+}
+
+void device::implementation::queue_scalars() {
+  if (gpu->scalars.count > 0)
+    trainc::queue_scalars(gpu->scalars, places[arena_kind::workspace]);
+  gpu->scalars.count = 0;
+}
+
+void device::keep(const tensor_place &scalar, int slot) {
+  own_->gpu->kept_types[static_cast<size_t>(slot)] = scalar.type;
+  check_cuda(cudaMemcpyAsync(own_->gpu->kept.data() + slot * kept_bytes,
+                             own_->places[scalar.arena] + scalar.offset,
+                             static_cast<size_t>(bytes_of(scalar.type)), cudaMemcpyDeviceToHost,
+                             compute_stream()),
+             "copy of a scalar");
+}
+
+double device::kept(int slot) const {
+  return number_at(own_->gpu->kept_types[static_cast<size_t>(slot)],
+                   own_->gpu->kept.data() + slot * kept_bytes);
+}
+
+void device::finish() {
+  check_cuda(cudaStreamSynchronize(compute_stream()), "a step");
+  if (own_->gpu->gradients)
+    own_->gpu->gradients->check();
+}
+
+} // namespace trainc

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each reason that a device cannot be used is said once, by the lowest rank that has
+// it, before anything is allocated.
+#include "runtime/cuda/device_choice.h"
+
+#include "runtime/cuda/errors.h"
+#include "runtime/cuda/flat_sum.h"
+
+namespace trainc {
+namespace {
+
+std::string version_text(int version) {
+  return format_text("%d.%d", version / 1000, version % 1000 / 10);
+}
+
+// CUDA promises that a driver runs programs of an older toolkit, and of a newer one
+// only within a major version; the status says which case this is.
+int count_devices() {
+  int count = 0, driver = 0, toolkit = 0;
+  cudaError_t status = cudaGetDeviceCount(&count);
+  check_cuda(cudaDriverGetVersion(&driver), "asking for the driver's version");
+  check_cuda(cudaRuntimeGetVersion(&toolkit), "asking for the toolkit's version");
+  if (driver == 0)
+    throw failure(exit_machine, "no NVIDIA driver is loaded on this host; this trainer computes on "
+                                "a GPU\n  try: a host with one, or trainc --target cpu");
+  if (status == cudaErrorInsufficientDriver)
+    throw failure(exit_machine,
+                  format_text("the NVIDIA driver is made for CUDA %s, older than the CUDA %s that "
+                              "this trainer was built with\n  try: a newer driver, or compiling "
+                              "the model with CUDA %s",
+                              version_text(driver).c_str(), version_text(toolkit).c_str(),
+                              version_text(driver).c_str()));
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0))
+    throw failure(exit_machine, "no GPU is visible on this host\n  try: nvidia-smi, which lists "
+                                "them; CUDA_VISIBLE_DEVICES hides those that it does not name");
+  check_cuda(status, "counting GPUs");
+  return count;
+}
+
+void refuse_sharing(int count, int ranks_on_host) {
+  if (ranks_on_host > count)
+    throw failure(exit_machine,
+                  format_text("%d ranks run on this host, which shows %d GPU%s; each rank needs "
+                              "one of its own\n  try: mpirun -n %d, or more hosts; every rank must "
+                              "see all GPUs of its host",
+                              ranks_on_host, count, count == 1 ? "" : "s", count));
+}
+
+void refuse_architecture(const program &program, const chosen_device &device,
+                         const cudaDeviceProp &properties) {
+  cudaError_t status = find_flat_sum();
+  if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorUnsupportedPtxVersion)
+    throw failure(exit_machine,
+                  format_text("device %d, %s, has architecture sm_%d%d; this trainer was built for "
+                              "%s\n  try: compiling the model for this architecture",
+                              device.index, device.name.c_str(), properties.major, properties.minor,
+                              program.march));
+  check_cuda(status, "finding the kernels of this trainer");
+}
+
+} // namespace
+
+chosen_device choose_device(const program &program, communicator &ranks) {
+  chosen_device device = {ranks.rank_on_host(), ""};
+  ranks.together([&] { refuse_sharing(count_devices(), ranks.ranks_on_host()); });
+  ranks.together([&] {
+    check_cuda(cudaSetDevice(device.index), "choosing a GPU");
+    cudaDeviceProp properties = {};
+    check_cuda(cudaGetDeviceProperties(&properties, device.index), "asking for a GPU's name");
+    device.name = properties.name;
+    refuse_architecture(program, device, properties);
+  });
+  return device;
+}
+
+} // namespace trainc

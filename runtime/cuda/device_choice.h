@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which device a rank computes on, and whether it can.
+#pragma once
+
+#include "runtime/communicator.h"
+#include "runtime/program.h"
+
+#include <string>
+
+namespace trainc {
+
+struct chosen_device {
+  int index;
+  std::string name; // "NVIDIA H200"
+};
+
+// The device with this rank's number among the ranks of its host, made current.
+// Collective. Throws `failure` (exit_machine) where there is none, the driver is older
+// than the toolkit, ranks would share a device, or the device is of an architecture
+// that the trainer was not built for.
+chosen_device choose_device(const program &program, communicator &ranks);
+
+} // namespace trainc

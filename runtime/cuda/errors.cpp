@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Failed calls as errors of the machine.
+#include "runtime/cuda/errors.h"
+
+#include "runtime/failure.h"
+
+namespace trainc {
+
+void check_cuda(cudaError_t status, const char *operation) {
+  if (status != cudaSuccess)
+    throw failure(exit_machine, format_text("%s: the GPU reports: %s (%s)", operation,
+                                            cudaGetErrorString(status), cudaGetErrorName(status)));
+}
+
+void check_cublas(cublasStatus_t status, const char *operation) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw failure(exit_machine, format_text("%s: cuBLASLt reports: %s", operation,
+                                            cublasLtGetStatusString(status)));
+}
+
+} // namespace trainc

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recording and replaying.
+#include "runtime/cuda/graphs.h"
+
+#include "runtime/cuda/errors.h"
+#include "runtime/cuda/launch.h"
+
+namespace trainc {
+namespace {
+
+cudaGraphExec_t record(const std::function<void()> &work) {
+  cudaStream_t stream = compute_stream();
+  check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording a step");
+  cudaGraph_t graph = nullptr;
+  try {
+    work();
+  } catch (...) {
+    if (cudaStreamEndCapture(stream, &graph) == cudaSuccess && graph)
+      cudaGraphDestroy(graph);
+    throw;
+  }
+  check_cuda(cudaStreamEndCapture(stream, &graph), "recording a step");
+  cudaGraphExec_t recorded = nullptr;
+  cudaError_t status = cudaGraphInstantiate(&recorded, graph, 0);
+  cudaGraphDestroy(graph);
+  check_cuda(status, "recording a step");
+  return recorded;
+}
+
+} // namespace
+
+void graphs::run(int key, const std::function<void()> &work) {
+  if (!recorded_[key])
+    recorded_[key] = record(work);
+  check_cuda(cudaGraphLaunch(recorded_[key], compute_stream()), "queueing a recorded step");
+}
+
+graphs::~graphs() {
+  for (cudaGraphExec_t recorded : recorded_)
+    if (recorded)
+      cudaGraphExecDestroy(recorded);
+}
+
+} // namespace trainc

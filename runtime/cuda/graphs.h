@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Queued work, recorded the first time as a CUDA graph and replayed from then on: a
+// step of several hundred kernels costs the host one call.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <functional>
+
+namespace trainc {
+
+class graphs {
+public:
+  graphs() = default;
+  ~graphs();
+  graphs(const graphs &) = delete;
+  graphs &operator=(const graphs &) = delete;
+
+  // Queues what `work` queues on the compute stream.
+  void run(int key, const std::function<void()> &work);
+
+private:
+  static constexpr int key_count = 8;
+  cudaGraphExec_t recorded_[key_count] = {};
+};
+
+} // namespace trainc

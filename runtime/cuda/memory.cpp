@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Allocation on the device, and of pinned host memory.
+#include "runtime/cuda/memory.h"
+
+#include "runtime/arena.h"
+#include "runtime/cuda/errors.h"
+#include "runtime/failure.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace trainc {
+namespace {
+
+constexpr int64_t region_alignment = 256; // bytes, what cudaMalloc itself gives
+
+int64_t scratch_bytes = 0;
+char *scratch_base = nullptr;
+
+} // namespace
+
+void device_memory::plan(const char *name, int64_t bytes, char **place) {
+  regions_.push_back({name, planned_, bytes, place});
+  planned_ += (bytes + region_alignment - 1) / region_alignment * region_alignment;
+}
+
+std::string device_memory::listing() const {
+  std::string text;
+  for (size_t first = 0; first < regions_.size(); ++first) {
+    auto same = [&](const region &other) { return !strcmp(other.name, regions_[first].name); };
+    if (std::any_of(regions_.begin(), regions_.begin() + static_cast<int64_t>(first), same))
+      continue;
+    int64_t bytes = 0;
+    for (const region &each : regions_)
+      bytes += same(each) ? each.bytes : 0;
+    if (bytes > 0)
+      text +=
+          (text.empty() ? "" : ", ") + std::string(regions_[first].name) + " " + byte_text(bytes);
+  }
+  return text;
+}
+
+void device_memory::check(const std::string &device_name) const {
+  size_t free = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "asking for free memory");
+  if (static_cast<size_t>(planned_) > free)
+    throw failure(exit_machine,
+                  format_text("%s: not enough memory: %s are needed (%s), %s of %s are free\n"
+                              "  try: a smaller batch, or ending what else runs on the device",
+                              device_name.c_str(), byte_text(planned_).c_str(), listing().c_str(),
+                              byte_text(static_cast<int64_t>(free)).c_str(),
+                              byte_text(static_cast<int64_t>(total)).c_str()));
+}
+
+void device_memory::allocate() {
+  void *base = nullptr;
+  check_cuda(cudaMalloc(&base, static_cast<size_t>(std::max<int64_t>(planned_, 1))),
+             "allocation of the arenas");
+  base_ = static_cast<char *>(base);
+  for (const region &each : regions_)
+    *each.place = base_ + each.offset;
+}
+
+device_memory::~device_memory() {
+  if (base_)
+    cudaFree(base_);
+}
+
+void pinned_memory::allocate(int64_t bytes) {
+  auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
+  void *data = nullptr;
+  check_cuda(cudaMallocHost(&data, size), "allocation of pinned host memory");
+  data_ = static_cast<char *>(data);
+  memset(data_, 0, size);
+}
+
+pinned_memory::~pinned_memory() {
+  if (data_)
+    cudaFreeHost(data_);
+}
+
+void plan_scratch(int64_t bytes) { scratch_bytes = std::max(scratch_bytes, bytes); }
+int64_t planned_scratch_bytes() { return scratch_bytes; }
+void set_scratch(char *base) { scratch_base = base; }
+char *scratch() { return scratch_base; }
+
+} // namespace trainc
