@@ -29,23 +29,31 @@ void batches::allocate(char *staging) {
 }
 
 char *batches::place(const tensor_place &input) {
-  slot &next = slots_[current_];
-  check_cuda(cudaEventSynchronize(next.sent), "waiting for the copy of a batch");
+  check_cuda(cudaEventSynchronize(slots_[next_].sent), "waiting for the copy of a batch");
+  if (!begun_)
+    written_.assign(written_.size(), false);
+  begun_ = true;
   size_t index = 0;
   while (program_.inputs[index].tensor.offset != input.offset)
     ++index;
   written_[index] = true;
-  return next.memory.data() + offsets_[index];
+  return slots_[next_].memory.data() + offsets_[index];
 }
 
-void batches::submit(const streams &streams, const arenas &arenas) {
-  slot &next = slots_[current_];
+void batches::send(const streams &streams) {
+  const slot &written = slots_[next_];
   check_cuda(cudaStreamWaitEvent(streams.copy, taken_), "waiting for the batch before");
-  check_cuda(cudaMemcpyAsync(staging_, next.memory.data(), static_cast<size_t>(bytes_),
+  check_cuda(cudaMemcpyAsync(staging_, written.memory.data(), static_cast<size_t>(bytes_),
                              cudaMemcpyHostToDevice, streams.copy),
              "copy of a batch");
-  check_cuda(cudaEventRecord(next.sent, streams.copy), "copy of a batch");
-  check_cuda(cudaStreamWaitEvent(streams.compute, next.sent), "waiting for a batch");
+  check_cuda(cudaEventRecord(written.sent, streams.copy), "copy of a batch");
+  begun_ = false;
+  last_ = next_;
+  next_ = (next_ + 1) % slot_count;
+}
+
+void batches::use(const streams &streams, const arenas &arenas) {
+  check_cuda(cudaStreamWaitEvent(streams.compute, slots_[last_].sent), "waiting for a batch");
   for (size_t i = 0; i < offsets_.size(); ++i) {
     const tensor_place &input = program_.inputs[i].tensor;
     if (written_[i])
@@ -53,10 +61,8 @@ void batches::submit(const streams &streams, const arenas &arenas) {
                                  static_cast<size_t>(byte_count(input)), cudaMemcpyDeviceToDevice,
                                  streams.compute),
                  "copy of an input to its place");
-    written_[i] = false;
   }
   check_cuda(cudaEventRecord(taken_, streams.compute), "copy of an input to its place");
-  current_ = (current_ + 1) % slot_count;
 }
 
 } // namespace trainc

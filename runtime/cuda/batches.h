@@ -25,8 +25,10 @@ public:
 
   // Where the host writes an input of the next batch. Waits until that memory is free.
   char *place(const tensor_place &input);
-  // Sends the batch; work queued on the compute stream from now on uses it.
-  void submit(const streams &streams, const arenas &arenas);
+  // Sends what was written to the staging area, in place of what was sent before.
+  void send(const streams &streams);
+  // Work queued on the compute stream from now on uses the batch that was sent last.
+  void use(const streams &streams, const arenas &arenas);
 
 private:
   static constexpr int slot_count = 2;
@@ -37,10 +39,11 @@ private:
 
   const program &program_;
   std::vector<int64_t> offsets_; // of each input in a slot
-  std::vector<bool> written_;    // since the last submit
+  std::vector<bool> written_;    // in the batch at hand
+  bool begun_ = false;           // some of it is written, it is not sent
   int64_t bytes_ = 0;
   slot slots_[slot_count];
-  int current_ = 0;
+  int next_ = 0, last_ = 0; // to be written, and sent last
   char *staging_ = nullptr;
   event taken_; // the compute stream has read the staging area
 };

@@ -150,6 +150,10 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
     if (own.gradients)
       own.gradients->place(places[arena_kind::gradients], accumulator, received);
     set_zero(use);
+    // A sum of zeros, so that ranks meet each other now and not in the first step.
+    if (own.gradients)
+      own.gradients->queue(/*first=*/true, /*last=*/true);
+    check_cuda(cudaStreamSynchronize(compute_stream()), "start of the exchange of gradients");
   });
 }
 
@@ -231,7 +235,9 @@ void device::write(char *address, int64_t bytes, const std::function<void(char *
 
 char *device::batch_place(const tensor_place &input) { return own_->gpu->inputs.place(input); }
 
-void device::submit_batch() { own_->gpu->inputs.submit(own_->gpu->streams, own_->places); }
+void device::send_batch() { own_->gpu->inputs.send(own_->gpu->streams); }
+
+void device::submit_batch() { own_->gpu->inputs.use(own_->gpu->streams, own_->places); }
 
 bool device::overlaps_batches() const { return true; }
 

@@ -15,8 +15,6 @@
 namespace trainc {
 namespace {
 
-constexpr int64_t piece_bytes = 32 << 20; // from each rank; large enough for full bandwidth
-
 void check_nccl(ncclResult_t status, const char *operation) {
   if (status != ncclSuccess)
     throw failure(exit_machine,
@@ -32,11 +30,11 @@ ncclDataType_t nccl_type(data_type type) {
 } // namespace
 
 gradient_sum::gradient_sum(communicator &ranks, data_type type, int64_t reduced_bytes,
-                           int64_t micro_batches)
+                           int64_t micro_batches, int64_t largest_piece_bytes)
     : ranks_(ranks), type_(type), parts_(reduced_bytes / bytes_of(type), ranks.size()),
       piece_elements_(parts_.longest()), accumulates_(micro_batches > 1) {
   if (ranks.size() > 1)
-    piece_elements_ = std::min(piece_elements_, piece_bytes / bytes_of(type));
+    piece_elements_ = std::min(piece_elements_, largest_piece_bytes / bytes_of(type));
 }
 
 gradient_sum::~gradient_sum() {

@@ -19,7 +19,10 @@ namespace trainc {
 
 class gradient_sum {
 public:
-  gradient_sum(communicator &ranks, data_type type, int64_t reduced_bytes, int64_t micro_batches);
+  static constexpr int64_t piece_bytes = 32 << 20; // from each rank; enough for full bandwidth
+
+  gradient_sum(communicator &ranks, data_type type, int64_t reduced_bytes, int64_t micro_batches,
+               int64_t largest_piece_bytes = piece_bytes);
   ~gradient_sum();
   gradient_sum(const gradient_sum &) = delete;
   gradient_sum &operator=(const gradient_sum &) = delete;
