@@ -39,6 +39,7 @@ private:
     ready_ = false;
     data_.load(part, batch,
                [this](const tensor_place &input) { return target_.batch_place(input); });
+    target_.send_batch();
     ready_ = true;
     part_ = part;
     batch_ = batch;
@@ -46,7 +47,7 @@ private:
 
   device &target_;
   loader &data_;
-  bool ready_ = false; // in the device's batch places, not yet submitted
+  bool ready_ = false; // sent to the device, not yet submitted
   data_part part_ = data_part::all;
   int64_t batch_ = 0;
 };

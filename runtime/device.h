@@ -51,7 +51,9 @@ public:
   // Where the host writes an input of the next batch. Waits until that memory is
   // free. Inputs that are never written are zero.
   char *batch_place(const tensor_place &input);
-  // The batch is complete: the work queued next uses it.
+  // The batch is complete: it may be sent ahead, while queued work is still running.
+  void send_batch();
+  // The work queued next uses the batch that was sent last.
   void submit_batch();
   // Whether the next batch can be written while queued work is still running.
   bool overlaps_batches() const;
@@ -63,7 +65,8 @@ public:
   // must queue the same for equal keys (0 to 7). On such a target that is also what
   // runs where `work` would do less because the host met an error.
   void run(int key, const std::function<void()> &work);
-  // As part of `run`: adds the gradients of all ranks; communicator.h says how.
+  // As part of `run`: adds the gradients of all ranks. Micro-batch j of rank r is summand
+  // j * ranks + r; the last call of a step leaves the total in every rank's arena.
   void sum_gradients(bool first, bool last);
   // Sets an f64 scalar of the workspace arena for the work queued next.
   void set_scalar(int64_t offset, double value);

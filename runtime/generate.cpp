@@ -152,6 +152,7 @@ int generate(run &run) {
   std::vector<double> logits(static_cast<size_t>(model.vocabulary()));
   for (int64_t i = 0; i < run.options.integer("length"); ++i) {
     place_window(run, *model.tokens, text);
+    run.target.send_batch();
     run.target.submit_batch();
     run.target.run(evaluation_key, [&] { run.prog.evaluate(run.places()); });
     int64_t last = std::min<int64_t>(static_cast<int64_t>(text.size()), model.window()) - 1;

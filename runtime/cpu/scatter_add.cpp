@@ -4,6 +4,8 @@
 // gets its updates in ascending order, whatever the number of threads.
 #include "runtime/kernels/scatter_add.h"
 
+#include "runtime/kernels/scatter_add_forms.h"
+
 #include <cstring>
 
 namespace trainc {
@@ -42,24 +44,6 @@ template <typename T> void set_zero(int64_t rows, int64_t columns, T *table) {
 
 } // namespace
 
-// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types
-#define DEFINE(Index, T)                                                                           \
-  void scatter_add(int64_t count, int64_t rows, int64_t columns, const Index *indices,             \
-                   const T *updates, T *table) {                                                   \
-    add_rows(count, rows, columns, indices, updates, table);                                       \
-  }                                                                                                \
-  void scatter_add_from_zero(int64_t count, int64_t rows, int64_t columns, const Index *indices,   \
-                             const T *updates, T *table) {                                         \
-    set_zero(rows, columns, table);                                                                \
-    add_rows(count, rows, columns, indices, updates, table);                                       \
-  }
-
-DEFINE(int64_t, float)
-DEFINE(int64_t, double)
-DEFINE(int32_t, float)
-DEFINE(int32_t, double)
-
-#undef DEFINE
-// NOLINTEND(bugprone-macro-parentheses)
+DEFINE_SCATTER_ADD
 
 } // namespace trainc

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients summed over micro-batches and ranks, in the order that communicator.h
-// promises. NCCL's own reductions choose an order by the number of ranks and the
-// machine; so the ranks exchange pieces of their parts, each adds up its own part in
-// rank order, and the totals are sent back. All of it is queued on the compute
-// stream and can be recorded in a graph.
+// Gradients summed over micro-batches and ranks: micro-batch j of rank r is summand
+// j * ranks + r, whatever the number of ranks. NCCL's own reductions choose an order by the number
+// of ranks and the machine; so the ranks exchange pieces of their parts, each adds up its own part
+// in rank order, and the totals are sent back. All of it is queued on the compute stream and can be
+// recorded in a graph.
 #pragma once
 
 #include "runtime/communicator.h"
@@ -36,7 +36,8 @@ public:
   void start();
   void place(char *gradients, char *accumulator, char *received);
 
-  // Queues the sum of one micro-batch, as communicator::sum_gradients describes.
+  // Queues the sum of one micro-batch. The last of a step leaves the total in the
+  // gradients of every rank.
   void queue(bool first, bool last);
   // Throws `failure` if NCCL met an error behind our back.
   void check() const;

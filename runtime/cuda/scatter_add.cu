@@ -8,6 +8,7 @@
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/radix_sort.h"
 #include "runtime/cuda/wide.h"
+#include "runtime/kernels/scatter_add_forms.h"
 
 #include <bit>
 
@@ -117,22 +118,6 @@ template <typename T> void set_zero(int64_t rows, int64_t columns, T *table) {
 
 } // namespace
 
-#define DEFINE(Index, T)                                                                           \
-  void scatter_add(int64_t count, int64_t rows, int64_t columns, const Index *indices,             \
-                   const T *updates, T *table) {                                                   \
-    add_rows(count, rows, columns, indices, updates, table);                                       \
-  }                                                                                                \
-  void scatter_add_from_zero(int64_t count, int64_t rows, int64_t columns, const Index *indices,   \
-                             const T *updates, T *table) {                                         \
-    set_zero(rows, columns, table);                                                                \
-    add_rows(count, rows, columns, indices, updates, table);                                       \
-  }
-
-DEFINE(int64_t, float)
-DEFINE(int64_t, double)
-DEFINE(int32_t, float)
-DEFINE(int32_t, double)
-
-#undef DEFINE
+DEFINE_SCATTER_ADD
 
 } // namespace trainc
