@@ -8,7 +8,7 @@
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/data_types.h"
-#include "tests/stand_in/device_copy.h"
+#include "tests/stand_in/runtime/device_copy.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
