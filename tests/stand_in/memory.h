@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device memory: one stretch of addresses that only cudaMalloc hands out. And pinned
+// host memory, which copies on a stream may read late.
+#pragma once
+
+#include "shadow.h"
+
+#include <string>
+
+namespace trainc::stand_in {
+
+// Null where the device has too little left.
+void *allocate_device(int device, size_t bytes);
+bool free_device(void *address);
+size_t used_bytes(int device);
+
+void *allocate_pinned(size_t bytes);
+bool free_pinned(void *address);
+bool is_pinned(const void *address, size_t bytes);
+
+inline bool is_device(const void *address) {
+  return reinterpret_cast<uintptr_t>(address) - device_region.base < device_region.size;
+}
+// Whether all bytes lie within one allocation.
+bool is_allocated(const void *address, size_t bytes);
+// "byte 12 of 400 of device allocation 2".
+std::string describe_device(const void *address);
+
+// An operation other than a kernel reads or writes device memory; `what` names the
+// bytes in a message ("the source", "matrix A").
+void read_range(const void *address, size_t bytes, const char *what);
+void write_range(void *address, size_t bytes, const char *what);
+
+} // namespace trainc::stand_in
