@@ -3,9 +3,9 @@
 // NCCL's functions over MPI. Calls between ncclGroupStart and ncclGroupEnd become one
 // operation for each stream; it runs when the stream comes to it, on all ranks. Sums
 // are taken in the order of ranks.
-#include "nccl.h"
 #include "errors.h"
 #include "memory.h"
+#include "nccl.h"
 #include "operations.h"
 #include "report.h"
 #include "settings.h"
@@ -51,13 +51,16 @@ std::string last_error;
 size_t size_of(ncclDataType_t type) {
   switch (type) {
   case ncclInt8:
-  case ncclUint8: return 1;
+  case ncclUint8:
+    return 1;
   case ncclInt32:
   case ncclUint32:
-  case ncclFloat32: return 4;
+  case ncclFloat32:
+    return 4;
   case ncclInt64:
   case ncclUint64:
-  case ncclFloat64: return 8;
+  case ncclFloat64:
+    return 8;
   }
   return 0;
 }
@@ -81,10 +84,18 @@ template <typename T> void reduce(const std::vector<char> &all, const call &c) {
       const T other = from[static_cast<size_t>(rank) * c.count + i];
       switch (c.operation) {
       case ncclSum:
-      case ncclAvg: value += other; break;
-      case ncclProd: value *= other; break;
-      case ncclMax: value = std::max(value, other); break;
-      case ncclMin: value = std::min(value, other); break;
+      case ncclAvg:
+        value += other;
+        break;
+      case ncclProd:
+        value *= other;
+        break;
+      case ncclMax:
+        value = std::max(value, other);
+        break;
+      case ncclMin:
+        value = std::min(value, other);
+        break;
       }
     }
     to[i] = c.operation == ncclAvg ? static_cast<T>(value / static_cast<T>(ranks)) : value;
@@ -108,14 +119,22 @@ void all_reduce(const call &c, size_t bytes) {
   gather(c, all.data(), bytes);
   write_range(c.to, bytes, "the result of an all-reduce");
   switch (c.type) {
-  case ncclInt8: return reduce<int8_t>(all, c);
-  case ncclUint8: return reduce<uint8_t>(all, c);
-  case ncclInt32: return reduce<int32_t>(all, c);
-  case ncclUint32: return reduce<uint32_t>(all, c);
-  case ncclInt64: return reduce<int64_t>(all, c);
-  case ncclUint64: return reduce<uint64_t>(all, c);
-  case ncclFloat32: return reduce<float>(all, c);
-  case ncclFloat64: return reduce<double>(all, c);
+  case ncclInt8:
+    return reduce<int8_t>(all, c);
+  case ncclUint8:
+    return reduce<uint8_t>(all, c);
+  case ncclInt32:
+    return reduce<int32_t>(all, c);
+  case ncclUint32:
+    return reduce<uint32_t>(all, c);
+  case ncclInt64:
+    return reduce<int64_t>(all, c);
+  case ncclUint64:
+    return reduce<uint64_t>(all, c);
+  case ncclFloat32:
+    return reduce<float>(all, c);
+  case ncclFloat64:
+    return reduce<double>(all, c);
   }
 }
 
@@ -141,7 +160,8 @@ void run_collective(const call &c, size_t bytes) {
     if (ranks > 1)
       MPI_Bcast(c.to, static_cast<int>(bytes), MPI_BYTE, c.peer, c.communicator->ranks);
     return;
-  default: return;
+  default:
+    return;
   }
 }
 
@@ -167,10 +187,14 @@ void run_messages(const std::vector<call> &calls) {
 
 const char *name_of(const std::vector<call> &calls) {
   switch (calls.front().kind) {
-  case call_kind::all_reduce: return "all-reduce";
-  case call_kind::all_gather: return "all-gather";
-  case call_kind::broadcast: return "broadcast";
-  default: return "exchange of messages";
+  case call_kind::all_reduce:
+    return "all-reduce";
+  case call_kind::all_gather:
+    return "all-gather";
+  case call_kind::broadcast:
+    return "broadcast";
+  default:
+    return "exchange of messages";
   }
 }
 
@@ -291,14 +315,22 @@ ncclResult_t ncclCommUserRank(ncclComm_t communicator, int *rank) {
 
 const char *ncclGetErrorString(ncclResult_t result) {
   switch (result) {
-  case ncclSuccess: return "no error";
-  case ncclUnhandledCudaError: return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
-  case ncclSystemError: return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
-  case ncclInternalError: return "internal error - please report this issue to the NCCL developers";
-  case ncclInvalidArgument: return "invalid argument (run with NCCL_DEBUG=WARN for details)";
-  case ncclInvalidUsage: return "invalid usage (run with NCCL_DEBUG=WARN for details)";
-  case ncclRemoteError: return "remote process exited or there was a network error";
-  case ncclInProgress: return "NCCL operation in progress";
+  case ncclSuccess:
+    return "no error";
+  case ncclUnhandledCudaError:
+    return "unhandled cuda error (run with NCCL_DEBUG=INFO for details)";
+  case ncclSystemError:
+    return "unhandled system error (run with NCCL_DEBUG=INFO for details)";
+  case ncclInternalError:
+    return "internal error - please report this issue to the NCCL developers";
+  case ncclInvalidArgument:
+    return "invalid argument (run with NCCL_DEBUG=WARN for details)";
+  case ncclInvalidUsage:
+    return "invalid usage (run with NCCL_DEBUG=WARN for details)";
+  case ncclRemoteError:
+    return "remote process exited or there was a network error";
+  case ncclInProgress:
+    return "NCCL operation in progress";
   }
   return "unknown result code";
 }

@@ -168,9 +168,12 @@ int next_thread() {
   if (running.runnable_count == 0)
     return -1;
   switch (options().threads) {
-  case thread_order::forward: return lowest_runnable();
-  case thread_order::reverse: return highest_runnable();
-  case thread_order::random: break;
+  case thread_order::forward:
+    return lowest_runnable();
+  case thread_order::reverse:
+    return highest_runnable();
+  case thread_order::random:
+    break;
   }
   return random_runnable();
 }
@@ -244,12 +247,18 @@ std::string at(place where) {
 
 const char *name_of(warp_operation operation) {
   switch (operation) {
-  case warp_operation::sync: return "__syncwarp";
-  case warp_operation::shuffle_xor: return "__shfl_xor_sync";
-  case warp_operation::shuffle_down: return "__shfl_down_sync";
-  case warp_operation::shuffle_up: return "__shfl_up_sync";
-  case warp_operation::shuffle_index: return "__shfl_sync";
-  case warp_operation::ballot: break;
+  case warp_operation::sync:
+    return "__syncwarp";
+  case warp_operation::shuffle_xor:
+    return "__shfl_xor_sync";
+  case warp_operation::shuffle_down:
+    return "__shfl_down_sync";
+  case warp_operation::shuffle_up:
+    return "__shfl_up_sync";
+  case warp_operation::shuffle_index:
+    return "__shfl_sync";
+  case warp_operation::ballot:
+    break;
   }
   return "a vote";
 }
@@ -312,17 +321,26 @@ uint64_t exchanged(const warp &w, unsigned lane) {
   const int segment = static_cast<int>(lane) / width * width, place = lane % width;
   int source = place;
   switch (w.operation) {
-  case warp_operation::sync: return 0;
+  case warp_operation::sync:
+    return 0;
   case warp_operation::ballot: {
     uint64_t votes = 0;
     for (unsigned i = 0; i < warp_size; ++i)
       votes |= (w.mask >> i & 1) != 0 && w.values[i] != 0 ? uint64_t{1} << i : 0;
     return votes;
   }
-  case warp_operation::shuffle_xor: source = static_cast<int>(lane) ^ operand; break;
-  case warp_operation::shuffle_down: source = segment + place + operand; break;
-  case warp_operation::shuffle_up: source = segment + place - operand; break;
-  case warp_operation::shuffle_index: source = segment + (operand & (width - 1)); break;
+  case warp_operation::shuffle_xor:
+    source = static_cast<int>(lane) ^ operand;
+    break;
+  case warp_operation::shuffle_down:
+    source = segment + place + operand;
+    break;
+  case warp_operation::shuffle_up:
+    source = segment + place - operand;
+    break;
+  case warp_operation::shuffle_index:
+    source = segment + (operand & (width - 1));
+    break;
   }
   const bool outside = w.operation == warp_operation::shuffle_xor
                            ? source >= segment + width
@@ -330,9 +348,8 @@ uint64_t exchanged(const warp &w, unsigned lane) {
   if (outside)
     source = lane;
   if ((w.mask >> source & 1) == 0)
-    fail(running_thread(), std::string(name_of(w.operation)) + " " + at(w.where) +
-                               " reads lane " + std::to_string(source) +
-                               ", which is not in its mask");
+    fail(running_thread(), std::string(name_of(w.operation)) + " " + at(w.where) + " reads lane " +
+                               std::to_string(source) + ", which is not in its mask");
   return w.values[source];
 }
 
@@ -343,8 +360,8 @@ void join_warp(warp &w, unsigned lane, warp_operation operation, unsigned mask, 
                                " is called by a lane that is not in its mask");
   if ((w.finished & mask) != 0 && operation != warp_operation::sync) {
     w.operation = operation, w.where = where;
-    exchange_without(w, current_thread / warp_size * warp_size +
-                            std::countr_zero(w.finished & mask));
+    exchange_without(w,
+                     current_thread / warp_size * warp_size + std::countr_zero(w.finished & mask));
   }
   if (w.arrived == 0) {
     w.operation = operation, w.mask = mask, w.width = width, w.where = where;
@@ -368,9 +385,9 @@ void block_barrier(place where) {
     barrier_without(self, some_finished());
   if (running.barrier.line != where.line)
     fail(running_thread(), "barrier not reached by all threads: thread " +
-                               std::to_string(running.barrier_thread) +
-                               " waits in __syncthreads " + at(running.barrier) + ", thread " +
-                               std::to_string(self) + " in another one " + at(where));
+                               std::to_string(running.barrier_thread) + " waits in __syncthreads " +
+                               at(running.barrier) + ", thread " + std::to_string(self) +
+                               " in another one " + at(where));
   if (++running.waiting < running.threads) {
     wait_as(state::at_barrier);
     return;
@@ -444,9 +461,12 @@ void run_block(uint64_t index, unsigned threads) {
 // The operation's blocks in the order that the options ask for.
 uint64_t block_at(uint64_t turn, uint64_t blocks, const std::vector<uint64_t> &shuffled) {
   switch (options().threads) {
-  case thread_order::forward: return turn;
-  case thread_order::reverse: return blocks - 1 - turn;
-  case thread_order::random: break;
+  case thread_order::forward:
+    return turn;
+  case thread_order::reverse:
+    return blocks - 1 - turn;
+  case thread_order::random:
+    break;
   }
   return shuffled[turn];
 }
@@ -505,17 +525,18 @@ std::string block_name(uint64_t index) {
 
 std::string running_thread() {
   const uint64_t index = block_index.x + uint64_t{block_index.y} * grid_size.x;
-  return "kernel " + function_name(launch.call->function) + ", " + block_name(index) +
-         ", thread " + std::to_string(current_thread);
+  return "kernel " + function_name(launch.call->function) + ", " + block_name(index) + ", thread " +
+         std::to_string(current_thread);
 }
 
 std::string thread_at(uint64_t clock, unsigned thread) {
-  const auto next = std::upper_bound(
-      started_blocks.begin(), started_blocks.end(), clock,
-      [](uint64_t value, const started_block &one) { return value < one.clock; });
+  const auto next =
+      std::upper_bound(started_blocks.begin(), started_blocks.end(), clock,
+                       [](uint64_t value, const started_block &one) { return value < one.clock; });
   const uint64_t index = std::prev(next)->index;
   const bool same = &*std::prev(next) == &started_blocks.back();
-  return "thread " + std::to_string(thread) + " of " + (same ? "the same block" : block_name(index));
+  return "thread " + std::to_string(thread) + " of " +
+         (same ? "the same block" : block_name(index));
 }
 
 } // namespace trainc::stand_in

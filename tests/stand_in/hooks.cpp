@@ -24,8 +24,7 @@ bool covers(const argument_extent &extent, const char *address, size_t bytes, bo
 constexpr size_t remembered = 256;
 uint32_t last_extent[remembered];
 
-[[noreturn]] void outside_extents(const char *address, size_t bytes, bool write,
-                                  const void *code);
+[[noreturn]] void outside_extents(const char *address, size_t bytes, bool write, const void *code);
 
 template <access_kind Kind>
 inline void check_extent(const char *address, size_t bytes, const void *code) {
@@ -58,8 +57,8 @@ std::string within(const argument_extent &extent, const char *address) {
   const int64_t element = distance >= 0
                               ? distance / extent.element_bytes
                               : (distance - extent.element_bytes + 1) / extent.element_bytes;
-  std::string text = "element " + std::to_string(element) + " of argument " +
-                     std::to_string(extent.argument);
+  std::string text =
+      "element " + std::to_string(element) + " of argument " + std::to_string(extent.argument);
   if (distance % extent.element_bytes != 0)
     text += " (byte " + std::to_string(distance) + ")";
   if (extent.bytes >= 0)
@@ -175,8 +174,7 @@ void misaligned_vector(const void *address, unsigned bytes) {
            (offset < device_region.size      ? describe(device_region, offset)
             : in_shared < shared_region.size ? describe(shared_region, in_shared)
                                              : "a local variable") +
-           ": the address is " +
-           std::to_string(reinterpret_cast<uintptr_t>(address) % bytes) +
+           ": the address is " + std::to_string(reinterpret_cast<uintptr_t>(address) % bytes) +
            " more than a multiple of " + std::to_string(bytes));
 }
 
@@ -199,10 +197,9 @@ void report_access(const region &where, size_t offset, size_t size, access_kind 
   if (clock_of(other) >= current.operation_start)
     fail(subject, "race: " + does + " that " + thread_at(clock_of(other), thread_of(other)) + did +
                       " with no barrier between: " + place);
-  fail(subject, "race: " + current_operation() + " " + does + " that " +
-                    operation_at(clock_of(other)) + did +
-                    ", and nothing orders the two: a wait (cudaStreamWaitEvent) is missing: " +
-                    place);
+  fail(subject,
+       "race: " + current_operation() + " " + does + " that " + operation_at(clock_of(other)) +
+           did + ", and nothing orders the two: a wait (cudaStreamWaitEvent) is missing: " + place);
 }
 
 // Before the first kernel runs.
@@ -219,22 +216,22 @@ using namespace trainc::stand_in;
 #define TRAINC_CODE __builtin_return_address(0)
 #define TRAINC_HOOKS(bytes)                                                                        \
   void __tsan_read##bytes(void *address) {                                                         \
-    on_aligned_access<access_kind::read, bytes>(address, TRAINC_CODE);                                          \
+    on_aligned_access<access_kind::read, bytes>(address, TRAINC_CODE);                             \
   }                                                                                                \
   void __tsan_write##bytes(void *address) {                                                        \
-    on_aligned_access<access_kind::write, bytes>(address, TRAINC_CODE);                                         \
+    on_aligned_access<access_kind::write, bytes>(address, TRAINC_CODE);                            \
   }                                                                                                \
   void __tsan_unaligned_read##bytes(void *address) {                                               \
-    on_access<access_kind::read>(address, bytes, TRAINC_CODE);                                                  \
+    on_access<access_kind::read>(address, bytes, TRAINC_CODE);                                     \
   }                                                                                                \
   void __tsan_unaligned_write##bytes(void *address) {                                              \
-    on_access<access_kind::write>(address, bytes, TRAINC_CODE);                                                 \
+    on_access<access_kind::write>(address, bytes, TRAINC_CODE);                                    \
   }                                                                                                \
   void __tsan_volatile_read##bytes(void *address) {                                                \
-    on_aligned_access<access_kind::read, bytes>(address, TRAINC_CODE);                                          \
+    on_aligned_access<access_kind::read, bytes>(address, TRAINC_CODE);                             \
   }                                                                                                \
   void __tsan_volatile_write##bytes(void *address) {                                               \
-    on_aligned_access<access_kind::write, bytes>(address, TRAINC_CODE);                                         \
+    on_aligned_access<access_kind::write, bytes>(address, TRAINC_CODE);                            \
   }
 
 extern "C" {
@@ -258,20 +255,40 @@ void __tsan_vptr_update(void **, void *) {}
 void __tsan_vptr_read(void **) {}
 
 // What the instrumentation makes of std::atomic and of the guards of static variables
-// in host code of the same file.
-uint8_t __tsan_atomic8_load(const volatile uint8_t *address, int) {
-  return __atomic_load_n(address, __ATOMIC_SEQ_CST);
-}
-uint32_t __tsan_atomic32_load(const volatile uint32_t *address, int) {
-  return __atomic_load_n(address, __ATOMIC_SEQ_CST);
-}
-uint32_t __tsan_atomic32_fetch_add(volatile uint32_t *address, uint32_t value, int) {
-  return __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST);
-}
-uint64_t __tsan_atomic64_load(const volatile uint64_t *address, int) {
-  return __atomic_load_n(address, __ATOMIC_SEQ_CST);
-}
-uint64_t __tsan_atomic64_fetch_add(volatile uint64_t *address, uint64_t value, int) {
-  return __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST);
-}
+// in host code of the same file. Kernels have CUDA's own functions.
+#define TRAINC_ATOMIC_OPERATION(bits, type, name)                                                  \
+  type __tsan_atomic##bits##_fetch_##name(volatile type *address, type value, int) {               \
+    return __atomic_fetch_##name(address, value, __ATOMIC_SEQ_CST);                                \
+  }
+#define TRAINC_ATOMICS(bits, type)                                                                 \
+  type __tsan_atomic##bits##_load(const volatile type *address, int) {                             \
+    return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                             \
+  }                                                                                                \
+  void __tsan_atomic##bits##_store(volatile type *address, type value, int) {                      \
+    __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                            \
+  }                                                                                                \
+  type __tsan_atomic##bits##_exchange(volatile type *address, type value, int) {                   \
+    return __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST);                                  \
+  }                                                                                                \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile type *address, type *expected,        \
+                                                    type value, int, int) {                        \
+    return __atomic_compare_exchange_n(address, expected, value, false, __ATOMIC_SEQ_CST,          \
+                                       __ATOMIC_SEQ_CST);                                          \
+  }                                                                                                \
+  int __tsan_atomic##bits##_compare_exchange_weak(volatile type *address, type *expected,          \
+                                                  type value, int, int) {                          \
+    return __atomic_compare_exchange_n(address, expected, value, true, __ATOMIC_SEQ_CST,           \
+                                       __ATOMIC_SEQ_CST);                                          \
+  }                                                                                                \
+  TRAINC_ATOMIC_OPERATION(bits, type, add)                                                         \
+  TRAINC_ATOMIC_OPERATION(bits, type, sub)                                                         \
+  TRAINC_ATOMIC_OPERATION(bits, type, and)                                                         \
+  TRAINC_ATOMIC_OPERATION(bits, type, or)                                                          \
+  TRAINC_ATOMIC_OPERATION(bits, type, xor)
+
+TRAINC_ATOMICS(8, uint8_t)
+TRAINC_ATOMICS(16, uint16_t)
+TRAINC_ATOMICS(32, uint32_t)
+TRAINC_ATOMICS(64, uint64_t)
+void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 }

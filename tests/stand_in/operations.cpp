@@ -82,9 +82,15 @@ void run_until(CUstream_st &stream, uint64_t last);
 void run_one(CUstream_st &stream, const queued &one) {
   join(stream.known, one.host_known);
   switch (one.kind) {
-  case node_kind::work: execute(one.name, one.run, stream.timeline, stream.number, stream.known); break;
-  case node_kind::graph: launch_graph(*one.graph, stream); break;
-  case node_kind::record: record(*one.event, stream.known); break;
+  case node_kind::work:
+    execute(one.name, one.run, stream.timeline, stream.number, stream.known);
+    break;
+  case node_kind::graph:
+    launch_graph(*one.graph, stream);
+    break;
+  case node_kind::record:
+    record(*one.event, stream.known);
+    break;
   case node_kind::wait:
     if (!one.event->done)
       run_until(*one.event->stream, one.event->sequence);
@@ -221,8 +227,6 @@ std::string operation_at(uint64_t clock) {
   return next == history.begin() ? "an operation long ago" : described(*std::prev(next));
 }
 
-std::string current_operation() {
-  return history.empty() ? "the host" : described(history.back());
-}
+std::string current_operation() { return history.empty() ? "the host" : described(history.back()); }
 
 } // namespace trainc::stand_in

@@ -39,7 +39,8 @@ char *entry(const char *data, const cublasLtMatrixDescription &layout, int64_t b
 }
 
 operand stored(const char *data, const cublasLtMatrixDescription &layout, bool transposed) {
-  const auto rows = static_cast<int64_t>(layout.rows), columns = static_cast<int64_t>(layout.columns);
+  const auto rows = static_cast<int64_t>(layout.rows),
+             columns = static_cast<int64_t>(layout.columns);
   if (layout.order == CUBLASLT_ORDER_ROW)
     return {data, rows, columns, layout.leading, transposed};
   return {data, columns, rows, layout.leading, !transposed};
@@ -70,8 +71,8 @@ void refuse_overlap(const operand &d, int64_t size) {
     const size_t first = (reinterpret_cast<uintptr_t>(line) - device_region.base) / 4;
     for (size_t word = first; word < first + bytes / 4; ++word)
       if (device_region.words[word].read == current.now)
-        fail(current_operation(), "the result overlaps an operand, at " +
-                                      describe_device(line + (word - first) * 4));
+        fail(current_operation(),
+             "the result overlaps an operand, at " + describe_device(line + (word - first) * 4));
   });
 }
 
@@ -111,11 +112,11 @@ void multiply_f32(const sizes &s, operand left, operand right, const operand &d,
   }
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
-  const dnnl_status_t status = dnnl_sgemm(
-      left.transposed ? 'T' : 'N', right.transposed ? 'T' : 'N', s.rows, s.columns, s.k, alpha,
-      reinterpret_cast<const float *>(left.data), left.leading,
-      reinterpret_cast<const float *>(right.data), right.leading, beta,
-      reinterpret_cast<float *>(const_cast<char *>(d.data)), d.leading);
+  const dnnl_status_t status =
+      dnnl_sgemm(left.transposed ? 'T' : 'N', right.transposed ? 'T' : 'N', s.rows, s.columns, s.k,
+                 alpha, reinterpret_cast<const float *>(left.data), left.leading,
+                 reinterpret_cast<const float *>(right.data), right.leading, beta,
+                 reinterpret_cast<float *>(const_cast<char *>(d.data)), d.leading);
   omp_set_num_threads(threads);
   if (status != dnnl_success)
     fail(current_operation(), "oneDNN refuses the product");
@@ -232,10 +233,10 @@ void apply_epilogue(const product &p, const operand &a, const operand &b, const 
 
 void compute_entry(const product &p, int64_t batch) {
   const int64_t size = size_of(p.d_layout.type);
-  const operand a = stored(entry(p.a, p.a_layout, batch), p.a_layout,
-                           p.description.transpose_a != CUBLAS_OP_N);
-  const operand b = stored(entry(p.b, p.b_layout, batch), p.b_layout,
-                           p.description.transpose_b != CUBLAS_OP_N);
+  const operand a =
+      stored(entry(p.a, p.a_layout, batch), p.a_layout, p.description.transpose_a != CUBLAS_OP_N);
+  const operand b =
+      stored(entry(p.b, p.b_layout, batch), p.b_layout, p.description.transpose_b != CUBLAS_OP_N);
   const operand d = stored(entry(p.d, p.d_layout, batch), p.d_layout, false);
   read_matrix(a, size, "matrix A");
   read_matrix(b, size, "matrix B");

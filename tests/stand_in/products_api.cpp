@@ -66,8 +66,8 @@ bool shapes_agree(const cublasLtMatmulDescription &by, const cublasLtMatrixDescr
   const bool ta = by.transpose_a != CUBLAS_OP_N, tb = by.transpose_b != CUBLAS_OP_N;
   return (ta ? a.columns : a.rows) == d.rows && (tb ? b.rows : b.columns) == d.columns &&
          (ta ? a.rows : a.columns) == (tb ? b.columns : b.rows) && c.rows == d.rows &&
-         c.columns == d.columns && c.order == d.order && a.batch == d.batch &&
-         b.batch == d.batch && c.batch == d.batch;
+         c.columns == d.columns && c.order == d.order && a.batch == d.batch && b.batch == d.batch &&
+         c.batch == d.batch;
 }
 
 bool leading_is_enough(const cublasLtMatrixDescription &m) {
@@ -87,10 +87,9 @@ bool epilogue_is_supported(const cublasLtMatmulDescription &by,
   const bool bias = (by.epilogue & (4 | 16 | 256 | 512)) != 0;
   if (bias && by.bias == nullptr)
     return false;
-  return !auxiliary ||
-         (by.auxiliary != nullptr && by.auxiliary_leading % auxiliary_multiple == 0 &&
-          by.auxiliary_leading >= static_cast<int64_t>(d.rows) &&
-          reinterpret_cast<uintptr_t>(by.auxiliary) % 16 == 0);
+  return !auxiliary || (by.auxiliary != nullptr && by.auxiliary_leading % auxiliary_multiple == 0 &&
+                        by.auxiliary_leading >= static_cast<int64_t>(d.rows) &&
+                        reinterpret_cast<uintptr_t>(by.auxiliary) % 16 == 0);
 }
 
 cublasStatus_t check(const cublasLtMatmulDescription *by, const cublasLtMatrixDescription *a,
@@ -167,13 +166,20 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
                                               const void *value, size_t bytes) {
   cudaDataType type = CUDA_R_32F;
   switch (attribute) {
-  case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE: return assign(description->compute, value, bytes);
-  case CUBLASLT_MATMUL_DESC_SCALE_TYPE: return assign(description->scale, value, bytes);
-  case CUBLASLT_MATMUL_DESC_POINTER_MODE: return assign(description->pointers, value, bytes);
-  case CUBLASLT_MATMUL_DESC_TRANSA: return assign(description->transpose_a, value, bytes);
-  case CUBLASLT_MATMUL_DESC_TRANSB: return assign(description->transpose_b, value, bytes);
-  case CUBLASLT_MATMUL_DESC_EPILOGUE: return assign(description->epilogue, value, bytes);
-  case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return assign(description->bias, value, bytes);
+  case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE:
+    return assign(description->compute, value, bytes);
+  case CUBLASLT_MATMUL_DESC_SCALE_TYPE:
+    return assign(description->scale, value, bytes);
+  case CUBLASLT_MATMUL_DESC_POINTER_MODE:
+    return assign(description->pointers, value, bytes);
+  case CUBLASLT_MATMUL_DESC_TRANSA:
+    return assign(description->transpose_a, value, bytes);
+  case CUBLASLT_MATMUL_DESC_TRANSB:
+    return assign(description->transpose_b, value, bytes);
+  case CUBLASLT_MATMUL_DESC_EPILOGUE:
+    return assign(description->epilogue, value, bytes);
+  case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+    return assign(description->bias, value, bytes);
   case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
     return assign(description->bias_batch_stride, value, bytes);
   case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
@@ -206,15 +212,22 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
                                                 const void *value, size_t bytes) {
   switch (attribute) {
-  case CUBLASLT_MATRIX_LAYOUT_TYPE: return assign(layout->type, value, bytes);
-  case CUBLASLT_MATRIX_LAYOUT_ORDER: return assign(layout->order, value, bytes);
-  case CUBLASLT_MATRIX_LAYOUT_ROWS: return assign(layout->rows, value, bytes);
-  case CUBLASLT_MATRIX_LAYOUT_COLS: return assign(layout->columns, value, bytes);
-  case CUBLASLT_MATRIX_LAYOUT_LD: return assign(layout->leading, value, bytes);
-  case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT: return assign(layout->batch, value, bytes);
+  case CUBLASLT_MATRIX_LAYOUT_TYPE:
+    return assign(layout->type, value, bytes);
+  case CUBLASLT_MATRIX_LAYOUT_ORDER:
+    return assign(layout->order, value, bytes);
+  case CUBLASLT_MATRIX_LAYOUT_ROWS:
+    return assign(layout->rows, value, bytes);
+  case CUBLASLT_MATRIX_LAYOUT_COLS:
+    return assign(layout->columns, value, bytes);
+  case CUBLASLT_MATRIX_LAYOUT_LD:
+    return assign(layout->leading, value, bytes);
+  case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+    return assign(layout->batch, value, bytes);
   case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
     return assign(layout->batch_stride, value, bytes);
-  case CUBLASLT_MATRIX_LAYOUT_BATCH_MODE: return assign(layout->batch_mode, value, bytes);
+  case CUBLASLT_MATRIX_LAYOUT_BATCH_MODE:
+    return assign(layout->batch_mode, value, bytes);
   }
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
@@ -235,14 +248,14 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
   return value != nullptr && bytes == 4 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
-    cublasLtHandle_t, cublasLtMatmulDesc_t description, cublasLtMatrixLayout_t a,
-    cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-    cublasLtMatmulPreference_t preference, int requested, cublasLtMatmulHeuristicResult_t results[],
-    int *returned_count) {
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int requested,
+                                              cublasLtMatmulHeuristicResult_t results[],
+                                              int *returned_count) {
   *returned_count = 0;
-  if (const cublasStatus_t status = check(description, a, b, c, d);
-      status != CUBLAS_STATUS_SUCCESS)
+  if (const cublasStatus_t status = check(description, a, b, c, d); status != CUBLAS_STATUS_SUCCESS)
     return status;
   if (preference == nullptr || preference->workspace_bytes < workspace_bytes)
     return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -290,8 +303,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               const void *b, cublasLtMatrixLayout_t b_layout, const void *beta,
                               const void *c, cublasLtMatrixLayout_t c_layout, void *d,
                               cublasLtMatrixLayout_t d_layout,
-                              const cublasLtMatmulAlgo_t *algorithm, void *workspace,
-                              size_t bytes, cudaStream_t stream) {
+                              const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t bytes,
+                              cudaStream_t stream) {
   if (handle == nullptr)
     return CUBLAS_STATUS_NOT_INITIALIZED;
   if (const cublasStatus_t status = check(description, a_layout, b_layout, c_layout, d_layout);

@@ -37,10 +37,14 @@ cudaMemcpyKind resolved(cudaMemcpyKind kind, const void *to, const void *from) {
 
 operation_name copy_name(cudaMemcpyKind kind, size_t bytes) {
   switch (kind) {
-  case cudaMemcpyHostToDevice: return {"copy to the device", nullptr, bytes};
-  case cudaMemcpyDeviceToHost: return {"copy from the device", nullptr, bytes};
-  case cudaMemcpyDeviceToDevice: return {"copy within the device", nullptr, bytes};
-  default: return {"copy within the host", nullptr, bytes};
+  case cudaMemcpyHostToDevice:
+    return {"copy to the device", nullptr, bytes};
+  case cudaMemcpyDeviceToHost:
+    return {"copy from the device", nullptr, bytes};
+  case cudaMemcpyDeviceToDevice:
+    return {"copy within the device", nullptr, bytes};
+  default:
+    return {"copy within the host", nullptr, bytes};
   }
 }
 
@@ -107,18 +111,41 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
   if (device < 0 || device >= options().devices)
     return returned(cudaErrorInvalidDevice);
   switch (attribute) {
-  case cudaDevAttrMaxThreadsPerBlock: *value = block_threads; break;
-  case cudaDevAttrMaxSharedMemoryPerBlock: *value = shared_bytes; break;
-  case cudaDevAttrWarpSize: *value = warpSize; break;
-  case cudaDevAttrClockRate: *value = 1'000'000; break;
-  case cudaDevAttrMultiProcessorCount: *value = multiprocessors; break;
-  case cudaDevAttrL2CacheSize: *value = level_2_bytes; break;
-  case cudaDevAttrMemoryClockRate: *value = 1'000'000; break;
-  case cudaDevAttrGlobalMemoryBusWidth: *value = bus_bits; break;
-  case cudaDevAttrMaxThreadsPerMultiProcessor: *value = multiprocessor_threads; break;
-  case cudaDevAttrComputeCapabilityMajor: *value = options().capability_major; break;
-  case cudaDevAttrComputeCapabilityMinor: *value = options().capability_minor; break;
-  default: return returned(cudaErrorInvalidValue);
+  case cudaDevAttrMaxThreadsPerBlock:
+    *value = block_threads;
+    break;
+  case cudaDevAttrMaxSharedMemoryPerBlock:
+    *value = shared_bytes;
+    break;
+  case cudaDevAttrWarpSize:
+    *value = warpSize;
+    break;
+  case cudaDevAttrClockRate:
+    *value = 1'000'000;
+    break;
+  case cudaDevAttrMultiProcessorCount:
+    *value = multiprocessors;
+    break;
+  case cudaDevAttrL2CacheSize:
+    *value = level_2_bytes;
+    break;
+  case cudaDevAttrMemoryClockRate:
+    *value = 1'000'000;
+    break;
+  case cudaDevAttrGlobalMemoryBusWidth:
+    *value = bus_bits;
+    break;
+  case cudaDevAttrMaxThreadsPerMultiProcessor:
+    *value = multiprocessor_threads;
+    break;
+  case cudaDevAttrComputeCapabilityMajor:
+    *value = options().capability_major;
+    break;
+  case cudaDevAttrComputeCapabilityMinor:
+    *value = options().capability_minor;
+    break;
+  default:
+    return returned(cudaErrorInvalidValue);
   }
   return cudaSuccess;
 }

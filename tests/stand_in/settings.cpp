@@ -29,7 +29,8 @@ void set_threads(settings &result, std::string_view word, std::string_view value
     result.threads = thread_order::random;
     result.seed = number<uint64_t>(word, value.substr(random.size()));
   } else
-    fail("TRAINC_STAND_IN", "'" + std::string(word) + "': threads are forward, reverse or random:SEED");
+    fail("TRAINC_STAND_IN",
+         "'" + std::string(word) + "': threads are forward, reverse or random:SEED");
 }
 
 void set(settings &result, std::string_view word) {

@@ -57,8 +57,8 @@ struct moment {
 };
 extern moment current;
 
-void tick();                        // moves the clock on
-void set_thread(unsigned thread);   // whose accesses follow
+void tick();                      // moves the clock on
+void set_thread(unsigned thread); // whose accesses follow
 void map_region(region &target, uintptr_t base, size_t size);
 void forget(region &target, size_t offset, size_t size); // as if never touched
 
@@ -94,8 +94,7 @@ inline stamp join_readers(stamp earlier) {
 }
 
 template <access_kind Kind, bool Shared>
-inline void check_cell(cell &c, const region &where, size_t offset, size_t size,
-                       const void *code) {
+inline void check_cell(cell &c, const region &where, size_t offset, size_t size, const void *code) {
   const stamp now = current.now;
   const uint64_t oldest = Shared ? current.block_start : 1;
   const bool written = clock_of(c.write) >= oldest && c.write != 0;
@@ -119,7 +118,11 @@ inline void check_cell(cell &c, const region &where, size_t offset, size_t size,
     report_access(where, offset, size, Kind, problem::race, c.write, true, code);
   if (c.read != 0 && clock_of(c.read) >= oldest && !happened_before(c.read)) [[unlikely]]
     report_access(where, offset, size, Kind, problem::race, c.read, false, code);
-  c.write = now | (Kind == access_kind::atomic ? atomic_flag : 0);
+  // After a plain write of the same thread that others cannot know of yet, an atomic
+  // one stands for both.
+  const bool atomic = Kind == access_kind::atomic &&
+                      ((c.write & atomic_flag) != 0 || clock_of(c.write) < current.barrier);
+  c.write = now | (atomic ? atomic_flag : 0);
   c.read = 0;
 }
 

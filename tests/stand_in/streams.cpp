@@ -64,8 +64,7 @@ capture::capture(CUstream_st &origin, cudaStreamCaptureMode mode)
   origin.branch = 0;
 }
 
-cudaError_t capture::add_work(CUstream_st &stream, operation_name name,
-                              std::function<void()> run) {
+cudaError_t capture::add_work(CUstream_st &stream, operation_name name, std::function<void()> run) {
   if (invalid)
     return cudaErrorStreamCaptureInvalidated;
   graph_.nodes.push_back({node_kind::work, stream.branch, name, std::move(run), 0});
@@ -228,7 +227,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus *
   CUstream_st *stream = find_stream(handle);
   if (stream == nullptr)
     return returned(cudaErrorInvalidResourceHandle);
-  *status = stream->capture == nullptr  ? cudaStreamCaptureStatusNone
+  *status = stream->capture == nullptr ? cudaStreamCaptureStatusNone
             : stream->capture->invalid ? cudaStreamCaptureStatusInvalidated
                                        : cudaStreamCaptureStatusActive;
   return cudaSuccess;
@@ -311,9 +310,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
-  return returned(executable == nullptr || find_stream(stream) == nullptr
-                      ? cudaErrorInvalidValue
-                      : cudaSuccess);
+  return returned(executable == nullptr || find_stream(stream) == nullptr ? cudaErrorInvalidValue
+                                                                          : cudaSuccess);
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {

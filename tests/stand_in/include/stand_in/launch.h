@@ -64,7 +64,10 @@ template <typename... Parameters> struct bound_kernel {
 
 template <typename Argument>
 void add_extent(std::vector<argument_extent> &extents, int index, const Argument &argument) {
-  if constexpr (requires { *argument.data; argument.elements; }) {
+  if constexpr (requires {
+                  *argument.data;
+                  argument.elements;
+                }) {
     using element = std::remove_pointer_t<decltype(argument.data)>;
     const int64_t size = sizeof(element);
     extents.push_back({reinterpret_cast<const char *>(argument.data),
@@ -89,8 +92,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *configuration,
   using bound = bound_kernel<Parameters...>;
   auto stored = std::make_shared<bound>(
       bound{kernel, std::tuple<Parameters...>(static_cast<Parameters>(arguments)...)});
-  return queue_kernel(*configuration,
-                      {reinterpret_cast<const void *>(kernel), std::move(extents),
-                       std::shared_ptr<const void>(stored, stored.get()), sizeof(bound),
-                       &bound::run_thread});
+  return queue_kernel(*configuration, {reinterpret_cast<const void *>(kernel), std::move(extents),
+                                       std::shared_ptr<const void>(stored, stored.get()),
+                                       sizeof(bound), &bound::run_thread});
 }
