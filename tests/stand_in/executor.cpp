@@ -23,6 +23,7 @@ dim3 grid_size asm("gridDim");
 
 launch_state launch;
 bool in_kernel = false;
+bool checking = false;
 uintptr_t stacks_begin = 0;
 size_t stacks_bytes = 0;
 
@@ -209,7 +210,9 @@ void run_threads(transfer_t transfer) {
       continue;
     }
     resume_as(next);
+    checking = true;
     launch.call->run_thread(launch.call->arguments.get());
+    checking = false;
     thread_finished(next);
   }
 }
@@ -375,7 +378,18 @@ void join_warp(warp &w, unsigned lane, warp_operation operation, unsigned mask, 
 
 } // namespace
 
+namespace {
+
+// The code of a barrier, between two stretches of the kernel's.
+struct own_code {
+  own_code() { checking = false; }
+  ~own_code() { checking = true; }
+};
+
+} // namespace
+
 void block_barrier(place where) {
+  const own_code here;
   const unsigned self = current_thread;
   if (running.waiting == 0) {
     running.barrier = where;
@@ -402,6 +416,7 @@ void block_barrier(place where) {
 
 uint64_t warp_exchange(warp_operation operation, unsigned mask, uint64_t value, int operand,
                        int width, place where) {
+  const own_code here;
   const unsigned lane = current_thread % warp_size;
   warp &w = running.warps[current_thread / warp_size];
   join_warp(w, lane, operation, mask, width, where);

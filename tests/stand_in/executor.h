@@ -20,6 +20,9 @@ struct launch_state {
 };
 extern launch_state launch;
 extern bool in_kernel;
+// Whether accesses are the kernel's: not while a barrier or a message is at work, which
+// may share inline functions of the standard library with instrumented code.
+extern bool checking;
 extern uintptr_t stacks_begin;
 extern size_t stacks_bytes;
 

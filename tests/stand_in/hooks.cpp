@@ -96,6 +96,7 @@ std::string describe(const region &where, size_t offset) {
 }
 
 void outside_extents(const char *address, size_t bytes, bool write, const void *code) {
+  checking = false;
   const std::string start = running_thread() + source_line(code);
   const std::string does = std::string(write ? "writes " : "reads ") + bytes_text(bytes);
   const argument_extent *extent = nearest(address);
@@ -132,6 +133,7 @@ void other_access(uintptr_t address, size_t bytes, access_kind kind, const void 
     return;
   if (kind == access_kind::read && is_program_memory(address))
     return;
+  checking = false;
   fail(running_thread() + source_line(code),
        std::string(verb(kind)) + " " + bytes_text(bytes) + " outside device memory");
 }
@@ -139,7 +141,7 @@ void other_access(uintptr_t address, size_t bytes, access_kind kind, const void 
 template <access_kind Kind>
 inline void on_access(const void *pointer, size_t bytes, const void *code) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(pointer);
-  if (!in_kernel || address - stacks_begin < stacks_bytes)
+  if (!checking || address - stacks_begin < stacks_bytes)
     return;
   const size_t offset = address - device_region.base, in_shared = address - shared_region.base;
   if (offset < device_region.size) [[likely]] {
@@ -153,7 +155,7 @@ inline void on_access(const void *pointer, size_t bytes, const void *code) {
 
 template <access_kind Kind, size_t Bytes>
 inline void on_aligned_access(const void *pointer, const void *code) {
-  if (in_kernel && reinterpret_cast<uintptr_t>(pointer) % Bytes != 0) [[unlikely]]
+  if (checking && reinterpret_cast<uintptr_t>(pointer) % Bytes != 0) [[unlikely]]
     misaligned_vector(pointer, Bytes);
   on_access<Kind>(pointer, Bytes, code);
 }
@@ -165,6 +167,7 @@ extern "C" char end_of_shared[] asm("__stop_trainc_shared") __attribute__((weak)
 } // namespace
 
 void misaligned_vector(const void *address, unsigned bytes) {
+  checking = false;
   if (!in_kernel)
     fail("host code", "misaligned access of " + bytes_text(bytes));
   const size_t offset = reinterpret_cast<uintptr_t>(address) - device_region.base;
@@ -187,6 +190,7 @@ void atomic_access(const void *address, unsigned bytes) {
 
 void report_access(const region &where, size_t offset, size_t size, access_kind kind, problem what,
                    stamp other, bool other_wrote, const void *code) {
+  checking = false;
   const std::string subject =
       in_kernel ? running_thread() + source_line(code) : current_operation();
   const std::string place = describe(where, offset);
