@@ -44,21 +44,9 @@ private:
     writer.line();
     writer.line("struct bases {");
     writer.line("char *parameters, *gradients, *optimizer_state, *activations, *workspace;");
-    const bool hasConstants = !names.constants().empty();
-    if (hasConstants)
+    if (!names.constants().empty())
       writer.line("const char *constants;");
     writer.line("};");
-    writer.line();
-    for (auto [name, type] : {std::pair{"f32", "float"},
-                              {"f64", "double"},
-                              {"i32", "int32_t"},
-                              {"i64", "int64_t"},
-                              {"boolean", "uint8_t"}})
-      for (const char *constant : {"", "const "})
-        if (!*constant || hasConstants)
-          writer.line("[[maybe_unused]] inline " + llvm::Twine(constant) + type + " *" + name +
-                      "(" + constant + "char *address) { return reinterpret_cast<" + constant +
-                      type + " *>(address); }");
     if (!shapeText.text().empty()) {
       writer.line();
       writer.line("// Matrix products [m, k] x [k, n], in elements.");
@@ -75,12 +63,11 @@ private:
   }
 
   static std::string address(Type element, kernel::Arena arena, const std::string &offset) {
-    StringRef cast = element.isF32()                 ? "f32"
-                     : element.isF64()               ? "f64"
-                     : element.isSignlessInteger(1)  ? "boolean"
-                     : element.isSignlessInteger(32) ? "i32"
-                                                     : "i64";
-    return (cast + "(m." + kernel::stringifyArena(arena) + " + " + offset + ")").str();
+    // A cast, not a function: there are thousands, and each would be compiled as a call.
+    StringRef constant = arena == kernel::Arena::constants ? "const " : "";
+    return ("(" + constant + elementType(element) + " *)(m." + kernel::stringifyArena(arena) +
+            " + " + offset + ")")
+        .str();
   }
 
   void printEntry(StringRef entry) {

@@ -128,9 +128,9 @@ module attributes {
   // STEP: constexpr matmul_shape product_64x64x192 = {
   // STEP: static void forward_backward_1(const bases &m) {
   // STEP: // ln_1
-  // STEP-NEXT: ln_1_kernel(f32(m.activations + x), f32(m.parameters + ln_weight), f32(m.activations + ln_1),
+  // STEP-NEXT: ln_1_kernel((float *)(m.activations + x), (float *)(m.parameters + ln_weight),
   // STEP: // gradient of ln.weight
-  // STEP-NEXT: column_sum(f32(m.activations + ln_1), f32(m.gradients + d_ln_weight));
+  // STEP-NEXT: column_sum((float *)(m.activations + ln_1), (float *)(m.gradients + d_ln_weight));
   // TRAINER: constexpr parameter_place parameters[] = {
   // TRAINER-NEXT: {{[{][{]}}"ln.weight", data_type::f32, 1, {192}, arena_kind::parameters, 0}, false, false},
   func.func @forward_backward(
