@@ -2,6 +2,7 @@
 //
 // The compiler from command line to output folder: read, passes, emit, host compile.
 #include "compiler/driver.h"
+#include "compiler/cuda_toolkit.h"
 #include "compiler/emit/emit.h"
 #include "compiler/installation.h"
 #include "compiler/onnx/reader.h"
@@ -159,6 +160,8 @@ private:
     ProgramTables tables;
     tables.modelName = llvm::sys::path::stem(options.model).str();
     tables.compilerVersion = installation.version;
+    tables.target = recipe.target;
+    tables.cudaArchitectures = *parseCudaArchitectures(options.cudaArchitectures);
     tables.march = march.str();
     tables.lossName = recipe.loss;
     tables.optimizerName = recipe.optimizer;
@@ -212,9 +215,16 @@ private:
   bool copyRuntime(const Installation &installation) {
     namespace fs = std::filesystem;
     std::error_code error;
-    fs::path from = fs::path(installation.includeFolder) / "runtime";
-    fs::copy(from, output.entry("source/runtime"),
-             fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
+    const fs::path from = fs::path(installation.includeFolder) / "runtime",
+                   to = output.entry("source/runtime");
+    fs::create_directory(to, error);
+    for (const char *part : {"", "kernels", recipe.target.c_str()})
+      if (!error) // the folder's files; of a target also its folders
+        fs::copy(from / part, to / part,
+                 part == recipe.target ? fs::copy_options::recursive : fs::copy_options::none,
+                 error);
+    std::error_code ignored;
+    fs::remove(to / "CMakeLists.txt", ignored); // part of another build
     if (error)
       (void)report.error(ExitCode::outputNotWritten, output.entry("source/runtime"),
                          "cannot copy the runtime from " + from.string() + ": " + error.message());
@@ -228,6 +238,26 @@ private:
            succeeded(output.writeText("plan/parameters.txt", model.parameterTable, report));
   }
 
+  /// What --target cuda needs besides, or an error that says all that is missing.
+  LogicalResult addCuda(const Installation &installation, CompileOptions &compile) {
+    std::string archive = installation.targetArchive("cuda"), missing;
+    std::optional<CudaToolkit> toolkit = findCudaToolkit(options.nvcc, missing);
+    if (toolkit && !llvm::sys::fs::exists(archive)) {
+      missing = "this trainc was built without the CUDA toolkit: '" + archive + "' is missing";
+      toolkit.reset();
+    }
+    if (!toolkit)
+      return report.error(ExitCode::hostCompilerFailed, "trainc", missing,
+                          "--source-only, and build the source folder with its CMakeLists.txt "
+                          "where CUDA and NCCL are; or --nvcc PROGRAM");
+    compile.nvcc = toolkit->nvcc;
+    compile.cudaArchitectures = *parseCudaArchitectures(options.cudaArchitectures);
+    compile.registers = output.entry("plan/registers.txt");
+    llvm::append_range(compile.includes, toolkit->includes);
+    llvm::append_range(compile.linkArguments, toolkit->linkArguments);
+    return success();
+  }
+
   bool hostCompile(const Installation &installation, const std::string &march) {
     clock.begin("host compile");
     CompileOptions compile;
@@ -235,7 +265,10 @@ private:
     compile.directory = output.entry("source");
     compile.includes = {installation.includeFolder};
     compile.march = march;
-    compile.linkArguments = installation.linkArguments;
+    compile.linkArguments = installation.archives(recipe.target);
+    if (recipe.target == "cuda" && failed(addCuda(installation, compile)))
+      return false;
+    llvm::append_range(compile.linkArguments, installation.linkArguments);
     compile.output = output.entry("trainer");
     compile.log = temporaryPath("compile.log"); // outlives the output folder of a failure
     std::string message;
@@ -244,7 +277,8 @@ private:
       return true;
     }
     (void)report.error(ExitCode::hostCompilerFailed, options.model, message,
-                       "tools/setup.sh, or --host-compiler PROGRAM");
+                       recipe.target == "cuda" ? "another --nvcc, --host-compiler or --cuda-arch"
+                                               : "tools/setup.sh, or --host-compiler PROGRAM");
     return false;
   }
 

@@ -27,7 +27,8 @@ inline constexpr ExitCodeEntry kExitCodes[] = {
     {ExitCode::unreadableModel, "the model or its external data cannot be read"},
     {ExitCode::unsupportedModel, "the model, or what was asked for it, is not supported"},
     {ExitCode::outputNotWritten, "the output cannot be written"},
-    {ExitCode::hostCompilerFailed, "the host compiler is missing or failed on the emitted source"},
+    {ExitCode::hostCompilerFailed,
+     "the host compiler or nvcc is missing or failed on the emitted source"},
 };
 
 } // namespace trainc

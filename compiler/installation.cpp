@@ -20,15 +20,15 @@ Installation findInstallation() {
   sys::path::append(prefix, "..");
   SmallString<256> shared(prefix), archive(prefix);
   sys::path::append(shared, "share", "trainc");
-  sys::path::append(archive, "lib", "libtrainc_runtime.a");
+  sys::path::append(archive, "lib");
   if (sys::fs::exists(shared + "/runtime/program.h")) {
     found.includeFolder = shared.str().str();
-    found.runtimeArchive = archive.str().str();
+    found.libraryFolder = archive.str().str();
   } else {
     found.includeFolder = TRAINC_BUILD_SOURCE_FOLDER;
-    found.runtimeArchive = TRAINC_BUILD_LIBRARY_FOLDER "/libtrainc_runtime.a";
+    found.libraryFolder = TRAINC_BUILD_LIBRARY_FOLDER;
   }
-  found.linkArguments = {found.runtimeArchive, "-ldnnl", "-fopenmp"};
+  found.linkArguments = {"-fopenmp"};
   for (StringRef list : {StringRef(TRAINC_MPI_LIBRARIES), StringRef(TRAINC_SANITIZER_FLAGS)}) {
     SmallVector<StringRef> parts;
     list.split(parts, ';', -1, /*KeepEmpty=*/false);
@@ -36,6 +36,18 @@ Installation findInstallation() {
       found.linkArguments.push_back(part.str());
   }
   return found;
+}
+
+std::string Installation::targetArchive(StringRef target) const {
+  return libraryFolder + "/libtrainc_" + target.str() + ".a";
+}
+
+std::vector<std::string> Installation::archives(StringRef target) const {
+  std::vector<std::string> arguments = {"-Wl,--start-group", libraryFolder + "/libtrainc_runtime.a",
+                                        targetArchive(target), "-Wl,--end-group"};
+  if (target == "cpu")
+    arguments.push_back("-ldnnl");
+  return arguments;
 }
 
 std::string nativeMarch() {

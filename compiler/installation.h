@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where this trainc finds the runtime: its sources, its archive and what links with it.
+// Where this trainc finds the runtime: its sources, its archives and what links with them.
 #pragma once
 
+#include "llvm/ADT/StringRef.h"
 #include <string>
 #include <vector>
 
@@ -11,8 +12,12 @@ namespace trainc {
 struct Installation {
   std::string version;
   std::string includeFolder;              // holds runtime/
-  std::string runtimeArchive;             // libtrainc_runtime.a
-  std::vector<std::string> linkArguments; // archive first, then the libraries
+  std::string libraryFolder;              // holds the archives
+  std::vector<std::string> linkArguments; // what every trainer needs behind them
+
+  /// The archives of a target, `cpu` or `cuda`: the runtime's core and what implements its seam.
+  std::string targetArchive(llvm::StringRef target) const;
+  std::vector<std::string> archives(llvm::StringRef target) const;
 };
 
 /// The installed layout beside the running program (../share/trainc, ../lib), else the build

@@ -2,6 +2,7 @@
 //
 // The command line of trainc, made from options.def on LLVM's command-line library.
 #include "compiler/options.h"
+#include "compiler/cuda_toolkit.h"
 #include "compiler/exit_codes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -134,6 +135,18 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   }
   if (precision != "f32" && precision != "f64")
     complain("unknown precision '" + precision + "'", "--precision f32 or f64");
+  if (target != "cpu" && target != "cuda")
+    complain("unknown target '" + target + "'", "--target cpu or cuda");
+  if (!parseCudaArchitectures(cudaArchitectures))
+    complain("--cuda-arch expects different compute capabilities, found '" + cudaArchitectures +
+                 "'",
+             "--cuda-arch 80,90");
+  if (const Options defaults; target == "cpu")
+    for (auto [name, given, standard] :
+         {std::tuple("nvcc", &nvcc, &defaults.nvcc),
+          std::tuple("cuda-arch", &cudaArchitectures, &defaults.cudaArchitectures)})
+      if (*given != *standard)
+        complain(Twine("--") + name + " says nothing to a trainer for the cpu", "--target cuda");
   recipe.loss = loss;
   recipe.lossOutput = lossOutput;
   recipe.optimizer = optimizer;
@@ -141,6 +154,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.freeze = freeze;
   recipe.trainOnly = trainOnly;
   recipe.precision = precision;
+  recipe.target = target;
   return report.empty() ? std::optional(recipe) : std::nullopt;
 }
 

@@ -19,6 +19,7 @@ struct Recipe {
   std::vector<std::string> freeze;
   std::vector<std::string> trainOnly;
   std::string precision = "f32"; // or f64
+  std::string target = "cpu";    // or cuda
 };
 
 } // namespace trainc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CMakeLists.txt of an emitted folder: builds the trainer where there is a
-// compiler, MPI and oneDNN, and nothing of the compiler's own.
+// compiler, MPI and what the target computes with, and nothing of the compiler's own.
 #include "compiler/emit/step_program.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -13,8 +13,57 @@ llvm::ArrayRef<llvm::StringRef> trainc::filesWithoutLoops() {
 }
 
 llvm::ArrayRef<llvm::StringRef> trainc::flagsWithoutLoops() {
-  static const llvm::StringRef flags[] = {"-Og", "-fno-openmp"};
+  static const llvm::StringRef flags[] = {"-O0", "-fno-openmp"};
   return flags;
+}
+
+llvm::ArrayRef<llvm::StringRef> trainc::nvccFlags() {
+  static const llvm::StringRef flags[] = {"-std=c++20", "-O3", "--fmad=false",
+                                          "--expt-relaxed-constexpr", "-Xcompiler=-Wall,-Wextra"};
+  return flags;
+}
+
+static std::string openProject(const ProgramTables &tables) {
+  if (tables.target == "cpu")
+    return "project(trainer LANGUAGES CXX)\n";
+  std::vector<std::string> architectures;
+  for (const std::string &number : tables.cudaArchitectures)
+    architectures.push_back(number + (&number == &tables.cudaArchitectures.back() ? "" : "-real"));
+  return R"(set(CMAKE_CUDA_ARCHITECTURES ")" + llvm::join(architectures, ";") +
+         R"(" CACHE STRING "compute capabilities; the last one also as PTX")
+project(trainer LANGUAGES CXX CUDA)
+)";
+}
+
+/// Libraries and sources of the target.
+static std::string targetParts(const ProgramTables &tables) {
+  if (tables.target == "cpu")
+    return R"(find_library(DNNL dnnl REQUIRED)
+
+file(GLOB runtime runtime/*.cpp runtime/cpu/*.cpp)
+file(GLOB emitted *.cpp)
+set(libraries ${DNNL})
+)";
+  return R"(find_package(CUDAToolkit REQUIRED)
+find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} REQUIRED)
+find_library(NCCL nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib REQUIRED)
+
+file(GLOB runtime runtime/*.cpp runtime/cuda/*.cpp runtime/cuda/*.cu)
+file(GLOB emitted *.cpp *.cu)
+set(libraries CUDA::cudart_static CUDA::cublasLt ${NCCL})
+)";
+}
+
+static std::string cudaFlags(const ProgramTables &tables) {
+  if (tables.target == "cpu")
+    return "";
+  std::string flags;
+  for (llvm::StringRef flag : nvccFlags().drop_front()) // CMake gives the standard itself
+    flags += (flags.empty() ? "" : " ") + flag.str();
+  return R"(set_target_properties(trainer PROPERTIES CUDA_STANDARD 20 CUDA_EXTENSIONS OFF)
+target_include_directories(trainer PRIVATE ${NCCL_INCLUDE})
+target_compile_options(trainer PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:)" +
+         llvm::join(llvm::split(flags, ' '), ";") + ">)\n";
 }
 
 std::string trainc::buildFile(const ProgramTables &tables) {
@@ -24,27 +73,25 @@ std::string trainc::buildFile(const ProgramTables &tables) {
       march += c;
   return R"(# Builds the trainer from this folder alone:
 #   cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build
-cmake_minimum_required(VERSION 3.16)
-project(trainer LANGUAGES CXX)
-
+cmake_minimum_required(VERSION 3.18)
+)" + openProject(tables) +
+         R"(
 set(MARCH ")" +
          march + R"(" CACHE STRING "instruction set; another one may change the bits of results")
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(OpenMP REQUIRED)
-find_library(DNNL dnnl REQUIRED)
-
-file(GLOB runtime runtime/*.cpp runtime/cpu/*.cpp)
-file(GLOB emitted *.cpp)
+)" + targetParts(tables) +
+         R"(
 add_executable(trainer ${emitted} ${runtime})
 target_compile_features(trainer PRIVATE cxx_std_20)
 set_target_properties(trainer PROPERTIES CXX_EXTENSIONS OFF)
 target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 # Bits must not depend on how a loop is vectorised: no contraction, no -ffast-math.
-target_compile_options(trainer PRIVATE -O3 -march=${MARCH} -ffp-contract=off -fno-math-errno
-  -fno-trapping-math -Wall -Wextra)
-set_source_files_properties()" +
-         llvm::join(filesWithoutLoops(), " ") + " PROPERTIES COMPILE_OPTIONS \"" +
-         llvm::join(flagsWithoutLoops(), ";") + R"(")
-target_link_libraries(trainer PRIVATE MPI::MPI_CXX OpenMP::OpenMP_CXX ${DNNL})
+target_compile_options(trainer PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O3;-march=${MARCH};-ffp-contract=off;-fno-math-errno;-fno-trapping-math;-Wall;-Wextra>)
+)" + cudaFlags(tables) +
+         "set_source_files_properties(" + llvm::join(filesWithoutLoops(), " ") +
+         "\n  PROPERTIES COMPILE_OPTIONS \"" + llvm::join(flagsWithoutLoops(), ";") +
+         R"(")
+target_link_libraries(trainer PRIVATE MPI::MPI_CXX OpenMP::OpenMP_CXX ${libraries})
 )";
 }

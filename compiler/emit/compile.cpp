@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the host compiler on an emitted folder: one process a file, at most as
-// many as there are cores, arguments passed as they are, no shell.
+// Runs the host compiler, and nvcc on .cu files, on an emitted folder: one process a
+// file, at most as many as there are cores, arguments passed as they are, no shell.
 #include "compiler/emit/emit.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -72,6 +72,8 @@ std::string lastLines(const std::string &text, int count) {
   return result;
 }
 
+bool isCuda(const fs::path &source) { return source.extension() == ".cu"; }
+
 class HostCompiler {
 public:
   explicit HostCompiler(const CompileOptions &options) : options(options) {}
@@ -84,9 +86,11 @@ public:
     for (const std::string &object : objects)
       fs::remove(object);
     writeLog();
+    if (good && !options.registers.empty())
+      std::ofstream(options.registers) << registerTable(deviceLog);
     if (good)
       return true;
-    error = "the host compiler failed: " + reason + "\n  log: " + logPath() + lastLines(log, 12);
+    error = failed + " failed: " + reason + "\n  log: " + logPath() + lastLines(log, 12);
     return false;
   }
 
@@ -105,7 +109,7 @@ private:
       sources.push_back(fs::path(options.directory) / source);
     if (sources.empty())
       for (const auto &entry : fs::directory_iterator(options.directory))
-        if (entry.path().extension() == ".cpp")
+        if (entry.path().extension() == ".cpp" || isCuda(entry.path()))
           sources.push_back(entry.path());
     // Those with loops first, then by size, so that the long ones do not start last.
     std::sort(sources.begin(), sources.end(), [](const fs::path &a, const fs::path &b) {
@@ -117,30 +121,48 @@ private:
     std::vector<Arguments> jobs;
     for (const fs::path &source : sources) {
       objects.push_back(options.directory + "/" + source.stem().string() + ".o");
-      Arguments arguments = {options.compiler,
-                             "-std=c++20",
-                             "-march=" + options.march,
-                             "-ffp-contract=off",
-                             "-fno-math-errno",
-                             "-fno-trapping-math",
-                             "-Wall",
-                             "-Wextra",
-                             "-Werror",
-                             "-I",
-                             options.directory};
-      if (hasLoops(source))
-        arguments.insert(arguments.end(), {options.optimization, "-fopenmp"});
-      else
-        for (llvm::StringRef flag : flagsWithoutLoops())
-          arguments.push_back(flag.str());
+      Arguments arguments = isCuda(source) ? nvccFlagsFor() : hostFlagsFor(source);
+      arguments.insert(arguments.end(), {"-I", options.directory});
       for (const std::string &include : options.includes)
         arguments.insert(arguments.end(), {"-I", include});
-      if (options.shared)
-        arguments.push_back("-fPIC");
       arguments.insert(arguments.end(), {"-c", source.string(), "-o", objects.back()});
       jobs.push_back(std::move(arguments));
     }
     return jobs;
+  }
+
+  Arguments hostFlagsFor(const fs::path &source) const {
+    Arguments arguments = {options.compiler,
+                           "-std=c++20",
+                           "-march=" + options.march,
+                           "-ffp-contract=off",
+                           "-fno-math-errno",
+                           "-fno-trapping-math",
+                           "-Wall",
+                           "-Wextra",
+                           "-Werror"};
+    if (hasLoops(source))
+      arguments.insert(arguments.end(), {options.optimization, "-fopenmp"});
+    else
+      for (llvm::StringRef flag : flagsWithoutLoops())
+        arguments.push_back(flag.str());
+    if (options.shared)
+      arguments.push_back("-fPIC");
+    return arguments;
+  }
+
+  Arguments nvccFlagsFor() const {
+    Arguments arguments = {options.nvcc, "-ccbin", options.compiler, "--threads", "0"};
+    for (llvm::StringRef flag : nvccFlags())
+      arguments.push_back(flag.str());
+    arguments.insert(arguments.end(), {"-Werror", "all-warnings", "-Xptxas", "-v"});
+    for (const std::string &number : options.cudaArchitectures)
+      arguments.insert(arguments.end(),
+                       {"-gencode", "arch=compute_" + number + ",code=sm_" + number});
+    const std::string &newest = options.cudaArchitectures.back();
+    arguments.insert(arguments.end(),
+                     {"-gencode", "arch=compute_" + newest + ",code=compute_" + newest});
+    return arguments;
   }
 
   Arguments link() const {
@@ -163,7 +185,8 @@ private:
         int error = start(jobs[next], jobLog(next), child);
         if (error != 0) {
           good = false;
-          reason = "cannot run '" + options.compiler + "': " + std::strerror(error);
+          failed = nameOf(jobs[next]);
+          reason = "cannot run '" + jobs[next][0] + "': " + std::strerror(error);
         } else {
           running[child] = next++;
         }
@@ -188,10 +211,15 @@ private:
     std::string problem = describe(status);
     for (const std::string &argument : jobs[job])
       log += argument + " ";
-    log += "\n" + readFile(jobLog(job));
+    std::string text = readFile(jobLog(job));
+    log += "\n" + text;
+    if (jobs[job][0] == options.nvcc)
+      deviceLog += text;
     fs::remove(jobLog(job));
-    if (!problem.empty() && reason.empty())
+    if (!problem.empty() && reason.empty()) {
       reason = problem;
+      failed = nameOf(jobs[job]);
+    }
     return problem.empty();
   }
 
@@ -199,11 +227,15 @@ private:
     return options.directory + "/compile." + std::to_string(job) + ".log";
   }
 
+  std::string nameOf(const Arguments &job) const {
+    return job[0] == options.nvcc ? "nvcc" : "the host compiler";
+  }
+
   void writeLog() const { std::ofstream(logPath()) << log; }
 
   const CompileOptions &options;
   std::vector<std::string> objects;
-  std::string log, reason;
+  std::string log, deviceLog, reason, failed;
 };
 
 } // namespace

@@ -29,7 +29,9 @@ struct HyperparameterEntry {
 struct ProgramTables {
   std::string modelName;
   std::string compilerVersion;
+  std::string target = "cpu"; // or cuda
   std::string march;
+  std::vector<std::string> cudaArchitectures; // of the build file
   std::string lossName;
   std::string optimizerName;
   uint64_t fingerprint = 0;
@@ -60,12 +62,21 @@ struct CompileOptions {
   std::string log;                        // commands and messages; empty: compile.log in the folder
   std::string optimization = "-O3";       // of files with loops
   bool shared = false;                    // a shared library instead of a program
-  std::vector<std::string> sources;       // empty: every .cpp of the folder
+  std::vector<std::string> sources;       // empty: every .cpp and .cu of the folder
+  std::string nvcc;                       // for .cu files
+  std::vector<std::string> cudaArchitectures;
+  std::string registers; // file for the table of what nvcc gave each kernel
 };
 
-/// Compiles the folder's .cpp files side by side and links them, without a
-/// shell. On failure `error` is a message that ends with the log's path and its
-/// last lines; the log stays.
+/// Compiles the folder's files side by side and links them, without a shell. On failure `error` is
+/// a message that ends with the log's path and its last lines; the log stays.
 bool compileSources(const CompileOptions &options, std::string &error);
+
+/// Flags of nvcc beside architectures and folders. Bits must not depend on contraction.
+llvm::ArrayRef<llvm::StringRef> nvccFlags();
+
+/// The output of `nvcc -Xptxas -v` as a sorted table: registers, spills and shared memory of
+/// each kernel on each architecture.
+std::string registerTable(llvm::StringRef log);
 
 } // namespace trainc

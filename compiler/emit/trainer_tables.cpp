@@ -182,7 +182,7 @@ void TablePrinter::printProgram() {
   writer.line("extern const program trainer_program = {");
   field("model_name", stringLiteral(tables.modelName));
   field("compiler_version", stringLiteral(tables.compilerVersion));
-  field("target", "\"cpu\"");
+  field("target", stringLiteral(tables.target));
   field("march", stringLiteral(tables.march));
   field("precision", precision);
   field("loss_name", stringLiteral(tables.lossName));
