@@ -15,7 +15,11 @@
 
 namespace trainc {
 
+#ifdef __CUDACC__
+#define TRAINC_INLINE __host__ __device__ inline __attribute__((always_inline))
+#else
 #define TRAINC_INLINE inline __attribute__((always_inline))
+#endif
 
 // Conditions are joined by | and & below: short-circuit operators are branches.
 
