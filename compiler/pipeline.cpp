@@ -30,6 +30,8 @@ static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe) {
   add(createDecomposePass());
   add(createFusePass());
   add(createLowerToKernelsPass());
+  if (recipe.target == "cuda")
+    add(createReserveScratchPass());
   add(createOrderOperationsPass());
   add(createPlanMemoryPass());
   return passes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Emits the source folder of a planned module in textual form, for tests of the
-// emitter alone: trainc-emit FILE.mlir -o DIRECTORY
+// emitter alone: trainc-emit FILE.mlir -o DIRECTORY [--target cuda]
 #include "compiler/emit/emit.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
@@ -18,6 +18,8 @@ using namespace mlir;
 static llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::Required,
                                         llvm::cl::desc("FILE.mlir"));
 static llvm::cl::opt<std::string> output("o", llvm::cl::Required, llvm::cl::desc("directory"));
+static llvm::cl::opt<std::string> target("target", llvm::cl::init("cpu"),
+                                         llvm::cl::desc("cpu or cuda"));
 
 int main(int argc, char **argv) {
   llvm::cl::ParseCommandLineOptions(argc, argv, "emits the source folder of a planned module\n");
@@ -34,6 +36,7 @@ int main(int argc, char **argv) {
   trainc::ProgramTables tables;
   tables.modelName = "model";
   tables.compilerVersion = "0";
+  tables.target = target;
   tables.march = "x86-64-v3";
   tables.lossName = "mse";
   tables.optimizerName = "sgd";

@@ -4,7 +4,6 @@
 // parallel dimensions, blocks of columns or blocks of fixed size; which thread
 // computes a result never changes how. Reductions follow runtime/kernels/lanes.h.
 #include "compiler/emit/cpu_kernels.h"
-#include "compiler/emit/expressions.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -20,83 +19,25 @@ constexpr int64_t kFewBlocks = 16;    // fewer blocks of columns than this: rows
 constexpr int64_t kChunkRows = 64;    // least rows of a chunk then
 constexpr int64_t kStackBytes = 256 << 10; // most that a kernel's partial results take
 
-struct ReductionText {
-  const char *partial; // name of the partial results
-  const char *result;
-  const char *combine; // function over lanes
-};
-
-ReductionText reductionText(kernel::Reduction kind) {
-  switch (kind) {
-  case kernel::Reduction::add:
-    return {"sums", "sum", "sum_lanes"};
-  case kernel::Reduction::max:
-    return {"maxima", "largest", "max_lanes"};
-  case kernel::Reduction::min:
-    return {"minima", "smallest", "min_lanes"};
-  }
-  llvm_unreachable("all reductions are listed");
-}
-
-std::string neutral(kernel::Reduction kind, Type type) {
-  if (kind == kernel::Reduction::add)
-    return type.isF32() ? "0.0f" : type.isF64() ? "0.0" : "0";
-  bool max = kind == kernel::Reduction::max;
-  if (isa<FloatType>(type)) {
-    std::string infinity = max ? "-INFINITY" : "INFINITY";
-    return type.isF64() ? "static_cast<double>(" + infinity + ")" : infinity;
-  }
-  if (type.isSignlessInteger(1))
-    return max ? "false" : "true";
-  return type.isSignlessInteger(32) ? (max ? "INT32_MIN" : "INT32_MAX")
-                                    : (max ? "INT64_MIN" : "INT64_MAX");
-}
-
-/// `partial = partial (op) value` for one reduction.
-std::string combination(kernel::Reduction kind, const std::string &into, const std::string &value) {
-  if (kind == kernel::Reduction::add)
-    return into + " += " + value + ";";
-  return into + " = " + (kind == kernel::Reduction::max ? "maximum(" : "minimum(") + into + ", " +
-         value + ");";
-}
-
-class CpuKernel {
+class CpuKernel : public KernelPrinter {
 public:
   CpuKernel(kernel::FunctionOp function, const KernelNames &names, SourceWriter &writer)
-      : function(function), nest(function), writer(writer), code(nest, writer),
-        indexType(nest.fitsInt() ? "int" : "int64_t") {
-    code.names.reserve(names.function);
-    for (auto [i, name] : llvm::enumerate(names.buffers))
-      code.setBuffer(i, code.names.unique(name));
-  }
-
-  LogicalResult emit();
+      : KernelPrinter(function, names, writer) {}
 
 private:
   using Operations = SmallVector<Operation *>;
 
-  std::string size(size_t d) const { return std::to_string(nest.sizes[d]); }
-  std::string bracketed(StringRef name, const llvm::Twine &at) const {
-    return (name + "[" + at + "]").str();
-  }
   bool parallel() const { return nest.points() >= kParallelPoints; }
-  void openLoop(size_t d);
   void openParallel(size_t begin, size_t end, int extra = 0);
-  void close(size_t count);
-  void printPrologue();
-  void printBefore(Block &block, uint64_t outer);
   void printLoops(Block &block, ArrayRef<size_t> dims, bool lastIsSimd);
-  void printAt(Block &block, uint64_t visible, uint64_t previous);
-  bool isPrologue(Operation &op) const { return prologue.contains(&op); }
 
-  void emitPointwise();
-  void emitRow();
-  void emitColumn();
-  void emitFull();
+  void emitPointwise() override;
+  void emitRow() override;
+  void emitColumn() override;
+  void emitFull() override;
 
   void rowReduce(kernel::ReduceOp reduce, ArrayRef<size_t> dims);
   void declarePartials(kernel::ReduceOp reduce, StringRef count, SmallVector<std::string> &names);
-  void yieldInto(kernel::ReduceOp reduce, ArrayRef<std::string> partials, StringRef at);
 
   void columnPhases(uint64_t outer);
   void columnLoops(Block &block, uint64_t outer, llvm::function_ref<void()> end);
@@ -107,39 +48,8 @@ private:
   void fullReduce(kernel::ReduceOp reduce);
   void fullMap(kernel::MapOp map);
 
-  kernel::FunctionOp function;
-  LoopNest nest;
-  SourceWriter &writer;
-  ExpressionPrinter code;
-  StringRef indexType;
   NameTable outsideLoops; // names visible behind the loops that printLoops opened
-  llvm::DenseSet<Operation *> prologue;
 };
-
-uint64_t bit(size_t d) { return uint64_t(1) << d; }
-
-LogicalResult CpuKernel::emit() {
-  switch (function.getForm()) {
-  case kernel::Form::pointwise:
-    emitPointwise();
-    break;
-  case kernel::Form::row:
-    emitRow();
-    break;
-  case kernel::Form::column:
-    emitColumn();
-    break;
-  case kernel::Form::full:
-    emitFull();
-    break;
-  }
-  return success();
-}
-
-void CpuKernel::openLoop(size_t d) {
-  StringRef i = code.index(d);
-  writer.line("for (" + indexType + " " + i + " = 0; " + i + " < " + size(d) + "; ++" + i + ") {");
-}
 
 /// Loops over dimensions [begin, end), shared among the threads. `extra` counts
 /// further loops that the caller opens and that are shared too.
@@ -153,49 +63,18 @@ void CpuKernel::openParallel(size_t begin, size_t end, int extra) {
     openLoop(d);
 }
 
-void CpuKernel::close(size_t count) {
-  for (size_t i = 0; i < count; ++i)
-    writer.line("}");
-}
-
-/// Operations that depend on no index: once, before all loops.
-void CpuKernel::printPrologue() {
-  function.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (op->getNumRegions() != 0 || isa<kernel::StoreOp, kernel::YieldOp>(op) ||
-        nest.dependence(op) != 0)
-      return;
-    prologue.insert(op);
-    code.print(*op);
-  });
-}
-
-/// Operations of a region's block which depend on nothing but `visible` dimensions
-/// and were not printed for the fewer dimensions `previous`.
-void CpuKernel::printAt(Block &block, uint64_t visible, uint64_t previous) {
-  for (Operation &op : block) {
-    uint64_t mask = nest.dependence(&op) & ~LoopNest::reduced;
-    bool store = isa<kernel::StoreOp>(op);
-    if (isPrologue(op) || isa<kernel::YieldOp>(op) || (!store && (mask & ~visible) != 0))
-      continue;
-    bool printed = previous != ~uint64_t(0) && (mask & ~previous) == 0;
-    if (store ? visible == ~uint64_t(0) >> 1 : !printed)
-      code.print(op);
-  }
-}
-
 /// Nested loops over `dims` with every operation as far out as it may stand. The caller closes
 /// them.
 void CpuKernel::printLoops(Block &block, ArrayRef<size_t> dims, bool lastIsSimd) {
-  constexpr uint64_t everything = ~uint64_t(0) >> 1; // all dimensions: stores too
   uint64_t visible = everything;
   for (size_t d : dims)
     visible &= ~bit(d);
   if (dims.empty()) {
-    printAt(block, everything, ~uint64_t(0));
+    printAt(block, everything, nothing);
     outsideLoops = code.names;
     return;
   }
-  printAt(block, visible, ~uint64_t(0));
+  printAt(block, visible, nothing);
   outsideLoops = code.names;
   for (auto [i, d] : llvm::enumerate(dims)) {
     bool last = i + 1 == dims.size();
@@ -222,14 +101,14 @@ void CpuKernel::emitPointwise() {
     }
     Block &block = map.getBody().front();
     if (rank == 0) {
-      printAt(block, ~uint64_t(0) >> 1, ~uint64_t(0));
+      printAt(block, everything, nothing);
     } else if (rank == 1) {
       if (parallel())
         writer.directive("#pragma omp parallel for simd schedule(static)");
       else
         writer.directive("#pragma omp simd");
       openLoop(0);
-      printAt(block, ~uint64_t(0) >> 1, ~uint64_t(0));
+      printAt(block, everything, nothing);
       close(1);
     } else {
       openParallel(0, rank - 1);
@@ -252,36 +131,24 @@ void CpuKernel::declarePartials(kernel::ReduceOp reduce, StringRef count,
     } else {
       writer.line(type + " " + name + "[" + count + "];");
       writer.line("set_lanes<" + type + ">(" + name + ", " + count + ", " +
-                  neutral(kind, result.getType()) + ");");
+                  neutralText(kind, result.getType()) + ");");
     }
     partials.push_back(name);
   }
 }
 
-void CpuKernel::yieldInto(kernel::ReduceOp reduce, ArrayRef<std::string> partials, StringRef at) {
-  auto yield = cast<kernel::YieldOp>(reduce.getBody().front().getTerminator());
-  for (auto [attribute, partial, value] : llvm::zip(reduce.getKinds(), partials, yield.getValues()))
-    writer.line(combination(cast<kernel::ReductionAttr>(attribute).getValue(),
-                            bracketed(partial, at), code.text(value)));
-}
-
 void CpuKernel::rowReduce(kernel::ReduceOp reduce, ArrayRef<size_t> dims) {
   Block &block = reduce.getBody().front();
   SmallVector<std::string> partials;
-  if (dims.empty()) { // one element: nothing to combine
-    printAt(block, ~uint64_t(0) >> 1, ~uint64_t(0));
-    for (auto [result, value] :
-         llvm::zip(reduce.getOuts(), cast<kernel::YieldOp>(block.getTerminator()).getValues()))
-      code.setText(result, code.text(value));
-    return;
-  }
+  if (dims.empty())
+    return reduceNothing(reduce);
   declarePartials(reduce, "lanes", partials);
   ArrayRef<size_t> loops = dims.drop_back();
   size_t last = dims.back();
-  uint64_t visible = ~uint64_t(0) >> 1;
+  uint64_t visible = everything;
   for (size_t d : dims)
     visible &= ~bit(d);
-  printAt(block, visible, ~uint64_t(0));
+  printAt(block, visible, nothing);
   NameTable outside = code.names; // names of the loops end with them
   for (size_t d : loops) {
     openLoop(d);
@@ -291,7 +158,7 @@ void CpuKernel::rowReduce(kernel::ReduceOp reduce, ArrayRef<size_t> dims) {
   writer.line("in_lanes<" + indexType + ">(0, " + size(last) + ", [&](" + indexType + " " +
               code.index(last) + ", int lane) ALWAYS_INLINED {");
   printAt(block, visible | bit(last), visible);
-  yieldInto(reduce, partials, "lane");
+  yieldInto(reduce, partials, "[lane]");
   writer.line("});");
   close(loops.size());
   code.names = outside;
@@ -300,8 +167,8 @@ void CpuKernel::rowReduce(kernel::ReduceOp reduce, ArrayRef<size_t> dims) {
     ReductionText text = reductionText(cast<kernel::ReductionAttr>(attribute).getValue());
     std::string name = code.names.unique(text.result);
     StringRef unused = result.use_empty() ? "[[maybe_unused]] " : "";
-    writer.line(unused + "const " + scalarType(result.getType()) + " " + name + " = " +
-                text.combine + "(" + partial + ");");
+    writer.line(unused + "const " + scalarType(result.getType()) + " " + name + " = " + text.verb +
+                "_lanes(" + partial + ");");
     code.setText(result, name);
   }
 }
@@ -332,7 +199,7 @@ void CpuKernel::emitRow() {
 /// columns innermost. `end` prints behind the last operation of the innermost loop.
 void CpuKernel::columnLoops(Block &block, uint64_t outer, llvm::function_ref<void()> end) {
   uint64_t visible = outer;
-  printAt(block, visible, ~uint64_t(0));
+  printAt(block, visible, nothing);
   for (size_t d = 0; d < nest.outer; ++d) {
     openLoop(d);
     printAt(block, visible | bit(d), visible);
@@ -340,7 +207,7 @@ void CpuKernel::columnLoops(Block &block, uint64_t outer, llvm::function_ref<voi
   }
   writer.directive("#pragma omp simd");
   writer.line("for (int lane = 0; lane < width; ++lane) {");
-  printAt(block, ~uint64_t(0) >> 1, visible);
+  printAt(block, everything, visible);
   end();
   close(1 + nest.outer);
 }
@@ -393,7 +260,7 @@ void CpuKernel::columnPhases(uint64_t outer) {
       flush();
       SmallVector<std::string> partials;
       declarePartials(reduce, "block", partials);
-      columnLoops(reduce.getBody().front(), outer, [&] { yieldInto(reduce, partials, "lane"); });
+      columnLoops(reduce.getBody().front(), outer, [&] { yieldInto(reduce, partials, "[lane]"); });
       for (auto [result, partial] : llvm::zip(reduce.getOuts(), partials))
         code.setText(result, partial + "[lane]");
     } else if (auto map = dyn_cast<kernel::MapOp>(op)) {
@@ -450,14 +317,14 @@ void CpuKernel::emitColumnChunks(int64_t chunks, int64_t chunkRows) {
   Block &block = reduce.getBody().front();
   StringRef i = code.index(0);
   std::string end = "minimum(" + size(0) + ", (chunk + 1) * " + chunk + ")";
-  printAt(block, 0, ~uint64_t(0));
+  printAt(block, 0, nothing);
   writer.line("for (int " + i + " = chunk * " + chunk + "; " + i + " < " + end + "; ++" + i +
               ") {");
   printAt(block, bit(0), 0);
   writer.directive("#pragma omp simd");
   writer.line("for (int lane = 0; lane < width; ++lane) {");
-  printAt(block, ~uint64_t(0) >> 1, bit(0));
-  yieldInto(reduce, partials, "lane");
+  printAt(block, everything, bit(0));
+  yieldInto(reduce, partials, "[lane]");
   close(2);
   writer.line("for (int lane = 0; lane < width; ++lane) {");
   for (auto [part, partial] : llvm::zip(parts, partials))
@@ -466,16 +333,10 @@ void CpuKernel::emitColumnChunks(int64_t chunks, int64_t chunkRows) {
 
   code.setIndex(1, "column");
   writer.line("for (int column = 0; column < " + columns + "; ++column) {");
-  for (auto [attribute, result, part] : llvm::zip(reduce.getKinds(), reduce.getOuts(), parts)) {
-    auto kind = cast<kernel::ReductionAttr>(attribute).getValue();
-    std::string total = code.names.unique(reductionText(kind).result);
-    writer.line(scalarType(result.getType()) + " " + total + " = " +
-                neutral(kind, result.getType()) + ";");
-    writer.line("for (const auto &of_chunk : " + part + ") {");
-    writer.line(combination(kind, total, "of_chunk[column]"));
-    close(1);
-    code.setText(result, total);
-  }
+  combineInOrder(reduce, [&](Type, size_t k) {
+    return std::pair{"for (const auto &of_chunk : " + parts[k] + ") {",
+                     std::string("of_chunk[column]")};
+  });
   for (Operation &op : function.getBody().front())
     if (op.getNumRegions() == 0 && !isPrologue(op))
       code.print(op);
@@ -538,7 +399,7 @@ void CpuKernel::fullReduce(kernel::ReduceOp reduce) {
     parts.push_back(code.names.unique(std::string(reductionText(kind).result) + "_of_block"));
     writer.line(scalarType(result.getType()) + " " + parts.back() + "[" + count + "];");
   }
-  printAt(block, 0, ~uint64_t(0));
+  printAt(block, 0, nothing);
   writer.directive("#pragma omp parallel for schedule(static)");
   writer.line("for (" + indexType + " block = 0; block < " + count + "; ++block) {");
   declarePartials(reduce, "lanes", partials);
@@ -568,26 +429,20 @@ void CpuKernel::fullReduce(kernel::ReduceOp reduce) {
   size_t last = rank - 1;
   writer.line("in_lanes<" + indexType + ">(" + begin + ", " + end + ", [&](" + indexType + " " +
               code.index(last) + ", int lane) ALWAYS_INLINED {");
-  printAt(block, ~uint64_t(0) >> 1, bit(last) - 1);
-  yieldInto(reduce, partials, "lane");
+  printAt(block, everything, bit(last) - 1);
+  yieldInto(reduce, partials, "[lane]");
   writer.line("});");
   if (rank > 1)
     close(1);
   for (auto [attribute, part, partial] : llvm::zip(reduce.getKinds(), parts, partials))
     writer.line(part + "[block] = " +
-                reductionText(cast<kernel::ReductionAttr>(attribute).getValue()).combine + "(" +
+                reductionText(cast<kernel::ReductionAttr>(attribute).getValue()).verb + "_lanes(" +
                 partial + ");");
   close(1);
-  for (auto [attribute, result, part] : llvm::zip(reduce.getKinds(), reduce.getOuts(), parts)) {
-    auto kind = cast<kernel::ReductionAttr>(attribute).getValue();
-    std::string total = code.names.unique(reductionText(kind).result);
-    writer.line(scalarType(result.getType()) + " " + total + " = " +
-                neutral(kind, result.getType()) + ";");
-    writer.line("for (const " + scalarType(result.getType()) + " of_block : " + part + ") {");
-    writer.line(combination(kind, total, "of_block"));
-    close(1);
-    code.setText(result, total);
-  }
+  combineInOrder(reduce, [&](Type type, size_t k) {
+    return std::pair{"for (const " + scalarType(type).str() + " of_block : " + parts[k] + ") {",
+                     std::string("of_block")};
+  });
 }
 
 void CpuKernel::fullMap(kernel::MapOp map) {
@@ -615,30 +470,11 @@ void CpuKernel::emitFull() {
 
 } // namespace
 
-void trainc::kernelSignature(kernel::FunctionOp function, const KernelNames &names, StringRef tail,
-                             SourceWriter &writer) {
-  size_t inputs = names.buffers.size() - function.getOutputs();
-  SmallVector<std::string> parameters;
-  for (auto [i, name] : llvm::enumerate(names.buffers)) {
-    BlockArgument argument = function.getBody().getArgument(i);
-    auto type = cast<kernel::BufferType>(argument.getType());
-    parameters.push_back((argument.use_empty() ? "[[maybe_unused]] " : "") +
-                         std::string(i < inputs ? "const " : "") +
-                         elementType(type.getElement()).str() + " *" + name);
-  }
-  writer.call("void " + names.function, parameters, tail);
-}
-
 LogicalResult trainc::emitCpuKernel(kernel::FunctionOp function, const KernelNames &names,
                                     SourceWriter &writer) {
-  bool failed = false;
-  ScopedDiagnosticHandler handler(function.getContext(), [&](Diagnostic &) {
-    failed = true;
-    return failure(); // pass it on
+  return printKernel(function, [&] {
+    kernelSignature(function, names, " {", writer);
+    CpuKernel(function, names, writer).emit();
+    writer.line("}");
   });
-  kernelSignature(function, names, " {", writer);
-  if (mlir::failed(CpuKernel(function, names, writer).emit()))
-    failed = true;
-  writer.line("}");
-  return failure(failed);
 }

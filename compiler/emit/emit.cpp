@@ -2,6 +2,8 @@
 //
 // Puts the emitted folder together: names first, then one file after the other.
 #include "compiler/emit/emit.h"
+#include "compiler/emit/cpu_kernels.h"
+#include "compiler/emit/cuda_kernels.h"
 #include "compiler/emit/step_program.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -80,7 +82,9 @@ void describeKernel(kernel::FunctionOp function, const KernelNames &names, Sourc
   writer.comment("writes " + writes);
 }
 
-std::string kernelsHeader(ArrayRef<std::pair<kernel::FunctionOp, const KernelNames *>> kernels) {
+using NamedKernels = SmallVector<std::pair<kernel::FunctionOp, const KernelNames *>>;
+
+std::string kernelsHeader(const NamedKernels &kernels) {
   SourceWriter writer;
   writer.line("// One function for each distinct kernel. An output may be one of the inputs.");
   writer.line("#pragma once");
@@ -96,6 +100,51 @@ std::string kernelsHeader(ArrayRef<std::pair<kernel::FunctionOp, const KernelNam
   writer.indent();
   writer.line("} // namespace trainc");
   return writer.text();
+}
+
+/// Elements of the tensors that launches pass as a kernel's inputs; -1 where they differ.
+using InputElements = llvm::StringMap<SmallVector<int64_t>>;
+
+void addElements(kernel::LaunchOp launch, InputElements &elements) {
+  auto [entry, isNew] = elements.try_emplace(launch.getKernel());
+  for (auto [i, input] : llvm::enumerate(launch.getInputs())) {
+    int64_t count = cast<RankedTensorType>(input.getType()).getNumElements();
+    if (isNew)
+      entry->second.push_back(count);
+    else if (i < entry->second.size() && entry->second[i] != count)
+      entry->second[i] = -1;
+  }
+}
+
+FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef target,
+                                     const InputElements &elements, NameTable &functions) {
+  bool cuda = target == "cuda";
+  SourceWriter source;
+  source.line("// The kernels. Each comment names the model nodes of the kernel's first use.");
+  source.line("#include \"kernels.h\"");
+  if (cuda)
+    for (StringRef header : {"kernels/reduce.h", "kernels/vector.h", "launch.h"})
+      source.line("#include \"runtime/cuda/" + header + "\"");
+  else
+    source.line("#include \"runtime/kernels/lanes.h\"");
+  source.line();
+  source.line("namespace trainc {");
+  source.outdent();
+  bool failed = false;
+  for (auto [function, names] : kernels) {
+    source.line();
+    describeKernel(function, *names, source);
+    failed |=
+        mlir::failed(cuda ? emitCudaKernel(function, *names, elements.lookup(function.getSymName()),
+                                           functions, source)
+                          : emitCpuKernel(function, *names, source));
+  }
+  source.line();
+  source.indent();
+  source.line("} // namespace trainc");
+  if (failed)
+    return failure();
+  return source.text();
 }
 
 class Folder {
@@ -138,7 +187,8 @@ void evaluate(const arenas &memory);
 
 } // namespace
 
-FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memory) {
+FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memory,
+                                        StringRef target) {
   KernelTable table;
   NameTable functions;
   for (const PlacedTensor *tensor : memory.shared())
@@ -146,39 +196,27 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
   for (const std::string &entry : memory.entries())
     for (const PlacedTensor *tensor : memory.ofEntry(entry))
       functions.reserve(tensor->name);
-  SmallVector<std::pair<kernel::FunctionOp, const KernelNames *>> kernels;
+  NamedKernels kernels;
   llvm::StringMap<kernel::LaunchOp> firstLaunch;
+  InputElements elements;
   for (const std::string &entry : memory.entries())
     if (auto function = module.lookupSymbol<func::FuncOp>(entry))
-      for (auto launch : function.getBody().getOps<kernel::LaunchOp>())
+      for (auto launch : function.getBody().getOps<kernel::LaunchOp>()) {
         firstLaunch.try_emplace(launch.getKernel(), launch);
+        addElements(launch, elements);
+      }
   for (auto function : module.getOps<kernel::FunctionOp>()) {
     auto &names = table[function.getSymName()] =
         nameKernel(function, firstLaunch.lookup(function.getSymName()), memory, functions);
     kernels.push_back({function, &names});
   }
 
-  SourceWriter source;
-  source.line("// The kernels. Each comment names the model nodes of the kernel's first use.");
-  source.line("#include \"kernels.h\"");
-  source.line("#include \"runtime/kernels/lanes.h\"");
-  source.line();
-  source.line("namespace trainc {");
-  source.outdent();
-  bool failed = false;
-  for (auto &[function, names] : kernels) {
-    source.line();
-    describeKernel(function, *names, source);
-    failed |= mlir::failed(emitCpuKernel(function, *names, source));
-  }
-  source.line();
-  source.indent();
-  source.line("} // namespace trainc");
-  if (failed)
+  FailureOr<std::string> source = kernelsSource(kernels, target, elements, functions);
+  if (failed(source))
     return failure();
   EmittedCode code;
   code.kernelsHeader = kernelsHeader(kernels);
-  code.kernels = source.text();
+  code.kernels = *source;
   code.memory = memoryHeader(module, memory);
   code.constantsHeader = constantsHeader(memory);
   code.constants = constantsSource(memory);
@@ -191,7 +229,7 @@ LogicalResult trainc::emitSources(ModuleOp module, const ProgramTables &tables,
   MemoryNames memory(module, tables.stateNames, {"forward_backward", "update", "evaluate"});
   if (failed(memory.collect()))
     return failure();
-  FailureOr<EmittedCode> code = emitCode(module, memory);
+  FailureOr<EmittedCode> code = emitCode(module, memory, tables.target);
   FailureOr<std::string> trainer = trainerTables(module, tables, memory);
   if (failed(code) || failed(trainer))
     return failure();
@@ -199,7 +237,7 @@ LogicalResult trainc::emitSources(ModuleOp module, const ProgramTables &tables,
   Folder folder(module, directory);
   std::pair<const char *, std::string> files[] = {
       {"kernels.h", code->kernelsHeader},
-      {"kernels.cpp", code->kernels},
+      {tables.target == "cuda" ? "kernels.cu" : "kernels.cpp", code->kernels},
       {"memory.h", code->memory},
       {"constants.h", code->constantsHeader},
       {"constants.cpp", code->constants},

@@ -40,9 +40,9 @@ struct ProgramTables {
   std::vector<ExportEntry> exports;
 };
 
-/// Writes kernels.{h,cpp}, memory.h, step.{h,cpp}, constants.{h,cpp}, trainer.cpp
-/// and CMakeLists.txt into `directory`, which exists. `module` holds
-/// kernel.functions and the planned entry functions @forward_backward, @update,
+/// Writes kernels.h, kernels.cpp or kernels.cu, memory.h, step.{h,cpp}, constants.{h,cpp},
+/// trainer.cpp and CMakeLists.txt into `directory`, which exists. `module` holds kernel.functions
+/// and the planned entry functions @forward_backward, @update,
 /// @evaluate. Errors are diagnostics of `module`.
 mlir::LogicalResult emitSources(mlir::ModuleOp module, const ProgramTables &tables,
                                 llvm::StringRef directory);

@@ -188,20 +188,30 @@ std::string ExpressionPrinter::address(unsigned argument) {
   return sum.empty() ? "0" : sum;
 }
 
-std::string ExpressionPrinter::loadText(kernel::LoadOp load) {
-  unsigned argument = cast<BlockArgument>(load.getBuffer()).getArgNumber();
+/// `at`, moved by the load's index.
+std::string ExpressionPrinter::indexed(kernel::LoadOp load, const std::string &at) {
+  int64_t stride = static_cast<int64_t>(load.getIndexStride());
+  std::string moved = operand(load.getIndex(), std::abs(stride) == 1 ? kAdd : kMultiply);
+  if (std::abs(stride) != 1)
+    moved += " * " + std::to_string(std::abs(stride));
+  if (stride < 0)
+    moved = "-(" + moved + ")";
+  bool negative = at.front() == '-';
+  return at == "0" ? moved : moved + (negative ? " - " + at.substr(1) : " + " + at);
+}
+
+std::string ExpressionPrinter::element(Operation *access) {
+  if (auto known = elements.find(access); known != elements.end())
+    return known->second;
+  auto load = dyn_cast<kernel::LoadOp>(access);
+  Value buffer = load ? load.getBuffer() : cast<kernel::StoreOp>(access).getBuffer();
+  unsigned argument = cast<BlockArgument>(buffer).getArgNumber();
   std::string at = address(argument);
-  if (load.getIndex()) {
-    int64_t stride = static_cast<int64_t>(load.getIndexStride());
-    std::string moved = operand(load.getIndex(), std::abs(stride) == 1 ? kAdd : kMultiply);
-    if (std::abs(stride) != 1)
-      moved += " * " + std::to_string(std::abs(stride));
-    if (stride < 0)
-      moved = "-(" + moved + ")";
-    bool negative = at.front() == '-';
-    at = at == "0" ? moved : moved + (negative ? " - " + at.substr(1) : " + " + at);
-  }
-  std::string element = buffers[argument] + "[" + at + "]";
+  return buffers[argument] + "[" + (load && load.getIndex() ? indexed(load, at) : at) + "]";
+}
+
+std::string ExpressionPrinter::loadText(kernel::LoadOp load) {
+  std::string element = this->element(load);
   bool isBool = load.getType().isSignlessInteger(1);
   if (load.getPredicate()) {
     StringRef zero = load.getType().isF32()   ? "0.0f"
@@ -238,7 +248,9 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
   if (auto value = dyn_cast<arith::ConstantOp>(op))
     return constant(value.getValue());
   if (auto load = dyn_cast<kernel::LoadOp>(op))
-    return {loadText(load), load.getPredicate() ? kSelect : kCompare};
+    return {loadText(load), load.getPredicate()                   ? kSelect
+                            : load.getType().isSignlessInteger(1) ? kCompare
+                                                                  : kPrimary};
   if (auto index = dyn_cast<kernel::IndexOp>(op)) {
     int d = nest.dimension[index.getDimension()];
     if (d < 0)
@@ -320,8 +332,11 @@ bool ExpressionPrinter::printsInline(Operation &op, const Text &text) {
     return true;
   if (isa<kernel::IndexOp>(op))
     return text.precedence == kPrimary || op.hasOneUse();
-  // A load stays a statement: its value is that before any later store.
-  if (isa<kernel::LoadOp>(op) || !op.hasOneUse())
+  // A load stays a statement: its value is that before any later store. The lane of a vector is
+  // a value already.
+  if (isa<kernel::LoadOp>(op))
+    return elements.contains(&op);
+  if (!op.hasOneUse())
     return false;
   Operation *user = *op.getUsers().begin();
   // Moving into an inner loop would repeat the work there, past an end of region lose the place.
@@ -354,9 +369,7 @@ std::string ExpressionPrinter::temporaryName(Operation &op) {
 
 void ExpressionPrinter::print(Operation &op) {
   if (auto store = dyn_cast<kernel::StoreOp>(op)) {
-    unsigned argument = cast<BlockArgument>(store.getBuffer()).getArgNumber();
-    writer.line(buffers[argument] + "[" + address(argument) + "] = " + text(store.getValue()) +
-                ";");
+    writer.line(element(store) + " = " + text(store.getValue()) + ";");
     return;
   }
   if (op.getNumResults() != 1)

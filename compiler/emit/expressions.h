@@ -26,6 +26,10 @@ public:
   void setBuffer(unsigned argument, std::string name) { buffers[argument] = std::move(name); }
   llvm::StringRef buffer(unsigned argument) const { return buffers[argument]; }
   void setText(mlir::Value value, std::string text) { texts[value] = {std::move(text), 20}; }
+  /// The element that a load or store means, such as `x[i * 64 + j]`.
+  std::string element(mlir::Operation *access);
+  /// Another name for it, such as a lane of a vector: `x_4[lane]`.
+  void setElement(mlir::Operation *access, std::string text) { elements[access] = std::move(text); }
 
   /// Prints the operation as a statement, or keeps it for the expressions of its users.
   void print(mlir::Operation &op);
@@ -44,6 +48,7 @@ private:
   Text compareIntegers(mlir::Operation &op);
   std::string operand(mlir::Value value, int minimum);
   std::string address(unsigned argument);
+  std::string indexed(kernel::LoadOp load, const std::string &at);
   std::string loadText(kernel::LoadOp load);
   bool printsInline(mlir::Operation &op, const Text &text);
   std::string temporaryName(mlir::Operation &op);
@@ -51,6 +56,7 @@ private:
   const LoopNest &nest;
   SourceWriter &writer;
   llvm::DenseMap<mlir::Value, Text> texts;
+  llvm::DenseMap<mlir::Operation *, std::string> elements;
   llvm::SmallVector<std::string> indices, buffers;
 };
 

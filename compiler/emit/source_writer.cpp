@@ -108,7 +108,8 @@ static const char *const kReserved =
     "matmul matmul_add matmul_shape scatter_add scatter_add_from_zero arenas arena_kind f32 f64 "
     "i32 "
     "i64 boolean program trainer_program forward_backward update evaluate block first width row "
-    "chunk parameters gradients optimizer_state activations workspace data_type isnan isinf "
+    "chunk launch reads writes scratch point element column part thread four load_four store_four "
+    "parameters gradients optimizer_state activations workspace data_type isnan isinf "
     "signbit fpclassify isfinite isnormal M_PI M_E bases constants constant_tables";
 
 NameTable::NameTable() {

@@ -121,6 +121,9 @@ private:
       arguments.push_back(pointer(value));
     for (Value value : launch.getOuts())
       arguments.push_back(pointer(value));
+    if (auto scratch = launch.getScratchAttr())
+      arguments.push_back("m.workspace + " +
+                          std::to_string(cast<kernel::PlaceAttr>(scratch).getOffset()));
     auto found = kernels.find(launch.getKernel());
     body.call(found == kernels.end() ? sanitize(launch.getKernel()) : found->second.function,
               arguments, ";");

@@ -4,7 +4,7 @@
 // of the trainer and the build file.
 #pragma once
 
-#include "compiler/emit/cpu_kernels.h"
+#include "compiler/emit/kernel_printer.h"
 #include "compiler/emit/memory_names.h"
 
 namespace trainc {
@@ -18,7 +18,8 @@ struct EmittedCode {
 };
 
 /// Code of the kernels and of the entry functions named.
-mlir::FailureOr<EmittedCode> emitCode(mlir::ModuleOp module, const MemoryNames &memory);
+mlir::FailureOr<EmittedCode> emitCode(mlir::ModuleOp module, const MemoryNames &memory,
+                                      llvm::StringRef target = "cpu");
 
 /// Text of step.cpp.
 std::string stepProgram(mlir::ModuleOp module, const MemoryNames &names,

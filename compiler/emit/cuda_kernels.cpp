@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels as CUDA C++. Launches say how much of each buffer a kernel may touch.
+#include "compiler/emit/cuda_kernels.h"
+#include "compiler/emit/device_function.h"
+#include <memory>
+
+using namespace mlir;
+using namespace trainc;
+
+namespace {
+
+/// Elements from the buffer's address on that the kernel may touch: what its access
+/// reaches, or the whole tensor where an index or a condition decides.
+std::string extentText(kernel::FunctionOp function, unsigned argument, ArrayRef<int64_t> elements) {
+  auto access = cast<kernel::AccessAttr>(function.getAccesses()[argument]);
+  for (Operation *user : function.getBody().getArgument(argument).getUsers())
+    if (auto load = dyn_cast<kernel::LoadOp>(user);
+        load && (load.getIndex() || load.getPredicate()))
+      return argument < elements.size() && elements[argument] >= 0
+                 ? std::to_string(elements[argument])
+                 : "unknown_extent";
+  int64_t last = access.getOffset();
+  for (auto [size, stride] : llvm::zip(function.getDims(), access.getStrides()))
+    last += std::max<int64_t>(0, stride * (size - 1));
+  return std::to_string(last + 1);
+}
+
+void printLaunch(kernel::FunctionOp function, const KernelNames &names, ArrayRef<int64_t> elements,
+                 const DeviceFunction &device, SourceWriter &writer) {
+  std::string shape = "{.blocks = " + std::to_string(device.blocks) +
+                      ", .threads = " + std::to_string(device.threads);
+  if (device.blocksY != 1)
+    shape += ", .blocks_y = " + std::to_string(device.blocksY);
+  SmallVector<std::string> arguments = {stringLiteral(names.function), device.name, shape + "}"};
+  size_t inputs = names.buffers.size() - function.getOutputs();
+  auto buffer = [&](bool isInput, const std::string &name, const std::string &extent) {
+    arguments.push_back((isInput ? "reads(" : "writes(") + name + ", " + extent + ")");
+  };
+  for (const std::string &part : device.parts)
+    buffer(device.stage == Stage::total, part, std::to_string(device.partElements));
+  for (unsigned i : device.buffers)
+    buffer(i < inputs, names.buffers[i], extentText(function, i, elements));
+  writer.call("launch", arguments, ";");
+}
+
+void printKernelStages(kernel::FunctionOp function, const KernelNames &names,
+                       ArrayRef<int64_t> elements, NameTable &functions, SourceWriter &writer) {
+  PartialResults cut = partialResults(function);
+  bool isCut = cut.parts > 1 && static_cast<int64_t>(function.getScratchBytes()) >= cut.bytes;
+  SmallVector<Stage> stages = {Stage::whole};
+  if (isCut)
+    stages.assign({Stage::parts, Stage::total});
+  std::vector<std::unique_ptr<DeviceFunction>> devices;
+  for (Stage stage : stages) {
+    devices.push_back(std::make_unique<DeviceFunction>(function, names, writer, stage));
+    DeviceFunction &device = *devices.back();
+    device.name = functions.unique(names.function + device.suffix());
+    device.print();
+    writer.line();
+  }
+  kernelSignature(function, names, " {", writer);
+  if (isCut)
+    for (auto [part, offset, result] :
+         llvm::zip(devices[0]->parts, cut.offsets, onlyReduction(function).getOuts())) {
+      std::string type = elementType(result.getType()).str() + " *";
+      writer.line(type + part + " = reinterpret_cast<" + type + ">(scratch" +
+                  (offset == 0 ? "" : " + " + std::to_string(offset)) + ");");
+    }
+  for (auto &device : devices)
+    printLaunch(function, names, elements, *device, writer);
+  writer.line("}");
+}
+
+} // namespace
+
+LogicalResult trainc::emitCudaKernel(kernel::FunctionOp function, const KernelNames &names,
+                                     ArrayRef<int64_t> elements, NameTable &functions,
+                                     SourceWriter &writer) {
+  return printKernel(function,
+                     [&] { printKernelStages(function, names, elements, functions, writer); });
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernel printers of all targets share.
+#include "compiler/emit/kernel_printer.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace trainc;
+
+ReductionText trainc::reductionText(kernel::Reduction kind) {
+  switch (kind) {
+  case kernel::Reduction::add:
+    return {"sums", "sum", "sum"};
+  case kernel::Reduction::max:
+    return {"maxima", "largest", "max"};
+  case kernel::Reduction::min:
+    return {"minima", "smallest", "min"};
+  }
+  llvm_unreachable("all reductions are listed");
+}
+
+std::string trainc::neutralText(kernel::Reduction kind, Type type) {
+  if (kind == kernel::Reduction::add)
+    return type.isF32() ? "0.0f" : type.isF64() ? "0.0" : "0";
+  bool max = kind == kernel::Reduction::max;
+  if (isa<FloatType>(type)) {
+    std::string infinity = max ? "-INFINITY" : "INFINITY";
+    return type.isF64() ? "static_cast<double>(" + infinity + ")" : infinity;
+  }
+  if (type.isSignlessInteger(1))
+    return max ? "false" : "true";
+  return type.isSignlessInteger(32) ? (max ? "INT32_MIN" : "INT32_MAX")
+                                    : (max ? "INT64_MIN" : "INT64_MAX");
+}
+
+std::string trainc::combinationText(kernel::Reduction kind, const std::string &into,
+                                    const std::string &value) {
+  if (kind == kernel::Reduction::add)
+    return into + " += " + value + ";";
+  return into + " = " + (kind == kernel::Reduction::max ? "maximum(" : "minimum(") + into + ", " +
+         value + ");";
+}
+
+std::string trainc::bufferParameter(kernel::FunctionOp function, unsigned argument,
+                                    StringRef name) {
+  BlockArgument buffer = function.getBody().getArgument(argument);
+  bool isInput = argument < function.getBody().getNumArguments() - function.getOutputs();
+  auto type = cast<kernel::BufferType>(buffer.getType());
+  return ((isInput ? "const " : "") + elementType(type.getElement()) + " *" + name).str();
+}
+
+void trainc::kernelSignature(kernel::FunctionOp function, const KernelNames &names, StringRef tail,
+                             SourceWriter &writer) {
+  SmallVector<std::string> parameters;
+  for (auto [i, name] : llvm::enumerate(names.buffers))
+    parameters.push_back(
+        (function.getBody().getArgument(i).use_empty() ? "[[maybe_unused]] " : "") +
+        bufferParameter(function, i, name));
+  if (function.getScratchBytes() > 0)
+    parameters.push_back("char *scratch");
+  writer.call("void " + names.function, parameters, tail);
+}
+
+LogicalResult trainc::printKernel(kernel::FunctionOp function, llvm::function_ref<void()> print) {
+  bool failed = false;
+  ScopedDiagnosticHandler handler(function.getContext(), [&](Diagnostic &) {
+    failed = true;
+    return failure(); // pass it on
+  });
+  print();
+  return failure(failed);
+}
+
+KernelPrinter::KernelPrinter(kernel::FunctionOp function, const KernelNames &names,
+                             SourceWriter &writer)
+    : function(function), nest(function), writer(writer), code(nest, writer),
+      indexType(nest.fitsInt() ? "int" : "int64_t") {
+  code.names.reserve(names.function);
+  for (auto [i, name] : llvm::enumerate(names.buffers))
+    code.setBuffer(i, code.names.unique(name));
+}
+
+void KernelPrinter::emit() {
+  switch (function.getForm()) {
+  case kernel::Form::pointwise:
+    return emitPointwise();
+  case kernel::Form::row:
+    return emitRow();
+  case kernel::Form::column:
+    return emitColumn();
+  case kernel::Form::full:
+    return emitFull();
+  }
+}
+
+void KernelPrinter::openLoop(size_t d) {
+  StringRef i = code.index(d);
+  writer.line("for (" + indexType + " " + i + " = 0; " + i + " < " + size(d) + "; ++" + i + ") {");
+}
+
+void KernelPrinter::close(size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    writer.line("}");
+}
+
+void KernelPrinter::printPrologue(llvm::function_ref<bool(Operation *)> wanted) {
+  function.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (op->getNumRegions() != 0 || isa<kernel::StoreOp, kernel::YieldOp>(op) ||
+        nest.dependence(op) != 0 || !wanted(op))
+      return;
+    prologue.insert(op);
+    code.print(*op);
+  });
+}
+
+void KernelPrinter::printAt(Block &block, uint64_t visible, uint64_t previous) {
+  for (Operation &op : block) {
+    uint64_t mask = nest.dependence(&op) & ~LoopNest::reduced;
+    bool store = isa<kernel::StoreOp>(op);
+    if (isPrologue(op) || isa<kernel::YieldOp>(op) || (!store && (mask & ~visible) != 0))
+      continue;
+    bool printed = previous != nothing && (mask & ~previous) == 0;
+    if (store ? visible == everything : !printed)
+      code.print(op);
+  }
+}
+
+void KernelPrinter::eachReduction(kernel::ReduceOp reduce,
+                                  llvm::function_ref<void(kernel::Reduction, Value, size_t)> call) {
+  for (auto [k, attribute] : llvm::enumerate(reduce.getKinds()))
+    call(cast<kernel::ReductionAttr>(attribute).getValue(), reduce.getOuts()[k], k);
+}
+
+void KernelPrinter::yieldInto(kernel::ReduceOp reduce, ArrayRef<std::string> partials,
+                              StringRef at) {
+  auto yield = cast<kernel::YieldOp>(reduce.getBody().front().getTerminator());
+  eachReduction(reduce, [&](kernel::Reduction kind, Value, size_t k) {
+    writer.line(combinationText(kind, (partials[k] + at).str(), code.text(yield.getValues()[k])));
+  });
+}
+
+void KernelPrinter::reduceNothing(kernel::ReduceOp reduce) {
+  Block &block = reduce.getBody().front();
+  printAt(block, everything, nothing);
+  auto yield = cast<kernel::YieldOp>(block.getTerminator());
+  for (auto [result, value] : llvm::zip(reduce.getOuts(), yield.getValues()))
+    code.setText(result, code.text(value));
+}
+
+void KernelPrinter::combineInOrder(
+    kernel::ReduceOp reduce,
+    llvm::function_ref<std::pair<std::string, std::string>(Type, size_t)> loop) {
+  eachReduction(reduce, [&](kernel::Reduction kind, Value result, size_t k) {
+    Type type = result.getType();
+    std::string total = code.names.unique(reductionText(kind).result);
+    writer.line(scalarType(type) + " " + total + " = " + neutralText(kind, type) + ";");
+    auto [head, element] = loop(type, k);
+    writer.line(head);
+    writer.line(combinationText(kind, total, element));
+    close(1);
+    code.setText(result, total);
+  });
+}
