@@ -128,14 +128,21 @@ std::vector<option_row> common_rows() {
           command_generate),
       row("json", 0, kind::flag, "", "", "print the result as one JSON line",
           command_evaluate | command_info),
+      row("no-progress", 0, kind::flag, "", "", "print no progress bar and no line per step",
+          command_train),
+  };
+}
+
+// Of trainers for the CPU.
+std::vector<option_row> cpu_rows() {
+  using kind = option_kind;
+  return {
       row("threads", 0, kind::integer, "N", "",
           "threads per rank (default: OMP_NUM_THREADS, else the host's cores divided by its ranks)",
           computes, 1, 4096),
       row("communication", 0, kind::text, "KIND", "auto",
           "between ranks of one host: shared memory or messages; both give the same bits",
           command_train | command_gradients, 0, 0, "auto|shared|messages"),
-      row("no-progress", 0, kind::flag, "", "", "print no progress bar and no line per step",
-          command_train),
   };
 }
 
@@ -243,9 +250,9 @@ std::vector<std::string> settings::list(const std::string &name) const {
 
 option_table::option_table(const program &program)
     : model_name_(program.model_name), rows_(common_rows()) {
-  if (std::strcmp(program.target, "cuda") == 0)
-    for (const option_row &option : cuda_rows())
-      rows_.push_back(option);
+  for (const option_row &option :
+       std::strcmp(program.target, "cuda") == 0 ? cuda_rows() : cpu_rows())
+    rows_.push_back(option);
   for (int64_t i = 0; i < program.hyperparameter_count; ++i) {
     const hyperparameter &value = program.hyperparameters[i];
     char text[32];

@@ -111,8 +111,9 @@ int trainer_main(int count, char **arguments) {
       return exit_success;
     if (options.command->bit & ~(command_info | command_export)) {
       check_cpu(trainer_program);
-      widen_affinity(options.has("threads") ? static_cast<int>(options.integer("threads")) : 0,
-                     arguments);
+      if (strcmp(trainer_program.target, "cpu") == 0)
+        widen_affinity(options.has("threads") ? static_cast<int>(options.integer("threads")) : 0,
+                       arguments);
     }
   } catch (const failure &error) {
     return is_first_by_environment() ? report(error) : error.code;
@@ -126,6 +127,8 @@ int trainer_main(int count, char **arguments) {
     } catch (const failure &error) {
       return report(error);
     }
+  } catch (const failure &error) {
+    return report(error); // of the device: there is no run yet
   } catch (const std::exception &error) {
     fprintf(stderr, "internal error: %s\n", error.what());
     return exit_internal;

@@ -42,7 +42,7 @@ product_settings product_settings_of(const settings &options) {
 // What exists where a GPU computes.
 struct computing_device {
   computing_device(const program &program, communicator &ranks)
-      : chosen(choose_device(program, ranks)), inputs(program) {}
+      : chosen(choose_device(ranks)), inputs(program) {}
 
   std::string name() const {
     return format_text("%s, device %d", chosen.name.c_str(), chosen.index);

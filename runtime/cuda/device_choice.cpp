@@ -47,21 +47,20 @@ void refuse_sharing(int count, int ranks_on_host) {
                               ranks_on_host, count, count == 1 ? "" : "s", count));
 }
 
-void refuse_architecture(const program &program, const chosen_device &device,
-                         const cudaDeviceProp &properties) {
+void refuse_architecture(const chosen_device &device, const cudaDeviceProp &properties) {
   cudaError_t status = find_flat_sum();
   if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorUnsupportedPtxVersion)
     throw failure(exit_machine,
-                  format_text("device %d, %s, has architecture sm_%d%d; this trainer was built for "
-                              "%s\n  try: compiling the model for this architecture",
+                  format_text("device %d, %s, has architecture %d.%d, for which this trainer holds "
+                              "no code\n  try: trainc --cuda-arch %d%d",
                               device.index, device.name.c_str(), properties.major, properties.minor,
-                              program.march));
+                              properties.major, properties.minor));
   check_cuda(status, "finding the kernels of this trainer");
 }
 
 } // namespace
 
-chosen_device choose_device(const program &program, communicator &ranks) {
+chosen_device choose_device(communicator &ranks) {
   chosen_device device = {ranks.rank_on_host(), ""};
   ranks.together([&] { refuse_sharing(count_devices(), ranks.ranks_on_host()); });
   ranks.together([&] {
@@ -69,7 +68,7 @@ chosen_device choose_device(const program &program, communicator &ranks) {
     cudaDeviceProp properties = {};
     check_cuda(cudaGetDeviceProperties(&properties, device.index), "asking for a GPU's name");
     device.name = properties.name;
-    refuse_architecture(program, device, properties);
+    refuse_architecture(device, properties);
   });
   return device;
 }

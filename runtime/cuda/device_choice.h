@@ -4,7 +4,6 @@
 #pragma once
 
 #include "runtime/communicator.h"
-#include "runtime/program.h"
 
 #include <string>
 
@@ -19,6 +18,6 @@ struct chosen_device {
 // Collective. Throws `failure` (exit_machine) where there is none, the driver is older
 // than the toolkit, ranks would share a device, or the device is of an architecture
 // that the trainer was not built for.
-chosen_device choose_device(const program &program, communicator &ranks);
+chosen_device choose_device(communicator &ranks);
 
 } // namespace trainc

@@ -6,7 +6,6 @@
 #include "runtime/program.h"
 
 #include <cmath>
-#include <cstring>
 
 namespace trainc {
 namespace {
@@ -97,7 +96,8 @@ void forward_backward(const arenas &places) {
   float *logits = floats(places, arena_kind::activations, logits_at);
   float scale = *floats(places, arena_kind::parameters, trained);
   float weight = scale / static_cast<float>(counted_labels(labels));
-  memset(table, 0, trained);
+  for (int64_t i = 0; i < trained / 4; ++i) // table and bias
+    table[i] = 0;
   for (int64_t row = 0; row < rows; ++row) {
     if (labels[row] == -100)
       continue;
