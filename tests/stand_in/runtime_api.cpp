@@ -20,6 +20,7 @@ namespace {
 int chosen_device = 0;
 
 constexpr int multiprocessors = 132, block_threads = 1024, multiprocessor_threads = 2048;
+constexpr int oldest_capability = 8; // of those that trainers are compiled for
 constexpr int shared_bytes = 48 << 10, level_2_bytes = 50 << 20, bus_bits = 5120;
 
 bool is_host(cudaMemcpyKind kind, bool source) {
@@ -314,6 +315,8 @@ cudaError_t cudaMemset(void *address, int value, size_t bytes) {
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *function) {
   if (function == nullptr)
     return returned(cudaErrorInvalidDeviceFunction);
+  if (options().capability_major < oldest_capability)
+    return returned(cudaErrorNoKernelImageForDevice);
   *attributes = {};
   attributes->maxThreadsPerBlock = block_threads;
   attributes->numRegs = 32;

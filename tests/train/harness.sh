@@ -118,3 +118,19 @@ refused() {
     fail "crashed: $*"
   fi
 }
+
+# toy_files: what the trainer of the hand-written program reads, and a text to train on
+toy_files() {
+  # parameters.safetensors: a table of zeros, a bias of zeros, a scale of one
+  local header='{"bias":{"dtype":"F32","shape":[256],"data_offsets":[0,1024]},'
+  header+='"table":{"dtype":"F32","shape":[256,256],"data_offsets":[1024,263168]},'
+  header+='"scale":{"dtype":"F32","shape":[1],"data_offsets":[263168,263172]}}'
+  {
+    printf "\\x$(printf %02x ${#header})\\0\\0\\0\\0\\0\\0\\0%s" "$header"
+    head -c 263168 /dev/zero
+    printf '\0\0\x80\x3f'
+  } >parameters.safetensors
+  # a model without weights: ir_version 8 and a graph named "toy"
+  printf '\x08\x08\x3a\x05\x12\x03toy' >export_template.onnx
+  cat "$tree"/runtime/*.cpp >text.bin
+}
