@@ -69,6 +69,7 @@ struct device::implementation {
   void plan_work(memory_use use);
   void plan_memory(memory_use use);
   void allocate_on_device(memory_use use, int64_t micro_batches);
+  void take_memory(memory_use use, int64_t micro_batches);
   void set_zero(memory_use use);
   void queue_scalars();
 
@@ -131,30 +132,37 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
     own.memory.check(own.name());
   });
   plan_work(use); // takes some memory for a while
+  ranks.together([&] { take_memory(use, micro_batches); });
   ranks.together([&] {
-    // Functions that need memory while they run take turns.
-    own.memory.plan("workspace of functions",
-                    std::max(product_workspace_bytes, planned_scratch_bytes()), &workspace);
-    own.memory.check(own.name());
-    int64_t slots = micro_batches + 2;
-    check_memory(own.inputs.host_bytes() + transfer_bytes + slots * kept_bytes,
-                 ranks.ranks_on_host());
-    own.memory.allocate();
-    own.inputs.allocate(staging);
-    own.transfer.allocate(transfer_bytes);
-    own.kept.allocate(slots * kept_bytes);
-    own.kept_types.assign(static_cast<size_t>(slots), data_type::f64);
-    set_product_workspace(workspace);
-    set_scratch(workspace);
-    places.constants = constants;
-    if (own.gradients)
-      own.gradients->place(places[arena_kind::gradients], accumulator, received);
-    set_zero(use);
     // A sum of zeros, so that ranks meet each other now and not in the first step.
-    if (own.gradients)
+    if (own.gradients) {
       own.gradients->queue(/*first=*/true, /*last=*/true);
-    check_cuda(cudaStreamSynchronize(compute_stream()), "start of the exchange of gradients");
+      own.gradients->finish();
+    }
+    check_cuda(cudaStreamSynchronize(compute_stream()), "start of the device");
   });
+}
+
+void device::implementation::take_memory(memory_use use, int64_t micro_batches) {
+  computing_device &own = *gpu;
+  // Functions that need memory while they run take turns.
+  own.memory.plan("workspace of functions",
+                  std::max(product_workspace_bytes, planned_scratch_bytes()), &workspace);
+  own.memory.check(own.name());
+  int64_t slots = micro_batches + 2;
+  check_memory(own.inputs.host_bytes() + transfer_bytes + slots * kept_bytes,
+               ranks.ranks_on_host());
+  own.memory.allocate();
+  own.inputs.allocate(staging);
+  own.transfer.allocate(transfer_bytes);
+  own.kept.allocate(slots * kept_bytes);
+  own.kept_types.assign(static_cast<size_t>(slots), data_type::f64);
+  set_product_workspace(workspace);
+  set_scratch(workspace);
+  places.constants = constants;
+  if (own.gradients)
+    own.gradients->place(places[arena_kind::gradients], accumulator, received);
+  set_zero(use);
 }
 
 // Finds out which matrix products there are and how much memory functions need.
@@ -279,9 +287,9 @@ double device::kept(int slot) const {
 }
 
 void device::finish() {
-  check_cuda(cudaStreamSynchronize(compute_stream()), "a step");
   if (own_->gpu->gradients)
-    own_->gpu->gradients->check();
+    own_->gpu->gradients->finish();
+  check_cuda(cudaStreamSynchronize(compute_stream()), "a step");
 }
 
 } // namespace trainc

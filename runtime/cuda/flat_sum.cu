@@ -76,7 +76,8 @@ void queue_flat_sum(data_type type, const summands &from, int64_t count, char *t
 
 cudaError_t find_flat_sum() {
   cudaFuncAttributes attributes;
-  return cudaFuncGetAttributes(&attributes, flat_sum<float>);
+  cudaError_t status = cudaFuncGetAttributes(&attributes, flat_sum<float>);
+  return status == cudaSuccess ? cudaFuncGetAttributes(&attributes, flat_sum<double>) : status;
 }
 
 } // namespace trainc

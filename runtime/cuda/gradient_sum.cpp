@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <nccl.h>
+#include <thread>
 
 namespace trainc {
 namespace {
@@ -143,12 +144,18 @@ void gradient_sum::queue(bool first, bool last) {
   }
 }
 
-void gradient_sum::check() const {
+void gradient_sum::finish() const {
   if (!others_)
     return;
-  ncclResult_t state = ncclSuccess;
-  check_nccl(ncclCommGetAsyncError(others_, &state), "exchange of gradients");
-  check_nccl(state, "exchange of gradients");
+  bool running = true;
+  while (running) {
+    running = cudaStreamQuery(compute_stream()) == cudaErrorNotReady;
+    ncclResult_t state = ncclSuccess;
+    check_nccl(ncclCommGetAsyncError(others_, &state), "exchange of gradients");
+    check_nccl(state, "exchange of gradients");
+    if (running)
+      std::this_thread::yield();
+  }
 }
 
 } // namespace trainc

@@ -39,8 +39,9 @@ public:
   // Queues the sum of one micro-batch. The last of a step leaves the total in the
   // gradients of every rank.
   void queue(bool first, bool last);
-  // Throws `failure` if NCCL met an error behind our back.
-  void check() const;
+  // Waits for queued work. Throws `failure` if NCCL met an error meanwhile: work that
+  // waits for a rank which is gone never ends.
+  void finish() const;
 
 private:
   void exchange_parts(int64_t done);
