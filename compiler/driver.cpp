@@ -188,9 +188,16 @@ private:
     return llvm::xxh3_64bits(text);
   }
 
+  /// The instruction set that the kernels are compiled for, as the trainer names it.
+  std::string chooseMarch() const {
+    if (recipe.target == "cpu")
+      return options.march == "native" ? nativeMarch() : options.march;
+    return "sm_" + llvm::join(*parseCudaArchitectures(options.cudaArchitectures), ", sm_");
+  }
+
   bool emit() {
     Installation installation = findInstallation();
-    std::string march = options.march == "native" ? nativeMarch() : options.march;
+    std::string march = chooseMarch();
     clock.begin("emit");
     if (failed(output.begin(report)) || failed(output.makeFolder("source", report)) ||
         failed(output.makeFolder("plan", report)))
@@ -250,6 +257,7 @@ private:
       return report.error(ExitCode::hostCompilerFailed, "trainc", missing,
                           "--source-only, and build the source folder with its CMakeLists.txt "
                           "where CUDA and NCCL are; or --nvcc PROGRAM");
+    compile.march = "x86-64"; // no kernel is among the host's files
     compile.nvcc = toolkit->nvcc;
     compile.cudaArchitectures = *parseCudaArchitectures(options.cudaArchitectures);
     compile.registers = output.entry("plan/registers.txt");

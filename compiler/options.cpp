@@ -141,12 +141,18 @@ std::optional<Recipe> Options::recipe(Report &report) const {
     complain("--cuda-arch expects different compute capabilities, found '" + cudaArchitectures +
                  "'",
              "--cuda-arch 80,90");
-  if (const Options defaults; target == "cpu")
-    for (auto [name, given, standard] :
-         {std::tuple("nvcc", &nvcc, &defaults.nvcc),
-          std::tuple("cuda-arch", &cudaArchitectures, &defaults.cudaArchitectures)})
-      if (*given != *standard)
-        complain(Twine("--") + name + " says nothing to a trainer for the cpu", "--target cuda");
+  const Options defaults;
+  auto refuse = [&](StringRef name, const std::string &given, const std::string &otherwise) {
+    if (given != otherwise)
+      complain("--" + name + " says nothing to a trainer for --target " + target,
+               "the command without it");
+  };
+  if (target == "cpu") {
+    refuse("nvcc", nvcc, defaults.nvcc);
+    refuse("cuda-arch", cudaArchitectures, defaults.cudaArchitectures);
+  } else {
+    refuse("march", march, defaults.march);
+  }
   recipe.loss = loss;
   recipe.lossOutput = lossOutput;
   recipe.optimizer = optimizer;

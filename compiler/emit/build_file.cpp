@@ -54,30 +54,36 @@ set(libraries CUDA::cudart_static CUDA::cublasLt ${NCCL})
 )";
 }
 
-static std::string cudaFlags(const ProgramTables &tables) {
-  if (tables.target == "cpu")
-    return "";
-  std::string flags;
-  for (llvm::StringRef flag : nvccFlags().drop_front()) // CMake gives the standard itself
-    flags += (flags.empty() ? "" : " ") + flag.str();
-  return R"(set_target_properties(trainer PROPERTIES CUDA_STANDARD 20 CUDA_EXTENSIONS OFF)
-target_include_directories(trainer PRIVATE ${NCCL_INCLUDE})
-target_compile_options(trainer PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:)" +
-         llvm::join(llvm::split(flags, ' '), ";") + ">)\n";
+static std::string compileFlags(const ProgramTables &tables) {
+  if (tables.target == "cpu") {
+    std::string march;
+    for (char c : tables.march)
+      if (llvm::isAlnum(c) || llvm::StringRef("-_.+").contains(c))
+        march += c;
+    return R"(# Bits must not depend on how a loop is vectorised: no contraction, no -ffast-math.
+set(MARCH ")" +
+           march + R"(" CACHE STRING "instruction set; another one may change the bits of results")
+target_compile_options(trainer PRIVATE -O3 -march=${MARCH} -ffp-contract=off -fno-math-errno
+  -fno-trapping-math -Wall -Wextra)
+)";
+  }
+  llvm::SmallVector<std::string> flags; // CMake gives the standard itself
+  for (llvm::StringRef flag : nvccFlags().drop_front())
+    flags.push_back(flag.str());
+  return R"(target_include_directories(trainer PRIVATE ${NCCL_INCLUDE})
+set_target_properties(trainer PROPERTIES CUDA_STANDARD 20 CUDA_EXTENSIONS OFF)
+# Bits must not depend on contraction.
+target_compile_options(trainer PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:)" +
+         llvm::join(flags, ";") + ">\")\n";
 }
 
 std::string trainc::buildFile(const ProgramTables &tables) {
-  std::string march;
-  for (char c : tables.march)
-    if (llvm::isAlnum(c) || llvm::StringRef("-_.+").contains(c))
-      march += c;
   return R"(# Builds the trainer from this folder alone:
 #   cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build
 cmake_minimum_required(VERSION 3.18)
 )" + openProject(tables) +
          R"(
-set(MARCH ")" +
-         march + R"(" CACHE STRING "instruction set; another one may change the bits of results")
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(OpenMP REQUIRED)
 )" + targetParts(tables) +
@@ -86,9 +92,7 @@ add_executable(trainer ${emitted} ${runtime})
 target_compile_features(trainer PRIVATE cxx_std_20)
 set_target_properties(trainer PROPERTIES CXX_EXTENSIONS OFF)
 target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-# Bits must not depend on how a loop is vectorised: no contraction, no -ffast-math.
-target_compile_options(trainer PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O3;-march=${MARCH};-ffp-contract=off;-fno-math-errno;-fno-trapping-math;-Wall;-Wextra>)
-)" + cudaFlags(tables) +
+)" + compileFlags(tables) +
          "set_source_files_properties(" + llvm::join(filesWithoutLoops(), " ") +
          "\n  PROPERTIES COMPILE_OPTIONS \"" + llvm::join(flagsWithoutLoops(), ";") +
          R"(")

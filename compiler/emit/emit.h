@@ -30,8 +30,8 @@ struct ProgramTables {
   std::string modelName;
   std::string compilerVersion;
   std::string target = "cpu"; // or cuda
-  std::string march;
-  std::vector<std::string> cudaArchitectures; // of the build file
+  std::string march;          // of the CPU, or `sm_80, sm_90`
+  std::vector<std::string> cudaArchitectures;
   std::string lossName;
   std::string optimizerName;
   uint64_t fingerprint = 0;
