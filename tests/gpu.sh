@@ -1,0 +1,145 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What only a GPU can show: every fixture's CUDA trainer against the CPU target, the
+# smallest one under compute-sanitizer, and the speed of GPT-2 124M.
+#
+#   tests/gpu.sh [--build FOLDER] [--scratch FOLDER] [--steps N] [--cuda-arch LIST]
+#   tests/gpu.sh --prepare | --run --scratch FOLDER ...
+#
+# --prepare compiles all and runs the CPU trainers; --run does the rest, on a machine that
+# needs a GPU, CUDA's libraries, MPI and python3, but no trainc. Without either, both.
+# Prints one line per check and ends with `N passed, N failed`.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=$root/build/release
+scratch=
+steps=30
+what=both
+architectures=80,90,100
+while [ $# -gt 0 ]; do
+  case $1 in
+  --build) build=$2 && shift 2 ;;
+  --scratch) scratch=$2 && shift 2 ;;
+  --steps) steps=$2 && shift 2 ;;
+  --cuda-arch) architectures=$2 && shift 2 ;;
+  --prepare) what=prepare && shift ;;
+  --run) what=run && shift ;;
+  *) sed -n '3,13s/^# \?//p' "$0" && exit 2 ;;
+  esac
+done
+if [ -z "$scratch" ]; then
+  [ $what = both ] || { echo "gpu.sh: --$what needs --scratch FOLDER" >&2 && exit 2; }
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+fi
+export TRAINC=$build/bin/trainc TRAINC_COMPARE=${TRAINC_COMPARE:-$build/bin/trainc-compare}
+fixtures=("$root"/tests/models/expected/*.json)
+
+prepare() {
+  if [ ! -x "$TRAINC" ]; then
+    cmake --preset release -S "$root" && cmake --build "$root/build/release"
+  fi
+  # shellcheck source=train/harness.sh
+  . "$root/tests/train/harness.sh" "$scratch"
+  for expected in "${fixtures[@]}"; do
+    local fixture
+    fixture=$(basename "$expected" .json)
+    echo "compiling $fixture"
+    compile "$fixture" cpu
+    train cpu 20 --learning-rate 1e-3 --weight-decay 0.01 --checkpoints none --log "$fixture.jsonl"
+    rm -rf cpu
+    compile "$fixture" "$fixture" --target cuda --cuda-arch "$architectures"
+    rm -rf "$fixture/source"
+    printf '%s\n' "${inputs[@]#--data}" "labels=$data/$labels" | sed "/^$/d; s|$data/||" >"$fixture/data.txt"
+  done
+  cp -r "$data" data
+  cp "$TRAINC_COMPARE" .
+  "$(dirname "$TRAINC")/trainc-fill" "$root/tests/models/graphs/gpt2_12.onnx" -o gpt2.onnx
+  echo "compiling GPT-2 124M"
+  quietly "$TRAINC" gpt2.onnx --dim batch=8 --dim sequence=1024 --target cuda \
+    --cuda-arch "$architectures" -o gpt2
+  rm -rf gpt2.onnx gpt2.onnx.data gpt2/source
+}
+
+passed=0
+failed=0
+check() { # NAME COMMAND...
+  local name=$1
+  shift
+  if "$@" >last.txt 2>&1; then
+    passed=$((passed + 1)) && echo "ok      $name"
+  else
+    failed=$((failed + 1)) && echo "FAILED  $name" && sed 's/^/        /' last.txt | tail -20
+  fi
+}
+
+train_fixture() { # FIXTURE NAME LAUNCHER...: 20 steps
+  local fixture=$1 name=$2 files=()
+  shift 2
+  while read -r file; do files+=(--data "${file%%=*}=data/${file#*=}"); done <"$fixture/data.txt"
+  "$@" "$fixture/trainer" train "${files[@]}" --steps 20 --no-shuffle --no-progress \
+    --learning-rate 1e-3 --weight-decay 0.01 --checkpoints "$fixture/$name" --log "$fixture/$name.jsonl"
+}
+
+same_losses() { ./trainc-compare losses "$1/first.jsonl" "$1.jsonl" --tolerance 1e-5; }
+same_bits() { ./trainc-compare bits "$1/first/step-00000020" "$1/again/step-00000020"; }
+
+# The floor of a step: what the products need at the peak rate of f32 (or TF32) multiply-adds,
+# or what the arenas need at the peak rate of memory, whichever is longer.
+speed() { # MATH PEAK_TFLOPS
+  python3 - "$1" "$2" "$steps" <<'PYTHON'
+import json, os, subprocess, sys
+math, peak, steps = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+batch, sequence, parameters = 8, 1024, 124_439_808
+layers, width = 12, 768
+with open("tokens.bin", "wb") as file:
+    file.write(os.urandom(4 * batch * sequence * (steps + 2)))
+subprocess.run(["gpt2/trainer", "train", "--tokens", "tokens.bin", "--steps", str(steps), "--math", math,
+                "--no-progress", "--checkpoints", "none", "--log", "speed.jsonl"], check=True,
+               stdout=subprocess.DEVNULL)
+rows = [json.loads(line) for line in open("speed.jsonl")]
+times = sorted(row["milliseconds"] for row in rows if row.get("step", 0) > 5)
+median = times[len(times) // 2]
+tokens = batch * sequence
+flops = 6 * parameters * tokens + 12 * layers * width * sequence * tokens
+floor = flops / peak / 1e9
+print(f"GPT-2 124M, {math}, batch {batch} x {sequence}: {median:.2f} ms per step, "
+      f"{tokens / median * 1000:.0f} tokens/s, {floor / median:.1%} of the floor of {floor:.1f} ms "
+      f"({flops / 1e12:.1f} TFLOP at {peak} TFLOP/s)")
+PYTHON
+}
+
+run_all() {
+  cd "$scratch"
+  nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader ||
+    { echo "gpu.sh: no GPU is visible here" >&2 && exit 1; }
+  for expected in "${fixtures[@]}"; do
+    local fixture
+    fixture=$(basename "$expected" .json)
+    rm -rf "$fixture/first" "$fixture/again"
+    check "$fixture: 20 steps" train_fixture "$fixture" first
+    check "$fixture: losses of the CPU target within 1e-5" same_losses "$fixture"
+    check "$fixture: again" train_fixture "$fixture" again
+    check "$fixture: the same bits" same_bits "$fixture"
+  done
+  if command -v compute-sanitizer >/dev/null; then
+    for tool in memcheck racecheck synccheck initcheck; do
+      check "mlp_relu_dynamo18: compute-sanitizer $tool" train_fixture mlp_relu_dynamo18 $tool \
+        compute-sanitizer --tool $tool --error-exitcode 9
+    done
+  else
+    echo "skipped compute-sanitizer: not on PATH"
+  fi
+  # H200: 67 TFLOP/s f32, 494 TFLOP/s TF32, dense
+  speed ieee 67
+  speed tf32 494
+  echo "$passed passed, $failed failed"
+  [ "$failed" -eq 0 ]
+}
+
+case $what in
+prepare) prepare ;;
+run) run_all ;;
+both) (prepare) && run_all ;;
+esac
