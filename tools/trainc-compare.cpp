@@ -31,12 +31,13 @@ constexpr double kNoiseFloor = 1e-4; // of the global norm: below it a gradient 
 constexpr int kRowsPrinted = 8;
 
 constexpr const char *kUsage = R"(usage:
-  trainc-compare losses RUN.jsonl EXPECTED.json [--run NAME] [--tolerance T] [--steps N]
+  trainc-compare losses RUN.jsonl EXPECTED [--run NAME] [--tolerance T] [--steps N]
   trainc-compare gradients GOT.safetensors EXPECTED [--tolerance T]
   trainc-compare bits A.safetensors B.safetensors
 
-losses     each line's loss against the f64 losses of EXPECTED.json, relative (5e-6), and its
-           gradient norm against theirs (twice that)
+losses     each line's loss against those of EXPECTED, relative (5e-6), and its gradient norm
+           against theirs (twice that); EXPECTED is another run's .jsonl, or the JSON of a
+           fixture, of which the f64 losses are meant
            --run    which recorded run: adamw (the default), sgd, nesterov
            --steps  compare the first N steps only
 gradients  each tensor's difference in norm, relative to the larger of its own norm and
@@ -130,12 +131,19 @@ bool compareColumn(const Command &command, const json &run, const char *key, con
   return worst <= tolerance;
 }
 
-int compareLosses(const Command &command) {
+json expectedRun(const Command &command) {
+  if (command.expected.ends_with(".jsonl"))
+    return {{"losses", columnOfLog(command.expected, "loss")},
+            {"gradient_norms", columnOfLog(command.expected, "gradient_norm")}};
   json recorded = parseJson(command.expected, readWholeFile(command.expected));
   json::json_pointer where("/runs/" + command.run + "/f64");
   if (!recorded.contains(where))
     throw InputError(command.expected + ": has no recorded run '" + command.run + "'");
-  const json &run = recorded[where];
+  return recorded[where];
+}
+
+int compareLosses(const Command &command) {
+  json run = expectedRun(command);
   double tolerance = command.tolerance.value_or(kLossTolerance);
   bool ok = compareColumn(command, run, "loss", "losses", tolerance);
   // A norm is a square root of squares: it may be as far off as a gradient.

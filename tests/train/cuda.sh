@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the tests of CUDA trainers share, on top of harness.sh: an emitted CUDA folder,
+# built against the stand-in for a GPU (tests/stand_in), is a trainer that runs here.
+. "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+: "${TRAINC_BUILD:=$(dirname "$(dirname "$TRAINC")")}"
+stand_in_folder=$tree/tests/stand_in
+
+if [ ! -f "$TRAINC_BUILD/lib/libtrainc_cuda_stand_in.a" ]; then
+  echo "skipped: this build has no stand-in for a GPU (a build with sanitizers)"
+  exit 0
+fi
+
+# host_object SOURCE.cpp FOLDER: compiles a file of the host beside its source
+host_object() {
+  quietly g++ -std=c++20 -O0 -Wall -Wextra -Werror -I "$2" -I "$stand_in_folder/include" -c "$1" \
+    -o "${1%.*}.o"
+}
+
+# kernels_object SOURCE.cu FOLDER: kernels get the instrumentation by which the stand-in sees
+# every access; flags as tests/stand_in/README.md says
+kernels_object() {
+  quietly g++ -x c++ -std=c++20 -O1 -g1 -fsanitize=thread -fno-thread-jumps -Wall -Wextra -Werror \
+    -Wno-unknown-pragmas -Wno-tsan -I "$2" -I "$stand_in_folder/include" -c "$1" -o "${1%.*}.o"
+}
+
+# link_cuda OUTPUT OBJECT...
+link_cuda() {
+  quietly mpicxx -fopenmp -rdynamic -o "$@" -Wl,--start-group \
+    "$TRAINC_BUILD/lib/libtrainc_runtime.a" "$TRAINC_BUILD/lib/libtrainc_cuda_stand_in.a" \
+    -Wl,--end-group -lboost_context -ldnnl -ldl
+}
+
+# build_cuda FOLDER: the trainer of FOLDER/source
+build_cuda() {
+  local file
+  for file in "$1"/source/*.cpp; do
+    host_object "$file" "$1/source"
+  done
+  kernels_object "$1/source/kernels.cu" "$1/source"
+  link_cuda "$1/trainer" "$1"/source/*.o
+}
+
+# compile_cuda FIXTURE FOLDER [trainc options]
+compile_cuda() {
+  compile "$@" --target cuda --source-only
+  build_cuda "$2"
+}
+
+newest() { find "$1" -mindepth 1 -maxdepth 1 -type d -name 'step*' | sort | tail -1; }
+
+# stand_in WORDS COMMAND...: the command with these options of the stand-in
+stand_in() {
+  local words=$1
+  shift
+  TRAINC_STAND_IN=$words "$@"
+}
+
+# check_cuda_fixture FIXTURE: 20 steps on the stand-in give the losses of the CPU target, and
+# the same bits in whatever order threads get their turn, run again, and with two ranks.
+check_cuda_fixture() {
+  local steps=20 name
+  local options=(--learning-rate 1e-3 --weight-decay 0.01)
+  compile "$1" cpu
+  compile_cuda "$1" cuda
+  train cpu $steps "${options[@]}" --checkpoints none --log cpu.jsonl
+  run_order forward threads=forward
+  run_order again threads=forward
+  run_order reverse threads=reverse
+  run_order random threads=random:1,streams=late
+  "$TRAINC_COMPARE" losses forward.jsonl cpu.jsonl --tolerance 1e-5
+  for name in again reverse random; do
+    same_bits forward $name
+  done
+  # two ranks share the batches of 20 steps: 10 steps of two micro-batches on one
+  train_two cpu two-cpu
+  stand_in threads=forward train_two cuda two-forward
+  stand_in threads=reverse train_two cuda two-reverse
+  "$TRAINC_COMPARE" losses two-forward.jsonl two-cpu.jsonl --tolerance 1e-5
+  same_bits two-forward two-reverse
+}
+
+run_order() { # NAME WORDS
+  stand_in "$2" train cuda $steps "${options[@]}" --checkpoints "$1" --log "$1.jsonl"
+}
+
+train_two() { # FOLDER NAME
+  quietly mpirun -n 2 "$1/trainer" train "${inputs[@]}" --data "labels=$data/$labels" --steps 10 \
+    --no-shuffle --no-progress --learning-rate 1e-3 --weight-decay 0.01 --checkpoints "$2" \
+    --log "$2.jsonl"
+}
+
+same_bits() { # of the last checkpoints of two folders
+  say "$1 and $2"
+  "$TRAINC_COMPARE" bits "$(newest "$1")" "$(newest "$2")"
+}
