@@ -61,7 +61,7 @@ public:
   // ---- work
 
   // Queues what `work` queues: entry functions and `sum_gradients`. A target may
-  // record the work the first time and replay the record afterwards, so `work`
+  // record the work at some time and replay the record afterwards, so `work`
   // must queue the same for equal keys (0 to 7). On such a target that is also what
   // runs where `work` would do less because the host met an error.
   void run(int key, const std::function<void()> &work);

@@ -31,6 +31,11 @@ cudaGraphExec_t record(const std::function<void()> &work) {
 } // namespace
 
 void graphs::run(int key, const std::function<void()> &work) {
+  if (!done_once_[key]) {
+    work();
+    done_once_[key] = true;
+    return;
+  }
   if (!recorded_[key])
     recorded_[key] = record(work);
   check_cuda(cudaGraphLaunch(recorded_[key], compute_stream()), "queueing a recorded step");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Queued work, recorded the first time as a CUDA graph and replayed from then on: a
-// step of several hundred kernels costs the host one call.
+// Queued work, recorded as a CUDA graph and replayed from then on: a step of several
+// hundred kernels costs the host one call.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,11 +17,13 @@ public:
   graphs(const graphs &) = delete;
   graphs &operator=(const graphs &) = delete;
 
-  // Queues what `work` queues on the compute stream.
+  // Queues what `work` queues on the compute stream. The first time it runs as it is:
+  // libraries load kernels and allocate at their first call, which a recording forbids.
   void run(int key, const std::function<void()> &work);
 
 private:
   static constexpr int key_count = 8;
+  bool done_once_[key_count] = {};
   cudaGraphExec_t recorded_[key_count] = {};
 };
 
