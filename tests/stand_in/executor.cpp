@@ -5,6 +5,7 @@
 #include "report.h"
 #include "settings.h"
 #include "shadow.h"
+#include "shared_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -501,7 +502,7 @@ void check_extents(const kernel_call &call) {
 
 void run_kernel(const kernel_call &call, dim3 grid, dim3 block) {
   map_stacks();
-  find_shared_memory();
+  enter_shared_memory(call.function);
   check_extents(call);
   launch.call = &call;
   launch.arguments = reinterpret_cast<uintptr_t>(call.arguments.get());

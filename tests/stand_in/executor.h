@@ -28,9 +28,6 @@ extern size_t stacks_bytes;
 
 void run_kernel(const kernel_call &call, dim3 grid, dim3 block);
 
-// The section that holds shared memory, once.
-void find_shared_memory();
-
 // "kernel h_ln_1, block 3, thread 17".
 std::string running_thread();
 // The same for another moment of the running launch; "block 3" alone where only that

@@ -8,6 +8,7 @@
 #include "operations.h"
 #include "report.h"
 #include "shadow.h"
+#include "shared_memory.h"
 
 #include <link.h>
 
@@ -88,7 +89,7 @@ const argument_extent *nearest(const char *address) {
 std::string describe(const region &where, size_t offset) {
   const char *address = reinterpret_cast<const char *>(where.base + offset);
   if (&where == &shared_region)
-    return "shared memory at offset " + std::to_string(offset);
+    return describe_shared(offset);
   if (in_kernel)
     if (const argument_extent *extent = nearest(address))
       return within(*extent, address);
@@ -128,6 +129,12 @@ bool is_program_memory(uintptr_t address) {
   return wanted.found;
 }
 
+[[noreturn]] void outside_arrays(size_t offset, size_t bytes, access_kind kind, const void *code) {
+  checking = false;
+  fail(running_thread() + source_line(code), std::string(verb(kind)) + " " + bytes_text(bytes) +
+                                                 " out of bounds: " + describe_shared(offset));
+}
+
 void other_access(uintptr_t address, size_t bytes, access_kind kind, const void *code) {
   if (address - launch.arguments < launch.argument_bytes)
     return;
@@ -147,9 +154,11 @@ inline void on_access(const void *pointer, size_t bytes, const void *code) {
   if (offset < device_region.size) [[likely]] {
     check_extent<Kind>(static_cast<const char *>(pointer), bytes, code);
     check_memory<Kind, false>(device_region, offset, bytes, code);
-  } else if (in_shared < shared_region.size)
+  } else if (in_shared < shared_region.size) {
+    if (!is_own_array(in_shared, bytes)) [[unlikely]]
+      outside_arrays(in_shared, bytes, Kind, code);
     check_memory<Kind, true>(shared_region, in_shared, bytes, code);
-  else
+  } else
     other_access(address, bytes, Kind, code);
 }
 
@@ -159,10 +168,6 @@ inline void on_aligned_access(const void *pointer, const void *code) {
     misaligned_vector(pointer, Bytes);
   on_access<Kind>(pointer, Bytes, code);
 }
-
-// Where no kernel has shared memory, the linker makes no section.
-extern "C" char begin_of_shared[] asm("__start_trainc_shared") __attribute__((weak));
-extern "C" char end_of_shared[] asm("__stop_trainc_shared") __attribute__((weak));
 
 } // namespace
 
@@ -202,15 +207,9 @@ void report_access(const region &where, size_t offset, size_t size, access_kind 
     fail(subject, "race: " + does + " that " + thread_at(clock_of(other), thread_of(other)) + did +
                       " with no barrier between: " + place);
   fail(subject,
-       "race: " + current_operation() + " " + does + " that " + operation_at(clock_of(other)) +
-           did + ", and nothing orders the two: a wait (cudaStreamWaitEvent) is missing: " + place);
-}
-
-// Before the first kernel runs.
-void find_shared_memory() {
-  if (shared_region.size == 0 && &begin_of_shared[0] != &end_of_shared[0])
-    map_region(shared_region, reinterpret_cast<uintptr_t>(begin_of_shared),
-               static_cast<size_t>(end_of_shared - begin_of_shared));
+       "race" + (in_kernel ? " of " + current_operation() : "") + ": " + does + " that " +
+           operation_at(clock_of(other)) + did +
+           ", and nothing orders the two: a wait (cudaStreamWaitEvent) is missing: " + place);
 }
 
 } // namespace trainc::stand_in

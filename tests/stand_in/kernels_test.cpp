@@ -126,6 +126,12 @@ __global__ void shared_of_last_block(float *y) {
   y[blockIdx.x * 32 + threadIdx.x] = part[threadIdx.x];
 }
 
+__global__ void shared_too_far(float *y) {
+  __shared__ float part[32];
+  part[threadIdx.x + 1] = 1;
+  __syncwarp();
+  y[threadIdx.x] = part[threadIdx.x];
+}
 __global__ void count_odd(const int *x, int *odd, unsigned *warps) {
   if (x[threadIdx.x] % 2 != 0)
     atomicAdd(odd, 1);
@@ -258,6 +264,13 @@ TEST_P(Orders, RowBoundOffByOne) {
                "writes 4 bytes at element [0-9]+ of argument 0, which has 96 and may only be read");
 }
 
+TEST_P(Orders, SharedArrayBounds) {
+  device_buffer<float> y(32);
+  EXPECT_FAULT(launch(shared_too_far, 1, 32, writes(y.data, 32)),
+               "shared_too_far, block 0, thread 31 .*writes 4 bytes out of bounds: byte 128 of the "
+               "shared array 'part', which has 128");
+}
+
 TEST_P(Orders, OutsideDeviceMemory) {
   device_buffer<float> x(64), y(64);
   EXPECT_FAULT(launch(triple_without_bound, 1, 96, reads(x.data, -1), writes(y.data, -1)),
@@ -274,7 +287,7 @@ TEST_P(Orders, RemovedBarrier) {
       launch(row_sum_without_barrier, 1, 128, reads(x.data, 128), writes(y.data, 1)),
       "row_sum_without_barrier, block 0, thread [0-9]+.*(race: (reads|writes) 4 bytes that "
       "thread [0-9]+ of the same block (wrote|read) with no barrier between|never "
-      "written): shared memory");
+      "written): byte [0-9]+ of the shared array 'partial', which has 16");
   EXPECT_FAULT(launch(neighbours, 1, 32, reads(x.data, 32), writes(y.data, 32), false),
                "race: .* with no barrier between|never written");
 }
@@ -326,10 +339,12 @@ TEST_P(Orders, NeverWritten) {
   EXPECT_FAULT(launch(triple, 1, 64, reads(x.data, 64), writes(y.data, 64), 64),
                "triple, block 0, thread [0-9]+ .*reads 4 bytes never written: element [0-9]+ of "
                "argument 0");
-  EXPECT_FAULT(launch(shared_never_written, 1, 64, writes(y.data, 64)),
-               "thread 58 .*reads 4 bytes never written: shared memory");
-  EXPECT_FAULT(launch(shared_of_last_block, 2, 32, writes(y.data, 64)),
-               "block 1, .*reads 4 bytes never written: shared memory");
+  EXPECT_FAULT(
+      launch(shared_never_written, 1, 64, writes(y.data, 64)),
+      "thread 58 .*reads 4 bytes never written: byte [0-9]+ of the shared array .part., which has");
+  EXPECT_FAULT(
+      launch(shared_of_last_block, 2, 32, writes(y.data, 64)),
+      "block 1, .*reads 4 bytes never written: byte [0-9]+ of the shared array .part., which has");
   EXPECT_FAULT(x.host(), "copy from the device of 256 bytes on the default stream: reads 4 bytes "
                          "never written: byte 0 of device allocation");
   device_buffer<bool> above(30, false);

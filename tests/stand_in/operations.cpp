@@ -67,7 +67,7 @@ void launch_graph(const graph_nodes &graph, CUstream_st &stream) {
     vector_clock &own = known[node.branch];
     const int timeline = node.branch == 0 ? stream.timeline : graph.timelines[node.branch];
     if (node.kind == node_kind::work)
-      execute(node.name, node.run, timeline, stream.number, own);
+      execute(node.name, node.run, timeline, graph.stream_numbers[node.branch], own);
     else if (node.kind == node_kind::record)
       recorded[node.record] = own;
     else

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.h"
+#include "symbols.h"
 
 #include <cstdio>
 #include <cstdlib>
-#include <cxxabi.h>
 #include <dlfcn.h>
-#include <link.h>
+#include <string_view>
 #include <unistd.h>
 
 namespace trainc::stand_in {
@@ -21,8 +21,8 @@ void fail(const std::string &subject, const std::string &what) {
 
 namespace {
 
-// Function and place of an address in two lines, as addr2line prints them. Only for
-// messages: it takes a process and a moment.
+// Places of an address, one a line, from the inlined function that holds it to the one
+// that is called. Only for messages: it takes a process and a moment.
 std::string ask_addr2line(const void *address) {
   Dl_info info;
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr)
@@ -33,8 +33,7 @@ std::string ask_addr2line(const void *address) {
   char command[8192];
   const size_t offset =
       reinterpret_cast<size_t>(address) - reinterpret_cast<size_t>(info.dli_fbase);
-  std::snprintf(command, sizeof command, "addr2line -f -C -e '%s' 0x%zx 2>/dev/null", program,
-                offset);
+  std::snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", program, offset);
   FILE *pipe = popen(command, "r");
   if (pipe == nullptr)
     return "";
@@ -46,33 +45,37 @@ std::string ask_addr2line(const void *address) {
   return text;
 }
 
+// Also without a template's return type.
 std::string without_parameters(const std::string &name) {
-  const size_t end = name.find('(', name.rfind("(anonymous namespace)", 0) == 0 ? 21 : 0);
-  return name.substr(0, end);
+  constexpr std::string_view unnamed = "(anonymous namespace)";
+  size_t end = 0;
+  int depth = 0;
+  for (; end < name.size(); ++end) {
+    if (name.compare(end, unnamed.size(), unnamed) == 0)
+      end += unnamed.size() - 1;
+    else if (name[end] == '(' && depth == 0)
+      break;
+    else
+      depth += name[end] == '<' ? 1 : name[end] == '>' ? -1 : 0;
+  }
+  const std::string text = name.substr(0, end);
+  return text.substr(0, 5) == "void " ? text.substr(5) : text;
 }
 
 } // namespace
 
 std::string function_name(const void *address) {
-  Dl_info info;
-  if (dladdr(address, &info) != 0 && info.dli_sname != nullptr && info.dli_saddr == address) {
-    int status = 0;
-    char *text = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
-    const std::string name = status == 0 ? text : info.dli_sname;
-    std::free(text);
-    return without_parameters(name);
-  }
-  const std::string answer = ask_addr2line(address);
-  const std::string name = answer.substr(0, answer.find('\n'));
-  return name.empty() || name == "??" ? "an unnamed kernel" : without_parameters(name);
+  const std::string name = function_at(reinterpret_cast<uintptr_t>(address));
+  return name.empty() ? "an unnamed kernel" : without_parameters(name);
 }
 
+// In the kernel rather than in what is inlined there.
 std::string source_line(const void *address) {
   const std::string answer = ask_addr2line(static_cast<const char *>(address) - 1);
-  const size_t newline = answer.find('\n');
-  if (newline == std::string::npos)
+  if (answer.empty())
     return "";
-  std::string place = answer.substr(newline + 1);
+  const size_t last = answer.rfind('\n', answer.size() - 2);
+  std::string place = answer.substr(last == std::string::npos ? 0 : last + 1);
   place = place.substr(0, place.find_first_of("\n "));
   if (place.empty() || place[0] == '?' || place.find(":?") != std::string::npos)
     return "";

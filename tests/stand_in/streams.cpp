@@ -60,6 +60,7 @@ capture::capture(CUstream_st &origin, cudaStreamCaptureMode mode)
   streams_ = {&origin};
   known_ = {{0}};
   graph_.timelines = {0};
+  graph_.stream_numbers = {origin.number};
   origin.capture = this;
   origin.branch = 0;
 }
@@ -84,6 +85,7 @@ cudaError_t capture::add_wait(CUstream_st &stream, int record) {
     stream.branch = static_cast<int>(streams_.size());
     streams_.push_back(&stream);
     graph_.timelines.push_back(new_timeline());
+    graph_.stream_numbers.push_back(stream.number);
     for (std::vector<int> &counts : known_)
       counts.push_back(0);
     known_.emplace_back(streams_.size(), 0);

@@ -33,7 +33,8 @@ struct graph_node {
 
 struct graph_nodes {
   std::vector<graph_node> nodes;
-  std::vector<int> timelines; // one for each branch
+  std::vector<int> timelines;      // one for each branch
+  std::vector<int> stream_numbers; // of the captured streams, likewise
   int records = 0;
 };
 

@@ -76,11 +76,13 @@ TEST_P(Streams, MissingWaitForACopy) {
     launch_on(compute, copy_of, 1, 64, reads(x.data, 64), writes(y.data, 64));
     cudaStreamSynchronize(compute);
   };
-  EXPECT_FAULT(use(), "copy_of.* on stream [0-9]+ reads 4 bytes that copy to the device of 256 "
-                      "bytes on stream [0-9]+ wrote, and nothing orders the two: a wait "
-                      "\\(cudaStreamWaitEvent\\) is missing: element [0-9]+ of argument 0|"
-                      "copy to the device of 256 bytes on stream [0-9]+ writes 4 bytes that kernel "
-                      ".*copy_of on stream [0-9]+ read");
+  EXPECT_FAULT(
+      use(),
+      "race of kernel .*copy_of on stream [0-9]+: reads 4 bytes that copy to the device of 256 "
+      "bytes on stream [0-9]+ wrote, and nothing orders the two: a wait "
+      "\\(cudaStreamWaitEvent\\) is missing: element [0-9]+ of argument 0|"
+      "copy to the device of 256 bytes on stream [0-9]+: race: writes 4 bytes that kernel "
+      ".*copy_of on stream [0-9]+ read");
 }
 
 TEST_P(Streams, MissingWaitForReaders) {
@@ -90,7 +92,7 @@ TEST_P(Streams, MissingWaitForReaders) {
     upload(x.data);
     cudaStreamSynchronize(copies);
   };
-  EXPECT_FAULT(overwrite(), "race: .*a wait \\(cudaStreamWaitEvent\\) is missing");
+  EXPECT_FAULT(overwrite(), "race.*: .*a wait \\(cudaStreamWaitEvent\\) is missing");
 }
 
 TEST_P(Streams, HostWaitOrdersToo) {
@@ -159,7 +161,7 @@ TEST_P(Streams, MissingWaitWithinAGraph) {
     cudaGraphLaunch(graph, compute);
     cudaStreamSynchronize(compute);
   };
-  EXPECT_FAULT(run(), "race: kernel .*copy_of on stream [0-9]+ reads 4 bytes that copy to the "
+  EXPECT_FAULT(run(), "race of kernel .*copy_of on stream [0-9]+: reads 4 bytes that copy to the "
                       "device .*a wait \\(cudaStreamWaitEvent\\) is missing");
 }
 
