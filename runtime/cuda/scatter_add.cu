@@ -8,6 +8,7 @@
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/radix_sort.h"
 #include "runtime/cuda/wide.h"
+#include "runtime/failure.h"
 #include "runtime/kernels/scatter_add_forms.h"
 
 #include <bit>
@@ -17,7 +18,8 @@ namespace {
 
 constexpr int warp_lanes = 32;
 constexpr int block_threads = 256;
-constexpr int loads_ahead = 8; // rows on their way to a warp at a time
+constexpr int loads_ahead = 8;            // rows on their way to a warp at a time
+constexpr int64_t most_rows = UINT32_MAX; // keys and positions have 32 bits
 
 // Rows outside [0, rows) get the key `rows`, behind all others.
 template <typename Index>
@@ -91,6 +93,12 @@ void queue_additions(const sorted_positions &sorted, int64_t count, int64_t rows
 template <typename Index, typename T>
 void add_rows(int64_t count, int64_t rows, int64_t columns, const Index *indices, const T *updates,
               T *table) {
+  if (rows > most_rows || count > most_rows)
+    throw failure(
+        exit_machine,
+        format_text("a gradient adds %lld updates to a table of %lld rows; on a GPU there "
+                    "may be 2^32 - 1 of each\n  try: trainc --target cpu",
+                    static_cast<long long>(count), static_cast<long long>(rows)));
   plan_scratch(radix_sort_bytes(count));
   if (count == 0 || columns == 0)
     return;
