@@ -31,7 +31,7 @@ static std::string action(Operation &op) {
             llvm::formatv("matmul {0} x {1} x {2}", product.getM(), product.getN(), product.getK());
         if (batches > 1)
           text += llvm::formatv(", {0} times", batches);
-        return text + (product.getInit() ? ", added" : "");
+        return text + (product.getInit() ? ", added" : "") + product.epilogueText();
       })
       .Case([](kernel::ScatterAddOp scatter) -> std::string {
         return llvm::formatv("scatter_add {0} x {1}", scatter.getRows(), scatter.getColumns());

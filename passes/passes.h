@@ -19,6 +19,7 @@ std::unique_ptr<mlir::Pass> createDifferentiatePass();
 std::unique_ptr<mlir::Pass> createFormBucketsPass();
 std::unique_ptr<mlir::Pass> createAttachOptimizerPass(llvm::StringRef kind);
 std::unique_ptr<mlir::Pass> createDecomposePass();
+std::unique_ptr<mlir::Pass> createFuseEpiloguesPass();
 std::unique_ptr<mlir::Pass> createFusePass();
 std::unique_ptr<mlir::Pass> createLowerToKernelsPass();
 std::unique_ptr<mlir::Pass> createReserveScratchPass();

@@ -201,6 +201,10 @@ LogicalResult MemoryNames::addConstant(nn::ConstantOp op) {
 /// The node's name; of a kernel with several results with what tells them apart.
 std::string MemoryNames::resultName(Operation &step, unsigned result) const {
   std::string name = nodeName(step.getLoc());
+  if (isa<kernel::MatmulOp>(step))
+    if (auto names = step.getAttrOfType<ArrayAttr>("result_names"))
+      if (auto own = cast<StringAttr>(names[result]); !own.empty())
+        return own.str();
   auto launch = dyn_cast<kernel::LaunchOp>(step);
   if (!launch || launch.getNumResults() == 1)
     return name;

@@ -168,8 +168,28 @@ private:
   }
 
   void printProduct(kernel::MatmulOp op) {
-    body.call(op.getInit() ? "matmul_add" : "matmul",
-              {shapeName(op), pointer(op.getA()), pointer(op.getB()), pointer(op.getOut())}, ";");
+    auto optional = [&](Value value) { return value ? pointer(value) : "nullptr"; };
+    SmallVector<std::string> arguments{shapeName(op), pointer(op.getA()), pointer(op.getB())};
+    StringRef function = "matmul";
+    auto epilogue = op.getEpilogue();
+    if (epilogue == kernel::Epilogue::gelu) {
+      function = "matmul_gelu";
+      arguments.append({optional(op.getBias()), pointer(op.getOut()), optional(op.getLinearOut())});
+    } else if (epilogue == kernel::Epilogue::gelu_gradient) {
+      function = "matmul_gelu_gradient";
+      arguments.append({pointer(op.getLinear()), pointer(op.getOut()), optional(op.getSum())});
+    } else if (op.getBias()) {
+      function = "matmul_bias";
+      arguments.append({pointer(op.getBias()), pointer(op.getOut())});
+    } else if (op.getSum()) {
+      function = op.getSummed() == kernel::Summed::a ? "matmul_sum_a" : "matmul_sum_b";
+      arguments.append({pointer(op.getOut()), pointer(op.getSum())});
+    } else {
+      if (op.getInit())
+        function = "matmul_add";
+      arguments.push_back(pointer(op.getOut()));
+    }
+    body.call(function, arguments, ";");
   }
 
   void printScatter(kernel::ScatterAddOp op) {

@@ -89,6 +89,26 @@ def Kernel_Reduction : I32EnumAttr<"Reduction", "combining operation", [
   let cppNamespace = "::trainc::kernel";
   let genSpecializedAttr = 0;
 }
+
+def Kernel_Epilogue : I32EnumAttr<"Epilogue", "what a product does to its sum before writing it", [
+    // gelu(sum), in GELU's tanh form.
+    I32EnumAttrCase<"gelu", 0>,
+    // sum * gelu'(linear)
+    I32EnumAttrCase<"gelu_gradient", 1>]> {
+  let cppNamespace = "::trainc::kernel";
+  let genSpecializedAttr = 0;
+}
+
+def Kernel_Summed : I32EnumAttr<"Summed", "matrix whose sum a product writes besides", [
+    // The result, over the dimension in which it is not contiguous.
+    I32EnumAttrCase<"result", 0>,
+    // An operand, over k.
+    I32EnumAttrCase<"a", 1>, I32EnumAttrCase<"b", 2>]> {
+  let cppNamespace = "::trainc::kernel";
+  let genSpecializedAttr = 0;
+}
+def Kernel_EpilogueAttr : EnumAttr<Kernel_Dialect, Kernel_Epilogue, "epilogue">;
+def Kernel_SummedAttr : EnumAttr<Kernel_Dialect, Kernel_Summed, "summed">;
 def Kernel_FormAttr : EnumAttr<Kernel_Dialect, Kernel_Form, "form">;
 def Kernel_ReductionAttr : EnumAttr<Kernel_Dialect, Kernel_Reduction, "reduction">;
 
@@ -210,19 +230,51 @@ def LaunchOp : Kernel_Op<"launch"> {
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $outs)";
 }
 
-def MatmulOp : Kernel_Op<"matmul"> {
+def MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments, AttrSizedResultSegments]> {
   let summary = "Batched matrix product on strided matrices";
   let description = [{
     `result = a b` or, with init, `result = init + a b` written in place of init.
     `batch` are the batch sizes; a is m x k, b is k x n, result m x n per batch.
+
+    The rest comes from fuse-epilogues, for libraries that can do it on the way, and
+    for one product without init whose result is contiguous; its *length* is n where
+    its rows are contiguous, else m. `bias`, of that length, is added to each line.
+    `epilogue` gelu is applied next; `linear_out`, where somebody reads it, gets what
+    it was applied to. `gelu_gradient` multiplies by the derivative at `linear`.
+    `sum` gets the sum of a matrix as `summed` says: of the result over its lines, of
+    a (m elements) or b (n elements) over k.
+
+        %y, %x = kernel.matmul %a, %b bias %v {epilogue = #kernel.epilogue<gelu>, ...}
+            : ... bias tensor<32xf32> -> tensor<8x32xf32> linear tensor<8x32xf32>
   }];
   let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, Optional<AnyRankedTensor>:$init,
+                       Optional<AnyRankedTensor>:$bias, Optional<AnyRankedTensor>:$linear,
                        I64Attr:$m, I64Attr:$n, I64Attr:$k, DenseI64ArrayAttr:$batch,
                        Kernel_Matrix:$matrix_a, Kernel_Matrix:$matrix_b, Kernel_Matrix:$matrix_c,
+                       OptionalAttr<Kernel_EpilogueAttr>:$epilogue,
+                       OptionalAttr<Kernel_SummedAttr>:$summed,
                        OptionalAttr<ArrayAttr>:$places);
-  let results = (outs AnyRankedTensor:$out);
+  let results = (outs AnyRankedTensor:$out, Optional<AnyRankedTensor>:$linear_out,
+                      Optional<AnyRankedTensor>:$sum);
   let assemblyFormat = [{
-    $a `,` $b (`init` $init^)? attr-dict `:` type($a) `,` type($b) (`,` type($init)^)? `->` type($out)
+    $a `,` $b (`init` $init^)? (`bias` $bias^)? (`linear` $linear^)? attr-dict `:` type($a) `,`
+    type($b) (`,` type($init)^)? (`bias` type($bias)^)? (`linear` type($linear)^)?
+    `->` type($out) (`linear` type($linear_out)^)? (`sum` type($sum)^)?
+  }];
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::Type":$out, "::mlir::Value":$a, "::mlir::Value":$b, "int64_t":$m, "int64_t":$n,
+                                 "int64_t":$k, "::llvm::ArrayRef<int64_t>":$batch, "MatrixAttr":$matrixA,
+                                 "MatrixAttr":$matrixB, "MatrixAttr":$matrixC), [{
+    build($_builder, $_state, out, Type(), Type(), a, b, Value(), Value(), Value(), m, n, k, batch,
+          matrixA, matrixB, matrixC, EpilogueAttr(), SummedAttr(), ArrayAttr());
+  }]>];
+  let extraClassDeclaration = [{
+    /// Whether anything but the product, added to init or not, is computed.
+    bool hasEpilogue() { return getBias() || getEpilogue() || getSummed(); }
+    /// Elements of the result that lie side by side: n or m.
+    int64_t getLength() { return getMatrixC().getColumnStride() == 1 ? getN() : getM(); }
+    /// What the epilogue does, as a few words after a comma; empty where there is none.
+    std::string epilogueText();
   }];
 }
 

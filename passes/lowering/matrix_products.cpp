@@ -269,9 +269,9 @@ void convert(nn::MatmulOp op) {
   OpBuilder builder(op);
   MLIRContext *context = op.getContext();
   auto step = builder.create<kernel::MatmulOp>(
-      op.getLoc(), product.c.value.getType(), product.a.value, product.b.value, Value(), product.m,
+      op.getLoc(), product.c.value.getType(), product.a.value, product.b.value, product.m,
       product.n, product.k, product.batch, product.a.attribute(context),
-      product.b.attribute(context), product.c.attribute(context), ArrayAttr());
+      product.b.attribute(context), product.c.attribute(context));
   product.c.value.replaceAllUsesWith(step.getOut());
   eraseWithViews(op, product.c.value);
 }
@@ -316,7 +316,8 @@ void convert(nn::ScatterAddOp op) {
 void accumulate(nn::AddOp add) {
   for (auto [own, other] : {std::pair(add.getB(), add.getA()), std::pair(add.getA(), add.getB())}) {
     auto product = own.getDefiningOp<kernel::MatmulOp>();
-    if (!product || product.getInit() || !own.hasOneUse() || !other.hasOneUse() ||
+    if (!product || product.getInit() || product.hasEpilogue() || !own.hasOneUse() ||
+        !other.hasOneUse() ||
         !isa_and_nonnull<kernel::MatmulOp, kernel::ScatterAddOp>(other.getDefiningOp()))
       continue;
     product->moveBefore(add);

@@ -222,10 +222,12 @@ std::string kernelListText(ModuleOp module) {
           batch *= size;
         double m = product.getM(), n = product.getN(), k = product.getK();
         flops = 2 * batch * m * n * k;
-        bytes = batch * (m * k + k * n + m * n * (product.getInit() ? 2 : 1)) *
+        int results = product.getInit() || product.getLinear() || product.getLinearOut() ? 2 : 1;
+        bytes = batch * (m * k + k * n + m * n * results) *
                 elementBytes(nn::tensorType(product.getOut()).getElementType());
-        name = llvm::formatv("matmul {0} x {1} x {2}, batch {3}{4}", product.getM(), product.getN(),
-                             product.getK(), int64_t(batch), product.getInit() ? ", added" : "");
+        name = llvm::formatv("matmul {0} x {1} x {2}, batch {3}{4}{5}", product.getM(),
+                             product.getN(), product.getK(), int64_t(batch),
+                             product.getInit() ? ", added" : "", product.epilogueText());
       } else if (auto scatter = dyn_cast<kernel::ScatterAddOp>(op)) {
         flops = double(nn::tensorType(scatter.getUpdates()).getNumElements());
         bytes = 3.0 * bytesOf(scatter.getUpdates().getType());

@@ -131,7 +131,7 @@ void multiply(const matmul_shape &shape, product_epilogue epilogue, bool adds,
   key.alignment[1] = alignment(shape.b, operands.b);
   key.alignment[2] = alignment(shape.c, operands.c);
   key.alignment[3] = operands.vector ? alignment(matrix_layout(), operands.vector) : 0;
-  key.alignment[4] = operands.auxiliary ? alignment(matrix_layout(), operands.auxiliary) : 0;
+  key.alignment[4] = operands.linear ? alignment(matrix_layout(), operands.linear) : 0;
   auto found = library->plans.find(key);
   if (planning) {
     if (found == library->plans.end())
@@ -178,6 +178,29 @@ void matmul_add(const matmul_shape &shape, const float *a, const float *b, float
 }
 void matmul_add(const matmul_shape &shape, const double *a, const double *b, double *c) {
   multiply<double>(shape, product_epilogue::none, true, {a, b, c});
+}
+
+void matmul_bias(const matmul_shape &shape, const float *a, const float *b, const float *bias,
+                 float *c) {
+  multiply<float>(shape, product_epilogue::bias, false, {a, b, c, bias});
+}
+void matmul_bias(const matmul_shape &shape, const double *a, const double *b, const double *bias,
+                 double *c) {
+  multiply<double>(shape, product_epilogue::bias, false, {a, b, c, bias});
+}
+void matmul_gelu(const matmul_shape &shape, const float *a, const float *b, const float *bias,
+                 float *c, float *linear) {
+  multiply<float>(shape, product_epilogue::gelu, false, {a, b, c, bias, linear});
+}
+void matmul_gelu_gradient(const matmul_shape &shape, const float *a, const float *b,
+                          const float *linear, float *c, float *sum) {
+  multiply<float>(shape, product_epilogue::gelu_gradient, false, {a, b, c, sum, linear});
+}
+void matmul_sum_a(const matmul_shape &shape, const float *a, const float *b, float *c, float *sum) {
+  multiply<float>(shape, product_epilogue::sum_of_a, false, {a, b, c, sum});
+}
+void matmul_sum_b(const matmul_shape &shape, const float *a, const float *b, float *c, float *sum) {
+  multiply<float>(shape, product_epilogue::sum_of_b, false, {a, b, c, sum});
 }
 
 } // namespace trainc

@@ -21,39 +21,33 @@ const char *epilogue_name(product_epilogue epilogue) {
     return "gelu";
   case product_epilogue::gelu_gradient:
     return "gelu_gradient";
-  case product_epilogue::gelu_gradient_sum:
-    return "gelu_gradient_sum";
-  case product_epilogue::column_sum_of_b:
-    return "column_sum_of_b";
-  case product_epilogue::row_sum_of_a:
-    return "row_sum_of_a";
+  case product_epilogue::sum_of_a:
+    return "sum_of_a";
+  case product_epilogue::sum_of_b:
+    return "sum_of_b";
   }
   return "";
 }
 
-cublasLtEpilogue_t library_epilogue(product_epilogue epilogue, bool swapped) {
-  switch (epilogue) {
+cublasLtEpilogue_t library_epilogue(const product_key &key, bool swapped) {
+  const bool vector = key.alignment[3] != 0, linear = key.alignment[4] != 0;
+  switch (key.epilogue) {
   case product_epilogue::none:
     return CUBLASLT_EPILOGUE_DEFAULT;
   case product_epilogue::bias:
     return CUBLASLT_EPILOGUE_BIAS;
   case product_epilogue::gelu:
-    return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+    if (linear)
+      return vector ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    return vector ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
   case product_epilogue::gelu_gradient:
-    return CUBLASLT_EPILOGUE_DGELU;
-  case product_epilogue::gelu_gradient_sum:
-    return CUBLASLT_EPILOGUE_DGELU_BGRAD;
-  case product_epilogue::column_sum_of_b:
-    return swapped ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
-  case product_epilogue::row_sum_of_a:
+    return vector ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DGELU;
+  case product_epilogue::sum_of_a:
     return swapped ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BGRADA;
+  case product_epilogue::sum_of_b:
+    return swapped ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
   }
   return CUBLASLT_EPILOGUE_DEFAULT;
-}
-
-bool has_auxiliary(product_epilogue epilogue) {
-  return epilogue == product_epilogue::gelu || epilogue == product_epilogue::gelu_gradient ||
-         epilogue == product_epilogue::gelu_gradient_sum;
 }
 
 } // namespace
@@ -106,21 +100,21 @@ void product_plan::describe(const column_major_matrix &matrix, layout_descriptor
 void product_plan::set_epilogue() {
   if (key_.epilogue == product_epilogue::none)
     return;
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, library_epilogue(key_.epilogue, geometry_.swapped));
-  if (has_auxiliary(key_.epilogue))
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, library_epilogue(key_, geometry_.swapped));
+  if (key_.alignment[4] != 0)
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, geometry_.result.rows);
   // The library judges the alignment by the address, which it does not follow yet.
   product_operands operands = {};
   operands.vector = reinterpret_cast<const void *>(key_.alignment[3]);
-  operands.auxiliary = reinterpret_cast<const void *>(key_.alignment[4]);
+  operands.linear = reinterpret_cast<const void *>(key_.alignment[4]);
   set_pointers(operands);
 }
 
 void product_plan::set_pointers(const product_operands &operands) {
   if (operands.vector)
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.vector);
-  if (operands.auxiliary)
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.auxiliary);
+  if (operands.linear)
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.linear);
 }
 
 std::vector<cublasLtMatmulAlgo_t> product_plan::proposals(cublasLtHandle_t library,

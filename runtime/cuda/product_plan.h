@@ -16,11 +16,10 @@ namespace trainc {
 enum class product_epilogue : int64_t {
   none,
   bias,
-  gelu,
-  gelu_gradient,
-  gelu_gradient_sum,
-  column_sum_of_b,
-  row_sum_of_a
+  gelu,          // with a bias where there is a vector, keeping `linear` where there is one
+  gelu_gradient, // with the sum of the result where there is a vector
+  sum_of_a,
+  sum_of_b
 };
 
 // What tells one plan from another. Integers alone, so that it compares as bytes.
@@ -29,14 +28,14 @@ struct product_key {
   int64_t is_double;
   int64_t adds; // c += a b
   product_epilogue epilogue;
-  int64_t alignment[5]; // a, b, c, vector, auxiliary matrix
+  int64_t alignment[5]; // a, b, c, vector, linear; 0: there is none
 };
 
 struct product_operands {
   const void *a, *b;
   void *c;
-  const void *vector = nullptr;    // the bias, or where a sum goes
-  const void *auxiliary = nullptr; // what GELU was applied to
+  const void *vector = nullptr; // the bias, or where a sum goes
+  const void *linear = nullptr; // what GELU is applied to
 };
 
 // A library call's descriptor that is destroyed with its owner.
