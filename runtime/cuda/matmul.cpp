@@ -184,10 +184,6 @@ void matmul_bias(const matmul_shape &shape, const float *a, const float *b, cons
                  float *c) {
   multiply<float>(shape, product_epilogue::bias, false, {a, b, c, bias});
 }
-void matmul_bias(const matmul_shape &shape, const double *a, const double *b, const double *bias,
-                 double *c) {
-  multiply<double>(shape, product_epilogue::bias, false, {a, b, c, bias});
-}
 void matmul_gelu(const matmul_shape &shape, const float *a, const float *b, const float *bias,
                  float *c, float *linear) {
   multiply<float>(shape, product_epilogue::gelu, false, {a, b, c, bias, linear});

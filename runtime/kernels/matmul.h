@@ -36,15 +36,13 @@ void matmul(const matmul_shape &shape, const double *a, const double *b, double 
 void matmul_add(const matmul_shape &shape, const float *a, const float *b, float *c);
 void matmul_add(const matmul_shape &shape, const double *a, const double *b, double *c);
 
-// ---- products which do more before they write c. Only runtime/cuda has them. One
-// product, no batch; c is contiguous. Its lines lie along n where its columns have
+// ---- products which do more before they write c. Only runtime/cuda has them, and only
+// for f32. One product, no batch; c is contiguous. Its lines lie along n where its columns have
 // stride 1, else along m; `bias` and the sum of c are as long as a line.
 
 // c = a b + bias
 void matmul_bias(const matmul_shape &shape, const float *a, const float *b, const float *bias,
                  float *c);
-void matmul_bias(const matmul_shape &shape, const double *a, const double *b, const double *bias,
-                 double *c);
 
 // linear = a b + bias, c = gelu(linear), in GELU's tanh form. `bias` and `linear` (laid
 // out like c) may be null. Lines are multiples of 8 elements.
