@@ -142,7 +142,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
                  "'",
              "--cuda-arch 80,90");
   const Options defaults;
-  auto refuse = [&](StringRef name, const std::string &given, const std::string &otherwise) {
+  auto refuse = [&](StringRef name, const auto &given, const auto &otherwise) {
     if (given != otherwise)
       complain("--" + name + " says nothing to a trainer for --target " + target,
                "the command without it");
@@ -150,6 +150,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   if (target == "cpu") {
     refuse("nvcc", nvcc, defaults.nvcc);
     refuse("cuda-arch", cudaArchitectures, defaults.cudaArchitectures);
+    refuse("no-epilogues", noEpilogues, defaults.noEpilogues);
   } else {
     refuse("march", march, defaults.march);
   }
@@ -161,6 +162,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.trainOnly = trainOnly;
   recipe.precision = precision;
   recipe.target = target;
+  recipe.epilogues = !noEpilogues;
   return report.empty() ? std::optional(recipe) : std::nullopt;
 }
 

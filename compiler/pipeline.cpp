@@ -28,6 +28,8 @@ static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe) {
   add(createAttachOptimizerPass(recipe.optimizer));
   // ... and fuse late, over forward, backward and update alike.
   add(createDecomposePass());
+  if (recipe.target == "cuda" && recipe.epilogues)
+    add(createFuseEpiloguesPass());
   add(createFusePass());
   add(createLowerToKernelsPass());
   if (recipe.target == "cuda")

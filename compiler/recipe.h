@@ -20,6 +20,7 @@ struct Recipe {
   std::vector<std::string> trainOnly;
   std::string precision = "f32"; // or f64
   std::string target = "cpu";    // or cuda
+  bool epilogues = true;         // of matrix products, where the target's library has them
 };
 
 } // namespace trainc
