@@ -8,8 +8,10 @@
 
 namespace {
 
-template <typename T, typename Operation> T update(T *address, Operation operation) {
-  trainc::stand_in::atomic_access(address, sizeof(T));
+// Inlined, so that the address it returns to is the kernel's.
+template <typename T, typename Operation>
+inline __attribute__((always_inline)) T update(T *address, Operation operation) {
+  trainc::stand_in::atomic_access(address, sizeof(T), __builtin_return_address(0));
   const T old = *address;
   *address = operation(old);
   return old;

@@ -77,6 +77,7 @@ fiber *current_fiber = &main_fiber;
 std::vector<std::unique_ptr<fiber>> all_fibers;
 std::vector<fiber *> idle_fibers;
 uint64_t random_state = 0;
+thread_order order = thread_order::forward; // of the running launch
 
 // Clock at which each block of the launch started, in the order they ran.
 struct started_block {
@@ -169,7 +170,7 @@ unsigned random_runnable() {
 int next_thread() {
   if (running.runnable_count == 0)
     return -1;
-  switch (options().threads) {
+  switch (order) {
   case thread_order::forward:
     return lowest_runnable();
   case thread_order::reverse:
@@ -476,7 +477,7 @@ void run_block(uint64_t index, unsigned threads) {
 
 // The operation's blocks in the order that the options ask for.
 uint64_t block_at(uint64_t turn, uint64_t blocks, const std::vector<uint64_t> &shuffled) {
-  switch (options().threads) {
+  switch (order) {
   case thread_order::forward:
     return turn;
   case thread_order::reverse:
@@ -515,9 +516,10 @@ void run_kernel(const kernel_call &call, dim3 grid, dim3 block) {
   grid_size = grid;
   block_size = block;
   started_blocks.clear();
+  order = options().threads;
   const uint64_t blocks = uint64_t{grid.x} * grid.y;
   std::vector<uint64_t> shuffled;
-  if (options().threads == thread_order::random) {
+  if (order == thread_order::random) {
     random_state = options().seed * 0x2545f4914f6cdd1d + current.clock;
     shuffled.resize(blocks);
     std::iota(shuffled.begin(), shuffled.end(), 0);

@@ -162,22 +162,13 @@ inline void on_access(const void *pointer, size_t bytes, const void *code) {
     other_access(address, bytes, Kind, code);
 }
 
-template <access_kind Kind, size_t Bytes>
-inline void on_aligned_access(const void *pointer, const void *code) {
-  if (checking && reinterpret_cast<uintptr_t>(pointer) % Bytes != 0) [[unlikely]]
-    misaligned_vector(pointer, Bytes);
-  on_access<Kind>(pointer, Bytes, code);
-}
-
-} // namespace
-
-void misaligned_vector(const void *address, unsigned bytes) {
+[[noreturn]] void misaligned(const void *address, unsigned bytes, const void *code) {
   checking = false;
   if (!in_kernel)
     fail("host code", "misaligned access of " + bytes_text(bytes));
   const size_t offset = reinterpret_cast<uintptr_t>(address) - device_region.base;
   const size_t in_shared = reinterpret_cast<uintptr_t>(address) - shared_region.base;
-  fail(running_thread() + source_line(__builtin_return_address(0)),
+  fail(running_thread() + source_line(code),
        "misaligned access of " + bytes_text(bytes) + " at " +
            (offset < device_region.size      ? describe(device_region, offset)
             : in_shared < shared_region.size ? describe(shared_region, in_shared)
@@ -186,10 +177,22 @@ void misaligned_vector(const void *address, unsigned bytes) {
            " more than a multiple of " + std::to_string(bytes));
 }
 
-void atomic_access(const void *address, unsigned bytes) {
-  const void *code = __builtin_return_address(0);
+template <access_kind Kind, size_t Bytes>
+inline void on_aligned_access(const void *pointer, const void *code) {
+  if (checking && reinterpret_cast<uintptr_t>(pointer) % Bytes != 0) [[unlikely]]
+    misaligned(pointer, Bytes, code);
+  on_access<Kind>(pointer, Bytes, code);
+}
+
+} // namespace
+
+void misaligned_vector(const void *address, unsigned bytes) {
+  misaligned(address, bytes, __builtin_return_address(0));
+}
+
+void atomic_access(const void *address, unsigned bytes, const void *code) {
   if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
-    misaligned_vector(address, bytes);
+    misaligned(address, bytes, code);
   on_access<access_kind::atomic>(address, bytes, code);
 }
 

@@ -43,8 +43,8 @@ void block_barrier(place where);
 // is the lane mask, distance or source lane of a shuffle.
 uint64_t warp_exchange(warp_operation operation, unsigned mask, uint64_t value, int operand,
                        int width, place where);
-// Tells the checker of an atomic read and write.
-void atomic_access(const void *address, unsigned bytes);
+// Tells the checker of an atomic read and write by the kernel's code at `code`.
+void atomic_access(const void *address, unsigned bytes, const void *code);
 
 template <typename T>
 inline T exchange(warp_operation operation, unsigned mask, T value, int operand, int width,
