@@ -176,6 +176,7 @@ public:
       fuseGelu(product);
     for (MatmulOp product : products())
       fuseSumOfOperand(product);
+    readInPlace();
     eraseDead();
   }
 
@@ -186,6 +187,13 @@ private:
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isOpTriviallyDead(&op))
         op.erase();
+  }
+
+  /// Steps read positions in memory: a reshape in front of one would be a copy.
+  void readInPlace() {
+    for (MatmulOp product : products())
+      for (OpOperand &operand : product->getOpOperands())
+        operand.set(withoutReshapes(operand.get()));
   }
 
   void fuseBias(MatmulOp product);

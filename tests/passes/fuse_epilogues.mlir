@@ -43,7 +43,7 @@ func.func @mlp(%x: tensor<8x4xf32>, %w: tensor<4x16xf32>, %b: tensor<16xf32>, %v
 // TRAIN-SAME: epilogue = #kernel<epilogue gelu>
 // TRAIN-SAME: result_names = ["mlp.act", "mlp.fc"]
 // TRAIN-SAME: -> tensor<6x16xf32> linear tensor<6x16xf32>
-// TRAIN: %[[OUT:.*]] = kernel.matmul {{.*}}, %arg2 bias %arg3
+// TRAIN: %[[OUT:.*]] = kernel.matmul %[[Y]], %arg2 bias %arg3
 // TRAIN-NOT: nn.tanh
 // TRAIN-DAG: %[[DV:.*]], %[[DC:.*]] = kernel.matmul {{.*}}summed = #kernel<summed b>{{.*}} -> tensor<16x8xf32> sum tensor<8xf32>
 // TRAIN-DAG: %[[DX:.*]], %[[DB:.*]] = kernel.matmul {{.*}}, %arg2 linear %[[X]] {{.*}}epilogue = #kernel<epilogue gelu_gradient>{{.*}}summed = #kernel<summed result>{{.*}} sum tensor<16xf32>
