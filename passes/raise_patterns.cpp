@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// raise-patterns: recognises layer norm and GELU written out in primitives.
+// raise-patterns: recognises layer norm, GELU and softmax of masked rows written
+// out in primitives.
 //
 // Exporters below the opsets that have them as operators (LayerNormalization 17,
 // Gelu 20), and modules that define them by hand, leave chains such as ReduceMean,
@@ -299,11 +300,31 @@ private:
   }
 };
 
+// where(isnan(y), 0, y) of y = softmax(x): how exporters write attention whose rows
+// may be masked throughout. Left in two operations, the gradient of such a row would
+// be NaN behind the selection that hides its value.
+struct RaiseMaskedSoftmax : OpRewritePattern<nn::SelectOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::SelectOp op, PatternRewriter &rewriter) const override {
+    auto isNan = op->getOperand(0).getDefiningOp<nn::IsNaNOp>();
+    Value y = op->getOperand(2);
+    auto softmax = y.getDefiningOp<nn::SoftmaxOp>();
+    auto zero = splatOf(op->getOperand(1));
+    if (!isNan || !softmax || isNan->getOperand(0) != y || !zero || *zero != 0)
+      return failure();
+    auto whole = rewriter.create<nn::SoftmaxOp>(wholeLocation(op, softmax), softmax.getX(),
+                                                /*masked_to_zero=*/true);
+    rewriter.replaceOp(op, whole);
+    return success();
+  }
+};
+
 struct RaisePatterns : PassWrapper<RaisePatterns, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RaisePatterns)
   StringRef getArgument() const override { return "raise-patterns"; }
   StringRef getDescription() const override {
-    return "recognise layer norm and GELU written out in primitives";
+    return "recognise layer norm, GELU and masked softmax written out in primitives";
   }
 
   void getDependentDialects(DialectRegistry &registry) const override {
@@ -312,7 +333,9 @@ struct RaisePatterns : PassWrapper<RaisePatterns, OperationPass<ModuleOp>> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<RaiseGelu, RaiseLayerNorm<nn::DivOp>, RaiseLayerNorm<nn::MulOp>>(&getContext());
+    patterns
+        .add<RaiseGelu, RaiseMaskedSoftmax, RaiseLayerNorm<nn::DivOp>, RaiseLayerNorm<nn::MulOp>>(
+            &getContext());
     if (failed(simplify(getOperation())) ||
         failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))) ||
         failed(simplify(getOperation())))

@@ -109,3 +109,17 @@ func.func @numbers_added_mask(%x: tensor<2x3xf64>) -> tensor<2x3xf64> attributes
   %y = nn.softmax %masked : (tensor<2x3xf64>) -> tensor<2x3xf64>
   return %y : tensor<2x3xf64>
 }
+
+// -----
+
+// NUMBERS
+// A row that is masked throughout, as attention over padding: zeros, and a gradient of zero.
+func.func @numbers_masked_rows(%x: tensor<3x3xf64>) -> tensor<3x3xf64> attributes {
+    check.inputs = [dense<[[1.911, -0.822, -1.676], [1.299, 1.409, -1.572], [0.5, 0.25, -0.75]]> : tensor<3x3xf64>],
+    check.results = [dense<[[0.9730643623803299, 0.0, 0.026935637619669967], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]> : tensor<3x3xf64>]} {
+  %mask = nn.constant dense<[[true, false, true], [false, false, false], [false, true, false]]> : tensor<3x3xi1>
+  %low = nn.constant dense<0xFFF0000000000000> : tensor<3x3xf64>
+  %masked = nn.select %mask, %x, %low : (tensor<3x3xi1>, tensor<3x3xf64>, tensor<3x3xf64>) -> tensor<3x3xf64>
+  %y = nn.softmax %masked {masked_to_zero} : (tensor<3x3xf64>) -> tensor<3x3xf64>
+  return %y : tensor<3x3xf64>
+}

@@ -185,3 +185,17 @@ func.func @names(%x: tensor<4xf32>) -> tensor<4xf32> {
   %4 = nn.mul %3, %2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("h.0.mlp.act.mul_2")
   return %4 : tensor<4xf32>
 }
+
+// -----
+
+// The safe softmax of attention: rows that are masked throughout are zeros.
+// CHECK-LABEL: func.func @masked_softmax
+// CHECK-NEXT: %[[Y:.*]] = nn.softmax %arg0 {masked_to_zero}
+// CHECK-NEXT: return %[[Y]]
+func.func @masked_softmax(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %zero = nn.constant dense<0.0> : tensor<4x3xf32>
+  %0 = nn.softmax %x : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  %1 = nn.is_nan %0 : (tensor<4x3xf32>) -> tensor<4x3xi1>
+  %2 = nn.select %1, %zero, %0 : (tensor<4x3xi1>, tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  return %2 : tensor<4x3xf32>
+}

@@ -3,6 +3,7 @@
 // nn.softmax; ONNX Softmax, which below opset 13 runs over all dimensions from
 // `axis` on together.
 #include "dialects/nn/onnx_softmax.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -31,10 +32,17 @@ double SoftmaxOp::flops() { return 14.0 * getX().getType().getNumElements(); }
 
 SmallVector<Value> SoftmaxOp::decompose(Builder &builder) {
   ArrayRef<int64_t> shape = getX().getType().getShape();
-  Value largest = builder.expand(builder.reduceMax(getX(), -1), -1, shape);
-  Value exponentials = builder.exp(builder.sub(getX(), largest));
-  Value sum = builder.expand(builder.reduceSum(exponentials, -1), -1, shape);
-  return {builder.div(exponentials, sum)};
+  Value largest = builder.reduceMax(getX(), -1), masked;
+  if (getMaskedToZero()) { // exp(-inf - 0) / 1 instead of exp(-inf + inf) / 0
+    Value lowest = builder.constant(-std::numeric_limits<double>::infinity(), largest.getType());
+    masked = builder.create<EqualOp>(largest, lowest);
+    largest = builder.select(masked, builder.constant(0, largest.getType()), largest);
+  }
+  Value exponentials = builder.exp(builder.sub(getX(), builder.expand(largest, -1, shape)));
+  Value sum = builder.reduceSum(exponentials, -1);
+  if (masked)
+    sum = builder.select(masked, builder.constant(1, sum.getType()), sum);
+  return {builder.div(exponentials, builder.expand(sum, -1, shape))};
 }
 
 static OnnxRegistration together("Softmax", 1, importSoftmaxTogether<SoftmaxOp>);

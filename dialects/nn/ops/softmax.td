@@ -5,10 +5,11 @@ def SoftmaxOp : Structured<"softmax", [Differentiable, Decomposable, InfersShape
   let summary = "Softmax over the last dimension";
   let description = [{
     Shifted by the row's largest element, so it does not overflow. A row that is
-    -inf throughout gives NaN, as everywhere.
+    -inf throughout gives NaN, as everywhere, or zeros where `masked_to_zero` is
+    set: attention over a sequence that is padding alone.
 
     softmax-c1: rank at least 1, float.
   }];
-  let arguments = (ins NN_FloatTensor:$x);
+  let arguments = (ins NN_FloatTensor:$x, UnitAttr:$masked_to_zero);
   let results = (outs NN_FloatTensor:$result);
 }
