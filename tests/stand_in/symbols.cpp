@@ -81,7 +81,7 @@ std::string function_at(uintptr_t address) {
 std::vector<symbol> variables_between(uintptr_t begin, uintptr_t end) {
   std::vector<symbol> result;
   each_symbol(STT_OBJECT, [&](uintptr_t at, uint64_t bytes, const char *name) {
-    if (at >= begin && at < end)
+    if (at >= begin && at < end && bytes > 0) // marks of the linker have no size
       result.push_back({at, bytes, demangled(name)});
   });
   std::sort(result.begin(), result.end(),
