@@ -231,8 +231,7 @@ private:
                  part == recipe.target ? fs::copy_options::recursive : fs::copy_options::none,
                  error);
     std::error_code ignored;
-    for (const char *name : {"CMakeLists.txt", "cuda.cmake"}) // parts of another build
-      fs::remove(to / name, ignored);
+    fs::remove(to / "CMakeLists.txt", ignored); // part of another build
     if (error)
       (void)report.error(ExitCode::outputNotWritten, output.entry("source/runtime"),
                          "cannot copy the runtime from " + from.string() + ": " + error.message());

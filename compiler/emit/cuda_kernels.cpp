@@ -37,10 +37,16 @@ void printLaunch(kernel::FunctionOp function, const KernelNames &names, ArrayRef
   auto buffer = [&](bool isInput, const std::string &name, const std::string &extent) {
     arguments.push_back((isInput ? "reads(" : "writes(") + name + ", " + extent + ")");
   };
-  for (const std::string &part : device.parts)
-    buffer(device.stage == Stage::total, part, std::to_string(device.partElements));
+  auto parts = [&] {
+    for (const std::string &part : device.parts)
+      buffer(device.stage == Stage::total, part, std::to_string(device.partElements));
+  };
+  if (device.stage == Stage::total)
+    parts();
   for (unsigned i : device.buffers)
     buffer(i < inputs, names.buffers[i], extentText(function, i, elements));
+  if (device.stage == Stage::parts)
+    parts();
   writer.call("launch", arguments, ";");
 }
 

@@ -137,13 +137,19 @@ bool DeviceFunction::isVector(Operation *access) const {
 
 void DeviceFunction::print() {
   SmallVector<std::string> parameters;
+  auto addBuffers = [&] {
+    for (unsigned i : buffers)
+      parameters.push_back(bufferParameter(function, i, code.buffer(i)));
+  };
+  if (stage == Stage::parts)
+    addBuffers();
   if (stage != Stage::whole)
     eachReduction(onlyReduction(function), [&](kernel::Reduction, Value result, size_t k) {
       parameters.push_back((stage == Stage::total ? "const " : "") +
                            elementType(result.getType()).str() + " *" + parts[k]);
     });
-  for (unsigned i : buffers)
-    parameters.push_back(bufferParameter(function, i, code.buffer(i)));
+  if (stage != Stage::parts)
+    addBuffers();
   writer.call("static __global__ void " + name, parameters, " {");
   printPrologue([&](Operation *op) { return wanted.contains(op); });
   for (Operation *op : wanted)
@@ -265,7 +271,7 @@ void DeviceFunction::printBody(Block &block, uint64_t printed, llvm::function_re
   size_t last = nest.sizes.size() - 1;
   uint64_t others = everything & ~bit(last);
   printAt(block, others, printed);
-  SmallVector<std::pair<kernel::StoreOp, std::string>> stores;
+  SmallVector<std::string> declarations, stores;
   for (Operation &op : block) {
     if (!isVector(&op))
       continue;
@@ -274,14 +280,16 @@ void DeviceFunction::printBody(Block &block, uint64_t printed, llvm::function_re
     std::string vector = "four<" + elementType(type.getElement()).str() + ">";
     std::string name = code.names.unique((code.buffer(argument) + "_" + number(kVector)).str());
     std::string element = code.element(&op);
-    if (auto store = dyn_cast<kernel::StoreOp>(op)) {
-      writer.line(vector + " " + name + ";");
-      stores.push_back({store, "store_four(&" + element + ", " + name + ");"});
+    if (isa<kernel::StoreOp>(op)) {
+      declarations.push_back(vector + " " + name + ";");
+      stores.push_back("store_four(&" + element + ", " + name + ");");
     } else {
       writer.line("const " + vector + " " + name + " = load_four(&" + element + ");");
     }
     code.setElement(&op, name + "[lane]");
   }
+  for (const std::string &text : declarations)
+    writer.line(text);
   std::string index = code.index(last).str();
   writer.directive("#pragma unroll");
   writer.line("for (int lane = 0; lane < " + number(step) + "; ++lane) {");
@@ -290,7 +298,7 @@ void DeviceFunction::printBody(Block &block, uint64_t printed, llvm::function_re
   end();
   close(1);
   code.setIndex(last, index);
-  for (auto &[store, text] : stores)
+  for (const std::string &text : stores)
     writer.line(text);
 }
 

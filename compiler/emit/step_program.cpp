@@ -121,9 +121,10 @@ private:
       arguments.push_back(pointer(value));
     for (Value value : launch.getOuts())
       arguments.push_back(pointer(value));
-    if (auto scratch = launch.getScratchAttr())
-      arguments.push_back("m.workspace + " +
-                          std::to_string(cast<kernel::PlaceAttr>(scratch).getOffset()));
+    if (auto scratch = cast_or_null<kernel::PlaceAttr>(launch.getScratchAttr()))
+      arguments.push_back("m.workspace" + (scratch.getOffset() == 0
+                                               ? ""
+                                               : " + " + std::to_string(scratch.getOffset())));
     auto found = kernels.find(launch.getKernel());
     body.call(found == kernels.end() ? sanitize(launch.getKernel()) : found->second.function,
               arguments, ";");
