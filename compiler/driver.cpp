@@ -231,7 +231,8 @@ private:
                  part == recipe.target ? fs::copy_options::recursive : fs::copy_options::none,
                  error);
     std::error_code ignored;
-    fs::remove(to / "CMakeLists.txt", ignored); // part of another build
+    for (const char *name : {"CMakeLists.txt", "cuda.cmake"}) // parts of another build
+      fs::remove(to / name, ignored);
     if (error)
       (void)report.error(ExitCode::outputNotWritten, output.entry("source/runtime"),
                          "cannot copy the runtime from " + from.string() + ": " + error.message());

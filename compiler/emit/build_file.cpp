@@ -67,15 +67,11 @@ target_compile_options(trainer PRIVATE -O3 -march=${MARCH} -ffp-contract=off -fn
   -fno-trapping-math -Wall -Wextra)
 )";
   }
-  llvm::SmallVector<std::string> flags; // CMake gives the standard itself
-  for (llvm::StringRef flag : nvccFlags().drop_front())
-    flags.push_back(flag.str());
   return R"(target_include_directories(trainer PRIVATE ${NCCL_INCLUDE})
-set_target_properties(trainer PROPERTIES CUDA_STANDARD 20 CUDA_EXTENSIONS OFF)
 # Bits must not depend on contraction.
 target_compile_options(trainer PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>"
   "$<$<COMPILE_LANGUAGE:CUDA>:)" +
-         llvm::join(flags, ";") + ">\")\n";
+         llvm::join(nvccFlags(), ";") + ">\")\n";
 }
 
 std::string trainc::buildFile(const ProgramTables &tables) {

@@ -16,7 +16,7 @@ scratch=
 pairs=5
 while [ $# -gt 0 ]; do
   case $1 in
-  --build) build=$2 && shift 2 ;;
+  --build) build=$(cd "$2" && pwd) && shift 2 ;;
   --scratch) scratch=$2 && shift 2 ;;
   --pairs) pairs=$2 && shift 2 ;;
   *) sed -n '3,9s/^# \?//p' "$0" && exit 2 ;;
