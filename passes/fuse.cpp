@@ -25,7 +25,6 @@
 #include "dialects/kernel/kernel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/lowering/matrix_products.h"
 #include "passes/lowering/value_views.h"
 #include "passes/passes.h"
@@ -493,9 +492,6 @@ struct Fuse : PassWrapper<Fuse, OperationPass<ModuleOp>> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isDeclaration())
         continue;
-      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.front())))
-        if (isOpTriviallyDead(&op))
-          op.erase();
       formMatrixProducts(function);
       separateResults(function);
       Fusion(function).run();

@@ -17,7 +17,8 @@
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/builder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "passes/lowering/matrix_products.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/lowering/value_views.h"
@@ -184,9 +185,8 @@ private:
   SmallVector<MatmulOp> products() { return SmallVector<MatmulOp>(block.getOps<MatmulOp>()); }
 
   void eraseDead() {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isOpTriviallyDead(&op))
-        op.erase();
+    IRRewriter rewriter(block.getParentOp()->getContext());
+    (void)runRegionDCE(rewriter, block.getParentOp()->getRegions());
   }
 
   /// Steps read positions in memory: a reshape in front of one would be a copy.
@@ -351,9 +351,6 @@ struct FuseEpilogues : PassWrapper<FuseEpilogues, OperationPass<ModuleOp>> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isDeclaration())
         continue;
-      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.front())))
-        if (isOpTriviallyDead(&op))
-          op.erase();
       formMatrixProducts(function);
       EpilogueFusion(function).run();
     }

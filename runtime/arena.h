@@ -29,15 +29,6 @@ public:
   virtual void write(char *address, int64_t bytes, const std::function<void(char *)> &fill) = 0;
 };
 
-// Of arenas in host memory.
-class host_access final : public arena_access {
-public:
-  const char *read(const char *address, int64_t) override { return address; }
-  void write(char *address, int64_t, const std::function<void(char *)> &fill) override {
-    fill(address);
-  }
-};
-
 // Calls piece(begin, bytes) for pieces of at most transfer_bytes, in order.
 template <typename Piece> void in_transfers(int64_t bytes, const Piece &piece) {
   for (int64_t begin = 0; begin < bytes; begin += arena_access::transfer_bytes)

@@ -11,7 +11,8 @@
 
 namespace trainc {
 
-// Of device::run. A step has the bits first and last micro-batch, and update.
+// Of device::run. A step has the bits first and last micro-batch, and update, which
+// comes only with the last: alone, its bit is evaluation.
 constexpr int first_key = 1, last_key = 2, evaluation_key = 4, update_key = 4;
 
 struct step_result {

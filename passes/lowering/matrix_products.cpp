@@ -12,6 +12,8 @@
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "passes/lowering/value_views.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -331,6 +333,8 @@ void accumulate(nn::AddOp add) {
 } // namespace
 
 void formMatrixProducts(func::FuncOp function) {
+  IRRewriter rewriter(function.getContext());
+  (void)runRegionDCE(rewriter, function->getRegions());
   SmallVector<Operation *> operations;
   for (Operation &op : function.front())
     if (isa<nn::MatmulOp, nn::ScatterAddOp, nn::AddOp>(op))

@@ -119,7 +119,7 @@ struct gradient_sum::transport {
 
 struct gradient_sum::shared_transport final : transport, message_path {
   int rank, size;
-  int64_t file_bytes, gradients_offset;
+  int64_t file_bytes;
   std::vector<char *> files;     // mapping of each rank's memory file
   std::vector<char *> gradients; // inside them
   pid_t parent = getppid();
@@ -280,7 +280,6 @@ bool gradient_sum::share_memory(const gradient_request &request) {
   shared->rank = ranks_.rank();
   shared->size = ranks_.size();
   shared->file_bytes = bytes;
-  shared->gradients_offset = offset;
   shared->files = files;
   for (char *file : files)
     shared->gradients.push_back(file + offset);

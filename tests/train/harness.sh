@@ -5,6 +5,7 @@
 # models come from TRAINC, TRAINC_COMPARE and TRAINC_MODELS; without them from the
 # dev build of this tree.
 set -euo pipefail
+[ -z "${test_name:-}" ] || return 0 # sourced before
 
 tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${TRAINC:=$tree/build/dev/bin/trainc}"
@@ -81,7 +82,8 @@ train() {
     --no-shuffle --no-progress "$@"
 }
 
-# check_fixture FIXTURE: 20 AdamW steps and the first gradient, against PyTorch in f64.
+# check_fixture FIXTURE: 20 AdamW steps and the first gradient, against PyTorch in f64. Leaves
+# the trainer in out and its losses in run.jsonl.
 check_fixture() {
   local expected=$TRAINC_MODELS/expected/$1.json
   compile "$1" out --optimizer adamw

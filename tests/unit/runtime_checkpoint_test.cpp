@@ -3,6 +3,7 @@
 // Checkpoints: what is written is read back; every damage is found; and whatever
 // call fails, or wherever the process is killed, the newest complete checkpoint
 // loads and nothing is left behind for good.
+#include "host_access.h"
 #include "runtime/arena.h"
 #include "runtime/checkpoint.h"
 #include "runtime/failure.h"
