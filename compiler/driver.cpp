@@ -12,6 +12,7 @@
 #include "compiler/step_list.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
+#include "dialects/nn/node_name.h"
 #include "dialects/train/loss.h"
 #include "dialects/train/optimizer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,15 +28,6 @@ using namespace mlir;
 namespace trainc {
 
 namespace {
-
-std::string nameOf(Location location) {
-  if (auto name = dyn_cast<NameLoc>(location)) {
-    if (name.getName() == "gradient" && isa<NameLoc>(name.getChildLoc()))
-      return nameOf(name.getChildLoc());
-    return name.getName().str();
-  }
-  return "";
-}
 
 /// Where a failure leaves what explains it: not beside the model nor in the output.
 std::string temporaryPath(StringRef name) {
@@ -122,7 +114,7 @@ private:
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
         return failure();
-      std::string node = nameOf(diagnostic.getLocation());
+      std::string node = nodeName(diagnostic.getLocation()).node;
       std::string subject = options.model + (node.empty() ? "" : ": node '" + node + "'");
       std::string text = diagnostic.str();
       auto [message, advice] = StringRef(text).split("; try: ");

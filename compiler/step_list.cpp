@@ -3,6 +3,7 @@
 // The entry functions as text: one line for each step, in order.
 #include "compiler/step_list.h"
 #include "dialects/kernel/kernel.h"
+#include "dialects/nn/node_name.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -10,14 +11,6 @@
 using namespace mlir;
 
 namespace trainc {
-
-static std::string nodeName(Location location) {
-  auto name = dyn_cast<NameLoc>(location);
-  if (!name)
-    return "";
-  std::string child = nodeName(name.getChildLoc());
-  return child.empty() ? name.getName().str() : child + " (" + name.getName().str() + ")";
-}
 
 /// What a step runs; empty for what takes no time (constants, the return).
 static std::string action(Operation &op) {
@@ -46,7 +39,8 @@ std::string stepListText(ModuleOp module) {
     int steps = 0;
     for (Operation &op : function.front())
       if (std::string does = action(op); !does.empty())
-        lines += llvm::formatv("  {0,5}  {1,-44} {2}\n", steps++, does, nodeName(op.getLoc()));
+        lines +=
+            llvm::formatv("  {0,5}  {1,-44} {2}\n", steps++, does, nodeName(op.getLoc()).title());
     text += llvm::formatv("{0}: {1} steps\n{2}\n", function.getName(), steps, lines);
   }
   return text;

@@ -11,23 +11,20 @@
 // gradient that is zero for a structural reason (behind a floor) counts as not
 // reaching the loss, which is an error rather than a zero.
 #include "dialects/nn/builder.h"
+#include "dialects/nn/node_name.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
+using trainc::gradientLocation;
 
 namespace {
 
 bool isFloat(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && isa<FloatType>(type.getElementType());
-}
-
-// Locations of a gradient name the node that it belongs to.
-Location gradientLocation(Location of) {
-  return NameLoc::get(StringAttr::get(of.getContext(), "gradient"), of);
 }
 
 class Differentiator {

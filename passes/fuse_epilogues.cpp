@@ -16,6 +16,7 @@
 // function gets the bias alone, as the library's is the tanh form.
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/builder.h"
+#include "dialects/nn/node_name.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -49,12 +50,6 @@ bool takesEpilogue(MatmulOp product) {
          llvm::all_of(product.getBatch(), [](int64_t b) { return b == 1; }) && product.getM() > 1 &&
          product.getN() > 1 &&
          isContiguous(product.getOut(), product.getMatrixC(), product.getM(), product.getN());
-}
-
-Value withoutReshapes(Value value) {
-  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
-    value = reshape.getX();
-  return value;
 }
 
 /// Users of a value's memory: through reshapes.
@@ -211,7 +206,7 @@ void nameResults(MatmulOp product, ArrayRef<Attribute> names) {
   product->setAttr("result_names", ArrayAttr::get(product.getContext(), names));
 }
 Attribute nameAfter(Operation *op) {
-  return StringAttr::get(op->getContext(), nodeName(op->getLoc()).text());
+  return StringAttr::get(op->getContext(), nodeName(op->getLoc()).title());
 }
 SmallVector<Attribute> namesOf(MatmulOp product) {
   if (auto names = product->getAttrOfType<ArrayAttr>("result_names"))

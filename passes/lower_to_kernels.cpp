@@ -9,6 +9,7 @@
 // `h_mlp_act`; `_gradient` marks backward. A launch keeps the names of its
 // results' nodes in `result_names`.
 #include "dialects/kernel/kernel.h"
+#include "dialects/nn/node_name.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/kernel_builder.h"
 #include "passes/lowering/tensor_places.h"
@@ -148,9 +149,8 @@ SmallVector<Attribute> Lowering::sourcesOf(kernel::GroupOp group) {
     if (name.node.empty() || op.hasTrait<OpTrait::IsTerminator>() ||
         op.hasTrait<OpTrait::ConstantLike>())
       continue;
-    std::string text = name.node + (name.gradient ? " (gradient)" : "");
-    if (seen.insert(text).second)
-      sources.push_back(StringAttr::get(op.getContext(), text));
+    if (seen.insert(name.title()).second)
+      sources.push_back(StringAttr::get(op.getContext(), name.title()));
   }
   return sources;
 }
@@ -158,7 +158,7 @@ SmallVector<Attribute> Lowering::sourcesOf(kernel::GroupOp group) {
 ArrayAttr Lowering::resultNames(kernel::GroupOp group) {
   SmallVector<Attribute> names;
   for (Value value : group.getBody().front().getTerminator()->getOperands()) {
-    names.push_back(StringAttr::get(group.getContext(), nodeName(value.getLoc()).text()));
+    names.push_back(StringAttr::get(group.getContext(), nodeName(value.getLoc()).title()));
   }
   return ArrayAttr::get(group.getContext(), names);
 }

@@ -5,6 +5,7 @@
 #include "compiler/emit/cpu_kernels.h"
 #include "compiler/emit/cuda_kernels.h"
 #include "compiler/emit/step_program.h"
+#include "dialects/nn/node_name.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -37,9 +38,9 @@ KernelNames nameKernel(kernel::FunctionOp function, kernel::LaunchOp launch,
     if (number >= inputs)
       name = outputName(function, number);
     if (number >= inputs && name.empty())
-      name = lastParts(nodeName(argument.getLoc()));
+      name = lastParts(nodeName(argument.getLoc()).title());
     if (number < inputs)
-      name = lastParts(tensor ? tensor->title : nodeName(argument.getLoc()));
+      name = lastParts(tensor ? tensor->title : nodeName(argument.getLoc()).title());
     names.buffers.push_back(buffers.unique(generic(name, number, inputs)));
   }
   return names;

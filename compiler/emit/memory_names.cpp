@@ -3,49 +3,22 @@
 // Names and places of the tensors of a planned module, and memory.h.
 #include "compiler/emit/memory_names.h"
 #include "compiler/emit/expressions.h"
+#include "dialects/nn/node_name.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace trainc;
 
-/// The name and whether a gradient encloses it.
-static std::pair<StringRef, bool> nameOf(Location location) {
-  if (auto fused = dyn_cast<FusedLoc>(location)) {
-    for (Location part : llvm::reverse(fused.getLocations()))
-      if (auto found = nameOf(part); !found.first.empty())
-        return found;
-    return {"", false};
-  }
-  auto named = dyn_cast<NameLoc>(location);
-  if (!named)
-    return {"", false};
-  if (named.getName() == "gradient") {
-    auto inner = nameOf(named.getChildLoc());
-    return {inner.first.empty() ? named.getName().getValue() : inner.first, true};
-  }
-  return {named.getName(), false};
-}
-
-std::string trainc::nodeTitle(Location location) {
-  auto [name, gradient] = nameOf(location);
-  return (gradient ? "gradient of " : "") + name.str();
-}
-
-std::string trainc::nodeName(Location location) {
-  auto [name, gradient] = nameOf(location);
-  return (gradient ? "d_" : "") + name.str();
-}
-
-std::string trainc::lastParts(StringRef path) {
-  StringRef prefix = path.consume_front("d_") || path.consume_front("gradient of ") ? "d_" : "";
+std::string trainc::lastParts(StringRef title) {
+  StringRef prefix = title.consume_front("gradient of ") ? "d_" : "";
   SmallVector<StringRef> parts, named;
-  llvm::SplitString(path, parts, "./");
+  llvm::SplitString(title, parts, "./");
   for (StringRef part : parts)
     if (!llvm::all_of(part, llvm::isDigit))
       named.push_back(part);
   if (named.empty())
-    return path.empty() ? "" : (prefix + path).str();
+    return title.empty() ? "" : (prefix + title).str();
   bool two = named.size() > 2 ||
              (named.size() == 2 && (named.back() == "weight" || named.back() == "bias"));
   std::string name = prefix.str();
@@ -77,7 +50,7 @@ static StringRef reducedSuffix(kernel::FunctionOp function, unsigned argument) {
 
 std::string trainc::outputName(kernel::FunctionOp function, unsigned argument) {
   kernel::StoreOp store = storeInto(function, argument);
-  std::string name = store ? lastParts(nodeName(store.getLoc())) : "";
+  std::string name = store ? lastParts(nodeName(store.getLoc()).title()) : "";
   StringRef suffix = reducedSuffix(function, argument);
   return suffix.empty() || name.empty() || function.getOutputs() == 1 ? name
                                                                       : name + "_" + suffix.str();
@@ -187,8 +160,8 @@ LogicalResult MemoryNames::addConstant(nn::ConstantOp op) {
   Attribute place = list && !list.empty() ? list[0] : Attribute();
   PlacedTensor *&tensor = constantByPlace[place];
   if (!tensor) {
-    std::string title = nodeTitle(op.getLoc());
-    if (failed(add(op.getResult(), place, title.empty() ? "table" : nodeName(op.getLoc()), title,
+    std::string title = nodeName(op.getLoc()).title();
+    if (failed(add(op.getResult(), place, title.empty() ? "table" : withShortGradient(title), title,
                    false, sharedNames)))
       return failure();
     tensor = places.lookup(op.getResult());
@@ -200,11 +173,11 @@ LogicalResult MemoryNames::addConstant(nn::ConstantOp op) {
 
 /// The node's name; of a kernel with several results with what tells them apart.
 std::string MemoryNames::resultName(Operation &step, unsigned result) const {
-  std::string name = nodeName(step.getLoc());
+  std::string title = nodeName(step.getLoc()).title(), name = withShortGradient(title);
   if (isa<kernel::MatmulOp>(step))
     if (auto names = step.getAttrOfType<ArrayAttr>("result_names"))
       if (auto own = cast<StringAttr>(names[result]); !own.empty())
-        return own.str();
+        return withShortGradient(own);
   auto launch = dyn_cast<kernel::LaunchOp>(step);
   if (!launch || launch.getNumResults() == 1)
     return name;
@@ -217,8 +190,8 @@ std::string MemoryNames::resultName(Operation &step, unsigned result) const {
   if (!suffix.empty())
     return name + "_" + suffix.str();
   kernel::StoreOp store = storeInto(function, argument);
-  std::string stored = store ? lastParts(nodeName(store.getLoc())) : "";
-  return stored.empty() || stored == lastParts(name) ? name : name + "_" + stored;
+  std::string stored = store ? lastParts(nodeName(store.getLoc()).title()) : "";
+  return stored.empty() || stored == lastParts(title) ? name : name + "_" + stored;
 }
 
 LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
@@ -260,7 +233,7 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
     auto list = op.getAttrOfType<ArrayAttr>("places");
     for (auto [i, result] : llvm::enumerate(op.getResults())) {
       std::string name = resultNames.contains(result) ? resultNames[result] : resultName(op, i);
-      std::string title = nodeTitle(op.getLoc());
+      std::string title = nodeName(op.getLoc()).title();
       failed |= mlir::failed(add(result, list && i < list.size() ? list[i] : Attribute(),
                                  name.empty() ? "result" : name, title, false, names));
       if (PlacedTensor *tensor = places.lookup(result))

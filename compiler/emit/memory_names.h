@@ -22,16 +22,12 @@ struct PlacedTensor {
   int firstStep = 0, lastStep = 0;
 };
 
-/// `gradient of h.1.mlp.act`, `h.1.mlp.act`, or empty where a location has no name.
-std::string nodeTitle(mlir::Location location);
-/// `d_h.1.mlp.act`, `h.1.mlp.act`: what an identifier is made of.
-std::string nodeName(mlir::Location location);
 /// `f32 [4, 64, 3072]`.
 std::string typeText(mlir::Type type);
 
-/// What is particular about a dotted path: `ln_1_weight` of h.0.ln_1.weight, `mlp_act` of
-/// h.0.mlp.act.
-std::string lastParts(llvm::StringRef path);
+/// What is particular about a node's title: `ln_1_weight` of h.0.ln_1.weight, `d_mlp_act` of
+/// gradient of h.0.mlp.act.
+std::string lastParts(llvm::StringRef title);
 /// Name of a kernel's output `argument`, after the node that stores it.
 std::string outputName(kernel::FunctionOp function, unsigned argument);
 

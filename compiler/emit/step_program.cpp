@@ -5,6 +5,7 @@
 #include "compiler/emit/step_program.h"
 #include "compiler/emit/expressions.h"
 #include "dialects/nn/nn.h"
+#include "dialects/nn/node_name.h"
 
 using namespace mlir;
 using namespace trainc;
@@ -103,7 +104,7 @@ private:
   }
 
   void printStep(Operation *op) {
-    std::string title = nodeTitle(op->getLoc());
+    std::string title = nodeName(op->getLoc()).title();
     if (title != lastTitle && !title.empty())
       body.line("// " + commentText(title));
     lastTitle = title;

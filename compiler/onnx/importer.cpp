@@ -4,6 +4,7 @@
 // that need only such values are evaluated here), or a sequence of these.
 #include "compiler/onnx/importer.h"
 #include "compiler/onnx/folding.h"
+#include "dialects/nn/node_name.h"
 #include "dialects/nn/onnx_node.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -474,9 +475,9 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
   // Importers check what their operators say; what a damaged file still gets wrong, the verifier
   // finds.
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    auto name = dyn_cast<NameLoc>(diagnostic.getLocation());
+    std::string node = nodeName(diagnostic.getLocation()).node;
     (void)report.error(ExitCode::unsupportedModel,
-                       file.path() + (name ? ": node '" + name.getName().str() + "'" : ""),
+                       file.path() + (node.empty() ? "" : ": node '" + node + "'"),
                        diagnostic.str());
   });
   if (failed(verify(*module)))

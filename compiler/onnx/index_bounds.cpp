@@ -4,6 +4,7 @@
 // an index must reach its table unchanged.
 #include "compiler/onnx/importer.h"
 #include "dialects/nn/nn.h"
+#include "dialects/nn/node_name.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace llvm;
@@ -40,10 +41,9 @@ bool boundIndices(ModuleOp module, const ModelFile &file, Report &report) {
   auto bound = [&](func::FuncOp function, Operation *user, Value index, int64_t rows) {
     SmallVector<BlockArgument> sources;
     if (!sourcesOf(index, sources)) {
-      auto name = dyn_cast<NameLoc>(user->getLoc());
       good = succeeded(report.error(
           ExitCode::unsupportedModel,
-          file.path() + ": node '" + (name ? name.getName().str() : "") + "'",
+          file.path() + ": node '" + nodeName(user->getLoc()).node + "'",
           "indices are computed from the data, so they cannot be checked against the table's " +
               Twine(rows) + " rows",
           "an input of the model that holds the indices themselves"));

@@ -283,12 +283,6 @@ Value copyOf(OpBuilder &builder, Location location, Value value) {
   return builder.create<nn::ReshapeOp>(location, value.getType(), value);
 }
 
-Value withoutReshapes(Value value) {
-  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
-    value = reshape.getX();
-  return value;
-}
-
 bool isZero(Value value) {
   return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero());
 }

@@ -2,6 +2,7 @@
 //
 // Conventions of entry functions (tensor_places.h).
 #include "passes/lowering/tensor_places.h"
+#include "dialects/nn/node_name.h"
 
 using namespace mlir;
 
@@ -43,22 +44,6 @@ bool isUpdate(func::FuncOp function) {
   return false;
 }
 
-NodeName nodeName(Location location) {
-  NodeName result;
-  if (auto fused = dyn_cast<FusedLoc>(location); fused && !fused.getLocations().empty())
-    return nodeName(fused.getLocations().front());
-  auto name = dyn_cast<NameLoc>(location);
-  if (!name)
-    return result;
-  if (name.getName() == "gradient") {
-    result = nodeName(name.getChildLoc());
-    result.gradient = true;
-    return result;
-  }
-  result.node = name.getName().str();
-  return result;
-}
-
 std::string tensorName(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
@@ -76,7 +61,7 @@ std::string tensorName(Value value) {
   if (auto names = result.getOwner()->getAttrOfType<ArrayAttr>("result_names"))
     if (auto name = cast<StringAttr>(names[result.getResultNumber()]); !name.empty())
       return name.str();
-  std::string text = nodeName(value.getLoc()).text();
+  std::string text = nodeName(value.getLoc()).title();
   return text.empty() ? result.getOwner()->getName().getStringRef().str() : text;
 }
 

@@ -24,14 +24,6 @@ std::optional<unsigned> overwrittenArgument(mlir::func::FuncOp function, unsigne
 /// Whether the entry works on flat arenas, as @update does.
 bool isUpdate(mlir::func::FuncOp function);
 
-/// A model node's name from a location, and whether it is the node's gradient.
-struct NodeName {
-  std::string node;
-  bool gradient = false;
-  std::string text() const { return node + (gradient && !node.empty() ? ".gradient" : ""); }
-};
-NodeName nodeName(mlir::Location location);
-
 /// Readable name of an argument, or of a step's result.
 std::string tensorName(mlir::Value value);
 

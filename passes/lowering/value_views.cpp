@@ -38,6 +38,12 @@ std::optional<IndexMap> operandMap(Operation *view, const IndexMap &result,
       .Default([](Operation *) { return std::nullopt; });
 }
 
+Value withoutReshapes(Value value) {
+  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
+    value = reshape.getX();
+  return value;
+}
+
 bool isSplatConstant(Operation *op) {
   auto constant = dyn_cast_or_null<nn::ConstantOp>(op);
   return constant && isa<SplatElementsAttr>(constant.getValue());

@@ -20,6 +20,9 @@ std::optional<planning::IndexMap> operandMap(mlir::Operation *view,
                                              const planning::IndexMap &result,
                                              std::optional<planning::Split> &split);
 
+/// What the elements of `value` are in, whatever shape it is given.
+mlir::Value withoutReshapes(mlir::Value value);
+
 bool isSplatConstant(mlir::Operation *op);
 
 /// Applies a split to iteration sizes: one dimension becomes two.
