@@ -2,6 +2,7 @@
 //
 // Folding of operators that make tensors or move their elements.
 #include "compiler/onnx/folding.h"
+#include "dialects/nn/onnx_slice.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 #include <numeric>
@@ -206,12 +207,6 @@ static Folded foldConcat(const FoldNode &node) {
   return single(result);
 }
 
-static int64_t clampIndex(int64_t index, int64_t size, int64_t low, int64_t high) {
-  if (index < 0)
-    index = index < -size ? low : index + size;
-  return std::min(std::max(index, low), high);
-}
-
 static Folded foldSlice(const FoldNode &node) {
   auto starts = node.integers(1, "starts"), ends = node.integers(2, "ends");
   auto axes = node.integers(3, "axes"), steps = node.integers(4, "steps");
@@ -226,14 +221,10 @@ static Folded foldSlice(const FoldNode &node) {
     int64_t step = steps ? (*steps)[i] : 1;
     if (!axis || step == 0)
       return std::nullopt;
-    int64_t size = x.shape[*axis], low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
-    int64_t start = clampIndex((*starts)[i], size, step > 0 ? 0 : 0, high);
-    int64_t end = clampIndex((*ends)[i], size, low, step > 0 ? size : size - 1);
-    int64_t distance = step > 0 ? end - start : start - end;
-    int64_t stride = step > 0 ? step : -step;
-    shape[*axis] = distance > 0 ? (distance + stride - 1) / stride : 0;
-    strides[*axis] = own[*axis] * step;
-    offset += start * own[*axis];
+    nn::SliceRange range = nn::sliceRange((*starts)[i], (*ends)[i], step, x.shape[*axis]);
+    shape[*axis] = range.count;
+    strides[*axis] = range.count > 1 ? own[*axis] * step : 0;
+    offset += range.first * own[*axis];
   }
   return single(gatherStrided(x, shape, elementCount(shape) ? offset : 0, strides));
 }

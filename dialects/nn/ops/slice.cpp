@@ -2,6 +2,7 @@
 //
 // nn.slice; ONNX Slice with starts, ends, axes and steps known at compile time.
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_slice.h"
 
 using namespace mlir;
 
@@ -51,27 +52,21 @@ static OnnxResults importSlice(OnnxNode &node) {
   auto type = tensorType(x);
   int64_t rank = type.getRank();
   SmallVector<int64_t> starts(rank, 0), sizes(type.getShape()), strides(rank, 1);
-  for (auto [start, end, axis, step] :
-       llvm::zip_equal(bounds->starts, bounds->ends, bounds->axes, bounds->steps)) {
+  for (size_t i = 0; i < bounds->starts.size(); ++i) {
+    int64_t start = bounds->starts[i], end = bounds->ends[i], axis = bounds->axes[i],
+            step = bounds->steps[i];
     if (axis < -rank || axis >= rank)
       return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
                         llvm::Twine(rank));
     if (step == 0)
       return node.error("a step is 0");
     int64_t dimension = axis < 0 ? axis + rank : axis, size = type.getDimSize(dimension);
-    // NumPy's clamping: a negative bound counts from the end, then it is brought into range.
-    auto clamp = [&](int64_t bound) {
-      bound = bound < 0 ? bound + size : bound;
-      return step > 0 ? std::clamp<int64_t>(bound, 0, size)
-                      : std::clamp<int64_t>(bound, -1, size - 1);
-    };
-    int64_t first = clamp(start), last = clamp(end);
-    int64_t count = step > 0 ? (last - first + step - 1) / step : (first - last - step - 1) / -step;
-    if (count <= 0)
+    SliceRange range = sliceRange(start, end, step, size);
+    if (range.count == 0)
       return node.error("the slice along dimension " + llvm::Twine(dimension) + " is empty");
-    starts[dimension] = first;
-    sizes[dimension] = count;
-    strides[dimension] = count == 1 ? 1 : step;
+    starts[dimension] = range.first;
+    sizes[dimension] = range.count;
+    strides[dimension] = range.count == 1 ? 1 : step;
   }
   if (ArrayRef(sizes) == type.getShape() &&
       llvm::all_of(strides, [](int64_t stride) { return stride == 1; }))
