@@ -176,7 +176,7 @@ static std::string escapeMarkdown(StringRef text) {
 std::string optionsDocumentation() {
   std::string text = "# Options of trainc\n\n"
                      "Written by `trainc --print-documentation` from `compiler/options.def`.\n";
-  auto row = [&](std::string option, StringRef help, StringRef otherwise) {
+  auto row = [&](const std::string &option, StringRef help, StringRef otherwise) {
     text += "| `" + option + "` | " + escapeMarkdown(help);
     if (!otherwise.empty())
       text += " (default `" + otherwise.str() + "`)";

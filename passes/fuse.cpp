@@ -23,6 +23,7 @@
 // Weakness: greedy; a reduction is never recomputed, even where that would join
 // two kernels.
 #include "dialects/kernel/kernel.h"
+#include "dialects/nn/reduction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/lowering/matrix_products.h"
@@ -47,9 +48,6 @@ constexpr double recomputeFlops = 10;      // per element: from here on storing 
 constexpr int largestExpression = 40;      // operations
 constexpr int64_t repetitionWorthRow = 16; // repeats from which a row's value is computed once
 
-bool isReduction(Operation *op) {
-  return isa<nn::ReduceSumOp, nn::ReduceMaxOp, nn::ReduceMinOp>(op);
-}
 bool isStep(Operation *op) { return isa<kernel::MatmulOp, kernel::ScatterAddOp>(op); }
 
 /// In memory before any kernel of the group runs: argument, step's result, table of constants.
@@ -72,7 +70,7 @@ double flopsOf(Operation *op) {
 }
 
 /// Cost of a value's expression, down to roots and tensors in memory.
-struct Cost {
+struct ExpressionCost {
   double flops = 0;
   int operations = 0;
   SmallVector<Value, 2> tensors; // full-size ones made by this function, at most 2
@@ -98,8 +96,8 @@ public:
 private:
   void countUsers();
   void chooseRoots();
-  Cost costOf(Operation *op);
-  bool deservesRoot(Operation *op, const Cost &cost);
+  ExpressionCost costOf(Operation *op);
+  bool deservesRoot(Operation *op, const ExpressionCost &cost);
   void markForced();
   void describeRoots();
   void describe(Operation *op, FusionNode &node);
@@ -114,7 +112,7 @@ private:
 
   Block &block;
   DenseMap<Operation *, int> users; // expressions that use the value, through views
-  DenseMap<Operation *, Cost> costs;
+  DenseMap<Operation *, ExpressionCost> costs;
   DenseMap<Operation *, int> nodeOf;  // roots and steps
   llvm::DenseSet<Operation *> forced; // operands of steps and of the return
   SmallVector<Operation *> rootOps;   // by node
@@ -147,8 +145,8 @@ void Fusion::markForced() {
           forced.insert(operand.getDefiningOp());
 }
 
-Cost Fusion::costOf(Operation *op) {
-  Cost cost;
+ExpressionCost Fusion::costOf(Operation *op) {
+  ExpressionCost cost;
   cost.flops = flopsOf(op);
   cost.operations = isView(op) || isSplatConstant(op) ? 0 : 1;
   int64_t elements = planning::elementCount(sizesOf(op->getResult(0)));
@@ -161,7 +159,7 @@ Cost Fusion::costOf(Operation *op) {
         cost.read(operand);
       continue;
     }
-    const Cost &inner = costs[source];
+    const ExpressionCost &inner = costs[source];
     cost.flops += inner.flops;
     cost.operations += inner.operations;
     for (Value tensor : inner.tensors)
@@ -171,8 +169,8 @@ Cost Fusion::costOf(Operation *op) {
   return cost;
 }
 
-bool Fusion::deservesRoot(Operation *op, const Cost &cost) {
-  if (isReduction(op) || forced.contains(op))
+bool Fusion::deservesRoot(Operation *op, const ExpressionCost &cost) {
+  if (nn::isReduction(op) || forced.contains(op))
     return true;
   if (isView(op) || isa<nn::ConstantOp, nn::IotaOp>(op))
     return false;
@@ -203,7 +201,7 @@ void Fusion::chooseRoots() {
       continue;
     bool root = isStep(&op);
     if (!root) {
-      Cost cost = costOf(&op);
+      ExpressionCost cost = costOf(&op);
       root = users.lookup(&op) > 0 && deservesRoot(&op, cost);
       costs[&op] = std::move(cost);
     }
@@ -278,9 +276,9 @@ bool Fusion::collectEdges(Value value, const std::optional<IndexMap> &map, Fusio
 }
 
 void Fusion::describe(Operation *op, FusionNode &node) {
-  Sizes shape = sizesOf(isReduction(op) ? op->getOperand(0) : op->getResult(0));
+  Sizes shape = sizesOf(nn::isReduction(op) ? op->getOperand(0) : op->getResult(0));
   Sizes order, kept;
-  if (isReduction(op)) {
+  if (nn::isReduction(op)) {
     Sizes reduced = reducedDimensions(op);
     bool lastReduced = false;
     for (int64_t d = 0; d < int64_t(shape.size()); ++d) {
@@ -322,7 +320,7 @@ void Fusion::describe(Operation *op, FusionNode &node) {
     for (size_t i = 0; i < order.size(); ++i)
       map.index[order[i]] = (*indices)[i];
     bool done = true;
-    if (isReduction(op)) {
+    if (nn::isReduction(op)) {
       done = collectEdges(op->getOperand(0), map, node, split);
     } else {
       // The root's own operation is not a leaf of itself.
@@ -388,12 +386,13 @@ Location mainLocation(Block &body, Operation *lastRoot) {
   Operation *main = nullptr;
   for (Operation &op : body)
     if (!isView(&op) && !isa<nn::ConstantOp>(op))
-      if (!main || flopsOf(&op) > flopsOf(main) || (isReduction(&op) && !isReduction(main))) {
-        if (main && isReduction(main) && !isReduction(&op))
+      if (!main || flopsOf(&op) > flopsOf(main) ||
+          (nn::isReduction(&op) && !nn::isReduction(main))) {
+        if (main && nn::isReduction(main) && !nn::isReduction(&op))
           continue;
         main = &op;
       }
-  return main && (isReduction(main) || flopsOf(main) > 1) ? main->getLoc() : lastRoot->getLoc();
+  return main && (nn::isReduction(main) || flopsOf(main) > 1) ? main->getLoc() : lastRoot->getLoc();
 }
 
 void Fusion::buildGroup(const planning::FusionGroup &group, OpBuilder &builder) {

@@ -157,7 +157,7 @@ private:
     return nullptr;
   }
 
-  static Value tanhArgument(Value argument, Product rest) {
+  static Value tanhArgument(Value argument, const Product &rest) {
     constexpr double rootOf2OverPi = 0.79788456080286536;
     Product inner(argument);
     if (!near(inner.number, rootOf2OverPi))

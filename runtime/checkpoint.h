@@ -17,6 +17,12 @@
 
 namespace trainc {
 
+// The files of a checkpoint have a CRC-32C for each block.
+constexpr int64_t block_bytes = 1 << 20;
+inline size_t blocks_of(int64_t bytes) {
+  return static_cast<size_t>((bytes + block_bytes - 1) / block_bytes);
+}
+
 // What a manifest says.
 struct checkpoint_info {
   std::string path;
@@ -29,7 +35,7 @@ struct checkpoint_info {
   struct file {
     std::string name;
     int64_t bytes;
-    std::vector<uint32_t> block_checksums; // CRC-32C of each MiB
+    std::vector<uint32_t> block_checksums; // CRC-32C of each
   };
   std::vector<file> files;
 };

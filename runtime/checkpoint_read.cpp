@@ -18,7 +18,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t block_bytes = 1 << 20;
 constexpr int64_t largest_manifest = 64 << 20;
 constexpr const char *checksum_member = ",\n  \"crc32c\": \"";
 
@@ -43,7 +42,7 @@ std::string manifest_text(const std::string &path) {
 
 std::vector<uint32_t> checksums_of(const std::string &path, const std::string &digits,
                                    int64_t bytes) {
-  auto blocks = static_cast<size_t>((bytes + block_bytes - 1) / block_bytes);
+  size_t blocks = blocks_of(bytes);
   if (digits.size() != blocks * 8 ||
       digits.find_first_not_of("0123456789abcdef") != std::string::npos)
     refuse(path, "is damaged: wrong number of checksums");

@@ -25,11 +25,8 @@
 namespace trainc {
 namespace {
 
-constexpr int64_t block_bytes = 1 << 20;
 constexpr const char *temporary_prefix = ".writing-";
 constexpr const char *removed_prefix = ".removing-";
-
-int64_t blocks_of(int64_t bytes) { return (bytes + block_bytes - 1) / block_bytes; }
 
 // Largest header that the program's tensors can need: names six times for JSON
 // escapes, and the numbers.
@@ -84,7 +81,7 @@ std::vector<tensor_view> state_tensors(const program &program, const arenas &are
 }
 
 int64_t checkpoint_writer::gather_bytes(const program &program) {
-  return 4 * blocks_of(largest_file(program));
+  return 4 * static_cast<int64_t>(blocks_of(largest_file(program)));
 }
 
 checkpoint_writer::checkpoint_writer(const program &program, const arenas &arenas,
@@ -133,8 +130,7 @@ void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
       own_header_ = std::move(header);
     }
   }
-  blocks_room_ =
-      static_cast<size_t>(blocks_of(*std::max_element(file_bytes_.begin(), file_bytes_.end())));
+  blocks_room_ = blocks_of(*std::max_element(file_bytes_.begin(), file_bytes_.end()));
   checksums_.resize(blocks_room_);
   all_checksums_.resize(blocks_room_ * ranks);
   model_json_ = nlohmann::json(program.model_name).dump();
@@ -273,7 +269,7 @@ int checkpoint_writer::write_manifest(int64_t step, int64_t batches_taken) {
           ", \"crc32c\": \"",
           rank ? "," : "", rank, ranks_.size(), bytes);
     const uint32_t *sums = all_checksums_.data() + static_cast<size_t>(rank) * blocks_room_;
-    for (int64_t block = 0; block < blocks_of(bytes); ++block)
+    for (size_t block = 0; block < blocks_of(bytes); ++block)
       print("%08x", sums[block]);
     print("\"}");
   }

@@ -13,7 +13,7 @@
 namespace trainc {
 namespace {
 
-constexpr int64_t largest_header = 1 << 20; // NumPy itself refuses above 10,000 by default
+constexpr int64_t largest_npy_header = 1 << 20; // NumPy itself refuses above 10,000 by default
 
 struct type_row {
   file_type type;
@@ -162,7 +162,7 @@ npy_header read_npy_header(const input_file &file) {
   int64_t length = start[8] | start[9] << 8;
   if (start[6] > 1)
     length |= int64_t{start[10]} << 16 | int64_t{start[11]} << 24;
-  if (length > largest_header || begin + length > file.size())
+  if (length > largest_npy_header || begin + length > file.size())
     refuse("is truncated within its header");
   std::string text(static_cast<size_t>(length), '\0');
   file.read(begin, text.data(), length);

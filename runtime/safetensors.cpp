@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t largest_header = 100'000'000; // the format's own limit, bytes
+constexpr int64_t largest_safetensors_header = 100'000'000; // the format's own limit, bytes
 constexpr int64_t data_alignment = 64;
 constexpr int deepest_nesting = 4; // object of objects of arrays
 
@@ -62,7 +62,7 @@ private:
     uint64_t length = 0;
     for (int byte = 7; byte >= 0; --byte)
       length = length << 8 | prefix[byte];
-    if (length > largest_header)
+    if (length > largest_safetensors_header)
       refuse(format_text("is not a safetensors file: its header claims %llu bytes",
                          static_cast<unsigned long long>(length)));
     if (static_cast<int64_t>(length) > file_.size() - 8)

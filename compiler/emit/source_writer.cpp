@@ -12,7 +12,7 @@
 using namespace trainc;
 using namespace llvm;
 
-static constexpr size_t kColumns = 100; // width of emitted lines
+static constexpr size_t kLineWidth = 100; // width of emitted lines
 
 /// Breaks a statement of more than 100 columns behind an operator or comma; later lines are
 /// indented by `indent`. Lines with comments or literals stay as they are.
@@ -21,9 +21,9 @@ static std::string broken(StringRef text, size_t indent) {
     return text.str();
   std::string result;
   size_t start = indent;
-  while (start + text.size() > kColumns) {
+  while (start + text.size() > kLineWidth) {
     size_t at = StringRef::npos;
-    for (size_t i = 1; i < text.size() && start + i <= kColumns; ++i)
+    for (size_t i = 1; i < text.size() && start + i <= kLineWidth; ++i)
       if (text[i] == ' ' && StringRef("+-*/%?:,&|=").contains(text[i - 1]))
         at = i;
     if (at == StringRef::npos)
@@ -61,7 +61,7 @@ void SourceWriter::call(StringRef head, ArrayRef<std::string> arguments, StringR
   for (size_t i = 0; i < arguments.size(); ++i) {
     bool last = i + 1 == arguments.size();
     size_t width = arguments[i].size() + (last ? 1 + tail.size() : 1);
-    if (i != 0 && column + 1 + width > kColumns) {
+    if (i != 0 && column + 1 + width > kLineWidth) {
       text += "\n" + std::string(aligned, ' ');
       column = aligned;
     } else if (i != 0) {
@@ -79,7 +79,7 @@ void SourceWriter::comment(StringRef text) {
   SmallVector<StringRef> words;
   text.split(words, ' ', -1, false);
   for (StringRef word : words) {
-    if (current.size() > 2 && 2 * depth + current.size() + 1 + word.size() > kColumns) {
+    if (current.size() > 2 && 2 * depth + current.size() + 1 + word.size() > kLineWidth) {
       line(current);
       current = "//";
     }

@@ -125,7 +125,7 @@ static Folded foldPow(const FoldNode &node) {
 }
 
 template <typename Value> static bool compare(StringRef opType, Value a, Value b) {
-  return StringSwitch<bool>(opType)
+  return llvm::StringSwitch<bool>(opType)
       .Case("Equal", a == b)
       .Case("Less", a < b)
       .Case("LessOrEqual", a <= b)
@@ -149,7 +149,7 @@ static Folded foldComparison(const FoldNode &node) {
 }
 
 static RealFunction unary(StringRef opType) {
-  return StringSwitch<RealFunction>(opType)
+  return llvm::StringSwitch<RealFunction>(opType)
       .Case("Neg", [](double x) { return -x; })
       .Case("Abs", [](double x) { return std::fabs(x); })
       .Case("Sqrt", [](double x) { return std::sqrt(x); })

@@ -226,7 +226,7 @@ bool Graph::isOutput(StringRef value) const {
 
 bool Graph::sort(Report &report) {
   StringMap<size_t> producer;
-  StringSet<> sources;
+  llvm::StringSet<> sources;
   size_t before = report.size();
   for (const auto &input : file.graph().input())
     sources.insert(input.name());

@@ -58,8 +58,8 @@ private:
   llvm::StringMap<std::vector<Use>> usesByValue;
 };
 
-/// Metadata of fields newer than the schema: of a node (number 9), a value (4), a graph (16) or a
-/// tensor (16). Empty where there is none.
+/// The entry `key` of a node's, value's, graph's or tensor's metadata, a field (wire.h) newer than
+/// the schema. Empty where there is none.
 std::string metadata(const google::protobuf::Message &message, int fieldNumber,
                      llvm::StringRef key);
 

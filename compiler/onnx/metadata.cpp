@@ -70,8 +70,6 @@ std::string snakeCase(StringRef opType) {
 // Names that PyTorch invents for values outside any module.
 static bool isNoModule(StringRef scope) { return scope.starts_with("_empty_nn_module_stack"); }
 
-constexpr int kNodeMetadata = 9; // NodeProto.metadata_props
-
 static std::vector<std::string> scopesOf(const GraphNode &node) {
   return quotedStrings(metadata(*node.proto, kNodeMetadata, "pkg.torch.onnx.name_scopes"));
 }

@@ -4,6 +4,7 @@
 // that it computed itself, all values that they were computed from: there the decision is exact.
 // Other files have only names, uses and values.
 #include "compiler/onnx/parameters.h"
+#include "compiler/onnx/wire.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -14,10 +15,6 @@ using namespace llvm;
 
 namespace trainc::reader {
 
-constexpr int kValueMetadata = 4;   // ValueInfoProto.metadata_props
-constexpr int kTensorMetadata = 16; // TensorProto.metadata_props
-constexpr int kGraphMetadata = 16;  // GraphProto.metadata_props
-
 // A name as PyTorch numbers them: embedding_1 -> embedding.
 static StringRef baseName(StringRef name) {
   StringRef base = name.rtrim("0123456789");
@@ -27,7 +24,7 @@ static StringRef baseName(StringRef name) {
 
 // Operations that only choose or move elements of a tensor.
 static bool isMovement(StringRef base) {
-  return StringSwitch<bool>(base)
+  return llvm::StringSwitch<bool>(base)
       .Cases("t", "transpose", "permute", "numpy_t", "mt", "slice", "select", "narrow", true)
       .Cases("view", "reshape", "unsqueeze", "squeeze", "flatten", "unflatten", true)
       .Cases("alias", "detach", "clone", "contiguous", "split", "split_split", "chunk", true)
@@ -37,7 +34,7 @@ static bool isMovement(StringRef base) {
 
 // Operations that occur in the computation of indices beside the former.
 static bool isIndexSource(StringRef base) {
-  return StringSwitch<bool>(base)
+  return llvm::StringSwitch<bool>(base)
       .Cases("val", "arange", "zeros", "ones", "full", "sym_size_int", "expand", true)
       .Cases("scalar_tensor_default", "zeros_like", "ones_like", true)
       .Default(false);
@@ -46,7 +43,7 @@ static bool isIndexSource(StringRef base) {
 // Names that exporters give to values which have no name in the module.
 static bool isExporterName(StringRef name) {
   return name.contains("::") || name.starts_with("/") || all_of(name, isDigit) ||
-         StringSwitch<bool>(baseName(name))
+         llvm::StringSwitch<bool>(baseName(name))
              .Cases("val", "scalar_tensor_default", "lifted_tensor", "_lifted_tensor", true)
              .Case("c_lifted_tensor", true)
              .Default(false);
@@ -189,7 +186,7 @@ private:
   // An initializer without a name in the module: a parameter if it is used as one.
   static bool isWeightUse(const Use &use, const TensorBytes &tensor) {
     size_t rank = tensor.shape.size();
-    return StringSwitch<bool>(use.node->opType())
+    return llvm::StringSwitch<bool>(use.node->opType())
         .Case("MatMul", rank == 2)
         .Cases("Gemm", "Conv", "ConvTranspose", "LSTM", "GRU", "RNN", true)
         .Case("LayerNormalization", use.index > 0)
@@ -330,8 +327,8 @@ static bool matches(const std::string &pattern, const Decision &decision, const 
 // Calls `apply` on matching decisions; a pattern must match something.
 static bool applyPatterns(StringRef option, const std::vector<std::string> &patterns,
                           const Decisions &decisions, Report &report,
-                          function_ref<bool(const Decision &)> eligible,
-                          function_ref<void(Decision &)> apply) {
+                          llvm::function_ref<bool(const Decision &)> eligible,
+                          llvm::function_ref<void(Decision &)> apply) {
   bool good = true;
   for (const std::string &pattern : patterns) {
     bool any = false;

@@ -12,7 +12,6 @@ namespace trainc::reader {
 constexpr int kModelGraph = 7;
 constexpr int kGraphNode = 1;
 constexpr int kGraphInitializer = 5;
-constexpr int kNodeMetadata = 9;
 constexpr int kEntryKey = 1;
 constexpr int kRawData = 9;
 

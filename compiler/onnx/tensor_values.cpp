@@ -74,7 +74,7 @@ bool rowsDiffer(const TensorBytes &tensor) {
   if (tensor.shape.empty() || tensor.shape.back() == 0)
     return false;
   size_t bytes = static_cast<size_t>(tensor.shape.back() * elementBytes(tensor.dataType));
-  StringSet<> rows;
+  llvm::StringSet<> rows;
   for (size_t at = 0; at < tensor.bytes.size(); at += bytes)
     if (!rows.insert(StringRef(tensor.bytes.data() + at, bytes)).second)
       return false;

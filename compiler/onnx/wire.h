@@ -10,6 +10,12 @@
 
 namespace trainc::reader {
 
+// Field numbers of metadata_props, which schemas before ONNX 1.16 do not have.
+constexpr int kValueMetadata = 4; // of a ValueInfoProto
+constexpr int kNodeMetadata = 9;
+constexpr int kTensorMetadata = 16;
+constexpr int kGraphMetadata = 16;
+
 enum class Wire { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
 struct Field {

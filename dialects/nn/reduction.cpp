@@ -7,6 +7,10 @@ using namespace mlir;
 
 namespace trainc::nn {
 
+bool isReduction(Operation *op) {
+  return isa_and_nonnull<ReduceSumOp, ReduceMaxOp, ReduceMinOp>(op);
+}
+
 LogicalResult inferReduction(std::optional<Location> location, Value x,
                              ArrayRef<int64_t> dimensions, SmallVectorImpl<Type> &types) {
   auto type = tensorType(x);

@@ -8,6 +8,9 @@
 
 namespace trainc::nn {
 
+/// nn.reduce_sum, nn.reduce_max or nn.reduce_min; false of no operation.
+bool isReduction(mlir::Operation *op);
+
 /// Type of `x` without `dimensions`; an error where they are not increasing or out of range.
 mlir::LogicalResult inferReduction(std::optional<mlir::Location> location, mlir::Value x,
                                    llvm::ArrayRef<int64_t> dimensions,

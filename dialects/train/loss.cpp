@@ -8,21 +8,21 @@ using namespace mlir;
 
 namespace trainc::train {
 
-static std::map<std::string, Loss> &registry() {
-  static std::map<std::string, Loss> losses;
-  return losses;
+static std::map<std::string, Loss> &losses() {
+  static std::map<std::string, Loss> registered;
+  return registered;
 }
 
-LossRegistration::LossRegistration(const Loss &loss) { registry()[loss.name.str()] = loss; }
+LossRegistration::LossRegistration(const Loss &loss) { losses()[loss.name.str()] = loss; }
 
 const Loss *findLoss(StringRef name) {
-  auto found = registry().find(name.str());
-  return found == registry().end() ? nullptr : &found->second;
+  auto found = losses().find(name.str());
+  return found == losses().end() ? nullptr : &found->second;
 }
 
 std::vector<const Loss *> listLosses() {
   std::vector<const Loss *> result;
-  for (const auto &[name, loss] : registry())
+  for (const auto &[name, loss] : losses())
     result.push_back(&loss);
   return result;
 }

@@ -9,9 +9,9 @@ using namespace mlir;
 namespace trainc::train {
 
 namespace {
-std::map<std::string, Optimizer> &registry() {
-  static std::map<std::string, Optimizer> optimizers;
-  return optimizers;
+std::map<std::string, Optimizer> &optimizers() {
+  static std::map<std::string, Optimizer> registered;
+  return registered;
 }
 } // namespace
 
@@ -21,17 +21,17 @@ Value Update::spread(Value f64Scalar) const {
 }
 
 OptimizerRegistration::OptimizerRegistration(Optimizer optimizer) {
-  registry().emplace(optimizer.name, std::move(optimizer));
+  optimizers().emplace(optimizer.name, std::move(optimizer));
 }
 
 const Optimizer *findOptimizer(StringRef name) {
-  auto found = registry().find(name.str());
-  return found == registry().end() ? nullptr : &found->second;
+  auto found = optimizers().find(name.str());
+  return found == optimizers().end() ? nullptr : &found->second;
 }
 
 std::vector<std::string> listOptimizers() {
   std::vector<std::string> names;
-  for (auto &entry : registry())
+  for (auto &entry : optimizers())
     names.push_back(entry.first);
   return names;
 }

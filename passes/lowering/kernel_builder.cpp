@@ -9,6 +9,7 @@
 // In row form whatever does not depend on the walked dimensions is computed once
 // per row. Reductions of the same depth share a loop.
 #include "passes/lowering/kernel_builder.h"
+#include "dialects/nn/reduction.h"
 #include "passes/lowering/scalar_code.h"
 #include "passes/lowering/value_views.h"
 #include "llvm/ADT/MapVector.h"
@@ -98,10 +99,6 @@ private:
   SmallVector<kernel::AccessAttr> stored;
   SmallVector<BlockArgument> outputs;
 };
-
-bool isReduction(Operation *op) {
-  return isa_and_nonnull<nn::ReduceSumOp, nn::ReduceMaxOp, nn::ReduceMinOp>(op);
-}
 
 kernel::Reduction kindOf(Operation *op) {
   return isa<nn::ReduceSumOp>(op)   ? kernel::Reduction::add
@@ -249,7 +246,7 @@ Value KernelBuilder::compute(Value value, const IndexMap &map, Value predicate) 
     return throughConcat(concat, map, predicate);
   if (auto gather = dyn_cast<nn::GatherOp>(op))
     return throughGather(gather, map, predicate);
-  if (isReduction(op)) {
+  if (nn::isReduction(op)) {
     fail(std::nullopt);
     return {};
   }
@@ -508,7 +505,7 @@ int KernelBuilder::phaseOf(Value value) {
   int phase = 0;
   for (Value operand : op->getOperands())
     phase = std::max(phase, phaseOf(operand));
-  phase += isReduction(op) ? 1 : 0;
+  phase += nn::isReduction(op) ? 1 : 0;
   phases[value] = phase;
   return phase;
 }
@@ -516,7 +513,7 @@ int KernelBuilder::phaseOf(Value value) {
 bool KernelBuilder::buildReductions() {
   std::map<int, SmallVector<Operation *>> byPhase;
   for (Operation &op : group.getBody().front())
-    if (isReduction(&op))
+    if (nn::isReduction(&op))
       byPhase[phaseOf(op.getResult(0))].push_back(&op);
   for (auto &[phase, operations] : byPhase) {
     SmallVector<Type> types;
@@ -638,7 +635,7 @@ kernel::FunctionOp KernelBuilder::finish() {
 /// Sizes of the iteration space before any split, and how many lead.
 std::pair<Sizes, size_t> initialSpace(kernel::GroupOp group) {
   for (Operation &op : group.getBody().front()) {
-    if (!isReduction(&op))
+    if (!nn::isReduction(&op))
       continue;
     int64_t kept = planning::elementCount(sizesOf(op.getResult(0)));
     int64_t all = planning::elementCount(sizesOf(op.getOperand(0)));

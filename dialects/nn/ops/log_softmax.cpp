@@ -35,7 +35,7 @@ SmallVector<Value> LogSoftmaxOp::decompose(Builder &builder) {
   return {builder.sub(shifted, builder.expand(logarithm, -1, shape))};
 }
 
-static OnnxRegistration together("LogSoftmax", 1, importSoftmaxTogether<LogSoftmaxOp>);
-static OnnxRegistration alongAxis("LogSoftmax", 13, importSoftmaxAlongAxis<LogSoftmaxOp>);
+static OnnxRegistration logSoftmaxTogether("LogSoftmax", 1, importSoftmaxTogether<LogSoftmaxOp>);
+static OnnxRegistration logSoftmaxAlongAxis("LogSoftmax", 13, importSoftmaxAlongAxis<LogSoftmaxOp>);
 
 } // namespace trainc::nn

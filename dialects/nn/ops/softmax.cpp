@@ -45,7 +45,7 @@ SmallVector<Value> SoftmaxOp::decompose(Builder &builder) {
   return {builder.div(exponentials, builder.expand(sum, -1, shape))};
 }
 
-static OnnxRegistration together("Softmax", 1, importSoftmaxTogether<SoftmaxOp>);
-static OnnxRegistration alongAxis("Softmax", 13, importSoftmaxAlongAxis<SoftmaxOp>);
+static OnnxRegistration softmaxTogether("Softmax", 1, importSoftmaxTogether<SoftmaxOp>);
+static OnnxRegistration softmaxAlongAxis("Softmax", 13, importSoftmaxAlongAxis<SoftmaxOp>);
 
 } // namespace trainc::nn

@@ -8,7 +8,7 @@ using namespace mlir;
 namespace trainc::train {
 
 // softplus(-x) + (1 - label) * x: no overflow, and no sigmoid that rounds to 0 or 1.
-static Value build(nn::Builder &builder, Value output, Value labels) {
+static Value binaryCrossEntropy(nn::Builder &builder, Value output, Value labels) {
   Value positive = builder.create<nn::SoftplusOp>(builder.neg(output));
   Value one = builder.constant(1, labels.getType());
   Value row = builder.add(positive, builder.mul(builder.sub(one, labels), output));
@@ -20,7 +20,7 @@ static LossRegistration registration({
     .name = "bce_with_logits",
     .description = "mean binary cross-entropy of logits",
     .labelType = labelsLikeOutput,
-    .build = build,
+    .build = binaryCrossEntropy,
 });
 
 } // namespace trainc::train

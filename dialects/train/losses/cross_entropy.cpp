@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace trainc::train {
 
-static RankedTensorType labelType(RankedTensorType output, std::string &problem) {
+static RankedTensorType classLabels(RankedTensorType output, std::string &problem) {
   if (isa<FloatType>(output.getElementType()) && output.getRank() >= 1)
     return RankedTensorType::get(output.getShape().drop_back(),
                                  IntegerType::get(output.getContext(), 64));
@@ -15,7 +15,7 @@ static RankedTensorType labelType(RankedTensorType output, std::string &problem)
   return {};
 }
 
-static Value build(nn::Builder &builder, Value output, Value labels) {
+static Value crossEntropy(nn::Builder &builder, Value output, Value labels) {
   return builder.create<nn::CrossEntropyOp>(output, labels, kIgnoreIndex);
 }
 
@@ -23,8 +23,8 @@ static LossRegistration registration({
     .name = "cross_entropy",
     .description = "cross-entropy over the last axis, mean over rows, ignore index -100",
     .labelsAreClasses = true,
-    .labelType = labelType,
-    .build = build,
+    .labelType = classLabels,
+    .build = crossEntropy,
 });
 
 } // namespace trainc::train

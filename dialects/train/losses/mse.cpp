@@ -7,7 +7,7 @@ using namespace mlir;
 
 namespace trainc::train {
 
-static Value build(nn::Builder &builder, Value output, Value labels) {
+static Value meanSquaredError(nn::Builder &builder, Value output, Value labels) {
   Value difference = builder.sub(output, labels);
   auto all = llvm::to_vector(llvm::seq<int64_t>(0, nn::tensorType(output).getRank()));
   return builder.reduceMean(builder.mul(difference, difference), all);
@@ -17,7 +17,7 @@ static LossRegistration registration({
     .name = "mse",
     .description = "mean squared error",
     .labelType = labelsLikeOutput,
-    .build = build,
+    .build = meanSquaredError,
 });
 
 } // namespace trainc::train

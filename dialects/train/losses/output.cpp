@@ -7,21 +7,21 @@ using namespace mlir;
 
 namespace trainc::train {
 
-static RankedTensorType labelType(RankedTensorType output, std::string &problem) {
+static RankedTensorType noLabels(RankedTensorType output, std::string &problem) {
   if (!isa<FloatType>(output.getElementType()) || output.getNumElements() != 1)
     problem = "needs an output that is a scalar of floats";
   return {};
 }
 
-static Value build(nn::Builder &builder, Value output, Value) {
+static Value ownLoss(nn::Builder &builder, Value output, Value) {
   return builder.reshape(output, {});
 }
 
 static LossRegistration registration({
     .name = "output",
     .description = "the model's own scalar output",
-    .labelType = labelType,
-    .build = build,
+    .labelType = noLabels,
+    .build = ownLoss,
 });
 
 } // namespace trainc::train
