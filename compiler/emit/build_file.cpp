@@ -40,7 +40,7 @@ static std::string targetParts(const ProgramTables &tables) {
   if (tables.target == "cpu")
     return R"(find_library(DNNL dnnl REQUIRED)
 
-file(GLOB runtime runtime/*.cpp runtime/cpu/*.cpp)
+file(GLOB target_runtime runtime/cpu/*.cpp)
 file(GLOB emitted *.cpp)
 set(libraries ${DNNL})
 )";
@@ -48,7 +48,8 @@ set(libraries ${DNNL})
 find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} REQUIRED)
 find_library(NCCL nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib REQUIRED)
 
-file(GLOB runtime runtime/*.cpp runtime/cuda/*.cpp runtime/cuda/*.cu)
+file(GLOB target_runtime runtime/cuda/*.cpp)
+file(GLOB device_runtime runtime/cuda/*.cu)
 file(GLOB emitted *.cpp *.cu)
 set(libraries CUDA::cudart_static CUDA::cublasLt ${NCCL})
 )";
@@ -84,7 +85,8 @@ find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(OpenMP REQUIRED)
 )" + targetParts(tables) +
          R"(
-add_executable(trainer ${emitted} ${runtime})
+file(GLOB runtime runtime/*.cpp)
+add_executable(trainer ${emitted} ${runtime} ${target_runtime} ${device_runtime})
 target_compile_features(trainer PRIVATE cxx_std_20)
 set_target_properties(trainer PROPERTIES CXX_EXTENSIONS OFF)
 target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
@@ -92,6 +94,14 @@ target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
          "set_source_files_properties(" + llvm::join(filesWithoutLoops(), " ") +
          "\n  PROPERTIES COMPILE_OPTIONS \"" + llvm::join(flagsWithoutLoops(), ";") +
          R"(")
+# The runtime is built as a few units: most of its time would go into headers.
+set_target_properties(trainer PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+set_source_files_properties(${target_runtime} PROPERTIES UNITY_GROUP target)
+set(number 0)
+foreach(file ${runtime})
+  math(EXPR number "(${number} + 1) % 3")
+  set_source_files_properties(${file} PROPERTIES UNITY_GROUP runtime_${number})
+endforeach()
 target_link_libraries(trainer PRIVATE MPI::MPI_CXX OpenMP::OpenMP_CXX ${libraries})
 )";
 }

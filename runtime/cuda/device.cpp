@@ -39,6 +39,8 @@ product_settings product_settings_of(const settings &options) {
   return result;
 }
 
+} // namespace
+
 // What exists where a GPU computes.
 struct computing_device {
   computing_device(const program &program, communicator &ranks)
@@ -58,8 +60,6 @@ struct computing_device {
   pinned_memory transfer, kept;
   std::vector<data_type> kept_types;
 };
-
-} // namespace
 
 struct device::implementation {
   implementation(const program &program, const settings &options, communicator &ranks)
