@@ -13,10 +13,4 @@ void check_cuda(cudaError_t status, const char *operation) {
                                             cudaGetErrorString(status), cudaGetErrorName(status)));
 }
 
-void check_cublas(cublasStatus_t status, const char *operation) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    throw failure(exit_machine, format_text("%s: cuBLASLt reports: %s", operation,
-                                            cublasLtGetStatusString(status)));
-}
-
 } // namespace trainc

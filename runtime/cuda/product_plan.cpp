@@ -11,6 +11,12 @@
 namespace trainc {
 namespace {
 
+void check_cublas(cublasStatus_t status, const char *operation) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw failure(exit_machine, format_text("%s: cuBLASLt reports: %s", operation,
+                                            cublasLtGetStatusString(status)));
+}
+
 const char *epilogue_name(product_epilogue epilogue) {
   switch (epilogue) {
   case product_epilogue::none:
