@@ -7,6 +7,9 @@
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/flat_sum.h"
 
+#include <cstring>
+#include <vector>
+
 namespace trainc {
 namespace {
 
@@ -38,13 +41,22 @@ int count_devices() {
   return count;
 }
 
-void refuse_sharing(int count, int ranks_on_host) {
-  if (ranks_on_host > count)
-    throw failure(exit_machine,
-                  format_text("%d ranks run on this host, which shows %d GPU%s; each rank needs "
-                              "one of its own\n  try: mpirun -n %d, or more hosts; every rank must "
-                              "see all GPUs of its host",
-                              ranks_on_host, count, count == 1 ? "" : "s", count));
+[[noreturn]] void refuse_sharing(int count, int ranks_on_host) {
+  throw failure(exit_machine,
+                format_text("%d ranks run on this host, which shows %d GPU%s; each rank needs one "
+                            "of its own\n  try: mpirun -n %d, or more hosts, or a launcher that "
+                            "shows each rank another GPU",
+                            ranks_on_host, count, count == 1 ? "" : "s", count));
+}
+
+void refuse_shared_device(communicator &ranks, int count, const cudaUUID_t &mine) {
+  std::vector<cudaUUID_t> all(static_cast<size_t>(ranks.size()));
+  ranks.gather(&mine, sizeof mine, all.data());
+  ranks.together([&] {
+    for (int other = 0; other < ranks.rank(); ++other)
+      if (!memcmp(&all[static_cast<size_t>(other)], &mine, sizeof mine))
+        refuse_sharing(count, ranks.ranks_on_host());
+  });
 }
 
 void refuse_architecture(const chosen_device &device, const cudaDeviceProp &properties) {
@@ -61,15 +73,21 @@ void refuse_architecture(const chosen_device &device, const cudaDeviceProp &prop
 } // namespace
 
 chosen_device choose_device(communicator &ranks) {
-  chosen_device device = {ranks.rank_on_host(), ""};
-  ranks.together([&] { refuse_sharing(count_devices(), ranks.ranks_on_host()); });
+  chosen_device device;
+  int count = 0;
+  cudaDeviceProp properties = {};
   ranks.together([&] {
+    count = count_devices();
+    // launchers show a rank every GPU of its host, or only its own
+    device.index = count == 1 ? 0 : ranks.rank_on_host();
+    if (device.index >= count)
+      refuse_sharing(count, ranks.ranks_on_host());
     check_cuda(cudaSetDevice(device.index), "choosing a GPU");
-    cudaDeviceProp properties = {};
     check_cuda(cudaGetDeviceProperties(&properties, device.index), "asking for a GPU's name");
     device.name = properties.name;
     refuse_architecture(device, properties);
   });
+  refuse_shared_device(ranks, count, properties.uuid);
   return device;
 }
 

@@ -10,11 +10,12 @@
 namespace trainc {
 
 struct chosen_device {
-  int index;
+  int index = 0;
   std::string name; // "NVIDIA H200"
 };
 
-// The device with this rank's number among the ranks of its host, made current.
+// The device with this rank's number among the ranks of its host, or the only one that
+// it sees, made current.
 // Collective. Throws `failure` (exit_machine) where there is none, the driver is older
 // than the toolkit, ranks would share a device, or the device is of an architecture
 // that the trainer was not built for.

@@ -33,7 +33,14 @@ using plan_table = std::map<product_key, std::unique_ptr<product_plan>, key_orde
 
 struct product_library {
   explicit product_library(const product_settings &settings) : settings(settings) {
-    check_cublas(cublasLtCreate(&handle), "start of cuBLASLt");
+    const cublasStatus_t status = cublasLtCreate(&handle);
+    if (status != CUBLAS_STATUS_SUCCESS)
+      throw failure(
+          exit_machine,
+          format_text("cuBLASLt cannot start: it reports: %s\n  try: CUBLASLT_LOG_LEVEL=1 "
+                      "in the environment, which shows why, and nvidia-smi, which shows "
+                      "whether the device is full",
+                      cublasLtGetStatusString(status)));
   }
   ~product_library() {
     plans.clear();

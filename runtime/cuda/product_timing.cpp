@@ -4,8 +4,10 @@
 // so only such a measurement says what training will see.
 #include "runtime/cuda/product_timing.h"
 
+#include "runtime/arena.h"
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/matmul.h"
+#include "runtime/failure.h"
 
 #include <algorithm>
 #include <limits>
@@ -55,7 +57,15 @@ void product_timing::reserve(int64_t bytes) {
     check_cuda(cudaFree(memory_), measuring);
   memory_ = nullptr;
   void *memory = nullptr;
-  check_cuda(cudaMalloc(&memory, static_cast<size_t>(bytes)), measuring);
+  const cudaError_t status = cudaMalloc(&memory, static_cast<size_t>(bytes));
+  if (status == cudaErrorMemoryAllocation)
+    throw failure(
+        exit_machine,
+        format_text("%s: not enough memory: one product and its workspace take %s\n  try: "
+                    "--no-tuning, which measures none, or ending what else runs on the "
+                    "device",
+                    measuring, byte_text(bytes).c_str()));
+  check_cuda(status, measuring);
   memory_ = static_cast<char *>(memory);
   bytes_ = bytes;
 }

@@ -158,6 +158,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
     return returned(cudaErrorInvalidDevice);
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "stand-in for a GPU");
+  const int number = options().first + device;
+  std::memcpy(properties->uuid.bytes, &number, sizeof number);
   properties->totalGlobalMem = options().free_memory;
   properties->sharedMemPerBlock = shared_bytes;
   properties->regsPerBlock = 65536;

@@ -44,6 +44,8 @@ void set(settings &result, std::string_view word) {
     result.late = value == "late";
   else if (name == "devices")
     result.devices = number<int>(word, value);
+  else if (name == "first")
+    result.first = number<int>(word, value);
   else if (name == "memory")
     result.free_memory = number<size_t>(word, value);
   else if (name == "driver")

@@ -16,6 +16,7 @@ struct settings {
   uint64_t seed = 0;
   bool late = false; // nothing on a stream runs before the host waits for it
   int devices = 8;
+  int first = 0; // of the machine's devices that this process sees
   size_t free_memory = size_t{40} << 30;
   int driver = 13000;
   int capability_major = 9, capability_minor = 0;

@@ -88,8 +88,12 @@ enum cudaDeviceAttr {
 };
 
 // Fewer members than CUDA's; the same names.
+struct cudaUUID_t {
+  char bytes[16];
+};
 struct cudaDeviceProp {
   char name[256];
+  cudaUUID_t uuid;
   size_t totalGlobalMem;
   size_t sharedMemPerBlock;
   int regsPerBlock;
