@@ -27,6 +27,8 @@ config.environment["TRAINC_INSPECT"] = os.path.join(programs, "trainc-inspect")
 config.environment["TRAINC_BUILD"] = config.build_folder
 config.environment["TRAINC_MODELS"] = os.path.join(config.test_source_root, "models")
 config.environment["TMPDIR"] = scratch
+# LLVM's inline allocator poisons memory which the shared library, built without a sanitizer, uses.
+config.environment["ASAN_OPTIONS"] = "allow_user_poisoning=0"
 for name in ("HOME", "CCACHE_DIR", "OMP_NUM_THREADS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
