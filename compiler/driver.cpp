@@ -114,8 +114,7 @@ private:
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
         return failure();
-      std::string node = nodeName(diagnostic.getLocation()).node;
-      std::string subject = options.model + (node.empty() ? "" : ": node '" + node + "'");
+      std::string subject = subjectAt(options.model, diagnostic.getLocation());
       std::string text = diagnostic.str();
       auto [message, advice] = StringRef(text).split("; try: ");
       ExitCode code =

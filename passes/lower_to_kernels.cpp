@@ -149,8 +149,8 @@ SmallVector<Attribute> Lowering::sourcesOf(kernel::GroupOp group) {
     if (name.node.empty() || op.hasTrait<OpTrait::IsTerminator>() ||
         op.hasTrait<OpTrait::ConstantLike>())
       continue;
-    if (seen.insert(name.title()).second)
-      sources.push_back(StringAttr::get(op.getContext(), name.title()));
+    if (std::string title = name.title(); seen.insert(title).second)
+      sources.push_back(StringAttr::get(op.getContext(), title));
   }
   return sources;
 }

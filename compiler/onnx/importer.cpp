@@ -475,9 +475,7 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
   // Importers check what their operators say; what a damaged file still gets wrong, the verifier
   // finds.
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    std::string node = nodeName(diagnostic.getLocation()).node;
-    (void)report.error(ExitCode::unsupportedModel,
-                       file.path() + (node.empty() ? "" : ": node '" + node + "'"),
+    (void)report.error(ExitCode::unsupportedModel, subjectAt(file.path(), diagnostic.getLocation()),
                        diagnostic.str());
   });
   if (failed(verify(*module)))

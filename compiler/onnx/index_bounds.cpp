@@ -42,8 +42,7 @@ bool boundIndices(ModuleOp module, const ModelFile &file, Report &report) {
     SmallVector<BlockArgument> sources;
     if (!sourcesOf(index, sources)) {
       good = succeeded(report.error(
-          ExitCode::unsupportedModel,
-          file.path() + ": node '" + nodeName(user->getLoc()).node + "'",
+          ExitCode::unsupportedModel, subjectAt(file.path(), user->getLoc()),
           "indices are computed from the data, so they cannot be checked against the table's " +
               Twine(rows) + " rows",
           "an input of the model that holds the indices themselves"));

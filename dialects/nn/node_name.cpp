@@ -26,6 +26,11 @@ NodeName nodeName(Location location) {
   return {named.getName().str(), false};
 }
 
+std::string subjectAt(StringRef file, Location location) {
+  std::string node = nodeName(location).node;
+  return file.str() + (node.empty() ? "" : ": node '" + node + "'");
+}
+
 Location gradientLocation(Location node) {
   return NameLoc::get(StringAttr::get(node.getContext(), enclosing), node);
 }

@@ -17,6 +17,10 @@ struct NodeName {
 };
 NodeName nodeName(mlir::Location location);
 
+/// What a message about `location` is about: `model.onnx: node 'h.1.mlp.act'`, the file alone
+/// where the location has no name.
+std::string subjectAt(llvm::StringRef file, mlir::Location location);
+
 /// The location of what computes the gradient of `node`.
 mlir::Location gradientLocation(mlir::Location node);
 
