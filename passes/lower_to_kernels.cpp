@@ -10,6 +10,7 @@
 // results' nodes in `result_names`.
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/node_name.h"
+#include "dialects/nn/unique_names.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/kernel_builder.h"
 #include "passes/lowering/tensor_places.h"
@@ -215,19 +216,16 @@ LogicalResult Lowering::lower(kernel::GroupOp group) {
 }
 
 void Lowering::nameKernels() {
-  llvm::StringSet<> taken;
+  UniqueNames names;
   for (Operation &op : module.getBody()->getOperations())
     if (auto symbol = dyn_cast<SymbolOpInterface>(op))
-      taken.insert(symbol.getName());
+      names.take(symbol.getName());
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   for (Kernel &entry : kernels) {
     std::string base = identifier(commonName(entry.nodes));
     if (entry.gradient)
       base += "_gradient";
-    std::string name = base;
-    for (int suffix = 2; !taken.insert(name).second; ++suffix)
-      name = base + "_" + std::to_string(suffix);
-    entry.function.setSymName(name);
+    entry.function.setSymName(names.unique(base));
     builder.insert(entry.function);
   }
   for (auto &[launch, number] : launches)

@@ -116,7 +116,7 @@ NameTable::NameTable() {
   SmallVector<StringRef> words;
   StringRef(kReserved).split(words, ' ', -1, false);
   for (StringRef word : words)
-    used.insert(word);
+    used.take(word);
 }
 
 std::string trainc::sanitize(StringRef raw) {
@@ -137,13 +137,7 @@ std::string trainc::sanitize(StringRef raw) {
   return isDigit(name.front()) ? "n" + name : name;
 }
 
-std::string NameTable::unique(StringRef raw) {
-  std::string base = sanitize(raw);
-  std::string name = base;
-  for (int i = 2; !used.insert(name).second; ++i)
-    name = base + "_" + std::to_string(i);
-  return name;
-}
+std::string NameTable::unique(StringRef raw) { return used.unique(sanitize(raw)); }
 
 std::string trainc::commentText(StringRef raw) {
   std::string text;

@@ -5,9 +5,9 @@
 // name can end a comment, a literal or a line.
 #pragma once
 
+#include "dialects/nn/unique_names.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/raw_ostream.h"
 #include <string>
@@ -44,11 +44,11 @@ public:
   NameTable();
   /// An identifier like `raw`: every other character becomes an underscore.
   std::string unique(llvm::StringRef raw);
-  void reserve(llvm::StringRef name) { used.insert(name); }
+  void reserve(llvm::StringRef name) { used.take(name); }
   bool contains(llvm::StringRef name) const { return used.contains(name); }
 
 private:
-  llvm::StringSet<> used;
+  UniqueNames used;
 };
 
 /// `raw` as an identifier, not yet unique nor checked against keywords.

@@ -3,8 +3,8 @@
 // Readable and unique names for the nodes that made operations. How many nodes of a module did is
 // known only after folding, hence the provisional locations.
 #include "compiler/onnx/importer.h"
+#include "dialects/nn/unique_names.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -35,14 +35,11 @@ void nameOperations(ModuleOp module, const Graph &graph, const std::vector<std::
   StringMap<unsigned> inModule;
   for (const auto &[node, made] : operations)
     ++inModule[paths[node]];
-  llvm::StringSet<> taken;
+  UniqueNames names;
   for (const auto &[node, made] : operations) {
     const std::string &path = paths[node], &kind = graph.nodes()[node]->kind;
     std::string name = path.empty() ? kind : inModule[path] == 1 ? path : path + "." + kind;
-    std::string unique = name;
-    for (unsigned copy = 2; !taken.insert(unique).second; ++copy)
-      unique = name + "_" + std::to_string(copy);
-    Location location = NameLoc::get(StringAttr::get(module.getContext(), unique));
+    Location location = NameLoc::get(StringAttr::get(module.getContext(), names.unique(name)));
     for (Operation *operation : made)
       operation->setLoc(location);
   }
