@@ -7,7 +7,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
-#include "passes/planning/memory_plan.h"
+#include "passes/planning/covered_peak.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -101,27 +101,12 @@ private:
   }
 
   /// Tensors in one place at one time count once.
-  int peakStep(const std::vector<Tensor> &tensors) const {
-    std::vector<int64_t> alive(steps + 2, 0);
-    for (int step = 0; step <= steps; ++step) {
-      int64_t covered = -1;
-      for (const Tensor &tensor : tensors) {
-        if (!isActivation(tensor) || step < tensor.first || step > tensor.last)
-          continue;
-        int64_t begin = std::max(covered, tensor.place.getOffset());
-        int64_t stop = tensor.place.getOffset() + tensor.bytes;
-        alive[step] += std::max<int64_t>(0, stop - begin);
-        covered = std::max(covered, stop);
-      }
-    }
-    int peak = -1;
-    int64_t most = 0;
-    for (int step = 0; step <= steps; ++step)
-      if (alive[step] > most) {
-        most = alive[step];
-        peak = step;
-      }
-    return peak;
+  static int peakStep(const std::vector<Tensor> &tensors) {
+    std::vector<planning::PlacedBuffer> buffers;
+    for (const Tensor &tensor : tensors)
+      if (isActivation(tensor))
+        buffers.push_back({tensor.place.getOffset(), tensor.bytes, tensor.first, tensor.last});
+    return planning::coveredPeak(buffers).second;
   }
 
   llvm::raw_ostream &out;
