@@ -6,13 +6,17 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <queue>
+#include <set>
 #include <tuple>
 
 namespace trainc::planning {
 namespace {
 
-constexpr int64_t searchBudget = 20'000'000; // comparisons: some ten milliseconds
+constexpr int64_t orderBudget = 100'000'000; // comparisons: some tenths of a second
+constexpr int64_t searchBudget = 20'000'000;
 
 enum class Fit { lowest, best };
 
@@ -68,34 +72,128 @@ private:
   std::vector<int64_t> sizes;
 };
 
-std::vector<std::vector<int>> orders(const std::vector<Buffer> &buffers) {
+/// Free ranges of an arena without an end.
+class FreeRanges {
+public:
+  int64_t take(int64_t bytes, Fit fit) {
+    auto range = ranges.begin();
+    if (fit == Fit::lowest) {
+      while (range != ranges.end() && range->second < bytes)
+        ++range;
+    } else {
+      auto tightest = bySize.lower_bound({bytes, 0});
+      range = tightest == bySize.end() ? ranges.end() : ranges.find(tightest->second);
+    }
+    if (range == ranges.end()) {
+      top += bytes;
+      return top - bytes;
+    }
+    auto [offset, size] = *range;
+    erase(range);
+    if (size > bytes)
+      insert(offset + bytes, size - bytes);
+    return offset;
+  }
+
+  void giveBack(int64_t offset, int64_t bytes) {
+    auto next = ranges.lower_bound(offset);
+    if (next != ranges.end() && offset + bytes == next->first) {
+      bytes += next->second;
+      next = erase(next);
+    }
+    if (next != ranges.begin())
+      if (auto before = std::prev(next); before->first + before->second == offset) {
+        offset = before->first;
+        bytes += before->second;
+        erase(before);
+      }
+    if (offset + bytes == top)
+      top = offset;
+    else
+      insert(offset, bytes);
+  }
+
+private:
+  using Ranges = std::map<int64_t, int64_t>; // offset, bytes; none touch, none reaches the top
+
+  void insert(int64_t offset, int64_t bytes) {
+    ranges[offset] = bytes;
+    bySize.insert({bytes, offset});
+  }
+  Ranges::iterator erase(Ranges::iterator range) {
+    bySize.erase({range->second, range->first});
+    return ranges.erase(range);
+  }
+
+  Ranges ranges;
+  std::set<std::pair<int64_t, int64_t>> bySize;
+  int64_t top = 0;
+};
+
+/// What Placement gives for an order by the first step (backwards: by the last, latest first),
+/// without looking at every pair: what the scan has passed is free again.
+MemoryPlan scan(const std::vector<Buffer> &buffers, const std::vector<int> &order, bool backwards,
+                Fit fit) {
+  MemoryPlan plan;
+  plan.offsets.assign(buffers.size(), 0);
+  FreeRanges free;
+  auto begin = [&](int b) { return backwards ? -buffers[b].last : buffers[b].first; };
+  using Alive = std::pair<int, int>; // end, buffer
+  std::priority_queue<Alive, std::vector<Alive>, std::greater<Alive>> alive;
+  for (int b : order) {
+    for (; !alive.empty() && alive.top().first < begin(b); alive.pop())
+      free.giveBack(plan.offsets[alive.top().second],
+                    alignedBytes(buffers[alive.top().second].bytes));
+    int64_t bytes = alignedBytes(buffers[b].bytes);
+    plan.offsets[b] = free.take(bytes, fit);
+    plan.bytes = std::max(plan.bytes, plan.offsets[b] + bytes);
+    alive.push({backwards ? -buffers[b].first : buffers[b].last, b});
+  }
+  return plan;
+}
+
+struct Order {
+  enum class Scan { none, forwards, backwards };
+  Scan scan;
+  std::vector<int> buffers;
+};
+
+std::vector<Order> orders(const std::vector<Buffer> &buffers) {
   using Key = std::tuple<int64_t, int64_t, int64_t>;
+  using Scan = Order::Scan;
   auto length = [](const Buffer &b) { return int64_t{b.last} - b.first + 1; };
-  const std::vector<std::function<Key(const Buffer &)>> keys = {
-      [&](const Buffer &b) {
-        return Key{-b.bytes, -length(b), b.first};
-      },
-      [&](const Buffer &b) {
-        return Key{-b.bytes * length(b), -b.bytes, b.first};
-      },
-      [&](const Buffer &b) {
-        return Key{-length(b), -b.bytes, b.first};
-      },
-      [&](const Buffer &b) {
-        return Key{b.first, -b.bytes, -length(b)};
-      },
-      [&](const Buffer &b) {
-        return Key{b.first, -length(b), -b.bytes};
-      },
-      [&](const Buffer &b) {
-        return Key{-b.last, -b.bytes, b.first};
-      },
+  auto bytes = [](const Buffer &b) { return b.bytes; };
+  const std::vector<std::pair<Scan, std::function<Key(const Buffer &)>>> keys = {
+      {Scan::none,
+       [&](const Buffer &b) {
+         return Key{-bytes(b), -length(b), b.first};
+       }},
+      {Scan::none,
+       [&](const Buffer &b) {
+         return Key{-bytes(b) * length(b), -bytes(b), b.first};
+       }},
+      {Scan::none,
+       [&](const Buffer &b) {
+         return Key{-length(b), -bytes(b), b.first};
+       }},
+      {Scan::forwards,
+       [&](const Buffer &b) {
+         return Key{b.first, -bytes(b), -length(b)};
+       }},
+      {Scan::forwards,
+       [&](const Buffer &b) {
+         return Key{b.first, -length(b), -bytes(b)};
+       }},
+      {Scan::backwards,
+       [&](const Buffer &b) {
+         return Key{-b.last, -bytes(b), b.first};
+       }},
   };
-  std::vector<std::vector<int>> result;
-  for (const auto &key : keys) {
-    std::vector<int> order(buffers.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
+  std::vector<Order> result;
+  for (const auto &[scan, key] : keys) {
+    Order order{scan, std::vector<int>(buffers.size())};
+    std::iota(order.buffers.begin(), order.buffers.end(), 0);
+    std::stable_sort(order.buffers.begin(), order.buffers.end(),
                      [&](int a, int b) { return key(buffers[a]) < key(buffers[b]); });
     result.push_back(std::move(order));
   }
@@ -132,20 +230,26 @@ MemoryPlan planMemory(const std::vector<Buffer> &buffers) {
   best.bytes = std::numeric_limits<int64_t>::max();
   std::vector<int> bestOrder;
   Fit bestFit = Fit::lowest;
-  for (const std::vector<int> &order : orders(buffers))
+  // Placement compares every pair: with very many buffers only the first orders, and the scans.
+  int64_t pairs = int64_t(buffers.size()) * int64_t(buffers.size()), compared = 0;
+  for (const Order &order : orders(buffers))
     for (Fit fit : {Fit::lowest, Fit::best}) {
-      if (best.bytes <= lowerBound)
+      bool scans = order.scan != Order::Scan::none;
+      if (best.bytes <= lowerBound || (!scans && (compared += pairs) > orderBudget))
         break;
-      MemoryPlan plan = placement.place(order, fit);
+      MemoryPlan plan =
+          scans ? scan(buffers, order.buffers, order.scan == Order::Scan::backwards, fit)
+                : placement.place(order.buffers, fit);
       if (plan.bytes < best.bytes) {
         best = std::move(plan);
-        bestOrder = order;
+        bestOrder = order.buffers;
         bestFit = fit;
       }
     }
   // The buffers that reach the top go first, one after the other.
-  int64_t count = std::max<int64_t>(1, int64_t(buffers.size()));
-  int64_t trials = std::min<int64_t>(300, searchBudget / (count * count) + 1);
+  int64_t trials = pairs > searchBudget
+                       ? 0
+                       : std::min<int64_t>(300, searchBudget / std::max<int64_t>(1, pairs) + 1);
   std::vector<int> order = bestOrder;
   MemoryPlan current = best;
   for (int64_t trial = 0; trial < trials && best.bytes > lowerBound; ++trial) {

@@ -3,8 +3,10 @@
 // Offsets for buffers with known lifetimes so that those alive together never
 // overlap. Several greedy orders with lowest-fit and best-fit placement, then a
 // bounded search that moves the buffers at the top of the plan forward in the
-// order; the best plan wins. After greedy placement in TFLite and MiniMalloc
-// (ASPLOS 2023). Deterministic. No proof of optimality; the lower bound tells.
+// order; the best plan wins. Orders by time are scans with a list of free ranges,
+// which is what is left of the method for tens of thousands of buffers. After
+// greedy placement in TFLite and MiniMalloc (ASPLOS 2023). Deterministic. No proof of optimality;
+// the lower bound tells.
 #pragma once
 
 #include <cstdint>
