@@ -27,12 +27,16 @@ LogicalResult trainc::simplify(Operation *root) {
     name.getCanonicalizationPatterns(patterns, context);
   FrozenRewritePatternSet frozen(std::move(patterns));
   // Merged operations may enable patterns (one use left), so once more after it.
-  for (int round = 0; round < 2; ++round) {
-    if (failed(applyPatternsAndFoldGreedily(root, frozen)))
+  GreedyRewriteConfig config;
+  config.enableRegionSimplification = GreedySimplifyRegionLevel::Disabled; // one block each
+  bool merged = true;
+  for (int round = 0; round < 2 && merged; ++round) {
+    if (failed(applyPatternsAndFoldGreedily(root, frozen, config)))
       return root->emitError("simplification finds no fixed point");
     IRRewriter rewriter(context);
     DominanceInfo dominance(root);
-    eliminateCommonSubExpressions(rewriter, dominance, root);
+    merged = false;
+    eliminateCommonSubExpressions(rewriter, dominance, root, &merged);
   }
   return success();
 }
