@@ -41,6 +41,14 @@ communicator::~communicator() {
     MPI_Finalize();
 }
 
+void communicator::abort(int code) {
+  if (size_ == 1)
+    return;
+  fflush(stdout);
+  fflush(stderr);
+  MPI_Abort(MPI_COMM_WORLD, code);
+}
+
 void communicator::together(const std::function<void()> &work) {
   int code = exit_success;
   std::string message;
@@ -60,7 +68,7 @@ void communicator::together(const std::function<void()> &work) {
       MPI_Bcast(&code, 1, MPI_INT, first, MPI_COMM_WORLD);
   }
   if (first < size_)
-    throw failure(static_cast<exit_code>(code), first == rank_ ? message : "");
+    throw failure(static_cast<exit_code>(code), first == rank_ ? message : "", /*everywhere=*/true);
 }
 
 std::string communicator::broadcast(const std::string &text, int root) {

@@ -38,6 +38,10 @@ public:
   // The text of rank `root`, on every rank.
   std::string broadcast(const std::string &text, int root = 0);
 
+  // Ends every rank at once with this exit code, whatever they wait for. Returns only where
+  // there is no other rank.
+  void abort(int code);
+
   void barrier();
   // Concatenates `size` bytes of every rank in rank order.
   void gather(const void *mine, int64_t size, void *all);

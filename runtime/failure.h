@@ -27,10 +27,12 @@ namespace trainc {
 
 // An empty message means: another rank prints it.
 struct failure : std::exception {
-  failure(exit_code code, std::string message) : code(code), message(std::move(message)) {}
+  failure(exit_code code, std::string message, bool everywhere = false)
+      : code(code), message(std::move(message)), everywhere(everywhere) {}
   const char *what() const noexcept override { return message.c_str(); }
   exit_code code;
   std::string message;
+  bool everywhere; // every rank throws it at the same point; else the others wait for this one
 };
 
 class problem_list {

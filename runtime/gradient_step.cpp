@@ -14,7 +14,8 @@ void throw_if_any(const run &run, const std::vector<double> &all, size_t stride,
                   const std::string &own_message) {
   for (int rank = 0; rank < run.ranks.size(); ++rank)
     if (auto status = static_cast<int>(all[static_cast<size_t>(rank) * stride]))
-      throw failure(static_cast<exit_code>(status), rank == run.ranks.rank() ? own_message : "");
+      throw failure(static_cast<exit_code>(status), rank == run.ranks.rank() ? own_message : "",
+                    /*everywhere=*/true);
 }
 
 } // namespace
