@@ -27,7 +27,8 @@ inline size_t blocks_of(int64_t bytes) {
 struct checkpoint_info {
   std::string path;
   int64_t step = 0;
-  int64_t batches_taken = 0; // by all ranks together
+  int64_t batches_taken = 0;     // by all ranks together
+  int64_t samples_per_batch = 0; // 0: of a run that did not say
   uint64_t seed = 0;
   uint64_t sequence = 0; // the newest has the greatest
   uint64_t fingerprint = 0;
@@ -52,13 +53,21 @@ void check_model(const checkpoint_info &info, const program &program);
 void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors,
                   arena_access &access);
 
+// Begins of the names that folders have while they are written and removed.
+constexpr const char *temporary_prefix = ".writing-", *removed_prefix = ".removing-";
+
+// What an interrupted run left: a checkpoint that was complete gets its name where no other
+// has it (a kill between two renames hides both the old and the new one), the rest is removed.
+// The caller holds the run's lock.
+void recover_checkpoints(const std::string &folder);
+
 // Complete checkpoints in a folder, newest first. Unreadable ones are passed to
 // `warn` and left out.
 std::vector<checkpoint_info> list_checkpoints(const std::string &folder,
                                               const std::function<void(std::string)> &warn);
 
 // Finds the checkpoint that `which` names: "latest" (of `folder`) or a path (a
-// checkpoint, or a folder of checkpoints whose newest is taken), verified. Falls
+// checkpoint, or a run or folder of checkpoints whose newest is taken), verified. Falls
 // back from a damaged newest one to the one before, with a warning. An empty
 // path in the result: "latest" was asked for and there is none.
 checkpoint_info find_checkpoint(const std::string &which, const std::string &folder,
@@ -74,12 +83,11 @@ struct save_result {
 // Writes checkpoints. Everything that needs memory happens in the constructor.
 class checkpoint_writer {
 public:
-  // Rank 0 makes the folder, locks it against a second run, and removes what an
-  // interrupted run left. Collective; throws `failure`.
+  // Rank 0 makes the folder, completes or removes what an interrupted run left there.
+  // Nobody else may write to it. Collective; throws `failure`.
   checkpoint_writer(const program &program, const arenas &arenas, arena_access &access,
                     communicator &ranks, file_operations &files, std::string folder, int64_t keep,
-                    uint64_t seed);
-  ~checkpoint_writer();
+                    uint64_t seed, int64_t samples_per_batch);
   checkpoint_writer(const checkpoint_writer &) = delete;
   checkpoint_writer &operator=(const checkpoint_writer &) = delete;
 
@@ -102,7 +110,6 @@ private:
 
   void deal_out(const program &program, const arenas &arenas);
   void open_folder();
-  void lock_folder();
   int write_own_file();
   int write_block_wise(int file, const char *data, int64_t bytes);
   int write_tensor(int file, const tensor_view &tensor);
@@ -122,7 +129,7 @@ private:
   std::string folder_;
   int64_t keep_;
   uint64_t seed_, sequence_ = 1;
-  int lock_ = -1;
+  int64_t samples_per_batch_;
 
   std::vector<tensor_view> own_; // this rank's tensors in file order
   std::string own_header_;

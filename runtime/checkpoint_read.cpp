@@ -69,6 +69,7 @@ checkpoint_info read_manifest(const std::string &folder) {
       refuse(path, "has an unknown format");
     info.step = manifest.at("step").get<int64_t>();
     info.batches_taken = manifest.at("batches_taken").get<int64_t>();
+    info.samples_per_batch = manifest.value("samples_per_batch", int64_t(0));
     info.seed = manifest.at("seed").get<uint64_t>();
     info.sequence = manifest.at("sequence").get<uint64_t>();
     info.model = manifest.at("model").get<std::string>();
@@ -116,7 +117,7 @@ void check_model(const checkpoint_info &info, const program &program) {
         info.path,
         format_text("is a checkpoint of another model: '%s' with fingerprint %016llx; this "
                     "trainer is '%s' with fingerprint %016llx\n  try: the trainer that wrote it, "
-                    "or another --checkpoints folder",
+                    "or another --run folder",
                     info.model.c_str(), static_cast<unsigned long long>(info.fingerprint),
                     program.model_name, static_cast<unsigned long long>(program.fingerprint)));
 }
@@ -144,6 +145,34 @@ void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &t
       if (entry.index.tensors.count(tensor.name))
         read_tensor(*entry.file, entry.index, tensor, access, exit_checkpoint);
   }
+}
+
+void recover_checkpoints(const std::string &folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<std::string> left;
+  for (auto &entry : fs::directory_iterator(folder, error))
+    left.push_back(entry.path().filename());
+  // The new one of a pair was complete before the old one lost its name: `.writing-` first.
+  std::sort(left.begin(), left.end(), std::greater<>());
+  for (const std::string &name : left)
+    for (const char *prefix : {temporary_prefix, removed_prefix}) {
+      if (name.rfind(prefix, 0) != 0)
+        continue;
+      std::string path = folder + "/" + name, final = name.substr(strlen(prefix));
+      bool complete = is_checkpoint_name(final) && !fs::exists(folder + "/" + final, error);
+      try {
+        if (complete)
+          verify_files(read_manifest(path));
+      } catch (const failure &) {
+        complete = false;
+      }
+      if (complete &&
+          real_file_operations().rename(path.c_str(), (folder + "/" + final).c_str()) == 0)
+        (void)real_file_operations().sync_directory(folder.c_str());
+      else
+        fs::remove_all(path, error);
+    }
 }
 
 std::vector<checkpoint_info> list_checkpoints(const std::string &folder,
@@ -176,6 +205,8 @@ checkpoint_info find_checkpoint(const std::string &which, const std::string &fol
   if (which != "latest" && std::filesystem::path(path).filename() == "latest" &&
       !std::filesystem::is_directory(path, ignored))
     path = std::filesystem::path(path).parent_path(); // DIR/latest, the pointer file
+  if (std::filesystem::is_directory(path + "/checkpoints", ignored))
+    path += "/checkpoints"; // a run's folder
   if (std::filesystem::exists(path + "/manifest.json", ignored)) {
     checkpoint_info info = read_manifest(path);
     check_model(info, program);

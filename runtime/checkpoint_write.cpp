@@ -18,15 +18,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace trainc {
 namespace {
-
-constexpr const char *temporary_prefix = ".writing-";
-constexpr const char *removed_prefix = ".removing-";
 
 // Largest header that the program's tensors can need: names six times for JSON
 // escapes, and the numbers.
@@ -87,19 +83,14 @@ int64_t checkpoint_writer::gather_bytes(const program &program) {
 checkpoint_writer::checkpoint_writer(const program &program, const arenas &arenas,
                                      arena_access &access, communicator &ranks,
                                      file_operations &files, std::string folder, int64_t keep,
-                                     uint64_t seed)
+                                     uint64_t seed, int64_t samples_per_batch)
     : program_(program), access_(access), ranks_(ranks), files_(files), folder_(std::move(folder)),
-      keep_(keep), seed_(seed) {
+      keep_(keep), seed_(seed), samples_per_batch_(samples_per_batch) {
   deal_out(program, arenas);
   ranks_.together([&] {
     if (ranks_.rank() == 0)
       open_folder();
   });
-}
-
-checkpoint_writer::~checkpoint_writer() {
-  if (lock_ >= 0)
-    ::close(lock_);
 }
 
 // Deals tensors out, the largest first, each to the rank with the fewest bytes.
@@ -143,30 +134,14 @@ void checkpoint_writer::open_folder() {
   std::filesystem::create_directories(folder_, error);
   if (error)
     throw failure(exit_disk, folder_ + ": the folder of checkpoints cannot be made: " +
-                                 error.message() + "\n  try: --checkpoints DIR");
-  lock_folder();
-  for (auto &entry : std::filesystem::directory_iterator(folder_, error)) {
-    std::string name = entry.path().filename();
-    if (name.rfind(temporary_prefix, 0) == 0 || name.rfind(removed_prefix, 0) == 0)
-      std::filesystem::remove_all(entry.path(), error);
-  }
+                                 error.message() + "\n  try: --run DIR");
+  recover_checkpoints(folder_);
   std::vector<checkpoint_info> present = list_checkpoints(folder_, [](const std::string &) {});
   kept_.reserve(present.size() + static_cast<size_t>(keep_) + 2);
   for (auto info = present.rbegin(); info != present.rend(); ++info) {
     kept_.push_back({info->step, info->sequence, static_cast<int>(info->files.size())});
     sequence_ = std::max(sequence_, info->sequence + 1);
   }
-}
-
-void checkpoint_writer::lock_folder() {
-  std::string path = folder_ + "/.lock";
-  lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock_ < 0)
-    throw failure(exit_disk, folder_ + ": cannot be written: " + strerror(errno) +
-                                 "\n  try: --checkpoints DIR");
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    throw failure(exit_checkpoint, folder_ + ": another run writes its checkpoints there\n  try: "
-                                             "--checkpoints DIR");
 }
 
 int checkpoint_writer::failed(const char *operation) {
@@ -260,9 +235,9 @@ int checkpoint_writer::write_manifest(int64_t step, int64_t batches_taken) {
   print("{\n  \"format\": \"trainc checkpoint 1\",\n  \"model\": %s,\n", model_json_.c_str());
   print("  \"fingerprint\": \"%016" PRIx64 "\",\n  \"step\": %" PRId64 ",\n", program_.fingerprint,
         step);
-  print("  \"batches_taken\": %" PRId64 ",\n  \"seed\": %" PRIu64 ",\n  \"sequence\": %" PRIu64
-        ",\n  \"files\": [",
-        batches_taken, seed_, sequence_);
+  print("  \"batches_taken\": %" PRId64 ",\n  \"samples_per_batch\": %" PRId64
+        ",\n  \"seed\": %" PRIu64 ",\n  \"sequence\": %" PRIu64 ",\n  \"files\": [",
+        batches_taken, samples_per_batch_, seed_, sequence_);
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     int64_t bytes = file_bytes_[static_cast<size_t>(rank)];
     print("%s\n    {\"name\": \"rank-%05d-of-%05d.safetensors\", \"bytes\": %" PRId64

@@ -93,8 +93,6 @@ int evaluate(run &run) {
 
 int gradients(run &run) {
   std::string path = run.options.text("output");
-  if (path.empty())
-    throw failure(exit_usage, "gradients: no file to write\n  try: -o gradients.safetensors");
   loader data = run.open_data(/*shuffle=*/false, 0);
   int64_t micro_batches = run.options.integer("micro-batches");
   int64_t first = run.options.integer("batch"), count = micro_batches * run.ranks.size();

@@ -130,11 +130,7 @@ void read_logits(run &run, const tensor_place &logits, int64_t position,
     values[i] = number_at(logits.type, host + static_cast<int64_t>(i) * bytes);
 }
 
-} // namespace
-
-int generate(run &run) {
-  text_model model = find_text_model(run.prog);
-  std::string text = run.options.text("prompt");
+void check_prompt(const std::string &text, const text_model &model) {
   if (text.empty())
     throw failure(exit_usage, "option --prompt: is empty; there must be something to continue");
   for (char c : text)
@@ -142,6 +138,17 @@ int generate(run &run) {
       throw failure(exit_data, format_text("the prompt has byte %d; the model's vocabulary is %lld",
                                            static_cast<unsigned char>(c),
                                            static_cast<long long>(model.vocabulary())));
+}
+
+} // namespace
+
+int generate(run &run) {
+  text_model model;
+  std::string text = run.options.text("prompt");
+  run.ranks.together([&] {
+    model = find_text_model(run.prog);
+    check_prompt(text, model);
+  });
   run.target.allocate(memory_use::forward, 1);
   std::string parameters = run.load_chosen_parameters();
   if (!run.is_first())

@@ -6,6 +6,7 @@
 #include "runtime/loader.h"
 
 #include "runtime/conversion.h"
+#include "runtime/crc32c.h"
 #include "runtime/failure.h"
 
 #include <algorithm>
@@ -62,6 +63,34 @@ int64_t loader::batches(data_part part) const {
 }
 
 int64_t loader::left_out(data_part part) const { return samples(part) % batch_; }
+
+std::vector<data_identity> loader::identities() const {
+  constexpr int64_t block = 4096, blocks = 64;
+  std::vector<data_identity> result;
+  auto add = [&](const source &from) {
+    data_identity identity = {from.input->tensor.name, from.file->path(), from.file->size(), 0};
+    std::vector<char> bytes(block);
+    int64_t last = std::max<int64_t>(identity.bytes - block, 0);
+    for (int64_t i = 0; i <= blocks; ++i) {
+      int64_t length = std::min(block, identity.bytes);
+      from.file->read(last / blocks * i + last % blocks * i / blocks, bytes.data(), length);
+      identity.digest = crc32c(identity.digest, bytes.data(), static_cast<size_t>(length));
+    }
+    result.push_back(identity);
+  };
+  for (const source &from : sources_)
+    add(from);
+  if (tokens_)
+    add(*tokens_);
+  return result;
+}
+
+int64_t loader::batch_after(int64_t taken, int64_t size) const {
+  int64_t before = samples(data_part::training) / size, now = batches(data_part::training);
+  if (size == batch_ || before == 0)
+    return taken;
+  return taken / before * now + std::min(taken % before * size / batch_, now);
+}
 
 void loader::begin_epoch(data_part part, int64_t epoch) {
   if (epoch == epoch_ && part == epoch_part_)

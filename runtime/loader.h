@@ -31,6 +31,14 @@ struct data_request {
 
 enum class data_part { all, training, held_out };
 
+// What tells one data file from another without reading it whole: its size, and a
+// CRC-32C of its beginning, its end and blocks between.
+struct data_identity {
+  std::string input, path;
+  int64_t bytes = 0;
+  uint32_t digest = 0;
+};
+
 class loader {
 public:
   // Opens and checks the files' types and shapes; throws `failure` (exit_data)
@@ -45,6 +53,11 @@ public:
   // is none.
   int64_t batches(data_part part) const;
   int64_t left_out(data_part part) const; // samples that fill no batch
+  // Identity of every file that is read.
+  std::vector<data_identity> identities() const;
+  // The training batch from which a run goes on that took `taken` batches of `size`
+  // samples: the next, or where the sizes do not fit the one that holds the next sample.
+  int64_t batch_after(int64_t taken, int64_t size) const;
   int64_t samples_per_batch() const { return batch_; }
   int64_t tokens_per_batch() const { return tokens_ ? batch_ * window_ : 0; }
 

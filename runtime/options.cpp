@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
 namespace trainc {
@@ -102,20 +103,30 @@ std::vector<option_row> common_rows() {
       row("batches", 0, kind::integer, "N", "0", "use the first N batches only; 0: all",
           command_evaluate),
       row("batch", 0, kind::integer, "K", "0", "which batch, in file order", command_gradients),
-      row("log", 0, kind::text, "FILE", "",
-          "append one JSON line per step: step, loss, gradient_norm, learning_rate, milliseconds",
-          command_train),
-      row("checkpoints", 0, kind::text, "DIR", "",
-          "folder of checkpoints (default: `checkpoints` beside the trainer); none: write none",
+      row("run", 0, kind::text, "DIR", "",
+          "folder of the run: configuration.json, log.jsonl (a line a step), checkpoints/\n"
+          "(default: train begins the next of runs/MODEL-0001, ...; other commands read the "
+          "newest)",
           command_train | reads_parameters),
+      row("overwrite", 0, kind::flag, "", "", "give up the run that --run holds", command_train),
+      row("config", 0, kind::text, "FILE", "",
+          "options of a configuration.json; the command line goes before them", command_train),
+      row("no-checkpoints", 0, kind::flag, "", "", "write no checkpoint", command_train),
       row("checkpoint-every", 0, kind::integer, "N", "0",
           "write a checkpoint every N steps; 0: only at the end", command_train),
       row("keep", 0, kind::integer, "N", "2", "how many checkpoints stay", command_train, 1, 10000),
       row("resume", 0, kind::text, "WHICH", "",
-          "go on from a checkpoint: latest (from the beginning if there is none) or a path",
+          "go on with a run and its options: latest (the newest checkpoint of --run, else of\n"
+          "the newest run), auto (the same, or begin where there is no run) or the path of a\n"
+          "checkpoint; with another --run, a new run branches off there",
           command_train),
+      row("new-data", 0, kind::flag, "", "",
+          "resume although the data are not those of the run; their order begins anew",
+          command_train),
+      row("max-time", 0, kind::real, "MINUTES", "",
+          "end with a checkpoint after this time, whatever the steps", command_train, 1e-9),
       row("checkpoint", 0, kind::text, "WHICH", "latest",
-          "parameters to use: latest, a path, or initial", reads_parameters),
+          "parameters to use: latest of --run, a path, or initial", reads_parameters),
       row("output", 'o', kind::text, "FILE", "", "file to write",
           command_gradients | command_export),
       row("external-data", 0, kind::flag, "", "", "put the weights into NAME.data at any size",
@@ -161,6 +172,11 @@ std::vector<option_row> cuda_rows() {
           computes),
   };
 }
+
+// Options of one start, which a resumed run does not take over.
+constexpr const char *of_one_start[] = {"run",      "overwrite",      "config",  "resume",
+                                        "new-data", "no-progress",    "threads", "communication",
+                                        "max-time", "product-choices"};
 
 int edit_distance(const std::string &a, const std::string &b) {
   std::vector<int> previous(b.size() + 1), current(b.size() + 1);
@@ -220,7 +236,33 @@ std::string indented(const std::string &text, size_t column) {
   return result;
 }
 
+// A run may go on with another target, where the options of the first mean nothing.
+bool is_of_another_target(const std::string &name) {
+  for (const auto &rows : {cpu_rows(), cuda_rows()})
+    for (const option_row &option : rows)
+      if (option.name == name)
+        return true;
+  return false;
+}
+
+// A path that holds in another working directory too.
+std::string kept_value(const option_row &option, const std::string &value) {
+  bool is_path = option.placeholder == "FILE" || option.placeholder == "DIR";
+  bool names_path = option.kind == option_kind::list;
+  if ((!is_path && !names_path) || value == "none")
+    return value;
+  size_t start = names_path ? value.find('=') + 1 : 0;
+  std::error_code ignored;
+  return value.substr(0, start) + std::filesystem::absolute(value.substr(start), ignored).string();
+}
+
 } // namespace
+
+std::vector<std::string> kept_values(const option_row &option, std::vector<std::string> values) {
+  for (std::string &value : values)
+    value = kept_value(option, value);
+  return values;
+}
 
 std::string option_name(const hyperparameter &value) {
   std::string name = value.name;
@@ -228,9 +270,16 @@ std::string option_name(const hyperparameter &value) {
   return name;
 }
 
+const std::vector<std::string> *settings::values(const std::string &name) const {
+  for (const auto *source : {&given_, &restored_})
+    if (auto found = source->find(name); found != source->end())
+      return &found->second;
+  return nullptr;
+}
+
 const std::string &settings::text(const std::string &name) const {
-  auto found = given_.find(name);
-  return found != given_.end() ? found->second.back() : defaults_.at(name);
+  const std::vector<std::string> *found = values(name);
+  return found ? found->back() : defaults_.at(name);
 }
 
 int64_t settings::integer(const std::string &name) const {
@@ -244,8 +293,8 @@ double settings::real(const std::string &name) const {
 }
 
 std::vector<std::string> settings::list(const std::string &name) const {
-  auto found = given_.find(name);
-  return found != given_.end() ? found->second : std::vector<std::string>();
+  const std::vector<std::string> *found = values(name);
+  return found ? *found : std::vector<std::string>();
 }
 
 option_table::option_table(const program &program)
@@ -270,6 +319,9 @@ option_table::option_table(const program &program)
     if (!find(option.name, ~0u))
       rows_.push_back(option);
   }
+  for (option_row &option : rows_)
+    option.of_start = std::find(std::begin(of_one_start), std::end(of_one_start), option.name) !=
+                      std::end(of_one_start);
 }
 
 const option_row *option_table::find(const std::string &name, unsigned commands) const {
@@ -344,8 +396,8 @@ settings option_table::parse(int count, const char *const *arguments) const {
     }
     std::string value;
     if (option->kind == option_kind::flag) {
-      value = "yes";
-      if (equals != std::string::npos)
+      value = equals == std::string::npos ? "yes" : argument.substr(equals + 1);
+      if (value != "yes" && value != "no") // `no` undoes what a resumed run has
         problems.add("option --" + option->name + ": takes no value");
     } else if (equals != std::string::npos) {
       value = argument.substr(equals + 1);
@@ -429,6 +481,48 @@ option_table::values(const settings &settings) const {
     result.emplace_back(option.name, value);
   }
   return result;
+}
+
+std::vector<const option_row *> option_table::of_run(const command_row &command) const {
+  std::vector<const option_row *> result;
+  for (const option_row &option : rows_)
+    if ((option.commands & command.bit) && !option.of_start)
+      result.push_back(&option);
+  return result;
+}
+
+std::vector<changed_option>
+option_table::restore(std::map<std::string, std::vector<std::string>> configuration,
+                      const std::string &source, settings &settings, problem_list &problems) const {
+  // Two ways to say how long: the command line's replaces the other.
+  for (auto [one, other] : {std::pair("steps", "epochs"), std::pair("epochs", "steps")})
+    if (settings.given(one))
+      configuration.erase(other);
+  std::vector<changed_option> changes;
+  for (auto &[name, values] : configuration) {
+    const option_row *option = find(name, settings.command->bit);
+    if (!option && is_of_another_target(name))
+      continue;
+    if (!option || option->name != name) {
+      std::string near = nearest(name, settings.command->bit);
+      problems.add(source + ": unknown option '" + name + "'" +
+                   (near.empty() ? "" : "\n  try: " + near));
+      continue;
+    }
+    if (option->of_start)
+      continue;
+    for (const std::string &value : values)
+      if (std::string problem = complaint(*option, value); !problem.empty())
+        problems.add(source + ": " + problem);
+    if (values.size() > 1 && option->kind != option_kind::list)
+      problems.add(source + ": option '" + name + "' takes one value");
+    auto now = settings.given_.find(name);
+    if (now == settings.given_.end())
+      settings.restored_[name] = values;
+    else if (kept_values(*option, now->second) != values)
+      changes.push_back({name, values, now->second});
+  }
+  return changes;
 }
 
 } // namespace trainc

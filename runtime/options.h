@@ -13,6 +13,8 @@
 
 namespace trainc {
 
+class problem_list;
+
 enum command_bit : unsigned {
   command_train = 1,
   command_evaluate = 2,
@@ -42,10 +44,17 @@ struct option_row {
   unsigned commands;
   double minimum, maximum; // of numbers
   std::string choices;     // "a|b|c", empty: any text
+  bool of_start = false;   // belongs to one start of the program, not to the run
 };
 
-// What a command line says: a value or the default for every option of its
-// command. Getters expect a name of the table and the right kind.
+// A value on the command line that differs from the one it overrides.
+struct changed_option {
+  std::string name;
+  std::vector<std::string> before, now;
+};
+
+// What a command line says: a value, the one of a configuration, or the default for
+// every option of its command. Getters expect a name of the table and the right kind.
 class settings {
 public:
   const command_row *command = nullptr;
@@ -61,7 +70,8 @@ public:
 
 private:
   friend class option_table;
-  std::map<std::string, std::vector<std::string>> given_;
+  const std::vector<std::string> *values(const std::string &name) const;
+  std::map<std::string, std::vector<std::string>> given_, restored_;
   std::map<std::string, std::string> defaults_;
 };
 
@@ -76,6 +86,13 @@ public:
   std::string help_of(const command_row &row) const; // `<command> --help`
   // Name and value of every option of the command, in table order.
   std::vector<std::pair<std::string, std::string>> values(const settings &settings) const;
+  // Options of the command that belong to a run and are kept with it.
+  std::vector<const option_row *> of_run(const command_row &command) const;
+  // Takes the values of a configuration for options that the command line leaves open;
+  // returns those that it changes. `source` names the configuration in problems.
+  std::vector<changed_option> restore(std::map<std::string, std::vector<std::string>> configuration,
+                                      const std::string &source, settings &settings,
+                                      problem_list &problems) const;
 
 private:
   const option_row *find(const std::string &name, unsigned commands) const;
@@ -84,6 +101,9 @@ private:
   std::string model_name_;
   std::vector<option_row> rows_;
 };
+
+// The option's values as a configuration keeps them: files by their whole path.
+std::vector<std::string> kept_values(const option_row &option, std::vector<std::string> values);
 
 // The hyperparameter's option: underscores become dashes.
 std::string option_name(const hyperparameter &value);

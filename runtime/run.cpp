@@ -4,6 +4,7 @@
 #include "runtime/run.h"
 
 #include "runtime/data_types.h"
+#include "runtime/run_folder.h"
 #include "runtime/safetensors.h"
 
 #include <filesystem>
@@ -44,15 +45,12 @@ std::string run::load_chosen_parameters() {
   ranks.together([&] {
     if (!is_first())
       return;
-    std::string where = checkpoint_folder();
-    if (which == "latest" && where.empty())
-      throw failure(exit_usage, "--checkpoint latest needs a folder of checkpoints\n  try: "
-                                "--checkpoints DIR, or --checkpoint initial");
+    std::string where = which == "latest" ? checkpoints_of(run_to_read(prog, options)) : "";
     path = find_checkpoint(which, where, prog, [&](const std::string &text) { warn(text); }).path;
     if (path.empty())
       throw failure(exit_checkpoint, where +
-                                         ": holds no checkpoint\n  try: --checkpoint initial for "
-                                         "the parameters that the model came with");
+                                         ": holds no checkpoint\n  try: --run DIR, or --checkpoint "
+                                         "initial for the parameters that the model came with");
   });
   path = ranks.broadcast(path);
   ranks.together(
@@ -72,13 +70,6 @@ loader run::open_data(bool shuffle, uint64_t seed) {
   ranks.together([&] { result.emplace(prog, request); });
   ranks.together([&] { result->check_values(ranks.rank(), ranks.size()); });
   return std::move(*result);
-}
-
-std::string run::checkpoint_folder() const {
-  std::string given = options.text("checkpoints");
-  if (given == "none")
-    return "";
-  return given.empty() ? folder + "/checkpoints" : given;
 }
 
 void run::warn(const std::string &text) const {

@@ -33,8 +33,6 @@ struct run {
   std::string load_chosen_parameters();
   loader open_data(bool shuffle, uint64_t seed);
 
-  std::string checkpoint_folder() const;
-
   // From the first rank alone. Warnings go to standard error.
   void warn(const std::string &text) const;
   void print_table() const;

@@ -24,13 +24,17 @@ void handle(int number, void (*handler)(int), int flags) {
 
 } // namespace
 
-void watch_signals() {
-  handle(SIGUSR1, on_signal, SA_RESTART);
-  handle(SIGTERM, on_signal, SA_RESTART | static_cast<int>(SA_RESETHAND));
-  handle(SIGINT, on_signal, SA_RESTART | static_cast<int>(SA_RESETHAND));
+void watch_signals(bool requests) {
+  if (requests) {
+    handle(SIGUSR1, on_signal, SA_RESTART);
+    handle(SIGTERM, on_signal, SA_RESTART | static_cast<int>(SA_RESETHAND));
+    handle(SIGINT, on_signal, SA_RESTART | static_cast<int>(SA_RESETHAND));
+  }
   handle(SIGXFSZ, SIG_IGN, 0);
   handle(SIGPIPE, SIG_IGN, 0);
 }
+
+void request(signal_request what) { requests.fetch_or(what); }
 
 int take_signal_requests() { return requests.exchange(no_request); }
 

@@ -8,10 +8,14 @@ namespace trainc {
 
 enum signal_request : int { no_request = 0, checkpoint_request = 1, stop_request = 2 };
 
-// Installs the handlers. SIGXFSZ and SIGPIPE are ignored, so that a file-size
+// Installs the handlers; of the requests only where `requests` are looked for, else these
+// signals end the process as usual. SIGXFSZ and SIGPIPE are ignored, so that a file-size
 // limit is an error of write like a full disk. A second SIGTERM or SIGINT ends
 // the process at once.
-void watch_signals();
+void watch_signals(bool requests);
+
+// As if a signal had asked for it.
+void request(signal_request what);
 
 // The union of requests since the last call.
 int take_signal_requests();

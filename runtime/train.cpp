@@ -4,6 +4,7 @@
 #include "runtime/gradient_step.h"
 #include "runtime/progress.h"
 #include "runtime/run.h"
+#include "runtime/run_folder.h"
 #include "runtime/schedule_rate.h"
 #include "runtime/signals.h"
 #include "runtime/statistics.h"
@@ -47,13 +48,15 @@ public:
     start_seconds_ = seconds_now();
     bool stopped = false;
     for (int64_t step = extent_.first + 1; step <= extent_.last && !stopped; ++step) {
+      if (seconds_now() - start_seconds_ >= most_seconds_)
+        request(stop_request); // like a signal: the ranks agree on it in the step
       int requests = take_step(step);
-      if (held_out_every_ > 0 && (step % held_out_every_ == 0 || step == extent_.last))
-        show_held_out(step);
       stopped = requests & stop_request;
       bool last = step == extent_.last || stopped;
       if (last || requests || (save_every_ > 0 && step % save_every_ == 0))
-        save(step, last);
+        save(step, last); // first of all: who asked to stop may not wait for more
+      if (held_out_every_ > 0 && !stopped && (step % held_out_every_ == 0 || step == extent_.last))
+        show_held_out(step);
       if (step == extent_.first + 2)
         allocations_ = allocation_count();
     }
@@ -65,6 +68,10 @@ private:
   void set_up();
   void check_options() const;
   void find_extent();
+  void refuse_older(const std::string &path, const std::string &where) const;
+  void find_layout();
+  void find_position();
+  void keep_configuration();
   void settle_last_step();
   void load_state(const checkpoint_info &from);
   int take_step(int64_t step);
@@ -79,6 +86,9 @@ private:
 
   run &run_;
   const settings &options_;
+  run_choice choice_;
+  batch_layout layout_;
+  std::optional<run_folder> folder_;
   extent extent_;
   checkpoint_info resumed_;
   std::optional<loader> data_;
@@ -90,7 +100,7 @@ private:
   std::unique_ptr<progress> progress_;
   std::vector<double> hyperparameters_;
   rate_schedule schedule_;
-  double clip_norm_ = INFINITY, start_seconds_ = 0, mark_seconds_ = 0;
+  double clip_norm_ = INFINITY, start_seconds_ = 0, mark_seconds_ = 0, most_seconds_ = INFINITY;
   int64_t held_out_every_ = 0, save_every_ = 0, held_out_batches_ = 0, steps_taken_ = 0;
   int64_t allocations_ = -1;
   int exit_code_ = exit_success;
@@ -103,44 +113,94 @@ void trainer::check_options() const {
   if (options_.integer("evaluate-every") > 0 && options_.real("holdout") == 0)
     problems.add("option --evaluate-every: there is no held-out part of the data\n  try: --holdout "
                  "0.1");
-  if (options_.has("resume") && options_.text("resume") == "latest" &&
-      run_.checkpoint_folder().empty())
-    problems.add("option --resume: latest needs a folder of checkpoints, not --checkpoints none");
+  if (options_.flag("overwrite") && options_.has("resume"))
+    problems.add("option --overwrite: a run that is resumed stays\n  try: --resume alone");
   problems.throw_if_any(exit_usage);
 }
 
-// Looks for the checkpoint to go on from, before anything is allocated.
+// Finds the run's folder and the checkpoint to go on from, before anything is allocated.
 void trainer::find_extent() {
   extent_.seed = static_cast<uint64_t>(options_.integer("seed"));
-  if (!options_.has("resume"))
-    return;
   std::string path;
   run_.ranks.together([&] {
+    choice_ = choose_run(run_.prog, options_);
     if (!run_.is_first())
       return;
+    if (choice_.folder.empty())
+      choice_.folder = next_run(run_.prog);
+    bool goes_on = !choice_.checkpoint.empty() && !choice_.branches();
+    folder_.emplace(choice_.folder, goes_on, options_.flag("overwrite"));
+    if (choice_.checkpoint.empty())
+      return;
+    std::string where = checkpoints_of(choice_.folder);
+    if (goes_on)
+      recover_checkpoints(where);
     auto warn = [&](const std::string &text) { run_.warn(text); };
-    path = find_checkpoint(options_.text("resume"), run_.checkpoint_folder(), run_.prog, warn).path;
+    path = find_checkpoint(choice_.checkpoint, where, run_.prog, warn).path;
     if (path.empty())
-      run_.warn(run_.checkpoint_folder() +
-                ": holds no checkpoint yet; training begins with the initial parameters");
+      run_.warn(where + ": holds no checkpoint yet; training begins with the initial parameters");
+    else if (goes_on)
+      refuse_older(path, where);
   });
   path = run_.ranks.broadcast(path);
   if (path.empty())
     return;
-  run_.ranks.together([&] {
-    resumed_ = read_manifest(path);
-    if (options_.given("seed") && extent_.seed != resumed_.seed)
-      throw failure(exit_usage, format_text("option --seed: the checkpoint's run has seed %" PRIu64
-                                            "; another would change the order of the data",
-                                            resumed_.seed));
-  });
+  run_.ranks.together([&] { resumed_ = read_manifest(path); });
   extent_.first = resumed_.step;
-  extent_.batches_taken = resumed_.batches_taken;
   extent_.seed = resumed_.seed;
 }
 
+// Going on from an older checkpoint would cut off the work after it.
+void trainer::refuse_older(const std::string &path, const std::string &where) const {
+  int64_t step = read_manifest(path).step;
+  for (const checkpoint_info &other : list_checkpoints(where, [](const std::string &) {}))
+    if (other.step > step)
+      throw failure(exit_usage,
+                    format_text("%s: the run has gone on to step %" PRId64
+                                "\n  try: --resume latest, or --run DIR to branch off in another "
+                                "folder",
+                                path.c_str(), other.step));
+}
+
+// The batches of a step stay what they were, whatever the number of ranks is now.
+void trainer::find_layout() {
+  layout_ = {run_.ranks.size(), options_.integer("micro-batches")};
+  std::string before = choice_.configuration();
+  auto known = resumed_.path.empty() || before.empty() || options_.given("micro-batches")
+                   ? std::nullopt
+                   : layout_of(before);
+  if (!known || known->ranks == layout_.ranks)
+    return;
+  if (known->batches() % layout_.ranks != 0)
+    throw failure(exit_usage,
+                  format_text("a step of this run takes %" PRId64 " batches (%" PRId64
+                              " ranks x %" PRId64 " micro-batches), which %" PRId64
+                              " ranks cannot share evenly\n  try: another number of ranks, or "
+                              "--micro-batches N for steps of another size",
+                              known->batches(), known->ranks, known->micro_batches, layout_.ranks));
+  layout_.micro_batches = known->batches() / layout_.ranks;
+  run_.warn(format_text("%" PRId64 " ranks x %" PRId64 " micro-batches, were %" PRId64 " x %" PRId64
+                        ": the same batches a step",
+                        layout_.ranks, layout_.micro_batches, known->ranks, known->micro_batches));
+}
+
+// The position in the data, which is counted in samples.
+void trainer::find_position() {
+  if (resumed_.path.empty())
+    return;
+  if (options_.given("seed") && static_cast<uint64_t>(options_.integer("seed")) != resumed_.seed)
+    throw failure(exit_usage, format_text("option --seed: the checkpoint's run has seed %" PRIu64
+                                          "; another would change the order of the data",
+                                          resumed_.seed));
+  if (options_.flag("new-data"))
+    return;
+  int64_t size =
+      resumed_.samples_per_batch > 0 ? resumed_.samples_per_batch : data_->samples_per_batch();
+  extent_.batches_taken = data_->batch_after(resumed_.batches_taken, size);
+}
+
 void trainer::settle_last_step() {
-  int64_t per_step = options_.integer("micro-batches") * run_.ranks.size();
+  int64_t per_step = layout_.batches();
   run_.ranks.together([&] {
     int64_t per_epoch = data_->batches(data_part::training);
     if (per_epoch < per_step)
@@ -150,28 +210,43 @@ void trainer::settle_last_step() {
                                 " micro-batches)\n  try: more data, or "
                                 "fewer ranks or micro-batches",
                                 per_epoch, data_->samples_per_batch(), per_step, run_.ranks.size(),
-                                options_.integer("micro-batches")));
+                                layout_.micro_batches));
+    double batches =
+        options_.has("epochs") ? options_.real("epochs") * static_cast<double>(per_epoch) : 0;
+    auto left = batches - static_cast<double>(extent_.batches_taken);
     extent_.last = options_.has("steps")
                        ? options_.integer("steps")
-                       : static_cast<int64_t>(
-                             std::ceil(options_.real("epochs") * static_cast<double>(per_epoch) /
-                                       static_cast<double>(per_step)));
+                       : extent_.first + static_cast<int64_t>(std::max(
+                                             0.0, std::ceil(left / static_cast<double>(per_step))));
     held_out_every_ = options_.integer("evaluate-every");
     if (held_out_every_ > 0)
       held_out_batches_ = data_->batches(data_part::held_out);
   });
 }
 
-void trainer::set_up() {
-  check_options();
-  find_extent();
-  data_.emplace(run_.open_data(!options_.flag("no-shuffle"), extent_.seed));
-  settle_last_step();
+// Checks that the data are those of the run, and writes down what it is from now on.
+void trainer::keep_configuration() {
+  if (!run_.is_first())
+    return;
+  std::vector<data_identity> data = data_->identities();
+  std::string before = choice_.configuration();
+  if (!resumed_.path.empty() && !before.empty() && !options_.flag("new-data"))
+    check_same_data(before, data);
+  folder_->write_configuration(run_.prog, run_.table, options_, layout_, data);
+}
 
-  int64_t micro_batches = options_.integer("micro-batches");
-  run_.target.allocate(memory_use::training, micro_batches);
+void trainer::set_up() {
+  run_.ranks.together([&] { check_options(); });
+  find_extent();
+  run_.ranks.together([&] { find_layout(); });
+  data_.emplace(run_.open_data(!options_.flag("no-shuffle"), extent_.seed));
+  run_.ranks.together([&] { find_position(); });
+  settle_last_step();
+  run_.ranks.together([&] { keep_configuration(); });
+
+  run_.target.allocate(memory_use::training, layout_.micro_batches);
   feed_.emplace(run_.target, *data_);
-  gradient_ = std::make_unique<gradient_step>(run_, *feed_, micro_batches);
+  gradient_ = std::make_unique<gradient_step>(run_, *feed_, layout_.micro_batches);
   held_out_ = std::make_unique<mean_loss>(run_, *feed_);
   if (resumed_.path.empty())
     run_.load_initial_parameters();
@@ -182,14 +257,17 @@ void trainer::set_up() {
   schedule_ = schedule_of(options_, extent_.last);
   clip_norm_ = options_.real("clip-norm");
   save_every_ = options_.integer("checkpoint-every");
+  if (options_.has("max-time"))
+    most_seconds_ = options_.real("max-time") * 60;
   for (int64_t i = 0; i < run_.prog.hyperparameter_count; ++i)
     hyperparameters_.push_back(options_.real(option_name(run_.prog.hyperparameters[i])));
-  if (std::string folder = run_.checkpoint_folder(); !folder.empty())
-    checkpoints_ = std::make_unique<checkpoint_writer>(run_.prog, run_.places(), run_.target,
-                                                       run_.ranks, real_file_operations(), folder,
-                                                       options_.integer("keep"), extent_.seed);
+  std::string folder = run_.ranks.broadcast(choice_.folder);
+  if (!options_.flag("no-checkpoints"))
+    checkpoints_ = std::make_unique<checkpoint_writer>(
+        run_.prog, run_.places(), run_.target, run_.ranks, real_file_operations(),
+        checkpoints_of(folder), options_.integer("keep"), extent_.seed, data_->samples_per_batch());
   run_.ranks.together([&] {
-    log_ = std::make_unique<step_log>(run_.is_first() ? options_.text("log") : "", extent_.first);
+    log_ = std::make_unique<step_log>(run_.is_first() ? log_of(folder) : "", extent_.first);
   });
   progress_ = std::make_unique<progress>(options_.flag("no-progress") || !run_.is_first(),
                                          extent_.first, extent_.last);
@@ -199,7 +277,8 @@ void trainer::diverged(int64_t step, const char *what, double value) const {
   std::string text = format_text("step %" PRId64 ": the %s is %g", step, what, value);
   text += checkpoints_ ? "; checkpoints of earlier steps are as they were" : "";
   throw failure(exit_diverged,
-                run_.is_first() ? text + "\n  try: a lower --learning-rate, or --clip-norm 1" : "");
+                run_.is_first() ? text + "\n  try: a lower --learning-rate, or --clip-norm 1" : "",
+                /*everywhere=*/true);
 }
 
 void trainer::set_scalars(int64_t step, double rate) {
@@ -256,10 +335,11 @@ void trainer::save(int64_t step, bool last) {
   // From here on memory may be allocated: something is wrong anyway.
   std::string problem = save_problem(result, checkpoints_->folder(), step);
   if (last)
-    throw failure(exit_disk, run_.is_first()
-                                 ? problem + "\n  try: free space, or --checkpoints DIR elsewhere; "
-                                             "the checkpoints before it are as they were"
-                                 : "");
+    throw failure(exit_disk,
+                  run_.is_first() ? problem + "\n  try: free space, or --run DIR elsewhere; "
+                                              "the checkpoints before it are as they were"
+                                  : "",
+                  /*everywhere=*/true);
   progress_->finish();
   run_.warn(problem + "; training goes on, the checkpoints before it are as they were");
 }
@@ -281,7 +361,7 @@ void trainer::summarize() {
     printf("allocations after step 2: %" PRId64 "\n", summary.allocations_after_step_2);
   printf("peak resident memory: %s\n", byte_text(summary.peak_resident_bytes).c_str());
   if (log_->failed()) {
-    run_.warn(options_.text("log") + ": some lines of the log could not be written");
+    run_.warn(log_of(choice_.folder) + ": some lines of the log could not be written");
     exit_code_ = exit_disk;
   }
 }

@@ -4,6 +4,7 @@
 #include "runtime/cpu_check.h"
 #include "runtime/onnx_export.h"
 #include "runtime/run.h"
+#include "runtime/run_folder.h"
 #include "runtime/signals.h"
 #include "runtime/threads.h"
 
@@ -16,8 +17,6 @@ namespace trainc {
 
 int export_model(run &run) {
   std::string path = run.options.text("output");
-  if (path.empty())
-    throw failure(exit_usage, "export: no file to write\n  try: -o trained.onnx");
   run.target.allocate(memory_use::parameters, 1);
   std::string parameters = run.load_chosen_parameters();
   run.ranks.together([&] {
@@ -68,6 +67,11 @@ int report(const failure &error) {
   return error.code;
 }
 
+void report_internal(const std::exception &error, const communicator &ranks) {
+  std::string rank = ranks.size() > 1 ? format_text("rank %d: ", ranks.rank()) : "";
+  fprintf(stderr, "%sinternal error: %s\n", rank.c_str(), error.what());
+}
+
 int dispatch(run &run) {
   switch (run.options.command->bit) {
   case command_train:
@@ -86,8 +90,31 @@ int dispatch(run &run) {
   return exit_internal;
 }
 
+// What the command line lacks: an error, or the options of a configuration or of the run to resume.
+void complete_options(const option_table &table, settings &options) {
+  if (options.command->bit & (command_gradients | command_export) && !options.has("output"))
+    throw failure(exit_usage,
+                  std::string(options.command->name) + ": no file to write\n  try: -o FILE");
+  if (options.command->bit != command_train)
+    return;
+  bool resumes = options.has("resume");
+  if (resumes && options.has("config"))
+    throw failure(exit_usage, "option --config: a resumed run has its own configuration\n  try: "
+                              "--resume without --config");
+  std::string configuration = options.text("config");
+  if (resumes)
+    configuration = choose_run(trainer_program, options).configuration();
+  if (configuration.empty())
+    return;
+  for (const std::string &change : restore_options(configuration, table, options))
+    if (resumes && is_first_by_environment())
+      fprintf(stderr, "changed from %s: %s\n", configuration.c_str(), change.c_str());
+}
+
 settings parse(const option_table &table, int count, char **arguments) {
   settings options = table.parse(count - 1, arguments + 1);
+  if (!options.wants_help)
+    complete_options(table, options);
   if (options.wants_help && is_first_by_environment())
     fputs((options.command ? table.help_of(*options.command) : table.overview()).c_str(), stdout);
   return options;
@@ -118,14 +145,21 @@ int trainer_main(int count, char **arguments) {
   } catch (const failure &error) {
     return is_first_by_environment() ? report(error) : error.code;
   }
-  watch_signals();
+  watch_signals(options.command->bit == command_train);
   try {
     run run(trainer_program, table, options);
-    // Inside, so that MPI is still up while the message is printed.
+    // Inside, so that MPI is still up: an error that the other ranks do not share ends them too.
     try {
       return dispatch(run);
     } catch (const failure &error) {
-      return report(error);
+      report(error);
+      if (!error.everywhere)
+        run.ranks.abort(error.code);
+      return error.code;
+    } catch (const std::exception &error) {
+      report_internal(error, run.ranks);
+      run.ranks.abort(exit_internal);
+      return exit_internal;
     }
   } catch (const failure &error) {
     return report(error); // of the device: there is no run yet

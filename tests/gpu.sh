@@ -47,7 +47,7 @@ prepare() {
     fixture=$(basename "$expected" .json)
     echo "compiling $fixture"
     compile "$fixture" cpu
-    train cpu 20 --learning-rate 1e-3 --weight-decay 0.01 --checkpoints none --log "$fixture.jsonl"
+    train cpu 20 --learning-rate 1e-3 --weight-decay 0.01 --no-checkpoints --run "$fixture-cpu"
     rm -rf cpu
     compile "$fixture" "$fixture" --target cuda --cuda-arch "$architectures"
     rm -rf "$fixture/source"
@@ -79,11 +79,11 @@ train_fixture() { # FIXTURE NAME LAUNCHER...: 20 steps
   shift 2
   while read -r file; do files+=(--data "${file%%=*}=data/${file#*=}"); done <"$fixture/data.txt"
   "$@" "$fixture/trainer" train "${files[@]}" --steps 20 --no-shuffle --no-progress \
-    --learning-rate 1e-3 --weight-decay 0.01 --checkpoints "$fixture/$name" --log "$fixture/$name.jsonl"
+    --learning-rate 1e-3 --weight-decay 0.01 --run "$fixture/$name"
 }
 
-same_losses() { ./trainc-compare losses "$1/first.jsonl" "$1.jsonl" --tolerance 1e-5; }
-same_bits() { ./trainc-compare bits "$1/first/step-00000020" "$1/again/step-00000020"; }
+same_losses() { ./trainc-compare losses "$1/first/log.jsonl" "$1-cpu/log.jsonl" --tolerance 1e-5; }
+same_bits() { ./trainc-compare bits "$1/first/checkpoints/step-00000020" "$1/again/checkpoints/step-00000020"; }
 
 # The floor of a step: what the products need at the peak rate of f32 (or TF32) multiply-adds,
 # or what the arenas need at the peak rate of memory, whichever is longer.
@@ -96,9 +96,9 @@ layers, width = 12, 768
 with open("tokens.bin", "wb") as file:
     file.write(os.urandom(4 * batch * sequence * (steps + 2)))
 subprocess.run(["gpt2/trainer", "train", "--tokens", "tokens.bin", "--steps", str(steps), "--math", math,
-                "--no-progress", "--checkpoints", "none", "--log", "speed.jsonl"], check=True,
+                "--no-progress", "--no-checkpoints", "--run", "speed", "--overwrite"], check=True,
                stdout=subprocess.DEVNULL)
-rows = [json.loads(line) for line in open("speed.jsonl")]
+rows = [json.loads(line) for line in open("speed/log.jsonl")]
 times = sorted(row["milliseconds"] for row in rows if row.get("step", 0) > 5)
 median = times[len(times) // 2]
 tokens = batch * sequence

@@ -48,7 +48,7 @@ show "$bin/trainc" "$work/gpt.onnx" --dim batch=8 --dim sequence=128 --loss cros
 train=(mpirun -n 2 "$work/gpt/trainer" train --tokens "$work/text.bin" --holdout 0.1
   --learning-rate 1e-3 --schedule cosine --schedule-steps 600 --final-learning-rate 1e-4
   --warmup-steps 40 --weight-decay 0.1 --clip-norm 1
-  --log "$work/run.jsonl" --checkpoints "$work/checkpoints")
+  --run "$work/run")
 say '4. Train on two ranks, and stop half-way'
 show "${train[@]}" --steps 300
 
@@ -56,12 +56,12 @@ say '5. Resume from the checkpoint'
 show "${train[@]}" --steps 600 --resume latest
 
 say '6. The loss on the held-out last tenth, in nats per byte'
-show "$work/gpt/trainer" evaluate --tokens "$work/text.bin" --holdout 0.1 --checkpoints "$work/checkpoints"
+show "$work/gpt/trainer" evaluate --tokens "$work/text.bin" --holdout 0.1 --run "$work/run"
 
 say '7. Export the trained model as ONNX'
-show "$work/gpt/trainer" export --checkpoints "$work/checkpoints" -o "$work/gpt-trained.onnx"
+show "$work/gpt/trainer" export --run "$work/run" -o "$work/gpt-trained.onnx"
 ls -l "$work/gpt-trained.onnx"
 
 say '8. Let it write'
-show "$work/gpt/trainer" generate --checkpoints "$work/checkpoints" --prompt 'You may copy and distribute' \
+show "$work/gpt/trainer" generate --run "$work/run" --prompt 'You may copy and distribute' \
   --length 400 --temperature 0.7

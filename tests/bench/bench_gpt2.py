@@ -59,18 +59,17 @@ class TrainerRun:
         self.arguments, self.folder = arguments, folder
 
     def steps(self, tokens, labels, count, batch):
-        ids, targets, log = (os.path.join(self.folder, n) for n in
-                             ("ids.npy", "labels.npy", "run.jsonl"))
+        ids, targets, run = (os.path.join(self.folder, n) for n in
+                             ("ids.npy", "labels.npy", "run"))
         numpy.save(ids, tokens[: count * batch].numpy())
         numpy.save(targets, labels[: count * batch].numpy())
-        if os.path.exists(log):
-            os.remove(log)
         command = [self.arguments.trainer, "train", "--data", f"input_ids={ids}", "--data",
                    f"labels={targets}", "--steps", str(count), "--learning-rate", "1e-3",
-                   "--weight-decay", "0.01", "--no-shuffle", "--checkpoints", "none", "--log", log]
+                   "--weight-decay", "0.01", "--no-shuffle", "--no-checkpoints",
+                   "--overwrite", "--run", run]
         environment = dict(os.environ, OMP_NUM_THREADS=str(self.arguments.threads))
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
-        with open(log) as lines:
+        with open(os.path.join(run, "log.jsonl")) as lines:
             records = [json.loads(line) for line in lines]
         return [r["milliseconds"] for r in records if "milliseconds" in r and "step" in r]
 

@@ -47,7 +47,7 @@ compile_cuda() {
   build_cuda "$2"
 }
 
-newest() { find "$1" -mindepth 1 -maxdepth 1 -type d -name 'step*' | sort | tail -1; }
+newest() { find "$1/checkpoints" -mindepth 1 -maxdepth 1 -type d -name 'step*' | sort | tail -1; }
 
 # stand_in WORDS COMMAND...: the command with these options of the stand-in
 stand_in() {
@@ -57,7 +57,7 @@ stand_in() {
 }
 
 # check_cuda_fixture FIXTURE, after check_fixture: 20 steps on the stand-in give the losses of
-# the CPU target (its trainer is in out, its losses in run.jsonl), and
+# the CPU target (its trainer is in out, its losses in run/log.jsonl), and
 # the same bits in whatever order threads get their turn, run again, and with two ranks.
 check_cuda_fixture() {
   local steps=20 name
@@ -67,7 +67,7 @@ check_cuda_fixture() {
   run_order again threads=forward
   run_order reverse threads=reverse
   run_order random threads=random:1,streams=late
-  "$TRAINC_COMPARE" losses forward.jsonl run.jsonl --tolerance 1e-5
+  "$TRAINC_COMPARE" losses forward/log.jsonl run/log.jsonl --tolerance 1e-5
   for name in again reverse random; do
     same_bits forward $name
   done
@@ -75,18 +75,17 @@ check_cuda_fixture() {
   train_two out two-cpu
   stand_in threads=forward train_two cuda two-forward
   stand_in threads=reverse train_two cuda two-reverse
-  "$TRAINC_COMPARE" losses two-forward.jsonl two-cpu.jsonl --tolerance 1e-5
+  "$TRAINC_COMPARE" losses two-forward/log.jsonl two-cpu/log.jsonl --tolerance 1e-5
   same_bits two-forward two-reverse
 }
 
 run_order() { # NAME WORDS
-  stand_in "$2" train cuda $steps "${options[@]}" --checkpoints "$1" --log "$1.jsonl"
+  stand_in "$2" train cuda $steps "${options[@]}" --run "$1"
 }
 
 train_two() { # FOLDER NAME
   quietly mpirun -n 2 "$1/trainer" train "${inputs[@]}" --data "labels=$data/$labels" --steps 10 \
-    --no-shuffle --no-progress --learning-rate 1e-3 --weight-decay 0.01 --checkpoints "$2" \
-    --log "$2.jsonl"
+    --no-shuffle --no-progress --learning-rate 1e-3 --weight-decay 0.01 --run "$2"
 }
 
 same_bits() { # of the last checkpoints of two folders

@@ -85,12 +85,12 @@ train() {
 }
 
 # check_fixture FIXTURE: 20 AdamW steps and the first gradient, against PyTorch in f64. Leaves
-# the trainer in out and its losses in run.jsonl.
+# the trainer in out and its losses in run/log.jsonl.
 check_fixture() {
   local expected=$TRAINC_MODELS/expected/$1.json
   compile "$1" out --optimizer adamw
-  train out 20 --learning-rate 1e-3 --weight-decay 0.01 --checkpoints none --log run.jsonl
-  "$TRAINC_COMPARE" losses run.jsonl "$expected"
+  train out 20 --learning-rate 1e-3 --weight-decay 0.01 --no-checkpoints --run run --overwrite
+  "$TRAINC_COMPARE" losses run/log.jsonl "$expected"
   quietly out/trainer gradients "${inputs[@]}" --data "labels=$data/$labels" \
     --checkpoint initial -o gradients.safetensors
   "$TRAINC_COMPARE" gradients gradients.safetensors "$expected"

@@ -8,11 +8,13 @@
 #include "runtime/checkpoint.h"
 #include "runtime/failure.h"
 #include "runtime/random.h"
+#include "runtime/run_folder.h"
 #include "scratch_folder.h"
 
 #include <cerrno>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <map>
 
 namespace trainc {
 
@@ -70,6 +72,56 @@ private:
   }
 };
 
+// Writes down every call, with the last names of its paths.
+class recording_operations : public file_operations {
+public:
+  std::vector<std::string> calls;
+
+  int create(const char *path) override {
+    return opened("create", path, file_operations::create(path));
+  }
+  int open_directory(const char *path) override {
+    return opened("open", path, file_operations::open_directory(path));
+  }
+  ssize_t write(int file, const void *data, size_t size) override {
+    if (calls.empty() || calls.back() != "write " + names_[file])
+      calls.push_back("write " + names_[file]);
+    return file_operations::write(file, data, size);
+  }
+  int sync(int file) override {
+    calls.push_back("fsync " + names_[file]);
+    return file_operations::sync(file);
+  }
+  int close(int file) override {
+    calls.push_back("close " + names_[file]);
+    return file_operations::close(file);
+  }
+  int rename(const char *from, const char *to) override {
+    calls.push_back("rename " + last(from) + " " + last(to));
+    return file_operations::rename(from, to);
+  }
+  int exchange(const char *from, const char *to) override {
+    calls.push_back("exchange " + last(from) + " " + last(to));
+    return file_operations::exchange(from, to);
+  }
+  int make_directory(const char *path) override {
+    calls.push_back("mkdir " + last(path));
+    return file_operations::make_directory(path);
+  }
+
+private:
+  static std::string last(const std::string &path) {
+    return std::filesystem::path(path).filename();
+  }
+  int opened(const char *what, const char *path, int file) {
+    std::string name = last(path);
+    names_[file] = name;
+    calls.push_back(std::string(what) + " " + name);
+    return file;
+  }
+  std::map<int, std::string> names_;
+};
+
 class CheckpointTest : public testing::Test {
 protected:
   CheckpointTest() {
@@ -99,7 +151,7 @@ protected:
   std::vector<tensor_view> tensors() { return state_tensors(trainer_program, memory.places); }
   std::unique_ptr<checkpoint_writer> writer(file_operations &files, int64_t keep = 2) {
     return std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks, files,
-                                               folder.path(), keep, 17);
+                                               folder.path(), keep, 17, 8);
   }
   checkpoint_info newest() {
     warnings.clear();
@@ -112,8 +164,7 @@ protected:
   std::vector<std::string> names() {
     std::vector<std::string> result;
     for (auto &entry : std::filesystem::directory_iterator(folder.path()))
-      if (std::string name = entry.path().filename(); name != ".lock")
-        result.push_back(name);
+      result.push_back(entry.path().filename());
     std::sort(result.begin(), result.end());
     return result;
   }
@@ -185,11 +236,72 @@ TEST_F(CheckpointTest, AnotherModelIsRefused) {
   }
 }
 
-TEST_F(CheckpointTest, OnlyOneRunWritesAFolder) {
-  auto first = writer(real_file_operations());
-  EXPECT_THROW(writer(real_file_operations()), failure);
+TEST_F(CheckpointTest, OnlyOneRunHasAFolder) {
+  auto first = std::make_unique<run_folder>(folder / "run", false, false);
+  EXPECT_THROW(run_folder(folder / "run", false, false), failure);
   first.reset();
-  EXPECT_NO_THROW(writer(real_file_operations()));
+  EXPECT_NO_THROW(run_folder(folder / "run", false, false));
+}
+
+// The order in which a checkpoint reaches the disk: contents before names, and a name before
+// what relies on it.
+TEST_F(CheckpointTest, SyncsBeforeItRenamesAndRenamesBeforeItPoints) {
+  recording_operations files;
+  auto saver = writer(files, 1);
+  fill(1);
+  ASSERT_EQ(saver->save(1, 0).error, 0);
+  files.calls.clear();
+  fill(2);
+  ASSERT_EQ(saver->save(2, 0).error, 0);
+  std::string parent = std::filesystem::path(folder.path()).filename();
+  std::vector<std::string> expected = {
+      "mkdir .writing-step-00000002",
+      "create rank-00000-of-00001.safetensors",
+      "write rank-00000-of-00001.safetensors",
+      "fsync rank-00000-of-00001.safetensors",
+      "close rank-00000-of-00001.safetensors",
+      "create manifest.json",
+      "write manifest.json",
+      "fsync manifest.json",
+      "close manifest.json",
+      "open .writing-step-00000002",
+      "fsync .writing-step-00000002",
+      "close .writing-step-00000002",
+      "rename .writing-step-00000002 step-00000002",
+      "open " + parent,
+      "fsync " + parent,
+      "close " + parent,
+      "create .writing-latest",
+      "write .writing-latest",
+      "fsync .writing-latest",
+      "close .writing-latest",
+      "rename .writing-latest latest",
+      "open " + parent,
+      "fsync " + parent,
+      "close " + parent,
+      "rename step-00000001 .removing-step-00000001",
+  };
+  files.calls.resize(std::min(files.calls.size(), expected.size()));
+  EXPECT_EQ(files.calls, expected);
+}
+
+TEST_F(CheckpointTest, WhatWasCompleteGetsItsNameBack) {
+  {
+    auto saver = writer(real_file_operations(), 5);
+    for (int64_t step : {1, 2, 3}) {
+      fill(static_cast<uint64_t>(step));
+      saver->save(step, 0);
+    }
+  }
+  namespace fs = std::filesystem;
+  fs::rename(folder / "step-00000003", folder / ".removing-step-00000003");
+  fs::rename(folder / "step-00000002", folder / ".writing-step-00000002");
+  fs::copy(folder / "step-00000001", folder / ".writing-step-00000004"); // its manifest says 1
+  fs::remove(folder / ".writing-step-00000004/manifest.json");
+  recover_checkpoints(folder.path());
+  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000001", "step-00000002",
+                                               "step-00000003"}));
+  EXPECT_EQ(newest().step, 3);
 }
 
 TEST_F(CheckpointTest, PathsNameCheckpoints) {
@@ -292,6 +404,37 @@ TEST_F(FaultTest, Kills) {
   while (try_fault(call, EIO, true))
     ++call;
   EXPECT_GT(call, 15);
+}
+
+// The same step again on a file system that cannot exchange two names: for a moment neither
+// the old nor the new checkpoint has its name.
+TEST_F(FaultTest, KillsBetweenTwoRenames) {
+  class without_exchange : public faulty_operations {
+    int exchange(const char *, const char *) override {
+      errno = EINVAL;
+      return -1;
+    }
+  };
+  bool reached = true;
+  for (int call = 0; reached; ++call) {
+    for (auto &entry : std::filesystem::directory_iterator(folder.path()))
+      std::filesystem::remove_all(entry.path());
+    without_exchange files;
+    auto saver = writer(files, 1);
+    fill(1);
+    ASSERT_EQ(saver->save(2, 0).error, 0);
+    files.calls = 0;
+    files.failing = call;
+    files.killed = true;
+    fill(2);
+    saver->save(2, 0);
+    reached = files.calls > call;
+    recover_checkpoints(folder.path());
+    EXPECT_EQ(newest().step, 2) << call;
+    bool is_old = holds(1); // which overwrites what was loaded
+    newest();
+    EXPECT_TRUE(is_old || holds(2)) << call;
+  }
 }
 
 TEST_F(FaultTest, InterruptedWritesAreRepeated) {

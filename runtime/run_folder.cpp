@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The folder of a run: which it is, whose it is, and what it remembers.
+#include "runtime/run_folder.h"
+
+#include "runtime/failure.h"
+#include "runtime/file_operations.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace trainc {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr const char *format = "trainc run 1";
+constexpr const char *runs_folder = "runs";
+constexpr int64_t largest_configuration = 16 << 20;
+
+// The model's name as part of a path.
+std::string run_prefix(const program &program) {
+  std::string name;
+  for (const char *c = program.model_name; *c; ++c)
+    name += isalnum(static_cast<unsigned char>(*c)) || strchr("._-", *c) ? *c : '_';
+  return (name.empty() || name[0] == '.' ? "run" + name : name) + "-";
+}
+
+int64_t newest_number(const program &program) {
+  std::string prefix = run_prefix(program);
+  int64_t newest = 0;
+  std::error_code ignored;
+  for (auto &entry : fs::directory_iterator(runs_folder, ignored)) {
+    std::string name = entry.path().filename();
+    if (name.rfind(prefix, 0) != 0)
+      continue;
+    std::string digits = name.substr(prefix.size());
+    if (digits.size() >= 4 && digits.size() <= 9 &&
+        digits.find_first_not_of("0123456789") == std::string::npos)
+      newest = std::max<int64_t>(newest, std::stoll(digits));
+  }
+  return newest;
+}
+
+std::string run_path(const program &program, int64_t number) {
+  return format_text("%s/%s%04" PRId64, runs_folder, run_prefix(program).c_str(), number);
+}
+
+bool exists(const std::string &path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+std::string whole_path(const std::string &path) {
+  std::error_code ignored;
+  std::string whole = path.empty() ? "" : fs::absolute(path, ignored).lexically_normal().string();
+  while (whole.size() > 1 && whole.back() == '/')
+    whole.pop_back();
+  return whole;
+}
+
+// The run that a checkpoint, a folder of checkpoints or a run's own folder belongs to.
+std::string run_around(const std::string &path) {
+  for (fs::path at = whole_path(path); at.has_relative_path(); at = at.parent_path()) {
+    if (exists(configuration_of(at)))
+      return at;
+    if (at.filename() == "checkpoints")
+      return at.parent_path();
+  }
+  return "";
+}
+
+ordered_json read_configuration(const std::string &path) {
+  input_file file(path, exit_usage);
+  std::string text;
+  if (file.size() <= largest_configuration) {
+    text.resize(static_cast<size_t>(file.size()));
+    file.read(0, text.data(), file.size());
+  }
+  auto parsed = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object() || !parsed.contains("options") || !parsed["options"].is_object())
+    throw failure(exit_usage, path + ": is no configuration of a run: a JSON object with a "
+                                     "member 'options' is expected");
+  return parsed;
+}
+
+// A value of the file as it would stand on the command line.
+bool option_text(const ordered_json &value, std::vector<std::string> &texts) {
+  if (value.is_array())
+    return std::all_of(value.begin(), value.end(),
+                       [&](const ordered_json &item) { return option_text(item, texts); });
+  if (value.is_string())
+    texts.push_back(value.get<std::string>());
+  else if (value.is_boolean() || value.is_null()) { // a flag; null: not given
+    if (value.is_boolean() && value.get<bool>())
+      texts.emplace_back("yes");
+  } else if (value.is_number())
+    texts.push_back(value.dump());
+  else
+    return false;
+  return true;
+}
+
+std::string joined(const std::vector<std::string> &texts) {
+  std::string all;
+  for (const std::string &text : texts)
+    all += (all.empty() ? "" : " ") + text;
+  return all.empty() ? "-" : all;
+}
+
+} // namespace
+
+std::string newest_run(const program &program) {
+  int64_t number = newest_number(program);
+  return number > 0 ? run_path(program, number) : "";
+}
+
+std::string next_run(const program &program) {
+  return run_path(program, newest_number(program) + 1);
+}
+
+bool holds_run(const std::string &folder) {
+  std::error_code ignored;
+  if (fs::file_size(log_of(folder), ignored) > 0 && !ignored)
+    return true;
+  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), ignored))
+    if (entry.is_directory(ignored))
+      return true;
+  return false;
+}
+
+std::string run_choice::configuration() const {
+  std::string path = source.empty() ? "" : configuration_of(source);
+  return !checkpoint.empty() && exists(path) ? path : "";
+}
+
+run_choice choose_run(const program &program, const settings &options) {
+  run_choice choice = {whole_path(options.text("run")), options.text("resume"), ""};
+  if (choice.checkpoint.empty())
+    return choice;
+  bool where_possible = choice.checkpoint == "auto";
+  if (!where_possible && choice.checkpoint != "latest") {
+    choice.source = run_around(choice.checkpoint);
+    if (choice.folder.empty())
+      choice.folder = choice.source;
+    return choice;
+  }
+  if (choice.folder.empty())
+    choice.folder = whole_path(newest_run(program));
+  if (!choice.folder.empty() && exists(configuration_of(choice.folder)))
+    return {choice.folder, "latest", choice.folder};
+  if (where_possible)
+    return {choice.folder, "", ""};
+  throw failure(
+      exit_checkpoint,
+      (choice.folder.empty()
+           ? format_text("--resume latest: there is no run of this model below %s", runs_folder)
+           : choice.folder + ": holds no run that could go on") +
+          "\n  try: --run DIR with the folder of the run, or --resume auto to begin "
+          "where there is none");
+}
+
+std::string run_to_read(const program &program, const settings &options) {
+  std::string folder = options.text("run");
+  if (folder.empty())
+    folder = newest_run(program);
+  if (folder.empty())
+    throw failure(exit_checkpoint,
+                  std::string("there is no run of this model below ") + runs_folder +
+                      "\n  try: --run DIR, --checkpoint PATH, or --checkpoint initial for the "
+                      "parameters that the model came with");
+  return folder;
+}
+
+std::vector<std::string> restore_options(const std::string &configuration,
+                                         const option_table &table, settings &options) {
+  ordered_json parsed = read_configuration(configuration);
+  std::map<std::string, std::vector<std::string>> values;
+  problem_list problems;
+  for (auto &[name, value] : parsed["options"].items()) {
+    std::vector<std::string> texts;
+    if (!option_text(value, texts))
+      problems.add(configuration + ": option '" + name +
+                   "' is neither text, number, true, false nor a list of these");
+    else if (!texts.empty())
+      values[name] = texts;
+  }
+  std::vector<std::string> changes;
+  for (const changed_option &change : table.restore(values, configuration, options, problems))
+    changes.push_back("--" + change.name + " " + joined(change.now) + ", was " +
+                      joined(change.before));
+  problems.throw_if_any(exit_usage);
+  return changes;
+}
+
+std::optional<batch_layout> layout_of(const std::string &configuration) {
+  ordered_json parsed = read_configuration(configuration);
+  std::vector<std::string> texts;
+  if (!parsed.contains("ranks") || !parsed["ranks"].is_number_integer() ||
+      !parsed["options"].contains("micro-batches") ||
+      !option_text(parsed["options"]["micro-batches"], texts) || texts.size() != 1)
+    return std::nullopt;
+  batch_layout layout = {parsed["ranks"].get<int64_t>(), atoll(texts[0].c_str())};
+  return layout.ranks > 0 && layout.micro_batches > 0 ? std::optional(layout) : std::nullopt;
+}
+
+run_folder::run_folder(std::string path, bool keeps_contents, bool overwrites)
+    : path_(std::move(path)) {
+  auto refuse = [&](const char *what) {
+    throw failure(exit_disk, path_ + ": " + what + ": " + strerror(errno) + "\n  try: --run DIR");
+  };
+  std::error_code error;
+  fs::create_directories(path_, error);
+  errno = error.value();
+  if (error)
+    refuse("the folder of the run cannot be made");
+  lock_ = ::open((path_ + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock_ < 0)
+    refuse("cannot be written");
+  try {
+    if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      throw failure(exit_checkpoint, path_ + ": another run is going on there\n  try: --run DIR");
+    if (keeps_contents || !holds_run(path_))
+      return;
+    if (!overwrites)
+      throw failure(exit_usage, path_ + ": holds another run\n  try: --resume latest to go on with "
+                                        "it, another --run DIR, or --overwrite to give it up");
+    fs::remove(log_of(path_), error);
+    if (!error)
+      fs::remove_all(checkpoints_of(path_), error);
+    errno = error.value();
+    if (error)
+      refuse("the run there cannot be removed");
+  } catch (...) {
+    ::close(lock_);
+    throw;
+  }
+}
+
+run_folder::~run_folder() { ::close(lock_); }
+
+void run_folder::write_configuration(const program &program, const option_table &table,
+                                     const settings &options, const batch_layout &layout,
+                                     const std::vector<data_identity> &data) {
+  ordered_json object = {{"format", format},
+                         {"model", program.model_name},
+                         {"fingerprint", format_text("%016" PRIx64, program.fingerprint)},
+                         {"compiler", program.compiler_version},
+                         {"ranks", layout.ranks}};
+  ordered_json &values = object["options"] = ordered_json::object();
+  for (const option_row *row : table.of_run(*options.command)) {
+    if (row->kind == option_kind::list)
+      values[row->name] = kept_values(*row, options.list(row->name));
+    else if (row->kind == option_kind::flag)
+      values[row->name] = options.flag(row->name);
+    else if (options.has(row->name))
+      values[row->name] = kept_values(*row, {options.text(row->name)}).front();
+  }
+  values["micro-batches"] = std::to_string(layout.micro_batches);
+  ordered_json &files = object["data"] = ordered_json::array();
+  for (const data_identity &file : data)
+    files.push_back({{"input", file.input},
+                     {"file", file.path},
+                     {"bytes", file.bytes},
+                     {"digest", format_text("%08x", file.digest)}});
+  std::string text = object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  std::string path = configuration_of(path_), temporary = path + ".writing";
+  file_operations &operations = real_file_operations();
+  int file = operations.create(temporary.c_str());
+  bool good = file >= 0 && operations.write_all(file, text.data(), text.size()) == 0 &&
+              operations.sync(file) == 0;
+  int reason = errno;
+  if (file >= 0)
+    operations.close(file);
+  errno = reason;
+  if (!good || operations.rename(temporary.c_str(), path.c_str()) != 0 ||
+      operations.sync_directory(path_.c_str()) != 0)
+    throw failure(exit_disk, path + ": cannot be written: " + strerror(errno));
+}
+
+void check_same_data(const std::string &configuration, const std::vector<data_identity> &data) {
+  ordered_json parsed = read_configuration(configuration);
+  if (!parsed.contains("data") || !parsed["data"].is_array())
+    return;
+  for (const ordered_json &before : parsed["data"]) {
+    std::string input = before.value("input", ""), path = before.value("file", "");
+    for (const data_identity &now : data)
+      if (now.input == input && (now.bytes != before.value("bytes", int64_t(-1)) ||
+                                 format_text("%08x", now.digest) != before.value("digest", "")))
+        throw failure(
+            exit_data,
+            format_text("%s: is not what the run was trained on: %s of %" PRId64
+                        " bytes then, other contents of %" PRId64
+                        " bytes now\n  try: the same data, or --new-data to go on with others",
+                        now.path.c_str(), path.c_str(), before.value("bytes", int64_t(-1)),
+                        now.bytes));
+  }
+}
+
+} // namespace trainc

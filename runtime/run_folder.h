@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run has a folder, `runs/NAME-0001` unless --run says another:
+//
+//   configuration.json  every option of the run, the data it saw, the model
+//   log.jsonl           one line a step
+//   checkpoints/        step-00000100, ...
+//
+// One run has it: a second one is refused while it runs, and afterwards unless it
+// resumes or overwrites.
+#pragma once
+
+#include "runtime/loader.h"
+#include "runtime/options.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+inline std::string configuration_of(const std::string &run) { return run + "/configuration.json"; }
+inline std::string log_of(const std::string &run) { return run + "/log.jsonl"; }
+inline std::string checkpoints_of(const std::string &run) { return run + "/checkpoints"; }
+
+// Runs of this model below `runs` of the working directory, by number.
+std::string newest_run(const program &program); // empty: there is none
+std::string next_run(const program &program);
+
+// Whether somebody's work is in the folder: a checkpoint or a line of the log.
+bool holds_run(const std::string &folder);
+
+// What --resume, --run and --overwrite of `train` come to.
+struct run_choice {
+  std::string folder;     // of the run that goes on or begins; empty: the next free one
+  std::string checkpoint; // "latest" of `folder`, or a path; empty: from the beginning
+  std::string source;     // the run that the checkpoint belongs to; empty: unknown
+  bool branches() const { return !source.empty() && !folder.empty() && source != folder; }
+  // Of the run that goes on; empty where there is none.
+  std::string configuration() const;
+};
+
+// Looks at the file system, changes nothing. Throws `failure` where --resume finds no run.
+run_choice choose_run(const program &program, const settings &options);
+
+// The folder whose checkpoints --checkpoint means, for commands that only read: --run, else
+// the newest run. Throws `failure` (exit_checkpoint) where there is none.
+std::string run_to_read(const program &program, const settings &options);
+
+// Fills options that the command line leaves open with those of the file `configuration`
+// (--config FILE, or what a resumed run has). Returns what the command line changes:
+// "--learning-rate 0.5, was 0.001". Throws `failure` (exit_usage) with every problem.
+std::vector<std::string> restore_options(const std::string &configuration,
+                                         const option_table &table, settings &options);
+
+// Who computes the batches of a step.
+struct batch_layout {
+  int64_t ranks = 1, micro_batches = 1; // of each rank
+  int64_t batches() const { return ranks * micro_batches; }
+};
+
+// As `configuration` says it; nothing where it does not.
+std::optional<batch_layout> layout_of(const std::string &configuration);
+
+// The folder of the run that trains, locked against a second one for the life of the object.
+class run_folder {
+public:
+  // Makes and locks the folder, moves away what --overwrite gives up, and writes
+  // configuration.json. To be called on the first rank alone; throws `failure`.
+  run_folder(std::string path, bool keeps_contents, bool overwrites);
+  ~run_folder();
+  run_folder(const run_folder &) = delete;
+  run_folder &operator=(const run_folder &) = delete;
+
+  void write_configuration(const program &program, const option_table &table,
+                           const settings &options, const batch_layout &layout,
+                           const std::vector<data_identity> &data);
+
+private:
+  std::string path_;
+  int lock_ = -1;
+};
+
+// Compares the data of a run with those that its configuration names. Throws `failure`
+// (exit_data) that names the first difference.
+void check_same_data(const std::string &configuration, const std::vector<data_identity> &data);
+
+} // namespace trainc
