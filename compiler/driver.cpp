@@ -5,22 +5,21 @@
 #include "compiler/cuda_toolkit.h"
 #include "compiler/emit/emit.h"
 #include "compiler/installation.h"
+#include "compiler/ir_file.h"
 #include "compiler/onnx/reader.h"
 #include "compiler/output_folder.h"
 #include "compiler/pipeline.h"
 #include "compiler/stage_clock.h"
 #include "compiler/step_list.h"
 #include "dialects/kernel/kernel.h"
+#include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
-#include "dialects/nn/node_name.h"
 #include "dialects/train/loss.h"
 #include "dialects/train/optimizer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/xxhash.h"
-#include <filesystem>
 #include <unistd.h>
 
 using namespace mlir;
@@ -106,6 +105,11 @@ private:
     if (failed(result))
       return false;
     model = std::move(*result);
+    setTarget(*model.module, target());
+    std::vector<ExportEntry> exports;
+    for (const ExportInitializer &initializer : exportInitializers(model))
+      exports.push_back({initializer.onnxName, initializer.parameterName, initializer.transposed});
+    setExports(*model.module, exports);
     return true;
   }
 
@@ -139,44 +143,9 @@ private:
 
   bool printIr() {
     clock.finish();
-    if (options.printIr) {
-      OpPrintingFlags flags;
-      flags.elideLargeElementsAttrs(64);
-      (*model.module)->print(llvm::outs(), flags);
-    }
+    if (options.printIr)
+      writeIr(*model.module, llvm::outs());
     return true;
-  }
-
-  ProgramTables tables(const Installation &installation, StringRef march) {
-    ProgramTables tables;
-    tables.modelName = llvm::sys::path::stem(options.model).str();
-    tables.compilerVersion = installation.version;
-    tables.target = recipe.target;
-    tables.cudaArchitectures = *parseCudaArchitectures(options.cudaArchitectures);
-    tables.march = march.str();
-    tables.lossName = recipe.loss;
-    tables.optimizerName = recipe.optimizer;
-    const train::Optimizer &optimizer = *train::findOptimizer(recipe.optimizer);
-    tables.stateNames.assign(optimizer.states.begin(), optimizer.states.end());
-    for (const train::Hyperparameter &parameter : optimizer.hyperparameters)
-      tables.hyperparameters.push_back({parameter.name, parameter.defaultValue, parameter.help});
-    for (const ExportInitializer &initializer : exportInitializers(model))
-      tables.exports.push_back(
-          {initializer.onnxName, initializer.parameterName, initializer.transposed});
-    tables.fingerprint = fingerprint();
-    return tables;
-  }
-
-  /// Of what a checkpoint depends on: parameters in order, with shapes, precision and optimizer.
-  uint64_t fingerprint() const {
-    std::string text = recipe.optimizer + "\n" + recipe.precision + "\n";
-    for (const Parameter &parameter : model.parameters) {
-      text += parameter.name + (parameter.frozen ? " frozen" : "");
-      for (int64_t size : parameter.shape)
-        text += " " + std::to_string(size);
-      text += "\n";
-    }
-    return llvm::xxh3_64bits(text);
   }
 
   /// The instruction set that the kernels are compiled for, as the trainer names it.
@@ -186,14 +155,17 @@ private:
     return "sm_" + llvm::join(*parseCudaArchitectures(options.cudaArchitectures), ", sm_");
   }
 
+  Target target() const {
+    return {recipe.target, chooseMarch(), *parseCudaArchitectures(options.cudaArchitectures)};
+  }
+
   bool emit() {
     Installation installation = findInstallation();
-    std::string march = chooseMarch();
     clock.begin("emit");
     if (failed(output.begin(report)) || failed(output.makeFolder("source", report)) ||
         failed(output.makeFolder("plan", report)))
       return false;
-    if (failed(emitSources(*model.module, tables(installation, march), output.entry("source"))))
+    if (failed(emitSources(*model.module, installation.version, output.entry("source"))))
       return report.empty()
                  ? succeeded(report.error(ExitCode::internalError, options.model, "emit failed"))
                  : false;
@@ -204,29 +176,17 @@ private:
                                       recipe.precision, report)) ||
         failed(writeExportTemplate(model, output.entry("export_template.onnx"), report)))
       return false;
-    if (!options.sourceOnly && !stopsAfter("emit") && !hostCompile(installation, march))
+    if (!options.sourceOnly && !stopsAfter("emit") && !hostCompile(installation))
       return false;
     return succeeded(output.publish(report));
   }
 
-  /// The emitted folder builds on a machine without trainc: the runtime's sources come along.
   bool copyRuntime(const Installation &installation) {
-    namespace fs = std::filesystem;
-    std::error_code error;
-    const fs::path from = fs::path(installation.includeFolder) / "runtime",
-                   to = output.entry("source/runtime");
-    fs::create_directory(to, error);
-    for (const char *part : {"", "kernels", recipe.target.c_str()})
-      if (!error) // the folder's files; of a target also its folders
-        fs::copy(from / part, to / part,
-                 part == recipe.target ? fs::copy_options::recursive : fs::copy_options::none,
-                 error);
-    std::error_code ignored;
-    for (const char *name : {"CMakeLists.txt", "cuda.cmake"}) // parts of another build
-      fs::remove(to / name, ignored);
+    std::error_code error = installation.copyRuntime(recipe.target, output.entry("source"));
     if (error)
       (void)report.error(ExitCode::outputNotWritten, output.entry("source/runtime"),
-                         "cannot copy the runtime from " + from.string() + ": " + error.message());
+                         "cannot copy the runtime from " + installation.includeFolder + ": " +
+                             error.message());
     return !error;
   }
 
@@ -258,13 +218,13 @@ private:
     return success();
   }
 
-  bool hostCompile(const Installation &installation, const std::string &march) {
+  bool hostCompile(const Installation &installation) {
     clock.begin("host compile");
     CompileOptions compile;
     compile.compiler = options.compiler;
     compile.directory = output.entry("source");
     compile.includes = {installation.includeFolder};
-    compile.march = march;
+    compile.march = chooseMarch();
     compile.linkArguments = installation.archives(recipe.target);
     if (recipe.target == "cuda" && failed(addCuda(installation, compile)))
       return false;

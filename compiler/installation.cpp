@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include <filesystem>
 
 using namespace llvm;
 
@@ -48,6 +49,23 @@ std::vector<std::string> Installation::archives(StringRef target) const {
   if (target == "cpu")
     arguments.push_back("-ldnnl");
   return arguments;
+}
+
+std::error_code Installation::copyRuntime(StringRef target, StringRef folder) const {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path from = fs::path(includeFolder) / "runtime",
+                 to = fs::path(folder.str()) / "runtime";
+  fs::remove_all(to, error);
+  fs::create_directory(to, error);
+  for (const std::string &part : {std::string(), std::string("kernels"), target.str()})
+    if (!error) // the folder's files; of a target also its folders
+      fs::copy(from / part, to / part,
+               part == target ? fs::copy_options::recursive : fs::copy_options::none, error);
+  std::error_code ignored;
+  for (const char *name : {"CMakeLists.txt", "cuda.cmake"}) // parts of another build
+    fs::remove(to / name, ignored);
+  return error;
 }
 
 std::string nativeMarch() {

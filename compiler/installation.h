@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/StringRef.h"
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace trainc {
@@ -18,6 +19,9 @@ struct Installation {
   /// The archives of a target, `cpu` or `cuda`: the runtime's core and what implements its seam.
   std::string targetArchive(llvm::StringRef target) const;
   std::vector<std::string> archives(llvm::StringRef target) const;
+  /// Copies the runtime's sources for `target` into `folder`/runtime: an emitted folder builds on a
+  /// machine without trainc.
+  std::error_code copyRuntime(llvm::StringRef target, llvm::StringRef folder) const;
 };
 
 /// The installed layout beside the running program (../share/trainc, ../lib), else the build

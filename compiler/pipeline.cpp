@@ -2,6 +2,7 @@
 //
 // The order of passes, in one function.
 #include "compiler/pipeline.h"
+#include "compiler/ir_file.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/passes.h"
@@ -50,29 +51,75 @@ bool reportsUserErrors(StringRef pass) {
   return llvm::StringSet<>{"attach-loss", "differentiate", "attach-optimizer"}.contains(pass);
 }
 
-/// Writes the module as a numbered file; large constants are elided.
-static std::string dump(ModuleOp module, StringRef folder, unsigned number, StringRef pass) {
-  llvm::sys::fs::create_directories(folder);
-  llvm::SmallString<256> path(folder);
-  llvm::sys::path::append(path, llvm::formatv("{0,0+2}-{1}.mlir", number, pass).str());
-  std::error_code error;
-  llvm::raw_fd_ostream stream(path, error);
-  if (error) {
-    emitWarning(module.getLoc()) << "cannot write '" << path << "': " << error.message();
-    return "";
+namespace {
+
+/// Numbered files of IR, one for each pass.
+class Dumps {
+public:
+  Dumps(ModuleOp module, StringRef folder, StringRef failureFolder)
+      : module(module), folder(folder), failureFolder(failureFolder) {}
+
+  /// After a pass; `rest` are the passes that follow, as trainc-opt takes them.
+  void write(StringRef pass, StringRef rest) {
+    if (folder.empty())
+      return;
+    std::string command = "trainc-emit FILE -o FOLDER";
+    if (!rest.empty())
+      command = "trainc-opt --mlir-print-debuginfo --pass-pipeline='builtin.module(" + rest.str() +
+                ")' FILE | trainc-emit -o FOLDER";
+    writeFile(folder, pass.str(),
+              "// After " + pass.str() + ". The source folder from here:\n//   " + command + "\n");
   }
-  OpPrintingFlags flags;
-  flags.elideLargeElementsAttrs(64).enableDebugInfo(/*enable=*/true, /*prettyForm=*/true);
-  module->print(stream, flags);
-  return path.str().str();
+  /// Before a pass that failed: the path.
+  std::string writeFailure(StringRef pass) {
+    return writeFile(folder.empty() ? failureFolder : folder, pass.str() + "-failed",
+                     "// What " + pass.str() + " left when it failed.\n");
+  }
+
+private:
+  std::string writeFile(StringRef into, const std::string &name, const std::string &head) {
+    llvm::sys::fs::create_directories(into);
+    llvm::SmallString<256> path(into);
+    llvm::sys::path::append(path, llvm::formatv("{0,0+2}-{1}.mlir", number++, name).str());
+    std::error_code error;
+    llvm::raw_fd_ostream stream(path, error);
+    if (error) {
+      emitWarning(module.getLoc()) << "cannot write '" << path << "': " << error.message();
+      return "";
+    }
+    stream << head;
+    writeIr(module, stream);
+    return path.str().str();
+  }
+
+  ModuleOp module;
+  std::string folder, failureFolder;
+  unsigned number = 0;
+};
+
+/// The passes behind each, as trainc-opt takes them.
+std::vector<std::string> textBehindEach(ArrayRef<std::unique_ptr<Pass>> passes) {
+  std::vector<std::string> texts(passes.size());
+  for (size_t i = passes.size(); i-- > 1;) {
+    llvm::raw_string_ostream text(texts[i - 1]);
+    passes[i]->printAsTextualPipeline(text);
+    text << (texts[i].empty() ? "" : ",") << texts[i];
+  }
+  return texts;
 }
+
+} // namespace
 
 PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const PipelineHooks &hooks) {
   PipelineResult result;
-  unsigned number = 0;
-  if (!hooks.dumpFolder.empty())
-    dump(module, hooks.dumpFolder, number, "import");
-  for (auto &pass : makePasses(recipe)) {
+  Dumps dumps(module, hooks.dumpFolder, hooks.failureFolder);
+  std::vector<std::unique_ptr<Pass>> passes = makePasses(recipe);
+  std::vector<std::string> rest = textBehindEach(passes);
+  std::string all;
+  llvm::raw_string_ostream stream(all);
+  passes.front()->printAsTextualPipeline(stream);
+  dumps.write("import", stream.str() + "," + rest.front());
+  for (auto [pass, behind] : llvm::zip(passes, rest)) {
     std::string name = pass->getArgument().str();
     result.lastPass = name;
     hooks.before(name);
@@ -81,13 +128,10 @@ PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const Pipeline
     manager.addPass(std::move(pass));
     if (failed(manager.run(module))) {
       if (!reportsUserErrors(name))
-        result.dumpFile =
-            dump(module, hooks.dumpFolder.empty() ? hooks.failureFolder : hooks.dumpFolder,
-                 ++number, name + "-failed");
+        result.dumpFile = dumps.writeFailure(name);
       return result;
     }
-    if (!hooks.dumpFolder.empty())
-      dump(module, hooks.dumpFolder, ++number, name);
+    dumps.write(name, behind);
     if (name == hooks.stopAfter) {
       result.stopped = true;
       break;

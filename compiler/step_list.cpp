@@ -3,7 +3,7 @@
 // The entry functions as text: one line for each step, in order.
 #include "compiler/step_list.h"
 #include "dialects/kernel/kernel.h"
-#include "dialects/nn/node_name.h"
+#include "dialects/names/node_name.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -10,8 +10,8 @@
 // @forward_backward and, of the untouched model, @evaluate. Known weakness: a
 // gradient that is zero for a structural reason (behind a floor) counts as not
 // reaching the loss, which is an error rather than a zero.
+#include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
-#include "dialects/nn/node_name.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"

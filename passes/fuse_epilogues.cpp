@@ -15,8 +15,8 @@
 // Known weakness: additions to a residual stay kernels; GELU with the exact error
 // function gets the bias alone, as the library's is the tanh form.
 #include "dialects/kernel/kernel.h"
+#include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
-#include "dialects/nn/node_name.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"

@@ -9,8 +9,8 @@
 // `h_mlp_act`; `_gradient` marks backward. A launch keeps the names of its
 // results' nodes in `result_names`.
 #include "dialects/kernel/kernel.h"
-#include "dialects/nn/node_name.h"
-#include "dialects/nn/unique_names.h"
+#include "dialects/names/node_name.h"
+#include "dialects/names/unique_names.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/kernel_builder.h"
 #include "passes/lowering/tensor_places.h"
@@ -170,7 +170,8 @@ size_t Lowering::intern(kernel::FunctionOp function) {
   llvm::raw_string_ostream out(text);
   auto sources = function.getSourcesAttr();
   function.setSourcesAttr(ArrayAttr::get(function.getContext(), {}));
-  function->print(out, OpPrintingFlags().useLocalScope());
+  // Whatever a command line says: locations differ between equal layers.
+  function->print(out, OpPrintingFlags().useLocalScope().enableDebugInfo(false));
   function.setSourcesAttr(sources);
   auto [entry, isNew] = byText.try_emplace(text, kernels.size());
   if (isNew)

@@ -1,44 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Emits the source folder of a planned module in textual form, for tests of the
-// emitter alone: trainc-emit FILE.mlir -o DIRECTORY [--target cuda]
+// Emits the source folder of a planned module in textual form: of what trainc-opt makes of a
+// file of trainc --dump-ir by the passes that its first line names, the folder that trainc
+// would have written.
+//
+//   trainc-emit FILE.mlir -o FOLDER [--target cuda]
 #include "compiler/emit/emit.h"
+#include "compiler/installation.h"
+#include "compiler/ir_file.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/OwningOpRef.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
-static llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::Required,
-                                        llvm::cl::desc("FILE.mlir"));
-static llvm::cl::opt<std::string> output("o", llvm::cl::Required, llvm::cl::desc("directory"));
-static llvm::cl::opt<std::string> target("target", llvm::cl::init("cpu"),
-                                         llvm::cl::desc("cpu or cuda"));
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("trainc-emit");
+static cl::opt<std::string> input(cl::Positional, cl::init("-"), cl::desc("FILE.mlir"),
+                                  cl::cat(category));
+static cl::opt<std::string> output("o", cl::Required, cl::value_desc("FOLDER"),
+                                   cl::desc("where the source goes"), cl::cat(category));
+static cl::opt<std::string> target("target", cl::value_desc("cpu or cuda"),
+                                   cl::desc("for modules that do not say it"), cl::cat(category));
 
 int main(int argc, char **argv) {
-  llvm::cl::ParseCommandLineOptions(argc, argv, "emits the source folder of a planned module\n");
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, "emits the source folder of a planned module\n");
   MLIRContext context;
   context.loadDialect<func::FuncDialect, arith::ArithDialect, math::MathDialect,
                       trainc::nn::NNDialect, trainc::kernel::KernelDialect>();
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(input, ParserConfig(&context));
+  OwningOpRef<ModuleOp> module = trainc::readIr(input, context);
   if (!module)
     return 1;
   if (std::error_code error = llvm::sys::fs::create_directories(output)) {
     llvm::errs() << "trainc-emit: cannot make '" << output << "': " << error.message() << "\n";
     return 1;
   }
-  trainc::ProgramTables tables;
-  tables.modelName = "model";
-  tables.compilerVersion = "0";
-  tables.target = target;
-  tables.march = "x86-64-v3";
-  tables.lossName = "mse";
-  tables.optimizerName = "sgd";
-  return failed(trainc::emitSources(*module, tables, output)) ? 1 : 0;
+  if (!target.empty() || !(*module)->hasAttr("train.target"))
+    trainc::setTarget(*module, {target.empty() ? "cpu" : target.getValue(), "x86-64-v3", {"80"}});
+  trainc::Installation installation = trainc::findInstallation();
+  if (failed(trainc::emitSources(*module, installation.version, output)))
+    return 1;
+  std::string name =
+      trainc::programTables(*module, installation.version).target.name; // as the emitter saw it
+  if (std::error_code error = installation.copyRuntime(name, output)) {
+    llvm::errs() << "trainc-emit: cannot copy the runtime to '" << output
+                 << "': " << error.message() << "\n";
+    return 1;
+  }
+  return 0;
 }

@@ -24,11 +24,12 @@ llvm::ArrayRef<llvm::StringRef> trainc::nvccFlags() {
 }
 
 static std::string openProject(const ProgramTables &tables) {
-  if (tables.target == "cpu")
+  if (tables.target.name == "cpu")
     return "project(trainer LANGUAGES CXX)\n";
   std::vector<std::string> architectures;
-  for (const std::string &number : tables.cudaArchitectures)
-    architectures.push_back(number + (&number == &tables.cudaArchitectures.back() ? "" : "-real"));
+  for (const std::string &number : tables.target.cudaArchitectures)
+    architectures.push_back(number +
+                            (&number == &tables.target.cudaArchitectures.back() ? "" : "-real"));
   return R"(set(CMAKE_CUDA_ARCHITECTURES ")" + llvm::join(architectures, ";") +
          R"(" CACHE STRING "compute capabilities; the last one also as PTX")
 project(trainer LANGUAGES CXX CUDA)
@@ -37,7 +38,7 @@ project(trainer LANGUAGES CXX CUDA)
 
 /// Libraries and sources of the target.
 static std::string targetParts(const ProgramTables &tables) {
-  if (tables.target == "cpu")
+  if (tables.target.name == "cpu")
     return R"(find_library(DNNL dnnl REQUIRED)
 
 file(GLOB target_runtime runtime/cpu/*.cpp)
@@ -56,9 +57,9 @@ set(libraries CUDA::cudart_static CUDA::cublasLt ${NCCL})
 }
 
 static std::string compileFlags(const ProgramTables &tables) {
-  if (tables.target == "cpu") {
+  if (tables.target.name == "cpu") {
     std::string march;
-    for (char c : tables.march)
+    for (char c : tables.target.march)
       if (llvm::isAlnum(c) || llvm::StringRef("-_.+").contains(c))
         march += c;
     return R"(# Bits must not depend on how a loop is vectorised: no contraction, no -ffast-math.

@@ -5,7 +5,7 @@
 #include "compiler/emit/cpu_kernels.h"
 #include "compiler/emit/cuda_kernels.h"
 #include "compiler/emit/step_program.h"
-#include "dialects/nn/node_name.h"
+#include "dialects/names/node_name.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -225,12 +225,12 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
   return code;
 }
 
-LogicalResult trainc::emitSources(ModuleOp module, const ProgramTables &tables,
-                                  StringRef directory) {
+LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, StringRef directory) {
+  ProgramTables tables = programTables(module, compilerVersion);
   MemoryNames memory(module, tables.stateNames, {"forward_backward", "update", "evaluate"});
   if (failed(memory.collect()))
     return failure();
-  FailureOr<EmittedCode> code = emitCode(module, memory, tables.target);
+  FailureOr<EmittedCode> code = emitCode(module, memory, tables.target.name);
   FailureOr<std::string> trainer = trainerTables(module, tables, memory);
   if (failed(code) || failed(trainer))
     return failure();
@@ -238,7 +238,7 @@ LogicalResult trainc::emitSources(ModuleOp module, const ProgramTables &tables,
   Folder folder(module, directory);
   std::pair<const char *, std::string> files[] = {
       {"kernels.h", code->kernelsHeader},
-      {tables.target == "cuda" ? "kernels.cu" : "kernels.cpp", code->kernels},
+      {tables.target.name == "cuda" ? "kernels.cu" : "kernels.cpp", code->kernels},
       {"memory.h", code->memory},
       {"constants.h", code->constantsHeader},
       {"constants.cpp", code->constants},

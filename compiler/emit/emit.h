@@ -3,48 +3,22 @@
 // From planned kernel IR to a source folder and from there to a program.
 #pragma once
 
+#include "compiler/emit/program_tables.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Support/LogicalResult.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
-#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace trainc {
 
-struct ExportEntry {
-  std::string onnxName;
-  std::string parameterName;
-  bool transposed = false;
-};
-
-struct HyperparameterEntry {
-  std::string name; // snake_case, as the scalar argument of @update
-  double defaultValue = 0;
-  std::string help;
-};
-
-/// What the driver knows and the IR does not.
-struct ProgramTables {
-  std::string modelName;
-  std::string compilerVersion;
-  std::string target = "cpu"; // or cuda
-  std::string march;          // of the CPU, or `sm_80, sm_90`
-  std::vector<std::string> cudaArchitectures;
-  std::string lossName;
-  std::string optimizerName;
-  uint64_t fingerprint = 0;
-  std::vector<std::string> stateNames;
-  std::vector<HyperparameterEntry> hyperparameters; // tunable ones only
-  std::vector<ExportEntry> exports;
-};
-
 /// Writes kernels.h, kernels.cpp or kernels.cu, memory.h, step.{h,cpp}, constants.{h,cpp},
 /// trainer.cpp and CMakeLists.txt into `directory`, which exists. `module` holds kernel.functions
 /// and the planned entry functions @forward_backward, @update,
-/// @evaluate. Errors are diagnostics of `module`.
-mlir::LogicalResult emitSources(mlir::ModuleOp module, const ProgramTables &tables,
+/// @evaluate; everything else comes from its attributes (program_tables.h) and the version of this
+/// compiler. Errors are diagnostics of `module`.
+mlir::LogicalResult emitSources(mlir::ModuleOp module, llvm::StringRef compilerVersion,
                                 llvm::StringRef directory);
 
 /// The emitted files that hold no loops, only calls and tables. They grow with the number of

@@ -3,7 +3,7 @@
 // Names and places of the tensors of a planned module, and memory.h.
 #include "compiler/emit/memory_names.h"
 #include "compiler/emit/expressions.h"
-#include "dialects/nn/node_name.h"
+#include "dialects/names/node_name.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 

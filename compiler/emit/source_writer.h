@@ -5,7 +5,7 @@
 // name can end a comment, a literal or a line.
 #pragma once
 
-#include "dialects/nn/unique_names.h"
+#include "dialects/names/unique_names.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"

@@ -4,8 +4,8 @@
 // under the name of its model node.
 #include "compiler/emit/step_program.h"
 #include "compiler/emit/expressions.h"
+#include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
-#include "dialects/nn/node_name.h"
 
 using namespace mlir;
 using namespace trainc;

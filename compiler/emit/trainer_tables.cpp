@@ -4,6 +4,7 @@
 #include "compiler/emit/step_program.h"
 #include "passes/passes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -182,8 +183,8 @@ void TablePrinter::printProgram() {
   writer.line("extern const program trainer_program = {");
   field("model_name", stringLiteral(tables.modelName));
   field("compiler_version", stringLiteral(tables.compilerVersion));
-  field("target", stringLiteral(tables.target));
-  field("march", stringLiteral(tables.march));
+  field("target", stringLiteral(tables.target.name));
+  field("march", stringLiteral(tables.target.march));
   field("precision", precision);
   field("loss_name", stringLiteral(tables.lossName));
   field("optimizer_name", stringLiteral(tables.optimizerName));

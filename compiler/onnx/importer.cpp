@@ -4,7 +4,7 @@
 // that need only such values are evaluated here), or a sequence of these.
 #include "compiler/onnx/importer.h"
 #include "compiler/onnx/folding.h"
-#include "dialects/nn/node_name.h"
+#include "dialects/names/node_name.h"
 #include "dialects/nn/onnx_node.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"

@@ -3,8 +3,8 @@
 // Which inputs index tables, and how far: the loader checks every index that comes from data, so
 // an index must reach its table unchanged.
 #include "compiler/onnx/importer.h"
+#include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
-#include "dialects/nn/node_name.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace llvm;

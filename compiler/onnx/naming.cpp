@@ -3,7 +3,7 @@
 // Readable and unique names for the nodes that made operations. How many nodes of a module did is
 // known only after folding, hence the provisional locations.
 #include "compiler/onnx/importer.h"
-#include "dialects/nn/unique_names.h"
+#include "dialects/names/unique_names.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace llvm;

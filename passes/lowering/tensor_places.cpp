@@ -2,7 +2,7 @@
 //
 // Conventions of entry functions (tensor_places.h).
 #include "passes/lowering/tensor_places.h"
-#include "dialects/nn/node_name.h"
+#include "dialects/names/node_name.h"
 
 using namespace mlir;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/nn/node_name.h"
+#include "dialects/names/node_name.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
 using namespace mlir;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the module says of the program as a whole, beside its functions. The IR of every pass
+// has it, so that trainc-emit writes the source folder that trainc would.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+/// An initializer of the model's file that export writes, and where its values come from.
+struct ExportEntry {
+  std::string onnxName;
+  std::string parameterName;
+  bool transposed = false;
+};
+
+struct HyperparameterEntry {
+  std::string name; // snake_case, as the scalar argument of @update
+  double defaultValue = 0;
+  std::string help;
+};
+
+/// What the trainer computes on.
+struct Target {
+  std::string name = "cpu"; // or cuda
+  std::string march;        // of the CPU, or `sm_80, sm_90`
+  std::vector<std::string> cudaArchitectures;
+};
+
+struct ProgramTables {
+  std::string modelName;
+  std::string compilerVersion;
+  Target target;
+  std::string lossName;
+  std::string optimizerName;
+  uint64_t fingerprint = 0;
+  std::vector<std::string> stateNames;
+  std::vector<HyperparameterEntry> hyperparameters; // tunable ones only
+  std::vector<ExportEntry> exports;
+};
+
+void setTarget(mlir::ModuleOp module, const Target &target);
+void setExports(mlir::ModuleOp module, llvm::ArrayRef<ExportEntry> exports);
+
+/// Of a planned module. What it does not say is empty.
+ProgramTables programTables(mlir::ModuleOp module, llvm::StringRef compilerVersion);
+
+} // namespace trainc
