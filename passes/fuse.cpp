@@ -10,27 +10,31 @@
 // Method. A *root* is a value that deserves a loop: a reduction, an operand of
 // a step or of the return, or a pointwise value worth keeping. All other values
 // are written into the expression of each root that uses them. A value with
-// several users is a root where it costs 10 flops or more per element, or where
-// its expression reads two or more full tensors that the entry function computes;
-// else recomputing costs nearly nothing and keeps no more tensors alive (layer
-// normalisation's gradient reads x, mean and deviation; the gradient of GELU its
-// input). A value is also a root where it is computed per row and repeated along
-// it, and where an expression would exceed 40 operations. Views belong to
+// several users is a root where storing it moves fewer bytes than computing it
+// again: written once and read by all users but one, and memory that is held,
+// against the tensors that its expression reads again (twice where this function
+// made them, because they are then held longer) and its operations, as the bytes
+// that could be moved in their time. So layer normalisation's gradient reads x,
+// mean and deviation, and the gradient of GELU its input. A value is also a root
+// where it is computed per row and the row repeats it oftener than reading it
+// would cost, and where its expression is half a kernel. Views belong to
 // expressions. Roots are then grouped by planning/fusion_groups.h; roots of a
 // group which nobody else reads are never stored.
 //
 // Ideas from XLA's multi-output fusion and Inductor's persistent reductions.
-// Weakness: greedy; a reduction is never recomputed, even where that would join
-// two kernels.
+// Weakness: greedy; roots are chosen as if each user were another kernel; a
+// reduction is never recomputed, even where that would join two kernels.
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/reduction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/lowering/matrix_products.h"
+#include "passes/lowering/tensor_places.h"
 #include "passes/lowering/value_views.h"
 #include "passes/passes.h"
 #include "passes/planning/fusion_groups.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -44,9 +48,14 @@ using planning::IndexMap;
 using planning::Sizes;
 using planning::Split;
 
-constexpr double recomputeFlops = 10;      // per element: from here on storing is cheaper
-constexpr int largestExpression = 40;      // operations
-constexpr int64_t repetitionWorthRow = 16; // repeats from which a row's value is computed once
+// Operations of a kernel's loop in the time that a byte takes from or to memory, in f32: 2 cores
+// with AVX-512 do about 200 GFLOP/s on vectors and move 20 GB/s, an A100 has 19.5 TFLOP/s to
+// 2 TB/s, an H100 67 to 3.4.
+constexpr double flopsPerByte = 10;
+constexpr double largestExpression = 128; // flops: half of what a kernel holds (FusionOptions)
+constexpr double storingOverhead = 1.125; // a stored value may need a kernel that it has to itself
+constexpr int largestScalars = 16;        // likewise, values alive in it
+constexpr size_t countedTensors = 8;      // that an expression reads: with more, storing is cheaper
 
 bool isStep(Operation *op) { return isa<kernel::MatmulOp, kernel::ScatterAddOp>(op); }
 
@@ -63,21 +72,19 @@ Sizes reducedDimensions(Operation *op) {
 double flopsOf(Operation *op) {
   if (auto pointwise = dyn_cast<nn::PointwiseOpInterface>(op))
     return pointwise.flopsPerElement();
-  if (isa<nn::GatherOp>(
-          op)) // rows all over a table: slow to read, and unlike the next layer's tensor
-    return recomputeFlops;
   return isa<nn::CastOp, nn::PadOp, nn::ConcatOp>(op) ? 1 : 0;
 }
 
 /// Cost of a value's expression, down to roots and tensors in memory.
 struct ExpressionCost {
-  double flops = 0;
-  int operations = 0;
-  SmallVector<Value, 2> tensors; // full-size ones made by this function, at most 2
+  double flops = 0;             // per element
+  int scalars = 1;              // alive at once (Sethi and Ullman's number)
+  double gathered = 0;          // bytes read from rows all over a table
+  SmallVector<Value, 4> leaves; // tensors read, at most countedTensors and one more
 
   void read(Value tensor) {
-    if (tensors.size() < 2 && !llvm::is_contained(tensors, tensor))
-      tensors.push_back(tensor);
+    if (leaves.size() <= countedTensors && !llvm::is_contained(leaves, tensor))
+      leaves.push_back(tensor);
   }
 };
 
@@ -85,12 +92,19 @@ class Fusion {
 public:
   explicit Fusion(func::FuncOp function) : block(function.front()) {}
 
-  void run() {
+  LogicalResult run() {
     countUsers();
-    chooseRoots();
-    describeRoots();
-    groups = planning::formGroups(nodes);
+    markForced();
+    do {
+      chooseRoots();
+      describeRoots();
+      auto formed = planning::formGroups(nodes);
+      if (!formed)
+        return block.getParentOp()->emitError("internal error: fuse: groups wait for each other");
+      groups = std::move(*formed);
+    } while (repeatCheapRoots());
     build();
+    return success();
   }
 
 private:
@@ -98,8 +112,15 @@ private:
   void chooseRoots();
   ExpressionCost costOf(Operation *op);
   bool deservesRoot(Operation *op, const ExpressionCost &cost);
+  bool storingIsCheaper(Operation *op, const ExpressionCost &cost);
+  bool isRepeated(Operation *op, const ExpressionCost &cost);
+  bool repeatCheapRoots();
+  static double partRead(Value tensor, Value value);
+  double bytesIfStored(int node, size_t readers);
+  double bytesIfRepeated(int node, const llvm::SetVector<int> &readers);
   void markForced();
   void describeRoots();
+  void describeUses(Operation *op, FusionNode &node);
   void describe(Operation *op, FusionNode &node);
   void addEdge(Value tensor, Alignment alignment, FusionNode &node);
   bool collectEdges(Value value, const std::optional<IndexMap> &map, FusionNode &node,
@@ -115,11 +136,14 @@ private:
   DenseMap<Operation *, ExpressionCost> costs;
   DenseMap<Operation *, int> nodeOf;  // roots and steps
   llvm::DenseSet<Operation *> forced; // operands of steps and of the return
+  llvm::DenseSet<Operation *> cheap;  // roots no longer: cheaper to compute again in each group
   SmallVector<Operation *> rootOps;   // by node
   DenseMap<Value, int> leafNumbers;
   std::vector<FusionNode> nodes;
   std::vector<planning::FusionGroup> groups;
-  DenseMap<Value, Value> results; // root's value -> result of its group
+  std::vector<int> groupOf;                  // by node
+  std::vector<llvm::DenseSet<int>> leavesOf; // tensors that a group reads
+  DenseMap<Value, Value> results;            // root's value -> result of its group
   DenseMap<Operation *, int> positions;
   llvm::DenseSet<std::pair<Operation *, Value>> seenEdges;
   std::vector<SmallVector<Operation *>> readersOf; // of a node: roots and steps
@@ -131,8 +155,10 @@ void Fusion::countUsers() {
     positions[&op] = position++;
   for (Operation &op : llvm::reverse(block)) {
     int count = 0;
-    for (Operation *user : op.getUsers()) // once per operand
-      count += isView(user) ? users.lookup(user) : 1;
+    llvm::SmallPtrSet<Operation *, 4> seen;
+    for (Operation *user : op.getUsers())
+      if (seen.insert(user).second)
+        count += isView(user) ? users.lookup(user) : 1;
     users[&op] = count;
   }
 }
@@ -148,25 +174,67 @@ void Fusion::markForced() {
 ExpressionCost Fusion::costOf(Operation *op) {
   ExpressionCost cost;
   cost.flops = flopsOf(op);
-  cost.operations = isView(op) || isSplatConstant(op) ? 0 : 1;
-  int64_t elements = planning::elementCount(sizesOf(op->getResult(0)));
+  if (isa<nn::GatherOp>(op))
+    cost.gathered = double(bytesOf(op->getResult(0).getType()));
+  SmallVector<int, 4> needs;
   for (Value operand : op->getOperands()) {
     Operation *source = operand.getDefiningOp();
     if (isInMemory(operand) || nodeOf.count(source)) {
-      // Arguments and constants are in memory anyway: reading them keeps nothing alive.
-      bool made = source && !isa<nn::ConstantOp>(source);
-      if (made && planning::elementCount(sizesOf(operand)) * 2 > elements)
-        cost.read(operand);
+      cost.read(operand);
+      needs.push_back(1);
       continue;
     }
     const ExpressionCost &inner = costs[source];
     cost.flops += inner.flops;
-    cost.operations += inner.operations;
-    for (Value tensor : inner.tensors)
-      if (planning::elementCount(sizesOf(tensor)) * 2 > elements)
-        cost.read(tensor);
+    cost.gathered += inner.gathered;
+    needs.push_back(inner.scalars);
+    for (Value tensor : inner.leaves)
+      cost.read(tensor);
   }
+  llvm::sort(needs, std::greater<int>()); // the one that needs most comes first
+  for (auto [i, need] : llvm::enumerate(needs))
+    cost.scalars = std::max(cost.scalars, need + int(i));
   return cost;
+}
+
+/// The value has several users: whether to keep it or to compute it again for each.
+bool Fusion::storingIsCheaper(Operation *op, const ExpressionCost &cost) {
+  double repetitions = users.lookup(op) - 1;
+  if (repetitions < 1)
+    return false;
+  if (cost.leaves.size() > countedTensors)
+    return true;
+  Value value = op->getResult(0);
+  int64_t elements = planning::elementCount(sizesOf(value));
+  double again = cost.flops * double(elements) / flopsPerByte + 2 * cost.gathered;
+  for (Value tensor : cost.leaves) {
+    // Arguments and constants are held anyway.
+    Operation *source = tensor.getDefiningOp();
+    bool made = source && !isa<nn::ConstantOp>(source);
+    again += (made ? 1 + 1 / repetitions : 1) * partRead(tensor, value);
+  }
+  double stored = double(bytesOf(value.getType()));
+  return storingOverhead * stored * (repetitions + 2) <= again * repetitions;
+}
+
+/// Computed per row (or once) and repeated: at every point where it is no root.
+bool Fusion::isRepeated(Operation *op, const ExpressionCost &cost) {
+  if (cost.flops == 0)
+    return false;
+  Value value = op->getResult(0);
+  double stored = 2 * double(bytesOf(value.getType())); // written and read
+  SmallVector<Operation *> below(op->getUsers());
+  while (!below.empty()) {
+    Operation *user = below.pop_back_val();
+    if (!isView(user))
+      continue;
+    int64_t points = planning::elementCount(sizesOf(user->getResult(0)));
+    if (points > planning::elementCount(sizesOf(value)) &&
+        cost.flops * double(points) / flopsPerByte >= stored)
+      return true;
+    below.append(user->user_begin(), user->user_end());
+  }
+  return false;
 }
 
 bool Fusion::deservesRoot(Operation *op, const ExpressionCost &cost) {
@@ -174,28 +242,14 @@ bool Fusion::deservesRoot(Operation *op, const ExpressionCost &cost) {
     return true;
   if (isView(op) || isa<nn::ConstantOp, nn::IotaOp>(op))
     return false;
-  if (cost.operations > largestExpression)
-    return true;
-  if (users.lookup(op) >= 2 && (cost.flops >= recomputeFlops || cost.tensors.size() >= 2))
-    return true;
-  // Computed per row (or once) and repeated.
-  if (cost.flops == 0)
-    return false;
-  int64_t elements = planning::elementCount(sizesOf(op->getResult(0)));
-  SmallVector<Operation *> below(op->getUsers());
-  while (!below.empty()) {
-    Operation *user = below.pop_back_val();
-    if (!isView(user))
-      continue;
-    if (planning::elementCount(sizesOf(user->getResult(0))) >= repetitionWorthRow * elements)
-      return true;
-    below.append(user->user_begin(), user->user_end());
-  }
-  return false;
+  return cost.flops > largestExpression || cost.scalars > largestScalars ||
+         (!cheap.contains(op) && (storingIsCheaper(op, cost) || isRepeated(op, cost)));
 }
 
 void Fusion::chooseRoots() {
-  markForced();
+  nodeOf.clear();
+  rootOps.clear();
+  costs.clear();
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::IsTerminator>() || (isa<nn::ConstantOp>(op) && !isSplatConstant(&op)))
       continue;
@@ -219,7 +273,8 @@ void Fusion::addEdge(Value tensor, Alignment alignment, FusionNode &node) {
       return;
   auto found = nodeOf.find(tensor.getDefiningOp());
   int producer = found != nodeOf.end() ? found->second : -1;
-  node.inputs.push_back({leaf, producer, alignment, planning::elementCount(sizesOf(tensor))});
+  node.inputs.push_back({leaf, producer, alignment, planning::elementCount(sizesOf(tensor)),
+                         bytesOf(tensor.getType())});
 }
 
 /// Adds the tensors that the expression of `value` reads. Without a map it is
@@ -336,14 +391,33 @@ void Fusion::describe(Operation *op, FusionNode &node) {
   }
 }
 
+/// What is returned lives to the end, in a place of its own or among the activations.
+void Fusion::describeUses(Operation *op, FusionNode &node) {
+  node.held = node.bytes;
+  auto function = cast<func::FuncOp>(block.getParentOp());
+  for (OpOperand &use : op->getUses()) {
+    if (use.getOwner() != block.getTerminator())
+      continue;
+    node.isReturned = true;
+    StringRef kind = resultKind(function, use.getOperandNumber());
+    if (kind == "gradient" || kind == "loss" || kind.starts_with("run_"))
+      node.held = 0;
+  }
+}
+
 void Fusion::describeRoots() {
-  nodes.resize(rootOps.size());
+  nodes.assign(rootOps.size(), {});
+  leafNumbers.clear();
   for (size_t n = 0; n < rootOps.size(); ++n) {
     Operation *op = rootOps[n];
     FusionNode &node = nodes[n];
     node.position = positions[op];
+    for (Value result : op->getResults())
+      node.bytes += bytesOf(result.getType());
+    describeUses(op, node);
     if (!isStep(op)) {
-      node.operations = std::max(1, costs[op].operations);
+      node.flops = std::max(1.0, costs[op].flops);
+      node.scalars = costs[op].scalars;
       describe(op, node);
       continue;
     }
@@ -353,11 +427,82 @@ void Fusion::describeRoots() {
       collectEdges(operand, std::nullopt, node, split);
     }
   }
-  readersOf.resize(nodes.size());
+  readersOf.assign(nodes.size(), {});
   for (size_t n = 0; n < nodes.size(); ++n)
     for (const FusionEdge &edge : nodes[n].inputs)
       if (edge.producer >= 0)
         readersOf[edge.producer].push_back(rootOps[n]);
+}
+
+/// Of a tensor that a value's expression reads only the part that the value's elements need.
+double Fusion::partRead(Value tensor, Value value) {
+  int64_t elements =
+      std::min(planning::elementCount(sizesOf(value)), planning::elementCount(sizesOf(tensor)));
+  return double(elements * elementBytes(nn::tensorType(tensor).getElementType()));
+}
+
+/// Traffic for a root that this many other groups read, and what the root's own loop costs.
+double Fusion::bytesIfStored(int node, size_t readers) {
+  Value value = rootOps[node]->getResult(0);
+  double bytes = double(bytesOf(value.getType()) * int64_t(1 + readers));
+  if (groups[groupOf[node]].nodes.size() > 1)
+    return bytes;
+  for (Value tensor : costs[rootOps[node]].leaves)
+    bytes += partRead(tensor, value);
+  return bytes + planning::FusionOptions().launchBytes;
+}
+
+double Fusion::bytesIfRepeated(int node, const llvm::SetVector<int> &readers) {
+  Value value = rootOps[node]->getResult(0);
+  const ExpressionCost &cost = costs[rootOps[node]];
+  double again = cost.flops * double(planning::elementCount(sizesOf(value))) / flopsPerByte +
+                 2 * cost.gathered;
+  double bytes = again * double(readers.size());
+  for (Value tensor : cost.leaves) {
+    int leaf = leafNumbers.lookup(tensor), lastRead = 0;
+    for (int group : readers)
+      if (!leavesOf[group].contains(leaf))
+        bytes += partRead(tensor, value);
+    auto made = nodeOf.find(tensor.getDefiningOp());
+    if (made == nodeOf.end())
+      continue;
+    for (Operation *reader : readersOf[made->second])
+      lastRead = std::max(lastRead, positions[reader]);
+    if (llvm::any_of(readers, [&](int group) {
+          return nodes[groups[group].nodes.front()].position > lastRead;
+        }))
+      bytes += double(nodes[made->second].held); // longer than now
+  }
+  return bytes;
+}
+
+/// Now that the groups are known: stored roots that are cheaper to compute again where they are
+/// read become part of the expressions there. False where there are none, or no more.
+bool Fusion::repeatCheapRoots() {
+  if (!cheap.empty())
+    return false; // one correction: each could give rise to another
+  groupOf.assign(nodes.size(), -1);
+  leavesOf.assign(groups.size(), {});
+  for (auto [g, group] : llvm::enumerate(groups))
+    for (int n : group.nodes) {
+      groupOf[n] = int(g);
+      for (const FusionEdge &edge : nodes[n].inputs)
+        leavesOf[g].insert(edge.leaf);
+    }
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    Operation *op = rootOps[n];
+    if (nodes[n].kind != FusionNode::Kind::pointwise || forced.contains(op) ||
+        costs[op].leaves.size() > countedTensors)
+      continue;
+    llvm::SetVector<int> readers; // groups
+    for (Operation *reader : readersOf[n])
+      if (int group = groupOf[nodeOf[reader]]; group != groupOf[n])
+        readers.insert(group);
+    if (!readers.empty() &&
+        bytesIfRepeated(int(n), readers) < bytesIfStored(int(n), readers.size()))
+      cheap.insert(op);
+  }
+  return !cheap.empty();
 }
 
 Value Fusion::cloneInto(Value value, OpBuilder &builder, IRMapping &mapping,
@@ -493,7 +638,8 @@ struct Fuse : PassWrapper<Fuse, OperationPass<ModuleOp>> {
         continue;
       formMatrixProducts(function);
       separateResults(function);
-      Fusion(function).run();
+      if (failed(Fusion(function).run()))
+        return signalPassFailure();
     }
   }
 };

@@ -1,340 +1,399 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Greedy grouping in program order with ancestor bit sets (fusion_groups.h).
+// Greedy grouping by bytes saved (fusion_groups.h).
 #include "passes/planning/fusion_groups.h"
+#include "passes/planning/acyclic_units.h"
+#include "passes/planning/fusion_spaces.h"
+#include "passes/planning/live_bytes.h"
 
 #include <algorithm>
 #include <queue>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace trainc::planning {
 namespace {
 
 using Kind = FusionNode::Kind;
 
-class Bits {
-public:
-  bool test(int i) const { return i / 64 < int(words.size()) && (words[i / 64] >> (i % 64) & 1); }
-  void set(int i) {
-    if (i / 64 >= int(words.size()))
-      words.resize(i / 64 + 1, 0);
-    words[i / 64] |= uint64_t(1) << (i % 64);
-  }
-  void reset(int i) {
-    if (i / 64 < int(words.size()))
-      words[i / 64] &= ~(uint64_t(1) << (i % 64));
-  }
-  void merge(const Bits &other) {
-    if (words.size() < other.words.size())
-      words.resize(other.words.size(), 0);
-    for (size_t w = 0; w < other.words.size(); ++w)
-      words[w] |= other.words[w];
-  }
+constexpr size_t rememberedReaders = 6; // groups per tensor that a later reader is tried with
+constexpr size_t lookedAtReaders = 64;  // of a value; with more it counts as alive to the last
 
-private:
-  std::vector<uint64_t> words;
-};
+std::vector<std::vector<int>> sourcesOf(const std::vector<FusionNode> &nodes) {
+  std::vector<std::vector<int>> sources(nodes.size());
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    for (const FusionEdge &edge : nodes[n].inputs)
+      if (edge.producer >= 0)
+        sources[n].push_back(edge.producer);
+    std::sort(sources[n].begin(), sources[n].end());
+    sources[n].erase(std::unique(sources[n].begin(), sources[n].end()), sources[n].end());
+  }
+  return sources;
+}
 
-struct Unit : FusionGroup {
-  Bits ancestors;
-  int operations = 0;
-  int lastPosition = 0;
-};
+int positionsOf(const std::vector<FusionNode> &nodes) {
+  int last = 0;
+  for (const FusionNode &node : nodes)
+    last = std::max(last, node.position);
+  return last + 1;
+}
 
 class Grouping {
 public:
   Grouping(const std::vector<FusionNode> &nodes, const FusionOptions &options)
-      : nodes(nodes), options(options), unitOf(nodes.size(), -1) {}
+      : nodes(nodes), options(options), sources(sourcesOf(nodes)),
+        units(sources, options.searchLimit), positions(positionsOf(nodes)), live(positions),
+        lives(nodes.size()) {
+    for (const FusionNode &node : nodes) {
+      spaces.push_back({node.kind, node.kept, node.reduced, {}});
+      runsAt.push_back(node.position);
+    }
+    for (size_t n = 0; n < nodes.size(); ++n)
+      setLife(int(n), lifeOf(int(n)));
+  }
 
   std::vector<FusionGroup> run() {
     for (size_t n = 0; n < nodes.size(); ++n)
-      place(int(n));
+      if (nodes[n].kind != Kind::barrier)
+        joinBest(producersOf(int(n)), int(n));
     mergeReaders();
+    absorbProducers();
     return inOrder();
   }
 
 private:
-  void place(int n) {
-    const FusionNode &node = nodes[n];
-    Bits before;
-    std::vector<int> producers;
-    for (const FusionEdge &edge : node.inputs)
-      if (edge.producer >= 0)
-        producers.push_back(unitOf[edge.producer]);
-    std::sort(producers.begin(), producers.end(), std::greater<int>());
-    producers.erase(std::unique(producers.begin(), producers.end()), producers.end());
+  // When a value is in memory, as positions of the program; no bytes where it never is.
+  struct Life {
+    int first = 0, last = 0;
+    int64_t bytes = 0;
+    bool operator==(const Life &other) const = default;
+  };
 
-    int chosen = -1;
-    if (node.kind != Kind::barrier)
-      for (int unit : producers)
-        if (canJoin(node, unit, producers)) {
-          chosen = unit;
-          break;
-        }
-    if (chosen < 0) {
-      chosen = int(units.size());
-      units.emplace_back();
-      units.back().kind = node.kind;
-      units.back().kept = node.kept;
-      units.back().reduced = node.reduced;
-    }
-    join(n, chosen, producers);
-  }
+  int joinBest(const std::vector<int> &candidates, int unit);
+  void mergeReaders();
+  void absorbProducers();
+  bool tryJoin(int a, int b, double gain);
+  bool fits(int a, int b, const FusionGroup &joined) const;
+  bool edgesFit(int n, int a, int b, const FusionGroup &joined) const;
+  bool servesOnlyInside(int n, int a, int b) const;
+  bool scalarsFit(const FusionGroup &joined) const;
+  double savedBytes(int a, int b) const;
+  bool worthItsMemory(int a, int b, double gain, std::vector<std::pair<int, Life>> &before);
+  int startOf(int a, int b) const;
+  Life lifeOf(int value) const;
+  void setLife(int value, const Life &life);
+  std::vector<int> producersOf(int unit) const;
+  std::vector<int> leavesOf(int unit) const;
+  std::vector<FusionGroup> inOrder() const;
 
-  void join(int n, int chosen, const std::vector<int> &producers) {
-    const FusionNode &node = nodes[n];
-    Unit &unit = units[chosen];
-    becomeSpace(unit, joinedSpace(unit, node));
-    unit.nodes.push_back(n);
-    unit.operations += node.operations;
-    unit.lastPosition = std::max(unit.lastPosition, node.position);
-    unitOf[n] = chosen;
-    bool changed = false;
-    for (int producer : producers)
-      if (producer != chosen && !unit.ancestors.test(producer)) {
-        unit.ancestors.merge(units[producer].ancestors);
-        unit.ancestors.set(producer);
-        changed = true;
-      }
-    if (changed)
-      for (Unit &other : units)
-        if (other.ancestors.test(chosen))
-          other.ancestors.merge(unit.ancestors);
-  }
-
-  // ---- second round: groups that read the same tensors
-
-  void mergeReaders() {
-    std::unordered_map<int, std::vector<int>> readers; // of a leaf: latest groups, newest first
-    std::vector<int> scalars;
-    for (int u = 0; u < int(units.size()); ++u) {
-      if (units[u].kind == Kind::barrier)
-        continue;
-      std::vector<int> candidates = producersOf(u);
-      std::vector<int> leaves = leavesOf(u);
-      for (int leaf : leaves)
-        candidates.insert(candidates.end(), readers[leaf].begin(), readers[leaf].end());
-      bool isScalar = units[u].kind == Kind::pointwise && units[u].kept == 1;
-      if (isScalar)
-        candidates.insert(candidates.end(), scalars.begin(), scalars.end());
-      int into = u;
-      for (int candidate : candidates)
-        if (units[candidate].kind != Kind::barrier && canMerge(candidate, u)) {
-          merge(candidate, u);
-          into = candidate;
-          break;
-        }
-      for (int leaf : leaves)
-        remember(readers[leaf], into);
-      if (isScalar)
-        remember(scalars, into);
-    }
-  }
-
-  static void remember(std::vector<int> &list, int unit) {
-    list.erase(std::remove(list.begin(), list.end(), unit), list.end());
-    list.insert(list.begin(), unit);
-    if (list.size() > 6)
-      list.pop_back();
-  }
-
-  std::vector<int> producersOf(int u) const {
-    std::vector<int> list;
-    for (int n : units[u].nodes)
-      for (const FusionEdge &edge : nodes[n].inputs)
-        if (edge.producer >= 0 && unitOf[edge.producer] != u)
-          list.push_back(unitOf[edge.producer]);
-    std::sort(list.begin(), list.end(), std::greater<int>());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-    return list;
-  }
-
-  std::vector<int> leavesOf(int u) const {
-    std::vector<int> list;
-    for (int n : units[u].nodes)
-      for (const FusionEdge &edge : nodes[n].inputs)
-        if (edge.elements > 1 && edge.alignment == Alignment::identity)
-          list.push_back(edge.leaf);
-    std::sort(list.begin(), list.end());
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-    return list;
-  }
-
-  /// Whether unit b can become part of unit a.
-  bool canMerge(int a, int b) const {
-    const Unit &first = units[a], &second = units[b];
-    if (a == b || first.nodes.empty() || second.nodes.empty() ||
-        first.operations + second.operations > options.largestGroup ||
-        std::abs(nodes[second.nodes.front()].position - first.lastPosition) > options.window)
-      return false;
-    Unit joined;
-    static_cast<FusionGroup &>(joined) = joinedSpace(first, second);
-    for (const Unit *unit : {&first, &second})
-      for (int n : unit->nodes)
-        if (!spacesAgree(nodes[n], joined))
-          return false;
-    for (auto [from, to] : {std::pair(a, b), std::pair(b, a)})
-      for (int producer : producersOf(to))
-        if (producer != from && units[producer].ancestors.test(from))
-          return false;
-    for (const Unit *unit : {&first, &second})
-      for (int n : unit->nodes)
-        for (const FusionEdge &edge : nodes[n].inputs)
-          if (edge.producer >= 0 && (unitOf[edge.producer] == a || unitOf[edge.producer] == b) &&
-              !staysInside(nodes[n], nodes[edge.producer], edge, joined))
-            return false;
-    joined.nodes = first.nodes;
-    joined.nodes.insert(joined.nodes.end(), second.nodes.begin(), second.nodes.end());
-    return cutsNest(joined);
-  }
-
-  void merge(int a, int b) {
-    Unit &first = units[a], &second = units[b];
-    becomeSpace(first, joinedSpace(first, second));
-    for (int n : second.nodes)
-      unitOf[n] = a;
-    first.nodes.insert(first.nodes.end(), second.nodes.begin(), second.nodes.end());
-    std::sort(first.nodes.begin(), first.nodes.end());
-    first.operations += second.operations;
-    first.lastPosition = std::max(first.lastPosition, second.lastPosition);
-    first.ancestors.merge(second.ancestors);
-    first.ancestors.reset(a);
-    first.ancestors.reset(b);
-    second.nodes.clear();
-    for (Unit &other : units)
-      if (other.ancestors.test(a) || other.ancestors.test(b)) {
-        other.ancestors.merge(first.ancestors);
-        other.ancestors.set(a);
-      }
-  }
-
-  bool canJoin(const FusionNode &node, int u, const std::vector<int> &producers) const {
-    const Unit &unit = units[u];
-    if (unit.kind == Kind::barrier || unit.operations + node.operations > options.largestGroup ||
-        node.position - unit.lastPosition > options.window || !spacesAgree(node, unit))
-      return false;
-    for (int producer : producers)
-      if (producer != u && units[producer].ancestors.test(u))
-        return false;
-    for (const FusionEdge &edge : node.inputs)
-      if (edge.producer >= 0 && unitOf[edge.producer] == u &&
-          !staysInside(node, nodes[edge.producer], edge, unit))
-        return false;
-    FusionGroup joined = joinedSpace(unit, node);
-    joined.nodes = unit.nodes;
-    return cutsNest(joined, &node);
-  }
-
-  /// The iteration space of a group once `other` (a node or a group) is in it.
-  template <typename T> static FusionGroup joinedSpace(const Unit &unit, const T &other) {
-    bool becomesRow = unit.kind == Kind::pointwise && other.kind == Kind::row;
-    return becomesRow ? FusionGroup{other.kind, other.kept, other.reduced, {}}
-                      : FusionGroup{unit.kind, unit.kept, unit.reduced, {}};
-  }
-
-  static void becomeSpace(Unit &unit, const FusionGroup &space) {
-    unit.kind = space.kind;
-    unit.kept = space.kept;
-    unit.reduced = space.reduced;
-  }
-
-  /// Whether one refinement of the space serves all nodes.
-  bool cutsNest(const FusionGroup &joined, const FusionNode *extra = nullptr) const {
-    std::vector<int64_t> cuts;
-    auto add = [&](const FusionNode &node) {
-      bool perRow = joined.kind == Kind::row && node.kind == Kind::pointwise &&
-                    node.kept == joined.kept && joined.reduced > 1;
-      for (int64_t cut : node.cuts)
-        cuts.push_back(perRow ? cut * joined.reduced : cut);
-    };
-    for (int n : joined.nodes)
-      add(nodes[n]);
-    if (extra)
-      add(*extra);
-    std::sort(cuts.begin(), cuts.end());
-    for (size_t i = 1; i < cuts.size(); ++i)
-      if (cuts[i] % cuts[i - 1] != 0)
-        return false;
-    return true;
-  }
-
-  static bool spacesAgree(const FusionNode &node, const Unit &unit) {
-    int64_t points = node.kept * node.reduced, all = unit.kept * unit.reduced;
-    switch (unit.kind) {
-    case Kind::barrier:
-      return false;
-    case Kind::pointwise: // becomes a row group with the first reduction
-      if (node.kind == Kind::row)
-        return points == all || node.kept == all;
-      return node.kind == Kind::pointwise && points == all;
-    case Kind::row:
-      if (node.kind == Kind::row)
-        return node.kept == unit.kept && node.reduced == unit.reduced;
-      return node.kind == Kind::pointwise && (points == all || points == unit.kept);
-    case Kind::column:
-    case Kind::full:
-      if (node.kind == unit.kind)
-        return node.kept == unit.kept && node.reduced == unit.reduced;
-      return node.kind == Kind::pointwise && points == unit.kept;
-    }
-    return false;
-  }
-
-  /// Whether the value is at hand where `node` needs it, inside the kernel.
-  static bool staysInside(const FusionNode &node, const FusionNode &producer,
-                          const FusionEdge &edge, const Unit &unit) {
-    int64_t rows = node.kind == Kind::row ? node.kept : unit.kept;
-    int64_t all = node.kind == Kind::row ? node.kept * node.reduced : unit.kept * unit.reduced;
-    bool whole = producer.kind == Kind::pointwise && producer.kept == all;
-    bool nodeWhole = node.kind == Kind::row || (node.kind == Kind::pointwise && node.kept == all);
-    if (unit.kind == Kind::column || unit.kind == Kind::full)
-      return node.kind == Kind::pointwise && edge.alignment == Alignment::identity;
-    if (whole)
-      return nodeWhole && edge.alignment == Alignment::identity;
-    if (edge.elements != rows)
-      return false;
-    return edge.alignment == (nodeWhole ? Alignment::leading : Alignment::identity);
-  }
-
-  std::vector<FusionGroup> inOrder() {
-    // Topological order, the group that ends first in the program first.
-    std::vector<std::vector<int>> users(units.size());
-    std::vector<int> waiting(units.size(), 0);
-    for (size_t u = 0; u < units.size(); ++u) {
-      std::vector<int> sources = producersOf(int(u));
-      waiting[u] = int(sources.size());
-      for (int source : sources)
-        users[source].push_back(int(u));
-    }
-    using Entry = std::pair<int, int>; // first position, unit
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> ready;
-    auto push = [&](int u) { ready.push({nodes[units[u].nodes.front()].position, u}); };
-    for (size_t u = 0; u < units.size(); ++u)
-      if (waiting[u] == 0 && !units[u].nodes.empty())
-        push(int(u));
-    std::vector<FusionGroup> groups;
-    while (!ready.empty()) {
-      int u = ready.top().second;
-      ready.pop();
-      groups.push_back(units[u]);
-      for (int user : users[u])
-        if (--waiting[user] == 0)
-          push(user);
-    }
-    return groups;
+  bool isInside(int node, int a, int b) const {
+    int unit = units.unitOf(node);
+    return unit == a || unit == b;
   }
 
   const std::vector<FusionNode> &nodes;
   const FusionOptions &options;
-  std::vector<int> unitOf;
-  std::vector<Unit> units;
+  std::vector<std::vector<int>> sources; // by node
+  AcyclicUnits units;
+  std::vector<FusionGroup> spaces; // by unit, without nodes
+  std::vector<int> runsAt;         // by unit: position at which all that it reads is there
+  int positions;
+  LiveBytes live;
+  std::vector<Life> lives; // by node
+  // A join that is being tried: unit b counts as part of a.
+  int tried = -1, triedInto = -1;
 };
+
+/// Units that compute what the unit reads, latest first.
+std::vector<int> Grouping::producersOf(int unit) const {
+  std::vector<int> list;
+  for (int n : units.nodesOf(unit))
+    for (int source : sources[n])
+      if (units.unitOf(source) != unit)
+        list.push_back(units.unitOf(source));
+  std::sort(list.begin(), list.end(), std::greater<int>());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  return list;
+}
+
+/// Tensors that the unit reads in the order of its points.
+std::vector<int> Grouping::leavesOf(int unit) const {
+  std::vector<int> list;
+  for (int n : units.nodesOf(unit))
+    for (const FusionEdge &edge : nodes[n].inputs)
+      if (edge.elements > 1 && edge.alignment == Alignment::identity)
+        list.push_back(edge.leaf);
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  return list;
+}
+
+/// Joins the unit to the candidate from which it gains most; the unit that it is then part of.
+int Grouping::joinBest(const std::vector<int> &candidates, int unit) {
+  std::vector<std::pair<double, int>> ranked; // of equal gains the first candidate
+  for (int candidate : candidates)
+    if (candidate != unit && spaces[candidate].kind != Kind::barrier &&
+        !units.nodesOf(candidate).empty())
+      ranked.push_back({savedBytes(candidate, unit), candidate});
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto &x, const auto &y) { return x.first > y.first; });
+  for (auto [gain, candidate] : ranked)
+    if (tryJoin(candidate, unit, gain))
+      return candidate;
+  return unit;
+}
+
+// ---- second round: groups that read the same tensors
+
+void Grouping::mergeReaders() {
+  std::unordered_map<int, std::vector<int>> readers; // of a leaf: latest groups, newest first
+  std::vector<int> scalars;
+  auto remember = [](std::vector<int> &list, int unit) {
+    list.erase(std::remove(list.begin(), list.end(), unit), list.end());
+    list.insert(list.begin(), unit);
+    if (list.size() > rememberedReaders)
+      list.pop_back();
+  };
+  for (int u = 0; u < int(nodes.size()); ++u) {
+    if (spaces[u].kind == Kind::barrier || units.nodesOf(u).empty())
+      continue;
+    std::vector<int> candidates = producersOf(u), leaves = leavesOf(u);
+    for (int leaf : leaves)
+      candidates.insert(candidates.end(), readers[leaf].begin(), readers[leaf].end());
+    bool isScalar = spaces[u].kind == Kind::pointwise && spaces[u].kept == 1;
+    if (isScalar)
+      candidates.insert(candidates.end(), scalars.begin(), scalars.end());
+    int into = joinBest(candidates, u);
+    for (int leaf : leaves)
+      remember(readers[leaf], into);
+    if (isScalar)
+      remember(scalars, into);
+  }
+}
+
+// ---- third round: what only the reductions of one group read
+
+void Grouping::absorbProducers() {
+  for (int u = int(nodes.size()) - 1; u >= 0; --u) {
+    if (spaces[u].kind != Kind::pointwise || units.nodesOf(u).empty())
+      continue;
+    int reader = -1;
+    for (int user : units.readersOf(units.nodesOf(u).back()))
+      reader = units.unitOf(user);
+    if (reader >= 0 && (spaces[reader].kind == Kind::column || spaces[reader].kind == Kind::full))
+      tryJoin(reader, u, savedBytes(reader, u));
+  }
+}
+
+// ---- what a join is worth
+
+double Grouping::savedBytes(int a, int b) const {
+  double saved = options.launchBytes;
+  std::unordered_map<int, int64_t> readByA;
+  for (int n : units.nodesOf(a))
+    for (const FusionEdge &edge : nodes[n].inputs)
+      if (edge.alignment != Alignment::other)
+        readByA[edge.leaf] = edge.bytes;
+  std::unordered_set<int> counted;
+  auto readInside = [&](const FusionEdge &edge) {
+    if (!counted.insert(edge.leaf).second)
+      return;
+    saved += double(edge.bytes);
+    const std::vector<int> &readers = units.readersOf(edge.producer);
+    bool onlyInside = !nodes[edge.producer].isReturned && readers.size() <= lookedAtReaders &&
+                      std::all_of(readers.begin(), readers.end(),
+                                  [&](int reader) { return isInside(reader, a, b); });
+    saved += onlyInside ? double(nodes[edge.producer].bytes) : 0;
+  };
+  for (auto [from, to] : {std::pair(a, b), std::pair(b, a)})
+    for (int n : units.nodesOf(to))
+      for (const FusionEdge &edge : nodes[n].inputs) {
+        if (edge.producer >= 0 && units.unitOf(edge.producer) == from)
+          readInside(edge);
+        else if (to == b && edge.alignment != Alignment::other && readByA.count(edge.leaf) &&
+                 counted.insert(edge.leaf).second)
+          saved += double(std::min(edge.bytes, readByA[edge.leaf]));
+      }
+  return saved;
+}
+
+/// Position at which all that the joined unit reads is there.
+int Grouping::startOf(int a, int b) const {
+  int start = nodes[std::min(units.nodesOf(a).front(), units.nodesOf(b).front())].position;
+  for (int unit : {a, b})
+    for (int n : units.nodesOf(unit))
+      for (int source : sources[n])
+        if (!isInside(source, a, b))
+          start = std::max(start, runsAt[units.unitOf(source)]);
+  return start;
+}
+
+Grouping::Life Grouping::lifeOf(int value) const {
+  const FusionNode &node = nodes[value];
+  if (node.held == 0)
+    return {};
+  auto unitOf = [&](int n) {
+    int unit = units.unitOf(n);
+    return unit == tried ? triedInto : unit;
+  };
+  int own = unitOf(value);
+  Life life{runsAt[own], runsAt[own], node.isReturned ? node.held : 0};
+  const std::vector<int> &readers = units.readersOf(value);
+  if (node.isReturned || readers.size() > lookedAtReaders)
+    life = {life.first, node.isReturned ? positions - 1 : nodes[readers.back()].position,
+            node.held};
+  else
+    for (int reader : readers)
+      if (int unit = unitOf(reader); unit != own)
+        life = {life.first, std::max(life.last, runsAt[unit]), node.held};
+  life.last = std::max(life.first, life.last);
+  return life;
+}
+
+void Grouping::setLife(int value, const Life &life) {
+  live.add(lives[value].first, lives[value].last, -lives[value].bytes);
+  live.add(life.first, life.last, life.bytes);
+  lives[value] = life;
+}
+
+/// Updates the lives of all values concerned; false where they cost more than the gain.
+bool Grouping::worthItsMemory(int a, int b, double gain,
+                              std::vector<std::pair<int, Life>> &before) {
+  int64_t peak = live.peak();
+  std::vector<int> concerned;
+  for (int unit : {a, b})
+    for (int n : units.nodesOf(unit)) {
+      concerned.push_back(n);
+      concerned.insert(concerned.end(), sources[n].begin(), sources[n].end());
+    }
+  std::sort(concerned.begin(), concerned.end());
+  concerned.erase(std::unique(concerned.begin(), concerned.end()), concerned.end());
+  for (int value : concerned)
+    if (Life life = lifeOf(value); life != lives[value]) {
+      before.push_back({value, lives[value]});
+      setLife(value, life);
+    }
+  return options.peakPrice * double(live.peak() - peak) < gain;
+}
+
+// ---- whether a join is possible
+
+/// Unit b becomes part of unit a, where that is possible and worth the memory that it costs.
+bool Grouping::tryJoin(int a, int b, double gain) {
+  FusionGroup joined = joinedSpace(spaces[a], spaces[b]);
+  joined.nodes.resize(units.nodesOf(a).size() + units.nodesOf(b).size());
+  std::merge(units.nodesOf(a).begin(), units.nodesOf(a).end(), units.nodesOf(b).begin(),
+             units.nodesOf(b).end(), joined.nodes.begin());
+  if (!fits(a, b, joined))
+    return false;
+  tried = b;
+  triedInto = a;
+  int oldStart = runsAt[a];
+  runsAt[a] = startOf(a, b);
+  std::vector<std::pair<int, Life>> before;
+  bool done = worthItsMemory(a, b, gain, before) && units.join(a, b);
+  tried = triedInto = -1;
+  if (!done) {
+    runsAt[a] = oldStart;
+    for (const auto &[value, life] : before)
+      setLife(value, life);
+    return false;
+  }
+  joined.nodes.clear();
+  spaces[a] = joined;
+  return true;
+}
+
+bool Grouping::fits(int a, int b, const FusionGroup &joined) const {
+  double flops = 0;
+  for (int n : joined.nodes)
+    flops += nodes[n].flops;
+  return flops <= options.largestKernel &&
+         std::all_of(joined.nodes.begin(), joined.nodes.end(),
+                     [&](int n) {
+                       return spaceAgrees(nodes[n], joined) && edgesFit(n, a, b, joined) &&
+                              (!onlyServes(nodes[n], joined) || servesOnlyInside(n, a, b));
+                     }) &&
+         cutsNest(nodes, joined) && scalarsFit(joined);
+}
+
+bool Grouping::edgesFit(int n, int a, int b, const FusionGroup &joined) const {
+  for (const FusionEdge &edge : nodes[n].inputs)
+    if (edge.producer >= 0 && isInside(edge.producer, a, b) &&
+        !staysInside(nodes[n], nodes[edge.producer], edge, joined))
+      return false;
+  return true;
+}
+
+bool Grouping::servesOnlyInside(int n, int a, int b) const {
+  const std::vector<int> &readers = units.readersOf(n);
+  return !nodes[n].isReturned && std::all_of(readers.begin(), readers.end(),
+                                             [&](int reader) { return isInside(reader, a, b); });
+}
+
+/// Values computed and still to be used, and what the next expression needs, at once.
+bool Grouping::scalarsFit(const FusionGroup &joined) const {
+  std::unordered_map<int, size_t> lastUse; // of a value inside: which of the nodes
+  for (size_t i = 0; i < joined.nodes.size(); ++i)
+    for (int source : sources[joined.nodes[i]])
+      lastUse[source] = i;
+  std::vector<int> ending(joined.nodes.size(), 0);
+  int carried = 0;
+  for (size_t i = 0; i < joined.nodes.size(); ++i) {
+    if (i > 0 && carried + nodes[joined.nodes[i]].scalars > options.liveScalars)
+      return false;
+    carried -= ending[i];
+    if (auto use = lastUse.find(joined.nodes[i]); use != lastUse.end()) {
+      ++carried;
+      ++ending[use->second];
+    }
+  }
+  return true;
+}
+
+/// Topological order, the group that begins first in the program first.
+std::vector<FusionGroup> Grouping::inOrder() const {
+  std::vector<std::vector<int>> users(nodes.size());
+  std::vector<int> waiting(nodes.size(), 0);
+  for (int u = 0; u < int(nodes.size()); ++u)
+    for (int producer : producersOf(u)) {
+      users[producer].push_back(u);
+      ++waiting[u];
+    }
+  using Entry = std::pair<int, int>; // first position, unit
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> ready;
+  auto push = [&](int u) { ready.push({nodes[units.nodesOf(u).front()].position, u}); };
+  for (int u = 0; u < int(nodes.size()); ++u)
+    if (waiting[u] == 0 && !units.nodesOf(u).empty())
+      push(u);
+  std::vector<FusionGroup> groups;
+  while (!ready.empty()) {
+    int u = ready.top().second;
+    ready.pop();
+    groups.push_back(spaces[u]);
+    groups.back().nodes = units.nodesOf(u);
+    for (int user : users[u])
+      if (--waiting[user] == 0)
+        push(user);
+  }
+  return groups;
+}
 
 } // namespace
 
-std::vector<FusionGroup> formGroups(const std::vector<FusionNode> &nodes,
-                                    const FusionOptions &options) {
-  return Grouping(nodes, options).run();
+std::optional<std::vector<FusionGroup>> formGroups(const std::vector<FusionNode> &nodes,
+                                                   const FusionOptions &options) {
+  for (size_t n = 0; n < nodes.size(); ++n)
+    for (const FusionEdge &edge : nodes[n].inputs)
+      if (edge.producer >= int(n))
+        return std::nullopt;
+  std::vector<FusionGroup> groups = Grouping(nodes, options).run();
+  size_t grouped = 0;
+  for (const FusionGroup &group : groups)
+    grouped += group.nodes.size();
+  if (grouped != nodes.size()) // groups that wait for each other
+    return std::nullopt;
+  return groups;
 }
 
 } // namespace trainc::planning

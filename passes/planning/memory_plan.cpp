@@ -4,7 +4,6 @@
 #include "passes/planning/memory_plan.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -152,53 +151,53 @@ MemoryPlan scan(const std::vector<Buffer> &buffers, const std::vector<int> &orde
   return plan;
 }
 
+using Key = std::tuple<int64_t, int64_t, int64_t>;
+
 struct Order {
   enum class Scan { none, forwards, backwards };
   Scan scan;
-  std::vector<int> buffers;
+  Key (*key)(const Buffer &buffer);
+
+  std::vector<int> of(const std::vector<Buffer> &buffers) const {
+    std::vector<std::pair<Key, int>> keyed;
+    for (size_t b = 0; b < buffers.size(); ++b)
+      keyed.push_back({key(buffers[b]), int(b)});
+    std::sort(keyed.begin(), keyed.end());
+    std::vector<int> result;
+    for (const auto &[key, buffer] : keyed)
+      result.push_back(buffer);
+    return result;
+  }
 };
 
-std::vector<Order> orders(const std::vector<Buffer> &buffers) {
-  using Key = std::tuple<int64_t, int64_t, int64_t>;
-  using Scan = Order::Scan;
-  auto length = [](const Buffer &b) { return int64_t{b.last} - b.first + 1; };
-  auto bytes = [](const Buffer &b) { return b.bytes; };
-  const std::vector<std::pair<Scan, std::function<Key(const Buffer &)>>> keys = {
-      {Scan::none,
-       [&](const Buffer &b) {
-         return Key{-bytes(b), -length(b), b.first};
-       }},
-      {Scan::none,
-       [&](const Buffer &b) {
-         return Key{-bytes(b) * length(b), -bytes(b), b.first};
-       }},
-      {Scan::none,
-       [&](const Buffer &b) {
-         return Key{-length(b), -bytes(b), b.first};
-       }},
-      {Scan::forwards,
-       [&](const Buffer &b) {
-         return Key{b.first, -bytes(b), -length(b)};
-       }},
-      {Scan::forwards,
-       [&](const Buffer &b) {
-         return Key{b.first, -length(b), -bytes(b)};
-       }},
-      {Scan::backwards,
-       [&](const Buffer &b) {
-         return Key{-b.last, -bytes(b), b.first};
-       }},
-  };
-  std::vector<Order> result;
-  for (const auto &[scan, key] : keys) {
-    Order order{scan, std::vector<int>(buffers.size())};
-    std::iota(order.buffers.begin(), order.buffers.end(), 0);
-    std::stable_sort(order.buffers.begin(), order.buffers.end(),
-                     [&](int a, int b) { return key(buffers[a]) < key(buffers[b]); });
-    result.push_back(std::move(order));
-  }
-  return result;
-}
+int64_t length(const Buffer &b) { return int64_t{b.last} - b.first + 1; }
+
+const Order orders[] = {
+    {Order::Scan::none,
+     [](const Buffer &b) {
+       return Key{-b.bytes, -length(b), b.first};
+     }},
+    {Order::Scan::none,
+     [](const Buffer &b) {
+       return Key{-b.bytes * length(b), -b.bytes, b.first};
+     }},
+    {Order::Scan::none,
+     [](const Buffer &b) {
+       return Key{-length(b), -b.bytes, b.first};
+     }},
+    {Order::Scan::forwards,
+     [](const Buffer &b) {
+       return Key{b.first, -b.bytes, -length(b)};
+     }},
+    {Order::Scan::forwards,
+     [](const Buffer &b) {
+       return Key{b.first, -length(b), -b.bytes};
+     }},
+    {Order::Scan::backwards,
+     [](const Buffer &b) {
+       return Key{-b.last, -b.bytes, b.first};
+     }},
+};
 
 } // namespace
 
@@ -232,20 +231,25 @@ MemoryPlan planMemory(const std::vector<Buffer> &buffers) {
   Fit bestFit = Fit::lowest;
   // Placement compares every pair: with very many buffers only the first orders, and the scans.
   int64_t pairs = int64_t(buffers.size()) * int64_t(buffers.size()), compared = 0;
-  for (const Order &order : orders(buffers))
+  for (const Order &order : orders) {
+    bool scans = order.scan != Order::Scan::none;
+    if (best.bytes <= lowerBound || (!scans && compared + pairs > orderBudget))
+      continue;
+    std::vector<int> sequence = order.of(buffers);
     for (Fit fit : {Fit::lowest, Fit::best}) {
-      bool scans = order.scan != Order::Scan::none;
-      if (best.bytes <= lowerBound || (!scans && (compared += pairs) > orderBudget))
+      compared += scans ? 0 : pairs;
+      if (best.bytes <= lowerBound || compared > orderBudget)
         break;
+      bool backwards = order.scan == Order::Scan::backwards;
       MemoryPlan plan =
-          scans ? scan(buffers, order.buffers, order.scan == Order::Scan::backwards, fit)
-                : placement.place(order.buffers, fit);
+          scans ? scan(buffers, sequence, backwards, fit) : placement.place(sequence, fit);
       if (plan.bytes < best.bytes) {
         best = std::move(plan);
-        bestOrder = order.buffers;
+        bestOrder = sequence;
         bestFit = fit;
       }
     }
+  }
   // The buffers that reach the top go first, one after the other.
   int64_t trials = pairs > searchBudget
                        ? 0

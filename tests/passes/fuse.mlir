@@ -6,6 +6,10 @@
 // RUN: %section ENTROPY %s | %trainc-opt -differentiate -decompose -fuse | %FileCheck %s --check-prefix=ENTROPY
 // RUN: %section COLUMNS %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=COLUMNS
 // RUN: %section RECOMPUTE %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=RECOMPUTE
+// RUN: %section STORED %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=STORED
+// RUN: %section LABELS %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=LABELS
+// RUN: %section SERVED %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=SERVED
+// RUN: %section DISTANT %s | awk '/^ *MANY/ { for (i = 0; i < 500; ++i) printf "  %%%%c%%d = nn.matmul %%%%c%%d, %%%%w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\n", i + 1, i; next } { print }' | %trainc-opt -fuse | %FileCheck %s --check-prefix=DISTANT
 // RUN: %section SUMS %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=SUMS
 // RUN: %section RESULTS %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=RESULTS
 
@@ -141,6 +145,99 @@ func.func @recompute(%x: tensor<8x4xf32>, %w: tensor<4x16xf32>, %bias: tensor<16
   %4 = nn.matmul %3, %v : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
   %5 = nn.mul %4, %2 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
   return %5 : tensor<8x16xf32>
+}
+
+// -----
+
+// The same with a sum of two products, which would both be read again and held: stored once.
+// STORED
+// STORED-LABEL: func.func @stored
+// STORED: %[[FIRST:.*]]:2 = kernel.group pointwise {
+// STORED: nn.add
+// STORED: nn.relu
+// STORED: kernel.yield
+// STORED: kernel.matmul
+// STORED: kernel.group pointwise {
+// STORED-NOT: nn.add
+// STORED: nn.mul
+func.func @stored(%x: tensor<8x4xf32>, %w: tensor<4x16xf32>, %u: tensor<4x16xf32>, %v: tensor<16x16xf32>) -> tensor<8x16xf32> {
+  %0 = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
+  %1 = nn.matmul %x, %u : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
+  %h = nn.tanh %1 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %2 = nn.add %0, %h : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %3 = nn.relu %2 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %4 = nn.matmul %3, %v : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
+  %5 = nn.mul %4, %2 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %5 : tensor<8x16xf32>
+}
+
+// -----
+
+// By its size alone the mask (a byte) would be stored rather than the label (eight bytes) read again; but the
+// second kernel reads the label anyway.
+// LABELS
+// LABELS-LABEL: func.func @labels
+// LABELS: kernel.group full {
+// LABELS: nn.equal
+// LABELS: kernel.yield {{.*}} : tensor<f32>
+// LABELS: kernel.group pointwise {
+// LABELS: nn.equal
+// LABELS: kernel.yield
+func.func @labels(%labels: tensor<64xi64>, %x: tensor<64xf32>) -> (tensor<f32>, tensor<64xf32>) {
+  %none = nn.constant dense<-100> : tensor<64xi64>
+  %zero = nn.constant dense<0.0> : tensor<64xf32>
+  %ignored = nn.equal %labels, %none : (tensor<64xi64>, tensor<64xi64>) -> tensor<64xi1>
+  %number = nn.cast %labels : (tensor<64xi64>) -> tensor<64xf32>
+  %mask = nn.cast %ignored : (tensor<64xi1>) -> tensor<64xf32>
+  %count = nn.reduce_sum %mask {dimensions = array<i64: 0>} : (tensor<64xf32>) -> tensor<f32>
+  %share = nn.broadcast %count {dimensions = array<i64>} : (tensor<f32>) -> tensor<64xf32>
+  %0 = nn.mul %x, %number : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %1 = nn.select %ignored, %zero, %0 : (tensor<64xi1>, tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %2 = nn.div %1, %share : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %count, %2 : tensor<f32>, tensor<64xf32>
+}
+
+// -----
+
+// A gradient of which only two sums over the batch are wanted: computed in the loop of the sums, stored nowhere.
+// SERVED
+// SERVED-LABEL: func.func @served
+// SERVED-NOT: kernel.group
+// SERVED: %[[PAIR:.*]]:2 = kernel.group column {
+// SERVED: nn.erf
+// SERVED: nn.reduce_sum
+// SERVED: nn.reduce_sum
+// SERVED: kernel.yield {{.*}} : tensor<16xf32>, tensor<16xf32>
+// SERVED-NOT: kernel.group
+// SERVED: return %[[PAIR]]#0, %[[PAIR]]#1
+func.func @served(%dy: tensor<8x16xf32>, %x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
+  %0 = nn.erf %x : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %1 = nn.exp %0 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %2 = nn.tanh %1 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %3 = nn.erf %2 : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %4 = nn.mul %3, %dy : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %5 = nn.reduce_sum %4 {dimensions = array<i64: 0>} : (tensor<8x16xf32>) -> tensor<16xf32>
+  %6 = nn.mul %4, %y : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %7 = nn.reduce_sum %6 {dimensions = array<i64: 0>} : (tensor<8x16xf32>) -> tensor<16xf32>
+  return %5, %7 : tensor<16xf32>, tensor<16xf32>
+}
+
+// -----
+
+// Two branches that read the same tensor share a loop, with 500 products between them.
+// DISTANT
+// DISTANT-LABEL: func.func @distant
+// DISTANT: kernel.group row {
+// DISTANT: nn.reduce_sum %arg0
+// DISTANT: nn.reduce_max %arg0
+// DISTANT: kernel.yield
+// DISTANT-NOT: kernel.group
+// DISTANT: return
+func.func @distant(%x: tensor<8x16xf32>, %c0: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8xf32>, tensor<8x8xf32>, tensor<8xf32>) {
+  %0 = nn.reduce_sum %x {dimensions = array<i64: 1>} : (tensor<8x16xf32>) -> tensor<8xf32>
+  MANY
+  %1 = nn.reduce_max %x {dimensions = array<i64: 1>} : (tensor<8x16xf32>) -> tensor<8xf32>
+  return %0, %c500, %1 : tensor<8xf32>, tensor<8x8xf32>, tensor<8xf32>
 }
 
 // -----

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 
@@ -92,6 +93,29 @@ TEST(MemoryPlan, LargeModelIsQuick) {
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   EXPECT_LT(seconds.count(), 5.0); // a guard against quadratic growth in the number of trials
   EXPECT_LE(double(plan.bytes), 1.10 * double(plan.lowerBound));
+}
+
+TEST(MemoryPlan, ManyBuffersAreScanned) {
+  // 30,000 cells, forward and backward: far too many to compare every pair.
+  const int cells = 30000;
+  std::vector<Buffer> buffers;
+  for (int cell = 0; cell < cells; ++cell) {
+    buffers.push_back({1024, cell, 2 * cells - cell});
+    buffers.push_back({4096, cell, cell + 1});
+    buffers.push_back({4096 + 64 * (cell % 3), 2 * cells - cell, 2 * cells - cell + 1});
+  }
+  MemoryPlan plan = planMemory(buffers);
+  EXPECT_LE(double(plan.bytes), 1.05 * double(plan.lowerBound));
+  // Of those alive at one step no two overlap.
+  for (int step : {0, 1, cells / 2, cells - 1, cells, cells + 1, 2 * cells - 7}) {
+    std::vector<std::pair<int64_t, int64_t>> ranges;
+    for (size_t b = 0; b < buffers.size(); ++b)
+      if (buffers[b].first <= step && step <= buffers[b].last)
+        ranges.push_back({plan.offsets[b], plan.offsets[b] + buffers[b].bytes});
+    std::sort(ranges.begin(), ranges.end());
+    for (size_t i = 1; i < ranges.size(); ++i)
+      ASSERT_LE(ranges[i - 1].second, ranges[i].first) << "step " << step;
+  }
 }
 
 } // namespace
