@@ -15,6 +15,7 @@ enum exit_code : int {
   exit_disk = 5,
   exit_machine = 6,
   exit_diverged = 7,
+  exit_stalled = 8,
 };
 
 struct exit_code_row {
@@ -31,6 +32,7 @@ constexpr exit_code_row exit_code_table[] = {
     {exit_disk, "a result could not be written: disk full, no permission"},
     {exit_machine, "this machine cannot run the trainer: instruction set, memory"},
     {exit_diverged, "the loss or the gradient norm is no longer finite"},
+    {exit_stalled, "a rank stalled and the others waited for it"},
 };
 
 } // namespace trainc

@@ -39,10 +39,13 @@ void gradient_step::queue(data_part part, int64_t first_batch, bool with_update)
       message_ = error.message;
     }
     const bool updates = last && with_update;
+    // A device that replays what was recorded waits in `finish` instead.
     const auto work = [&] {
       if (status_ == 0)
         run_.prog.forward_backward(run_.places());
+      run_.watch.now(activity::exchanging);
       run_.target.sum_gradients(first, last);
+      run_.watch.now(activity::computing);
       if (updates)
         run_.prog.update(run_.places());
     };
@@ -55,6 +58,7 @@ void gradient_step::queue(data_part part, int64_t first_batch, bool with_update)
 
 step_result gradient_step::take(data_part part, int64_t first_batch, bool with_update) {
   status_ = 0;
+  run_.watch.now(activity::computing);
   queue(part, first_batch, with_update);
   const int norm_slot = static_cast<int>(micro_batches_);
   if (with_update)
@@ -71,7 +75,9 @@ step_result gradient_step::take(data_part part, int64_t first_batch, bool with_u
   own_[1] = take_signal_requests();
   for (int64_t j = 0; j < micro_batches_; ++j)
     own_[static_cast<size_t>(j) + 2] = run_.target.kept(static_cast<int>(j));
+  run_.watch.now(activity::exchanging);
   run_.ranks.gather(own_.data(), static_cast<int64_t>(own_.size() * sizeof(double)), all_.data());
+  run_.watch.now(activity::computing);
   throw_if_any(run_, all_, own_.size(), message_);
 
   step_result result = {0, with_update ? run_.target.kept(norm_slot) : 0, no_request};
@@ -93,6 +99,7 @@ double mean_loss::operator()(data_part part, int64_t count) {
   int ranks = run_.ranks.size();
   for (int64_t first = 0; first < count; first += ranks) {
     double own[2] = {0, 0}; // status, loss
+    run_.watch.now(activity::evaluating);
     std::string message;
     if (int64_t batch = first + run_.ranks.rank(); batch < count) {
       try {
@@ -108,7 +115,9 @@ double mean_loss::operator()(data_part part, int64_t count) {
         message = error.message;
       }
     }
+    run_.watch.now(activity::exchanging);
     run_.ranks.gather(own, sizeof own, all_.data());
+    run_.watch.now(activity::evaluating);
     throw_if_any(run_, all_, 2, message);
     for (int rank = 0; rank < ranks && first + rank < count; ++rank)
       sum += all_[2 * static_cast<size_t>(rank) + 1];

@@ -139,6 +139,10 @@ std::vector<option_row> common_rows() {
           command_generate),
       row("json", 0, kind::flag, "", "", "print the result as one JSON line",
           command_evaluate | command_info),
+      row("hang-timeout", 0, kind::real, "SECONDS", "60",
+          "end the job when a rank gives no sign of life for so long, or its host waits for it\n"
+          "so long and five times a step; 0: wait for ever",
+          computes),
       row("no-progress", 0, kind::flag, "", "", "print no progress bar and no line per step",
           command_train),
   };
@@ -174,9 +178,9 @@ std::vector<option_row> cuda_rows() {
 }
 
 // Options of one start, which a resumed run does not take over.
-constexpr const char *of_one_start[] = {"run",      "overwrite",      "config",  "resume",
-                                        "new-data", "no-progress",    "threads", "communication",
-                                        "max-time", "product-choices"};
+constexpr const char *of_one_start[] = {
+    "run",     "overwrite",     "config",   "resume",          "new-data",    "no-progress",
+    "threads", "communication", "max-time", "product-choices", "hang-timeout"};
 
 int edit_distance(const std::string &a, const std::string &b) {
   std::vector<int> previous(b.size() + 1), current(b.size() + 1);

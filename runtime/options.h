@@ -24,6 +24,8 @@ enum command_bit : unsigned {
   command_info = 32,
 };
 
+constexpr unsigned computing_commands = ~unsigned(command_info | command_export);
+
 struct command_row {
   command_bit bit;
   const char *name;

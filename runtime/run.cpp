@@ -24,7 +24,8 @@ std::string grouped(int64_t value) {
 run::run(const program &program, const option_table &table, const settings &options)
     : prog(program), table(table), options(options),
       folder(std::filesystem::read_symlink("/proc/self/exe").parent_path()),
-      target(program, options, ranks, options.command->bit & ~(command_info | command_export)) {}
+      watch(ranks, options.command->bit & computing_commands ? options.real("hang-timeout") : 0),
+      target(program, options, ranks, options.command->bit & computing_commands) {}
 
 void run::load_initial_parameters() {
   ranks.together([&] {

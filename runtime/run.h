@@ -9,6 +9,7 @@
 #include "runtime/device.h"
 #include "runtime/loader.h"
 #include "runtime/options.h"
+#include "runtime/watchdog.h"
 
 #include <string>
 
@@ -22,6 +23,7 @@ struct run {
   const settings &options;
   std::string folder; // of the binary, where the compiler put its files
   communicator ranks;
+  watchdog watch;
   device target;
 
   bool is_first() const { return ranks.rank() == 0; }

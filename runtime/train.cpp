@@ -295,6 +295,7 @@ void trainer::set_scalars(int64_t step, double rate) {
 
 int trainer::take_step(int64_t step) {
   mark_seconds_ = seconds_now();
+  run_.watch.begin_step(step);
   double rate = schedule_(step);
   set_scalars(step, rate);
   step_result result = gradient_->with_update(data_part::training, batch_of(step));
@@ -329,6 +330,7 @@ void trainer::show_held_out(int64_t step) {
 void trainer::save(int64_t step, bool last) {
   if (!checkpoints_)
     return;
+  run_.watch.now(activity::saving);
   save_result result = checkpoints_->save(step, batch_of(step + 1));
   if (result.error == 0)
     return;

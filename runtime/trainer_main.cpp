@@ -136,7 +136,7 @@ int trainer_main(int count, char **arguments) {
     options = parse(table, count, arguments);
     if (options.wants_help)
       return exit_success;
-    if (options.command->bit & ~(command_info | command_export)) {
+    if (options.command->bit & computing_commands) {
       check_cpu(trainer_program);
       if (strcmp(trainer_program.target, "cpu") == 0)
         widen_affinity(options.has("threads") ? static_cast<int>(options.integer("threads")) : 0,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks of one host: each keeps its gradients arena in an anonymous memory file
-// that the others map, and owns one part of the elements. It sums that part over
-// all ranks and writes the total into every arena in one pass, so a reduction
-// reads and writes each byte once and copies nothing. Memory files are not
-// limited by the size of /dev/shm, and the barrier sleeps in the kernel after a
-// short spin, so more ranks than cores do no harm.
+// Ranks of one host: each keeps its gradients arena in memory that the others map,
+// and owns one part of the elements. It sums that part over all ranks and writes the
+// total into every arena in one pass, so a reduction reads and writes each byte once
+// and copies nothing. The barrier sleeps in the kernel after a short spin, so more
+// ranks than cores do no harm.
 //
 // Ranks of several hosts exchange pieces of their parts as messages, add them in
 // the same rank order and send the totals back.
@@ -13,13 +12,13 @@
 
 #include "runtime/cpu/flat_sum.h"
 #include "runtime/data_types.h"
+#include "runtime/shared_memory.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstring>
-#include <fcntl.h>
 #include <immintrin.h>
 #include <linux/futex.h>
 #define OMPI_SKIP_MPICXX 1 // the C interface alone; the C++ one warns
@@ -31,7 +30,6 @@
 namespace trainc {
 namespace {
 
-constexpr int64_t page_bytes = 4096;
 constexpr int64_t message_bytes = 1 << 20;
 constexpr int spins_before_sleep = 2000;
 
@@ -39,76 +37,11 @@ int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step
 
 // First page of each rank's memory file; the barrier of rank 0's is used.
 struct control_page {
-  uint64_t magic;
+  uint64_t not_ours; // shared_memory.h
   std::atomic<uint32_t> arrived;
   alignas(64) std::atomic<uint32_t> generation;
 };
 static_assert(sizeof(control_page) <= page_bytes);
-
-// A memory file of this process, and how others open it.
-struct memory_file_address {
-  int64_t process;
-  int64_t descriptor;
-  uint64_t magic;
-};
-
-char *map_file(int descriptor, int64_t bytes) {
-  void *base =
-      mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  if (base == MAP_FAILED)
-    return nullptr;
-  madvise(base, static_cast<size_t>(bytes), MADV_HUGEPAGE);
-  return static_cast<char *>(base);
-}
-
-// Maps every rank's memory file of `bytes`; an empty result means: not possible
-// here (ranks in different containers, say).
-std::vector<char *> exchange_files(int rank, int size, int64_t bytes) {
-  int descriptor = memfd_create("trainc-gradients", MFD_CLOEXEC);
-  char *mine = nullptr;
-  if (descriptor >= 0 && ftruncate(descriptor, bytes) == 0)
-    mine = map_file(descriptor, bytes);
-  timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  memory_file_address address = {getpid(), descriptor,
-                                 static_cast<uint64_t>(now.tv_nsec) * 1000003 +
-                                     static_cast<uint64_t>(getpid())};
-  if (mine) {
-    touch(mine, bytes);
-    reinterpret_cast<control_page *>(mine)->magic = address.magic;
-  }
-  std::vector<memory_file_address> addresses(static_cast<size_t>(size));
-  MPI_Allgather(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address, MPI_BYTE,
-                MPI_COMM_WORLD);
-  std::vector<char *> files(static_cast<size_t>(size));
-  int complete = mine != nullptr;
-  for (int other = 0; other < size; ++other) {
-    const memory_file_address &theirs = addresses[static_cast<size_t>(other)];
-    char *&file = files[static_cast<size_t>(other)];
-    if (other == rank) {
-      file = mine;
-      continue;
-    }
-    std::string path = format_text("/proc/%lld/fd/%lld", static_cast<long long>(theirs.process),
-                                   static_cast<long long>(theirs.descriptor));
-    int opened = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (opened >= 0) {
-      file = lseek(opened, 0, SEEK_END) == bytes ? map_file(opened, bytes) : nullptr;
-      close(opened);
-    }
-    if (!file || reinterpret_cast<control_page *>(file)->magic != theirs.magic)
-      complete = 0;
-  }
-  MPI_Allreduce(MPI_IN_PLACE, &complete, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (descriptor >= 0)
-    close(descriptor);
-  if (complete)
-    return files;
-  for (char *file : files)
-    if (file)
-      munmap(file, static_cast<size_t>(bytes));
-  return {};
-}
 
 } // namespace
 
@@ -273,7 +206,7 @@ bool gradient_sum::share_memory(const gradient_request &request) {
     return false;
   int64_t offset = page_bytes + round_up(request.gather_bytes, page_bytes);
   int64_t bytes = offset + round_up(std::max<int64_t>(request.arena_bytes, 1), page_bytes);
-  auto files = exchange_files(ranks_.rank(), ranks_.size(), bytes);
+  auto files = share_with_host("trainc-gradients", bytes);
   if (files.empty())
     return false;
   auto shared = std::make_unique<shared_transport>();

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory files, found through /proc by process and descriptor; a random number in the
+// first page tells that the file found is the one meant.
+#include "runtime/shared_memory.h"
+
+#include "runtime/arena.h"
+#include "runtime/failure.h"
+
+#include <ctime>
+#include <fcntl.h>
+#define OMPI_SKIP_MPICXX 1 // the C interface alone; the C++ one warns
+#include <mpi.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace trainc {
+namespace {
+
+// How others open a memory file of this process.
+struct file_address {
+  int64_t process;
+  int64_t descriptor;
+  uint64_t magic;
+};
+
+uint64_t &magic_of(char *file) { return *reinterpret_cast<uint64_t *>(file); }
+
+char *map_file(int descriptor, int64_t bytes) {
+  void *base =
+      mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (base == MAP_FAILED)
+    return nullptr;
+  madvise(base, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  return static_cast<char *>(base);
+}
+
+char *open_file(const file_address &address, int64_t bytes) {
+  std::string path = format_text("/proc/%lld/fd/%lld", static_cast<long long>(address.process),
+                                 static_cast<long long>(address.descriptor));
+  int opened = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (opened < 0)
+    return nullptr;
+  char *file = lseek(opened, 0, SEEK_END) == bytes ? map_file(opened, bytes) : nullptr;
+  close(opened);
+  return file;
+}
+
+} // namespace
+
+std::vector<char *> share_with_host(const char *name, int64_t bytes) {
+  MPI_Comm host;
+  int rank, size;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  MPI_Comm_rank(host, &rank);
+  MPI_Comm_size(host, &size);
+  int descriptor = memfd_create(name, MFD_CLOEXEC);
+  char *mine = nullptr;
+  if (descriptor >= 0 && ftruncate(descriptor, bytes) == 0)
+    mine = map_file(descriptor, bytes);
+  timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  file_address address = {getpid(), descriptor,
+                          static_cast<uint64_t>(now.tv_nsec) * 1000003 +
+                              static_cast<uint64_t>(getpid())};
+  if (mine) {
+    touch(mine, bytes);
+    magic_of(mine) = address.magic;
+  }
+  std::vector<file_address> addresses(static_cast<size_t>(size));
+  MPI_Allgather(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address, MPI_BYTE,
+                host);
+  std::vector<char *> files(static_cast<size_t>(size));
+  int complete = mine != nullptr;
+  for (int other = 0; other < size; ++other) {
+    char *&file = files[static_cast<size_t>(other)];
+    const file_address &theirs = addresses[static_cast<size_t>(other)];
+    file = other == rank ? mine : open_file(theirs, bytes);
+    if (!file || magic_of(file) != theirs.magic)
+      complete = 0;
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &complete, 1, MPI_INT, MPI_MIN, host);
+  if (descriptor >= 0)
+    close(descriptor);
+  MPI_Comm_free(&host);
+  if (complete)
+    return files;
+  for (char *file : files)
+    if (file)
+      munmap(file, static_cast<size_t>(bytes));
+  return {};
+}
+
+} // namespace trainc

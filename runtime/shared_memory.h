@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory that the ranks of one host see together: each makes an anonymous memory file
+// and maps those of the others. Such files are not limited by the size of /dev/shm and
+// leave nothing behind.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace trainc {
+
+constexpr int64_t page_bytes = 4096;
+
+// A file of `bytes` of every rank of this host in rank order, mapped; unmap them with munmap.
+// Zeros, but for the first eight bytes, which are not the caller's. Empty where the ranks cannot
+// see each other's memory (containers of their own, say). Collective.
+std::vector<char *> share_with_host(const char *name, int64_t bytes);
+
+} // namespace trainc
