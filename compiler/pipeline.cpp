@@ -33,8 +33,7 @@ static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe) {
     add(createFuseEpiloguesPass());
   add(createFusePass());
   add(createLowerToKernelsPass());
-  if (recipe.target == "cuda")
-    add(createReserveScratchPass());
+  add(createScheduleKernelsPass(recipe.target));
   add(createOrderOperationsPass());
   add(createPlanMemoryPass());
   return passes;

@@ -22,7 +22,7 @@ std::unique_ptr<mlir::Pass> createDecomposePass();
 std::unique_ptr<mlir::Pass> createFuseEpiloguesPass();
 std::unique_ptr<mlir::Pass> createFusePass();
 std::unique_ptr<mlir::Pass> createLowerToKernelsPass();
-std::unique_ptr<mlir::Pass> createReserveScratchPass();
+std::unique_ptr<mlir::Pass> createScheduleKernelsPass(llvm::StringRef target);
 std::unique_ptr<mlir::Pass> createOrderOperationsPass();
 std::unique_ptr<mlir::Pass> createPlanMemoryPass();
 

@@ -124,6 +124,7 @@ static LogicalResult runPasses(ModuleOp module) {
   manager.addPass(createDecomposePass());
   manager.addPass(createFusePass());
   manager.addPass(createLowerToKernelsPass());
+  manager.addPass(createScheduleKernelsPass("cpu"));
   manager.addPass(createOrderOperationsPass());
   manager.addPass(createPlanMemoryPass());
   return manager.run(module);

@@ -28,10 +28,10 @@ std::string extentText(kernel::FunctionOp function, unsigned argument, ArrayRef<
 
 void printLaunch(kernel::FunctionOp function, const KernelNames &names, ArrayRef<int64_t> elements,
                  const DeviceFunction &device, SourceWriter &writer) {
-  std::string shape = "{.blocks = " + std::to_string(device.blocks) +
-                      ", .threads = " + std::to_string(device.threads);
-  if (device.blocksY != 1)
-    shape += ", .blocks_y = " + std::to_string(device.blocksY);
+  std::string shape = "{.blocks = " + std::to_string(device.schedule.getBlocks()) +
+                      ", .threads = " + std::to_string(device.schedule.getThreads());
+  if (device.schedule.getBlocksY() != 1)
+    shape += ", .blocks_y = " + std::to_string(device.schedule.getBlocksY());
   SmallVector<std::string> arguments = {stringLiteral(names.function), device.name, shape + "}"};
   size_t inputs = names.buffers.size() - function.getOutputs();
   auto buffer = [&](bool isInput, const std::string &name, const std::string &extent) {
@@ -39,36 +39,33 @@ void printLaunch(kernel::FunctionOp function, const KernelNames &names, ArrayRef
   };
   auto parts = [&] {
     for (const std::string &part : device.parts)
-      buffer(device.stage == Stage::total, part, std::to_string(device.partElements));
+      buffer(device.stage == kernel::Stage::total, part, std::to_string(device.partElements));
   };
-  if (device.stage == Stage::total)
+  if (device.stage == kernel::Stage::total)
     parts();
   for (unsigned i : device.buffers)
     buffer(i < inputs, names.buffers[i], extentText(function, i, elements));
-  if (device.stage == Stage::parts)
+  if (device.stage == kernel::Stage::parts)
     parts();
   writer.call("launch", arguments, ";");
 }
 
-void printKernelStages(kernel::FunctionOp function, const KernelNames &names,
-                       ArrayRef<int64_t> elements, NameTable &functions, SourceWriter &writer) {
-  PartialResults cut = partialResults(function);
-  bool isCut = cut.parts > 1 && static_cast<int64_t>(function.getScratchBytes()) >= cut.bytes;
-  SmallVector<Stage> stages = {Stage::whole};
-  if (isCut)
-    stages.assign({Stage::parts, Stage::total});
+void printKernelStages(kernel::FunctionOp function, kernel::CudaScheduleAttr schedule,
+                       const KernelNames &names, ArrayRef<int64_t> elements, NameTable &functions,
+                       SourceWriter &writer) {
+  kernel::PartsAttr cut = schedule.getParts();
   std::vector<std::unique_ptr<DeviceFunction>> devices;
-  for (Stage stage : stages) {
-    devices.push_back(std::make_unique<DeviceFunction>(function, names, writer, stage));
+  for (kernel::DeviceFunctionAttr part : schedule.getFunctions()) {
+    devices.push_back(std::make_unique<DeviceFunction>(function, names, writer, part, cut));
     DeviceFunction &device = *devices.back();
     device.name = functions.unique(names.function + device.suffix());
     device.print();
     writer.line();
   }
   kernelSignature(function, names, " {", writer);
-  if (isCut)
-    for (auto [part, offset, result] :
-         llvm::zip(devices[0]->parts, cut.offsets, onlyReduction(function).getOuts())) {
+  if (cut)
+    for (auto [part, offset, result] : llvm::zip(devices[0]->parts, cut.getOffsets(),
+                                                 LoopNest(function).onlyReduction().getOuts())) {
       std::string type = elementType(result.getType()).str() + " *";
       writer.line(type + part + " = reinterpret_cast<" + type + ">(scratch" +
                   (offset == 0 ? "" : " + " + std::to_string(offset)) + ");");
@@ -83,6 +80,9 @@ void printKernelStages(kernel::FunctionOp function, const KernelNames &names,
 LogicalResult trainc::emitCudaKernel(kernel::FunctionOp function, const KernelNames &names,
                                      ArrayRef<int64_t> elements, NameTable &functions,
                                      SourceWriter &writer) {
-  return printKernel(function,
-                     [&] { printKernelStages(function, names, elements, functions, writer); });
+  auto schedule = dyn_cast_or_null<kernel::CudaScheduleAttr>(function.getScheduleAttr());
+  if (!schedule)
+    return function.emitOpError("internal error: has no schedule for cuda");
+  return printKernel(
+      function, [&] { printKernelStages(function, schedule, names, elements, functions, writer); });
 }

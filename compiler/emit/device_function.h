@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One __global__ function: how its threads share the points of a kernel, and the
-// text of its body.
+// One __global__ function, as its part of the kernel's schedule says: the text of its
+// body, and with what it is launched.
 #pragma once
 
 #include "compiler/emit/kernel_printer.h"
-#include "passes/lowering/partial_results.h"
+#include "dialects/kernel/schedule.h"
 
 namespace trainc {
-
-/// Which part of a kernel a device function is: a cut reduction has two.
-enum class Stage { whole, parts, total };
 
 class DeviceFunction : public KernelPrinter {
 public:
   DeviceFunction(kernel::FunctionOp function, const KernelNames &names, SourceWriter &writer,
-                 Stage stage);
+                 kernel::DeviceFunctionAttr schedule, kernel::PartsAttr cut);
 
   /// What its name ends in: `_rows`.
   std::string suffix();
@@ -24,63 +21,53 @@ public:
 
   std::string name;
 
-  const Stage stage;
-  // How it is launched.
-  int64_t blocks = 1, threads = 32, blocksY = 1;
+  const kernel::DeviceFunctionAttr schedule;
+  const kernel::Stage stage;
   llvm::SmallVector<unsigned> buffers;  // arguments of the kernel that it gets
   llvm::SmallVector<std::string> parts; // names of the partial results that it gets
   int64_t partElements = 0;             // of each of them
 
 private:
-  using Dimensions = llvm::SmallVector<size_t>;
-  enum class Share { thread, warp, block }; // what works on a row, a column, everything
-
   void emitPointwise() override;
   void emitRow() override { emitShared(); }
   void emitColumn() override;
   void emitFull() override;
 
-  void chooseOperations();
-  void splitDimensions();
-  Share chooseShare();
-  bool isVector(mlir::Operation *access) const;
-
-  // ---- points and their indexes
-  int64_t points(llvm::ArrayRef<size_t> dims) const;
+  // ---- device_points.cpp: points and their indexes
   bool isUsed(size_t d) const;
   void printIndices(llvm::ArrayRef<size_t> dims, llvm::StringRef flat, int64_t step);
   std::string nameFlat(llvm::ArrayRef<size_t> dims, llvm::StringRef name) const;
   std::string blockNumber() const;
   void openPoints(llvm::ArrayRef<size_t> dims, llvm::StringRef name, int64_t step);
-  void openGrid(llvm::ArrayRef<size_t> dims, int64_t blockCount);
+  void openGrid(llvm::ArrayRef<size_t> dims);
   void openWalk(const std::string &first, int64_t workers, const std::string &end = "");
-  void returnIf(const llvm::Twine &condition);
-
-  // ---- bodies
-  void printBody(mlir::Block &block, uint64_t printed, llvm::function_ref<void()> end);
-  void emitShared();
   void openResults();
+  void returnIf(const llvm::Twine &condition);
+  void printBody(mlir::Block &block, uint64_t printed, llvm::function_ref<void()> end);
+
+  // ---- device_shared.cpp: a thread, a warp or a block for each result
+  void emitShared();
   void reduceShared(kernel::ReduceOp reduce);
   llvm::SmallVector<std::string> declareOwn(kernel::ReduceOp reduce);
-  void walk(mlir::Block &block, llvm::function_ref<void()> end);
+  void printWalk(mlir::Block &block, llvm::function_ref<void()> end);
   void combineOwn(kernel::ReduceOp reduce, llvm::ArrayRef<std::string> own);
   void printScalar(mlir::Operation &op);
   void printTail();
   void storeScalars();
   void noteLoads(mlir::Block &block);
 
-  // ---- cut reductions
+  // ---- device_parts.cpp: blocks of columns, parts and totals
   void emitColumnRows(kernel::ReduceOp reduce);
+  void sumColumnRows(kernel::ReduceOp reduce, llvm::ArrayRef<std::string> own, bool partial);
   void emitColumnTotal(kernel::ReduceOp reduce);
   void emitFullParts(kernel::ReduceOp reduce);
   void emitFullTotal(kernel::ReduceOp reduce);
 
-  PartialResults cut;
+  const kernel::PartsAttr cut; // of the kernel; null: it is whole
   llvm::DenseSet<mlir::Operation *> wanted;
-  Dimensions kept, walked; // of the results; inside each of them
-  uint64_t keptMask = 0;
-  int64_t step = 1;            // points of a thread side by side along the last dimension
-  Share share = Share::thread; // works on one result
+  uint64_t keptMask;
+  const int64_t step;    // points of a thread side by side along the last dimension
+  kernel::Worker worker; // on the result at hand
   llvm::SmallVector<kernel::StoreOp> pending;
   llvm::DenseSet<mlir::Value> read; // buffers that all threads of a result read since a barrier
 };

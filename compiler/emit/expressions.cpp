@@ -203,10 +203,9 @@ std::string ExpressionPrinter::indexed(kernel::LoadOp load, const std::string &a
 std::string ExpressionPrinter::element(Operation *access) {
   if (auto known = elements.find(access); known != elements.end())
     return known->second;
-  auto load = dyn_cast<kernel::LoadOp>(access);
-  Value buffer = load ? load.getBuffer() : cast<kernel::StoreOp>(access).getBuffer();
-  unsigned argument = cast<BlockArgument>(buffer).getArgNumber();
+  unsigned argument = argumentOf(access);
   std::string at = address(argument);
+  auto load = dyn_cast<kernel::LoadOp>(access);
   return buffers[argument] + "[" + (load && load.getIndex() ? indexed(load, at) : at) + "]";
 }
 
@@ -252,10 +251,8 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
                             : load.getType().isSignlessInteger(1) ? kCompare
                                                                   : kPrimary};
   if (auto index = dyn_cast<kernel::IndexOp>(op)) {
-    int d = nest.dimension[index.getDimension()];
-    if (d < 0)
-      return {"0", kPrimary};
-    return {indices[d], StringRef(indices[d]).contains(' ') ? kAdd : kPrimary};
+    StringRef text = indices[index.getDimension()];
+    return {text.str(), text.contains(' ') ? kAdd : kPrimary};
   }
   if (isa<arith::CmpIOp>(op))
     return compareIntegers(op);
@@ -346,8 +343,7 @@ bool ExpressionPrinter::printsInline(Operation &op, const Text &text) {
 
 std::string ExpressionPrinter::temporaryName(Operation &op) {
   if (auto load = dyn_cast<kernel::LoadOp>(op)) {
-    std::string buffer = buffers[cast<BlockArgument>(load.getBuffer()).getArgNumber()];
-    return names.unique(buffer + "_value");
+    return names.unique(buffers[argumentOf(load)] + "_value");
   }
   StringRef name = op.getName().stripDialect();
   return names.unique(llvm::StringSwitch<StringRef>(name)

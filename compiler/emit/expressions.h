@@ -5,8 +5,8 @@
 // constant. Function names are those of the target's math header.
 #pragma once
 
-#include "compiler/emit/loop_nest.h"
 #include "compiler/emit/source_writer.h"
+#include "dialects/kernel/loop_nest.h"
 
 namespace trainc {
 

@@ -51,7 +51,7 @@ public:
 protected:
   KernelPrinter(kernel::FunctionOp function, const KernelNames &names, SourceWriter &writer);
 
-  static uint64_t bit(size_t d) { return uint64_t(1) << d; }
+  static uint64_t bit(size_t d) { return LoopNest::bit(d); }
   static constexpr uint64_t everything = ~uint64_t(0) >> 1; // all dimensions: stores too
   static constexpr uint64_t nothing = ~uint64_t(0);         // as `previous`: no loop is open yet
 

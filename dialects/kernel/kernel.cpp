@@ -10,6 +10,22 @@ using namespace mlir;
 #include "dialects/kernel/kernel_dialect.cpp.inc"
 #include "dialects/kernel/kernel_enums.cpp.inc"
 
+namespace trainc::kernel {
+
+/// `[2, 3]`, or `[]`.
+static ParseResult parseSizes(AsmParser &parser, SmallVector<int64_t> &sizes) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                        [&] { return parser.parseInteger(sizes.emplace_back()); });
+}
+
+static void printSizes(AsmPrinter &printer, ArrayRef<int64_t> sizes) {
+  printer << '[';
+  llvm::interleaveComma(sizes, printer);
+  printer << ']';
+}
+
+} // namespace trainc::kernel
+
 #define GET_TYPEDEF_CLASSES
 #include "dialects/kernel/kernel_types.cpp.inc"
 #define GET_ATTRDEF_CLASSES
@@ -46,7 +62,7 @@ LogicalResult trainc::kernel::FunctionOp::verify() {
     return emitOpError("expects 1 to ") << arguments << " outputs, found " << getOutputs();
   if (getReduced() > getDims().size())
     return emitOpError("reduces ") << getReduced() << " of " << getDims().size() << " dimensions";
-  return success();
+  return verifySchedule();
 }
 
 LogicalResult trainc::kernel::MatmulOp::verify() {

@@ -35,10 +35,10 @@ def Kernel_Access : AttrDef<Kernel_Dialect, "Access"> {
   let summary = "Which element of a buffer belongs to a point of the iteration space";
   let description = [{
     Element `offset + sum_d index_d * strides[d]`, in elements. A stride of 0 is a
-    broadcast; there is at least one dimension (a scalar has dims [1]); strides and offset may be negative (pads, reversals).
+    broadcast; a scalar has no dimensions; strides and offset may be negative (pads, reversals).
   }];
-  let parameters = (ins ArrayRefParameter<"int64_t">:$strides, "int64_t":$offset);
-  let assemblyFormat = "`<` `[` $strides `]` `,` $offset `>`";
+  let parameters = (ins OptionalArrayRefParameter<"int64_t">:$strides, "int64_t":$offset);
+  let assemblyFormat = "`<` custom<Sizes>($strides) `,` $offset `>`";
 }
 
 def Kernel_Matrix : AttrDef<Kernel_Dialect, "Matrix"> {
@@ -112,6 +112,8 @@ def Kernel_SummedAttr : EnumAttr<Kernel_Dialect, Kernel_Summed, "summed">;
 def Kernel_FormAttr : EnumAttr<Kernel_Dialect, Kernel_Form, "form">;
 def Kernel_ReductionAttr : EnumAttr<Kernel_Dialect, Kernel_Reduction, "reduction">;
 
+include "dialects/kernel/schedule.td"
+
 class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, mnemonic, traits>;
 
 def GroupOp : Kernel_Op<"group", [SingleBlock]> {
@@ -131,7 +133,8 @@ def FunctionOp : Kernel_Op<"function", [Symbol, IsolatedFromAbove, SingleBlock, 
   let description = [{
     Block arguments are buffers, `accesses[i]` that of argument i; the last
     `outputs` arguments are written. `dims` is the iteration space, outermost
-    first. `sources` are the model nodes of its first use, for the comment above
+    first, as lower-to-kernels merged it: none of size one, none that every access crosses
+    together with its neighbour. `schedule` says how a target runs the kernel. `sources` are the model nodes of its first use, for the comment above
     the emitted kernel. The body: kernel.map, kernel.reduce, and scalar operations
     between them, once per row (form row), per column (column) or at the end (full).
     A value computed in a map or reduce region is not visible outside it.
@@ -154,14 +157,19 @@ def FunctionOp : Kernel_Op<"function", [Symbol, IsolatedFromAbove, SingleBlock, 
   let arguments = (ins SymbolNameAttr:$sym_name, Kernel_FormAttr:$form,
                        DenseI64ArrayAttr:$dims, I64Attr:$reduced, I64Attr:$outputs,
                        ArrayAttr:$accesses, StrArrayAttr:$sources,
-                       // Bytes of scratch in the workspace arena, handed over behind the outputs.
-                       DefaultValuedAttr<I64Attr, "0">:$scratch_bytes);
+                       OptionalAttr<Kernel_Schedule>:$schedule);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name $form `dims` $dims `reduced` $reduced `outputs` $outputs
     `accesses` $accesses `sources` $sources attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Bytes in the workspace arena that the schedule asks for, handed over behind the outputs.
+    int64_t getScratchBytes();
+    /// Whether the schedule, if any, fits form and sizes.
+    ::mlir::LogicalResult verifySchedule();
+  }];
 }
 
 def YieldOp : Kernel_Op<"yield", [Terminator, Pure]> {

@@ -623,7 +623,7 @@ kernel::FunctionOp KernelBuilder::finish() {
                                                   : 0;
   auto function = builder.create<kernel::FunctionOp>(location, "kernel", form, dims, walked,
                                                      outputs.size(), builder.getArrayAttr(accesses),
-                                                     builder.getStrArrayAttr({}));
+                                                     builder.getStrArrayAttr({}), Attribute());
   Block &block = function.getBody().emplaceBlock();
   for (BlockArgument argument : body.getArguments())
     argument.replaceAllUsesWith(block.addArgument(argument.getType(), argument.getLoc()));

@@ -15,8 +15,8 @@ struct BuiltKernel {
 /// On failure an error has been emitted at the group.
 mlir::FailureOr<BuiltKernel> buildKernel(kernel::GroupOp group);
 
-/// Merges neighbouring dimensions that all accesses cross with one stride. The
-/// first `border` dimensions are rows (form row) or walked (form column).
+/// Drops dimensions of size one and merges neighbours that all accesses cross with one
+/// stride. The first `border` dimensions are rows (form row) or walked (form column).
 void mergeDimensions(kernel::FunctionOp function, size_t border);
 
 } // namespace trainc

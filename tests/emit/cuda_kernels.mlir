@@ -1,5 +1,5 @@
 // RUN: rm -rf %t && mkdir -p %t
-// RUN: %trainc-opt %s -reserve-scratch -plan-memory -mlir-print-debuginfo -o %t/planned.mlir
+// RUN: %trainc-opt %s -schedule-kernels=target=cuda -plan-memory -mlir-print-debuginfo -o %t/planned.mlir
 // RUN: %trainc-emit %t/planned.mlir -o %t/cuda --target cuda
 // RUN: %FileCheck %s < %t/cuda/kernels.cu
 // RUN: %FileCheck %s --check-prefix=STEP < %t/cuda/step.cpp
@@ -161,8 +161,8 @@ module attributes {train.model = "kernels"} {
   // CHECK-NEXT: if (threadIdx.x != 0)
   // CHECK-NEXT: return;
   // CHECK: {.blocks = 1, .threads = 32}
-  kernel.function @scalar pointwise dims [1] reduced 0 outputs 1
-      accesses [#kernel.access<[0], 0>, #kernel.access<[0], 0>] sources [] {
+  kernel.function @scalar pointwise dims [] reduced 0 outputs 1
+      accesses [#kernel.access<[], 0>, #kernel.access<[], 0>] sources [] {
   ^bb0(%x: !kernel.buffer<f32> loc("x"), %y: !kernel.buffer<f32>):
     kernel.map {
       %0 = kernel.load %x : !kernel.buffer<f32> -> f32

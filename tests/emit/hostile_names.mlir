@@ -18,7 +18,8 @@ module attributes {
   kernel.arena_lower_bound = array<i64: 1024, 0, 0, 1024, 0, 0>
 } {
   kernel.function @"return" pointwise dims [4] reduced 0 outputs 1
-      accesses [#line, #line, #line] sources ["end */ \0A#error \\ ??/"] {
+      accesses [#line, #line, #line] sources ["end */ \0A#error \\ ??/"]
+      attributes {schedule = #kernel.cpu_schedule<parallel = 0>} {
   ^bb0(%a: !kernel.buffer<f32>, %b: !kernel.buffer<f32>, %y: !kernel.buffer<f32> loc("exp")):
     kernel.map {
       %0 = kernel.load %a : !kernel.buffer<f32> -> f32

@@ -1,4 +1,5 @@
-// RUN: rm -rf %t && %trainc-emit %s -o %t
+// RUN: rm -rf %t && mkdir -p %t && %trainc-opt %s -schedule-kernels -mlir-print-debuginfo -o %t/scheduled.mlir
+// RUN: %trainc-emit %t/scheduled.mlir -o %t
 // RUN: FileCheck %s --check-prefix=KERNELS < %t/kernels.cpp
 // RUN: FileCheck %s --check-prefix=MEMORY < %t/memory.h
 // RUN: FileCheck %s --check-prefix=STEP < %t/step.cpp
@@ -110,8 +111,8 @@ module attributes {
   // KERNELS: void total(
   // KERNELS: float sum_of_block[
   // KERNELS: for (const float of_block : sum_of_block) {
-  kernel.function @total full dims [64, 192] reduced 2 outputs 1
-      accesses [#whole, #kernel.access<[0, 0], 0>] sources ["loss"] {
+  kernel.function @total full dims [12288] reduced 1 outputs 1
+      accesses [#kernel.access<[1], 0>, #kernel.access<[0], 0>] sources ["loss"] {
   ^bb0(%x: !kernel.buffer<f32> loc("x"), %y: !kernel.buffer<f32> loc("loss")):
     %s = kernel.reduce [#kernel<reduction add>] {
       %0 = kernel.load %x : !kernel.buffer<f32> -> f32
