@@ -189,7 +189,7 @@ def ReduceOp : Kernel_Op<"reduce", [SingleBlock]> {
   let description = [{
     The region yields one scalar per reduction. Order of combination: fixed by the
     sizes alone (16 interleaved accumulators along the innermost dimension, then a
-    tree), never by threads or instruction set.
+    tree), never by threads or instruction set. What the loop computes anyway may be stored in it.
   }];
   let arguments = (ins TypedArrayAttrBase<Kernel_ReductionAttr, "reductions">:$kinds);
   let results = (outs Variadic<AnyType>:$outs);

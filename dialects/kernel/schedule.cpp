@@ -11,8 +11,9 @@ llvm::DenseSet<Operation *> kernel::operationsOfStage(FunctionOp function, Stage
   SmallVector<Operation *> open;
   function.getBody().walk([&](Operation *op) {
     bool inReduction = isa<ReduceOp>(op) || isa<ReduceOp>(op->getParentOp());
-    if (stage == Stage::whole || (stage == Stage::parts ? inReduction : isa<StoreOp>(op)))
-      open.push_back(op);
+    if (stage == Stage::whole || (stage == Stage::parts) == inReduction)
+      if (stage != Stage::total || isa<StoreOp>(op))
+        open.push_back(op);
   });
   llvm::DenseSet<Operation *> wanted;
   while (!open.empty()) {

@@ -66,13 +66,17 @@ private:
   Key keyOf(Value value, const IndexMap &map, Value predicate);
   std::optional<IndexMap> mapOver(Value value, size_t begin, size_t end);
   std::optional<IndexMap> operandOfReduction(Operation *reduction);
+  std::optional<IndexMap> mapAlong(Operation *reduction, const Sizes &shape);
+  std::optional<IndexMap> mapOfWhole(Value value);
   size_t addSymbol(Value value, int64_t range);
   BlockArgument inputArgument(Value tensor, kernel::AccessAttr access);
   kernel::AccessAttr access(const Affine &position);
 
   bool buildReductions();
   bool buildStores();
-  void store(Value value, unsigned output, size_t begin, size_t end);
+  bool isStoredPerPoint(Value value);
+  void storeWhole(int phase);
+  void store(Value value, unsigned output, const std::optional<IndexMap> &map);
   int phaseOf(Value value);
   bool fail(std::optional<Split> wanted);
   kernel::FunctionOp finish();
@@ -96,7 +100,7 @@ private:
   std::optional<Split> wantedSplit;
   bool failed = false;
   SmallVector<std::pair<Value, kernel::AccessAttr>> loaded; // by argument
-  SmallVector<kernel::AccessAttr> stored;
+  SmallVector<kernel::AccessAttr> stored;                   // by output; null: not yet
   SmallVector<BlockArgument> outputs;
 };
 
@@ -127,8 +131,12 @@ std::optional<IndexMap> KernelBuilder::mapOver(Value value, size_t begin, size_t
 
 /// Kept dimensions follow the rows (columns), reduced ones the walk.
 std::optional<IndexMap> KernelBuilder::operandOfReduction(Operation *reduction) {
+  return mapAlong(reduction, sizesOf(reduction->getOperand(0)));
+}
+
+/// The map of a tensor shaped like the reduction's operand.
+std::optional<IndexMap> KernelBuilder::mapAlong(Operation *reduction, const Sizes &shape) {
   auto over = cast<DenseI64ArrayAttr>(reduction->getAttr("dimensions")).asArrayRef();
-  Sizes shape = sizesOf(reduction->getOperand(0));
   IndexMap map{space, std::vector<Affine>(shape.size())};
   bool column = group.getForm() == kernel::Form::column;
   for (bool walked : {false, true}) {
@@ -537,6 +545,7 @@ bool KernelBuilder::buildReductions() {
         return false;
       yielded.push_back(value);
     }
+    storeWhole(phase);
     builder.create<kernel::YieldOp>(location, yielded);
     scope = &function;
     for (auto [op, result] : llvm::zip(operations, reduce.getOuts()))
@@ -545,34 +554,62 @@ bool KernelBuilder::buildReductions() {
   return true;
 }
 
-void KernelBuilder::store(Value value, unsigned output, size_t begin, size_t end) {
-  auto map = mapOver(value, begin, end);
+void KernelBuilder::store(Value value, unsigned output, const std::optional<IndexMap> &map) {
   Value result = map ? scalar(value, *map, Value()) : Value();
   if (!result)
     return;
   Type element = nn::tensorType(value).getElementType();
   if (element.isInteger(32))
     result = builder.create<arith::TruncIOp>(location, element, result);
-  stored[output] = access(planning::linearIndex(dims, begin, end));
+  stored[output] = access(map->linear(sizesOf(value)));
   builder.create<kernel::StoreOp>(value.getLoc(), result, outputs[output]);
+}
+
+/// Whether the value has an element for every point; else it has one for every row or column.
+bool KernelBuilder::isStoredPerPoint(Value value) {
+  kernel::Form form = group.getForm();
+  if (form == kernel::Form::pointwise)
+    return true;
+  size_t begin = form == kernel::Form::row ? outer : 0;
+  size_t end = form == kernel::Form::column ? outer : dims.size();
+  return isWhole(value) && planning::elementCount({dims.begin() + begin, dims.begin() + end}) > 1;
+}
+
+/// The map of a value with an element for every point.
+std::optional<IndexMap> KernelBuilder::mapOfWhole(Value value) {
+  if (group.getForm() == kernel::Form::column)
+    for (Operation &op : group.getBody().front())
+      if (nn::isReduction(&op) && sizesOf(op.getOperand(0)) == sizesOf(value))
+        return mapAlong(&op, sizesOf(value));
+  return mapOver(value, 0, dims.size());
+}
+
+/// In form column or full, what has an element for every point is stored in the loop of the
+/// first reduction that comes behind all that it needs: there its operands are at hand, and
+/// a reduction with its stores still stands alone.
+void KernelBuilder::storeWhole(int phase) {
+  if (group.getForm() == kernel::Form::row)
+    return;
+  for (auto [i, value] : llvm::enumerate(group.getBody().front().getTerminator()->getOperands()))
+    if (!stored[i] && isStoredPerPoint(value) && phaseOf(value) < phase)
+      store(value, i, mapOfWhole(value));
 }
 
 bool KernelBuilder::buildStores() {
   auto yielded = group.getBody().front().getTerminator()->getOperands();
   kernel::Form form = group.getForm();
-  SmallVector<unsigned> whole, rest;
-  for (unsigned i = 0; i < yielded.size(); ++i) {
-    bool all = form == kernel::Form::pointwise ||
-               (form == kernel::Form::row && isWhole(yielded[i]) &&
-                planning::elementCount({dims.begin() + outer, dims.end()}) > 1);
-    (all ? whole : rest).push_back(i);
-  }
+  SmallVector<unsigned> whole;
   size_t begin = form == kernel::Form::row ? 0 : outer;
   size_t end = form == kernel::Form::row ? outer : dims.size();
   if (form == kernel::Form::full)
     begin = end = 0;
-  for (unsigned i : rest)
-    store(yielded[i], i, begin, end);
+  for (auto [i, value] : llvm::enumerate(yielded)) {
+    if (isStoredPerPoint(value))
+      whole.push_back(i);
+    else
+      store(value, i, mapOver(value, begin, end));
+  }
+  llvm::erase_if(whole, [&](unsigned i) { return bool(stored[i]); });
   if (!whole.empty()) {
     auto map = builder.create<kernel::MapOp>(location);
     Block &block = map.getBody().emplaceBlock();
@@ -580,7 +617,7 @@ bool KernelBuilder::buildStores() {
     region = Scope{{}, true};
     scope = &region;
     for (unsigned i : whole)
-      store(yielded[i], i, 0, dims.size());
+      store(yielded[i], i, mapOfWhole(yielded[i]));
     scope = &function;
   }
   return !failed;

@@ -460,6 +460,44 @@ module attributes {train.model = "kernels"} {
     kernel.store %3, %y : f64, !kernel.buffer<f64>
   }
 
+  // What a reduction's loop computes anyway is stored in it: by the parts, once.
+  // CHECK: static __global__ void kept_columns_parts(const float *x, const float *in, float *kept,
+  // CHECK-NEXT: float *sum_of_part) {
+  // CHECK: kept[i * 40 + j] = product;
+  // CHECK-NEXT: sum_of_thread += product;
+  // CHECK: static __global__ void kept_columns_total(const float *sum_of_part, float *{{.*}}) {
+  // CHECK-NOT: kept[
+  // CHECK: launch("kept_columns", kept_columns_parts, {.blocks = 2, .threads = 256, .blocks_y = 6},
+  kernel.function @kept_columns column dims [400, 40] reduced 1 outputs 2
+      accesses [#kernel.access<[40, 1], 0>, #per_row, #kernel.access<[40, 1], 0>, #per_column] sources [] {
+  ^bb0(%x: !kernel.buffer<f32> loc("x"), %m: !kernel.buffer<f32> loc("mean"), %y: !kernel.buffer<f32> loc("kept"),
+       %z: !kernel.buffer<f32>):
+    %s = kernel.reduce [#kernel<reduction add>] {
+      %0 = kernel.load %x : !kernel.buffer<f32> -> f32
+      %1 = kernel.load %m : !kernel.buffer<f32> -> f32
+      %2 = arith.mulf %0, %1 : f32
+      kernel.store %2, %y : f32, !kernel.buffer<f32> loc("kept")
+      kernel.yield %2 : f32
+    } : f32
+    kernel.store %s, %z : f32, !kernel.buffer<f32>
+  }
+
+  // CHECK: static __global__ void kept_all_parts(
+  // CHECK: four<float> kept_4;
+  // CHECK: kept_4[lane] = product;
+  // CHECK: store_four(&kept[i], kept_4);
+  kernel.function @kept_all full dims [40000] reduced 1 outputs 2
+      accesses [#kernel.access<[1], 0>, #kernel.access<[1], 0>, #kernel.access<[0], 0>] sources [] {
+  ^bb0(%x: !kernel.buffer<f32> loc("x"), %y: !kernel.buffer<f32> loc("kept"), %z: !kernel.buffer<f32>):
+    %s = kernel.reduce [#kernel<reduction max>] {
+      %0 = kernel.load %x : !kernel.buffer<f32> -> f32
+      %1 = arith.mulf %0, %0 : f32
+      kernel.store %1, %y : f32, !kernel.buffer<f32> loc("kept")
+      kernel.yield %1 : f32
+    } : f32
+    kernel.store %s, %z : f32, !kernel.buffer<f32>
+  }
+
   // STEP: column_sums({{.*}}m.activations + x{{.*}}m.activations + mean
   // STEP: m.workspace);
   func.func @evaluate(
@@ -496,6 +534,10 @@ module attributes {train.model = "kernels"} {
           tensor<33xf32> {train.kind = "output", train.name = "column_softmax"},
           tensor<f32> {train.kind = "output", train.name = "some"},
           tensor<f64> {train.kind = "output", train.name = "all"},
+          tensor<400x40xf32> {train.kind = "output", train.name = "kept_columns"},
+          tensor<40xf32> {train.kind = "output", train.name = "kept_columns_sum"},
+          tensor<40000xf32> {train.kind = "output", train.name = "kept_all"},
+          tensor<f32> {train.kind = "output", train.name = "kept_all_max"},
           tensor<f32> {train.kind = "loss", train.name = "loss"}) {
     %wide = kernel.launch @wide(%x, %bias, %scale) : (tensor<40000xf32>, tensor<192xf32>, tensor<131xf32>) -> tensor<64x192xf32>
     %odd:3 = kernel.launch @odd(%x) : (tensor<40000xf32>) -> (tensor<105xf64>, tensor<105xi32>, tensor<105xi1>)
@@ -517,15 +559,19 @@ module attributes {train.model = "kernels"} {
     %softmax = kernel.launch @column_softmax(%x) : (tensor<40000xf32>) -> tensor<33xf32>
     %some = kernel.launch @some(%x) : (tensor<40000xf32>) -> tensor<f32>
     %all = kernel.launch @all(%x, %scalar) : (tensor<40000xf32>, tensor<f32>) -> tensor<f64>
+    %kept:2 = kernel.launch @kept_columns(%x, %long) : (tensor<40000xf32>, tensor<5x2051xf32>) -> (tensor<400x40xf32>, tensor<40xf32>)
+    %all_kept:2 = kernel.launch @kept_all(%x) : (tensor<40000xf32>) -> (tensor<40000xf32>, tensor<f32>)
     %loss = kernel.launch @some(%x) : (tensor<40000xf32>) -> tensor<f32>
     return %wide, %odd#0, %odd#1, %odd#2, %types#0, %types#1, %types#2, %masked, %rows, %scalar,
         %norm#0, %norm#1, %norm#2, %long, %vectors#0, %vectors#1, %short, %walk, %rescaled#0, %rescaled#1,
-        %columns#0, %columns#1, %one, %few, %softmax, %some, %all, %loss
+        %columns#0, %columns#1, %one, %few, %softmax, %some, %all, %kept#0, %kept#1,
+        %all_kept#0, %all_kept#1, %loss
         : tensor<64x192xf32>, tensor<105xf64>, tensor<105xi32>, tensor<105xi1>, tensor<840xi64>, tensor<840xi32>,
           tensor<840xi1>, tensor<2x64x190xf32>, tensor<64x192xf32>, tensor<f32>, tensor<30x192xf32>,
           tensor<30xf32>, tensor<30xf32>, tensor<5x2051xf32>, tensor<3xi64>, tensor<3xi1>, tensor<100x10xf32>,
           tensor<7xf32>, tensor<30x192xf32>, tensor<30xf32>, tensor<40xf32>, tensor<40xf32>, tensor<35xf32>,
-          tensor<300xf32>, tensor<33xf32>, tensor<f32>, tensor<f64>, tensor<f32>
+          tensor<300xf32>, tensor<33xf32>, tensor<f32>, tensor<f64>, tensor<400x40xf32>, tensor<40xf32>,
+          tensor<40000xf32>, tensor<f32>, tensor<f32>
   }
 
   func.func @forward_backward(

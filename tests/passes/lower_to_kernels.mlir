@@ -8,6 +8,7 @@
 // RUN: %section CONCAT %s | %trainc-opt -lower-to-kernels | %FileCheck %s --check-prefix=CONCAT
 // RUN: %section GATHER %s | %trainc-opt -lower-to-kernels | %FileCheck %s --check-prefix=GATHER
 // RUN: %section TYPES %s | %trainc-opt -lower-to-kernels | %FileCheck %s --check-prefix=TYPES
+// RUN: %section KEPT %s | %trainc-opt -lower-to-kernels | %FileCheck %s --check-prefix=KEPT
 // RUN: %section FULL %s | %trainc-opt -lower-to-kernels | %FileCheck %s --check-prefix=FULL
 // RUN: %section DIVIDE %s | %trainc-opt -lower-to-kernels | %FileCheck %s --check-prefix=DIVIDE
 
@@ -177,6 +178,46 @@ func.func @types(%n: tensor<4xi32>, %x: tensor<4xf64>) -> (tensor<4xi32>, tensor
     kernel.yield %1, %2 : tensor<4xi32>, tensor<4xf64>
   } : tensor<4xi32>, tensor<4xf64>
   return %0#0, %0#1 : tensor<4xi32>, tensor<4xf64>
+}
+
+// -----
+
+// What a reduction's loop computes and somebody else reads is stored in it, once; what needs a
+// reduction's result, in a loop of its own.
+// KEPT
+// KEPT: kernel.function @{{.*}} column dims [6, 4, 16] reduced 1 outputs 3
+// KEPT-SAME: accesses [#kernel.access<[16, 96, 1], 0>, #kernel.access<[16, 96, 1], 0>, #kernel.access<[0, 16, 1], 0>, #kernel.access<[16, 96, 1], 0>]
+// KEPT: %[[SUM:.*]] = kernel.reduce [#kernel<reduction add>] {
+// KEPT: %[[SQUARE:.*]] = arith.mulf
+// KEPT-NEXT: kernel.store %[[SQUARE]], %arg1
+// KEPT-NEXT: kernel.yield %[[SQUARE]]
+// KEPT: kernel.store %[[SUM]], %arg2
+// KEPT: kernel.map {
+// KEPT: %[[LOADED:.*]] = kernel.load %arg0
+// KEPT-NEXT: %[[SHARE:.*]] = arith.divf %[[LOADED]], %[[SUM]]
+// KEPT-NEXT: kernel.store %[[SHARE]], %arg3
+// KEPT: kernel.function @{{.*}} full dims [384] reduced 1 outputs 2
+// KEPT: kernel.reduce
+// KEPT: kernel.store
+// KEPT: kernel.yield
+// KEPT-NOT: kernel.map
+func.func @kept(%x: tensor<4x6x16xf32>)
+    -> (tensor<4x6x16xf32>, tensor<4x16xf32>, tensor<4x6x16xf32>, tensor<384xf32>, tensor<f32>) {
+  %0:3 = kernel.group column {
+    %1 = nn.mul %x, %x : (tensor<4x6x16xf32>, tensor<4x6x16xf32>) -> tensor<4x6x16xf32>
+    %2 = nn.reduce_sum %1 {dimensions = array<i64: 1>} : (tensor<4x6x16xf32>) -> tensor<4x16xf32>
+    %3 = nn.broadcast %2 {dimensions = array<i64: 0, 2>} : (tensor<4x16xf32>) -> tensor<4x6x16xf32>
+    %4 = nn.div %x, %3 : (tensor<4x6x16xf32>, tensor<4x6x16xf32>) -> tensor<4x6x16xf32>
+    kernel.yield %1, %2, %4 : tensor<4x6x16xf32>, tensor<4x16xf32>, tensor<4x6x16xf32>
+  } : tensor<4x6x16xf32>, tensor<4x16xf32>, tensor<4x6x16xf32>
+  %5:2 = kernel.group full {
+    %1 = nn.mul %x, %x : (tensor<4x6x16xf32>, tensor<4x6x16xf32>) -> tensor<4x6x16xf32>
+    %2 = nn.reduce_sum %1 {dimensions = array<i64: 0, 1, 2>} : (tensor<4x6x16xf32>) -> tensor<f32>
+    %3 = nn.reshape %1 : (tensor<4x6x16xf32>) -> tensor<384xf32>
+    kernel.yield %3, %2 : tensor<384xf32>, tensor<f32>
+  } : tensor<384xf32>, tensor<f32>
+  return %0#0, %0#1, %0#2, %5#0, %5#1
+      : tensor<4x6x16xf32>, tensor<4x16xf32>, tensor<4x6x16xf32>, tensor<384xf32>, tensor<f32>
 }
 
 // -----
