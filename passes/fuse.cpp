@@ -28,6 +28,7 @@
 #include "dialects/nn/reduction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/lowering/fusion_roots.h"
 #include "passes/lowering/matrix_products.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/lowering/value_views.h"
@@ -48,83 +49,41 @@ using planning::IndexMap;
 using planning::Sizes;
 using planning::Split;
 
-// Operations of a kernel's loop in the time that a byte takes from or to memory, in f32: 2 cores
-// with AVX-512 do about 200 GFLOP/s on vectors and move 20 GB/s, an A100 has 19.5 TFLOP/s to
-// 2 TB/s, an H100 67 to 3.4.
-constexpr double flopsPerByte = 10;
-constexpr double largestExpression = 128; // flops: half of what a kernel holds (FusionOptions)
-constexpr double storingOverhead = 1.125; // a stored value may need a kernel that it has to itself
-constexpr int largestScalars = 16;        // likewise, values alive in it
-constexpr size_t countedTensors = 8;      // that an expression reads: with more, storing is cheaper
-
-bool isStep(Operation *op) { return isa<kernel::MatmulOp, kernel::ScatterAddOp>(op); }
-
-/// In memory before any kernel of the group runs: argument, step's result, table of constants.
-bool isInMemory(Value value) {
-  Operation *op = value.getDefiningOp();
-  return !op || isStep(op) || (isa<nn::ConstantOp>(op) && !isSplatConstant(op));
-}
-
 Sizes reducedDimensions(Operation *op) {
   return cast<DenseI64ArrayAttr>(op->getAttr("dimensions")).asArrayRef().vec();
 }
 
-double flopsOf(Operation *op) {
-  if (auto pointwise = dyn_cast<nn::PointwiseOpInterface>(op))
-    return pointwise.flopsPerElement();
-  return isa<nn::CastOp, nn::PadOp, nn::ConcatOp>(op) ? 1 : 0;
-}
-
-/// Cost of a value's expression, down to roots and tensors in memory.
-struct ExpressionCost {
-  double flops = 0;             // per element
-  int scalars = 1;              // alive at once (Sethi and Ullman's number)
-  double gathered = 0;          // bytes read from rows all over a table
-  SmallVector<Value, 4> leaves; // tensors read, at most countedTensors and one more
-
-  void read(Value tensor) {
-    if (leaves.size() <= countedTensors && !llvm::is_contained(leaves, tensor))
-      leaves.push_back(tensor);
-  }
-};
-
 class Fusion {
 public:
-  explicit Fusion(func::FuncOp function) : block(function.front()) {}
+  explicit Fusion(func::FuncOp function) : block(function.front()), roots(block) {}
 
   LogicalResult run() {
-    countUsers();
-    markForced();
+    for (auto [position, op] : llvm::enumerate(block))
+      positions[&op] = int(position);
     do {
-      chooseRoots();
+      roots.choose();
       describeRoots();
       auto formed = planning::formGroups(nodes);
       if (!formed)
         return block.getParentOp()->emitError("internal error: fuse: groups wait for each other");
       groups = std::move(*formed);
-    } while (repeatCheapRoots());
+    } while (!corrected && repeatCheapRoots());
     build();
     return success();
   }
 
 private:
-  void countUsers();
-  void chooseRoots();
-  ExpressionCost costOf(Operation *op);
-  bool deservesRoot(Operation *op, const ExpressionCost &cost);
-  bool storingIsCheaper(Operation *op, const ExpressionCost &cost);
-  bool isRepeated(Operation *op, const ExpressionCost &cost);
   bool repeatCheapRoots();
-  static double partRead(Value tensor, Value value);
   double bytesIfStored(int node, size_t readers);
   double bytesIfRepeated(int node, const llvm::SetVector<int> &readers);
-  void markForced();
   void describeRoots();
   void describeUses(Operation *op, FusionNode &node);
   void describe(Operation *op, FusionNode &node);
   void addEdge(Value tensor, Alignment alignment, FusionNode &node);
   bool collectEdges(Value value, const std::optional<IndexMap> &map, FusionNode &node,
                     std::optional<Split> &split);
+  bool collectOperands(Operation *op, const std::optional<IndexMap> &map, FusionNode &node,
+                       std::optional<Split> &split);
   void build();
   void buildGroup(const planning::FusionGroup &group, OpBuilder &builder);
   Value cloneInto(Value value, OpBuilder &builder, IRMapping &mapping,
@@ -132,12 +91,8 @@ private:
   bool isReadOutside(Operation *root, const llvm::DenseSet<Operation *> &inside);
 
   Block &block;
-  DenseMap<Operation *, int> users; // expressions that use the value, through views
-  DenseMap<Operation *, ExpressionCost> costs;
-  DenseMap<Operation *, int> nodeOf;  // roots and steps
-  llvm::DenseSet<Operation *> forced; // operands of steps and of the return
-  llvm::DenseSet<Operation *> cheap;  // roots no longer: cheaper to compute again in each group
-  SmallVector<Operation *> rootOps;   // by node
+  FusionRoots roots; // each is a node
+  bool corrected = false;
   DenseMap<Value, int> leafNumbers;
   std::vector<FusionNode> nodes;
   std::vector<planning::FusionGroup> groups;
@@ -145,134 +100,15 @@ private:
   std::vector<llvm::DenseSet<int>> leavesOf; // tensors that a group reads
   DenseMap<Value, Value> results;            // root's value -> result of its group
   DenseMap<Operation *, int> positions;
-  llvm::DenseSet<std::pair<Operation *, Value>> seenEdges;
   std::vector<SmallVector<Operation *>> readersOf; // of a node: roots and steps
 };
-
-void Fusion::countUsers() {
-  int position = 0;
-  for (Operation &op : block)
-    positions[&op] = position++;
-  for (Operation &op : llvm::reverse(block)) {
-    int count = 0;
-    llvm::SmallPtrSet<Operation *, 4> seen;
-    for (Operation *user : op.getUsers())
-      if (seen.insert(user).second)
-        count += isView(user) ? users.lookup(user) : 1;
-    users[&op] = count;
-  }
-}
-
-void Fusion::markForced() {
-  for (Operation &op : block)
-    if (isStep(&op) || op.hasTrait<OpTrait::IsTerminator>())
-      for (Value operand : op.getOperands())
-        if (!isInMemory(operand))
-          forced.insert(operand.getDefiningOp());
-}
-
-ExpressionCost Fusion::costOf(Operation *op) {
-  ExpressionCost cost;
-  cost.flops = flopsOf(op);
-  if (isa<nn::GatherOp>(op))
-    cost.gathered = double(bytesOf(op->getResult(0).getType()));
-  SmallVector<int, 4> needs;
-  for (Value operand : op->getOperands()) {
-    Operation *source = operand.getDefiningOp();
-    if (isInMemory(operand) || nodeOf.count(source)) {
-      cost.read(operand);
-      needs.push_back(1);
-      continue;
-    }
-    const ExpressionCost &inner = costs[source];
-    cost.flops += inner.flops;
-    cost.gathered += inner.gathered;
-    needs.push_back(inner.scalars);
-    for (Value tensor : inner.leaves)
-      cost.read(tensor);
-  }
-  llvm::sort(needs, std::greater<int>()); // the one that needs most comes first
-  for (auto [i, need] : llvm::enumerate(needs))
-    cost.scalars = std::max(cost.scalars, need + int(i));
-  return cost;
-}
-
-/// The value has several users: whether to keep it or to compute it again for each.
-bool Fusion::storingIsCheaper(Operation *op, const ExpressionCost &cost) {
-  double repetitions = users.lookup(op) - 1;
-  if (repetitions < 1)
-    return false;
-  if (cost.leaves.size() > countedTensors)
-    return true;
-  Value value = op->getResult(0);
-  int64_t elements = planning::elementCount(sizesOf(value));
-  double again = cost.flops * double(elements) / flopsPerByte + 2 * cost.gathered;
-  for (Value tensor : cost.leaves) {
-    // Arguments and constants are held anyway.
-    Operation *source = tensor.getDefiningOp();
-    bool made = source && !isa<nn::ConstantOp>(source);
-    again += (made ? 1 + 1 / repetitions : 1) * partRead(tensor, value);
-  }
-  double stored = double(bytesOf(value.getType()));
-  return storingOverhead * stored * (repetitions + 2) <= again * repetitions;
-}
-
-/// Computed per row (or once) and repeated: at every point where it is no root.
-bool Fusion::isRepeated(Operation *op, const ExpressionCost &cost) {
-  if (cost.flops == 0)
-    return false;
-  Value value = op->getResult(0);
-  double stored = 2 * double(bytesOf(value.getType())); // written and read
-  SmallVector<Operation *> below(op->getUsers());
-  while (!below.empty()) {
-    Operation *user = below.pop_back_val();
-    if (!isView(user))
-      continue;
-    int64_t points = planning::elementCount(sizesOf(user->getResult(0)));
-    if (points > planning::elementCount(sizesOf(value)) &&
-        cost.flops * double(points) / flopsPerByte >= stored)
-      return true;
-    below.append(user->user_begin(), user->user_end());
-  }
-  return false;
-}
-
-bool Fusion::deservesRoot(Operation *op, const ExpressionCost &cost) {
-  if (nn::isReduction(op) || forced.contains(op))
-    return true;
-  if (isView(op) || isa<nn::ConstantOp, nn::IotaOp>(op))
-    return false;
-  return cost.flops > largestExpression || cost.scalars > largestScalars ||
-         (!cheap.contains(op) && (storingIsCheaper(op, cost) || isRepeated(op, cost)));
-}
-
-void Fusion::chooseRoots() {
-  nodeOf.clear();
-  rootOps.clear();
-  costs.clear();
-  for (Operation &op : block) {
-    if (op.hasTrait<OpTrait::IsTerminator>() || (isa<nn::ConstantOp>(op) && !isSplatConstant(&op)))
-      continue;
-    bool root = isStep(&op);
-    if (!root) {
-      ExpressionCost cost = costOf(&op);
-      root = users.lookup(&op) > 0 && deservesRoot(&op, cost);
-      costs[&op] = std::move(cost);
-    }
-    if (root) {
-      nodeOf[&op] = int(rootOps.size());
-      rootOps.push_back(&op);
-    }
-  }
-}
 
 void Fusion::addEdge(Value tensor, Alignment alignment, FusionNode &node) {
   int leaf = leafNumbers.try_emplace(tensor, leafNumbers.size()).first->second;
   for (const FusionEdge &edge : node.inputs)
     if (edge.leaf == leaf && edge.alignment == alignment)
       return;
-  auto found = nodeOf.find(tensor.getDefiningOp());
-  int producer = found != nodeOf.end() ? found->second : -1;
+  int producer = roots.numberOf(tensor.getDefiningOp());
   node.inputs.push_back({leaf, producer, alignment, planning::elementCount(sizesOf(tensor)),
                          bytesOf(tensor.getType())});
 }
@@ -282,7 +118,7 @@ void Fusion::addEdge(Value tensor, Alignment alignment, FusionNode &node) {
 bool Fusion::collectEdges(Value value, const std::optional<IndexMap> &map, FusionNode &node,
                           std::optional<Split> &split) {
   Operation *op = value.getDefiningOp();
-  if (isInMemory(value) || nodeOf.count(op)) {
+  if (isInMemory(value) || roots.contains(op)) {
     Alignment alignment = Alignment::other;
     if (map)
       alignment = planning::alignmentOf(map->linear(sizesOf(value)), map->space,
@@ -290,18 +126,24 @@ bool Fusion::collectEdges(Value value, const std::optional<IndexMap> &map, Fusio
     addEdge(value, alignment, node);
     return true;
   }
+  return collectOperands(op, map, node, split);
+}
+
+/// The same for what the operation itself reads.
+bool Fusion::collectOperands(Operation *op, const std::optional<IndexMap> &map, FusionNode &node,
+                             std::optional<Split> &split) {
   if (isa<nn::ConstantOp, nn::IotaOp>(op))
     return true;
   std::optional<IndexMap> next = map;
   if (isView(op)) {
     Value source = op->getOperand(0);
     while (isa<nn::ReshapeOp>(op) && source.getDefiningOp<nn::ReshapeOp>() &&
-           !nodeOf.count(source.getDefiningOp()))
+           !roots.contains(source.getDefiningOp()))
       source = source.getDefiningOp()->getOperand(0);
     if (map && isa<nn::ReshapeOp>(op) &&
-        (isInMemory(source) || nodeOf.count(source.getDefiningOp()))) {
+        (isInMemory(source) || roots.contains(source.getDefiningOp()))) {
       addEdge(source,
-              planning::alignmentOf(map->linear(sizesOf(value)), map->space,
+              planning::alignmentOf(map->linear(sizesOf(op->getResult(0))), map->space,
                                     planning::elementCount(sizesOf(source))),
               node);
       return true;
@@ -374,17 +216,8 @@ void Fusion::describe(Operation *op, FusionNode &node) {
     IndexMap map{space, std::vector<planning::Affine>(shape.size())};
     for (size_t i = 0; i < order.size(); ++i)
       map.index[order[i]] = (*indices)[i];
-    bool done = true;
-    if (nn::isReduction(op)) {
-      done = collectEdges(op->getOperand(0), map, node, split);
-    } else {
-      // The root's own operation is not a leaf of itself.
-      auto own = nodeOf.find(op);
-      int number = own->second;
-      nodeOf.erase(own);
-      done = collectEdges(op->getResult(0), map, node, split);
-      nodeOf[op] = number;
-    }
+    bool done = nn::isReduction(op) ? collectEdges(op->getOperand(0), map, node, split)
+                                    : collectOperands(op, map, node, split);
     if (done)
       return;
     applySplit(space, *split);
@@ -406,18 +239,18 @@ void Fusion::describeUses(Operation *op, FusionNode &node) {
 }
 
 void Fusion::describeRoots() {
-  nodes.assign(rootOps.size(), {});
+  nodes.assign(roots.all().size(), {});
   leafNumbers.clear();
-  for (size_t n = 0; n < rootOps.size(); ++n) {
-    Operation *op = rootOps[n];
+  for (size_t n = 0; n < roots.all().size(); ++n) {
+    Operation *op = roots.all()[n];
     FusionNode &node = nodes[n];
     node.position = positions[op];
     for (Value result : op->getResults())
       node.bytes += bytesOf(result.getType());
     describeUses(op, node);
     if (!isStep(op)) {
-      node.flops = std::max(1.0, costs[op].flops);
-      node.scalars = costs[op].scalars;
+      node.flops = std::max(1.0, roots.costOf(op).flops);
+      node.scalars = roots.costOf(op).scalars;
       describe(op, node);
       continue;
     }
@@ -431,47 +264,38 @@ void Fusion::describeRoots() {
   for (size_t n = 0; n < nodes.size(); ++n)
     for (const FusionEdge &edge : nodes[n].inputs)
       if (edge.producer >= 0)
-        readersOf[edge.producer].push_back(rootOps[n]);
-}
-
-/// Of a tensor that a value's expression reads only the part that the value's elements need.
-double Fusion::partRead(Value tensor, Value value) {
-  int64_t elements =
-      std::min(planning::elementCount(sizesOf(value)), planning::elementCount(sizesOf(tensor)));
-  return double(elements * elementBytes(nn::tensorType(tensor).getElementType()));
+        readersOf[edge.producer].push_back(roots.all()[n]);
 }
 
 /// Traffic for a root that this many other groups read, and what the root's own loop costs.
 double Fusion::bytesIfStored(int node, size_t readers) {
-  Value value = rootOps[node]->getResult(0);
+  Value value = roots.all()[node]->getResult(0);
   double bytes = double(bytesOf(value.getType()) * int64_t(1 + readers));
   if (groups[groupOf[node]].nodes.size() > 1)
     return bytes;
-  for (Value tensor : costs[rootOps[node]].leaves)
-    bytes += partRead(tensor, value);
+  for (Value tensor : roots.costOf(roots.all()[node]).leaves)
+    bytes += bytesRead(tensor, value);
   return bytes + planning::FusionOptions().launchBytes;
 }
 
 double Fusion::bytesIfRepeated(int node, const llvm::SetVector<int> &readers) {
-  Value value = rootOps[node]->getResult(0);
-  const ExpressionCost &cost = costs[rootOps[node]];
-  double again = cost.flops * double(planning::elementCount(sizesOf(value))) / flopsPerByte +
-                 2 * cost.gathered;
-  double bytes = again * double(readers.size());
+  Value value = roots.all()[node]->getResult(0);
+  const ExpressionCost &cost = roots.costOf(roots.all()[node]);
+  double bytes = cost.again(value) * double(readers.size());
   for (Value tensor : cost.leaves) {
     int leaf = leafNumbers.lookup(tensor), lastRead = 0;
     for (int group : readers)
       if (!leavesOf[group].contains(leaf))
-        bytes += partRead(tensor, value);
-    auto made = nodeOf.find(tensor.getDefiningOp());
-    if (made == nodeOf.end())
+        bytes += bytesRead(tensor, value);
+    int made = roots.numberOf(tensor.getDefiningOp());
+    if (made < 0)
       continue;
-    for (Operation *reader : readersOf[made->second])
+    for (Operation *reader : readersOf[made])
       lastRead = std::max(lastRead, positions[reader]);
     if (llvm::any_of(readers, [&](int group) {
           return nodes[groups[group].nodes.front()].position > lastRead;
         }))
-      bytes += double(nodes[made->second].held); // longer than now
+      bytes += double(nodes[made].held); // longer than now
   }
   return bytes;
 }
@@ -479,8 +303,7 @@ double Fusion::bytesIfRepeated(int node, const llvm::SetVector<int> &readers) {
 /// Now that the groups are known: stored roots that are cheaper to compute again where they are
 /// read become part of the expressions there. False where there are none, or no more.
 bool Fusion::repeatCheapRoots() {
-  if (!cheap.empty())
-    return false; // one correction: each could give rise to another
+  corrected = true; // one correction: each could give rise to another
   groupOf.assign(nodes.size(), -1);
   leavesOf.assign(groups.size(), {});
   for (auto [g, group] : llvm::enumerate(groups))
@@ -489,20 +312,22 @@ bool Fusion::repeatCheapRoots() {
       for (const FusionEdge &edge : nodes[n].inputs)
         leavesOf[g].insert(edge.leaf);
     }
+  bool found = false;
   for (size_t n = 0; n < nodes.size(); ++n) {
-    Operation *op = rootOps[n];
-    if (nodes[n].kind != FusionNode::Kind::pointwise || forced.contains(op) ||
-        costs[op].leaves.size() > countedTensors)
+    Operation *op = roots.all()[n];
+    if (nodes[n].kind != FusionNode::Kind::pointwise || roots.isForced(op))
       continue;
     llvm::SetVector<int> readers; // groups
     for (Operation *reader : readersOf[n])
-      if (int group = groupOf[nodeOf[reader]]; group != groupOf[n])
+      if (int group = groupOf[roots.numberOf(reader)]; group != groupOf[n])
         readers.insert(group);
     if (!readers.empty() &&
-        bytesIfRepeated(int(n), readers) < bytesIfStored(int(n), readers.size()))
-      cheap.insert(op);
+        bytesIfRepeated(int(n), readers) < bytesIfStored(int(n), readers.size())) {
+      roots.repeat(op);
+      found = true;
+    }
   }
-  return !cheap.empty();
+  return found;
 }
 
 Value Fusion::cloneInto(Value value, OpBuilder &builder, IRMapping &mapping,
@@ -512,7 +337,7 @@ Value Fusion::cloneInto(Value value, OpBuilder &builder, IRMapping &mapping,
   if (isInMemory(value))
     return results.count(value) ? results[value] : value;
   Operation *op = value.getDefiningOp();
-  if (nodeOf.count(op) && !inside.contains(op))
+  if (roots.contains(op) && !inside.contains(op))
     return results[value];
   for (Value operand : op->getOperands())
     mapping.map(operand, cloneInto(operand, builder, mapping, inside));
@@ -521,9 +346,9 @@ Value Fusion::cloneInto(Value value, OpBuilder &builder, IRMapping &mapping,
 }
 
 bool Fusion::isReadOutside(Operation *root, const llvm::DenseSet<Operation *> &inside) {
-  return forced.contains(root) || llvm::any_of(readersOf[nodeOf[root]], [&](Operation *reader) {
-           return !inside.contains(reader);
-         });
+  return roots.isForced(root) ||
+         llvm::any_of(readersOf[roots.numberOf(root)],
+                      [&](Operation *reader) { return !inside.contains(reader); });
 }
 
 /// Node after which the kernel is named: a reduction's, else that of the dearest operation.
@@ -541,18 +366,18 @@ Location mainLocation(Block &body, Operation *lastRoot) {
 }
 
 void Fusion::buildGroup(const planning::FusionGroup &group, OpBuilder &builder) {
-  SmallVector<Operation *> roots;
+  SmallVector<Operation *> members;
   for (int n : group.nodes)
-    roots.push_back(rootOps[n]);
-  if (roots.size() == 1 && isStep(roots.front())) {
-    Operation *step = roots.front();
+    members.push_back(roots.all()[n]);
+  if (members.size() == 1 && isStep(members.front())) {
+    Operation *step = members.front();
     step->moveBefore(block.getTerminator());
     for (OpOperand &operand : step->getOpOperands())
       if (Value result = results.lookup(operand.get()))
         operand.set(result);
     return;
   }
-  llvm::DenseSet<Operation *> inside(roots.begin(), roots.end());
+  llvm::DenseSet<Operation *> inside(members.begin(), members.end());
   using Kind = FusionNode::Kind;
   kernel::Form form = group.kind == Kind::row      ? kernel::Form::row
                       : group.kind == Kind::column ? kernel::Form::column
@@ -560,24 +385,23 @@ void Fusion::buildGroup(const planning::FusionGroup &group, OpBuilder &builder) 
                                                    : kernel::Form::pointwise;
   SmallVector<Operation *> stored;
   SmallVector<Type> types;
-  for (Operation *root : roots)
+  for (Operation *root : members)
     if (isReadOutside(root, inside)) {
       stored.push_back(root);
       types.push_back(root->getResult(0).getType());
     }
   builder.setInsertionPoint(block.getTerminator());
-  auto op = builder.create<kernel::GroupOp>(roots.back()->getLoc(), types, form);
+  auto op = builder.create<kernel::GroupOp>(members.back()->getLoc(), types, form);
   Block &body = op.getBody().emplaceBlock();
   builder.setInsertionPointToEnd(&body);
   IRMapping mapping;
   SmallVector<Value> yielded;
-  SmallVector<Attribute> names;
-  for (Operation *root : roots)
+  for (Operation *root : members)
     cloneInto(root->getResult(0), builder, mapping, inside);
   for (Operation *root : stored)
     yielded.push_back(mapping.lookup(root->getResult(0)));
   builder.create<kernel::YieldOp>(op.getLoc(), yielded);
-  op->setLoc(mainLocation(body, roots.back()));
+  op->setLoc(mainLocation(body, members.back()));
   for (auto [root, result] : llvm::zip(stored, op.getOuts()))
     results[root->getResult(0)] = result;
 }
