@@ -331,9 +331,17 @@ void EntryPlan::annotate() {
   auto attribute = [&](Place place) -> Attribute {
     return kernel::PlaceAttr::get(context, place.arena, place.offset);
   };
+  // All at once: setting one argument's attribute makes the list of all anew.
+  auto withPlace = [&](DictionaryAttr attributes, Place place) {
+    NamedAttrList list(attributes);
+    list.set("kernel.place", attribute(place));
+    return list.getDictionary(context);
+  };
+  SmallVector<DictionaryAttr> arguments, results;
   for (BlockArgument argument : function.getArguments())
-    function.setArgAttr(argument.getArgNumber(), "kernel.place",
-                        attribute(*storages[storageOf[argument]].place));
+    arguments.push_back(withPlace(function.getArgAttrDict(argument.getArgNumber()),
+                                  *storages[storageOf[argument]].place));
+  function.setAllArgAttrs(arguments);
   for (Operation &op : block) {
     if (isa<nn::ConstantOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
       continue;
@@ -344,9 +352,15 @@ void EntryPlan::annotate() {
     if (auto own = scratch.find(&op); own != scratch.end())
       op.setAttr("scratch", attribute({Arena::workspace, own->second.second}));
   }
-  for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands()))
-    if (auto known = storageOf.find(value); known != storageOf.end())
-      function.setResultAttr(i, "kernel.place", attribute(*storages[known->second].place));
+  for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
+    auto known = storageOf.find(value);
+    DictionaryAttr attributes = function.getResultAttrDict(i);
+    results.push_back(known == storageOf.end()
+                          ? DictionaryAttr::get(context, attributes ? attributes.getValue()
+                                                                    : ArrayRef<NamedAttribute>())
+                          : withPlace(attributes, *storages[known->second].place));
+  }
+  function.setAllResultAttrs(results);
 }
 
 /// Tables of constants, equal ones once.

@@ -4,6 +4,7 @@
 #include "compiler/emit/memory_names.h"
 #include "compiler/emit/expressions.h"
 #include "dialects/names/node_name.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -244,9 +245,10 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
     if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(value)))
       tensor->lastStep = step;
   auto &own = entryTensors[function.getName()];
+  llvm::DenseSet<const PlacedTensor *> shared(sharedTensors.begin(), sharedTensors.end());
   auto addOwn = [&](Value value) {
     const PlacedTensor *tensor = places.lookup(value);
-    if (tensor && !llvm::is_contained(sharedTensors, tensor))
+    if (tensor && !shared.contains(tensor))
       own.push_back(tensor);
   };
   llvm::for_each(function.getArguments(), addOwn);
