@@ -4,6 +4,7 @@
 // operations. The gradient recomputes the rows' statistics by the operations of
 // the decomposition, so that after decompose both share them.
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/raised_pattern.h"
 
 using namespace mlir;
 
@@ -102,6 +103,121 @@ SmallVector<Value> LayerNormOp::decompose(Builder &builder) {
   return {
       builder.mul(statistics.centered, builder.expand(statistics.reciprocalDeviation, -1, shape))};
 }
+
+namespace {
+
+// (x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) over the last dimension, as
+// exporters below opset 17 write it: raised, it has the gradient of the whole. Known
+// weakness: a variance of E[x^2] - E[x]^2 is left as it is, for it is another rounding.
+template <typename Root> struct RaiseLayerNorm : OpRewritePattern<Root> {
+  using OpRewritePattern<Root>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Root op, PatternRewriter &rewriter) const override {
+    for (auto [centered, factor] : operandPairs(op)) {
+      auto sub = centered.template getDefiningOp<SubOp>();
+      Value row = sub ? rowOf(factor) : Value();
+      Value deviation = row ? deviationOf(op, row) : Value();
+      if (!deviation || rowMeanOf(rowOf(sub.getB())) != sub.getA())
+        continue;
+      double epsilon;
+      Value variance = splitEpsilon(deviation, epsilon);
+      auto square = variance ? squareOf(rowMeanOf(variance)) : Value();
+      if (!square || square != centered)
+        continue;
+      auto norm =
+          rewriter.create<LayerNormOp>(wholeLocation(op, sub), sub.getA(), llvm::APFloat(epsilon));
+      rewriter.replaceOp(op, norm);
+      return success();
+    }
+    return failure();
+  }
+
+private:
+  static SmallVector<std::pair<Value, Value>> operandPairs(DivOp op) {
+    return {{op.getA(), op.getB()}};
+  }
+  static SmallVector<std::pair<Value, Value>> operandPairs(MulOp op) {
+    return {{op.getA(), op.getB()}, {op.getB(), op.getA()}};
+  }
+
+  static Value throughReshapes(Value value) {
+    while (auto reshape = value ? value.getDefiningOp<ReshapeOp>() : nullptr)
+      value = reshape.getX();
+    return value;
+  }
+
+  // The value per row that is repeated along the last dimension; null where it is not.
+  static Value rowOf(Value value) {
+    auto broadcast = value.getDefiningOp<BroadcastOp>();
+    if (!broadcast)
+      return nullptr;
+    ArrayRef<int64_t> from = tensorType(broadcast.getX()).getShape(),
+                      to = tensorType(value).getShape(), dimensions = broadcast.getDimensions();
+    if (from.size() == to.size() && from.back() == 1) {
+      from = from.drop_back();
+      dimensions = dimensions.drop_back();
+    }
+    bool rows =
+        from == to.drop_back() && llvm::equal(dimensions, llvm::seq<int64_t>(0, dimensions.size()));
+    return rows ? throughReshapes(broadcast.getX()) : nullptr;
+  }
+
+  // What `value` is the mean of over the last dimension.
+  static Value rowMeanOf(Value value) {
+    value = throughReshapes(value);
+    auto div = value ? value.getDefiningOp<DivOp>() : nullptr;
+    auto sum = div ? throughReshapes(div.getA()).template getDefiningOp<ReduceSumOp>() : nullptr;
+    if (!sum)
+      return nullptr;
+    auto type = tensorType(sum.getX());
+    auto count = splatOfFloats(div.getB());
+    bool isMean = sum.getDimensions() == ArrayRef<int64_t>{type.getRank() - 1} && count &&
+                  *count == type.getShape().back();
+    return isMean ? sum.getX() : nullptr;
+  }
+
+  static Value squareOf(Value value) {
+    auto mul = value ? value.getDefiningOp<MulOp>() : nullptr;
+    return mul && mul.getA() == mul.getB() ? mul.getA() : nullptr;
+  }
+
+  // variance + epsilon where the centered value is divided by its square root, or multiplied by
+  // the reciprocal of that.
+  static Value deviationOf(Operation *op, Value row) {
+    if (isa<MulOp>(op)) {
+      if (auto rsqrt = row.getDefiningOp<RsqrtOp>())
+        return rsqrt.getX();
+      if (auto reciprocal = row.getDefiningOp<ReciprocalOp>())
+        row = throughReshapes(reciprocal.getX());
+      else if (auto div = row.getDefiningOp<DivOp>();
+               div && splatOfFloats(div.getA()).value_or(0) == 1)
+        row = throughReshapes(div.getB());
+      else
+        return nullptr;
+    }
+    auto root = row.getDefiningOp<SqrtOp>();
+    return root ? throughReshapes(root.getX()) : nullptr;
+  }
+
+  static Value splitEpsilon(Value value, double &epsilon) {
+    auto add = throughReshapes(value).template getDefiningOp<AddOp>();
+    if (!add)
+      return nullptr;
+    for (auto [constant, other] :
+         {std::pair(add.getA(), add.getB()), std::pair(add.getB(), add.getA())})
+      if (auto splat = splatOfFloats(constant); splat && *splat >= 0) {
+        epsilon = *splat;
+        return throughReshapes(other);
+      }
+    return nullptr;
+  }
+};
+
+} // namespace
+
+static RaiseRegistration raise([](RewritePatternSet &patterns) {
+  patterns.add<RaiseLayerNorm<DivOp>, RaiseLayerNorm<MulOp>>(patterns.getContext());
+});
 
 static OnnxRegistration layerNormalization("LayerNormalization", 17, importLayerNormalization);
 

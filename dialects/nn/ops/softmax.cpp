@@ -3,6 +3,7 @@
 // nn.softmax; ONNX Softmax, which below opset 13 runs over all dimensions from
 // `axis` on together.
 #include "dialects/nn/onnx_softmax.h"
+#include "dialects/nn/raised_pattern.h"
 #include <limits>
 
 using namespace mlir;
@@ -44,6 +45,34 @@ SmallVector<Value> SoftmaxOp::decompose(Builder &builder) {
     sum = builder.select(masked, builder.constant(1, sum.getType()), sum);
   return {builder.div(exponentials, builder.expand(sum, -1, shape))};
 }
+
+namespace {
+
+// where(isnan(y), 0, y) of y = softmax(x): how exporters write attention whose rows
+// may be masked throughout. Left in two operations, the gradient of such a row would
+// be NaN behind the selection that hides its value.
+struct RaiseMaskedSoftmax : OpRewritePattern<SelectOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(SelectOp op, PatternRewriter &rewriter) const override {
+    auto isNan = op->getOperand(0).getDefiningOp<IsNaNOp>();
+    Value y = op->getOperand(2);
+    auto softmax = y.getDefiningOp<SoftmaxOp>();
+    auto zero = splatOfFloats(op->getOperand(1));
+    if (!isNan || !softmax || isNan->getOperand(0) != y || !zero || *zero != 0)
+      return failure();
+    auto whole = rewriter.create<SoftmaxOp>(wholeLocation(op, softmax), softmax.getX(),
+                                            /*masked_to_zero=*/true);
+    rewriter.replaceOp(op, whole);
+    return success();
+  }
+};
+
+} // namespace
+
+static RaiseRegistration raise([](RewritePatternSet &patterns) {
+  patterns.add<RaiseMaskedSoftmax>(patterns.getContext());
+});
 
 static OnnxRegistration softmaxTogether("Softmax", 1, importSoftmaxTogether<SoftmaxOp>);
 static OnnxRegistration softmaxAlongAxis("Softmax", 13, importSoftmaxAlongAxis<SoftmaxOp>);
