@@ -6,8 +6,9 @@
 // gradients are better than those of their parts. Their gradients were built
 // from the same primitives as their decompositions, so that merging equal
 // operations over forward and backward lets both share the statistics of a row
-// (its mean, deviation, maximum, sum). Known weakness: the merge also shares
-// large cheap intermediates; fuse recomputes those.
+// (its mean, deviation, maximum, sum). A decomposition may itself create composites:
+// they are replaced in turn until none is left. Known weakness: the merge also
+// shares large cheap intermediates; fuse recomputes those.
 #include "dialects/nn/builder.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/passes.h"
@@ -16,6 +17,9 @@
 using namespace mlir;
 
 namespace {
+
+// Composites of composites; what is deeper contains itself.
+constexpr int kDeepest = 16;
 
 struct Decompose : PassWrapper<Decompose, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Decompose)
@@ -29,14 +33,30 @@ struct Decompose : PassWrapper<Decompose, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() override {
-    getOperation().walk([](trainc::nn::DecomposableOpInterface op) {
-      OpBuilder at(op);
-      trainc::nn::Builder builder(at, op.getLoc());
-      op->replaceAllUsesWith(op.decompose(builder));
-      op->erase();
-    });
+    for (int depth = 0;; ++depth) {
+      SmallVector<trainc::nn::DecomposableOpInterface> composites;
+      getOperation().walk(
+          [&](trainc::nn::DecomposableOpInterface op) { composites.push_back(op); });
+      if (composites.empty())
+        break;
+      if (depth == kDeepest) {
+        composites.front()->emitError("decompose: the decomposition of '")
+            << composites.front()->getName() << "' leads back to itself";
+        return signalPassFailure();
+      }
+      for (trainc::nn::DecomposableOpInterface op : composites)
+        decompose(op);
+    }
     if (failed(trainc::simplify(getOperation())))
       signalPassFailure();
+  }
+
+private:
+  static void decompose(trainc::nn::DecomposableOpInterface op) {
+    OpBuilder at(op);
+    trainc::nn::Builder builder(at, op.getLoc());
+    op->replaceAllUsesWith(op.decompose(builder));
+    op->erase();
   }
 };
 
