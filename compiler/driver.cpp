@@ -20,6 +20,7 @@
 #include "passes/passes.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include <cstdlib>
 #include <unistd.h>
 
 using namespace mlir;
@@ -45,6 +46,7 @@ public:
   ExitCode run() {
     bool good = steps();
     clock.finish();
+    llvm::errs() << warning;
     report.print(llvm::errs());
     return good && report.empty() ? ExitCode::ok
            : report.empty()       ? ExitCode::internalError
@@ -232,8 +234,12 @@ private:
     compile.output = output.entry("trainer");
     compile.log = temporaryPath("compile.log"); // outlives the output folder of a failure
     std::string message;
+    compile.warningsAreErrors = std::getenv("TRAINC_WARNINGS_ARE_ERRORS") != nullptr; // tests
     if (compileSources(compile, message)) {
-      llvm::sys::fs::remove(compile.log);
+      if (message.empty())
+        llvm::sys::fs::remove(compile.log);
+      else
+        warning = options.model + ": warning: " + message + "\n";
       return true;
     }
     (void)report.error(ExitCode::hostCompilerFailed, options.model, message,
@@ -249,6 +255,7 @@ private:
   Model model;
   OutputFolder output;
   StageClock clock;
+  std::string warning; // of the host compiler
   bool stopped = false;
 };
 

@@ -27,6 +27,7 @@ config.environment["TRAINC_INSPECT"] = os.path.join(programs, "trainc-inspect")
 config.environment["TRAINC_BUILD"] = config.build_folder
 config.environment["TRAINC_MODELS"] = os.path.join(config.test_source_root, "models")
 config.environment["TMPDIR"] = scratch
+config.environment["TRAINC_WARNINGS_ARE_ERRORS"] = "1"  # of the emitted source; users see warnings
 # LLVM's inline allocator poisons memory which the shared library, built without a sanitizer, uses.
 config.environment["ASAN_OPTIONS"] = "allow_user_poisoning=0"
 for name in ("HOME", "CCACHE_DIR", "OMP_NUM_THREADS"):

@@ -78,7 +78,7 @@ class HostCompiler {
 public:
   explicit HostCompiler(const CompileOptions &options) : options(options) {}
 
-  bool run(std::string &error) {
+  bool run(std::string &message) {
     std::vector<Arguments> jobs = compilations();
     bool good = runAll(jobs);
     if (good)
@@ -88,9 +88,12 @@ public:
     writeLog();
     if (good && !options.registers.empty())
       std::ofstream(options.registers) << registerTable(deviceLog);
-    if (good)
+    if (good) {
+      if (llvm::StringRef(log).contains("warning:"))
+        message = "the host compiler warns\n  log: " + logPath();
       return true;
-    error = failed + " failed: " + reason + "\n  log: " + logPath() + lastLines(log, 12);
+    }
+    message = failed + " failed: " + reason + "\n  log: " + logPath() + lastLines(log, 12);
     return false;
   }
 
@@ -139,8 +142,9 @@ private:
                            "-fno-math-errno",
                            "-fno-trapping-math",
                            "-Wall",
-                           "-Wextra",
-                           "-Werror"};
+                           "-Wextra"};
+    if (options.warningsAreErrors)
+      arguments.push_back("-Werror");
     if (hasLoops(source))
       arguments.insert(arguments.end(), {options.optimization, "-fopenmp"});
     else
@@ -155,7 +159,9 @@ private:
     Arguments arguments = {options.nvcc, "-ccbin", options.compiler, "--threads", "0"};
     for (llvm::StringRef flag : nvccFlags())
       arguments.push_back(flag.str());
-    arguments.insert(arguments.end(), {"-Werror", "all-warnings", "-Xptxas", "-v"});
+    if (options.warningsAreErrors)
+      arguments.insert(arguments.end(), {"-Werror", "all-warnings"});
+    arguments.insert(arguments.end(), {"-Xptxas", "-v"});
     for (const std::string &number : options.cudaArchitectures)
       arguments.insert(arguments.end(),
                        {"-gencode", "arch=compute_" + number + ",code=sm_" + number});
@@ -240,6 +246,6 @@ private:
 
 } // namespace
 
-bool trainc::compileSources(const CompileOptions &options, std::string &error) {
-  return HostCompiler(options).run(error);
+bool trainc::compileSources(const CompileOptions &options, std::string &message) {
+  return HostCompiler(options).run(message);
 }

@@ -14,8 +14,9 @@
 namespace trainc {
 
 /// Writes kernels.h, kernels.cpp or kernels.cu, memory.h, step.{h,cpp}, constants.{h,cpp},
-/// trainer.cpp and CMakeLists.txt into `directory`, which exists. `module` holds kernel.functions
-/// and the planned entry functions @forward_backward, @update,
+/// for large constants constants.bin, trainer.cpp and CMakeLists.txt into `directory`, which
+/// exists. `module` holds kernel.functions and the planned entry functions @forward_backward,
+/// @update,
 /// @evaluate; everything else comes from its attributes (program_tables.h) and the version of this
 /// compiler. Errors are diagnostics of `module`.
 mlir::LogicalResult emitSources(mlir::ModuleOp module, llvm::StringRef compilerVersion,
@@ -39,12 +40,14 @@ struct CompileOptions {
   std::vector<std::string> sources;       // empty: every .cpp and .cu of the folder
   std::string nvcc;                       // for .cu files
   std::vector<std::string> cudaArchitectures;
-  std::string registers; // file for the table of what nvcc gave each kernel
+  std::string registers;          // file for the table of what nvcc gave each kernel
+  bool warningsAreErrors = false; // for tests: another compiler may warn of what ours does not
 };
 
-/// Compiles the folder's files side by side and links them, without a shell. On failure `error` is
-/// a message that ends with the log's path and its last lines; the log stays.
-bool compileSources(const CompileOptions &options, std::string &error);
+/// Compiles the folder's files side by side and links them, without a shell. On failure `message`
+/// ends with the log's path and its last lines; after warnings it says so, with the log's path. The
+/// log stays.
+bool compileSources(const CompileOptions &options, std::string &message);
 
 /// Flags of nvcc beside architectures and folders. Bits must not depend on contraction.
 llvm::ArrayRef<llvm::StringRef> nvccFlags();
