@@ -87,6 +87,7 @@ find_package(OpenMP REQUIRED)
 )" + targetParts(tables) +
          R"(
 file(GLOB runtime runtime/*.cpp)
+file(GLOB tables ${CMAKE_CURRENT_SOURCE_DIR}/constants.bin)
 add_executable(trainer ${emitted} ${runtime} ${target_runtime} ${device_runtime})
 target_compile_features(trainer PRIVATE cxx_std_20)
 set_target_properties(trainer PROPERTIES CXX_EXTENSIONS OFF)
@@ -95,6 +96,7 @@ target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
          "set_source_files_properties(" + llvm::join(filesWithoutLoops(), " ") +
          "\n  PROPERTIES COMPILE_OPTIONS \"" + llvm::join(flagsWithoutLoops(), ";") +
          R"(")
+set_source_files_properties(constants.cpp PROPERTIES OBJECT_DEPENDS "${tables}")
 # The runtime is built as a few units: most of its time would go into headers.
 set_target_properties(trainer PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 set_source_files_properties(${target_runtime} PROPERTIES UNITY_GROUP target)

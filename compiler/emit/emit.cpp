@@ -194,6 +194,8 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
   NameTable functions;
   for (const PlacedTensor *tensor : memory.shared())
     functions.reserve(tensor->name);
+  for (nn::ConstantOp op : memory.constants())
+    functions.reserve(memory.find(op.getResult())->name);
   for (const std::string &entry : memory.entries())
     for (const PlacedTensor *tensor : memory.ofEntry(entry))
       functions.reserve(tensor->name);
@@ -221,6 +223,7 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
   code.memory = memoryHeader(module, memory);
   code.constantsHeader = constantsHeader(memory);
   code.constants = constantsSource(memory);
+  code.constantsData = constantsData(memory);
   code.step = stepProgram(module, memory, table);
   return code;
 }
@@ -247,6 +250,8 @@ LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, St
       {"trainer.cpp", *trainer},
       {"CMakeLists.txt", buildFile(tables)},
   };
+  if (!code->constantsData.empty() && failed(folder.write("constants.bin", code->constantsData)))
+    return failure();
   for (auto &[name, text] : files)
     if (failed(folder.write(name, text)))
       return failure();

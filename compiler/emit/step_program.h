@@ -14,7 +14,7 @@ using KernelTable = llvm::StringMap<KernelNames>;
 
 /// The files that hold a module's code, by their names' stems.
 struct EmittedCode {
-  std::string kernelsHeader, kernels, memory, constantsHeader, constants, step;
+  std::string kernelsHeader, kernels, memory, constantsHeader, constants, constantsData, step;
 };
 
 /// Code of the kernels and of the entry functions named.
@@ -27,6 +27,8 @@ std::string stepProgram(mlir::ModuleOp module, const MemoryNames &names,
 /// Text of constants.h and constants.cpp, and how the program's table refers to them.
 std::string constantsHeader(const MemoryNames &names);
 std::string constantsSource(const MemoryNames &names);
+/// Bytes of constants.bin; empty where the tables are C++ text.
+std::string constantsData(const MemoryNames &names);
 llvm::StringRef constantsAddress(const MemoryNames &names);
 /// Text of trainer.cpp; diagnostics where the IR lacks something that a table needs.
 mlir::FailureOr<std::string> trainerTables(mlir::ModuleOp module, const ProgramTables &tables,
