@@ -58,7 +58,9 @@ bool boundIndices(ModuleOp module, const ModelFile &file, Report &report) {
     function.walk([&](nn::CrossEntropyOp loss) {
       for (BlockArgument labels : bound(function, loss, loss.getLabels(),
                                         nn::tensorType(loss.getLogits()).getShape().back()))
-        function.setArgAttr(labels.getArgNumber(), "train.ignore_index", loss.getIgnoreIndexAttr());
+        if (loss.getIgnoreIndexAttr())
+          function.setArgAttr(labels.getArgNumber(), "train.ignore_index",
+                              loss.getIgnoreIndexAttr());
     });
   });
   return good;

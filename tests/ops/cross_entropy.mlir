@@ -117,3 +117,15 @@ func.func @numbers_large(%x: tensor<2x3xf64>) -> tensor<f64> attributes {
   %y = nn.cross_entropy %x, %l {ignore_index = -100 : i64} : (tensor<2x3xf64>, tensor<2xi64>) -> tensor<f64>
   return %y : tensor<f64>
 }
+
+// -----
+
+// NUMBERS
+// Without ignore_index every row counts.
+func.func @numbers_every_row(%x: tensor<2x3xf64>) -> tensor<f64> attributes {
+    check.inputs = [dense<[[1.911, -0.822, -1.676], [1.299, 1.409, -1.572]]> : tensor<2x3xf64>],
+    check.results = [dense<2.2258642343382635> : tensor<f64>]} {
+  %l = nn.constant dense<[2, 0]> : tensor<2xi64>
+  %y = nn.cross_entropy %x, %l : (tensor<2x3xf64>, tensor<2xi64>) -> tensor<f64>
+  return %y : tensor<f64>
+}

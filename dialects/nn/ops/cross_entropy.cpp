@@ -27,8 +27,9 @@ static OnnxResults importLoss(OnnxNode &node) {
   logits = builder.transpose(logits, classesLast);
   if (tensorType(logits).getShape().drop_back() != tensorType(labels).getShape())
     return node.error("the labels do not have the shape of the scores without the classes");
-  // ONNX: without the attribute every label counts.
-  int64_t ignored = node.integer("ignore_index", -1);
+  IntegerAttr ignored; // without the attribute every label counts
+  if (node.hasAttribute("ignore_index"))
+    ignored = builder.op().getI64IntegerAttr(node.integer("ignore_index", 0));
   return SmallVector<Value>{builder.create<CrossEntropyOp>(logits, labels, ignored)};
 }
 
@@ -49,9 +50,9 @@ namespace {
 struct Parts {
   Value shifted, exponentials, sum; // of the logits' shape twice, then one per row
   Value hit;                        // the label's class, of the logits' shape
-  Value counted, count;             // rows that are not ignored, and their number
+  Value counted, count;             // rows that are not ignored (null: none is), their number
 
-  Parts(Builder &builder, Value logits, Value labels, int64_t ignored) {
+  Parts(Builder &builder, Value logits, Value labels, std::optional<uint64_t> ignored) {
     auto type = tensorType(logits), labelType = tensorType(labels);
     Value largest = builder.expand(builder.reduceMax(logits, -1), -1, type.getShape());
     shifted = builder.sub(logits, largest);
@@ -60,10 +61,21 @@ struct Parts {
     Value classes =
         builder.create<IotaOp>(type.clone(labelType.getElementType()), type.getRank() - 1);
     hit = builder.create<EqualOp>(classes, builder.expand(labels, -1, type.getShape()));
-    counted = builder.create<NotOp>(
-        builder.create<EqualOp>(labels, builder.constant(static_cast<double>(ignored), labelType)));
+    if (!ignored) {
+      auto scalar = type.clone(ArrayRef<int64_t>());
+      count = builder.constant(static_cast<double>(labelType.getNumElements()), scalar);
+      return;
+    }
+    Value none = builder.constant(static_cast<double>(static_cast<int64_t>(*ignored)), labelType);
+    counted = builder.create<NotOp>(builder.create<EqualOp>(labels, none));
     Value ones = builder.cast(counted, type.getElementType());
     count = builder.reduceSum(ones, llvm::to_vector(llvm::seq(labelType.getRank())));
+  }
+
+  /// `rows` with zeros for those that are ignored: selected away, not multiplied by 0, for a
+  /// quotient by a count of 0 is infinite.
+  Value onlyCounted(Builder &builder, Value rows) const {
+    return counted ? builder.select(counted, rows, builder.constant(0, rows.getType())) : rows;
   }
 };
 
@@ -76,9 +88,7 @@ LogicalResult CrossEntropyOp::buildGradient(Builder &builder, ArrayRef<Value> re
   Parts parts(builder, getLogits(), getLabels(), getIgnoreIndex());
   Value row = builder.div(resultGradients[0], parts.count);
   row = builder.broadcast(row, {}, type.getShape().drop_back());
-  // Ignored rows are selected away, not multiplied by 0: without any counted row the quotient is
-  // inf.
-  row = builder.select(parts.counted, row, builder.constant(0, row.getType()));
+  row = parts.onlyCounted(builder, row);
   Value probability =
       builder.div(parts.exponentials, builder.expand(parts.sum, -1, type.getShape()));
   Value difference = builder.sub(probability, builder.cast(parts.hit, type.getElementType()));
@@ -94,7 +104,7 @@ SmallVector<Value> CrossEntropyOp::decompose(Builder &builder) {
   Value zero = builder.constant(0, getLogits().getType());
   Value picked = builder.reduceSum(builder.select(parts.hit, parts.shifted, zero), -1);
   Value row = builder.sub(builder.log(parts.sum), picked);
-  row = builder.select(parts.counted, row, builder.constant(0, row.getType()));
+  row = parts.onlyCounted(builder, row);
   Value total = builder.reduceSum(row, llvm::to_vector(llvm::seq(tensorType(row).getRank())));
   return {builder.div(total, parts.count)};
 }

@@ -5,11 +5,11 @@ def CrossEntropyOp : Structured<"cross_entropy", [Differentiable, Decomposable, 
   let summary = "Mean cross-entropy of rows of logits against class labels";
   let description = [{
     `mean over rows r with labels[r] != ignore_index of logsumexp(logits[r]) - logits[r, labels[r]]`
-    in nats: PyTorch's `F.cross_entropy` with its default reduction. Logits have any
+    in nats, every row where there is no ignore_index: PyTorch's `F.cross_entropy` with its default reduction. Logits have any
     number of leading dimensions; labels have exactly those. All rows ignored: NaN, as PyTorch.
 
     cross_entropy-c1: labels have the shape of logits without the last dimension.
   }];
-  let arguments = (ins NN_FloatTensor:$logits, NN_IntegerTensor:$labels, I64Attr:$ignore_index);
+  let arguments = (ins NN_FloatTensor:$logits, NN_IntegerTensor:$labels, OptionalAttr<I64Attr>:$ignore_index);
   let results = (outs NN_FloatTensor:$result);
 }

@@ -16,7 +16,8 @@ static RankedTensorType classLabels(RankedTensorType output, std::string &proble
 }
 
 static Value crossEntropy(nn::Builder &builder, Value output, Value labels) {
-  return builder.create<nn::CrossEntropyOp>(output, labels, kIgnoreIndex);
+  return builder.create<nn::CrossEntropyOp>(output, labels,
+                                            builder.op().getI64IntegerAttr(kIgnoreIndex));
 }
 
 static LossRegistration registration({
