@@ -61,8 +61,8 @@ static NamedAttrList attributes(Builder &builder, StringRef kind, const std::str
   return list;
 }
 
-/// sum over results of weight * result, as f64.
-static Value buildLoss(OpBuilder &at, ValueRange results) {
+/// sum over results of weight * result, as f64; without weights where nothing is differentiated.
+static Value buildLoss(OpBuilder &at, ValueRange results, bool differentiated) {
   nn::Builder builder(at, NameLoc::get(at.getStringAttr("loss")));
   Value loss;
   uint64_t state = 1;
@@ -72,12 +72,14 @@ static Value buildLoss(OpBuilder &at, ValueRange results) {
       continue;
     auto wide = RankedTensorType::get(type.getShape(), at.getF64Type());
     std::vector<double> weights;
-    for (int64_t i = 0; i < type.getNumElements(); ++i) {
+    for (int64_t i = 0; differentiated && i < type.getNumElements(); ++i) {
       state = state * 6364136223846793005u + 1442695040888963407u;
       weights.push_back(0.5 + static_cast<double>(state >> 40) / (1 << 24));
     }
-    Value weighted = builder.mul(builder.cast(result, at.getF64Type()),
-                                 builder.constant(DenseElementsAttr::get(wide, ArrayRef(weights))));
+    Value weighted = builder.cast(result, at.getF64Type());
+    if (differentiated)
+      weighted =
+          builder.mul(weighted, builder.constant(DenseElementsAttr::get(wide, ArrayRef(weights))));
     SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
     if (!all.empty())
       weighted = builder.reduceSum(weighted, all);
@@ -99,12 +101,12 @@ static OwningOpRef<ModuleOp> buildModel(func::FuncOp function, const CheckCase &
   Operation *end = model.getBody().front().getTerminator();
   SmallVector<Value> results(end->getOperands());
   builder.setInsertionPoint(end);
-  results.insert(results.begin(), buildLoss(builder, end->getOperands()));
+  auto reaching = differentiableArguments(function);
+  results.insert(results.begin(), buildLoss(builder, end->getOperands(), !reaching.empty()));
   end->setOperands(results);
   model.setFunctionType(
       builder.getFunctionType(model.getArgumentTypes(), ValueRange(results).getTypes()));
 
-  auto reaching = differentiableArguments(function);
   for (auto [i, argument] : llvm::enumerate(check.arguments)) {
     bool parameter = reaching.contains(function.getArgument(i));
     model.setArgAttrs(i,

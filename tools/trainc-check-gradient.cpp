@@ -4,7 +4,8 @@
 // @numbers_* function of the file's NUMBERS sections through the passes, emits and
 // compiles all of them as one library, and compares values with check.results and
 // gradients with central differences in f64. A row per case; exit status 1 where
-// one is wrong.
+// one is wrong. --records in place of the file: f32 values of all pointwise operations
+// against their f64 values, in the units that pointwise.td states.
 #include "compiler/emit/emit.h"
 #include "compiler/emit/step_program.h"
 #include "compiler/installation.h"
@@ -13,6 +14,7 @@
 #include "mlir/Parser/Parser.h"
 #include "runtime/program.h"
 #include "tools/check_gradient_cases.h"
+#include "tools/check_records.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -27,8 +29,9 @@
 using namespace mlir;
 using namespace trainc;
 
-static llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::Required,
-                                        llvm::cl::desc("FILE.mlir"));
+static llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::desc("FILE.mlir"));
+static llvm::cl::opt<bool> records("records",
+                                   llvm::cl::desc("f32 values of the pointwise operations"));
 static llvm::cl::opt<std::string> keep("keep", llvm::cl::desc("folder that keeps the sources"));
 
 namespace {
@@ -117,17 +120,7 @@ public:
 
   /// Prints the row of a case, then what is wrong with it.
   bool check(const CheckCase &c) {
-    values.clear();
-    uint64_t state = 7;
-    for (const CheckArgument &argument : c.arguments) {
-      values.emplace_back();
-      for (int64_t i = 0; i < argument.value.type.getNumElements(); ++i) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        bool isFloat = isa<FloatType>(argument.value.type.getElementType());
-        double random = isFloat ? 0.1 + static_cast<double>(state >> 40) / (1 << 24) : 0;
-        values.back().push_back(argument.given ? elementOf(argument.given, i) : random);
-      }
-    }
+    chooseArguments(c);
     problems.clear();
     double valueError = checkValues(c);
     auto [count, gradientError] = checkGradients(c);
@@ -139,7 +132,50 @@ public:
     return problems.empty();
   }
 
+  /// Prints the largest error of a record's f32 values, and where it is.
+  bool check(const CheckCase &c, const RecordCheck &record) {
+    chooseArguments(c);
+    evaluate(c);
+    double largest = 0;
+    std::vector<double> worst;
+    for (int64_t i = 0; i < c.results[0].type.getNumElements(); ++i) {
+      std::vector<double> operands;
+      for (const std::vector<double> &list : values)
+        operands.push_back(list[i]);
+      if (llvm::any_of(operands, [&](double x) { return std::abs(x) > record.accuracy.domain; }))
+        continue;
+      double error = errorInUnits(memory.read(c.results[0], i), memory.read(c.results[1], i),
+                                  operands, record.accuracy.cancels);
+      if (error > largest) {
+        largest = error;
+        worst = operands;
+      }
+    }
+    bool good = largest <= record.accuracy.ulp;
+    llvm::outs() << llvm::formatv("{0,-18}", record.name)
+                 << llvm::format("  %8.3f ulp of %4.2f", largest, record.accuracy.ulp)
+                 << (record.accuracy.cancels ? " of the largest operand" : "") << "  at";
+    for (double x : worst)
+      llvm::outs() << llvm::format(" %.9g", x);
+    llvm::outs() << (good ? "  ok\n" : "  WRONG\n");
+    return good;
+  }
+
 private:
+  void chooseArguments(const CheckCase &c) {
+    values.clear();
+    uint64_t state = 7;
+    for (const CheckArgument &argument : c.arguments) {
+      values.emplace_back();
+      for (int64_t i = 0; i < argument.value.type.getNumElements(); ++i) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        bool isFloat = isa<FloatType>(argument.value.type.getElementType());
+        double random = isFloat ? 0.1 + static_cast<double>(state >> 40) / (1 << 24) : 0;
+        values.back().push_back(argument.given ? elementOf(argument.given, i) : random);
+      }
+    }
+  }
+
   double evaluate(const CheckCase &c) {
     memory.clear();
     writeArguments(c);
@@ -245,6 +281,7 @@ Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
   writeFile(folder, "memory.h", code->memory);
   writeFile(folder, "constants.h", code->constantsHeader);
   writeFile(folder, "constants.cpp", code->constants);
+  writeFile(folder, "constants.bin", code->constantsData);
   writeFile(folder, "step.h", "#pragma once\n#include \"runtime/program.h\"\n");
   writeFile(folder, "step.cpp", code->step);
   std::string all = "#include \"constants.cpp\"\n#include \"kernels.cpp\"\n#include \"step.cpp\"\n"
@@ -268,6 +305,7 @@ Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
                      installation.includeFolder + "/runtime/cpu/scatter_add.cpp",
                      installation.includeFolder + "/runtime/library_scratch.cpp"};
   options.shared = true;
+  options.warningsAreErrors = true;
   options.linkArguments = {"-ldnnl"};
   options.output = folder + "/check.so";
   std::string error;
@@ -285,6 +323,40 @@ Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
 
 } // namespace
 
+static void loadDialects(MLIRContext &context) {
+  context.disableMultithreading();
+  context.loadDialect<func::FuncDialect, arith::ArithDialect, math::MathDialect, nn::NNDialect,
+                      kernel::KernelDialect>();
+}
+
+static Memory memoryOf(ModuleOp program) {
+  return Memory(program->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes").asArrayRef());
+}
+
+static int checkRecords(const std::string &folder) {
+  MLIRContext context;
+  loadDialects(context);
+  OwningOpRef<ModuleOp> program = ModuleOp::create(UnknownLoc::get(&context)), functions;
+  std::vector<RecordCheck> list = recordFunctions(context, functions);
+  std::vector<std::string> entries;
+  std::vector<CheckCase> cases;
+  for (const RecordCheck &record : list) {
+    auto built = buildCase(record.function, *program, entries);
+    if (!built)
+      return 1;
+    cases.push_back(std::move(*built));
+  }
+  Checker::Entry run = build(*program, entries, folder);
+  if (!run)
+    return 1;
+  Memory memory = memoryOf(*program);
+  Checker checker(run, memory);
+  bool good = true;
+  for (auto [c, record] : llvm::zip_equal(cases, list))
+    good &= checker.check(c, record);
+  return good ? 0 : 1;
+}
+
 static int checkFile(const std::string &folder) {
   auto file = llvm::MemoryBuffer::getFile(input);
   if (!file) {
@@ -292,9 +364,7 @@ static int checkFile(const std::string &folder) {
     return 2;
   }
   MLIRContext context;
-  context.disableMultithreading();
-  context.loadDialect<func::FuncDialect, arith::ArithDialect, math::MathDialect, nn::NNDialect,
-                      kernel::KernelDialect>();
+  loadDialects(context);
   OwningOpRef<ModuleOp> program = ModuleOp::create(UnknownLoc::get(&context));
   std::vector<std::string> entries;
   std::vector<CheckCase> cases;
@@ -321,7 +391,7 @@ static int checkFile(const std::string &folder) {
   Checker::Entry run = build(*program, entries, folder);
   if (!run)
     return 1;
-  Memory memory((*program)->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes").asArrayRef());
+  Memory memory = memoryOf(*program);
   Checker checker(run, memory);
   for (const CheckCase &c : cases)
     good &= checker.check(c);
@@ -336,7 +406,7 @@ int main(int argc, char **argv) {
     llvm::errs() << "trainc-check-gradient: cannot make a folder\n";
     return 2;
   }
-  int status = checkFile(folder.str().str());
+  int status = records ? checkRecords(folder.str().str()) : checkFile(folder.str().str());
   if (keep.empty() && status == 0)
     llvm::sys::fs::remove_directories(folder);
   else if (status != 0)

@@ -67,6 +67,7 @@ const Operator kOperators[] = {
     {"math.floor", "floor", kPrimary},
     {"math.fma", "fma", kPrimary},
     {"math.log", "log", kPrimary},
+    {"math.log1p", "log1p", kPrimary},
     {"math.powf", "pow", kPrimary},
     {"math.roundeven", "round_even", kPrimary},
     {"math.sin", "sin", kPrimary},

@@ -65,7 +65,9 @@ def PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
     StaticInterfaceMethod<"One gradient expression per operand; `none` where there is none.",
       "::llvm::ArrayRef<::llvm::StringRef>", "gradientExpressions", (ins)>,
     StaticInterfaceMethod<"Floating-point operations per element.",
-      "double", "flopsPerElement", (ins)>
+      "double", "flopsPerElement", (ins)>,
+    StaticInterfaceMethod<"How exact the f32 value is.",
+      "::trainc::nn::Accuracy", "accuracy", (ins)>
   ];
 }
 

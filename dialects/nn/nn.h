@@ -13,6 +13,7 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SmallBitVector.h"
+#include <cmath>
 
 namespace trainc::nn {
 
@@ -22,6 +23,13 @@ class Builder;
 /// operands carry no gradient: differentiation stops here, knowingly.
 template <typename ConcreteType>
 class NotDifferentiable : public mlir::OpTrait::TraitBase<ConcreteType, NotDifferentiable> {};
+
+/// How far the f32 value of a pointwise operation may be from the exact one (pointwise.td).
+struct Accuracy {
+  double ulp;    // negative: the operation takes no floats
+  bool cancels;  // the unit is that of the largest operand, not of the result
+  double domain; // largest magnitude of operands for which this holds
+};
 
 /// Result type of a pointwise operation: the operands' shape with the element
 /// type of the last operand (`kind` "same") or i1 ("bool").

@@ -9,6 +9,13 @@
 //   gradient  one expression per operand in terms of the operands, `y` (the
 //             result) and `dy`. Prefer `y` where it serves: then the operand
 //             need not be kept for the backward pass. "none": no gradient.
+//   ulp       largest error of the f32 value, in units in the last place of the
+//             exact result ("no floats" where it takes none). Results below the
+//             smallest normal number may be off by as much as that.
+//   cancels   the value is a difference of terms as large as the operands: the unit
+//             is the last place of the largest operand where that is larger.
+//   domain    largest magnitude of operands for which `ulp` holds.
+//             `trainc-check-gradient --records` measures all of them.
 #ifndef TRAINC_NN_POINTWISE
 #define TRAINC_NN_POINTWISE
 
@@ -29,6 +36,9 @@ class PointwiseBase<string mnemonic, list<string> names, string resultKind, list
   string value = "";
   list<string> gradient = [];
   int flops = 1;
+  string ulp = "0.5";
+  bit cancels = 0;
+  string domain = "INFINITY";
 
   dag arguments = !con((ins), !dag(ins, !foreach(n, names, NN_Tensor), names));
   dag results = (outs NN_Tensor:$result);
@@ -51,6 +61,7 @@ class PointwiseBase<string mnemonic, list<string> names, string resultKind, list
       return list;
     }
     static double flopsPerElement() { return }] # flops # [{; }
+    static ::trainc::nn::Accuracy accuracy() { return {}] # !if(!eq(ulp, "no floats"), "-1", ulp) # ", " # cancels # ", " # domain # [{}; }
     /// "Name:since" of each ONNX operator that this record imports.
     static ::llvm::ArrayRef<::llvm::StringRef> onnxNames() {
       static const ::llvm::StringRef list[] = }] # "{\"" # !interleave(!foreach(o, onnx, o.name # ":" # o.since), "\", \"") # "\"}" # [{;
@@ -105,12 +116,19 @@ def AbsOp : Pointwise<"abs", ["x"]> {
 def ExpOp : Pointwise<"exp", ["x"]> {
   let onnx = [OnnxOp<"Exp", 6>];
   let gradient = ["dy * y"];
+  let ulp = "1.1";
   let flops = 10;
 }
 def LogOp : Pointwise<"log", ["x"]> {
   let onnx = [OnnxOp<"Log", 6>];
   let gradient = ["dy / x"];
+  let ulp = "1";
   let flops = 10;
+}
+def Log1pOp : Pointwise<"log1p", ["x"]> {
+  let gradient = ["dy / (1 + x)"];
+  let ulp = "1.4";
+  let flops = 12;
 }
 def SqrtOp : Pointwise<"sqrt", ["x"]> {
   let onnx = [OnnxOp<"Sqrt", 6>];
@@ -120,38 +138,45 @@ def SqrtOp : Pointwise<"sqrt", ["x"]> {
 def TanhOp : Pointwise<"tanh", ["x"]> {
   let onnx = [OnnxOp<"Tanh", 6>];
   let gradient = ["dy * (1 - y * y)"];
+  let ulp = "2";
   let flops = 15;
 }
 def ErfOp : Pointwise<"erf", ["x"]> {
   let onnx = [OnnxOp<"Erf", 9>];
   let gradient = ["dy * 1.1283791670955126 * exp(-(x * x))"];
+  let ulp = "2";
   let flops = 20;
 }
 def SinOp : Pointwise<"sin", ["x"]> {
   let onnx = [OnnxOp<"Sin", 7>];
   let gradient = ["dy * cos(x)"];
+  let ulp = "1";
+  let domain = "1e9"; // beyond, only some number in [-1, 1]
   let flops = 15;
 }
 def CosOp : Pointwise<"cos", ["x"]> {
   let onnx = [OnnxOp<"Cos", 7>];
   let gradient = ["-(dy * sin(x))"];
+  let ulp = "1";
+  let domain = "1e9"; // beyond, only some number in [-1, 1]
   let flops = 15;
 }
 def PowOp : Pointwise<"pow", ["x", "e"]> {
   let onnx = [OnnxOp<"Pow", 7>];
-  // At x = 0 the exponent's gradient is 0, as PyTorch has it.
-  let gradient = ["dy * e * pow(x, e - 1)",
+  // x^0 is the constant 1, at 0 too; at x = 0 the exponent's gradient is 0: as PyTorch has both.
+  let gradient = ["select(e == 0, 0, dy * e * pow(x, e - 1))",
                   "select(x > 0, dy * y * log(select(x > 0, x, 1)), 0)"];
+  let ulp = "1";
   let flops = 25;
 }
 def MinimumOp : Pointwise<"minimum", ["a", "b"]> {
-  // Ties share the gradient evenly, as in PyTorch.
-  let gradient = ["select(a < b, dy, select(a == b, 0.5 * dy, 0))",
-                  "select(b < a, dy, select(a == b, 0.5 * dy, 0))"];
+  // NaN wins. Ties share the gradient evenly, as in PyTorch; with a NaN both have it.
+  let gradient = ["select(a > b, 0, select(a == b, 0.5 * dy, dy))",
+                  "select(b > a, 0, select(a == b, 0.5 * dy, dy))"];
 }
 def MaximumOp : Pointwise<"maximum", ["a", "b"]> {
-  let gradient = ["select(a > b, dy, select(a == b, 0.5 * dy, 0))",
-                  "select(b > a, dy, select(a == b, 0.5 * dy, 0))"];
+  let gradient = ["select(a < b, 0, select(a == b, 0.5 * dy, dy))",
+                  "select(b < a, 0, select(a == b, 0.5 * dy, dy))"];
 }
 // condition is bool; a and b share the result's type.
 def SelectOp : Pointwise<"select", ["condition", "a", "b"]> {
@@ -170,17 +195,18 @@ def LessOp : Predicate<"less", ["a", "b"]> { let onnx = [OnnxOp<"Less", 7>]; }
 def LessOrEqualOp : Predicate<"less_or_equal", ["a", "b"]> { let onnx = [OnnxOp<"LessOrEqual", 12>]; }
 def GreaterOp : Predicate<"greater", ["a", "b"]> { let onnx = [OnnxOp<"Greater", 7>]; }
 def GreaterOrEqualOp : Predicate<"greater_or_equal", ["a", "b"]> { let onnx = [OnnxOp<"GreaterOrEqual", 12>]; }
-def AndOp : Predicate<"and", ["a", "b"]> { let onnx = [OnnxOp<"And", 7>]; }
-def OrOp : Predicate<"or", ["a", "b"]> { let onnx = [OnnxOp<"Or", 7>]; }
-def XorOp : Predicate<"xor", ["a", "b"]> { let onnx = [OnnxOp<"Xor", 7>]; }
-def NotOp : Predicate<"not", ["x"]> { let onnx = [OnnxOp<"Not", 1>]; }
+def AndOp : Predicate<"and", ["a", "b"]> { let onnx = [OnnxOp<"And", 7>]; let ulp = "no floats"; }
+def OrOp : Predicate<"or", ["a", "b"]> { let onnx = [OnnxOp<"Or", 7>]; let ulp = "no floats"; }
+def XorOp : Predicate<"xor", ["a", "b"]> { let onnx = [OnnxOp<"Xor", 7>]; let ulp = "no floats"; }
+def NotOp : Predicate<"not", ["x"]> { let onnx = [OnnxOp<"Not", 1>]; let ulp = "no floats"; }
 def IsNaNOp : Predicate<"is_nan", ["x"]> { let onnx = [OnnxOp<"IsNaN", 9>]; }
 
-// ---- composed of the primitives
+// ---- composed of the primitives. A comparison with NaN is false: what a selection takes then
+// is the operand itself, so that a divergence stays visible.
 
 def SignOp : IntegerLike<"sign", ["x"]> {
   let onnx = [OnnxOp<"Sign", 9>];
-  let value = "select(x > 0, 1, select(x < 0, -1, 0))";
+  let value = "select(x > 0, 1, select(x < 0, -1, select(x == 0, 0, x)))";
 }
 def ReciprocalOp : Pointwise<"reciprocal", ["x"]> {
   let onnx = [OnnxOp<"Reciprocal", 6>];
@@ -190,36 +216,43 @@ def ReciprocalOp : Pointwise<"reciprocal", ["x"]> {
 def RsqrtOp : Pointwise<"rsqrt", ["x"]> {
   let value = "1 / sqrt(x)";
   let gradient = ["-0.5 * dy * y * y * y"];
+  let ulp = "1.5";
   let flops = 5;
 }
 def SigmoidOp : Pointwise<"sigmoid", ["x"]> {
   let onnx = [OnnxOp<"Sigmoid", 6>];
   let value = "1 / (1 + exp(-x))";
   let gradient = ["dy * y * (1 - y)"];
+  let ulp = "3";
   let flops = 13;
 }
 def ReluOp : Pointwise<"relu", ["x"]> {
   let onnx = [OnnxOp<"Relu", 6>];
-  let value = "select(x > 0, x, 0)";
-  let gradient = ["select(y > 0, dy, 0)"];
+  let value = "select(x <= 0, 0, x)"; // 0 for -0, too
+  let gradient = ["select(y <= 0, 0, dy)"];
 }
 def SoftplusOp : Pointwise<"softplus", ["x"]> {
   let onnx = [OnnxOp<"Softplus", 1>];
   // log(1 + exp(x)) without overflow.
-  let value = "maximum(x, 0) + log(1 + exp(-abs(x)))";
+  let value = "maximum(x, 0) + log1p(exp(-abs(x)))";
   let gradient = ["dy * sigmoid(x)"];
+  let ulp = "2.5";
   let flops = 25;
 }
 // Gaussian error linear unit, x * Phi(x), with the exact error function.
 def GeluOp : Pointwise<"gelu", ["x"]> {
   let value = "0.5 * x * (1 + erf(x * 0.7071067811865476))";
   let gradient = ["dy * (0.5 * (1 + erf(x * 0.7071067811865476)) + x * 0.3989422804014327 * exp(-0.5 * x * x))"];
+  let ulp = "2.5";
+  let cancels = 1;
   let flops = 25;
 }
 // Its tanh approximation (Hendrycks and Gimpel 2016).
 def GeluTanhOp : Pointwise<"gelu_tanh", ["x"]> {
   let value = "0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))";
   let gradient = ["dy * (0.5 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))) + 0.5 * x * (1 - tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)) * tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))) * 0.7978845608028654 * (1 + 0.134145 * x * x))"];
+  let ulp = "3";
+  let cancels = 1;
   let flops = 25;
 }
 

@@ -114,7 +114,7 @@ private:
 };
 
 double flopsOf(Operation &op) {
-  if (isa<math::ExpOp, math::LogOp>(op))
+  if (isa<math::ExpOp, math::LogOp, math::Log1pOp>(op))
     return 10;
   if (isa<math::TanhOp, math::SinOp, math::CosOp>(op))
     return 15;

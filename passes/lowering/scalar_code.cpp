@@ -78,6 +78,8 @@ private:
       return create<math::ExpOp>(x[0]);
     if (name == "log")
       return create<math::LogOp>(x[0]);
+    if (name == "log1p")
+      return create<math::Log1pOp>(x[0]);
     if (name == "sqrt")
       return create<math::SqrtOp>(x[0]);
     if (name == "tanh")

@@ -84,15 +84,8 @@ TRAINC_INLINE float exp(float x) {
   return p * power_of_two(half) * power_of_two(n - half);
 }
 
-// 1 ulp. log(0) = -infinity, of a negative number NaN.
-TRAINC_INLINE float log(float x) {
-  const bool denormal = x < 0x1p-126f;
-  const float scaled = denormal ? x * 0x1p23f : x;
-  // x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2))
-  const int32_t bits = std::bit_cast<int32_t>(scaled);
-  const int32_t n = (bits - 0x3f3504f3) >> 23;
-  const float f = std::bit_cast<float>(bits - (n << 23)) - 1.0f;
-  const float exponent = static_cast<float>(n) - (denormal ? 23.0f : 0.0f);
+// log(2^exponent (1 + f)) for 1 + f in [sqrt(1/2), sqrt(2)).
+TRAINC_INLINE float log_of_parts(float exponent, float f) {
   float p = 0.06915343f; // minimax for (log(1 + f) - f + f^2 / 2) / f^3
   p = fma(p, f, -0.11789723f);
   p = fma(p, f, 0.118729375f);
@@ -105,10 +98,38 @@ TRAINC_INLINE float log(float x) {
   const float square = f * f;
   float tail = fma(exponent, -0x1.bd0106p-13f, p * f * square); // ln 2 = 0x1.63p-1 - 0x1.bd01p-13
   tail = fma(square, -0.5f, tail);
-  float y = fma(exponent, 0x1.63p-1f, f + tail);
+  return fma(exponent, 0x1.63p-1f, f + tail);
+}
+
+// n where x = 2^n m with m in [sqrt(1/2), sqrt(2)), for the bits of a normal x > 0.
+TRAINC_INLINE int32_t exponent_of(int32_t bits) { return (bits - 0x3f3504f3) >> 23; }
+
+// 1 ulp. log(0) = -infinity, of a negative number NaN.
+TRAINC_INLINE float log(float x) {
+  const bool denormal = x < 0x1p-126f;
+  const float scaled = denormal ? x * 0x1p23f : x;
+  const int32_t bits = std::bit_cast<int32_t>(scaled);
+  const int32_t n = exponent_of(bits);
+  const float f = std::bit_cast<float>(bits - (n << 23)) - 1.0f;
+  float y = log_of_parts(static_cast<float>(n) - (denormal ? 23.0f : 0.0f), f);
   y = x < std::numeric_limits<float>::infinity() ? y : x; // infinity and NaN
   y = x == 0.0f ? -std::numeric_limits<float>::infinity() : y;
   return x < 0.0f ? std::numeric_limits<float>::quiet_NaN() : y;
+}
+
+// 1.4 ulp. log(1 + x): x where it is tiny, -infinity at -1, below that NaN.
+TRAINC_INLINE float log1p(float x) {
+  const bool large = x > 0x1p64f; // 1 is nothing to it, and to its 2^-32nd part
+  const float reduced = large ? x * 0x1p-32f : x;
+  const int32_t n = exponent_of(std::bit_cast<int32_t>(reduced + 1.0f));
+  // 1 + f = 2^-n (1 + x), with the bits of x that the sum above has lost
+  const float scale = power_of_two(-n);
+  const float f = fma(reduced, scale, scale - 1.0f);
+  float y = log_of_parts(static_cast<float>(n) + (large ? 32.0f : 0.0f), f);
+  y = x < std::numeric_limits<float>::infinity() ? y : x; // infinity and NaN
+  y = x == 0.0f ? x : y;                                  // -0
+  y = x == -1.0f ? -std::numeric_limits<float>::infinity() : y;
+  return x < -1.0f ? std::numeric_limits<float>::quiet_NaN() : y;
 }
 
 // 2 ulp.
@@ -237,6 +258,7 @@ TRAINC_INLINE float pow(float x, float e) {
 
 TRAINC_INLINE double exp(double x) { return std::exp(x); }
 TRAINC_INLINE double log(double x) { return std::log(x); }
+TRAINC_INLINE double log1p(double x) { return std::log1p(x); }
 TRAINC_INLINE double tanh(double x) { return std::tanh(x); }
 TRAINC_INLINE double erf(double x) { return std::erf(x); }
 TRAINC_INLINE double sin(double x) { return std::sin(x); }

@@ -30,13 +30,13 @@ func.func @pointwise_c2(%a: tensor<3xf32>, %b: tensor<3xf64>) {
 // CHECK-NEXT: %[[MAXIMUM:.*]] = nn.maximum %arg0, %arg1
 // CHECK-NEXT: %[[MUL:.*]] = nn.mul %[[MAXIMUM]], %arg2
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
-// CHECK-NEXT: %[[GREATER:.*]] = nn.greater %arg0, %arg1
+// CHECK-NEXT: %[[LESS:.*]] = nn.less %arg0, %arg1
 // CHECK-NEXT: %[[EQUAL:.*]] = nn.equal %arg0, %arg1
 // CHECK-NEXT: %[[MUL2:.*]] = nn.mul %[[CONSTANT2]], %arg2
-// CHECK-NEXT: %[[SELECT:.*]] = nn.select %[[EQUAL]], %[[MUL2]], %[[CONSTANT]]
-// CHECK-NEXT: %[[SELECT2:.*]] = nn.select %[[GREATER]], %arg2, %[[SELECT]]
-// CHECK-NEXT: %[[GREATER2:.*]] = nn.greater %arg1, %arg0
-// CHECK-NEXT: %[[SELECT3:.*]] = nn.select %[[GREATER2]], %arg2, %[[SELECT]]
+// CHECK-NEXT: %[[SELECT:.*]] = nn.select %[[EQUAL]], %[[MUL2]], %arg2
+// CHECK-NEXT: %[[SELECT2:.*]] = nn.select %[[LESS]], %[[CONSTANT]], %[[SELECT]]
+// CHECK-NEXT: %[[LESS2:.*]] = nn.less %arg1, %arg0
+// CHECK-NEXT: %[[SELECT3:.*]] = nn.select %[[LESS2]], %[[CONSTANT]], %[[SELECT]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[SELECT2]], %[[SELECT3]]
 func.func @model(%a: tensor<2x3xf32> {train.kind = "parameter", train.name = "a"}, %b: tensor<2x3xf32> {train.kind = "parameter", train.name = "b"},
                  %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
@@ -65,4 +65,15 @@ func.func @numbers_one(%a: tensor<1x1xf64>, %b: tensor<1x1xf64>) -> tensor<1x1xf
     check.results = [dense<[[0.75]]> : tensor<1x1xf64>]} {
   %y = nn.maximum %a, %b : (tensor<1x1xf64>, tensor<1x1xf64>) -> tensor<1x1xf64>
   return %y : tensor<1x1xf64>
+}
+
+// -----
+
+// NUMBERS
+// NaN wins from either side.
+func.func @numbers_nan(%a: tensor<3xf64>, %b: tensor<3xf64>) -> tensor<3xf64> attributes {
+    check.inputs = [dense<[0x7FF8000000000000, 1.0, 2.0]> : tensor<3xf64>, dense<[1.0, 0x7FF8000000000000, 3.0]> : tensor<3xf64>],
+    check.results = [dense<[0x7FF8000000000000, 0x7FF8000000000000, 3.0]> : tensor<3xf64>]} {
+  %y = nn.maximum %a, %b : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %y : tensor<3xf64>
 }

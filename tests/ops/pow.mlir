@@ -25,22 +25,24 @@ func.func @pointwise_c2(%x: tensor<3xf32>, %e: tensor<3xf64>) {
 
 // GRADIENT
 // CHECK-LABEL: func.func @forward_backward
-// CHECK-NEXT: %[[CONSTANT:.*]] = nn.constant dense<0.000000e+00> : tensor<2x3xf32>
 // CHECK-NEXT: %[[CONSTANT2:.*]] = nn.constant dense<1.000000e+00> : tensor<2x3xf32>
+// CHECK-NEXT: %[[CONSTANT:.*]] = nn.constant dense<0.000000e+00> : tensor<2x3xf32>
 // CHECK-NEXT: %[[POW:.*]] = nn.pow %arg0, %arg1
 // CHECK-NEXT: %[[MUL:.*]] = nn.mul %[[POW]], %arg2
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
+// CHECK-NEXT: %[[CONSTANT_POWER:.*]] = nn.equal %arg1, %[[CONSTANT]]
 // CHECK-NEXT: %[[MUL2:.*]] = nn.mul %arg2, %arg1
 // CHECK-NEXT: %[[SUB:.*]] = nn.sub %arg1, %[[CONSTANT2]]
 // CHECK-NEXT: %[[POW2:.*]] = nn.pow %arg0, %[[SUB]]
 // CHECK-NEXT: %[[MUL3:.*]] = nn.mul %[[MUL2]], %[[POW2]]
+// CHECK-NEXT: %[[BASE:.*]] = nn.select %[[CONSTANT_POWER]], %[[CONSTANT]], %[[MUL3]]
 // CHECK-NEXT: %[[GREATER:.*]] = nn.greater %arg0, %[[CONSTANT]]
 // CHECK-NEXT: %[[MUL4:.*]] = nn.mul %arg2, %[[POW]]
 // CHECK-NEXT: %[[SELECT:.*]] = nn.select %[[GREATER]], %arg0, %[[CONSTANT2]]
 // CHECK-NEXT: %[[LOG:.*]] = nn.log %[[SELECT]]
 // CHECK-NEXT: %[[MUL5:.*]] = nn.mul %[[MUL4]], %[[LOG]]
 // CHECK-NEXT: %[[SELECT2:.*]] = nn.select %[[GREATER]], %[[MUL5]], %[[CONSTANT]]
-// CHECK-NEXT: return %[[REDUCE_SUM]], %[[MUL3]], %[[SELECT2]]
+// CHECK-NEXT: return %[[REDUCE_SUM]], %[[BASE]], %[[SELECT2]]
 func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"}, %e: tensor<2x3xf32> {train.kind = "parameter", train.name = "e"},
                  %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
     -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
@@ -123,4 +125,16 @@ func.func @numbers_square_root(%x: tensor<5xf64>) -> tensor<5xf64> attributes {
   %e = nn.constant dense<0.5> : tensor<5xf64>
   %y = nn.pow %x, %e : (tensor<5xf64>, tensor<5xf64>) -> tensor<5xf64>
   return %y : tensor<5xf64>
+}
+
+// -----
+
+// NUMBERS
+// x^0 is the constant 1: its slope is 0, at 0 too.
+func.func @numbers_at_zero(%x: tensor<4xf64>) -> tensor<4xf64> attributes {
+    check.inputs = [dense<[0.0, 0.0, -1.5, 0.0]> : tensor<4xf64>],
+    check.results = [dense<[1.0, 0.0, 1.0, 0.0]> : tensor<4xf64>]} {
+  %e = nn.constant dense<[0.0, 4.0, 0.0, 6.0]> : tensor<4xf64>
+  %y = nn.pow %x, %e : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+  return %y : tensor<4xf64>
 }

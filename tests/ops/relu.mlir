@@ -29,8 +29,8 @@ func.func @pointwise_c2(%x: tensor<3xf32>) {
 // CHECK-NEXT: %[[RELU:.*]] = nn.relu %arg0
 // CHECK-NEXT: %[[MUL:.*]] = nn.mul %[[RELU]], %arg1
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
-// CHECK-NEXT: %[[GREATER:.*]] = nn.greater %[[RELU]], %[[CONSTANT]]
-// CHECK-NEXT: %[[SELECT:.*]] = nn.select %[[GREATER]], %arg1, %[[CONSTANT]]
+// CHECK-NEXT: %[[OFF:.*]] = nn.less_or_equal %[[RELU]], %[[CONSTANT]]
+// CHECK-NEXT: %[[SELECT:.*]] = nn.select %[[OFF]], %[[CONSTANT]], %arg1
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[SELECT]]
 func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
                  %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
@@ -59,4 +59,27 @@ func.func @numbers_one(%x: tensor<1x1xf64>) -> tensor<1x1xf64> attributes {
     check.results = [dense<[[0.75]]> : tensor<1x1xf64>]} {
   %y = nn.relu %x : (tensor<1x1xf64>) -> tensor<1x1xf64>
   return %y : tensor<1x1xf64>
+}
+
+// -----
+
+// NUMBERS
+// A divergence stays visible.
+func.func @numbers_nan(%x: tensor<3xf64>) -> tensor<3xf64> attributes {
+    check.inputs = [dense<[0x7FF8000000000000, -1.0, 2.0]> : tensor<3xf64>],
+    check.results = [dense<[0x7FF8000000000000, 0.0, 2.0]> : tensor<3xf64>]} {
+  %y = nn.relu %x : (tensor<3xf64>) -> tensor<3xf64>
+  return %y : tensor<3xf64>
+}
+
+// -----
+
+// NUMBERS
+// 0 for either zero: its reciprocal shows the sign.
+func.func @numbers_zero(%x: tensor<2xf64>) -> tensor<2xf64> attributes {
+    check.inputs = [dense<[-0.0, 0.0]> : tensor<2xf64>],
+    check.results = [dense<[0x7FF0000000000000, 0x7FF0000000000000]> : tensor<2xf64>]} {
+  %zero = nn.relu %x : (tensor<2xf64>) -> tensor<2xf64>
+  %y = nn.reciprocal %zero : (tensor<2xf64>) -> tensor<2xf64>
+  return %y : tensor<2xf64>
 }

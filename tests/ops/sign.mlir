@@ -59,3 +59,14 @@ func.func @numbers_one(%x: tensor<1x1xf64>) -> tensor<1x1xf64> attributes {
   %y = nn.mul %whole, %x : (tensor<1x1xf64>, tensor<1x1xf64>) -> tensor<1x1xf64>
   return %y : tensor<1x1xf64>
 }
+
+// -----
+
+// NUMBERS
+// A divergence stays visible.
+func.func @numbers_nan(%x: tensor<4xf64>) -> tensor<4xf64> attributes {
+    check.inputs = [dense<[0x7FF8000000000000, -2.0, 0.0, 3.0]> : tensor<4xf64>],
+    check.results = [dense<[0x7FF8000000000000, -1.0, 0.0, 1.0]> : tensor<4xf64>]} {
+  %y = nn.sign %x : (tensor<4xf64>) -> tensor<4xf64>
+  return %y : tensor<4xf64>
+}

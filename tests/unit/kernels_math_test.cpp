@@ -65,6 +65,7 @@ worst measure(Function function, Exact exact, float limit = INFINITY) {
 
 TEST(kernels_math, exp) { EXPECT_ULP(exp, 1.1); }
 TEST(kernels_math, log) { EXPECT_ULP(log, 1.0); }
+TEST(kernels_math, log1p) { EXPECT_ULP(log1p, 1.4); }
 TEST(kernels_math, tanh) { EXPECT_ULP(tanh, 2.0); }
 TEST(kernels_math, erf) { EXPECT_ULP(erf, 2.0); }
 TEST(kernels_math, sin) { EXPECT_ULP(sin, 1.0, 1e9f); }
@@ -103,6 +104,11 @@ TEST(kernels_math, special_values) {
   EXPECT_EQ(trainc::log(1.0f), 0.0f);
   EXPECT_EQ(trainc::log(INFINITY), INFINITY);
   EXPECT_TRUE(std::isnan(trainc::log(-1.0f)));
+  EXPECT_EQ(trainc::log1p(-1.0f), -INFINITY);
+  EXPECT_EQ(trainc::log1p(INFINITY), INFINITY);
+  EXPECT_EQ(trainc::log1p(1e-40f), 1e-40f);
+  EXPECT_TRUE(std::signbit(trainc::log1p(-0.0f)));
+  EXPECT_TRUE(std::isnan(trainc::log1p(-1.5f)) && std::isnan(trainc::log1p(NAN)));
   EXPECT_EQ(trainc::tanh(INFINITY), 1.0f);
   EXPECT_EQ(trainc::tanh(-INFINITY), -1.0f);
   EXPECT_EQ(trainc::erf(INFINITY), 1.0f);
@@ -118,12 +124,14 @@ TEST(kernels_math, same_bits_alone) {
   float *const from = x.data(), *const to = y.data();
 #pragma omp simd
   for (int i = 0; i < 1003; ++i)
-    to[i] = trainc::exp(from[i]) + trainc::erf(from[i]) * trainc::tanh(from[i]);
+    to[i] = trainc::exp(from[i]) + trainc::erf(from[i]) * trainc::tanh(from[i]) +
+            trainc::log1p(trainc::abs(from[i]));
   for (int i = 0; i < 1003; ++i) {
     volatile float alone = x[i];
     const float a = alone;
     EXPECT_EQ(std::bit_cast<uint32_t>(to[i]),
-              std::bit_cast<uint32_t>(trainc::exp(a) + trainc::erf(a) * trainc::tanh(a)));
+              std::bit_cast<uint32_t>(trainc::exp(a) + trainc::erf(a) * trainc::tanh(a) +
+                                      trainc::log1p(trainc::abs(a))));
   }
 }
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ONNX Clip. Bounds are attributes below opset 11, optional inputs from there on. A value
-// equal to a bound passes the whole gradient, as in PyTorch's clamp.
+// equal to a bound passes the whole gradient, as in PyTorch's clamp; NaN stays NaN.
 #include "dialects/nn/onnx_node.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
 
-static Value clipAt(Builder &builder, Value x, Value bound, bool lower) {
+static Value clipAt(Builder &builder, Value x, Value bound, bool lower, bool boundKnown) {
   bound = builder.broadcastTo(bound, tensorType(x).getShape());
-  Value inside =
-      lower ? builder.create<GreaterOrEqualOp>(x, bound) : builder.create<LessOrEqualOp>(x, bound);
-  return builder.select(inside, x, bound);
+  Value beyond = lower ? builder.create<LessOp>(x, bound) : builder.create<GreaterOp>(x, bound);
+  if (!boundKnown)
+    beyond = builder.create<OrOp>(beyond, builder.create<IsNaNOp>(bound));
+  return builder.select(beyond, bound, x);
 }
 
 static OnnxResults importClip(OnnxNode &node) {
@@ -24,7 +25,8 @@ static OnnxResults importClip(OnnxNode &node) {
     if (tensorType(bound).getNumElements() != 1 ||
         tensorType(bound).getElementType() != tensorType(x).getElementType())
       return node.error("a bound is no scalar of the operand's type");
-    x = clipAt(node.builder(), x, node.builder().reshape(bound, {}), i == 1);
+    x = clipAt(node.builder(), x, node.builder().reshape(bound, {}), i == 1,
+               node.constant(i) != nullptr);
   }
   return SmallVector<Value>{x};
 }
@@ -34,7 +36,7 @@ static OnnxResults importClipByAttributes(OnnxNode &node) {
   for (const char *name : {"min", "max"})
     if (node.hasAttribute(name))
       x = clipAt(node.builder(), x, node.builder().constant(node.real(name, 0), x.getType()),
-                 llvm::StringRef(name) == "min");
+                 llvm::StringRef(name) == "min", true);
   return SmallVector<Value>{x};
 }
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RUN: %trainc-opt %s -verify-diagnostics -split-input-file -o /dev/null
+// RUN: %section GRADIENT %s | %trainc-opt -split-input-file -differentiate | %FileCheck %s
+// RUN: %trainc-check-gradient %s
+
+// pointwise-c1
+func.func @pointwise_c1(%x: tensor<3xf32>) {
+  // expected-error@+1 {{requires the same shape for all operands and results}}
+  %0 = nn.log1p %x : (tensor<3xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// pointwise-c2
+func.func @pointwise_c2(%x: tensor<3xf32>) {
+  // expected-error@+2 {{inferred type(s) 'tensor<3xf32>' are incompatible}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = nn.log1p %x : (tensor<3xf32>) -> tensor<3xf64>
+  return
+}
+
+// -----
+
+// GRADIENT
+// CHECK-LABEL: func.func @forward_backward
+// CHECK-NEXT: %[[ONE:.*]] = nn.constant dense<1.000000e+00> : tensor<2x3xf32>
+// CHECK-NEXT: %[[LOG1P:.*]] = nn.log1p %arg0
+// CHECK-NEXT: %[[MUL:.*]] = nn.mul %[[LOG1P]], %arg1
+// CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
+// CHECK-NEXT: %[[ADD:.*]] = nn.add %[[ONE]], %arg0
+// CHECK-NEXT: %[[DIV:.*]] = nn.div %arg1, %[[ADD]]
+// CHECK-NEXT: return %[[REDUCE_SUM]], %[[DIV]]
+func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
+                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
+    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  %y = nn.log1p %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_odd(%x: tensor<7xf64>) -> tensor<7xf64> attributes {
+    check.inputs = [dense<[-0.5, -1.0e-09, 1.0e-12, 0.25, 0.75, 1.5, 3.0]> : tensor<7xf64>],
+    check.results = [dense<[-0.6931471805599453, -1.0000000005000001e-09, 9.999999999995e-13, 0.22314355131420976, 0.5596157879354227, 0.9162907318741551, 1.3862943611198906]> : tensor<7xf64>]} {
+  %y = nn.log1p %x : (tensor<7xf64>) -> tensor<7xf64>
+  return %y : tensor<7xf64>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_one(%x: tensor<1xf64>) -> tensor<1xf64> attributes {
+    check.inputs = [dense<[1.5]> : tensor<1xf64>],
+    check.results = [dense<[0.9162907318741551]> : tensor<1xf64>]} {
+  %y = nn.log1p %x : (tensor<1xf64>) -> tensor<1xf64>
+  return %y : tensor<1xf64>
+}
