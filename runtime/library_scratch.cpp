@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t reserve_bytes = size_t{1} << 36; // of addresses; memory only when touched
 constexpr size_t header_bytes = 64;
-constexpr size_t page_bytes = 4096;
+constexpr size_t scratch_page_bytes = 4096;
 constexpr size_t huge_page_bytes = size_t{1} << 21;
 constexpr int smallest_class = 6; // blocks of 64 bytes
 constexpr int class_count = 37;
@@ -91,10 +91,10 @@ void *take_library_scratch(size_t size, size_t alignment, bool &is_new) {
   if (open_scopes == 0 || alignment > huge_page_bytes || size > reserve_bytes / 4)
     return nullptr;
   // Alignment follows from the size: a cache line, a page, a huge page.
-  if (alignment > page_bytes)
+  if (alignment > scratch_page_bytes)
     size = std::max(size, huge_page_bytes);
   else if (alignment > header_bytes)
-    size = std::max(size, page_bytes);
+    size = std::max(size, scratch_page_bytes);
   int size_class = size <= header_bytes ? smallest_class : std::bit_width(size - 1);
   if (block_header *block = free_blocks[size_class]) {
     free_blocks[size_class] = block->next;
@@ -104,9 +104,9 @@ void *take_library_scratch(size_t size, size_t alignment, bool &is_new) {
   if (!map_reserve())
     return nullptr;
   is_new = true;
-  return make_block(size_class, size >= huge_page_bytes ? huge_page_bytes
-                                : size >= page_bytes    ? page_bytes
-                                                        : header_bytes);
+  return make_block(size_class, size >= huge_page_bytes      ? huge_page_bytes
+                                : size >= scratch_page_bytes ? scratch_page_bytes
+                                                             : header_bytes);
 }
 
 bool give_back_library_scratch(void *memory) {
