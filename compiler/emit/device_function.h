@@ -33,6 +33,8 @@ private:
   void emitColumn() override;
   void emitFull() override;
 
+  static std::string number(int64_t value) { return std::to_string(value); }
+
   // ---- device_points.cpp: points and their indexes
   bool isUsed(size_t d) const;
   void printIndices(llvm::ArrayRef<size_t> dims, llvm::StringRef flat, int64_t step);

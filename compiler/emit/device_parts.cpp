@@ -10,8 +10,6 @@ using namespace trainc;
 using kernel::Stage;
 using kernel::Worker;
 
-static std::string number(int64_t value) { return std::to_string(value); }
-
 /// The rows of one part, or all of them, shared by the warps of a block.
 void DeviceFunction::sumColumnRows(kernel::ReduceOp reduce, ArrayRef<std::string> own,
                                    bool partial) {

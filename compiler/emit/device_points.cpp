@@ -10,8 +10,6 @@ using namespace trainc;
 using kernel::Stage;
 using kernel::Worker;
 
-static std::string number(int64_t value) { return std::to_string(value); }
-
 bool DeviceFunction::isUsed(size_t d) const {
   return llvm::any_of(wanted, [&](Operation *op) {
     if (auto index = dyn_cast<kernel::IndexOp>(op))

@@ -10,8 +10,6 @@ using namespace trainc;
 using kernel::Stage;
 using kernel::Worker;
 
-static std::string number(int64_t value) { return std::to_string(value); }
-
 void DeviceFunction::emitShared() {
   openResults();
   for (Operation &op : function.getBody().front()) {
