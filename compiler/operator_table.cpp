@@ -20,10 +20,11 @@ std::string operatorTable() {
   }
   std::string text = "# ONNX operators\n\n"
                      "Written by `trainc --list-operators` from the importers that are there. "
-                     "Besides these, every\n"
-                     "operator whose inputs are known at compile time is evaluated on import where "
-                     "the table says\n"
-                     "nothing (shape arithmetic, masks).\n\n"
+                     "A node\n"
+                     "whose inputs are all known when the model is compiled (shape arithmetic, "
+                     "masks) is evaluated then.\n"
+                     "[node_tests.md](node_tests.md) says which of ONNX's own tests do not "
+                     "run, and why.\n\n"
                      "| operator | from opset |\n|---|---|\n";
   for (auto &[name, since] : oldest)
     text += "| " + name + " | " + since + " |\n";

@@ -29,6 +29,7 @@ struct CheckArgument {
 
 struct CheckCase {
   std::string name;
+  mlir::func::FuncOp function; // as in the file, for the interpreter
   std::vector<CheckArgument> arguments;
   std::vector<CheckTensor> results;
   std::vector<mlir::DenseElementsAttr> expected; // check.results; empty: not given

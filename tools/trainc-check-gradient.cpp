@@ -2,14 +2,15 @@
 //
 // trainc-check-gradient FILE.mlir: numbers of the operation tests. Takes every
 // @numbers_* function of the file's NUMBERS sections through the passes, emits and
-// compiles all of them as one library, and compares values with check.results and
-// gradients with central differences in f64. A row per case; exit status 1 where
-// one is wrong. --records in place of the file: f32 values of all pointwise operations
-// against their f64 values, in the units that pointwise.td states.
+// compiles all of them as one library, and compares values with check.results and the
+// reference interpreter's, and gradients with central differences in f64. A row per case;
+// exit status 1 where one is wrong. --records in place of the file: f32 values of all pointwise
+// operations against their f64 values, in the units that pointwise.td states.
 #include "compiler/emit/emit.h"
 #include "compiler/emit/step_program.h"
 #include "compiler/installation.h"
 #include "dialects/kernel/kernel.h"
+#include "dialects/nn/interpreter.h"
 #include "dialects/nn/nn.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/program.h"
@@ -193,21 +194,53 @@ private:
   double checkValues(const CheckCase &c) {
     evaluate(c);
     double largest = 0;
-    for (auto [r, expected] : llvm::enumerate(c.expected)) {
-      const CheckTensor &result = c.results[r];
-      double tolerance = result.type.getElementType().isF32() ? 1e-6 : kValueTolerance;
+    std::vector<nn::Tensor> interpreted = interpret(c);
+    for (auto [r, result] : llvm::enumerate(c.results))
       for (int64_t i = 0; i < result.type.getNumElements(); ++i) {
-        double want = elementOf(expected, i), found = memory.read(result, i);
-        if (found == want || (std::isnan(found) && std::isnan(want)))
-          continue;
-        double error = std::abs(found - want) / std::max(std::abs(want), 1e-3);
-        if (!(error <= tolerance))
-          problems.push_back(
-              llvm::formatv("result {0} element {1}: {2} instead of {3}", r, i, found, want));
-        largest = std::isnan(error) ? INFINITY : std::max(largest, error);
+        double found = memory.read(result, i);
+        if (r < c.expected.size())
+          largest = std::max(largest, compare(c, r, i, found, elementOf(c.expected[r], i), ""));
+        if (r < interpreted.size())
+          largest = std::max(
+              largest, compare(c, r, i, found, interpreted[r].real(i), ", says the interpreter"));
       }
-    }
     return largest;
+  }
+
+  /// The relative error, which it reports where it is too large.
+  double compare(const CheckCase &c, size_t r, int64_t i, double found, double want,
+                 const char *who) {
+    if (found == want || (std::isnan(found) && std::isnan(want)))
+      return 0;
+    double tolerance = c.results[r].type.getElementType().isF32() ? 1e-6 : kValueTolerance;
+    double error = std::abs(found - want) / std::max(std::abs(want), 1e-3);
+    if (!(error <= tolerance))
+      problems.push_back(
+          llvm::formatv("result {0} element {1}: {2} instead of {3}{4}", r, i, found, want, who));
+    return std::isnan(error) ? INFINITY : error;
+  }
+
+  /// The results of the function as it stands in the file, by the reference interpreter.
+  std::vector<nn::Tensor> interpret(const CheckCase &c) {
+    Block &block = func::FuncOp(c.function).getBody().front();
+    nn::TensorValues tensors;
+    for (auto [argument, list] : llvm::zip(block.getArguments(), values)) {
+      auto type = nn::tensorType(argument);
+      std::vector<int64_t> integers(list.begin(), list.end());
+      tensors[argument] = isa<FloatType>(type.getElementType())
+                              ? nn::Tensor::ofReals(type, list)
+                              : nn::Tensor::ofIntegers(type, integers);
+    }
+    auto returned = block.getTerminator()->getOperands();
+    auto isReturned = [&](Value value) { return llvm::is_contained(returned, value); };
+    if (failed(nn::Interpreter(nn::kLargestFolded).run(block, tensors, isReturned))) {
+      problems.push_back("the interpreter failed");
+      return {};
+    }
+    std::vector<nn::Tensor> results;
+    for (Value value : returned)
+      results.push_back(tensors.lookup(value));
+    return results;
   }
 
   /// Fourth-order difference of the loss along one element.
@@ -368,6 +401,7 @@ static int checkFile(const std::string &folder) {
   OwningOpRef<ModuleOp> program = ModuleOp::create(UnknownLoc::get(&context));
   std::vector<std::string> entries;
   std::vector<CheckCase> cases;
+  std::vector<OwningOpRef<ModuleOp>> sections; // which the cases' functions are in
   bool good = true;
   for (const std::string &section : numberSections((*file)->getBuffer())) {
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(section, &context, input);
@@ -378,11 +412,13 @@ static int checkFile(const std::string &folder) {
         continue;
       if (auto built = buildCase(function, *program, entries)) {
         cases.push_back(std::move(*built));
+        cases.back().function = function;
       } else {
         llvm::outs() << function.getName() << "  the passes failed\n";
         good = false;
       }
     }
+    sections.push_back(std::move(module));
   }
   if (cases.empty()) {
     llvm::errs() << input << ": no @numbers_ function in a NUMBERS section\n";

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The walk over the graph. Each value is a tensor of the function, or known already (then nodes
-// that need only such values are evaluated here), or a sequence of these.
+// The walk over the graph. Each value is a tensor of the function, or known already, or a sequence
+// of these. What a node makes of values that are known is evaluated by the interpreter at once.
 #include "compiler/onnx/importer.h"
-#include "compiler/onnx/folding.h"
+#include "compiler/onnx/evaluate.h"
 #include "dialects/names/node_name.h"
+#include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx_node.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -19,14 +19,23 @@ namespace trainc::reader {
 namespace {
 
 struct ImportedValue {
-  Value tensor;                // null while only a constant
-  Constant constant;           // null where not known
-  DenseElementsAttr attribute; // of the constant, made when asked for
+  Value tensor;        // null while only a constant
+  nn::Tensor constant; // none where not known
   std::vector<ImportedValue> sequence;
   bool isSequence = false;
   std::string path; // module of the node that made it
+};
 
-  bool exists() const { return tensor || constant || attribute || isSequence; }
+/// Where a node with known inputs is built: beside the function, with its inputs as arguments.
+struct Workplace {
+  Block block;
+  nn::TensorValues values;
+
+  Value add(const nn::Tensor &value, Location location) {
+    Value argument = block.addArgument(value.type(), location);
+    values[argument] = value;
+    return argument;
+  }
 };
 
 class Importer;
@@ -34,8 +43,10 @@ class Importer;
 /// What an importer of one operator sees: see dialects/nn/onnx_node.h.
 class ImportedNode : public nn::OnnxNode {
 public:
-  ImportedNode(Importer &importer, const GraphNode &node, nn::Builder &nodeBuilder)
-      : importer(importer), node(node), nodeBuilder(nodeBuilder) {}
+  /// Without a workplace, operations are added to the function.
+  ImportedNode(Importer &importer, const GraphNode &node, nn::Builder &nodeBuilder,
+               Workplace *workplace = nullptr)
+      : importer(importer), node(node), nodeBuilder(nodeBuilder), workplace(workplace) {}
 
   StringRef opType() const override { return node.opType(); }
   int64_t opset() const override { return node.opset; }
@@ -47,7 +58,8 @@ public:
   }
   bool outputUsed(unsigned index) const override;
   Value input(unsigned index) override;
-  DenseElementsAttr constant(unsigned index) override;
+  nn::Tensor constant(unsigned index) override;
+  Value literal(const nn::Tensor &value) override;
   bool hasAttribute(StringRef name) const override { return node.attribute(name); }
   int64_t integer(StringRef name, int64_t otherwise) const override {
     return node.integer(name, otherwise);
@@ -62,12 +74,16 @@ public:
     return node.integers(name);
   }
   using nn::OnnxNode::integers;
+  std::optional<SmallVector<double>> reals(StringRef name) const override;
+  nn::Tensor tensor(StringRef name) const override;
   LogicalResult error(const Twine &message, const Twine &advice = "") override;
 
 private:
   Importer &importer;
   const GraphNode &node;
   nn::Builder &nodeBuilder;
+  Workplace *workplace;
+  std::map<unsigned, Value> known; // inputs in the workplace
 };
 
 class Importer {
@@ -78,6 +94,7 @@ public:
 
   OwningOpRef<ModuleOp> run(ArrayRef<const Decision *> parameters, const Decisions &decisions,
                             ArrayRef<ModelInput> inputs);
+  std::vector<NamedValue> namedValues();
 
   ImportedValue *find(StringRef name) {
     auto found = values.find(name);
@@ -86,7 +103,6 @@ public:
     return &found->second;
   }
   Value tensorOf(ImportedValue &value, nn::Builder &at);
-  DenseElementsAttr attributeOf(ImportedValue &value);
 
   const ModelFile &file;
   const Graph &graph;
@@ -100,8 +116,10 @@ private:
   bool addOutputs();
   bool importNode(const GraphNode &node);
   bool importOperator(const GraphNode &node);
-  bool importShape(const GraphNode &node, ImportedValue &input);
-  bool importCastLike(const GraphNode &node, const HostTensor &constant, ImportedValue &like);
+  nn::OnnxResults callImporter(const GraphNode &node, ImportedNode &view);
+  std::optional<bool> foldNode(const GraphNode &node);
+  bool defineResult(const GraphNode &node, unsigned output, Value result, Operation *last);
+  nn::Tensor knownValue(Value result, Operation *last);
   void eraseUnused();
   bool hasEmptyInput(const GraphNode &node);
   bool importSequence(const GraphNode &node, nn::Builder &at, bool &handled);
@@ -113,9 +131,11 @@ private:
   }
 
   OpBuilder builder;
+  nn::Interpreter interpreter{nn::kLargestFolded};
   func::FuncOp function;
   StringMap<ImportedValue> values;
   std::vector<std::string> paths; // module path by node
+  llvm::DenseSet<Value> erased;
 };
 
 bool ImportedNode::outputUsed(unsigned index) const {
@@ -125,17 +145,42 @@ bool ImportedNode::outputUsed(unsigned index) const {
 }
 
 Value ImportedNode::input(unsigned index) {
-  if (hasInput(index))
-    return importer.tensorOf(*importer.find(node.inputs[index]), nodeBuilder);
+  if (hasInput(index)) {
+    ImportedValue &value = *importer.find(node.inputs[index]);
+    if (!workplace)
+      return importer.tensorOf(value, nodeBuilder);
+    Value &argument = known[index];
+    if (!argument)
+      argument = workplace->add(value.constant, nodeBuilder.location());
+    return argument;
+  }
   // Importers of operators newer than the declarations may meet this; import goes on to report
   // more.
   (void)error("input " + Twine(index) + " is missing");
   return nodeBuilder.constant(0, RankedTensorType::get({}, Float32Type::get(&importer.context)));
 }
 
-DenseElementsAttr ImportedNode::constant(unsigned index) {
-  return hasInput(index) ? importer.attributeOf(*importer.find(node.inputs[index]))
-                         : DenseElementsAttr();
+nn::Tensor ImportedNode::constant(unsigned index) {
+  return hasInput(index) ? importer.find(node.inputs[index])->constant : nn::Tensor();
+}
+
+Value ImportedNode::literal(const nn::Tensor &value) {
+  return workplace ? workplace->add(value, nodeBuilder.location())
+                   : nodeBuilder.constant(value.attribute());
+}
+
+std::optional<SmallVector<double>> ImportedNode::reals(StringRef name) const {
+  const onnx::AttributeProto *found = node.attribute(name);
+  if (!found)
+    return std::nullopt;
+  return SmallVector<double>(found->floats().begin(), found->floats().end());
+}
+
+nn::Tensor ImportedNode::tensor(StringRef name) const {
+  std::string why;
+  const onnx::AttributeProto *found = node.attribute(name);
+  auto bytes = found ? tensorBytes(found->t(), why) : nullptr;
+  return bytes ? tensorOfBytes(importer.context, *bytes, true) : nn::Tensor();
 }
 
 LogicalResult ImportedNode::error(const Twine &message, const Twine &advice) {
@@ -143,28 +188,29 @@ LogicalResult ImportedNode::error(const Twine &message, const Twine &advice) {
                                advice);
 }
 
-DenseElementsAttr Importer::attributeOf(ImportedValue &value) {
-  if (!value.attribute && value.constant)
-    value.attribute = reader::attributeOf(context, *value.constant);
-  return value.attribute;
+// What is compiled has no integers below 32 bits and no unsigned ones.
+static bool isCompiled(Type element) {
+  return isa<FloatType>(element) || element.isSignlessInteger(1) || element.isSignlessInteger(32) ||
+         element.isSignlessInteger(64);
+}
+
+static nn::Tensor widened(const nn::Tensor &value) {
+  if (isCompiled(value.type().getElementType()))
+    return value;
+  auto wide = value.type().clone(IntegerType::get(value.type().getContext(), 64));
+  return nn::Tensor::ofIntegers(wide, value.integers());
 }
 
 Value Importer::tensorOf(ImportedValue &value, nn::Builder &at) {
   if (!value.tensor && !value.isSequence)
-    value.tensor = at.constant(attributeOf(value));
+    value.tensor = at.constant(widened(value.constant).attribute());
   return value.tensor;
-}
-
-Type typeOf(MLIRContext &context, int32_t dataType) {
-  if (dataType == onnx::TensorProto::INT32)
-    return IntegerType::get(&context, 32);
-  return elementType(context, elementOf(dataType));
 }
 
 void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<ModelInput> inputs) {
   Block &body = function.front();
   auto add = [&](StringRef name, StringRef kind, ArrayRef<int64_t> shape, int32_t dataType) {
-    Type type = RankedTensorType::get(shape, typeOf(context, dataType));
+    Type type = RankedTensorType::get(shape, nn::onnxElementType(&context, dataType));
     Location location = NameLoc::get(builder.getStringAttr(name));
     function.insertArgument(body.getNumArguments(), type, builder.getDictionaryAttr({}), location);
     unsigned index = body.getNumArguments() - 1;
@@ -192,17 +238,7 @@ void Importer::addConstants(const Decisions &decisions) {
     if (decision->role != Role::constant)
       continue;
     const TensorBytes &tensor = *decision->tensor;
-    ImportedValue &value = values[tensor.name];
-    value.constant = hostTensor(tensor);
-    if (value.constant)
-      continue;
-    auto type = RankedTensorType::get(tensor.shape, typeOf(context, tensor.dataType));
-    if (isa<FloatType>(type.getElementType()) || tensor.dataType == onnx::TensorProto::INT64)
-      value.attribute = DenseElementsAttr::getFromRawBuffer(type, tensor.bytes);
-    else
-      (void)report.error(ExitCode::unsupportedModel, file.path(),
-                         "initializer '" + tensor.name + "' is too large for a constant (" +
-                             Twine(tensor.count) + " elements)");
+    values[tensor.name].constant = tensorOfBytes(context, tensor, false);
   }
 }
 
@@ -261,43 +297,21 @@ void Importer::inheritPath(const GraphNode &node) {
     }
 }
 
-// Shape and Size need only the type.
-bool Importer::importShape(const GraphNode &node, ImportedValue &input) {
-  if (input.isSequence)
-    return succeeded(fail(node, "its input is a sequence, not a tensor"));
-  SmallVector<int64_t> shape;
-  if (input.tensor)
-    shape = to_vector(nn::tensorType(input.tensor).getShape());
-  else if (input.constant)
-    shape = input.constant->shape;
-  else
-    shape = to_vector(input.attribute.getType().getShape());
-  ImportedValue result;
-  if (node.opType() == "Size") {
-    result.constant = makeInteger(elementCount(shape));
-  } else {
-    int64_t rank = shape.size(), start = node.integer("start", 0), end = node.integer("end", rank);
-    start = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
-    end = std::clamp<int64_t>(end < 0 ? end + rank : end, start, rank);
-    result.constant = makeIntegers(ArrayRef(shape).slice(start, end - start));
-  }
-  return define(node, 0, result);
-}
-
 bool Importer::splitToSequence(const GraphNode &node, nn::Builder &at) {
   Value x = tensorOf(*find(node.inputs[0]), at);
   ArrayRef<int64_t> shape = nn::tensorType(x).getShape();
-  auto axis = normalAxis(node.integer("axis", 0), shape.size());
-  if (!axis)
-    return succeeded(fail(node, "axis " + Twine(node.integer("axis", 0)) +
-                                    " is out of range for rank " + Twine(shape.size())));
+  int64_t rank = shape.size(), axis = node.integer("axis", 0);
+  if (axis < -rank || axis >= rank)
+    return succeeded(
+        fail(node, "axis " + Twine(axis) + " is out of range for rank " + Twine(rank)));
+  axis = axis < 0 ? axis + rank : axis;
   ImportedNode view(*this, node, at);
   auto split = view.integers(1);
   bool hasSplit = view.hasInput(1);
   if (hasSplit && !split)
     return succeeded(fail(node, "its split sizes must be known when the model is compiled"));
   bool single = !hasSplit || nn::tensorType(view.input(1)).getRank() == 0;
-  int64_t size = shape[*axis], chunk = !hasSplit ? 1 : split->empty() ? 0 : (*split)[0];
+  int64_t size = shape[axis], chunk = !hasSplit ? 1 : split->empty() ? 0 : (*split)[0];
   SmallVector<int64_t> sizes;
   if (single && chunk > 0)
     for (int64_t at = 0; at < size; at += chunk)
@@ -308,20 +322,20 @@ bool Importer::splitToSequence(const GraphNode &node, nn::Builder &at) {
   result.isSequence = true;
   SmallVector<int64_t> starts(shape.size(), 0), part(shape), strides(shape.size(), 1);
   for (int64_t length : sizes) {
-    part[*axis] = length;
-    if (length <= 0 || length > size - starts[*axis])
+    part[axis] = length;
+    if (length <= 0 || length > size - starts[axis])
       return succeeded(fail(node, "split sizes are not positive or do not sum to " + Twine(size)));
     ImportedValue element;
     element.tensor = at.create<nn::SliceOp>(x, starts, part, strides);
     if (!hasSplit && !node.integer("keepdims", 1)) {
       SmallVector<int64_t> squeezed(part);
-      squeezed.erase(squeezed.begin() + *axis);
+      squeezed.erase(squeezed.begin() + axis);
       element.tensor = at.reshape(element.tensor, squeezed);
     }
     result.sequence.push_back(std::move(element));
-    starts[*axis] += length;
+    starts[axis] += length;
   }
-  if (starts[*axis] != size)
+  if (starts[axis] != size)
     return succeeded(fail(node, "split sizes do not sum to " + Twine(size)));
   return define(node, 0, std::move(result));
 }
@@ -346,65 +360,108 @@ bool Importer::importSequence(const GraphNode &node, nn::Builder &at, bool &hand
   auto position = view.integers(1);
   if (!sequence->isSequence || !position || position->size() != 1)
     return succeeded(fail(node, "its position must be known when the model is compiled"));
-  auto index = normalAxis((*position)[0], sequence->sequence.size());
-  if (!index)
-    return succeeded(fail(node, "position " + Twine((*position)[0]) +
-                                    " is out of range for a sequence of " +
-                                    Twine(sequence->sequence.size())));
-  return define(node, 0, sequence->sequence[*index]);
-}
-
-// Only the type of the second operand matters.
-bool Importer::importCastLike(const GraphNode &node, const HostTensor &constant,
-                              ImportedValue &like) {
-  if (like.isSequence)
-    return succeeded(fail(node, "its input is a sequence, not a tensor"));
-  Type type =
-      like.tensor ? nn::tensorType(like.tensor).getElementType() : like.attribute.getElementType();
-  ImportedValue result;
-  result.constant = converted(constant, type.isF32()        ? Element::f32
-                                        : type.isF64()      ? Element::f64
-                                        : type.isInteger(1) ? Element::boolean
-                                                            : Element::i64);
-  return define(node, 0, std::move(result));
+  int64_t size = sequence->sequence.size(), index = (*position)[0];
+  if (index < -size || index >= size)
+    return succeeded(fail(node, "position " + Twine(index) + " is out of range for a sequence of " +
+                                    Twine(size)));
+  return define(node, 0, sequence->sequence[index < 0 ? index + size : index]);
 }
 
 bool Importer::importNode(const GraphNode &node) {
-  std::vector<Constant> constants;
-  bool allConstant = true;
-  for (const std::string &input : node.inputs) {
-    ImportedValue *value = input.empty() ? nullptr : find(input);
-    if (!input.empty() && !value)
+  for (const std::string &input : node.inputs)
+    if (!input.empty() && !find(input))
       return true; // its producer failed and was reported
-    constants.push_back(value ? value->constant : nullptr);
-    allConstant &= input.empty() || (value->constant != nullptr);
-  }
   inheritPath(node);
-  if (node.domain.empty() && (node.opType() == "Shape" || node.opType() == "Size"))
-    return importShape(node, *find(node.inputs[0]));
-  if (node.domain.empty() && node.opType() == "CastLike" && constants[0] && !constants[1])
-    return importCastLike(node, *constants[0], *find(node.inputs[1]));
-  if (allConstant)
-    if (Folded folded = fold(node, constants)) {
-      for (auto [index, constant] : enumerate(*folded)) {
-        ImportedValue value;
-        value.constant = constant;
-        define(node, index, std::move(value));
-      }
-      return true;
-    }
   return importOperator(node);
 }
 
-// Tensors of the nn dialect have elements. Empty integer constants are axes and shapes.
+// Tensors of a compiled program have elements. Empty integer constants are axes and shapes.
 bool Importer::hasEmptyInput(const GraphNode &node) {
   return llvm::any_of(node.inputs, [&](const std::string &input) {
     ImportedValue *value = input.empty() ? nullptr : find(input);
-    if (!value || !value->constant || value->constant->count() != 0)
+    if (!value || !value->constant || value->constant.count() != 0)
       return false;
-    return value->constant->element != Element::i64 || node.opType() == "Gather" ||
+    return !value->constant.type().getElementType().isInteger(64) || node.opType() == "Gather" ||
            node.opType() == "Concat";
   });
+}
+
+nn::OnnxResults Importer::callImporter(const GraphNode &node, ImportedNode &view) {
+  nn::OnnxImporter importer = nn::findOnnxImporter(node.domain, node.opType(), node.opset);
+  std::string diagnostics;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    diagnostics += (diagnostics.empty() ? "" : "; ") + diagnostic.str();
+  });
+  size_t before = report.size();
+  nn::OnnxResults results = importer(view);
+  if (failed(results) && report.size() == before)
+    (void)fail(node, diagnostics.empty() ? "cannot be imported" : diagnostics);
+  return results;
+}
+
+// Builds a node with known inputs beside the function and evaluates it; nullopt where that would
+// take too much, so that the node is compiled instead.
+std::optional<bool> Importer::foldNode(const GraphNode &node) {
+  Workplace workplace;
+  OpBuilder beside(&context);
+  beside.setInsertionPointToEnd(&workplace.block);
+  nn::Builder at(beside, provisionalLocation(context, node.index));
+  ImportedNode view(*this, node, at, &workplace);
+  nn::OnnxResults results = callImporter(node, view);
+  if (failed(results))
+    return false;
+  std::string why;
+  ScopedDiagnosticHandler handler(&context,
+                                  [&](Diagnostic &diagnostic) { why = diagnostic.str(); });
+  auto isResult = [&](Value value) { return llvm::is_contained(*results, value); };
+  if (failed(interpreter.run(workplace.block, workplace.values, isResult))) {
+    if (interpreter.stoppedAtLimit())
+      return std::nullopt;
+    return succeeded(fail(node, why));
+  }
+  for (auto [index, result] : enumerate(*results)) {
+    ImportedValue value;
+    value.constant = workplace.values.lookup(result);
+    if (value.constant)
+      define(node, index, std::move(value));
+  }
+  return true;
+}
+
+// The value of what a node made of constants alone beside inputs that do not matter, such as
+// CastLike's. `last` is the operation before those that the node made.
+nn::Tensor Importer::knownValue(Value result, Operation *last) {
+  Operation *op = result.getDefiningOp();
+  if (auto constant = dyn_cast_if_present<nn::ConstantOp>(op))
+    return nn::Tensor::of(constant.getValue());
+  if (!op || (last && !last->isBeforeInBlock(op)))
+    return {};
+  SmallVector<nn::Tensor> operands;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(knownValue(operand, last));
+    if (!operands.back())
+      return {};
+  }
+  if (!interpreter.isWithinLimit(op, operands))
+    return {};
+  return interpreter.evaluate(op, operands).value_or(nn::Tensor());
+}
+
+bool Importer::defineResult(const GraphNode &node, unsigned output, Value result, Operation *last) {
+  ImportedValue value;
+  value.constant = knownValue(result, last);
+  auto type = nn::tensorType(result);
+  if (!value.constant && type.getNumElements() == 0)
+    return succeeded(
+        fail(node, "result " + Twine(output) + " has no elements, which is not supported"));
+  if (!value.constant && !isCompiled(type.getElementType()))
+    return succeeded(fail(node,
+                          "makes integers below 32 bits or unsigned ones, which is supported only "
+                          "where they are known when the model is compiled",
+                          "export with int32 or int64"));
+  if (!value.constant)
+    value.tensor = result;
+  return define(node, output, std::move(value));
 }
 
 bool Importer::importOperator(const GraphNode &node) {
@@ -415,35 +472,29 @@ bool Importer::importOperator(const GraphNode &node) {
     if (handled)
       return good;
   }
-  for (const std::string &input : node.inputs)
-    if (!input.empty() && find(input)->isSequence)
+  bool allKnown = true;
+  for (const std::string &input : node.inputs) {
+    ImportedValue *value = input.empty() ? nullptr : find(input);
+    if (value && value->isSequence)
       return succeeded(fail(node, "its input '" + input + "' is a sequence, not a tensor"));
+    allKnown &= !value || value->constant;
+  }
+  if (allKnown)
+    if (std::optional<bool> folded = foldNode(node))
+      return *folded;
   if (hasEmptyInput(node))
     return succeeded(fail(node, "an input has no elements, which is not supported"));
-  nn::OnnxImporter importer = nn::findOnnxImporter(node.domain, node.opType(), node.opset);
-  if (!importer)
-    return succeeded(fail(node, "its inputs must be known when the model is compiled, but are "
-                                "computed from data or parameters, or do not fit the operator"));
-  std::string diagnostics;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    diagnostics += (diagnostics.empty() ? "" : "; ") + diagnostic.str();
-  });
-  size_t before = report.size();
   ImportedNode view(*this, node, at);
-  nn::OnnxResults results = importer(view);
-  if (failed(results)) {
-    if (report.size() == before)
-      (void)fail(node, diagnostics.empty() ? "cannot be imported" : diagnostics);
+  Operation *last = function.front().empty() ? nullptr : &function.front().back();
+  nn::OnnxResults results = callImporter(node, view);
+  if (failed(results))
     return false;
-  }
   for (unsigned i = 0; i < node.outputs.size(); ++i) {
-    ImportedValue value;
-    if (i < results->size())
-      value.tensor = (*results)[i];
-    if (value.tensor)
-      define(node, i, std::move(value));
-    else if (view.outputUsed(i))
+    Value result = i < results->size() ? (*results)[i] : Value();
+    if (!result && view.outputUsed(i))
       return succeeded(fail(node, "output " + Twine(i) + " is used, which is not supported"));
+    if (result && !defineResult(node, i, result, last))
+      return false;
   }
   return true;
 }
@@ -451,8 +502,23 @@ bool Importer::importOperator(const GraphNode &node) {
 // Importers materialise operands that they then know as constants.
 void Importer::eraseUnused() {
   for (Operation &operation : llvm::make_early_inc_range(llvm::reverse(function.front())))
-    if (isOpTriviallyDead(&operation))
+    if (isOpTriviallyDead(&operation)) {
+      erased.insert(operation.getResult(0));
       operation.erase();
+    }
+}
+
+std::vector<NamedValue> Importer::namedValues() {
+  std::vector<NamedValue> named;
+  for (const GraphNode *node : graph.nodes())
+    for (const std::string &output : node->outputs) {
+      ImportedValue *value = output.empty() ? nullptr : find(output);
+      bool isTensor = value && value->tensor && !erased.contains(value->tensor);
+      if (isTensor || (value && value->constant))
+        named.push_back({output, isTensor ? value->tensor : Value(),
+                         isTensor ? nn::Tensor() : widened(value->constant)});
+    }
+  return named;
 }
 
 OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
@@ -487,56 +553,13 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
 
 OwningOpRef<ModuleOp> importGraph(const ModelFile &file, const Graph &graph,
                                   ArrayRef<const Decision *> parameters, const Decisions &decisions,
-                                  ArrayRef<ModelInput> inputs, MLIRContext &context,
-                                  Report &report) {
-  return Importer(file, graph, context, report).run(parameters, decisions, inputs);
-}
-
-static bool isBuiltIn(const GraphNode &node) {
-  return node.domain.empty() && llvm::StringSwitch<bool>(node.opType())
-                                    .Cases("Shape", "Size", "SplitToSequence", true)
-                                    .Cases("SequenceAt", "SequenceConstruct", true)
-                                    .Default(false);
-}
-
-static StringRef adviceFor(StringRef opType) {
-  return llvm::StringSwitch<StringRef>(opType)
-      .Case("BatchNormalization", "layer norm or group norm; batch statistics are not computed yet")
-      .Cases("If", "Loop", "Scan", "an export without control flow: torch.jit.trace or dynamo")
-      .Cases("LSTM", "GRU", "RNN", "the recurrence written out in the module")
-      .Cases("QuantizeLinear", "DequantizeLinear", "the model before quantization")
-      .Default("trainc --list-operators, which prints what can be imported");
-}
-
-bool checkOperators(const Graph &graph, Report &report) {
-  size_t before = report.size();
-  for (const GraphNode *node : graph.nodes()) {
-    int64_t oldest = 0;
-    if (node->domain.empty() && !servesOpset(node->opset)) { // a local function may have its own
-      (void)report.error(ExitCode::unsupportedModel, graph.subject(*node),
-                         "the operator set is not among those supported");
-      continue;
-    }
-    if (isBuiltIn(*node) ||
-        nn::findOnnxImporter(node->domain, node->opType(), node->opset, &oldest) ||
-        canFold(*node)) {
-      if (std::string why = checkInputs(*node); !why.empty())
-        (void)report.error(ExitCode::unreadableModel, graph.subject(*node), why);
-      continue;
-    }
-    if (node->opset == 0 && !node->domain.empty())
-      (void)report.error(ExitCode::unsupportedModel, graph.subject(*node),
-                         "unsupported operator of domain '" + node->domain + "'",
-                         "an export that uses ONNX's own operators only");
-    else if (oldest)
-      (void)report.error(ExitCode::unsupportedModel, graph.subject(*node),
-                         "the operator is supported from opset " + Twine(oldest) + " on",
-                         "export again with opset_version=20");
-    else
-      (void)report.error(ExitCode::unsupportedModel, graph.subject(*node), "unsupported operator",
-                         adviceFor(node->opType()));
-  }
-  return report.size() == before;
+                                  ArrayRef<ModelInput> inputs, MLIRContext &context, Report &report,
+                                  std::vector<NamedValue> &values) {
+  Importer importer(file, graph, context, report);
+  OwningOpRef<ModuleOp> module = importer.run(parameters, decisions, inputs);
+  if (module)
+    values = importer.namedValues();
+  return module;
 }
 
 } // namespace trainc::reader

@@ -5,6 +5,7 @@
 
 #include "compiler/onnx/inputs.h"
 #include "compiler/onnx/parameters.h"
+#include "compiler/onnx/reader.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -13,12 +14,12 @@ namespace trainc::reader {
 /// Reports every live node that no importer serves, with what would help.
 bool checkOperators(const Graph &graph, Report &report);
 
-/// `func.func @model` with one argument per parameter and input, in these orders.
-mlir::OwningOpRef<mlir::ModuleOp> importGraph(const ModelFile &file, const Graph &graph,
-                                              llvm::ArrayRef<const Decision *> parameters,
-                                              const Decisions &decisions,
-                                              llvm::ArrayRef<ModelInput> inputs,
-                                              mlir::MLIRContext &context, Report &report);
+/// `func.func @model` with one argument per parameter and input, in these orders. `values` receives
+/// the graph's values by name.
+mlir::OwningOpRef<mlir::ModuleOp>
+importGraph(const ModelFile &file, const Graph &graph, llvm::ArrayRef<const Decision *> parameters,
+            const Decisions &decisions, llvm::ArrayRef<ModelInput> inputs,
+            mlir::MLIRContext &context, Report &report, std::vector<NamedValue> &values);
 
 /// Gives the operations of each node its readable name: the module path where one node of the
 /// module makes operations, else the path and the operator. `provisional` maps locations to nodes.

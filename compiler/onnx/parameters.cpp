@@ -399,7 +399,7 @@ static void checkTypes(const Decisions &decisions, const ModelFile &file, const 
                          "parameter '" + decision->name() + "' is f64, but the precision is f32",
                          "--precision f64, or export the model in float32");
   }
-  if (!anyTrained)
+  if (recipe.trains && !anyTrained)
     (void)report.error(ExitCode::unsupportedModel, file.path(),
                        "no initializer is a parameter to train",
                        "--train-only PATTERN, which chooses whatever the rule says");

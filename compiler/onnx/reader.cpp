@@ -51,7 +51,8 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
       parameters.push_back(decision.get());
       model.parameters.push_back(makeParameter(*decision, *decisions));
     }
-  model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs, context, report);
+  model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs, context, report,
+                             model.values);
   if (!model.module || !boundIndices(*model.module, *model.file, report))
     return failure();
   (*model.module)->setAttr("train.model", StringAttr::get(&context, model.name));

@@ -6,6 +6,7 @@
 
 #include "compiler/recipe.h"
 #include "compiler/report.h"
+#include "dialects/nn/tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include <memory>
@@ -34,10 +35,18 @@ struct Parameter {
   std::vector<TiedInitializer> tied;
 };
 
+/// A value of the ONNX graph: a tensor of the function, or known while it was read.
+struct NamedValue {
+  std::string name;
+  mlir::Value tensor;
+  nn::Tensor constant; // where there is no tensor
+};
+
 struct Model {
   std::string name;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<Parameter> parameters; // in the order of the function's arguments
+  std::vector<NamedValue> values;    // in order of the nodes; what no result needs is left out
   std::string parameterTable;        // every decision about initializers, with its reason
   std::shared_ptr<const reader::ModelFile> file;
 };

@@ -50,6 +50,23 @@ def DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
   ];
 }
 
+def InterpretedOpInterface : OpInterface<"InterpretedOpInterface"> {
+  let cppNamespace = "::trainc::nn";
+  let description = [{
+    The meaning of an operation as a plain loop over elements: what the reference
+    interpreter (interpreter.h) executes. Pointwise operations have it from their
+    scalar code and composites from their decomposition, so neither implements it.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      The value of the result. Fails with an error of the operation where the operands'
+      values have none, such as an index out of range.
+    }],
+    "::llvm::FailureOr<::trainc::nn::Tensor>", "interpret",
+    (ins "::llvm::ArrayRef<::trainc::nn::Tensor>":$operands)>
+  ];
+}
+
 def PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
   let cppNamespace = "::trainc::nn";
   let description = [{
@@ -69,6 +86,11 @@ def PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
     StaticInterfaceMethod<"How exact the f32 value is.",
       "::trainc::nn::Accuracy", "accuracy", (ins)>
   ];
+}
+
+// Every element of the result is one of the only operand's: a splat stays one.
+def MovesElements : NativeOpTrait<"MovesElements"> {
+  let cppNamespace = "::trainc::nn";
 }
 
 def NotDifferentiable : NativeOpTrait<"NotDifferentiable"> {

@@ -4,6 +4,8 @@
 #include "dialects/nn/nn.h"
 #include "dialects/nn/builder.h"
 #include "dialects/nn/expression.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 

@@ -3,6 +3,7 @@
 // C++ face of the nn dialect (nn.td, pointwise.td and ops/*.td).
 #pragma once
 
+#include "dialects/nn/tensor.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -23,6 +24,9 @@ class Builder;
 /// operands carry no gradient: differentiation stops here, knowingly.
 template <typename ConcreteType>
 class NotDifferentiable : public mlir::OpTrait::TraitBase<ConcreteType, NotDifferentiable> {};
+
+template <typename ConcreteType>
+class MovesElements : public mlir::OpTrait::TraitBase<ConcreteType, MovesElements> {};
 
 /// How far the f32 value of a pointwise operation may be from the exact one (pointwise.td).
 struct Accuracy {

@@ -13,6 +13,7 @@ include "dialects/nn/interfaces.td"
 def NN_Dialect : Dialect {
   let name = "nn";
   let cppNamespace = "::trainc::nn";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"]; // scalar code
   let hasConstantMaterializer = 1;
   let hasCanonicalizer = 1; // simplify.cpp: rules that concern many operations
   let summary = "Differentiable tensor operations, normalised from ONNX";
@@ -20,11 +21,14 @@ def NN_Dialect : Dialect {
     Tensors are ranked and static. Pointwise operations take operands of one
     shape; broadcasts are explicit (`nn.broadcast`), so that the gradient of a
     broadcast is a reduction and nothing else needs to know.
+
+    Integers narrower than 32 bits and unsigned ones occur only in what the reader
+    evaluates itself; what is compiled has the other types.
   }];
 }
 
 def NN_Float : FloatOfWidths<[32, 64]>;
-def NN_Integer : SignlessIntOfWidths<[32, 64]>;
+def NN_Integer : AnyTypeOf<[I8, I16, I32, I64, UI8, UI16, UI32], "integer">;
 def NN_Bool : I<1>;
 def NN_Tensor : StaticShapeTensorOf<[NN_Float, NN_Integer, NN_Bool]>;
 def NN_FloatTensor : StaticShapeTensorOf<[NN_Float]>;
@@ -43,6 +47,7 @@ class Structured<string mnemonic, list<Trait> traits = []>
     : NN_Op<mnemonic, [DeclareOpInterfaceMethods<CostOpInterface>] # traits>;
 
 def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
+def Interpreted : DeclareOpInterfaceMethods<InterpretedOpInterface>;
 def Decomposable : DeclareOpInterfaceMethods<DecomposableOpInterface>;
 def InfersShape : InferTypeOpAdaptorBase;
 

@@ -43,14 +43,11 @@ std::vector<std::string> listOnnxImporters() {
 }
 
 std::optional<SmallVector<int64_t>> OnnxNode::integers(unsigned index) {
-  DenseElementsAttr elements = constant(index);
-  if (!elements || !isa<IntegerType>(elements.getElementType()))
+  Tensor value = constant(index);
+  if (!value || !isa<IntegerType>(value.type().getElementType()))
     return std::nullopt;
-  SmallVector<int64_t> result;
-  bool isBool = elements.getElementType().isInteger(1);
-  for (const APInt &value : elements.getValues<APInt>())
-    result.push_back(isBool ? value.getZExtValue() : value.getSExtValue());
-  return result;
+  std::vector<int64_t> integers = value.integers();
+  return SmallVector<int64_t>(integers.begin(), integers.end());
 }
 
 } // namespace trainc::nn

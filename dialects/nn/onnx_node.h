@@ -11,7 +11,8 @@ namespace trainc::nn {
 
 /// One node of the ONNX graph during import. Inputs are tensors of nn; those
 /// known at compile time (shape arithmetic, axes, masks) are available as
-/// constants. Integer constants are i64 whatever the file's integer width.
+/// constants. Where all inputs are known, what the importer builds is evaluated by
+/// the interpreter at once and nothing of it stays.
 class OnnxNode {
 public:
   virtual ~OnnxNode() = default;
@@ -26,10 +27,13 @@ public:
   /// False for an absent trailing input and for an empty name.
   virtual bool hasInput(unsigned index) const = 0;
   virtual bool outputUsed(unsigned index) const = 0;
-  /// The input as a tensor; a constant is materialised as nn.constant.
+  /// The input as a tensor. A constant beside others becomes an nn.constant, of i64 where its
+  /// integers are narrower than 32 bits or unsigned.
   virtual mlir::Value input(unsigned index) = 0;
-  /// The input's value where it is known at compile time (never a parameter's), else null.
-  virtual mlir::DenseElementsAttr constant(unsigned index) = 0;
+  /// The input's value where it is known at compile time (never a parameter's), else none.
+  virtual Tensor constant(unsigned index) = 0;
+  /// What an importer computed itself, as a tensor.
+  virtual mlir::Value literal(const Tensor &value) = 0;
   /// Like `constant`, flattened to integers; nullopt where unknown.
   std::optional<llvm::SmallVector<int64_t>> integers(unsigned index);
 
@@ -38,11 +42,18 @@ public:
   virtual double real(llvm::StringRef name, double otherwise) const = 0;
   virtual std::string string(llvm::StringRef name, llvm::StringRef otherwise) const = 0;
   virtual std::optional<llvm::SmallVector<int64_t>> integers(llvm::StringRef name) const = 0;
+  virtual std::optional<llvm::SmallVector<double>> reals(llvm::StringRef name) const = 0;
+  /// An attribute that holds a tensor; none where it is absent or cannot be read.
+  virtual Tensor tensor(llvm::StringRef name) const = 0;
 
   /// Records an error of this node in the report's form and fails:
   /// `model.onnx: node 'x' (Softmax, opset 13): <message>` and, where given, `try: <advice>`.
   virtual mlir::LogicalResult error(const llvm::Twine &message, const llvm::Twine &advice = "") = 0;
 };
+
+/// Element type of a number of onnx.TensorProto.DataType; null for those that no tensor here has.
+/// uint64 is read as int64.
+mlir::Type onnxElementType(mlir::MLIRContext *context, int64_t dataType);
 
 using OnnxResults = mlir::FailureOr<llvm::SmallVector<mlir::Value>>;
 using OnnxImporter = OnnxResults (*)(OnnxNode &);

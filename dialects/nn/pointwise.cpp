@@ -34,10 +34,6 @@ static LogicalResult harmonizeTypes(OnnxNode &node, MutableArrayRef<Value> opera
       targetIsConstant = isConstant;
     }
   }
-  if (node.opType() == "Pow") { // its exponent has a type of its own
-    operands[1] = node.builder().cast(operands[1], tensorType(operands[0]).getElementType());
-    return success();
-  }
   for (unsigned i = firstValue; i < operands.size(); ++i) {
     Type type = tensorType(operands[i]).getElementType();
     if (type == target)

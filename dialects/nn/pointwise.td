@@ -162,7 +162,6 @@ def CosOp : Pointwise<"cos", ["x"]> {
   let flops = 15;
 }
 def PowOp : Pointwise<"pow", ["x", "e"]> {
-  let onnx = [OnnxOp<"Pow", 7>];
   // x^0 is the constant 1, at 0 too; at x = 0 the exponent's gradient is 0: as PyTorch has both.
   let gradient = ["select(e == 0, 0, dy * e * pow(x, e - 1))",
                   "select(x > 0, dy * y * log(select(x > 0, x, 1)), 0)"];

@@ -2,6 +2,7 @@
 //
 // What the reductions share.
 #include "dialects/nn/reduction.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
@@ -53,6 +54,19 @@ OnnxResults importReduction(OnnxNode &node, int64_t axesInputSince, Reduction re
     kept[dimension] = 1;
   Value y = reduce(node.builder(), x, dimensions);
   return SmallVector<Value>{node.integer("keepdims", 1) ? node.builder().reshape(y, kept) : y};
+}
+
+std::vector<int64_t> reducedPlaces(ArrayRef<int64_t> shape, ArrayRef<int64_t> dimensions) {
+  SmallVector<int64_t> own = computeStrides(shape), kept(shape.size(), 0);
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;)
+    if (!llvm::is_contained(dimensions, d))
+      kept[d] = std::exchange(stride, stride * shape[d]);
+  std::vector<int64_t> places(computeProduct(shape), 0);
+  for (auto [i, place] : llvm::enumerate(places))
+    for (size_t d = 0; d < shape.size(); ++d)
+      place += static_cast<int64_t>(i) / own[d] % shape[d] * kept[d];
+  return places;
 }
 
 Value buildExtremumGradient(Builder &builder, Value x, Value y, Value dy,

@@ -21,6 +21,29 @@ using Reduction = llvm::function_ref<mlir::Value(Builder &, mlir::Value, llvm::A
 /// Applies `reduce` over the node's axes, which are an input from opset `axesInputSince` on.
 OnnxResults importReduction(OnnxNode &node, int64_t axesInputSince, Reduction reduce);
 
+/// For each element of a tensor, in order, the element of its reduction that it goes to.
+std::vector<int64_t> reducedPlaces(llvm::ArrayRef<int64_t> shape,
+                                   llvm::ArrayRef<int64_t> dimensions);
+
+/// Combines the elements of `x` along `dimensions`, in row-major order. Reals are double until all
+/// are combined; integers wrap.
+template <typename Combine>
+Tensor interpretReduction(const Tensor &x, mlir::RankedTensorType type,
+                          llvm::ArrayRef<int64_t> dimensions, double initialReal,
+                          int64_t initialInteger, Combine combine) {
+  std::vector<int64_t> places = reducedPlaces(x.shape(), dimensions);
+  if (mlir::isa<mlir::FloatType>(type.getElementType())) {
+    std::vector<double> totals(type.getNumElements(), initialReal), values = x.reals();
+    for (size_t i = 0; i < values.size(); ++i)
+      totals[places[i]] = combine(totals[places[i]], values[i]);
+    return Tensor::ofReals(type, totals);
+  }
+  std::vector<int64_t> totals(type.getNumElements(), initialInteger), values = x.integers();
+  for (size_t i = 0; i < values.size(); ++i)
+    totals[places[i]] = combine(totals[places[i]], values[i]);
+  return Tensor::ofIntegers(type, totals);
+}
+
 /// Gradient of a largest or smallest element: ties share evenly, as in PyTorch.
 mlir::Value buildExtremumGradient(Builder &builder, mlir::Value x, mlir::Value y, mlir::Value dy,
                                   llvm::ArrayRef<int64_t> dimensions);

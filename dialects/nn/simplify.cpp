@@ -6,6 +6,7 @@
 // but for -0 + 0 and the order of a sum that a scatter joins. Nothing here makes
 // a large constant.
 #include "dialects/nn/builder.h"
+#include "dialects/nn/interpreter.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include <cmath>
@@ -33,59 +34,44 @@ bool isSplat(Value value, double number) {
   return splat && *splat == number;
 }
 
-// Only what IEEE arithmetic rounds correctly (twice rounded from double to float
-// is still correct for these): the compiler's libm is not the trainer's.
-std::optional<double> evaluate(StringRef name, ArrayRef<double> x, bool isInteger) {
-  using Function = double (*)(double, double);
-  static const llvm::StringMap<Function> functions = {
-      {"nn.add", [](double a, double b) { return a + b; }},
-      {"nn.sub", [](double a, double b) { return a - b; }},
-      {"nn.mul", [](double a, double b) { return a * b; }},
-      {"nn.minimum", [](double a, double b) { return a < b ? a : b; }},
-      {"nn.maximum", [](double a, double b) { return a > b ? a : b; }},
-      {"nn.equal", [](double a, double b) { return double(a == b); }},
-      {"nn.less", [](double a, double b) { return double(a < b); }},
-      {"nn.less_or_equal", [](double a, double b) { return double(a <= b); }},
-      {"nn.greater", [](double a, double b) { return double(a > b); }},
-      {"nn.greater_or_equal", [](double a, double b) { return double(a >= b); }},
-      {"nn.and", [](double a, double b) { return double(a != 0 && b != 0); }},
-      {"nn.or", [](double a, double b) { return double(a != 0 || b != 0); }},
-      {"nn.xor", [](double a, double b) { return double((a != 0) != (b != 0)); }}};
-  if (name == "nn.div") {
-    if (isInteger)
-      return x[1] == 0 ? std::nullopt : std::optional(std::trunc(x[0] / x[1]));
-    return x[0] / x[1];
+// What is rounded correctly only: the compiler's library is not the trainer's. NaN stays for the
+// trainer, which is where it must show.
+class SplatFolder {
+public:
+  LogicalResult fold(Operation *op, PatternRewriter &rewriter) const {
+    SmallVector<Tensor> operands;
+    for (Value operand : op->getOperands()) {
+      SplatElementsAttr splat;
+      if (!matchPattern(operand, m_Constant(&splat)))
+        return failure();
+      operands.push_back(Tensor::of(splat));
+      if (operands.back().count() == 0 || std::isnan(operands.back().real(0)))
+        return failure();
+    }
+    if (!interpreter.isExact(op))
+      return failure();
+    FailureOr<Tensor> value = interpreter.evaluate(op, operands);
+    if (failed(value))
+      return failure();
+    rewriter.replaceOpWithNewOp<ConstantOp>(op, value->attribute());
+    return success();
   }
-  if (name == "nn.neg")
-    return -x[0];
-  if (name == "nn.not")
-    return x[0] == 0;
-  if (name == "nn.sqrt")
-    return std::sqrt(x[0]);
-  if (name == "nn.select")
-    return x[0] != 0 ? x[1] : x[2];
-  auto found = functions.find(name);
-  return found == functions.end() ? std::nullopt : std::optional(found->second(x[0], x[1]));
-}
 
-struct FoldSplats : OpInterfaceRewritePattern<PointwiseOpInterface> {
+private:
+  mutable Interpreter interpreter{kLargestFolded}; // patterns are const; it keeps scalar programs
+};
+
+struct FoldSplats : OpInterfaceRewritePattern<PointwiseOpInterface>, SplatFolder {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(PointwiseOpInterface op, PatternRewriter &rewriter) const override {
-    SmallVector<double> values;
-    for (Value operand : op->getOperands()) {
-      auto value = splatOf(operand);
-      if (!value || std::isnan(*value))
-        return failure();
-      values.push_back(*value);
-    }
-    auto type = tensorType(op->getResult(0));
-    bool isInteger = isa<IntegerType>(tensorType(op->getOperand(0)).getElementType());
-    auto result = evaluate(op->getName().getStringRef(), values, isInteger);
-    bool fits = result && (isa<FloatType>(type.getElementType()) || std::abs(*result) < 0x1p31);
-    if (!fits)
-      return failure();
-    rewriter.replaceOpWithNewOp<ConstantOp>(op, splatAttribute(*result, type));
-    return success();
+    return fold(op, rewriter);
+  }
+};
+
+struct FoldSplatCast : OpRewritePattern<CastOp>, SplatFolder {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CastOp op, PatternRewriter &rewriter) const override {
+    return fold(op, rewriter);
   }
 };
 
@@ -246,9 +232,10 @@ void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
   }
   patterns.add<DropNeutral<SubOp>>(context, 0, 0);
   patterns.add<DropNeutral<DivOp>>(context, 0, 1);
-  patterns.add<FoldSplats, SelectConstant, DropPair<NegOp>, DropPair<NotOp>, PowerToProduct,
-               TransposeIntoMatmul, ReshapeIntoBroadcast, ReductionOfOnes<ReduceSumOp>,
-               ReductionOfOnes<ReduceMaxOp>, ReductionOfOnes<ReduceMinOp>, AddIntoScatter>(context);
+  patterns
+      .add<FoldSplats, FoldSplatCast, SelectConstant, DropPair<NegOp>, DropPair<NotOp>,
+           PowerToProduct, TransposeIntoMatmul, ReshapeIntoBroadcast, ReductionOfOnes<ReduceSumOp>,
+           ReductionOfOnes<ReduceMaxOp>, ReductionOfOnes<ReduceMinOp>, AddIntoScatter>(context);
 }
 
 } // namespace trainc::nn

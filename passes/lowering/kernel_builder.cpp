@@ -10,7 +10,7 @@
 // per row. Reductions of the same depth share a loop.
 #include "passes/lowering/kernel_builder.h"
 #include "dialects/nn/reduction.h"
-#include "passes/lowering/scalar_code.h"
+#include "dialects/nn/scalar_code.h"
 #include "passes/lowering/value_views.h"
 #include "llvm/ADT/MapVector.h"
 #include <map>

@@ -3,8 +3,8 @@
 // Fewer dimensions for a built kernel, so that most have one or two and equal
 // kernels look equal whatever the shapes they came from. No later step drops or
 // merges any.
+#include "dialects/nn/scalar_code.h"
 #include "passes/lowering/kernel_builder.h"
-#include "passes/lowering/scalar_code.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;

@@ -67,3 +67,13 @@ func.func @numbers_same_operand(%x: tensor<7xf64>) -> tensor<7xf64> attributes {
   %y = nn.add %x, %x : (tensor<7xf64>, tensor<7xf64>) -> tensor<7xf64>
   return %y : tensor<7xf64>
 }
+
+// Wraps at 32 bits, within a kernel too.
+func.func @numbers_int32_wraps(%a: tensor<2xi32>, %b: tensor<2xi32>, %x: tensor<2xf64>) -> tensor<2xf64> attributes {
+    check.inputs = [dense<[2147483647, 5]> : tensor<2xi32>, dense<[1, -7]> : tensor<2xi32>, dense<1.0> : tensor<2xf64>],
+    check.results = [dense<[-2147483648.0, -2.0]> : tensor<2xf64>]} {
+  %sum = nn.add %a, %b : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi32>
+  %real = nn.cast %sum : (tensor<2xi32>) -> tensor<2xf64>
+  %y = nn.mul %real, %x : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64>
+  return %y : tensor<2xf64>
+}

@@ -26,7 +26,7 @@ static OnnxResults importClip(OnnxNode &node) {
         tensorType(bound).getElementType() != tensorType(x).getElementType())
       return node.error("a bound is no scalar of the operand's type");
     x = clipAt(node.builder(), x, node.builder().reshape(bound, {}), i == 1,
-               node.constant(i) != nullptr);
+               static_cast<bool>(node.constant(i)));
   }
   return SmallVector<Value>{x};
 }

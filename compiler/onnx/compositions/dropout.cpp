@@ -15,9 +15,8 @@ static OnnxResults importDropout(OnnxNode &node) {
     auto training = node.integers(2);
     if (!training || training->size() != 1)
       return node.error("its mode must be known when the model is compiled", advice);
-    DenseElementsAttr ratio = node.constant(1);
-    bool noRatio = ratio && ratio.isSplat() && isa<FloatType>(ratio.getElementType()) &&
-                   ratio.getSplatValue<APFloat>().isZero();
+    Tensor ratio = node.constant(1);
+    bool noRatio = ratio && ratio.count() == 1 && ratio.real(0) == 0;
     if ((*training)[0] && !noRatio)
       return node.error("dropout in training mode is not supported yet", advice);
   }

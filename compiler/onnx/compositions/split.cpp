@@ -31,14 +31,14 @@ static OnnxResults importSplit(OnnxNode &node) {
   SmallVector<int64_t> starts(rank, 0), part(shape), strides(rank, 1);
   SmallVector<Value> results;
   for (int64_t length : *sizes) {
-    if (length <= 0 || length > size - starts[axis]) // tensors here have elements
+    if (length < 0 || length > size - starts[axis])
       break;
     part[axis] = length;
     results.push_back(node.builder().create<SliceOp>(x, starts, part, strides));
     starts[axis] += length;
   }
   if (static_cast<int64_t>(results.size()) != parts || starts[axis] != size)
-    return node.error("sizes are not positive or do not sum to " + llvm::Twine(size));
+    return node.error("sizes are negative or do not sum to " + llvm::Twine(size));
   return results;
 }
 

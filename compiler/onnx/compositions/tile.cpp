@@ -15,9 +15,9 @@ static OnnxResults importTile(OnnxNode &node) {
     return node.error("its repeats must be known when the model is compiled, one per dimension");
   SmallVector<int64_t> dimensions, repeated, joined;
   for (auto [i, count] : llvm::enumerate(*repeats)) {
-    if (count < 1)
+    if (count < 0)
       return node.error("repeats dimension " + llvm::Twine(i) + " " + llvm::Twine(count) +
-                        " times, expected 1 or more");
+                        " times, expected 0 or more");
     dimensions.push_back(repeated.size() + 1);
     repeated.append({count, shape[i]});
     joined.push_back(count * shape[i]);

@@ -2,6 +2,7 @@
 //
 // nn.broadcast; ONNX Expand.
 #include "dialects/nn/onnx_node.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
@@ -56,6 +57,14 @@ LogicalResult BroadcastOp::buildGradient(Builder &builder, ArrayRef<Value> resul
 }
 
 double BroadcastOp::flops() { return 0; }
+
+FailureOr<Tensor> BroadcastOp::interpret(ArrayRef<Tensor> operands) {
+  auto from = getX().getType(), to = getResult().getType();
+  SmallVector<int64_t> own = computeStrides(from.getShape()), strides(to.getRank(), 0);
+  for (auto [i, dimension] : llvm::enumerate(getDimensions()))
+    strides[dimension] = from.getDimSize(i) == 1 ? 0 : own[i];
+  return operands[0].moved(to.getShape(), 0, strides);
+}
 
 OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   auto type = getResult().getType();

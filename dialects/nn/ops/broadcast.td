@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def BroadcastOp : Structured<"broadcast", [Differentiable]> {
+def BroadcastOp : Structured<"broadcast", [Differentiable, Interpreted, MovesElements]> {
   let summary = "Repeat along dimensions";
   let description = [{
     Operand dimension i becomes result dimension `dimensions[i]`; its size is

@@ -8,18 +8,29 @@ using namespace mlir;
 namespace trainc::nn {
 
 // Numbers of onnx.TensorProto.DataType.
-static Type elementType(MLIRContext *context, int64_t number) {
+Type onnxElementType(MLIRContext *context, int64_t number) {
   switch (number) {
   case 1:
     return Float32Type::get(context);
+  case 2:
+    return IntegerType::get(context, 8, IntegerType::Unsigned);
+  case 3:
+    return IntegerType::get(context, 8);
+  case 4:
+    return IntegerType::get(context, 16, IntegerType::Unsigned);
+  case 5:
+    return IntegerType::get(context, 16);
   case 6:
     return IntegerType::get(context, 32);
   case 7:
+  case 13: // uint64
     return IntegerType::get(context, 64);
   case 9:
     return IntegerType::get(context, 1);
   case 11:
     return Float64Type::get(context);
+  case 12:
+    return IntegerType::get(context, 32, IntegerType::Unsigned);
   default:
     return {};
   }
@@ -27,10 +38,10 @@ static Type elementType(MLIRContext *context, int64_t number) {
 
 static OnnxResults importCast(OnnxNode &node) {
   int64_t number = node.integer("to", 0);
-  Type type = elementType(node.builder().op().getContext(), number);
+  Type type = onnxElementType(node.builder().op().getContext(), number);
   if (!type)
     return node.error("casts to data type " + llvm::Twine(number) +
-                          ", which is none of float, double, int32, int64 and bool",
+                          ", which is none of float, double, bool and the integers",
                       "export the model in float32");
   return SmallVector<Value>{node.builder().cast(node.input(0), type)};
 }
@@ -52,29 +63,8 @@ LogicalResult CastOp::buildGradient(Builder &builder, ArrayRef<Value> resultGrad
 
 double CastOp::flops() { return 0; }
 
-OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
-  auto type = getResult().getType();
-  if (getX().getType() == type)
-    return getX();
-  auto splat = llvm::dyn_cast_if_present<SplatElementsAttr>(adaptor.getX());
-  if (!splat)
-    return {};
-  Type from = splat.getElementType();
-  if (isa<FloatType>(from)) {
-    double value = splat.getSplatValue<APFloat>().convertToDouble();
-    if (type.getElementType().isInteger(1))
-      return splatAttribute(value != 0, type);
-    if (isa<FloatType>(type.getElementType()) || std::abs(value) < 0x1p31)
-      return splatAttribute(value, type);
-    return {};
-  }
-  APInt value = splat.getSplatValue<APInt>();
-  int64_t integer = from.isInteger(1) ? value.getZExtValue() : value.getSExtValue();
-  if (type.getElementType().isInteger(1))
-    return splatAttribute(integer != 0, type);
-  if (std::abs(integer) < int64_t(1) << 31) // exact as a double and in every integer type
-    return splatAttribute(static_cast<double>(integer), type);
-  return {};
+OpFoldResult CastOp::fold(FoldAdaptor) {
+  return getX().getType() == getResult().getType() ? OpFoldResult(getX()) : OpFoldResult();
 }
 
 static OnnxRegistration castOp("Cast", 6, importCast);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def ConcatOp : Structured<"concat", [Differentiable, InfersShape]> {
+def ConcatOp : Structured<"concat", [Differentiable, Interpreted, InfersShape]> {
   let summary = "Tensors joined along a dimension";
   let description = [{
     concat-c1: at least one operand; dimension is within the rank.

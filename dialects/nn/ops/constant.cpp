@@ -15,6 +15,8 @@ LogicalResult ConstantOp::inferReturnTypes(MLIRContext *, std::optional<Location
 
 double ConstantOp::flops() { return 0; }
 
+FailureOr<Tensor> ConstantOp::interpret(ArrayRef<Tensor>) { return Tensor::of(getValue()); }
+
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
 } // namespace trainc::nn

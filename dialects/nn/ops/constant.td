@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def ConstantOp : Structured<"constant", [NotDifferentiable, ConstantLike, InfersShape]> {
+def ConstantOp : Structured<"constant", [NotDifferentiable, Interpreted, ConstantLike, InfersShape]> {
   let summary = "A tensor known at compile time";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs NN_Tensor:$result);

@@ -3,6 +3,8 @@
 // nn.gather; ONNX Gather over any axis. Constant indices in arithmetic
 // progression are slices, whose gradient needs no scatter.
 #include "dialects/nn/onnx_node.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include <cstring>
 
 using namespace mlir;
 
@@ -92,6 +94,21 @@ LogicalResult GatherOp::buildGradient(Builder &builder, ArrayRef<Value> resultGr
 }
 
 double GatherOp::flops() { return 0; }
+
+FailureOr<Tensor> GatherOp::interpret(ArrayRef<Tensor> operands) {
+  const Tensor &table = operands[0];
+  Tensor result(getResult().getType());
+  int64_t rows = table.shape().front(), each = result.width();
+  int64_t row = computeProduct(table.shape().drop_front());
+  char *to = result.data();
+  for (int64_t index : operands[1].integers()) {
+    if (index < 0 || index >= rows)
+      return emitOpError("index ") << index << " is out of range for " << rows << " rows";
+    for (int64_t i = 0; i < row; ++i, to += each)
+      std::memcpy(to, table.at(index * row + i), each);
+  }
+  return result;
+}
 
 static OnnxRegistration gather("Gather", 1, importGather);
 

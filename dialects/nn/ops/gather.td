@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def GatherOp : Structured<"gather", [Differentiable, InfersShape]> {
+def GatherOp : Structured<"gather", [Differentiable, Interpreted, InfersShape]> {
   let summary = "Rows of a table by index";
   let description = [{
     `result[i..., k...] = table[indices[i...], k...]`: the first dimension of the

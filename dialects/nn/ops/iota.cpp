@@ -2,6 +2,7 @@
 //
 // nn.iota. ONNX Range is folded by the reader.
 #include "dialects/nn/nn.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
@@ -16,5 +17,14 @@ LogicalResult IotaOp::verify() {
 }
 
 double IotaOp::flops() { return 0; }
+
+FailureOr<Tensor> IotaOp::interpret(ArrayRef<Tensor>) {
+  auto type = getResult().getType();
+  int64_t stride = computeStrides(type.getShape())[getDimension()];
+  std::vector<int64_t> values(type.getNumElements());
+  for (auto [i, value] : llvm::enumerate(values))
+    value = static_cast<int64_t>(i) / stride % type.getDimSize(getDimension());
+  return Tensor::ofIntegers(type, values);
+}
 
 } // namespace trainc::nn

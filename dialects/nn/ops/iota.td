@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def IotaOp : Structured<"iota", [NotDifferentiable]> {
+def IotaOp : Structured<"iota", [NotDifferentiable, Interpreted]> {
   let summary = "Index along one dimension";
   let description = [{
     `result[i0, ..., ik] = i_dimension` as the result's element type.

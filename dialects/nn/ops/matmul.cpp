@@ -2,6 +2,7 @@
 //
 // nn.matmul; ONNX MatMul by NumPy's rules.
 #include "dialects/nn/onnx_node.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
@@ -103,6 +104,29 @@ double MatmulOp::flops() {
   auto a = getA().getType();
   int64_t inner = a.getShape().drop_front(a.getRank() - 2)[getTransposeA() ? 0 : 1];
   return 2.0 * inner * getResult().getType().getNumElements();
+}
+
+// A row of the result at a time, so that the innermost loop walks along memory.
+FailureOr<Tensor> MatmulOp::interpret(ArrayRef<Tensor> operands) {
+  auto type = getResult().getType();
+  int64_t rank = type.getRank(), rows = type.getDimSize(rank - 2),
+          columns = type.getDimSize(rank - 1);
+  int64_t inner = getA().getType().getDimSize(getTransposeA() ? rank - 2 : rank - 1);
+  std::vector<double> a = operands[0].reals(), b = operands[1].reals(),
+                      totals(type.getNumElements());
+  int64_t rowA = getTransposeA() ? 1 : inner, innerA = getTransposeA() ? rows : 1;
+  int64_t innerB = getTransposeB() ? 1 : columns, columnB = getTransposeB() ? inner : 1;
+  for (int64_t matrix = 0, end = computeProduct(type.getShape().drop_back(2)); matrix < end;
+       ++matrix)
+    for (int64_t row = 0; row < rows; ++row) {
+      double *to = totals.data() + (matrix * rows + row) * columns;
+      const double *left = a.data() + matrix * rows * inner + row * rowA;
+      const double *right = b.data() + matrix * inner * columns;
+      for (int64_t k = 0; k < inner; ++k)
+        for (int64_t column = 0; column < columns; ++column)
+          to[column] += left[k * innerA] * right[k * innerB + column * columnB];
+    }
+  return Tensor::ofReals(type, totals);
 }
 
 static OnnxRegistration matmul("MatMul", 1, importMatMul);

@@ -2,6 +2,8 @@
 //
 // nn.pad; ONNX Pad in constant mode.
 #include "dialects/nn/onnx_node.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include <cstring>
 
 using namespace mlir;
 
@@ -39,12 +41,10 @@ static FailureOr<double> padValue(OnnxNode &node) {
     return node.real("value", 0);
   if (!node.hasInput(2))
     return 0.0;
-  DenseElementsAttr value = node.constant(2);
-  if (!value || value.getNumElements() != 1)
+  Tensor value = node.constant(2);
+  if (!value || value.count() != 1)
     return node.error("the padding value is not known at compile time");
-  if (isa<FloatType>(value.getElementType()))
-    return (*value.getValues<APFloat>().begin()).convertToDouble();
-  return static_cast<double>((*value.getValues<APInt>().begin()).getSExtValue());
+  return value.real(0);
 }
 
 static OnnxResults importPad(OnnxNode &node) {
@@ -67,7 +67,7 @@ static OnnxResults importPad(OnnxNode &node) {
     sizes[i] -= starts[i] + std::max<int64_t>(0, -after);
     low[i] = std::max<int64_t>(0, before);
     high[i] = std::max<int64_t>(0, after);
-    if (sizes[i] <= 0)
+    if (sizes[i] < 0)
       return node.error("crops everything along dimension " + llvm::Twine(i));
   }
   if (ArrayRef(sizes) != tensorType(x).getShape())
@@ -109,6 +109,20 @@ LogicalResult PadOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradi
 }
 
 double PadOp::flops() { return 0; }
+
+FailureOr<Tensor> PadOp::interpret(ArrayRef<Tensor> operands) {
+  Tensor result(getResult().getType());
+  ArrayRef<int64_t> shape = getX().getType().getShape();
+  SmallVector<int64_t> from = computeStrides(shape), to = computeStrides(result.shape());
+  int64_t width = result.width();
+  for (int64_t i = 0, count = operands[0].count(); i < count; ++i) {
+    int64_t place = 0;
+    for (auto [d, stride] : llvm::enumerate(from))
+      place += (getLow()[d] + i / stride % shape[d] * (getInterior()[d] + 1)) * to[d];
+    std::memcpy(result.data() + place * width, operands[0].at(i), width);
+  }
+  return result;
+}
 
 static OnnxRegistration pad("Pad", 2, importPad);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def PadOp : Structured<"pad", [Differentiable, InfersShape]> {
+def PadOp : Structured<"pad", [Differentiable, Interpreted, InfersShape]> {
   let summary = "Zeros before, after and between elements";
   let description = [{
     Per dimension `low` zeros, then the elements with `interior` zeros between

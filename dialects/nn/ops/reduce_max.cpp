@@ -29,6 +29,11 @@ LogicalResult ReduceMaxOp::buildGradient(Builder &builder, ArrayRef<Value> resul
 
 double ReduceMaxOp::flops() { return getX().getType().getNumElements(); }
 
+FailureOr<Tensor> ReduceMaxOp::interpret(ArrayRef<Tensor> operands) {
+  return interpretReduction(operands[0], getResult().getType(), getDimensions(), -INFINITY,
+                            INT64_MIN, [](auto a, auto b) { return a > b || a != a ? a : b; });
+}
+
 static OnnxRegistration registration("ReduceMax", 1, importReduceMax);
 
 } // namespace trainc::nn

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def ReduceMaxOp : Structured<"reduce_max", [Differentiable, InfersShape]> {
+def ReduceMaxOp : Structured<"reduce_max", [Differentiable, Interpreted, InfersShape]> {
   let summary = "Over some dimensions: largest element";
   let description = [{
     The reduced dimensions are dropped (`keep` is a broadcast or reshape after it).

@@ -29,6 +29,11 @@ LogicalResult ReduceMinOp::buildGradient(Builder &builder, ArrayRef<Value> resul
 
 double ReduceMinOp::flops() { return getX().getType().getNumElements(); }
 
+FailureOr<Tensor> ReduceMinOp::interpret(ArrayRef<Tensor> operands) {
+  return interpretReduction(operands[0], getResult().getType(), getDimensions(), INFINITY,
+                            INT64_MAX, [](auto a, auto b) { return a < b || a != a ? a : b; });
+}
+
 static OnnxRegistration registration("ReduceMin", 1, importReduceMin);
 
 } // namespace trainc::nn

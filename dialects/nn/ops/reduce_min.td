@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def ReduceMinOp : Structured<"reduce_min", [Differentiable, InfersShape]> {
+def ReduceMinOp : Structured<"reduce_min", [Differentiable, Interpreted, InfersShape]> {
   let summary = "Over some dimensions: smallest element";
   let description = [{
     The reduced dimensions are dropped (`keep` is a broadcast or reshape after it).

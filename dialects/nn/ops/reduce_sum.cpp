@@ -35,6 +35,16 @@ LogicalResult ReduceSumOp::buildGradient(Builder &builder, ArrayRef<Value> resul
 
 double ReduceSumOp::flops() { return getX().getType().getNumElements(); }
 
+FailureOr<Tensor> ReduceSumOp::interpret(ArrayRef<Tensor> operands) {
+  return interpretReduction(
+      operands[0], getResult().getType(), getDimensions(), 0, 0, [](auto a, auto b) {
+        if constexpr (std::is_same_v<decltype(a), int64_t>)
+          return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+        else
+          return a + b;
+      });
+}
+
 static OnnxRegistration reduceSum("ReduceSum", 1, importReduceSum);
 static OnnxRegistration reduceMean("ReduceMean", 1, importReduceMean);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def ReduceSumOp : Structured<"reduce_sum", [Differentiable, InfersShape]> {
+def ReduceSumOp : Structured<"reduce_sum", [Differentiable, Interpreted, InfersShape]> {
   let summary = "Over some dimensions: sum of elements, in the fixed order that the kernel form defines";
   let description = [{
     The reduced dimensions are dropped (`keep` is a broadcast or reshape after it).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def ReshapeOp : Structured<"reshape", [Differentiable]> {
+def ReshapeOp : Structured<"reshape", [Differentiable, Interpreted, MovesElements]> {
   let summary = "The same elements in another shape";
   let description = [{
     reshape-c1: element counts and types agree.

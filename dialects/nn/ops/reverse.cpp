@@ -2,6 +2,7 @@
 //
 // nn.reverse. ONNX reverses by Slice with negative steps.
 #include "dialects/nn/builder.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
@@ -29,5 +30,16 @@ LogicalResult ReverseOp::buildGradient(Builder &builder, ArrayRef<Value> resultG
 }
 
 double ReverseOp::flops() { return 0; }
+
+FailureOr<Tensor> ReverseOp::interpret(ArrayRef<Tensor> operands) {
+  ArrayRef<int64_t> shape = getX().getType().getShape();
+  SmallVector<int64_t> strides = computeStrides(shape);
+  int64_t offset = 0;
+  for (int64_t dimension : getDimensions()) {
+    offset += (shape[dimension] - 1) * strides[dimension];
+    strides[dimension] = -strides[dimension];
+  }
+  return operands[0].moved(shape, offset, strides);
+}
 
 } // namespace trainc::nn

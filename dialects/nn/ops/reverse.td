@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def ReverseOp : Structured<"reverse", [Differentiable, InfersShape]> {
+def ReverseOp : Structured<"reverse", [Differentiable, Interpreted, MovesElements, InfersShape]> {
   let summary = "Elements in reverse order along dimensions";
   let description = [{
     reverse-c1: dimensions are distinct and within the rank.

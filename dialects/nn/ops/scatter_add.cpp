@@ -2,6 +2,7 @@
 //
 // nn.scatter_add. It comes from the gradient of gather; no ONNX operator is it.
 #include "dialects/nn/builder.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
@@ -35,5 +36,23 @@ LogicalResult ScatterAddOp::buildGradient(Builder &builder, ArrayRef<Value> resu
 }
 
 double ScatterAddOp::flops() { return getUpdates().getType().getNumElements(); }
+
+// Each addition rounds: the order of the updates is part of the meaning.
+FailureOr<Tensor> ScatterAddOp::interpret(ArrayRef<Tensor> operands) {
+  auto type = getResult().getType();
+  std::vector<double> table = operands[0].reals(), updates = operands[2].reals();
+  bool isFloat = type.getElementType().isF32();
+  int64_t rows = type.getDimSize(0), row = computeProduct(type.getShape().drop_front());
+  for (auto [i, index] : llvm::enumerate(operands[1].integers())) {
+    if (index < 0 || index >= rows)
+      return emitOpError("index ") << index << " is out of range for " << rows << " rows";
+    for (int64_t k = 0; k < row; ++k) {
+      double &to = table[index * row + k];
+      to += updates[i * row + k];
+      to = isFloat ? static_cast<float>(to) : to;
+    }
+  }
+  return Tensor::ofReals(type, table);
+}
 
 } // namespace trainc::nn

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def ScatterAddOp : Structured<"scatter_add", [Differentiable, InfersShape]> {
+def ScatterAddOp : Structured<"scatter_add", [Differentiable, Interpreted, InfersShape]> {
   let summary = "Rows added into a table by index";
   let description = [{
     `result = table; result[indices[i...], k...] += updates[i..., k...]`, repeated

@@ -3,6 +3,7 @@
 // nn.slice; ONNX Slice with starts, ends, axes and steps known at compile time.
 #include "dialects/nn/onnx_node.h"
 #include "dialects/nn/onnx_slice.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
@@ -62,11 +63,9 @@ static OnnxResults importSlice(OnnxNode &node) {
       return node.error("a step is 0");
     int64_t dimension = axis < 0 ? axis + rank : axis, size = type.getDimSize(dimension);
     SliceRange range = sliceRange(start, end, step, size);
-    if (range.count == 0)
-      return node.error("the slice along dimension " + llvm::Twine(dimension) + " is empty");
     starts[dimension] = range.first;
     sizes[dimension] = range.count;
-    strides[dimension] = range.count == 1 ? 1 : step;
+    strides[dimension] = range.count <= 1 ? 1 : step;
   }
   if (ArrayRef(sizes) == type.getShape() &&
       llvm::all_of(strides, [](int64_t stride) { return stride == 1; }))
@@ -85,7 +84,8 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, std::optional<Location> l
     int64_t start = adaptor.getStarts()[i], size = adaptor.getSizes()[i],
             stride = adaptor.getStrides()[i];
     int64_t last = start + (size - 1) * stride, limit = type.getDimSize(i);
-    if (stride == 0 || size < 1 || start < 0 || start >= limit || last < 0 || last >= limit)
+    bool outside = size > 0 && (start < 0 || start >= limit || last < 0 || last >= limit);
+    if (stride == 0 || size < 0 || outside)
       return emitOptionalError(location, "dimension ", i, " reads ", size, " elements from ", start,
                                " by stride ", stride, " of ", limit); // slice-c2
   }
@@ -116,6 +116,16 @@ LogicalResult SliceOp::buildGradient(Builder &builder, ArrayRef<Value> resultGra
 }
 
 double SliceOp::flops() { return 0; }
+
+FailureOr<Tensor> SliceOp::interpret(ArrayRef<Tensor> operands) {
+  SmallVector<int64_t> strides = computeStrides(getX().getType().getShape());
+  int64_t offset = 0;
+  for (auto [i, stride] : llvm::enumerate(strides)) {
+    offset += getStarts()[i] * stride;
+    stride *= getStrides()[i];
+  }
+  return operands[0].moved(getSizes(), offset, strides);
+}
 
 OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
   auto type = getResult().getType();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def SliceOp : Structured<"slice", [Differentiable, InfersShape]> {
+def SliceOp : Structured<"slice", [Differentiable, Interpreted, MovesElements, InfersShape]> {
   let summary = "A strided part of a tensor";
   let description = [{
     `result[i] = x[starts + i * strides]`, `sizes` elements per dimension; a stride may be negative.
 
     slice-c1: starts, sizes and strides have one entry per dimension.
-    slice-c2: strides are not zero and every element read is within bounds.
+    slice-c2: sizes are not negative, strides not zero, and every element read is within bounds.
   }];
   let arguments = (ins NN_Tensor:$x, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes,
                        DenseI64ArrayAttr:$strides);

@@ -2,6 +2,7 @@
 //
 // nn.transpose; ONNX Transpose.
 #include "dialects/nn/onnx_node.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
@@ -53,6 +54,13 @@ LogicalResult TransposeOp::buildGradient(Builder &builder, ArrayRef<Value> resul
 }
 
 double TransposeOp::flops() { return 0; }
+
+FailureOr<Tensor> TransposeOp::interpret(ArrayRef<Tensor> operands) {
+  SmallVector<int64_t> own = computeStrides(getX().getType().getShape());
+  auto strides =
+      llvm::map_to_vector(getPermutation(), [&](int64_t dimension) { return own[dimension]; });
+  return operands[0].moved(getResult().getType().getShape(), 0, strides);
+}
 
 OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
   if (llvm::equal(getPermutation(), llvm::seq<int64_t>(0, getPermutation().size())))

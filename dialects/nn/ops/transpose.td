@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def TransposeOp : Structured<"transpose", [Differentiable, InfersShape]> {
+def TransposeOp : Structured<"transpose", [Differentiable, Interpreted, MovesElements, InfersShape]> {
   let summary = "Permutation of dimensions";
   let description = [{
     Result dimension i is operand dimension `permutation[i]`.

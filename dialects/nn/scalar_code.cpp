@@ -2,10 +2,11 @@
 //
 // Primitives of pointwise.td become one arith or math operation; a record with a
 // value expression is expanded through its parsed form (scalar_code.h).
-#include "passes/lowering/scalar_code.h"
-#include "dialects/kernel/kernel.h"
+#include "dialects/nn/scalar_code.h"
 #include "dialects/nn/expression.h"
 #include "dialects/nn/nn.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
@@ -189,7 +190,22 @@ private:
 } // namespace
 
 Type scalarTypeOf(Type element) {
-  return element.isInteger(32) ? IntegerType::get(element.getContext(), 64) : element;
+  bool narrow = isa<IntegerType>(element) && !element.isInteger(1);
+  return narrow ? IntegerType::get(element.getContext(), 64) : element;
+}
+
+// A register holds more than an i32: what leaves its range wraps here, whether or not the value
+// goes through memory before its next use.
+static Value wrapped(OpBuilder &builder, Location location, Value value, Type element) {
+  if (!element.isInteger(32))
+    return value;
+  Value low = builder.create<arith::TruncIOp>(location, element, value);
+  return builder.create<arith::ExtSIOp>(location, scalarTypeOf(element), low);
+}
+
+// Operations whose result can be an integer that none of the operands is.
+static bool canOverflow(StringRef name) {
+  return llvm::is_contained({"add", "sub", "mul", "div", "neg", "abs", "pow"}, name);
 }
 
 Value scalarConstant(OpBuilder &builder, Location location, double value, Type type) {
@@ -229,12 +245,16 @@ Value castScalar(OpBuilder &builder, Location location, Value value, Type to) {
 }
 
 Value buildScalar(OpBuilder &builder, Operation *op, ValueRange operands) {
+  Type element = nn::tensorType(op->getResult(0)).getElementType();
   if (isa<nn::CastOp>(op)) {
-    Type to = nn::tensorType(op->getResult(0)).getElementType();
-    return castScalar(builder, op->getLoc(), operands[0], to);
+    Value value = castScalar(builder, op->getLoc(), operands[0], element);
+    bool fits = nn::tensorType(op->getOperand(0)).getElementType().isInteger(1);
+    return fits ? value : wrapped(builder, op->getLoc(), value, element);
   }
+  StringRef name = op->getName().stripDialect();
   SmallVector<Value> list(operands);
-  return ScalarBuilder(builder, op->getLoc()).call(op->getName().stripDialect(), list);
+  Value value = ScalarBuilder(builder, op->getLoc()).call(name, list);
+  return canOverflow(name) ? wrapped(builder, op->getLoc(), value, element) : value;
 }
 
 } // namespace trainc

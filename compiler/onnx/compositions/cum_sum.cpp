@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX CumSum: partial sums over twice as many elements in each step (Hillis and Steele 1986).
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+// The elements moved `distance` places along a dimension, zeros before them.
+static Value shifted(Builder &builder, Value x, int64_t dimension, int64_t distance) {
+  SmallVector<int64_t> sizes(tensorType(x).getShape()), zeros(sizes.size(), 0), low(zeros),
+      ones(sizes.size(), 1);
+  sizes[dimension] -= distance;
+  low[dimension] = distance;
+  return builder.create<PadOp>(builder.create<SliceOp>(x, zeros, sizes, ones), low, zeros, zeros);
+}
+
+static OnnxResults importCumSum(OnnxNode &node) {
+  Builder &builder = node.builder();
+  Value x = node.input(0);
+  auto type = tensorType(x);
+  auto axis = node.integers(1);
+  if (!axis || axis->size() != 1)
+    return node.error("its axis must be known when the model is compiled");
+  int64_t dimension = (*axis)[0] < 0 ? (*axis)[0] + type.getRank() : (*axis)[0];
+  if (dimension < 0 || dimension >= type.getRank())
+    return node.error("axis " + llvm::Twine((*axis)[0]) + " is out of range for rank " +
+                      llvm::Twine(type.getRank()));
+  bool backwards = node.integer("reverse", 0);
+  if (backwards)
+    x = builder.create<ReverseOp>(x, dimension);
+  if (node.integer("exclusive", 0) && type.getDimSize(dimension) > 0)
+    x = shifted(builder, x, dimension, 1);
+  for (int64_t distance = 1; distance < type.getDimSize(dimension); distance *= 2)
+    x = builder.add(x, shifted(builder, x, dimension, distance));
+  return SmallVector<Value>{backwards ? builder.create<ReverseOp>(x, dimension) : x};
+}
+
+static OnnxRegistration cumSum("CumSum", 11, importCumSum);
+
+} // namespace trainc::nn

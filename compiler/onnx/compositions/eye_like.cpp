@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX EyeLike: ones where column - row is k.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static OnnxResults importEyeLike(OnnxNode &node) {
+  Builder &builder = node.builder();
+  auto type = tensorType(node.input(0));
+  if (type.getRank() != 2)
+    return node.error("its operand has rank " + llvm::Twine(type.getRank()) + ", expected 2");
+  MLIRContext *context = builder.op().getContext();
+  Type element = type.getElementType();
+  if (node.hasAttribute("dtype"))
+    element = onnxElementType(context, node.integer("dtype", 0));
+  if (!element)
+    return node.error("its element type is not supported");
+  auto indices = type.clone(IntegerType::get(context, 64));
+  Value column = builder.create<IotaOp>(indices, 1);
+  Value distance = builder.sub(column, builder.create<IotaOp>(indices, 0));
+  Value diagonal = builder.constant(static_cast<double>(node.integer("k", 0)), indices);
+  return SmallVector<Value>{builder.cast(builder.create<EqualOp>(distance, diagonal), element)};
+}
+
+static OnnxRegistration eyeLike("EyeLike", 9, importEyeLike);
+
+} // namespace trainc::nn

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX NonZero: the size of its result depends on values, so they must be known.
+#include "dialects/nn/onnx_node.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static OnnxResults importNonZero(OnnxNode &node) {
+  Tensor x = node.constant(0);
+  if (!x)
+    return node.error("its input must be known when the model is compiled: the result's size "
+                      "depends on it");
+  SmallVector<int64_t> strides = computeStrides(x.shape());
+  std::vector<int64_t> found, indices;
+  for (int64_t i = 0, count = x.count(); i < count; ++i)
+    if (x.real(i) != 0)
+      found.push_back(i);
+  for (auto [d, stride] : llvm::enumerate(strides))
+    for (int64_t place : found)
+      indices.push_back(place / stride % x.shape()[d]);
+  auto i64 = IntegerType::get(node.builder().op().getContext(), 64);
+  int64_t shape[] = {x.type().getRank(), static_cast<int64_t>(found.size())};
+  return SmallVector<Value>{
+      node.literal(Tensor::ofIntegers(RankedTensorType::get(shape, i64), indices))};
+}
+
+static OnnxRegistration nonZero("NonZero", 9, importNonZero);
+
+} // namespace trainc::nn

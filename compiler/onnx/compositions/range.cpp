@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX Range: start + i * step.
+#include "dialects/nn/interpreter.h"
+#include "dialects/nn/onnx_node.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static OnnxResults importRange(OnnxNode &node) {
+  for (unsigned i = 0; i < 3; ++i)
+    if (Tensor bound = node.constant(i); !bound || bound.count() != 1)
+      return node.error("its bounds and step must be scalars known when the model is compiled");
+  double start = node.constant(0).real(0), step = node.constant(2).real(0);
+  double size = std::ceil((node.constant(1).real(0) - start) / step);
+  if (std::isnan(size))
+    return node.error("its bounds and step give no number of elements");
+  SmallVector<int64_t> shape{static_cast<int64_t>(std::clamp(size, 0.0, 1e18))};
+  if (shape[0] > kLargestFolded)
+    return node.error("has " + llvm::Twine(shape[0]) + " elements, at most " +
+                      llvm::Twine(kLargestFolded) + " are supported");
+  Builder &builder = node.builder();
+  Value first = builder.reshape(node.input(0), {}), stride = builder.reshape(node.input(2), {});
+  auto type = tensorType(first);
+  if (tensorType(stride) != type ||
+      tensorType(node.input(1)).getElementType() != type.getElementType())
+    return node.error("its bounds and step have different element types");
+  Value index = builder.create<IotaOp>(type.clone(shape), 0);
+  Value distance = builder.mul(index, builder.broadcastTo(stride, shape));
+  return SmallVector<Value>{builder.add(builder.broadcastTo(first, shape), distance)};
+}
+
+static OnnxRegistration range("Range", 11, importRange);
+
+} // namespace trainc::nn
