@@ -20,6 +20,7 @@ os.makedirs(scratch, exist_ok=True)
 config.environment["PATH"] = os.pathsep.join(
     [programs, config.llvm_tools, config.environment.get("PATH", "")])
 config.environment["TRAINC"] = os.path.join(programs, "trainc")
+config.environment["TRAINC_RUN"] = os.path.join(programs, "trainc-run")
 config.environment["TRAINC_OPT"] = os.path.join(programs, "trainc-opt")
 config.environment["TRAINC_COMPARE"] = os.path.join(programs, "trainc-compare")
 config.environment["TRAINC_FILL"] = os.path.join(programs, "trainc-fill")

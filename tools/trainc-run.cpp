@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// trainc-run: evaluates a forward ONNX model without compiling it, in the reference interpreter.
+#include "compiler/onnx/evaluate.h"
+#include "compiler/onnx/output_file.h"
+#include "dialects/nn/nn.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/passes.h"
+#include "runtime/conversion.h"
+#include "runtime/failure.h"
+#include "runtime/npy.h"
+#include "runtime/safetensors.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+
+using namespace llvm;
+using namespace trainc;
+
+namespace {
+
+const char kOverview[] =
+    "trainc-run evaluates a forward ONNX model without compiling it.\n\n"
+    "  trainc-run model.onnx --dim batch=4 --input x=x.npy -o outputs.safetensors\n"
+    "  trainc-run model.onnx --dim batch=4 --input x=x.npy --all --precision f64 -o "
+    "all.safetensors\n\n"
+    "The reference interpreter, which also folds constants and judges compiled programs in the "
+    "tests,\n"
+    "executes the model's operations one after the other: plain loops, nothing fused. Compare two\n"
+    "files with trainc-compare.\n";
+
+cl::OptionCategory category("trainc-run options");
+cl::opt<std::string> modelPath(cl::Positional, cl::desc("MODEL.onnx"), cl::cat(category));
+cl::list<std::string> dimensions("dim", cl::value_desc("NAME=SIZE"), cl::cat(category),
+                                 cl::desc("size of a symbolic dimension; once for each"));
+cl::list<std::string> inputFiles("input", cl::value_desc("NAME=FILE.npy"), cl::cat(category),
+                                 cl::desc("value of a model input, of exactly its shape; a type is "
+                                          "accepted where no value can change"));
+cl::opt<std::string>
+    parameterFile("parameters", cl::value_desc("FILE.safetensors"), cl::cat(category),
+                  cl::desc("parameters by ONNX name in place of the model's own, as "
+                           "a trainer's checkpoints hold them"));
+cl::opt<std::string> precision("precision", cl::value_desc("f32|f64"), cl::init("f32"),
+                               cl::cat(category),
+                               cl::desc("f32: every operation rounds as its type says; f64: f32 "
+                                        "tensors are computed in double"));
+cl::opt<bool> all("all", cl::cat(category),
+                  cl::desc("write every value that an output needs, by ONNX name"));
+cl::opt<std::string> outputPath("o", cl::value_desc("FILE.safetensors"), cl::cat(category),
+                                cl::desc("where the outputs go, by ONNX name"));
+
+bool parseDimensions(Recipe &recipe, Report &report) {
+  for (StringRef text : dimensions) {
+    auto [name, size] = text.split('=');
+    int64_t number = 0;
+    if (name.empty() || size.getAsInteger(10, number) || number <= 0)
+      (void)report.error(ExitCode::usage, "trainc-run",
+                         "--dim expects NAME=SIZE with a positive size, found '" + text + "'",
+                         "--dim batch=8");
+    else if (!recipe.dimensions.emplace(name.str(), number).second)
+      (void)report.error(ExitCode::usage, "trainc-run", "--dim gives '" + name + "' twice",
+                         "one --dim for each dimension");
+  }
+  if (precision != "f32" && precision != "f64")
+    (void)report.error(ExitCode::usage, "trainc-run", "unknown precision '" + precision + "'",
+                       "--precision f32 or f64");
+  recipe.precision = precision;
+  recipe.trains = false;
+  return report.empty();
+}
+
+std::optional<data_type> dataTypeOf(mlir::Type element) {
+  if (element.isF32())
+    return data_type::f32;
+  if (element.isF64())
+    return data_type::f64;
+  if (element.isInteger(1))
+    return data_type::boolean;
+  if (element.isInteger(32))
+    return data_type::i32;
+  if (element.isInteger(64))
+    return data_type::i64;
+  return std::nullopt;
+}
+
+/// The whole file as elements of `type`, which is an input's.
+nn::Tensor readNpy(const std::string &path, mlir::RankedTensorType type) {
+  input_file file(path, exit_data);
+  npy_header header = read_npy_header(file);
+  data_type wanted = *dataTypeOf(type.getElementType());
+  std::string found = shape_text(header.shape.data(), header.shape.size());
+  if (ArrayRef<int64_t>(header.shape) != type.getShape())
+    throw trainc::failure(exit_data,
+                          path + ": has shape " + found + ", expected " +
+                              shape_text(type.getShape().data(), type.getShape().size()));
+  if (!converts_without_loss(header.type, wanted))
+    throw trainc::failure(exit_data, path + ": holds " + name_of(header.type) + ", expected " +
+                                         name_of(wanted) + "\n  try: array.astype('" +
+                                         name_of(wanted) + "')");
+  std::vector<char> bytes(header.element_count * bytes_of(header.type));
+  file.read(header.data_offset, bytes.data(), static_cast<int64_t>(bytes.size()));
+  nn::Tensor result(type);
+  convert(header.type, bytes.data(), wanted, result.data(), header.element_count);
+  return result;
+}
+
+bool readInputs(Model &model, NamedTensors &inputs, Report &report) {
+  auto function = model.module->lookupSymbol<mlir::func::FuncOp>("model");
+  std::map<std::string, mlir::Type> types;
+  for (mlir::BlockArgument argument : function.getArguments())
+    types[function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), "train.name")
+              .str()] = argument.getType();
+  for (StringRef text : inputFiles) {
+    auto [name, path] = text.split('=');
+    auto type = types.find(name.str());
+    if (name.empty() || path.empty())
+      (void)report.error(ExitCode::usage, "trainc-run",
+                         "--input expects NAME=FILE.npy, found '" + text + "'", "--input x=x.npy");
+    else if (type == types.end())
+      (void)report.error(ExitCode::usage, modelPath, "the model has no input '" + name + "'",
+                         "trainc-run " + modelPath + " without --input, which names them");
+    else
+      try {
+        inputs[name.str()] = readNpy(path.str(), cast<mlir::RankedTensorType>(type->second));
+      } catch (const trainc::failure &problem) {
+        (void)report.error(ExitCode::usage, "--input " + name, problem.message);
+      }
+  }
+  return report.empty();
+}
+
+nn::Tensor readStored(const input_file &file, const stored_tensor &stored,
+                      mlir::MLIRContext &context) {
+  bool isDouble = stored.type == "F64";
+  if (!isDouble && stored.type != "F32")
+    return {};
+  auto element =
+      isDouble ? mlir::Type(mlir::Float64Type::get(&context)) : mlir::Float32Type::get(&context);
+  nn::Tensor result(mlir::RankedTensorType::get(stored.shape, element));
+  file.read(stored.offset, result.data(), stored.bytes);
+  return result;
+}
+
+/// The model's parameters from the file, which may hold more: a checkpoint has optimizer state.
+bool readParameters(const Model &model, mlir::MLIRContext &context, NamedTensors &parameters,
+                    Report &report) {
+  if (parameterFile.empty())
+    return true;
+  try {
+    input_file file(parameterFile, exit_data);
+    safetensors_index index = read_safetensors_index(file, exit_data);
+    for (const Parameter &parameter : model.parameters) {
+      auto found = index.tensors.find(parameter.name);
+      nn::Tensor value;
+      if (found != index.tensors.end())
+        value = readStored(file, found->second, context);
+      if (value)
+        parameters[parameter.name] = value;
+      else
+        (void)report.error(ExitCode::usage, parameterFile,
+                           "has no F32 or F64 tensor '" + parameter.name + "'",
+                           "a file that a trainer's export or trainc wrote for this model");
+    }
+  } catch (const trainc::failure &problem) {
+    (void)report.error(ExitCode::usage, "--parameters", problem.message);
+  }
+  return report.empty();
+}
+
+bool write(const std::vector<EvaluatedTensor> &results, Report &report) {
+  std::vector<tensor_view> views;
+  for (const EvaluatedTensor &result : results) {
+    ArrayRef<int64_t> shape = result.value.shape();
+    views.push_back({result.name,
+                     *dataTypeOf(result.value.type().getElementType()),
+                     {shape.begin(), shape.end()},
+                     nullptr,
+                     result.value.count() * result.value.width()});
+  }
+  std::string header = safetensors_header(views, {});
+  reader::OutputFile file(outputPath, report);
+  file.write({header.data(), header.size()});
+  for (const EvaluatedTensor &result : results) {
+    int64_t width = result.value.width(), count = result.value.count();
+    if (!result.value.isSplat()) {
+      file.write({result.value.at(0), static_cast<size_t>(count * width)});
+      continue;
+    }
+    std::vector<char> copies;
+    for (int64_t i = 0; i < count; ++i)
+      copies.insert(copies.end(), result.value.at(0), result.value.at(0) + width);
+    file.write(copies);
+  }
+  return file.finish();
+}
+
+bool evaluate(Report &report) {
+  Recipe recipe;
+  if (!parseDimensions(recipe, report))
+    return false;
+  mlir::MLIRContext context;
+  context.loadDialect<nn::NNDialect, mlir::func::FuncDialect>();
+  context.disableMultithreading();
+  auto model = readModel(modelPath, recipe, context, report);
+  if (failed(model))
+    return false;
+  mlir::PassManager passes(&context);
+  passes.addPass(createSetPrecisionPass(precision));
+  NamedTensors inputs, parameters;
+  if (failed(passes.run(model->module.get())) || !readInputs(*model, inputs, report) ||
+      !readParameters(*model, context, parameters, report))
+    return false;
+  auto results = evaluateModel(*model, inputs, parameters, all, report);
+  if (failed(results) || !write(*results, report))
+    return false;
+  for (const EvaluatedTensor &result : *results) {
+    ArrayRef<int64_t> shape = result.value.shape();
+    outs() << result.name << ": " << name_of(*dataTypeOf(result.value.type().getElementType()))
+           << " " << shape_text(shape.data(), shape.size()) << "\n";
+  }
+  return true;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  cl::HideUnrelatedOptions(category);
+  if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &errs()))
+    return static_cast<int>(ExitCode::usage);
+  if (modelPath.empty() || outputPath.empty()) {
+    errs() << "trainc-run: no " << (modelPath.empty() ? "model" : "output file") << " given\n"
+           << "  try: trainc-run model.onnx --input x=x.npy -o outputs.safetensors, or --help\n";
+    return static_cast<int>(ExitCode::usage);
+  }
+  Report report;
+  bool good = evaluate(report);
+  report.print(errs());
+  return good             ? 0
+         : report.empty() ? static_cast<int>(ExitCode::internalError)
+                          : static_cast<int>(report.exitCode());
+}
