@@ -10,6 +10,7 @@ packages=(
   libmlir-19-dev mlir-19-tools llvm-19-dev llvm-19-tools    # MLIR, FileCheck, lit
   zlib1g-dev libzstd-dev libcurl4-openssl-dev libedit-dev   # what LLVM's CMake files look for
   libonnx-dev libprotobuf-dev protobuf-compiler             # reading ONNX
+  libonnx-testdata                                          # operator tests of the ONNX suite
   libdnnl-dev libopenmpi-dev openmpi-bin                    # matrix products, ranks
   nlohmann-json3-dev                                        # safetensors headers, logs
   libgtest-dev libgmock-dev                                 # unit tests
