@@ -75,7 +75,7 @@ private:
   bool tryJoin(int a, int b, double gain);
   bool fits(int a, int b, const FusionGroup &joined) const;
   bool edgesFit(int n, int a, int b, const FusionGroup &joined) const;
-  bool servesOnlyInside(int n, int a, int b) const;
+  bool readInside(int u, int reader) const;
   bool scalarsFit(const FusionGroup &joined) const;
   double savedBytes(int a, int b) const;
   bool worthItsMemory(int a, int b, double gain, std::vector<std::pair<int, Life>> &before);
@@ -102,6 +102,7 @@ private:
   std::vector<Life> lives; // by node
   // A join that is being tried: unit b counts as part of a.
   int tried = -1, triedInto = -1;
+  bool absorbing = false; // the third round
 };
 
 /// Units that compute what the unit reads, latest first.
@@ -171,17 +172,29 @@ void Grouping::mergeReaders() {
   }
 }
 
-// ---- third round: what only the reductions of one group read
+// ---- third round: column and full reductions take what they read
 
 void Grouping::absorbProducers() {
+  absorbing = true;
   for (int u = int(nodes.size()) - 1; u >= 0; --u) {
     if (spaces[u].kind != Kind::pointwise || units.nodesOf(u).empty())
       continue;
-    int reader = -1;
-    for (int user : units.readersOf(units.nodesOf(u).back()))
-      reader = units.unitOf(user);
-    if (reader >= 0 && (spaces[reader].kind == Kind::column || spaces[reader].kind == Kind::full))
-      tryJoin(reader, u, savedBytes(reader, u));
+    std::vector<int> readers; // latest first
+    for (int n : units.nodesOf(u))
+      for (int reader : units.readersOf(n))
+        if (Kind kind = spaces[units.unitOf(reader)].kind;
+            readers.size() < rememberedReaders && (kind == Kind::column || kind == Kind::full))
+          readers.push_back(units.unitOf(reader));
+    std::sort(readers.begin(), readers.end(), std::greater<int>());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    // Such a kernel cannot write over what it reads: where little is moved, memory counts more.
+    readers.erase(std::remove_if(readers.begin(), readers.end(),
+                                 [&](int reader) {
+                                   return !readInside(u, reader) &&
+                                          savedBytes(reader, u) < 2 * options.launchBytes;
+                                 }),
+                  readers.end());
+    joinBest(readers, u);
   }
 }
 
@@ -312,7 +325,7 @@ bool Grouping::fits(int a, int b, const FusionGroup &joined) const {
          std::all_of(joined.nodes.begin(), joined.nodes.end(),
                      [&](int n) {
                        return spaceAgrees(nodes[n], joined) && edgesFit(n, a, b, joined) &&
-                              (!onlyServes(nodes[n], joined) || servesOnlyInside(n, a, b));
+                              (!isAtEveryPoint(nodes[n], joined) || absorbing);
                      }) &&
          cutsNest(nodes, joined) && scalarsFit(joined);
 }
@@ -325,10 +338,15 @@ bool Grouping::edgesFit(int n, int a, int b, const FusionGroup &joined) const {
   return true;
 }
 
-bool Grouping::servesOnlyInside(int n, int a, int b) const {
-  const std::vector<int> &readers = units.readersOf(n);
-  return !nodes[n].isReturned && std::all_of(readers.begin(), readers.end(),
-                                             [&](int reader) { return isInside(reader, a, b); });
+/// Whether nobody but units `u` and `reader` reads what `u` computes.
+bool Grouping::readInside(int u, int reader) const {
+  for (int n : units.nodesOf(u)) {
+    const std::vector<int> &readers = units.readersOf(n);
+    if (nodes[n].isReturned || !std::all_of(readers.begin(), readers.end(),
+                                            [&](int user) { return isInside(user, u, reader); }))
+      return false;
+  }
+  return true;
 }
 
 /// Values computed and still to be used, and what the next expression needs, at once.

@@ -11,7 +11,7 @@
 // is held longer, where that raises the most bytes alive at any position of the
 // program. Nodes join, in program order, the group from which they gain most;
 // then groups that read the same tensors are merged, wherever they are; then
-// column and full reductions take producers that nobody else reads.
+// column and full reductions take the pointwise groups that make what they read.
 // planning/acyclic_units.h keeps the graph of groups free of cycles. What limits
 // a kernel is what it has to hold: live scalars, and instructions.
 // Weakness: greedy, and a group runs where its first node stood.

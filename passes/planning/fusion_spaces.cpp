@@ -15,7 +15,7 @@ FusionGroup joinedSpace(const FusionGroup &first, const FusionGroup &second) {
   return {space.kind, space.kept, space.reduced, {}};
 }
 
-bool onlyServes(const FusionNode &node, const FusionGroup &group) {
+bool isAtEveryPoint(const FusionNode &node, const FusionGroup &group) {
   return (group.kind == Kind::column || group.kind == Kind::full) && node.kind == Kind::pointwise &&
          group.reduced > 1 && node.kept == group.kept * group.reduced;
 }
@@ -37,7 +37,7 @@ bool spaceAgrees(const FusionNode &node, const FusionGroup &group) {
   case Kind::full:
     if (node.kind == group.kind)
       return node.kept == group.kept && node.reduced == group.reduced;
-    return node.kind == Kind::pointwise && (points == group.kept || onlyServes(node, group));
+    return node.kind == Kind::pointwise && (points == group.kept || isAtEveryPoint(node, group));
   }
   return false;
 }
@@ -47,8 +47,8 @@ bool staysInside(const FusionNode &node, const FusionNode &producer, const Fusio
   int64_t rows = node.kind == Kind::row ? node.kept : group.kept;
   int64_t all = node.kind == Kind::row ? node.kept * node.reduced : group.kept * group.reduced;
   if (group.kind == Kind::column || group.kind == Kind::full) {
-    bool walks = node.kind == group.kind || onlyServes(node, group);
-    return walks == onlyServes(producer, group) && edge.alignment == Alignment::identity;
+    bool walks = node.kind == group.kind || isAtEveryPoint(node, group);
+    return walks == isAtEveryPoint(producer, group) && edge.alignment == Alignment::identity;
   }
   bool whole = producer.kind == Kind::pointwise && producer.kept == all;
   bool nodeWhole = node.kind == Kind::row || (node.kind == Kind::pointwise && node.kept == all);

@@ -13,9 +13,9 @@ FusionGroup joinedSpace(const FusionGroup &first, const FusionGroup &second);
 /// Whether the node can be computed in the group's space.
 bool spaceAgrees(const FusionNode &node, const FusionGroup &group);
 
-/// Whether the node is computed at every point of a column or full reduction: it can serve the
-/// reduction, but not be stored.
-bool onlyServes(const FusionNode &node, const FusionGroup &group);
+/// Whether the node is computed, and where others read it stored, at every point of a column or
+/// full reduction.
+bool isAtEveryPoint(const FusionNode &node, const FusionGroup &group);
 
 /// Whether the producer's value is at hand where `node` needs it, inside the group's kernel.
 bool staysInside(const FusionNode &node, const FusionNode &producer, const FusionEdge &edge,

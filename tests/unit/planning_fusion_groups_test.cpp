@@ -180,15 +180,17 @@ TEST(FusionGroups, MostBytesSavedComesFirst) {
   EXPECT_EQ(graph.groups(), (Groups{{0}, {1, 2}})); // the first cannot be joined: a cycle
 }
 
-TEST(FusionGroups, ColumnReductionsTakeWhatOnlyTheyRead) {
+TEST(FusionGroups, ColumnReductionsTakeWhatTheyRead) {
   Graph graph; // the gradient of an activation, of which only the bias's and scale's want sums
   int dz = graph.add(Kind::pointwise, 128, 1, {Graph::memory(0, 128), Graph::memory(1, 128)});
   graph.add(Kind::column, 16, 8, {graph.read(dz, Alignment::identity)});
   graph.add(Kind::column, 16, 8, {graph.read(dz, Alignment::identity), Graph::memory(2, 128)});
   EXPECT_EQ(graph.groups(), (Groups{{0, 1, 2}}));
   EXPECT_EQ(formGroups(graph.nodes)->front().kind, Kind::column);
-  graph.nodes[dz].isReturned = true; // a column kernel stores columns only
+  graph.nodes[dz].isReturned = true; // stored as well: then only where it saves enough
   EXPECT_EQ(graph.groups(), (Groups{{0}, {1, 2}}));
+  graph.options.launchBytes = 64;
+  EXPECT_EQ(graph.groups(), (Groups{{0, 1, 2}}));
 }
 
 TEST(FusionGroups, CycleIsRefused) {
