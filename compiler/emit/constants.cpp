@@ -3,6 +3,7 @@
 // constants.h and constants.cpp: data of constants that are no splats, as the arrays of
 // one object whose members lie where plan-memory put them. A device takes a copy of it.
 // Where one of them is large, the object's bytes are a file that the assembler takes in.
+#include "compiler/emit/element_types.h"
 #include "compiler/emit/expressions.h"
 #include "compiler/emit/step_program.h"
 
@@ -59,15 +60,6 @@ std::string trainc::constantsHeader(const MemoryNames &names) {
   writer.indent();
   writer.line("} // namespace trainc");
   return writer.text();
-}
-
-static std::string literal(Attribute element) {
-  if (auto number = dyn_cast<FloatAttr>(element))
-    return floatLiteral(number.getValue(), number.getType().isF64());
-  auto number = cast<IntegerAttr>(element);
-  if (number.getType().isSignlessInteger(1))
-    return number.getValue().isZero() ? "0" : "1";
-  return integerLiteral(number.getInt());
 }
 
 static void writeElements(nn::ConstantOp op, SourceWriter &writer) {

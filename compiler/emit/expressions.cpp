@@ -2,25 +2,17 @@
 //
 // Scalar code of kernel bodies as C++ text.
 #include "compiler/emit/expressions.h"
+#include "compiler/emit/element_types.h"
+#include "dialects/kernel/internal_error.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace mlir;
 using namespace trainc;
 
-StringRef trainc::scalarType(Type type) {
-  if (type.isF64())
-    return "double";
-  if (type.isF32())
-    return "float";
-  if (type.isSignlessInteger(1))
-    return "bool";
-  return type.isSignlessInteger(32) ? "int32_t" : "int64_t";
-}
+StringRef trainc::scalarType(Type type) { return elementTypeOf(type).scalar; }
 
-StringRef trainc::elementType(Type type) {
-  return type.isSignlessInteger(1) ? "uint8_t" : scalarType(type);
-}
+StringRef trainc::elementType(Type type) { return elementTypeOf(type).stored; }
 
 namespace {
 
@@ -103,7 +95,7 @@ StringRef comparison(arith::CmpIPredicate predicate) {
   case P::uge:
     return ">=";
   }
-  llvm_unreachable("all predicates are listed");
+  internalError("a comparison has no text");
 }
 
 /// Ordered comparison, and whether the predicate is its complement.
@@ -154,8 +146,7 @@ std::string ExpressionPrinter::operand(Value value, int minimum) {
 ExpressionPrinter::Text ExpressionPrinter::constant(Attribute value) {
   if (auto number = dyn_cast<FloatAttr>(value)) {
     bool negative = number.getValue().isNegative() && !number.getValue().isNaN();
-    return {floatLiteral(number.getValue(), number.getType().isF64()),
-            negative ? kUnary : kPrimary};
+    return {literal(number), negative ? kUnary : kPrimary};
   }
   auto number = cast<IntegerAttr>(value);
   if (number.getType().isSignlessInteger(1))
@@ -214,13 +205,10 @@ std::string ExpressionPrinter::loadText(kernel::LoadOp load) {
   std::string element = this->element(load);
   bool isBool = load.getType().isSignlessInteger(1);
   if (load.getPredicate()) {
-    StringRef zero = load.getType().isF32()   ? "0.0f"
-                     : load.getType().isF64() ? "0.0"
-                     : isBool                 ? "false"
-                                              : "0";
     if (isBool)
       element += " != 0";
-    return operand(load.getPredicate(), kSelect + 1) + " ? " + element + " : " + zero.str();
+    return operand(load.getPredicate(), kSelect + 1) + " ? " + element + " : " +
+           elementTypeOf(load.getType()).zero.str();
   }
   return isBool ? element + " != 0" : element;
 }
@@ -236,8 +224,7 @@ ExpressionPrinter::Text ExpressionPrinter::compareIntegers(Operation &op) {
   auto side = [&](Value value, Value other) -> std::string {
     if (isUnsigned)
       return "static_cast<u" + scalarType(value.getType()).str() + ">(" + text(value) + ")";
-    if (nest.narrowInteger(other) && !nest.narrowInteger(value) &&
-        value.getType().isSignlessInteger(64))
+    if (nest.narrowInteger(other) && !nest.narrowInteger(value))
       return "narrow(" + text(value) + ")";
     return operand(value, kCompare + 1);
   };
@@ -291,7 +278,7 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
             signExtended ? kUnary : kPrimary};
   }
   if (isa<math::RsqrtOp>(op))
-    return {(op.getResult(0).getType().isF64() ? "1.0 / sqrt(" : "1.0f / sqrt(") +
+    return {elementTypeOf(op.getResult(0).getType()).one.str() + " / sqrt(" +
                 text(op.getOperand(0)) + ")",
             kMultiply};
   const Operator *found = findOperator(op.getName().getStringRef());

@@ -2,6 +2,8 @@
 //
 // What the kernel printers of all targets share.
 #include "compiler/emit/kernel_printer.h"
+#include "compiler/emit/element_types.h"
+#include "dialects/kernel/internal_error.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -16,21 +18,14 @@ ReductionText trainc::reductionText(kernel::Reduction kind) {
   case kernel::Reduction::min:
     return {"minima", "smallest", "min"};
   }
-  llvm_unreachable("all reductions are listed");
+  internalError("a reduction has no text");
 }
 
 std::string trainc::neutralText(kernel::Reduction kind, Type type) {
   if (kind == kernel::Reduction::add)
-    return type.isF32() ? "0.0f" : type.isF64() ? "0.0" : "0";
+    return elementTypeOf(type).zero.str();
   bool max = kind == kernel::Reduction::max;
-  if (isa<FloatType>(type)) {
-    std::string infinity = max ? "-INFINITY" : "INFINITY";
-    return type.isF64() ? "static_cast<double>(" + infinity + ")" : infinity;
-  }
-  if (type.isSignlessInteger(1))
-    return max ? "false" : "true";
-  return type.isSignlessInteger(32) ? (max ? "INT32_MIN" : "INT32_MAX")
-                                    : (max ? "INT64_MIN" : "INT64_MAX");
+  return (max ? elementTypeOf(type).smallest : elementTypeOf(type).largest).str();
 }
 
 std::string trainc::combinationText(kernel::Reduction kind, const std::string &into,

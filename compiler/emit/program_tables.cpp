@@ -2,6 +2,7 @@
 //
 // What the module says of the program as a whole.
 #include "compiler/emit/program_tables.h"
+#include "compiler/emit/element_types.h"
 #include "dialects/train/optimizer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/xxhash.h"
@@ -60,7 +61,7 @@ static uint64_t fingerprintOf(ModuleOp module, StringRef optimizer) {
       if (!kind || kind.getValue() != "parameter")
         continue;
       auto type = cast<RankedTensorType>(function.getArgument(i).getType());
-      precision = type.getElementType().isF64() ? "f64" : "f32";
+      precision = elementTypeOf(type).name.str();
       parameters += text(function.getArgAttrDict(i), "train.name") +
                     (function.getArgAttr(i, "train.frozen") ? " frozen" : "");
       for (int64_t size : type.getShape())

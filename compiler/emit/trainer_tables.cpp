@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trainer.cpp: the constant `trainer_program` through which the runtime sees the model.
+#include "compiler/emit/element_types.h"
 #include "compiler/emit/step_program.h"
 #include "passes/passes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -12,15 +13,7 @@ using namespace trainc;
 
 namespace {
 
-std::string dataType(Type type) {
-  Type element = cast<RankedTensorType>(type).getElementType();
-  StringRef name = element.isF32()                 ? "f32"
-                   : element.isF64()               ? "f64"
-                   : element.isSignlessInteger(1)  ? "boolean"
-                   : element.isSignlessInteger(32) ? "i32"
-                                                   : "i64";
-  return ("data_type::" + name).str();
-}
+std::string dataType(Type type) { return ("data_type::" + elementTypeOf(type).runtime).str(); }
 
 std::string placeText(StringRef name, Type type, kernel::PlaceAttr place) {
   auto tensor = cast<RankedTensorType>(type);

@@ -2,6 +2,7 @@
 //
 // What follows from a schedule, and whether it fits its kernel.
 #include "dialects/kernel/schedule.h"
+#include "dialects/kernel/internal_error.h"
 #include "dialects/kernel/loop_nest.h"
 
 using namespace mlir;
@@ -36,7 +37,7 @@ int64_t kernel::resultsOfBlock(DeviceFunctionAttr device) {
   case Worker::block:
     return device.getColumns();
   }
-  llvm_unreachable("all workers are listed");
+  internalError("a worker of a schedule is unknown");
 }
 
 int64_t kernel::FunctionOp::getScratchBytes() {
@@ -78,7 +79,7 @@ int64_t Verifier::freeLoops(kernel::CpuScheduleAttr schedule) {
   case kernel::Form::column:
     return nest.kept.size() + (schedule.getChunk() > 0);
   }
-  llvm_unreachable("all forms are listed");
+  internalError(function, "its form is unknown");
 }
 
 LogicalResult Verifier::verify(kernel::CpuScheduleAttr schedule) {

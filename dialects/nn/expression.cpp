@@ -3,8 +3,8 @@
 // Recursive-descent parser of the pointwise expressions, and their construction
 // as nn operations.
 #include "dialects/nn/expression.h"
+#include "dialects/kernel/internal_error.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/ErrorHandling.h"
 #include <mutex>
 
 using namespace mlir;
@@ -27,8 +27,8 @@ public:
 
 private:
   [[noreturn]] void fail(StringRef expected) {
-    llvm::report_fatal_error(llvm::Twine("pointwise expression '") + text + "': expected " +
-                             expected + " before '" + rest + "'");
+    internalError(llvm::Twine("pointwise expression '") + text + "': expected " + expected +
+                  " before '" + rest + "'");
   }
   bool take(StringRef token) {
     rest = rest.ltrim();
@@ -156,14 +156,14 @@ public:
     case Expression::Kind::name: {
       Value value = names.lookup(expression.name);
       if (!value)
-        llvm::report_fatal_error(llvm::Twine("pointwise expression names unknown operand '") +
-                                 expression.name + "'");
+        internalError(llvm::Twine("pointwise expression names unknown operand '") +
+                      expression.name + "'");
       return value;
     }
     case Expression::Kind::call:
       return call(expression, type);
     }
-    llvm_unreachable("kinds are covered");
+    internalError("a pointwise expression is of an unknown kind");
   }
 
 private:
@@ -195,8 +195,8 @@ private:
     if (!inference ||
         failed(inference->inferReturnTypes(context, builder.location(), operands,
                                            DictionaryAttr::get(context), nullptr, {}, types)))
-      llvm::report_fatal_error(llvm::Twine("pointwise expression calls '") + mnemonic +
-                               "', which is no pointwise operation or does not take the operands");
+      internalError(llvm::Twine("pointwise expression calls '") + mnemonic +
+                    "', which is no pointwise operation or does not take the operands");
     OperationState state(builder.location(), name);
     state.addOperands(operands);
     state.addTypes(types);
