@@ -11,6 +11,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/stage_clock.h"
 #include "compiler/step_list.h"
+#include "dialects/kernel/internal_error.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
@@ -128,6 +129,13 @@ private:
       (void)report.error(code, subject, message, advice);
       return success();
     });
+    internalErrorContext().dumpFolder =
+        options.dumpIr.empty() ? temporaryPath("dump") : options.dumpIr;
+    internalErrorContext().report = [this](const std::string &message) {
+      (void)report.error(ExitCode::internalError, options.model, message,
+                         "report it with that file");
+      report.print(llvm::errs());
+    };
     PipelineHooks hooks;
     hooks.before = [&](StringRef name) { clock.begin(pass = name.str()); };
     hooks.dumpFolder = options.dumpIr;

@@ -3,7 +3,9 @@
 // The order of passes, in one function.
 #include "compiler/pipeline.h"
 #include "compiler/ir_file.h"
+#include "dialects/kernel/internal_error.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/passes.h"
 #include "llvm/ADT/StringSet.h"
@@ -29,6 +31,7 @@ static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe) {
   add(createAttachOptimizerPass(recipe.optimizer));
   // ... and fuse late, over forward, backward and update alike.
   add(createDecomposePass());
+  add(createFormProductsPass());
   if (recipe.target == "cuda" && recipe.epilogues)
     add(createFuseEpiloguesPass());
   add(createFusePass());
@@ -109,6 +112,16 @@ std::vector<std::string> textBehindEach(ArrayRef<std::unique_ptr<Pass>> passes) 
 
 } // namespace
 
+void nameRunningPass(PassManager &manager) {
+  struct Naming : PassInstrumentation {
+    void runBeforePass(Pass *pass, Operation *) override {
+      if (!pass->getArgument().empty()) // adaptors have none
+        internalErrorContext().pass = pass->getArgument().str();
+    }
+  };
+  manager.addInstrumentation(std::make_unique<Naming>());
+}
+
 PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const PipelineHooks &hooks) {
   PipelineResult result;
   Dumps dumps(module, hooks.dumpFolder, hooks.failureFolder);
@@ -123,6 +136,7 @@ PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const Pipeline
     result.lastPass = name;
     hooks.before(name);
     PassManager manager(module.getContext());
+    nameRunningPass(manager);
     manager.enableVerifier(true);
     manager.addPass(std::move(pass));
     if (failed(manager.run(module))) {

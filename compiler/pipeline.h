@@ -8,6 +8,10 @@
 #include <functional>
 #include <string>
 
+namespace mlir {
+class PassManager;
+}
+
 namespace trainc {
 
 struct PipelineHooks {
@@ -30,6 +34,9 @@ std::vector<std::string> pipelinePasses(const Recipe &recipe);
 
 /// Runs the passes on `module`, verifying after each. Errors are emitted as diagnostics.
 PipelineResult runPipeline(mlir::ModuleOp module, const Recipe &recipe, const PipelineHooks &hooks);
+
+/// Lets internal errors name the pass that runs.
+void nameRunningPass(mlir::PassManager &manager);
 
 /// True for the passes whose errors are about the model or the recipe, not about trainc.
 bool reportsUserErrors(llvm::StringRef pass);

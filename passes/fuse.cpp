@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fuse: entry functions of nn operations become steps: kernel.group regions,
-// each of which becomes one kernel, matrix products and scatters.
+// fuse: what form-products left of entry functions becomes kernel.group regions, each of
+// which becomes one kernel.
 //
 // Problem: an operation by itself reads and writes memory for a few
 // floating-point operations per element. Forward and backward meet here as one
@@ -24,12 +24,12 @@
 // Ideas from XLA's multi-output fusion and Inductor's persistent reductions.
 // Weakness: greedy; roots are chosen as if each user were another kernel; a
 // reduction is never recomputed, even where that would join two kernels.
+#include "dialects/kernel/internal_error.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/reduction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/lowering/fusion_roots.h"
-#include "passes/lowering/matrix_products.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/lowering/value_views.h"
 #include "passes/passes.h"
@@ -48,6 +48,8 @@ using planning::FusionNode;
 using planning::IndexMap;
 using planning::Sizes;
 using planning::Split;
+
+constexpr int mostSplits = 256; // of one iteration space
 
 Sizes reducedDimensions(Operation *op) {
   return cast<DenseI64ArrayAttr>(op->getAttr("dimensions")).asArrayRef().vec();
@@ -205,7 +207,8 @@ void Fusion::describe(Operation *op, FusionNode &node) {
   int64_t product = 1;
   for (int64_t size : llvm::reverse(space))
     node.cuts.push_back(product *= size);
-  for (int attempt = 0; attempt < 32; ++attempt) {
+  // Each split is at a boundary of some tensor's dimensions, so there are few.
+  for (int attempt = 0; attempt < mostSplits; ++attempt) {
     node.inputs.clear();
     std::optional<Split> split;
     Sizes ordered;
@@ -220,8 +223,11 @@ void Fusion::describe(Operation *op, FusionNode &node) {
                                     : collectOperands(op, map, node, split);
     if (done)
       return;
+    if (!split)
+      break;
     applySplit(space, *split);
   }
+  internalError(op, "no split of its iteration space lets it read its operands");
 }
 
 /// What is returned lives to the end, in a place of its own or among the activations.
@@ -412,6 +418,11 @@ void Fusion::build() {
   for (Operation &op : block)
     if (!isStep(&op) && !op.hasTrait<OpTrait::IsTerminator>() && !isInMemory(op.getResult(0)))
       old.push_back(&op);
+  size_t grouped = 0;
+  for (const planning::FusionGroup &group : groups)
+    grouped += group.nodes.size();
+  check(grouped == nodes.size(), block.getParentOp(),
+        "groups of values need each other in a cycle");
   for (const planning::FusionGroup &group : groups)
     buildGroup(group, builder);
   for (OpOperand &operand : block.getTerminator()->getOpOperands())
@@ -450,9 +461,7 @@ void separateResults(func::FuncOp function) {
 struct Fuse : PassWrapper<Fuse, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fuse)
   StringRef getArgument() const override { return "fuse"; }
-  StringRef getDescription() const override {
-    return "Group nn operations into kernels; matrix products become steps";
-  }
+  StringRef getDescription() const override { return "Group nn operations into kernels"; }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<kernel::KernelDialect>();
   }
@@ -460,7 +469,6 @@ struct Fuse : PassWrapper<Fuse, OperationPass<ModuleOp>> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isDeclaration())
         continue;
-      formMatrixProducts(function);
       separateResults(function);
       if (failed(Fusion(function).run()))
         return signalPassFailure();

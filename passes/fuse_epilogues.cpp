@@ -4,14 +4,14 @@
 // cuBLASLt can do it while the sum is still in registers.
 //
 // Problem: a bias, GELU, its gradient and the sum of a bias's gradient each read
-// and write a whole activation for next to no arithmetic. Method: products become
-// steps first (lowering/matrix_products.h), so that layouts are known; then, for
-// single products with a contiguous result, an added vector becomes its bias, GELU
-// in its tanh form its epilogue, a multiplication by GELU's derivative the epilogue
-// of the product in front of it, and a sum over lines of that product or of an
-// operand along k comes with it. The derivative is recognised by building it once
-// more from GELU's own record and comparing expressions. Runs before fuse, which
-// makes kernels of what is left; only for targets whose library has epilogues.
+// and write a whole activation for next to no arithmetic. Method: form-products has
+// made steps of products, so layouts are known; for single products with a
+// contiguous result, an added vector becomes its bias, GELU in its tanh form its
+// epilogue, a multiplication by GELU's derivative the epilogue of the product in
+// front of it, and a sum over lines of that product or of an operand along k comes
+// with it. The derivative is recognised by building it once more from GELU's own
+// record and comparing expressions. Runs before fuse, which makes kernels of what is
+// left; only for targets whose library has epilogues.
 // Known weakness: additions to a residual stay kernels; GELU with the exact error
 // function gets the bias alone, as the library's is the tanh form.
 #include "dialects/kernel/kernel.h"
@@ -20,7 +20,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "passes/lowering/matrix_products.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/lowering/value_views.h"
 #include "passes/passes.h"
@@ -30,27 +29,8 @@ using namespace mlir;
 namespace trainc {
 namespace {
 
-using kernel::MatmulOp;
+using kernel::EpilogueOpInterface;
 using planning::Sizes;
-
-// cuBLASLt: "must be divisible by 8", the leading dimension of what GELU was applied to.
-constexpr int64_t linearMultiple = 8;
-
-bool isContiguous(Value value, kernel::MatrixAttr matrix, int64_t rows, int64_t columns) {
-  bool fits = (matrix.getColumnStride() == 1 && matrix.getRowStride() == columns) ||
-              (matrix.getRowStride() == 1 && matrix.getColumnStride() == rows);
-  return fits && matrix.getOffset() == 0 &&
-         nn::tensorType(value).getNumElements() == rows * columns;
-}
-
-/// One product in f32 with a contiguous result, not added to anything. In f64, which
-/// serves tests, cuBLASLt has no epilogues.
-bool takesEpilogue(MatmulOp product) {
-  return nn::tensorType(product.getOut()).getElementType().isF32() && !product.getInit() &&
-         llvm::all_of(product.getBatch(), [](int64_t b) { return b == 1; }) && product.getM() > 1 &&
-         product.getN() > 1 &&
-         isContiguous(product.getOut(), product.getMatrixC(), product.getM(), product.getN());
-}
 
 /// Users of a value's memory: through reshapes.
 SmallVector<Operation *> usersThroughReshapes(Value value) {
@@ -161,23 +141,25 @@ public:
   explicit EpilogueFusion(func::FuncOp function) : block(function.front()) {}
 
   void run() {
-    for (MatmulOp product : products())
-      fuseBias(product);
+    for (EpilogueOpInterface step : steps())
+      fuseBias(step);
     // The derivative's expression names what GELU is applied to, so it comes first.
     SmallVector<nn::GeluTanhOp> gelus(block.getOps<nn::GeluTanhOp>());
     for (nn::GeluTanhOp gelu : gelus)
       fuseGradient(gelu);
     eraseDead(); // what is left of derivatives reads the same value
-    for (MatmulOp product : products())
-      fuseGelu(product);
-    for (MatmulOp product : products())
-      fuseSumOfOperand(product);
+    for (EpilogueOpInterface step : steps())
+      fuseGelu(step);
+    for (EpilogueOpInterface step : steps())
+      fuseSum(step);
     readInPlace();
     eraseDead();
   }
 
 private:
-  SmallVector<MatmulOp> products() { return SmallVector<MatmulOp>(block.getOps<MatmulOp>()); }
+  SmallVector<EpilogueOpInterface> steps() {
+    return SmallVector<EpilogueOpInterface>(block.getOps<EpilogueOpInterface>());
+  }
 
   void eraseDead() {
     IRRewriter rewriter(block.getParentOp()->getContext());
@@ -186,150 +168,123 @@ private:
 
   /// Steps read positions in memory: a reshape in front of one would be a copy.
   void readInPlace() {
-    for (MatmulOp product : products())
-      for (OpOperand &operand : product->getOpOperands())
+    for (EpilogueOpInterface step : steps())
+      for (OpOperand &operand : step->getOpOperands())
         operand.set(withoutReshapes(operand.get()));
   }
 
-  void fuseBias(MatmulOp product);
+  void fuseBias(EpilogueOpInterface step);
   void fuseGradient(nn::GeluTanhOp gelu);
-  void fuseGelu(MatmulOp product);
-  void fuseSumOfOperand(MatmulOp product);
-  nn::ReduceSumOp sumOfLines(Value tensor, int64_t length, MatmulOp product);
-  void takeSum(MatmulOp product, nn::ReduceSumOp sum, kernel::Summed summed);
+  void fuseGelu(EpilogueOpInterface step);
+  void fuseSum(EpilogueOpInterface step);
 
   Block &block;
 };
 
-/// `result_names` of a product: the nodes that its results are the values of.
-void nameResults(MatmulOp product, ArrayRef<Attribute> names) {
-  product->setAttr("result_names", ArrayAttr::get(product.getContext(), names));
+/// `result_names` of a step: the nodes that its results are the values of.
+void nameResults(Operation *step, ArrayRef<Attribute> names) {
+  step->setAttr("result_names", ArrayAttr::get(step->getContext(), names));
 }
 Attribute nameAfter(Operation *op) {
   return StringAttr::get(op->getContext(), nodeName(op->getLoc()).title());
 }
-SmallVector<Attribute> namesOf(MatmulOp product) {
-  if (auto names = product->getAttrOfType<ArrayAttr>("result_names"))
+SmallVector<Attribute> namesOf(Operation *step) {
+  if (auto names = step->getAttrOfType<ArrayAttr>("result_names"))
     return SmallVector<Attribute>(names.getValue());
-  return {nameAfter(product)};
+  return {nameAfter(step)};
 }
 
-/// The same product with more results, in front of the old one.
-MatmulOp withResults(MatmulOp old, Type linear, Type sum) {
-  OpBuilder builder(old);
-  return builder.create<MatmulOp>(old.getLoc(), old.getOut().getType(), linear, sum, old.getA(),
-                                  old.getB(), old.getInit(), old.getBias(), old.getLinear(),
-                                  old.getM(), old.getN(), old.getK(), old.getBatch(),
-                                  old.getMatrixA(), old.getMatrixB(), old.getMatrixC(),
-                                  old.getEpilogueAttr(), old.getSummedAttr(), ArrayAttr());
-}
-
-void EpilogueFusion::fuseBias(MatmulOp product) {
-  if (!takesEpilogue(product) || product.hasEpilogue() || !product.getOut().hasOneUse())
+void EpilogueFusion::fuseBias(EpilogueOpInterface step) {
+  Value result = step->getResult(0);
+  int64_t length = step.epilogueLength();
+  if (length == 0 || !result.hasOneUse())
     return;
-  auto add = dyn_cast<nn::AddOp>(*product.getOut().getUsers().begin());
+  auto add = dyn_cast<nn::AddOp>(*result.getUsers().begin());
   if (!add)
     return;
-  Value other = add.getA() == product.getOut() ? add.getB() : add.getA();
+  Value other = add.getA() == result ? add.getB() : add.getA();
   auto broadcast = other.getDefiningOp<nn::BroadcastOp>();
-  Value vector = broadcast ? vectorOf(broadcast, product.getLength()) : Value();
-  if (!vector)
+  Value vector = broadcast ? vectorOf(broadcast, length) : Value();
+  if (!vector || !step.addBias(vector))
     return;
-  product->moveBefore(add);
-  product.getBiasMutable().assign(vector);
-  nameResults(product, {nameAfter(add)});
-  add.getResult().replaceAllUsesWith(product.getOut());
+  step->moveBefore(add);
+  nameResults(step, {nameAfter(add)});
+  add.getResult().replaceAllUsesWith(result);
   add.erase();
 }
 
 void EpilogueFusion::fuseGradient(nn::GeluTanhOp gelu) {
   Derivative derivative(gelu);
-  for (MatmulOp product : products()) {
-    if (!takesEpilogue(product) || product.hasEpilogue() || !product.getOut().hasOneUse() ||
-        product.getLength() % linearMultiple != 0)
+  for (EpilogueOpInterface step : steps()) {
+    Value result = step->getResult(0);
+    if (step.epilogueLength() == 0 || !result.hasOneUse())
       continue;
-    auto scaled = dyn_cast<nn::MulOp>(*product.getOut().getUsers().begin());
+    auto scaled = dyn_cast<nn::MulOp>(*result.getUsers().begin());
     if (!scaled)
       continue;
-    Value factor = scaled.getA() == product.getOut() ? scaled.getB() : scaled.getA();
-    if (!derivative.matches(factor))
+    Value factor = scaled.getA() == result ? scaled.getB() : scaled.getA();
+    if (!derivative.matches(factor) || !step.scaleByGeluGradient(withoutReshapes(gelu.getX())))
       continue;
-    product->moveBefore(scaled);
-    product.getLinearMutable().assign(withoutReshapes(gelu.getX()));
-    product.setEpilogue(kernel::Epilogue::gelu_gradient);
-    nameResults(product, {nameAfter(scaled)});
-    scaled.getResult().replaceAllUsesWith(product.getOut());
+    step->moveBefore(scaled);
+    nameResults(step, {nameAfter(scaled)});
+    scaled.getResult().replaceAllUsesWith(result);
     scaled.erase();
-    if (auto sum = sumOfLines(product.getOut(), product.getLength(), product))
-      takeSum(product, sum, kernel::Summed::result);
+    fuseSum(step);
   }
 }
 
-void EpilogueFusion::fuseGelu(MatmulOp product) {
-  if (!takesEpilogue(product) || product.getEpilogue() || product.getSummed() ||
-      product.getLength() % linearMultiple != 0)
-    return;
+void EpilogueFusion::fuseGelu(EpilogueOpInterface step) {
   nn::GeluTanhOp gelu;
+  Value result = step->getResult(0);
   bool isKept = false; // somebody else reads what GELU is applied to
-  for (Operation *user : usersThroughReshapes(product.getOut())) {
+  for (Operation *user : usersThroughReshapes(result)) {
     auto found = dyn_cast<nn::GeluTanhOp>(user);
     if (found && !gelu)
       gelu = found;
     else
       isKept = true;
   }
-  if (!gelu)
+  EpilogueOpInterface fused = gelu ? step.applyGelu(isKept) : EpilogueOpInterface();
+  if (!fused)
     return;
-  MatmulOp fused = withResults(product, isKept ? product.getOut().getType() : Type(), Type());
-  fused.setEpilogue(kernel::Epilogue::gelu);
   SmallVector<Attribute> names{nameAfter(gelu)};
   if (isKept)
-    names.append(namesOf(product));
+    names.append(namesOf(step));
   nameResults(fused, names);
   OpBuilder builder(gelu);
   nn::Builder at(builder, gelu.getLoc());
-  gelu.getResult().replaceAllUsesWith(at.reshape(fused.getOut(), sizesOf(gelu.getResult())));
+  gelu.getResult().replaceAllUsesWith(at.reshape(fused->getResult(0), sizesOf(gelu.getResult())));
   gelu.erase();
-  product.getOut().replaceAllUsesWith(isKept ? fused.getLinearOut() : fused.getOut());
-  product.erase();
+  result.replaceAllUsesWith(fused->getResult(isKept ? 1 : 0));
+  step.erase();
 }
 
-/// A sum over all lines of the tensor, which the product may compute in its place.
-nn::ReduceSumOp EpilogueFusion::sumOfLines(Value tensor, int64_t length, MatmulOp product) {
-  for (Operation *user : usersThroughReshapes(withoutReshapes(tensor)))
+/// A sum over all lines of the tensor, which the step may compute in its place.
+nn::ReduceSumOp sumOfLines(const kernel::SummableLines &lines, Operation *step) {
+  for (Operation *user : usersThroughReshapes(withoutReshapes(lines.tensor)))
     if (auto sum = dyn_cast<nn::ReduceSumOp>(user);
-        sum && addsLines(sum, length) && llvm::all_of(sum->getUsers(), [&](Operation *reader) {
-          return product->isBeforeInBlock(reader);
-        }))
+        sum && addsLines(sum, lines.length) &&
+        llvm::all_of(sum->getUsers(),
+                     [&](Operation *reader) { return step->isBeforeInBlock(reader); }))
       return sum;
   return nullptr;
 }
 
-void EpilogueFusion::takeSum(MatmulOp product, nn::ReduceSumOp sum, kernel::Summed summed) {
-  MatmulOp fused = withResults(product, Type(), sum.getResult().getType());
-  fused.setSummed(summed);
-  SmallVector<Attribute> names = namesOf(product);
-  names.push_back(nameAfter(sum));
-  nameResults(fused, names);
-  sum.getResult().replaceAllUsesWith(fused.getSum());
-  sum.erase();
-  product.getOut().replaceAllUsesWith(fused.getOut());
-  product.erase();
-}
-
 /// The gradient of a bias with that of the weight: both are made of the result's gradient.
-void EpilogueFusion::fuseSumOfOperand(MatmulOp product) {
-  int64_t m = product.getM(), n = product.getN(), k = product.getK();
-  if (!takesEpilogue(product) || product.hasEpilogue() || k == 1)
+void EpilogueFusion::fuseSum(EpilogueOpInterface step) {
+  for (const kernel::SummableLines &lines : step.summableLines()) {
+    nn::ReduceSumOp sum = sumOfLines(lines, step);
+    if (!sum)
+      continue;
+    EpilogueOpInterface fused = step.addSum(lines, sum.getResult().getType());
+    SmallVector<Attribute> names = namesOf(step);
+    names.push_back(nameAfter(sum));
+    nameResults(fused, names);
+    sum.getResult().replaceAllUsesWith(fused->getResults().back());
+    sum.erase();
+    step->getResult(0).replaceAllUsesWith(fused->getResult(0));
+    step.erase();
     return;
-  kernel::MatrixAttr a = product.getMatrixA(), b = product.getMatrixB();
-  if (b.getColumnStride() == 1 && isContiguous(product.getB(), b, k, n)) {
-    if (auto sum = sumOfLines(product.getB(), n, product))
-      return takeSum(product, sum, kernel::Summed::b);
-  }
-  if (a.getRowStride() == 1 && isContiguous(product.getA(), a, m, k)) {
-    if (auto sum = sumOfLines(product.getA(), m, product))
-      return takeSum(product, sum, kernel::Summed::a);
   }
 }
 
@@ -346,7 +301,6 @@ struct FuseEpilogues : PassWrapper<FuseEpilogues, OperationPass<ModuleOp>> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isDeclaration())
         continue;
-      formMatrixProducts(function);
       EpilogueFusion(function).run();
     }
   }

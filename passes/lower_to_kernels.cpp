@@ -11,6 +11,7 @@
 #include "dialects/kernel/kernel.h"
 #include "dialects/names/node_name.h"
 #include "dialects/names/unique_names.h"
+#include "dialects/nn/nn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/kernel_builder.h"
 #include "passes/lowering/tensor_places.h"
@@ -98,6 +99,7 @@ private:
   size_t intern(kernel::FunctionOp function);
   void nameKernels();
   static SmallVector<Attribute> sourcesOf(kernel::GroupOp group);
+  static double flopsOf(kernel::GroupOp group);
   static ArrayAttr resultNames(kernel::GroupOp group);
 
   // A group seen before: its kernel, and which outside values are the inputs.
@@ -156,6 +158,14 @@ SmallVector<Attribute> Lowering::sourcesOf(kernel::GroupOp group) {
   return sources;
 }
 
+/// What one execution computes.
+double Lowering::flopsOf(kernel::GroupOp group) {
+  double flops = 0;
+  for (auto op : group.getBody().front().getOps<nn::CostOpInterface>())
+    flops += op.flops();
+  return flops;
+}
+
 ArrayAttr Lowering::resultNames(kernel::GroupOp group) {
   SmallVector<Attribute> names;
   for (Value value : group.getBody().front().getTerminator()->getOperands()) {
@@ -168,11 +178,14 @@ ArrayAttr Lowering::resultNames(kernel::GroupOp group) {
 size_t Lowering::intern(kernel::FunctionOp function) {
   std::string text;
   llvm::raw_string_ostream out(text);
-  auto sources = function.getSourcesAttr();
+  ArrayAttr sources = function.getSourcesAttr();
+  FloatAttr flops = function.getFlopsAttr();
   function.setSourcesAttr(ArrayAttr::get(function.getContext(), {}));
+  function.removeFlopsAttr();
   // Whatever a command line says: locations differ between equal layers.
   function->print(out, OpPrintingFlags().useLocalScope().enableDebugInfo(false));
   function.setSourcesAttr(sources);
+  function.setFlopsAttr(flops);
   auto [entry, isNew] = byText.try_emplace(text, kernels.size());
   if (isNew)
     kernels.push_back({function, {}, false});
@@ -195,6 +208,7 @@ LogicalResult Lowering::lower(kernel::GroupOp group) {
     if (failed(built))
       return failure();
     built->function.setSourcesAttr(ArrayAttr::get(group.getContext(), sourcesOf(group)));
+    built->function.setFlops(APFloat(flopsOf(group)));
     number = intern(built->function);
     Known entry{number, {}};
     inputs.assign(built->inputs.begin(), built->inputs.end());

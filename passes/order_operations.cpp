@@ -7,9 +7,8 @@
 // there, steps that free at least what they allocate run as soon as they can, as
 // a weight's gradient, whose result has a place of its own. A step that writes
 // an argument in place (a parameter, an optimizer state) comes after all who
-// read the old value. Weakness: the scheduler does not look ahead.
+// read the old value; ordered steps keep their order. Weakness: the scheduler does not look ahead.
 #include "dialects/kernel/kernel.h"
-#include "dialects/nn/nn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
@@ -38,17 +37,21 @@ public:
 
 private:
   void collect() {
-    for (Operation &op : block) {
-      if (isa<nn::ConstantOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
-        continue;
+    int ordered = -1;
+    for (auto op : block.getOps<kernel::StepOpInterface>()) {
       int number = int(steps.size());
-      operations.push_back(&op);
-      stepOf[&op] = number;
+      operations.push_back(op);
+      stepOf[op] = number;
       planning::Step step;
-      for (Value operand : op.getOperands())
+      for (Value operand : op->getOperands())
         if (auto known = tensors.find(operand); known != tensors.end())
           step.reads.push_back(known->second);
-      for (Value result : op.getResults()) {
+      if (op.isOrdered()) {
+        if (ordered >= 0)
+          step.after.push_back(ordered);
+        ordered = number;
+      }
+      for (Value result : op->getResults()) {
         tensors[result] = int(bytes.size());
         step.writes.push_back(int(bytes.size()));
         bytes.push_back(planning::alignedBytes(bytesOf(result.getType())));

@@ -19,6 +19,7 @@ std::unique_ptr<mlir::Pass> createDifferentiatePass();
 std::unique_ptr<mlir::Pass> createFormBucketsPass();
 std::unique_ptr<mlir::Pass> createAttachOptimizerPass(llvm::StringRef kind);
 std::unique_ptr<mlir::Pass> createDecomposePass();
+std::unique_ptr<mlir::Pass> createFormProductsPass();
 std::unique_ptr<mlir::Pass> createFuseEpiloguesPass();
 std::unique_ptr<mlir::Pass> createFusePass();
 std::unique_ptr<mlir::Pass> createLowerToKernelsPass();
@@ -28,7 +29,7 @@ std::unique_ptr<mlir::Pass> createPlanMemoryPass();
 
 /// The memory plan as text, one line per tensor; see plan_memory.cpp.
 std::string memoryPlanText(mlir::ModuleOp module);
-/// Kernels with launches, flops and bytes, one line each.
+/// What the steps of each entry function cost, one line each kind; see kernel_list.cpp.
 std::string kernelListText(mlir::ModuleOp module);
 
 } // namespace trainc

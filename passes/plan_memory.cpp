@@ -13,7 +13,6 @@
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/lowering/in_place.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
 #include "passes/planning/memory_plan.h"
@@ -117,7 +116,7 @@ struct Storage {
 
 class EntryPlan {
 public:
-  EntryPlan(func::FuncOp function, FixedPlaces &fixed, SymbolTable &symbols)
+  EntryPlan(func::FuncOp function, FixedPlaces &fixed, SymbolTableCollection &symbols)
       : function(function), block(function.front()), fixed(fixed), symbols(symbols),
         arena(isUpdate(function) ? Arena::workspace : Arena::activations) {}
 
@@ -130,8 +129,9 @@ private:
   Place placeOf(StringRef kind, StringRef name, DictionaryAttr attributes, Type type,
                 const llvm::Twine &fallback);
   void findLastReads();
-  LogicalResult addResults(Operation *step, int number);
-  std::optional<int> storageToReuse(Operation *step, unsigned result, int number);
+  LogicalResult addResults(kernel::StepOpInterface step, int number);
+  LogicalResult overwrite(kernel::StepOpInterface step, OpResult result, int number);
+  std::optional<int> storageToReuse(kernel::StepOpInterface step, unsigned result, int number);
   LogicalResult pinReturned();
   void annotate();
   int64_t ownBytes = 0; // pinned tensors of this function alone
@@ -139,13 +139,13 @@ private:
   func::FuncOp function;
   Block &block;
   FixedPlaces &fixed;
-  SymbolTable &symbols;
+  SymbolTableCollection &symbols;
   Arena arena;
   std::vector<Storage> storages;
   llvm::MapVector<Value, int> storageOf;
   DenseMap<Value, int> lastRead;
-  DenseMap<Value, unsigned> returned;                     // value -> result index
-  DenseMap<Operation *, std::pair<int, int64_t>> scratch; // step, offset
+  DenseMap<Value, unsigned> returned;     // value -> result index
+  DenseMap<Operation *, int64_t> scratch; // offset in the workspace
   SmallVector<Place> resultPlaces;
   int end = 0;
 };
@@ -207,19 +207,19 @@ void EntryPlan::findLastReads() {
   end = number - 1; // the return
 }
 
-/// An input of the launch, or the init of a product, whose memory the result takes.
-std::optional<int> EntryPlan::storageToReuse(Operation *step, unsigned result, int number) {
-  if (auto product = dyn_cast<kernel::MatmulOp>(step))
-    return product.getInit() ? std::optional(storageOf[product.getInit()]) : std::nullopt;
-  if (auto scatter = dyn_cast<kernel::ScatterAddOp>(step))
-    return scatter.getInit() ? std::optional(storageOf[scatter.getInit()]) : std::nullopt;
-  auto launch = cast<kernel::LaunchOp>(step);
-  auto callee = symbols.lookup<kernel::FunctionOp>(launch.getKernel());
+/// Memory of an operand which the result takes: where it must, or may and the operand dies here.
+std::optional<int> EntryPlan::storageToReuse(kernel::StepOpInterface step, unsigned result,
+                                             int number) {
+  if (auto operand = step.operandTaken(result)) {
+    auto known = storageOf.find(step->getOperand(*operand));
+    bool dies = known != storageOf.end() && storages[known->second].last == number;
+    return dies ? std::optional(known->second) : std::nullopt;
+  }
   auto own = returned.find(step->getResult(result));
   bool fixedPlace = own != returned.end() && resultKind(function, own->second) != "output";
   if (fixedPlace && overwrittenArgument(function, own->second))
     return std::nullopt;
-  for (Value input : launch.getInputs()) {
+  for (Value input : step->getOperands()) {
     auto known = storageOf.find(input);
     if (known == storageOf.end())
       continue;
@@ -231,18 +231,35 @@ std::optional<int> EntryPlan::storageToReuse(Operation *step, unsigned result, i
       auto entry = storageOf.find(other);
       return entry != storageOf.end() && entry->second == known->second;
     };
-    if (mayWriteOver(launch, callee, result, shares))
+    if (step.mayWriteOver(result, shares, symbols))
       return known->second;
   }
   return std::nullopt;
 }
 
-LogicalResult EntryPlan::addResults(Operation *step, int number) {
+/// A result that lies where an argument does: the argument's old value is read before.
+LogicalResult EntryPlan::overwrite(kernel::StepOpInterface step, OpResult result, int number) {
+  auto argument = overwrittenArgument(function, returned[result]);
+  if (!argument)
+    return success();
+  Value old = function.getArgument(*argument);
+  auto isOld = [&](Value other) { return other == old; };
+  if (lastRead.count(old) && lastRead[old] > number)
+    return step->emitError("internal error: the old value is read after it is overwritten");
+  if (llvm::any_of(step->getOperands(), isOld) &&
+      !step.mayWriteOver(result.getResultNumber(), isOld, symbols))
+    return step->emitError("internal error: the step cannot write in place");
+  return success();
+}
+
+LogicalResult EntryPlan::addResults(kernel::StepOpInterface step, int number) {
   llvm::SmallDenseSet<int> taken;
   for (OpResult result : step->getResults()) {
     auto reuse = storageToReuse(step, result.getResultNumber(), number);
     if (reuse && !taken.insert(*reuse).second)
       reuse = std::nullopt;
+    if (!reuse && step.operandTaken(result.getResultNumber()))
+      return step->emitError("internal error: it takes the memory of a tensor that is read later");
     if (!reuse) {
       reuse = int(storages.size());
       storages.push_back({bytesOf(result.getType()), number, number, std::nullopt, false});
@@ -257,16 +274,8 @@ LogicalResult EntryPlan::addResults(Operation *step, int number) {
     if (storage.place || storage.isArgument)
       return step->emitError("internal error: two fixed places for one tensor");
     storage.place = resultPlaces[own->second];
-    if (auto argument = overwrittenArgument(function, own->second)) {
-      auto launch = dyn_cast<kernel::LaunchOp>(step);
-      Value old = function.getArgument(*argument);
-      auto isOld = [&](Value other) { return other == old; };
-      if (lastRead.count(old) && lastRead[old] > number)
-        return step->emitError("internal error: the old value is read after it is overwritten");
-      if (launch && !mayWriteOver(launch, symbols.lookup<kernel::FunctionOp>(launch.getKernel()),
-                                  result.getResultNumber(), isOld))
-        return step->emitError("internal error: the kernel cannot write in place");
-    }
+    if (failed(overwrite(step, result, number)))
+      return failure();
   }
   return success();
 }
@@ -277,7 +286,10 @@ LogicalResult EntryPlan::joinTensors() {
   for (Operation &op : block) {
     if (isa<nn::ConstantOp>(op))
       continue;
-    if (!op.hasTrait<OpTrait::IsTerminator>() && failed(addResults(&op, number)))
+    auto step = dyn_cast<kernel::StepOpInterface>(op);
+    if (!step && !op.hasTrait<OpTrait::IsTerminator>())
+      return op.emitError("internal error: neither a step nor a constant");
+    if (step && failed(addResults(step, number)))
       return failure();
     ++number;
   }
@@ -300,12 +312,10 @@ void EntryPlan::placeRest(Totals &totals) {
   for (Operation &op : block) {
     if (isa<nn::ConstantOp>(op))
       continue;
-    if (auto launch = dyn_cast<kernel::LaunchOp>(op)) {
-      auto callee = symbols.lookup<kernel::FunctionOp>(launch.getKernel());
-      if (callee && callee.getScratchBytes() > 0) {
-        scratchSteps.push_back(&op);
-        work.push_back({int64_t(callee.getScratchBytes()), number, number});
-      }
+    auto step = dyn_cast<kernel::StepOpInterface>(op);
+    if (int64_t bytes = step ? step.scratchBytes(symbols) : 0) {
+      scratchSteps.push_back(&op);
+      work.push_back({bytes, number, number});
     }
     ++number;
   }
@@ -322,13 +332,13 @@ void EntryPlan::placeRest(Totals &totals) {
   planning::MemoryPlan extra = arena == Arena::workspace ? plan : planning::planMemory(scratches);
   base = add(Arena::workspace, extra);
   for (size_t i = 0; i < scratchSteps.size(); ++i)
-    scratch[scratchSteps[i]] = {0, base + extra.offsets[firstScratch + i]};
+    scratch[scratchSteps[i]] = base + extra.offsets[firstScratch + i];
   annotate();
 }
 
 void EntryPlan::annotate() {
   MLIRContext *context = function.getContext();
-  auto attribute = [&](Place place) -> Attribute {
+  auto attribute = [&](Place place) {
     return kernel::PlaceAttr::get(context, place.arena, place.offset);
   };
   // All at once: setting one argument's attribute makes the list of all anew.
@@ -342,15 +352,13 @@ void EntryPlan::annotate() {
     arguments.push_back(withPlace(function.getArgAttrDict(argument.getArgNumber()),
                                   *storages[storageOf[argument]].place));
   function.setAllArgAttrs(arguments);
-  for (Operation &op : block) {
-    if (isa<nn::ConstantOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
-      continue;
+  for (auto step : block.getOps<kernel::StepOpInterface>()) {
     SmallVector<Attribute> places;
-    for (Value result : op.getResults())
+    for (Value result : step->getResults())
       places.push_back(attribute(*storages[storageOf[result]].place));
-    op.setAttr("places", ArrayAttr::get(context, places));
-    if (auto own = scratch.find(&op); own != scratch.end())
-      op.setAttr("scratch", attribute({Arena::workspace, own->second.second}));
+    auto own = scratch.find(step);
+    step.setPlaces(places, own == scratch.end() ? kernel::PlaceAttr()
+                                                : attribute({Arena::workspace, own->second}));
   }
   for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
     auto known = storageOf.find(value);
@@ -391,7 +399,7 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
   }
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    SymbolTable symbols(module);
+    SymbolTableCollection symbols;
     FixedPlaces fixed(module);
     Totals totals;
     std::vector<EntryPlan> plans;

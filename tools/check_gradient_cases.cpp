@@ -124,6 +124,7 @@ static LogicalResult runPasses(ModuleOp module) {
   manager.addPass(createDifferentiatePass());
   manager.addPass(createFormBucketsPass());
   manager.addPass(createDecomposePass());
+  manager.addPass(createFormProductsPass());
   manager.addPass(createFusePass());
   manager.addPass(createLowerToKernelsPass());
   manager.addPass(createScheduleKernelsPass("cpu"));

@@ -3,6 +3,7 @@
 // trainc-opt: runs passes one by one on textual IR, such as the files of trainc --dump-ir. The
 // passes are those linked in; each registers itself.
 #include "compiler/ir_file.h"
+#include "compiler/pipeline.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,6 +34,7 @@ static LogicalResult run(StringRef inputName, StringRef outputName, DialectRegis
   config.setPassPipelineSetupFn([&](PassManager &manager) {
     if (manager.getOpAnchorName() == ModuleOp::getOperationName())
       manager.addPass(trainc::createReadConstantsPass());
+    trainc::nameRunningPass(manager);
     return asked.setupPassPipeline(manager);
   });
   std::string message;

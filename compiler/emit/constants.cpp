@@ -18,16 +18,15 @@ static std::string declaration(const PlacedTensor &tensor) {
 
 constexpr int64_t kLargestText = 64 << 10; // bytes of a table that still is C++ text
 
-static int64_t bytesOf(const PlacedTensor &tensor) {
-  Type element = tensor.type.getElementType();
+static int64_t tableBytes(const PlacedTensor &tensor) {
   return std::max<int64_t>(1, tensor.type.getNumElements()) *
-         (std::max(8u, element.getIntOrFloatBitWidth()) / 8);
+         elementBytes(tensor.type.getElementType());
 }
 
 /// Whether the tables are bytes of a file.
 static bool isBinary(const MemoryNames &names) {
   return llvm::any_of(names.constants(), [&](nn::ConstantOp op) {
-    return bytesOf(*names.find(op.getResult())) > kLargestText;
+    return tableBytes(*names.find(op.getResult())) > kLargestText;
   });
 }
 
@@ -81,7 +80,7 @@ std::string trainc::constantsData(const MemoryNames &names) {
     return data;
   for (nn::ConstantOp op : names.constants()) {
     const PlacedTensor &tensor = *names.find(op.getResult());
-    const size_t bytes = bytesOf(tensor) / std::max<int64_t>(1, tensor.type.getNumElements());
+    const size_t bytes = elementBytes(tensor.type.getElementType());
     data.resize(tensor.place.getOffset()); // zeros up to where it lies
     auto append = [&](uint64_t bits) {
       data.append(reinterpret_cast<const char *>(&bits), bytes); // little-endian, as both targets

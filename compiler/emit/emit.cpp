@@ -5,6 +5,7 @@
 #include "compiler/emit/cpu_kernels.h"
 #include "compiler/emit/cuda_kernels.h"
 #include "compiler/emit/step_program.h"
+#include "dialects/kernel/internal_error.h"
 #include "dialects/names/node_name.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -19,7 +20,7 @@ std::string generic(StringRef name, size_t number, size_t inputs) {
 }
 
 /// Names of a kernel's buffers, after the tensors of its first launch and what stores the results.
-KernelNames nameKernel(kernel::FunctionOp function, kernel::LaunchOp launch,
+KernelNames nameKernel(kernel::FunctionOp function, kernel::StepOpInterface launch,
                        const MemoryNames &memory, NameTable &functions) {
   KernelNames names;
   std::string symbol = sanitize(function.getSymName());
@@ -32,8 +33,8 @@ KernelNames nameKernel(kernel::FunctionOp function, kernel::LaunchOp launch,
   for (BlockArgument argument : function.getBody().getArguments()) {
     size_t number = argument.getArgNumber();
     std::string name;
-    const PlacedTensor *tensor = launch && number < inputs && number < launch.getInputs().size()
-                                     ? memory.find(launch.getInputs()[number])
+    const PlacedTensor *tensor = launch && number < inputs && number < launch->getNumOperands()
+                                     ? memory.find(launch->getOperand(number))
                                      : nullptr;
     if (number >= inputs)
       name = outputName(function, number);
@@ -103,12 +104,12 @@ std::string kernelsHeader(const NamedKernels &kernels) {
   return writer.text();
 }
 
-/// Elements of the tensors that launches pass as a kernel's inputs; -1 where they differ.
+/// Elements of the tensors that steps pass as a kernel's inputs; -1 where they differ.
 using InputElements = llvm::StringMap<SmallVector<int64_t>>;
 
-void addElements(kernel::LaunchOp launch, InputElements &elements) {
-  auto [entry, isNew] = elements.try_emplace(launch.getKernel());
-  for (auto [i, input] : llvm::enumerate(launch.getInputs())) {
+void addElements(kernel::StepOpInterface launch, InputElements &elements) {
+  auto [entry, isNew] = elements.try_emplace(launch.calledKernel().getValue());
+  for (auto [i, input] : llvm::enumerate(launch->getOperands())) {
     int64_t count = cast<RankedTensorType>(input.getType()).getNumElements();
     if (isNew)
       entry->second.push_back(count);
@@ -200,14 +201,15 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
     for (const PlacedTensor *tensor : memory.ofEntry(entry))
       functions.reserve(tensor->name);
   NamedKernels kernels;
-  llvm::StringMap<kernel::LaunchOp> firstLaunch;
+  llvm::StringMap<kernel::StepOpInterface> firstLaunch;
   InputElements elements;
   for (const std::string &entry : memory.entries())
     if (auto function = module.lookupSymbol<func::FuncOp>(entry))
-      for (auto launch : function.getBody().getOps<kernel::LaunchOp>()) {
-        firstLaunch.try_emplace(launch.getKernel(), launch);
-        addElements(launch, elements);
-      }
+      for (auto step : function.getBody().getOps<kernel::StepOpInterface>())
+        if (FlatSymbolRefAttr kernel = step.calledKernel()) {
+          firstLaunch.try_emplace(kernel.getValue(), step);
+          addElements(step, elements);
+        }
   for (auto function : module.getOps<kernel::FunctionOp>()) {
     auto &names = table[function.getSymName()] =
         nameKernel(function, firstLaunch.lookup(function.getSymName()), memory, functions);
@@ -229,6 +231,7 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
 }
 
 LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, StringRef directory) {
+  internalErrorContext().pass = "emit";
   ProgramTables tables = programTables(module, compilerVersion);
   MemoryNames memory(module, tables.stateNames, {"forward_backward", "update", "evaluate"});
   if (failed(memory.collect()))

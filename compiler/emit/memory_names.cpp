@@ -2,7 +2,7 @@
 //
 // Names and places of the tensors of a planned module, and memory.h.
 #include "compiler/emit/memory_names.h"
-#include "compiler/emit/expressions.h"
+#include "compiler/emit/element_types.h"
 #include "dialects/names/node_name.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -59,12 +59,7 @@ std::string trainc::outputName(kernel::FunctionOp function, unsigned argument) {
 
 std::string trainc::typeText(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  Type element = tensor ? tensor.getElementType() : type;
-  std::string text = element.isF32()                 ? "f32"
-                     : element.isF64()               ? "f64"
-                     : element.isSignlessInteger(1)  ? "bool"
-                     : element.isSignlessInteger(32) ? "i32"
-                                                     : "i64";
+  std::string text = elementTypeOf(type).name.str();
   if (!tensor)
     return text;
   text += " [";
@@ -76,10 +71,6 @@ std::string trainc::typeText(Type type) {
 MemoryNames::MemoryNames(ModuleOp module, const std::vector<std::string> &stateNames,
                          std::vector<std::string> entries)
     : module(module), stateNames(stateNames), entryNames(std::move(entries)) {}
-
-bool MemoryNames::isStep(Operation *op) {
-  return isa<kernel::LaunchOp, kernel::MatmulOp, kernel::ScatterAddOp>(op);
-}
 
 const PlacedTensor *MemoryNames::find(Value value) const {
   while (auto view = value.getDefiningOp<nn::ReshapeOp>())
@@ -173,17 +164,14 @@ LogicalResult MemoryNames::addConstant(nn::ConstantOp op) {
 }
 
 /// The node's name; of a kernel with several results with what tells them apart.
-std::string MemoryNames::resultName(Operation &step, unsigned result) const {
-  std::string title = nodeName(step.getLoc()).title(), name = withShortGradient(title);
-  if (isa<kernel::MatmulOp>(step))
-    if (auto names = step.getAttrOfType<ArrayAttr>("result_names"))
-      if (auto own = cast<StringAttr>(names[result]); !own.empty())
-        return withShortGradient(own);
-  auto launch = dyn_cast<kernel::LaunchOp>(step);
-  if (!launch || launch.getNumResults() == 1)
+std::string MemoryNames::resultName(kernel::StepOpInterface step, unsigned result) {
+  std::string title = nodeName(step->getLoc()).title(), name = withShortGradient(title);
+  FlatSymbolRefAttr kernel = step.calledKernel();
+  if (!kernel)
+    return step.resultName(result).empty() ? name : withShortGradient(step.resultName(result));
+  if (step->getNumResults() == 1)
     return name;
-  auto function =
-      SymbolTable::lookupNearestSymbolFrom<kernel::FunctionOp>(launch, launch.getKernelAttr());
+  auto function = symbols.lookupNearestSymbolFrom<kernel::FunctionOp>(step, kernel);
   if (!function)
     return name;
   unsigned argument = function.getBody().getNumArguments() - function.getOutputs() + result;
@@ -224,19 +212,16 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
   }
 
   int step = 0;
-  for (Operation &op : function.getBody().front()) {
-    if (!isStep(&op))
-      continue;
+  for (auto op : function.getBody().front().getOps<kernel::StepOpInterface>()) {
     ++step;
-    for (Value operand : op.getOperands())
+    for (Value operand : op->getOperands())
       if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(operand)))
         tensor->lastStep = step;
-    auto list = op.getAttrOfType<ArrayAttr>("places");
-    for (auto [i, result] : llvm::enumerate(op.getResults())) {
+    for (auto [i, result] : llvm::enumerate(op->getResults())) {
       std::string name = resultNames.contains(result) ? resultNames[result] : resultName(op, i);
-      std::string title = nodeName(op.getLoc()).title();
-      failed |= mlir::failed(add(result, list && i < list.size() ? list[i] : Attribute(),
-                                 name.empty() ? "result" : name, title, false, names));
+      std::string title = nodeName(op->getLoc()).title();
+      failed |= mlir::failed(
+          add(result, op.resultPlace(i), name.empty() ? "result" : name, title, false, names));
       if (PlacedTensor *tensor = places.lookup(result))
         tensor->firstStep = tensor->lastStep = step;
     }
@@ -252,9 +237,8 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
       own.push_back(tensor);
   };
   llvm::for_each(function.getArguments(), addOwn);
-  for (Operation &op : function.getBody().front())
-    if (isStep(&op))
-      llvm::for_each(op.getResults(), addOwn);
+  for (auto op : function.getBody().front().getOps<kernel::StepOpInterface>())
+    llvm::for_each(op->getResults(), addOwn);
   return failure(failed);
 }
 

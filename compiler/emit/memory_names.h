@@ -46,19 +46,18 @@ public:
   llvm::ArrayRef<const PlacedTensor *> ofEntry(llvm::StringRef entry) const;
   /// One operation for each distinct table of constants, by offset.
   llvm::ArrayRef<nn::ConstantOp> constants() const { return constantOps; }
-  /// Steps of an entry function in order: launches, products and scatters.
-  static bool isStep(mlir::Operation *op);
 
 private:
   mlir::LogicalResult collectEntry(mlir::func::FuncOp function);
   mlir::LogicalResult add(mlir::Value value, mlir::Attribute place, llvm::StringRef name,
                           const std::string &title, bool isShared, NameTable &names);
   mlir::LogicalResult addArgument(mlir::func::FuncOp function, unsigned index, NameTable &names);
-  std::string resultName(mlir::Operation &step, unsigned result) const;
+  std::string resultName(kernel::StepOpInterface step, unsigned result);
   mlir::LogicalResult addConstant(nn::ConstantOp op);
   std::string runName(mlir::DictionaryAttr attributes) const;
 
   mlir::ModuleOp module;
+  mlir::SymbolTableCollection symbols;
   const std::vector<std::string> &stateNames;
   std::vector<std::string> entryNames;
   NameTable sharedNames;

@@ -3,6 +3,7 @@
 // step.cpp: each entry function as the sequence of its steps, one call a step
 // under the name of its model node.
 #include "compiler/emit/step_program.h"
+#include "compiler/emit/element_types.h"
 #include "compiler/emit/expressions.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
@@ -33,8 +34,8 @@ private:
         "// The entry functions: one call for each step, under the name of its model node.");
     writer.line("#include \"kernels.h\"");
     writer.line("#include \"memory.h\"");
-    writer.line("#include \"runtime/kernels/matmul.h\"");
-    writer.line("#include \"runtime/kernels/scatter_add.h\"");
+    for (const std::string &library : calledLibraries(module, names.entries()))
+      writer.line("#include \"runtime/kernels/" + library + ".h\"");
     writer.line("#include \"step.h\"");
     writer.line();
     writer.line("namespace trainc {");
@@ -48,11 +49,9 @@ private:
     if (!names.constants().empty())
       writer.line("const char *constants;");
     writer.line("};");
-    if (!shapeText.text().empty()) {
-      writer.line();
-      writer.line("// Matrix products [m, k] x [k, n], in elements.");
-    }
-    std::string text = writer.text() + shapeText.text();
+    std::string text = writer.text();
+    for (auto &[type, list] : constants)
+      text += "\n" + list.text();
     return text + "\n} // namespace\n";
   }
 
@@ -65,19 +64,17 @@ private:
 
   static std::string address(Type element, kernel::Arena arena, const std::string &offset) {
     // A cast, not a function: there are thousands, and each would be compiled as a call.
-    StringRef constant = arena == kernel::Arena::constants ? "const " : "";
-    return ("(" + constant + elementType(element) + " *)(m." + kernel::stringifyArena(arena) +
+    StringRef qualifier = arena == kernel::Arena::constants ? "const " : "";
+    return ("(" + qualifier + elementType(element) + " *)(m." + kernel::stringifyArena(arena) +
             " + " + offset + ")")
         .str();
   }
 
   void printEntry(StringRef entry) {
     auto function = module.lookupSymbol<func::FuncOp>(entry);
-    SmallVector<Operation *> steps;
+    SmallVector<kernel::StepOpInterface> steps;
     if (function)
-      for (Operation &op : function.getBody().front())
-        if (MemoryNames::isStep(&op))
-          steps.push_back(&op);
+      llvm::append_range(steps, function.getBody().front().getOps<kernel::StepOpInterface>());
     int parts = (steps.size() + kStepsPerFunction - 1) / kStepsPerFunction;
     bool hasNames = !names.ofEntry(entry).empty();
     for (int part = 0; part < parts; ++part) {
@@ -103,115 +100,74 @@ private:
     body.line("}");
   }
 
-  void printStep(Operation *op) {
-    std::string title = nodeName(op->getLoc()).title();
+  void printStep(kernel::StepOpInterface step) {
+    std::string title = nodeName(step->getLoc()).title();
     if (title != lastTitle && !title.empty())
       body.line("// " + commentText(title));
     lastTitle = title;
-    if (auto launch = dyn_cast<kernel::LaunchOp>(op))
-      printLaunch(launch);
-    else if (auto product = dyn_cast<kernel::MatmulOp>(op))
-      printProduct(product);
-    else
-      printScatter(cast<kernel::ScatterAddOp>(op));
-  }
-
-  void printLaunch(kernel::LaunchOp launch) {
+    kernel::StepCall call = step.call();
     SmallVector<std::string> arguments;
-    for (Value value : launch.getInputs())
-      arguments.push_back(pointer(value));
-    for (Value value : launch.getOuts())
-      arguments.push_back(pointer(value));
-    if (auto scratch = cast_or_null<kernel::PlaceAttr>(launch.getScratchAttr()))
+    for (const kernel::StepArgument &argument : call.arguments)
+      arguments.push_back(std::visit([&](const auto &a) { return text(a); }, argument));
+    if (kernel::PlaceAttr scratch = step.scratchPlace())
       arguments.push_back("m.workspace" + (scratch.getOffset() == 0
                                                ? ""
                                                : " + " + std::to_string(scratch.getOffset())));
-    auto found = kernels.find(launch.getKernel());
-    body.call(found == kernels.end() ? sanitize(launch.getKernel()) : found->second.function,
-              arguments, ";");
+    auto kernel = kernels.find(call.function);
+    bool isKernel = step.calledKernel() && kernel != kernels.end();
+    body.call(isKernel ? kernel->second.function : sanitize(call.function), arguments, ";");
   }
 
-  static std::string matrix(StringRef name, kernel::MatrixAttr matrix) {
-    std::string text = ("." + name + " = {").str();
-    if (matrix.getOffset() != 0)
-      text += ".offset = " + std::to_string(matrix.getOffset()) + ", ";
-    text += ".row_stride = " + std::to_string(matrix.getRowStride()) +
-            ", .column_stride = " + std::to_string(matrix.getColumnStride());
-    return text + batch(".batch_strides", matrix.getBatchStrides()) + "}";
+  std::string text(Value tensor) { return tensor ? pointer(tensor) : "nullptr"; }
+
+  static std::string text(Attribute number) {
+    if (auto list = dyn_cast<DenseI64ArrayAttr>(number)) {
+      std::string text = "{";
+      llvm::raw_string_ostream stream(text);
+      llvm::interleaveComma(list.asArrayRef(), stream);
+      return text + "}";
+    }
+    return literal(number);
   }
 
-  static std::string batch(StringRef name, ArrayRef<int64_t> values) {
-    if (llvm::all_of(values, [&](int64_t v) { return v == (name == ".batch" ? 1 : 0); }))
-      return "";
-    std::string text = (", " + name + " = {").str();
-    for (auto [i, value] : llvm::enumerate(values))
-      text += (i ? ", " : "") + std::to_string(value);
-    return text + "}";
-  }
-
-  /// The name of the product's shape; equal shapes share one.
-  std::string shapeName(kernel::MatmulOp op) {
-    // Dimensions of size one say nothing.
-    std::string text = ".m = " + std::to_string(op.getM()) + ", .n = " + std::to_string(op.getN()) +
-                       ", .k = " + std::to_string(op.getK()) + batch(".batch", op.getBatch());
-    SmallVector<std::string> lines = {text, matrix("a", op.getMatrixA()),
-                                      matrix("b", op.getMatrixB()), matrix("c", op.getMatrixC())};
-    std::string key = llvm::join(lines, ",");
-    std::string &name = shapes[key];
+  /// The constant's name; equal ones are one.
+  std::string text(const kernel::StepConstant &constant) {
+    std::string key = constant.type + " " + llvm::join(constant.fields, ",");
+    std::string &name = constantNames[key];
     if (!name.empty())
       return name;
-    name = shapeNames.unique("product_" + std::to_string(op.getM()) + "x" +
-                             std::to_string(op.getN()) + "x" + std::to_string(op.getK()));
-    shapeText.line("constexpr matmul_shape " + name + " = {");
-    for (size_t i = 0; i < lines.size(); ++i)
-      shapeText.line("  " + lines[i] + (i + 1 < lines.size() ? "," : ""));
-    shapeText.line("};");
+    name = shapeNames.unique(constant.name);
+    SourceWriter &writer = constants[constant.type];
+    if (writer.text().empty())
+      writer.comment(constant.meaning);
+    writer.line("constexpr " + constant.type + " " + name + " = {");
+    for (size_t i = 0; i < constant.fields.size(); ++i)
+      writer.line("  " + constant.fields[i] + (i + 1 < constant.fields.size() ? "," : ""));
+    writer.line("};");
     return name;
-  }
-
-  void printProduct(kernel::MatmulOp op) {
-    auto optional = [&](Value value) { return value ? pointer(value) : "nullptr"; };
-    SmallVector<std::string> arguments{shapeName(op), pointer(op.getA()), pointer(op.getB())};
-    StringRef function = "matmul";
-    auto epilogue = op.getEpilogue();
-    if (epilogue == kernel::Epilogue::gelu) {
-      function = "matmul_gelu";
-      arguments.append({optional(op.getBias()), pointer(op.getOut()), optional(op.getLinearOut())});
-    } else if (epilogue == kernel::Epilogue::gelu_gradient) {
-      function = "matmul_gelu_gradient";
-      arguments.append({pointer(op.getLinear()), pointer(op.getOut()), optional(op.getSum())});
-    } else if (op.getBias()) {
-      function = "matmul_bias";
-      arguments.append({pointer(op.getBias()), pointer(op.getOut())});
-    } else if (op.getSum()) {
-      function = op.getSummed() == kernel::Summed::a ? "matmul_sum_a" : "matmul_sum_b";
-      arguments.append({pointer(op.getOut()), pointer(op.getSum())});
-    } else {
-      if (op.getInit())
-        function = "matmul_add";
-      arguments.push_back(pointer(op.getOut()));
-    }
-    body.call(function, arguments, ";");
-  }
-
-  void printScatter(kernel::ScatterAddOp op) {
-    int64_t count = cast<RankedTensorType>(op.getIndices().getType()).getNumElements();
-    body.call(op.getInit() ? "scatter_add" : "scatter_add_from_zero",
-              {std::to_string(count), std::to_string(op.getRows()), std::to_string(op.getColumns()),
-               pointer(op.getIndices()), pointer(op.getUpdates()), pointer(op.getOut())},
-              ";");
   }
 
   ModuleOp module;
   const MemoryNames &names;
   const KernelTable &kernels;
-  SourceWriter body, shapeText;
+  SourceWriter body;
+  std::map<std::string, SourceWriter> constants; // by type
   NameTable shapeNames;
-  llvm::StringMap<std::string> shapes;
+  llvm::StringMap<std::string> constantNames;
   std::string lastTitle;
 };
 
 } // namespace
+
+std::set<std::string> trainc::calledLibraries(ModuleOp module, ArrayRef<std::string> entries) {
+  std::set<std::string> libraries;
+  for (const std::string &entry : entries)
+    if (auto function = module.lookupSymbol<func::FuncOp>(entry))
+      for (auto step : function.getBody().getOps<kernel::StepOpInterface>())
+        if (std::string library = step.call().library; !library.empty())
+          libraries.insert(library);
+  return libraries;
+}
 
 std::string trainc::stepProgram(ModuleOp module, const MemoryNames &names,
                                 const KernelTable &kernels) {

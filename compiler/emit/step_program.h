@@ -6,6 +6,7 @@
 
 #include "compiler/emit/kernel_printer.h"
 #include "compiler/emit/memory_names.h"
+#include <set>
 
 namespace trainc {
 
@@ -21,6 +22,8 @@ struct EmittedCode {
 mlir::FailureOr<EmittedCode> emitCode(mlir::ModuleOp module, const MemoryNames &memory,
                                       llvm::StringRef target = "cpu");
 
+/// Libraries of the runtime that steps call: `matmul` for runtime/kernels/matmul.h.
+std::set<std::string> calledLibraries(mlir::ModuleOp module, llvm::ArrayRef<std::string> entries);
 /// Text of step.cpp.
 std::string stepProgram(mlir::ModuleOp module, const MemoryNames &names,
                         const KernelTable &kernels);

@@ -15,6 +15,8 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "dialects/kernel/step.h"
+
 #include "dialects/kernel/kernel_dialect.h.inc"
 #include "dialects/kernel/kernel_enums.h.inc"
 
@@ -22,5 +24,6 @@
 #include "dialects/kernel/kernel_types.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/kernel/kernel_attributes.h.inc"
+#include "dialects/kernel/step.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/kernel/kernel_ops.h.inc"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernel dialect: what the emitters print. A `kernel.function` is one loop
-// nest with scalar code inside, the same for every target; `kernel.launch`,
-// `kernel.matmul` and `kernel.scatter_add` are the steps of an entry function
-// (func.func), whose values are still tensors; plan-memory gives each of them a
-// place. Scalar code is made of arith and math operations.
+// nest with scalar code inside, the same for every target; operations with the
+// interface of step.td are the steps of an entry function (func.func), whose
+// values are still tensors; plan-memory gives each of them a place. Scalar code is
+// made of arith and math operations.
 #ifndef TRAINC_KERNEL
 #define TRAINC_KERNEL
 
@@ -13,6 +13,7 @@ include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "dialects/kernel/step.td"
 
 def Kernel_Dialect : Dialect {
   let name = "kernel";
@@ -157,6 +158,8 @@ def FunctionOp : Kernel_Op<"function", [Symbol, IsolatedFromAbove, SingleBlock, 
   let arguments = (ins SymbolNameAttr:$sym_name, Kernel_FormAttr:$form,
                        DenseI64ArrayAttr:$dims, I64Attr:$reduced, I64Attr:$outputs,
                        ArrayAttr:$accesses, StrArrayAttr:$sources,
+                       // Of one launch, from the nn operations that it computes.
+                       OptionalAttr<F64Attr>:$flops,
                        OptionalAttr<Kernel_Schedule>:$schedule);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
@@ -223,9 +226,10 @@ def IndexOp : Kernel_Op<"index", [Pure]> {
   let assemblyFormat = "$dimension attr-dict";
 }
 
-// ---- steps of an entry function. `places` (plan-memory): one #kernel.place per result.
+// ---- steps of an entry function; what they have in common is in step.td.
 
-def LaunchOp : Kernel_Op<"launch"> {
+def LaunchOp : Kernel_Op<"launch", [DeclareOpInterfaceMethods<StepOpInterface,
+    ["calledKernel", "mayWriteOver", "scratchBytes"]>]> {
   let summary = "Runs a kernel; results are its outputs";
   let description = [{
     Operands are the kernel's inputs in order. An output whose place is an
@@ -238,7 +242,51 @@ def LaunchOp : Kernel_Op<"launch"> {
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $outs)";
 }
 
-def MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments, AttrSizedResultSegments]> {
+def CallOp : Kernel_Op<"call", [DeclareOpInterfaceMethods<StepOpInterface,
+    ["operandTaken", "scratchBytes", "isOrdered"]>]> {
+  let summary = "Runs a function of the runtime on tensors in memory";
+  let description = [{
+    The function stands in `runtime/kernels/<library>.h` and is defined for each target in
+    `runtime/<target>/<library>`. It takes the `numbers` in order (integers, floats,
+    booleans, lists of i64), then the addresses of the inputs and of the results, then
+    that of the scratch if `scratch_bytes` are asked for. Tensors are contiguous, unless the
+    function is told strides among the numbers.
+
+    `in_place[r]` is the input whose memory result r takes, -1 for none: both are one
+    address, passed for the result. An operation that is lowered to a call gives its
+    cost: `flops`, and in `reads` and `writes` bytes of each input and result; without
+    them every tensor counts once. `ordered` calls keep their order, as communication must.
+
+        %table = kernel.call "scatter_add" of "scatter_add" [6, 10, 8] (%indices, %updates, %init)
+            {flops = 48.0, in_place = array<i64: 2>} : (tensor<2x3xi64>, ...) -> tensor<10x8xf32>
+  }];
+  let arguments = (ins StrAttr:$function, StrAttr:$library, ArrayAttr:$numbers,
+                       Variadic<AnyRankedTensor>:$inputs,
+                       OptionalAttr<DenseI64ArrayAttr>:$in_place,
+                       DefaultValuedAttr<F64Attr, "0">:$flops,
+                       OptionalAttr<DenseI64ArrayAttr>:$reads, OptionalAttr<DenseI64ArrayAttr>:$writes,
+                       DefaultValuedAttr<I64Attr, "0">:$scratch_bytes, UnitAttr:$ordered,
+                       OptionalAttr<ArrayAttr>:$places, OptionalAttr<AnyAttr>:$scratch);
+  let results = (outs Variadic<AnyRankedTensor>:$outs);
+  let assemblyFormat = [{
+    $function `of` $library $numbers `(` $inputs `)` attr-dict `:` functional-type($inputs, $outs)
+  }];
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$outs, "::llvm::StringRef":$function,
+                                 "::llvm::StringRef":$library, "::llvm::ArrayRef<int64_t>":$numbers,
+                                 "::mlir::ValueRange":$inputs), [{
+    $_state.addOperands(inputs);
+    $_state.addTypes(outs);
+    auto &properties = $_state.getOrAddProperties<Properties>();
+    properties.function = $_builder.getStringAttr(function);
+    properties.library = $_builder.getStringAttr(library);
+    properties.numbers = $_builder.getI64ArrayAttr(numbers);
+  }]>];
+}
+
+def MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments, AttrSizedResultSegments,
+    DeclareOpInterfaceMethods<StepOpInterface, ["operandTaken", "accumulateInto"]>,
+    DeclareOpInterfaceMethods<EpilogueOpInterface>]> {
   let summary = "Batched matrix product on strided matrices";
   let description = [{
     `result = a b` or, with init, `result = init + a b` written in place of init.
@@ -283,21 +331,8 @@ def MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments, AttrSizedResultSeg
     int64_t getLength() { return getMatrixC().getColumnStride() == 1 ? getN() : getM(); }
     /// What the epilogue does, as a few words after a comma; empty where there is none.
     std::string epilogueText();
-  }];
-}
-
-def ScatterAddOp : Kernel_Op<"scatter_add"> {
-  let summary = "Adds rows into a table by index, in ascending order of the updates";
-  let description = [{
-    Without init the table starts at zero, else it is init, written in place.
-    The table has `rows` rows of `columns` elements, contiguous.
-  }];
-  let arguments = (ins AnyRankedTensor:$indices, AnyRankedTensor:$updates,
-                       Optional<AnyRankedTensor>:$init, I64Attr:$rows, I64Attr:$columns,
-                       OptionalAttr<ArrayAttr>:$places);
-  let results = (outs AnyRankedTensor:$out);
-  let assemblyFormat = [{
-    $indices `,` $updates (`init` $init^)? attr-dict `:` type($indices) `,` type($updates) (`,` type($init)^)? `->` type($out)
+    /// Floating-point operations of a batch of products.
+    static double flopsOf(::llvm::ArrayRef<int64_t> batch, int64_t m, int64_t n, int64_t k);
   }];
 }
 

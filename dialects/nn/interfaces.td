@@ -33,7 +33,28 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::trainc::nn";
   let description = [{Arithmetic cost, for partition, recompute and utilisation figures.}];
   let methods = [
-    InterfaceMethod<"Floating-point operations of one execution.", "double", "flops", (ins)>
+    InterfaceMethod<"Floating-point operations of one execution.", "double", "flops", (ins)>,
+    InterfaceMethod<"Bytes of an operand that it reads by itself.", "int64_t", "bytesRead",
+      (ins "unsigned":$operand), "", [{
+        return ::trainc::bytesOf($_op->getOperand(operand).getType());
+      }]>
+  ];
+}
+
+def LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
+  let cppNamespace = "::trainc::nn";
+  let description = [{
+    An operation that a function of the runtime computes, rather than a loop made of its scalar
+    code. form-products makes a step of it.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Builds the step (dialects/kernel/step.td). Returns what it replaces: results of this
+      operation, or of views that alone read one and which the step writes at once. Nothing where this
+      operation is left to be decomposed and fused.
+    }],
+    "::llvm::SmallVector<::trainc::nn::Replacement>", "lowerToStep",
+    (ins "::trainc::nn::StepBuilder &":$builder)>
   ];
 }
 

@@ -3,6 +3,7 @@
 // C++ face of the nn dialect (nn.td, pointwise.td and ops/*.td).
 #pragma once
 
+#include "dialects/kernel/tensor_bytes.h"
 #include "dialects/nn/tensor.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
@@ -19,6 +20,12 @@
 namespace trainc::nn {
 
 class Builder;
+class StepBuilder;
+
+/// A value and what takes its place.
+struct Replacement {
+  mlir::Value old, replacement;
+};
 
 /// An operation whose results do not depend smoothly on its operands, or whose
 /// operands carry no gradient: differentiation stops here, knowingly.

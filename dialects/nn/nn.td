@@ -49,6 +49,7 @@ class Structured<string mnemonic, list<Trait> traits = []>
 def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 def Interpreted : DeclareOpInterfaceMethods<InterpretedOpInterface>;
 def Decomposable : DeclareOpInterfaceMethods<DecomposableOpInterface>;
+def Library : DeclareOpInterfaceMethods<LibraryOpInterface>;
 def InfersShape : InferTypeOpAdaptorBase;
 
 #endif

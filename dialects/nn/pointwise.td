@@ -31,7 +31,8 @@ class OnnxOp<string opName, int firstVersion> {
 //   pointwise-c1: operands have one shape.
 //   pointwise-c2: operands have one element type; of three the first is a condition, bool.
 class PointwiseBase<string mnemonic, list<string> names, string resultKind, list<Trait> traits>
-    : NN_Op<mnemonic, [SameOperandsAndResultShape, InferTypeOpInterface, PointwiseOpInterface] # traits> {
+    : NN_Op<mnemonic, [SameOperandsAndResultShape, InferTypeOpInterface, PointwiseOpInterface,
+                       CostOpInterface] # traits> {
   list<OnnxOp> onnx = [];
   string value = "";
   list<string> gradient = [];
@@ -62,6 +63,9 @@ class PointwiseBase<string mnemonic, list<string> names, string resultKind, list
     }
     static double flopsPerElement() { return }] # flops # [{; }
     static ::trainc::nn::Accuracy accuracy() { return {}] # !if(!eq(ulp, "no floats"), "-1", ulp) # ", " # cancels # ", " # domain # [{}; }
+    double flops() {
+      return flopsPerElement() * static_cast<double>(getResult().getType().getNumElements());
+    }
     /// "Name:since" of each ONNX operator that this record imports.
     static ::llvm::ArrayRef<::llvm::StringRef> onnxNames() {
       static const ::llvm::StringRef list[] = }] # "{\"" # !interleave(!foreach(o, onnx, o.name # ":" # o.since), "\", \"") # "\"}" # [{;

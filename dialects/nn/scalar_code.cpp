@@ -3,11 +3,11 @@
 // Primitives of pointwise.td become one arith or math operation; a record with a
 // value expression is expanded through its parsed form (scalar_code.h).
 #include "dialects/nn/scalar_code.h"
+#include "dialects/kernel/internal_error.h"
 #include "dialects/nn/expression.h"
 #include "dialects/nn/nn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
 
@@ -27,7 +27,7 @@ public:
     auto registered = RegisteredOperationName::lookup(("nn." + name).str(), builder.getContext());
     auto *record = registered ? registered->getInterface<nn::PointwiseOpInterface>() : nullptr;
     if (!record || record->valueExpression().empty())
-      llvm::report_fatal_error("pointwise operation '" + name + "' has no scalar code");
+      internalError("pointwise operation '" + name + "' has no scalar code");
     llvm::StringMap<Value> names;
     for (auto [operandName, operand] : llvm::zip(record->operandNames(), operands))
       names[operandName] = operand;

@@ -16,7 +16,7 @@ constexpr double storingOverhead = 1.125; // a stored value may need a kernel th
 constexpr int largestScalars = 16;        // likewise, values alive in it
 constexpr size_t largestTensors = 32; // that an expression reads: streams that are fetched ahead
 
-bool isStep(Operation *op) { return isa<kernel::MatmulOp, kernel::ScatterAddOp>(op); }
+bool isStep(Operation *op) { return isa<kernel::StepOpInterface>(op); }
 
 /// In memory before any kernel of the group runs: argument, step's result, table of constants.
 bool isInMemory(Value value) {

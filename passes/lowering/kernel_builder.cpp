@@ -499,8 +499,8 @@ Value KernelBuilder::load(Value tensor, const Affine &position, Value predicate)
   Type element = nn::tensorType(tensor).getElementType();
   Value value =
       builder.create<kernel::LoadOp>(tensor.getLoc(), element, buffer, index, predicate, stride);
-  if (element.isInteger(32))
-    value = builder.create<arith::ExtSIOp>(tensor.getLoc(), builder.getI64Type(), value);
+  if (Type scalar = scalarTypeOf(element); scalar != element)
+    value = builder.create<arith::ExtSIOp>(tensor.getLoc(), scalar, value);
   return value;
 }
 
@@ -559,7 +559,7 @@ void KernelBuilder::store(Value value, unsigned output, const std::optional<Inde
   if (!result)
     return;
   Type element = nn::tensorType(value).getElementType();
-  if (element.isInteger(32))
+  if (scalarTypeOf(element) != element)
     result = builder.create<arith::TruncIOp>(location, element, result);
   stored[output] = access(map->linear(sizesOf(value)));
   builder.create<kernel::StoreOp>(value.getLoc(), result, outputs[output]);
@@ -658,9 +658,9 @@ kernel::FunctionOp KernelBuilder::finish() {
                    : form == kernel::Form::column ? outer
                    : form == kernel::Form::full   ? dims.size()
                                                   : 0;
-  auto function = builder.create<kernel::FunctionOp>(location, "kernel", form, dims, walked,
-                                                     outputs.size(), builder.getArrayAttr(accesses),
-                                                     builder.getStrArrayAttr({}), Attribute());
+  auto function = builder.create<kernel::FunctionOp>(
+      location, "kernel", form, dims, walked, outputs.size(), builder.getArrayAttr(accesses),
+      builder.getStrArrayAttr({}), FloatAttr(), Attribute());
   Block &block = function.getBody().emplaceBlock();
   for (BlockArgument argument : body.getArguments())
     argument.replaceAllUsesWith(block.addArgument(argument.getType(), argument.getLoc()));

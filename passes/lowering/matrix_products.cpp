@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix products and scatters as steps (matrix_products.h).
+// Products of strided matrices (matrix_products.h).
 //
 // Operands: the views above an operand are followed as far as the tensor there
 // can still be read as a batch of strided matrices with one inner stride 1.
 // Result: transposes and reshapes which alone use it are taken over, so that the
 // product is written in the order its reader wants. Batch dimensions that
-// continue the rows of one matrix are merged into it. A sum of two products is one
-// product added to the other in place.
+// continue the rows of one matrix are merged into it.
 #include "passes/lowering/matrix_products.h"
-#include "dialects/kernel/kernel.h"
-#include "dialects/nn/nn.h"
-#include "mlir/IR/Matchers.h"
-#include "mlir/IR/PatternMatch.h"
-#include "mlir/Transforms/RegionUtils.h"
+#include "dialects/kernel/internal_error.h"
 #include "passes/lowering/value_views.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -36,9 +30,10 @@ struct Matrices {
 
   int64_t &row() { return tensor.strides[batch.size()]; }
   int64_t &column() { return tensor.strides[batch.size() + 1]; }
-  kernel::MatrixAttr attribute(MLIRContext *context) {
+  nn::StridedMatrices strided() {
     SmallVector<int64_t> strides(tensor.strides.begin(), tensor.strides.end() - 2);
-    return kernel::MatrixAttr::get(context, tensor.offset, strides, row(), column());
+    return {value,
+            kernel::MatrixAttr::get(value.getContext(), tensor.offset, strides, row(), column())};
   }
 };
 
@@ -125,7 +120,7 @@ Matrices resolveOperand(Value operand, const Sizes &batch, int64_t rows, int64_t
     if (auto matrices = stridedMatrices(base, *position, space, rows, columns))
       return *matrices;
   }
-  llvm_unreachable("a tensor is a batch of contiguous matrices");
+  internalError(operand.getDefiningOp(), "a tensor is a batch of contiguous matrices");
 }
 
 /// Splits dimensions of `tensor` until those of `shape` are boundaries of it.
@@ -167,7 +162,7 @@ Matrices resolveResult(Value result, const Sizes &batch, int64_t rows, int64_t c
     if (auto matrices = stridedMatrices(final, back, refined, rows, columns))
       return *matrices;
   }
-  llvm_unreachable("a product can be written in its own order");
+  internalError(result.getDefiningOp(), "a product can be written in its own order");
 }
 
 /// The product's dimensions; merges and drops batch dimensions.
@@ -218,38 +213,13 @@ struct Product {
   }
 };
 
-/// Erases a converted operation, views below it up to `last`, and views above it that nobody uses.
-void eraseWithViews(Operation *op, Value last) {
-  for (Operation *view = last.getDefiningOp(); view != op;) {
-    Operation *above = view->getOperand(0).getDefiningOp();
-    view->erase();
-    view = above;
-  }
-  llvm::SetVector<Operation *> views;
-  auto collect = [&](Operation *reader) {
-    for (Value operand : reader->getOperands())
-      if (isView(operand.getDefiningOp()))
-        views.insert(operand.getDefiningOp());
-  };
-  collect(op);
-  op->erase();
-  for (size_t i = 0; i < views.size(); ++i) // grows
-    collect(views[i]);
-  for (bool erased = true; erased;) {
-    erased = false;
-    for (Operation *view : llvm::to_vector(views))
-      if (view->use_empty()) {
-        views.remove(view);
-        view->erase();
-        erased = true;
-      }
-  }
-}
+} // namespace
 
-void convert(nn::MatmulOp op) {
-  Sizes a = sizesOf(op.getA()), c = sizesOf(op.getResult());
+nn::StridedProduct stridedProduct(Value a, bool transposeA, Value b, bool transposeB,
+                                  Value result) {
+  Sizes shape = sizesOf(a), c = sizesOf(result);
   size_t rank = c.size();
-  int64_t m = c[rank - 2], n = c[rank - 1], k = op.getTransposeA() ? a[rank - 2] : a[rank - 1];
+  int64_t m = c[rank - 2], n = c[rank - 1], k = transposeA ? shape[rank - 2] : shape[rank - 1];
   auto resolve = [&](Value operand, const Sizes &batch) {
     Sizes own = sizesOf(operand);
     return resolveOperand(operand, batch, own[rank - 2], own[rank - 1]);
@@ -257,90 +227,20 @@ void convert(nn::MatmulOp op) {
   Product product{m, n, k, Sizes(c.begin(), c.end() - 2), {}, {}, {}};
   // Each may split the batch dimensions further, until all three agree.
   do {
-    product.a = resolve(op.getA(), product.batch);
-    product.b = resolve(op.getB(), product.a.batch);
-    product.c = resolveResult(op.getResult(), product.b.batch, m, n);
+    product.a = resolve(a, product.batch);
+    product.b = resolve(b, product.a.batch);
+    product.c = resolveResult(result, product.b.batch, m, n);
     product.batch = product.c.batch;
   } while (product.a.batch != product.batch || product.b.batch != product.batch);
-  if (op.getTransposeA())
+  if (transposeA)
     std::swap(product.a.row(), product.a.column());
-  if (op.getTransposeB())
+  if (transposeB)
     std::swap(product.b.row(), product.b.column());
   product.simplify();
-
-  OpBuilder builder(op);
-  MLIRContext *context = op.getContext();
-  auto step = builder.create<kernel::MatmulOp>(
-      op.getLoc(), product.c.value.getType(), product.a.value, product.b.value, product.m,
-      product.n, product.k, product.batch, product.a.attribute(context),
-      product.b.attribute(context), product.c.attribute(context));
-  product.c.value.replaceAllUsesWith(step.getOut());
-  eraseWithViews(op, product.c.value);
-}
-
-/// A new tensor with the same elements: fuse gives it a kernel, since a step uses it.
-Value copyOf(OpBuilder &builder, Location location, Value value) {
-  return builder.create<nn::ReshapeOp>(location, value.getType(), value);
-}
-
-bool isZero(Value value) {
-  return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero());
-}
-
-/// A step may write over `value`: nobody else reads it and a step or kernel made it.
-bool diesHere(Value value) {
-  return value.hasOneUse() && value.getDefiningOp() && !isa<nn::ConstantOp>(value.getDefiningOp());
-}
-
-void convert(nn::ScatterAddOp op) {
-  OpBuilder builder(op);
-  Value init = op.getTable();
-  if (isZero(init))
-    init = Value();
-  else if (!diesHere(init) || isView(init.getDefiningOp()))
-    init = copyOf(builder, op.getLoc(), init);
-  Sizes table = sizesOf(op.getTable());
-  int64_t columns = planning::elementCount(Sizes(table.begin() + 1, table.end()));
-  auto step = builder.create<kernel::ScatterAddOp>(
-      op.getLoc(), op.getResult().getType(), withoutReshapes(op.getIndices()),
-      withoutReshapes(op.getUpdates()), init, table[0], columns, ArrayAttr());
-  op.getResult().replaceAllUsesWith(step.getOut());
-  eraseWithViews(op, op.getResult());
-}
-
-/// add(product, other step's result): the product is added in place.
-void accumulate(nn::AddOp add) {
-  for (auto [own, other] : {std::pair(add.getB(), add.getA()), std::pair(add.getA(), add.getB())}) {
-    auto product = own.getDefiningOp<kernel::MatmulOp>();
-    if (!product || product.getInit() || product.hasEpilogue() || !own.hasOneUse() ||
-        !other.hasOneUse() ||
-        !isa_and_nonnull<kernel::MatmulOp, kernel::ScatterAddOp>(other.getDefiningOp()))
-      continue;
-    product->moveBefore(add);
-    product.getInitMutable().assign(other);
-    add.getResult().replaceAllUsesWith(product.getOut());
-    add.erase();
-    return;
-  }
-}
-
-} // namespace
-
-void formMatrixProducts(func::FuncOp function) {
-  IRRewriter rewriter(function.getContext());
-  (void)runRegionDCE(rewriter, function->getRegions());
-  SmallVector<Operation *> operations;
-  for (Operation &op : function.front())
-    if (isa<nn::MatmulOp, nn::ScatterAddOp, nn::AddOp>(op))
-      operations.push_back(&op);
-  for (Operation *op : operations) {
-    if (auto matmul = dyn_cast<nn::MatmulOp>(op))
-      convert(matmul);
-    else if (auto scatter = dyn_cast<nn::ScatterAddOp>(op))
-      convert(scatter);
-    else
-      accumulate(cast<nn::AddOp>(op));
-  }
+  return {product.m,           product.n,
+          product.k,           SmallVector<int64_t>(product.batch.begin(), product.batch.end()),
+          product.a.strided(), product.b.strided(),
+          product.c.strided()};
 }
 
 } // namespace trainc

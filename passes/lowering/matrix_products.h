@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What fuse and fuse-epilogues begin with: nn.matmul and nn.scatter_add become
-// kernel operations that read strided views in place.
+// How a product of tensors can be done on matrices that lie in memory, strided.
 #pragma once
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "dialects/nn/library_step.h"
 
 namespace trainc {
 
-/// Erases dead operations first: a use that nobody needs would keep a view alive. Leaves what it
-/// formed before as it is.
-void formMatrixProducts(mlir::func::FuncOp function);
+/// See nn::StepBuilder::product.
+nn::StridedProduct stridedProduct(mlir::Value a, bool transposeA, mlir::Value b, bool transposeB,
+                                  mlir::Value result);
 
 } // namespace trainc

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory plan and the kernels as text: what trainc writes to the output
-// folder and trainc-inspect shows. Sorted and stable.
+// The memory plan as text: what trainc writes to the output folder and trainc-inspect
+// shows. Sorted and stable.
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
 #include "passes/planning/covered_peak.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
@@ -113,63 +111,6 @@ private:
   int steps = 0;
 };
 
-double flopsOf(Operation &op) {
-  if (isa<math::ExpOp, math::LogOp, math::Log1pOp>(op))
-    return 10;
-  if (isa<math::TanhOp, math::SinOp, math::CosOp>(op))
-    return 15;
-  if (isa<math::ErfOp>(op))
-    return 20;
-  if (isa<math::PowFOp>(op))
-    return 25;
-  bool real = op.getNumResults() == 1 && isa<FloatType>(op.getResult(0).getType());
-  bool moves = isa<arith::ConstantOp, kernel::LoadOp, arith::SelectOp>(op);
-  return real && !moves ? 1 : 0;
-}
-
-struct Cost {
-  double flops = 0, bytes = 0;
-};
-
-Cost costOf(kernel::FunctionOp function) {
-  Cost cost;
-  double points = 1, outside = 1;
-  ArrayRef<int64_t> dims = function.getDims();
-  int64_t reduced = function.getReduced();
-  for (auto [d, size] : llvm::enumerate(dims)) {
-    points *= size;
-    bool walked = function.getForm() == kernel::Form::row
-                      ? int64_t(d) >= int64_t(dims.size()) - reduced
-                      : int64_t(d) < reduced;
-    if (!walked)
-      outside *= size;
-  }
-  for (Operation &op : function.getBody().front()) {
-    cost.flops += op.getNumRegions() == 0 ? flopsOf(op) * outside : 0;
-    if (auto reduce = dyn_cast<kernel::ReduceOp>(op))
-      cost.flops += points * reduce.getKinds().size();
-    for (Region &region : op.getRegions())
-      for (Operation &inner : region.getOps())
-        cost.flops += flopsOf(inner) * points;
-  }
-  for (auto [argument, attribute] :
-       llvm::zip(function.getBody().getArguments(), function.getAccesses())) {
-    double elements = 1;
-    for (auto [size, stride] : llvm::zip(dims, cast<kernel::AccessAttr>(attribute).getStrides()))
-      elements *= stride != 0 ? size : 1;
-    cost.bytes +=
-        elements * elementBytes(cast<kernel::BufferType>(argument.getType()).getElement());
-  }
-  return cost;
-}
-
-struct Line {
-  std::string kind;
-  Cost each;
-  llvm::MapVector<StringRef, int> launches; // by entry
-  std::string sources;
-};
-
 } // namespace
 
 std::string memoryPlanText(ModuleOp module) {
@@ -180,68 +121,6 @@ std::string memoryPlanText(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>())
     if (!function.isDeclaration())
       printer.entry(function);
-  return text;
-}
-
-std::string kernelListText(ModuleOp module) {
-  llvm::MapVector<StringRef, Line> kernels;
-  std::map<std::string, Line> steps;
-  for (auto function : module.getOps<kernel::FunctionOp>()) {
-    Line &line = kernels[function.getSymName()];
-    line.kind = kernel::stringifyForm(function.getForm()).str();
-    line.each = costOf(function);
-    for (auto source : function.getSources().getAsRange<StringAttr>())
-      line.sources += (line.sources.empty() ? "" : ", ") + source.str();
-  }
-  for (auto function : module.getOps<func::FuncOp>())
-    function.walk([&](Operation *op) {
-      if (auto launch = dyn_cast<kernel::LaunchOp>(op)) {
-        ++kernels[launch.getKernel()].launches[function.getName()];
-        return;
-      }
-      double flops = 0, bytes = 0;
-      std::string name;
-      if (auto product = dyn_cast<kernel::MatmulOp>(op)) {
-        double batch = 1;
-        for (int64_t size : product.getBatch())
-          batch *= size;
-        double m = product.getM(), n = product.getN(), k = product.getK();
-        flops = 2 * batch * m * n * k;
-        int results = product.getInit() || product.getLinear() || product.getLinearOut() ? 2 : 1;
-        bytes = batch * (m * k + k * n + m * n * results) *
-                elementBytes(nn::tensorType(product.getOut()).getElementType());
-        name = llvm::formatv("matmul {0} x {1} x {2}, batch {3}{4}{5}", product.getM(),
-                             product.getN(), product.getK(), int64_t(batch),
-                             product.getInit() ? ", added" : "", product.epilogueText());
-      } else if (auto scatter = dyn_cast<kernel::ScatterAddOp>(op)) {
-        flops = double(nn::tensorType(scatter.getUpdates()).getNumElements());
-        bytes = 3.0 * bytesOf(scatter.getUpdates().getType());
-        name = llvm::formatv("scatter_add {0} x {1}", scatter.getRows(), scatter.getColumns());
-      } else {
-        return;
-      }
-      Line &line = steps[name];
-      line.kind = "library";
-      line.each = {flops, bytes};
-      ++line.launches[function.getName()];
-    });
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  out << "form       flops each   bytes each  launches\n";
-  auto print = [&](StringRef name, const Line &line) {
-    out << llvm::format("%-9s %11.0f  %11.0f  ", line.kind.c_str(), line.each.flops,
-                        line.each.bytes)
-        << name << ":";
-    for (auto &[entry, count] : line.launches)
-      out << " " << entry << " " << count;
-    if (!line.sources.empty())
-      out << "  [" << line.sources << "]";
-    out << "\n";
-  };
-  for (auto &[name, line] : kernels)
-    print(name, line);
-  for (auto &[name, line] : steps)
-    print(name, line);
   return text;
 }
 

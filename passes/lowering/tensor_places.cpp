@@ -8,13 +8,6 @@ using namespace mlir;
 
 namespace trainc {
 
-int64_t elementBytes(Type element) { return (element.getIntOrFloatBitWidth() + 7) / 8; }
-
-int64_t bytesOf(Type tensor) {
-  auto type = cast<RankedTensorType>(tensor);
-  return type.getNumElements() * elementBytes(type.getElementType());
-}
-
 StringRef argumentKind(func::FuncOp function, unsigned index) {
   auto kind = function.getArgAttrOfType<StringAttr>(index, "train.kind");
   return kind ? kind.getValue() : "";

@@ -4,15 +4,12 @@
 // arguments, results and their places.
 #pragma once
 
+#include "dialects/kernel/tensor_bytes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <optional>
 #include <string>
 
 namespace trainc {
-
-/// Bytes of a tensor; i1 takes a byte.
-int64_t elementBytes(mlir::Type element);
-int64_t bytesOf(mlir::Type tensor);
 
 /// `train.kind` of an argument or result, empty where it has none.
 llvm::StringRef argumentKind(mlir::func::FuncOp function, unsigned index);

@@ -13,11 +13,6 @@ using planning::Sizes;
 
 Sizes sizesOf(Value value) { return nn::tensorType(value).getShape().vec(); }
 
-bool isView(Operation *op) {
-  return isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::ReverseOp,
-                         nn::BroadcastOp>(op);
-}
-
 std::optional<IndexMap> operandMap(Operation *view, const IndexMap &result,
                                    std::optional<planning::Split> &split) {
   Sizes operand = sizesOf(view->getOperand(0));
@@ -36,12 +31,6 @@ std::optional<IndexMap> operandMap(Operation *view, const IndexMap &result,
         return result.throughBroadcast(op.getDimensions().vec(), operand);
       })
       .Default([](Operation *) { return std::nullopt; });
-}
-
-Value withoutReshapes(Value value) {
-  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
-    value = reshape.getX();
-  return value;
 }
 
 bool isSplatConstant(Operation *op) {

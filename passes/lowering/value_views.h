@@ -4,24 +4,18 @@
 // planning/strided_view.h, shared by fuse and lower-to-kernels.
 #pragma once
 
-#include "dialects/nn/nn.h"
+#include "dialects/nn/views.h"
 #include "passes/planning/strided_view.h"
 
 namespace trainc {
 
 planning::Sizes sizesOf(mlir::Value value);
 
-/// Operations that only move indices: reshape, transpose, slice, reverse, broadcast.
-bool isView(mlir::Operation *op);
-
 /// Map of a view's operand from the map of its result; nothing where a reshape
 /// needs a split of the iteration space, or cannot be had at all.
 std::optional<planning::IndexMap> operandMap(mlir::Operation *view,
                                              const planning::IndexMap &result,
                                              std::optional<planning::Split> &split);
-
-/// What the elements of `value` are in, whatever shape it is given.
-mlir::Value withoutReshapes(mlir::Value value);
 
 bool isSplatConstant(mlir::Operation *op);
 

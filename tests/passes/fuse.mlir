@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RUN: %section MLP %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=MLP
-// RUN: %section ATTENTION %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=ATTENTION
-// RUN: %section NORM %s | %trainc-opt -decompose -fuse | %FileCheck %s --check-prefix=NORM
-// RUN: %section ENTROPY %s | %trainc-opt -differentiate -decompose -fuse | %FileCheck %s --check-prefix=ENTROPY
-// RUN: %section COLUMNS %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=COLUMNS
-// RUN: %section RECOMPUTE %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=RECOMPUTE
-// RUN: %section STORED %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=STORED
-// RUN: %section LABELS %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=LABELS
-// RUN: %section SERVED %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=SERVED
-// RUN: %section DISTANT %s | awk '/^ *MANY/ { for (i = 0; i < 500; ++i) printf "  %%%%c%%d = nn.matmul %%%%c%%d, %%%%w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\n", i + 1, i; next } { print }' | %trainc-opt -fuse | %FileCheck %s --check-prefix=DISTANT
-// RUN: %section SUMS %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=SUMS
-// RUN: %section RESULTS %s | %trainc-opt -fuse | %FileCheck %s --check-prefix=RESULTS
+// RUN: %section MLP %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=MLP
+// RUN: %section NORM %s | %trainc-opt -decompose -form-products -fuse | %FileCheck %s --check-prefix=NORM
+// RUN: %section ENTROPY %s | %trainc-opt -differentiate -decompose -form-products -fuse | %FileCheck %s --check-prefix=ENTROPY
+// RUN: %section COLUMNS %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=COLUMNS
+// RUN: %section RECOMPUTE %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=RECOMPUTE
+// RUN: %section STORED %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=STORED
+// RUN: %section LABELS %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=LABELS
+// RUN: %section SERVED %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=SERVED
+// RUN: %section DISTANT %s | awk '/^ *MANY/ { for (i = 0; i < 500; ++i) printf "  %%%%c%%d = nn.matmul %%%%c%%d, %%%%w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\n", i + 1, i; next } { print }' | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=DISTANT
+// RUN: %section RESULTS %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=RESULTS
 
 // A bias and an activation are one kernel; a transposed product is written as its reader wants it.
 // MLP
@@ -32,38 +30,6 @@ func.func @mlp(%weight: tensor<16x4xf32>, %bias: tensor<16xf32>, %x: tensor<8x4x
   %3 = nn.add %1, %2 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
   %4 = nn.gelu %3 : (tensor<8x16xf32>) -> tensor<8x16xf32>
   return %4 : tensor<8x16xf32>
-}
-
-// -----
-
-// Queries, keys and values are read in place, heads are written side by side.
-// ATTENTION
-// ATTENTION-LABEL: func.func @attention
-// ATTENTION: %[[SCORES:.*]] = kernel.matmul %arg0, %arg0
-// ATTENTION-SAME: batch = array<i64: 2, 4>
-// ATTENTION-SAME: matrix_a = #kernel.matrix<0, [180, 5], 60, 1>
-// ATTENTION-SAME: matrix_b = #kernel.matrix<20, [180, 5], 1, 60>
-// ATTENTION-SAME: matrix_c = #kernel.matrix<0, [36, 9], 3, 1>
-// ATTENTION-NEXT: kernel.matmul %[[SCORES]], %arg0
-// ATTENTION-SAME: matrix_b = #kernel.matrix<40, [180, 5], 60, 1>
-// ATTENTION-SAME: matrix_c = #kernel.matrix<0, [60, 5], 20, 1>
-// ATTENTION-SAME: -> tensor<6x20xf32>
-// ATTENTION-NEXT: return
-func.func @attention(%qkv: tensor<6x60xf32>) -> tensor<6x20xf32> {
-  %q0 = nn.slice %qkv {starts = array<i64: 0, 0>, sizes = array<i64: 6, 20>, strides = array<i64: 1, 1>} : (tensor<6x60xf32>) -> tensor<6x20xf32>
-  %k0 = nn.slice %qkv {starts = array<i64: 0, 20>, sizes = array<i64: 6, 20>, strides = array<i64: 1, 1>} : (tensor<6x60xf32>) -> tensor<6x20xf32>
-  %v0 = nn.slice %qkv {starts = array<i64: 0, 40>, sizes = array<i64: 6, 20>, strides = array<i64: 1, 1>} : (tensor<6x60xf32>) -> tensor<6x20xf32>
-  %q1 = nn.reshape %q0 : (tensor<6x20xf32>) -> tensor<2x3x4x5xf32>
-  %k1 = nn.reshape %k0 : (tensor<6x20xf32>) -> tensor<2x3x4x5xf32>
-  %v1 = nn.reshape %v0 : (tensor<6x20xf32>) -> tensor<2x3x4x5xf32>
-  %q = nn.transpose %q1 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x3x5xf32>
-  %k = nn.transpose %k1 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x3x5xf32>
-  %v = nn.transpose %v1 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x3x5xf32>
-  %s = nn.matmul %q, %k {transpose_b} : (tensor<2x4x3x5xf32>, tensor<2x4x3x5xf32>) -> tensor<2x4x3x3xf32>
-  %o = nn.matmul %s, %v : (tensor<2x4x3x3xf32>, tensor<2x4x3x5xf32>) -> tensor<2x4x3x5xf32>
-  %t = nn.transpose %o {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x4x3x5xf32>) -> tensor<2x3x4x5xf32>
-  %y = nn.reshape %t : (tensor<2x3x4x5xf32>) -> tensor<6x20xf32>
-  return %y : tensor<6x20xf32>
 }
 
 // -----
@@ -238,23 +204,6 @@ func.func @distant(%x: tensor<8x16xf32>, %c0: tensor<8x8xf32>, %w: tensor<8x8xf3
   MANY
   %1 = nn.reduce_max %x {dimensions = array<i64: 1>} : (tensor<8x16xf32>) -> tensor<8xf32>
   return %0, %c500, %1 : tensor<8xf32>, tensor<8x8xf32>, tensor<8xf32>
-}
-
-// -----
-
-// A sum of products is added in place, and so is a scatter into a product.
-// SUMS
-// SUMS-LABEL: func.func @sums
-// SUMS: %[[FIRST:.*]] = kernel.matmul %arg0, %arg1
-// SUMS-NEXT: %[[SUM:.*]] = kernel.matmul %arg2, %arg1 init %[[FIRST]]
-// SUMS-NEXT: %[[TABLE:.*]] = kernel.scatter_add %arg3, %arg4 init %[[SUM]]
-// SUMS-NEXT: return %[[TABLE]]
-func.func @sums(%a: tensor<8x4xf32>, %b: tensor<4x16xf32>, %c: tensor<8x4xf32>, %ids: tensor<3xi64>, %rows: tensor<3x16xf32>) -> tensor<8x16xf32> {
-  %0 = nn.matmul %a, %b : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
-  %1 = nn.matmul %c, %b : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
-  %2 = nn.add %0, %1 : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
-  %3 = nn.scatter_add %2, %ids, %rows : (tensor<8x16xf32>, tensor<3xi64>, tensor<3x16xf32>) -> tensor<8x16xf32>
-  return %3 : tensor<8x16xf32>
 }
 
 // -----

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RUN: %section MLP %s | %trainc-opt -fuse-epilogues | %FileCheck %s --check-prefix=MLP
-// RUN: %section TRAIN %s | %trainc-opt -differentiate -decompose -fuse-epilogues | %FileCheck %s --check-prefix=TRAIN
-// RUN: %section TRAIN %s | %trainc-opt -differentiate -decompose -fuse-epilogues -fuse -lower-to-kernels -order-operations -plan-memory | %FileCheck %s --check-prefix=PLACES
-// RUN: %section COLUMNS %s | %trainc-opt -fuse-epilogues | %FileCheck %s --check-prefix=COLUMNS
-// RUN: %section SHAPES %s | %trainc-opt -fuse-epilogues | %FileCheck %s --check-prefix=SHAPES
-// RUN: %section UNFIT %s | %trainc-opt -fuse-epilogues | %FileCheck %s --check-prefix=UNFIT
-// RUN: %section USED %s | %trainc-opt -fuse-epilogues | %FileCheck %s --check-prefix=USED
-// RUN: %section SUMS %s | %trainc-opt -fuse-epilogues | %FileCheck %s --check-prefix=SUMS
-// RUN: %trainc-opt %s -split-input-file -fuse-epilogues -verify-diagnostics -o /dev/null
+// RUN: %section MLP %s | %trainc-opt -form-products -fuse-epilogues | %FileCheck %s --check-prefix=MLP
+// RUN: %section TRAIN %s | %trainc-opt -differentiate -decompose -form-products -fuse-epilogues | %FileCheck %s --check-prefix=TRAIN
+// RUN: %section TRAIN %s | %trainc-opt -differentiate -decompose -form-products -fuse-epilogues -fuse -lower-to-kernels -order-operations -plan-memory | %FileCheck %s --check-prefix=PLACES
+// RUN: %section COLUMNS %s | %trainc-opt -form-products -fuse-epilogues | %FileCheck %s --check-prefix=COLUMNS
+// RUN: %section SHAPES %s | %trainc-opt -form-products -fuse-epilogues | %FileCheck %s --check-prefix=SHAPES
+// RUN: %section UNFIT %s | %trainc-opt -form-products -fuse-epilogues | %FileCheck %s --check-prefix=UNFIT
+// RUN: %section USED %s | %trainc-opt -form-products -fuse-epilogues | %FileCheck %s --check-prefix=USED
+// RUN: %section SUMS %s | %trainc-opt -form-products -fuse-epilogues | %FileCheck %s --check-prefix=SUMS
+// RUN: %trainc-opt %s -split-input-file -form-products -fuse-epilogues -verify-diagnostics -o /dev/null
 
 // Forward alone, what GELU is applied to is not kept. The residual stays outside.
 // MLP

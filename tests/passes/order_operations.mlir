@@ -3,6 +3,7 @@
 // RUN: %section EARLY %s | %trainc-opt -order-operations | %FileCheck %s --check-prefix=EARLY
 // RUN: %section OVERWRITE %s | %trainc-opt -order-operations | %FileCheck %s --check-prefix=OVERWRITE
 // RUN: %section PROGRAM %s | %trainc-opt -order-operations | %FileCheck %s --check-prefix=PROGRAM
+// RUN: %section COMMUNICATION %s | %trainc-opt -order-operations | %FileCheck %s --check-prefix=COMMUNICATION
 
 // The first gradient runs before the second large tensor is made: one of them is alive, not two.
 // EARLY
@@ -48,4 +49,22 @@ func.func @program(%x: tensor<8xf32>) -> tensor<8xf32> {
   %1 = kernel.launch @b(%x) : (tensor<8xf32>) -> tensor<8xf32>
   %2 = kernel.launch @c(%0, %1) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %2 : tensor<8xf32>
+}
+
+// -----
+
+// Sending frees memory at once, but what is ordered keeps its order: the peer receives in that order.
+// COMMUNICATION
+// COMMUNICATION-LABEL: func.func @communication
+// COMMUNICATION: kernel.call "receive"
+// COMMUNICATION: kernel.call "send" of "communication" [1]
+// COMMUNICATION: kernel.call "send" of "communication" [2]
+func.func @communication(%x: tensor<8x8xf32>) -> tensor<f32> {
+  %a = kernel.launch @a(%x) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %r = kernel.call "receive" of "communication" [0] () {ordered} : () -> tensor<8xf32>
+  %b = kernel.launch @b(%a, %r) : (tensor<8x8xf32>, tensor<8xf32>) -> tensor<8x8xf32>
+  %c = kernel.launch @c(%b) : (tensor<8x8xf32>) -> tensor<f32>
+  kernel.call "send" of "communication" [1] (%b) {ordered} : (tensor<8x8xf32>) -> ()
+  kernel.call "send" of "communication" [2] (%a) {ordered} : (tensor<8x8xf32>) -> ()
+  return %c : tensor<f32>
 }

@@ -5,7 +5,10 @@
 // RUN: %section OUTPUTS %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=OUTPUTS
 // RUN: %section PHASES %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=PHASES
 // RUN: %section ADDED %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=ADDED
-// RUN: %section MODEL %s | %trainc-opt -decompose -fuse -lower-to-kernels -order-operations -plan-memory | %FileCheck %s --check-prefix=MODEL
+// RUN: %section CALLS %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=CALLS
+// RUN: %section TAKEN %s | %trainc-opt -plan-memory -verify-diagnostics -o /dev/null
+// RUN: %section UNKNOWN %s | %trainc-opt -plan-memory -verify-diagnostics -o /dev/null
+// RUN: %section MODEL %s | %trainc-opt -decompose -form-products -fuse -lower-to-kernels -order-operations -plan-memory | %FileCheck %s --check-prefix=MODEL
 
 // Arguments and results of a plain function lie one after the other, the rest behind them. A dying
 // tensor read at the same points is written over, also in the result's place; one read elsewhere is not.
@@ -168,6 +171,43 @@ func.func @added(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = kernel.matmul %x, %x {batch = array<i64: 1>, m = 4 : i64, n = 4 : i64, k = 4 : i64, matrix_a = #kernel.matrix<0, [0], 4, 1>, matrix_b = #kernel.matrix<0, [0], 4, 1>, matrix_c = #kernel.matrix<0, [0], 4, 1>} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
   %1 = kernel.matmul %x, %x init %0 {batch = array<i64: 1>, m = 4 : i64, n = 4 : i64, k = 4 : i64, matrix_a = #kernel.matrix<0, [0], 4, 1>, matrix_b = #kernel.matrix<0, [0], 4, 1>, matrix_c = #kernel.matrix<0, [0], 4, 1>} : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
   return %1 : tensor<4x4xf32>
+}
+
+// -----
+
+// A call's result takes the input that it says; its scratch has a place in the workspace.
+// CALLS
+// CALLS: kernel.arena_bytes = array<i64: 0, 0, 0, 256, 1024, 0>
+// CALLS-LABEL: func.func @calls
+// CALLS: kernel.call "first" {{.*}}places = [#kernel.place<activations, [[A:[0-9]+]]>]
+// CALLS-NEXT: kernel.call "second" {{.*}}places = [#kernel.place<activations, [[B:[0-9]+]]>, #kernel.place<activations, [[A]]>]
+// CALLS-SAME: scratch = #kernel.place<workspace, 0>
+func.func @calls(%x: tensor<16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
+  %0 = kernel.call "first" of "some" [] (%x) : (tensor<16xf32>) -> tensor<16xf32>
+  %1:2 = kernel.call "second" of "some" [1, 2.5, array<i64: 3, 4>] (%x, %0) {in_place = array<i64: -1, 1>, scratch_bytes = 1000} : (tensor<16xf32>, tensor<16xf32>) -> (tensor<16xf32>, tensor<16xf32>)
+  %2 = kernel.call "third" of "some" [] (%1#1) : (tensor<16xf32>) -> tensor<16xf32>
+  return %1#0, %2 : tensor<16xf32>, tensor<16xf32>
+}
+
+// -----
+
+// What is read later cannot be taken.
+// TAKEN
+func.func @taken_too_early(%x: tensor<16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
+  %0 = kernel.call "first" of "some" [] (%x) : (tensor<16xf32>) -> tensor<16xf32>
+  // expected-error @+1 {{internal error: it takes the memory of a tensor that is read later}}
+  %1 = kernel.call "second" of "some" [] (%0) {in_place = array<i64: 0>} : (tensor<16xf32>) -> tensor<16xf32>
+  %2 = kernel.call "third" of "some" [] (%0) : (tensor<16xf32>) -> tensor<16xf32>
+  return %1, %2 : tensor<16xf32>, tensor<16xf32>
+}
+
+// -----
+
+// UNKNOWN
+func.func @no_step(%x: tensor<16xf32>) -> tensor<16xf32> {
+  // expected-error @+1 {{internal error: neither a step nor a constant}}
+  %0 = nn.neg %x : (tensor<16xf32>) -> tensor<16xf32>
+  return %0 : tensor<16xf32>
 }
 
 // -----

@@ -110,6 +110,11 @@ FailureOr<Tensor> GatherOp::interpret(ArrayRef<Tensor> operands) {
   return result;
 }
 
+// Of the table the rows that are asked for.
+int64_t GatherOp::bytesRead(unsigned operand) {
+  return bytesOf((operand == 0 ? getResult() : getIndices()).getType());
+}
+
 static OnnxRegistration gather("Gather", 1, importGather);
 
 } // namespace trainc::nn

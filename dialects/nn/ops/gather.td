@@ -14,4 +14,5 @@ def GatherOp : Structured<"gather", [Differentiable, Interpreted, InfersShape]> 
   }];
   let arguments = (ins NN_Tensor:$table, NN_IntegerTensor:$indices);
   let results = (outs NN_Tensor:$result);
+  let extraClassDeclaration = "int64_t bytesRead(unsigned operand);";
 }

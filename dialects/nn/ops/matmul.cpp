@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nn.matmul; ONNX MatMul by NumPy's rules.
+#include "dialects/nn/library_step.h"
 #include "dialects/nn/onnx_node.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
@@ -101,9 +102,19 @@ LogicalResult MatmulOp::buildGradient(Builder &builder, ArrayRef<Value> resultGr
 }
 
 double MatmulOp::flops() {
-  auto a = getA().getType();
-  int64_t inner = a.getShape().drop_front(a.getRank() - 2)[getTransposeA() ? 0 : 1];
-  return 2.0 * inner * getResult().getType().getNumElements();
+  ArrayRef<int64_t> a = getA().getType().getShape(), result = getResult().getType().getShape();
+  size_t row = a.size() - 2;
+  return kernel::MatmulOp::flopsOf(result.drop_back(2), result[row], result[row + 1],
+                                   a[getTransposeA() ? row : row + 1]);
+}
+
+SmallVector<Replacement> MatmulOp::lowerToStep(StepBuilder &builder) {
+  StridedProduct product =
+      builder.product(getA(), getTransposeA(), getB(), getTransposeB(), getResult());
+  auto step = builder.create<kernel::MatmulOp>(
+      product.result.tensor.getType(), product.a.tensor, product.b.tensor, product.m, product.n,
+      product.k, product.batch, product.a.layout, product.b.layout, product.result.layout);
+  return {{product.result.tensor, step.getOut()}};
 }
 
 // A row of the result at a time, so that the innermost loop walks along memory.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def MatmulOp : Structured<"matmul", [Differentiable, Interpreted, InfersShape]> {
+def MatmulOp : Structured<"matmul", [Differentiable, Interpreted, InfersShape, Library]> {
   let summary = "Batched matrix product";
   let description = [{
     `result[b..., i, j] = sum_k a[b..., i, k] * b[b..., k, j]`; with `transpose_a`

@@ -2,7 +2,9 @@
 //
 // nn.scatter_add. It comes from the gradient of gather; no ONNX operator is it.
 #include "dialects/nn/builder.h"
+#include "dialects/nn/library_step.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -53,6 +55,33 @@ FailureOr<Tensor> ScatterAddOp::interpret(ArrayRef<Tensor> operands) {
     }
   }
   return Tensor::ofReals(type, table);
+}
+
+// Of the table the rows that are added to.
+int64_t ScatterAddOp::bytesRead(unsigned operand) {
+  return bytesOf((operand == 0 ? getUpdates() : getOperand(operand)).getType());
+}
+
+SmallVector<Replacement> ScatterAddOp::lowerToStep(StepBuilder &builder) {
+  SmallVector<Value> inputs{builder.contiguous(getIndices()), builder.contiguous(getUpdates())};
+  SmallVector<int64_t> reads{bytesRead(1), bytesRead(2)};
+  bool fromZero = matchPattern(getTable(), m_AnyZeroFloat());
+  if (!fromZero) {
+    inputs.push_back(builder.overwritable(getTable()));
+    reads.push_back(bytesRead(0));
+  }
+  RankedTensorType table = getTable().getType();
+  int64_t rows = table.getDimSize(0), columns = table.getNumElements() / std::max<int64_t>(rows, 1);
+  SmallVector<int64_t> numbers{getIndices().getType().getNumElements(), rows, columns};
+  auto call = builder.create<kernel::CallOp>(TypeRange{table},
+                                             fromZero ? "scatter_add_from_zero" : "scatter_add",
+                                             "scatter_add", numbers, inputs);
+  if (!fromZero)
+    call.setInPlace(ArrayRef<int64_t>{2});
+  call.setFlops(APFloat(flops()));
+  call.setReads(reads);
+  call.setWrites({bytesRead(0) + (fromZero ? bytesOf(table) : 0)});
+  return {{getResult(), call.getOuts().front()}};
 }
 
 } // namespace trainc::nn

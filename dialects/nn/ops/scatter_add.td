@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def ScatterAddOp : Structured<"scatter_add", [Differentiable, Interpreted, InfersShape]> {
+def ScatterAddOp : Structured<"scatter_add", [Differentiable, Interpreted, InfersShape, Library]> {
   let summary = "Rows added into a table by index";
   let description = [{
     `result = table; result[indices[i...], k...] += updates[i..., k...]`, repeated
@@ -12,4 +12,5 @@ def ScatterAddOp : Structured<"scatter_add", [Differentiable, Interpreted, Infer
   }];
   let arguments = (ins NN_FloatTensor:$table, NN_IntegerTensor:$indices, NN_FloatTensor:$updates);
   let results = (outs NN_FloatTensor:$result);
+  let extraClassDeclaration = "int64_t bytesRead(unsigned operand);";
 }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// kernel.call: a function of the runtime as a step.
+#include "dialects/kernel/kernel.h"
+#include "dialects/kernel/tensor_bytes.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace trainc::kernel {
+
+LogicalResult CallOp::verify() {
+  for (Attribute number : getNumbers())
+    if (!isa<IntegerAttr, FloatAttr, DenseI64ArrayAttr>(number))
+      return emitOpError("expects numbers or lists of i64, found ") << number;
+  auto fits = [](std::optional<ArrayRef<int64_t>> list, size_t size) {
+    return !list || list->size() == size;
+  };
+  if (!fits(getReads(), getInputs().size()) || !fits(getWrites(), getOuts().size()))
+    return emitOpError("expects bytes in `reads` for each input and in `writes` for each result");
+  if (!fits(getInPlace(), getOuts().size()))
+    return emitOpError("expects an input, or -1, in `in_place` for each result");
+  llvm::SmallDenseSet<int64_t> taken;
+  for (auto [result, input] : llvm::zip(getOuts(), getInPlace().value_or(ArrayRef<int64_t>()))) {
+    if (input < 0)
+      continue;
+    if (input >= static_cast<int64_t>(getInputs().size()) || !taken.insert(input).second)
+      return emitOpError("takes input ") << input << ", which is not there or already taken";
+    if (bytesOf(getInputs()[input].getType()) != bytesOf(result.getType()))
+      return emitOpError("writes a ")
+             << result.getType() << " in place of a " << getInputs()[input].getType();
+  }
+  return success();
+}
+
+StepCall CallOp::call() {
+  StepCall call{getFunction().str(), getLibrary().str(), {}};
+  for (Attribute number : getNumbers())
+    call.arguments.push_back(number);
+  ArrayRef<int64_t> taken = getInPlace().value_or(ArrayRef<int64_t>());
+  for (auto [i, input] : llvm::enumerate(getInputs()))
+    if (!llvm::is_contained(taken, static_cast<int64_t>(i)))
+      call.arguments.push_back(input);
+  for (Value out : getOuts())
+    call.arguments.push_back(out);
+  return call;
+}
+
+/// `scatter_add 10 x 8`: the function's group and the numbers that it is given.
+std::string CallOp::describe() {
+  std::string text = getFunction().str();
+  llvm::raw_string_ostream stream(text);
+  stream << " ";
+  llvm::interleave(
+      getNumbers(), stream, [&](Attribute number) { number.print(stream, /*elideType=*/true); },
+      ", ");
+  return text;
+}
+
+StepCost CallOp::cost(SymbolTableCollection &) {
+  StepCost cost;
+  cost.flops = getFlops().convertToDouble();
+  auto bytes = [](std::optional<ArrayRef<int64_t>> given, ValueRange values,
+                  SmallVectorImpl<int64_t> &into) {
+    if (given)
+      into.assign(given->begin(), given->end());
+    else
+      for (Value value : values)
+        into.push_back(bytesOf(value.getType()));
+  };
+  bytes(getReads(), getInputs(), cost.reads);
+  bytes(getWrites(), getOuts(), cost.writes);
+  return cost;
+}
+
+std::optional<unsigned> CallOp::operandTaken(unsigned result) {
+  auto taken = getInPlace();
+  if (!taken || (*taken)[result] < 0)
+    return std::nullopt;
+  return static_cast<unsigned>((*taken)[result]);
+}
+
+int64_t CallOp::scratchBytes(SymbolTableCollection &) {
+  return static_cast<int64_t>(getScratchBytes());
+}
+
+bool CallOp::isOrdered() { return getOrdered(); }
+
+} // namespace trainc::kernel

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operands of library steps (library_step.h).
+#include "dialects/nn/library_step.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+Value StepBuilder::overwritable(Value operand) {
+  Operation *maker = operand.getDefiningOp();
+  bool dies = operand.hasOneUse() && maker && !isa<ConstantOp>(maker);
+  // A new tensor with the same elements: fuse gives it a kernel, since a step uses it.
+  return dies && !isView(maker) ? operand
+                                : create<ReshapeOp>(operand.getType(), operand).getResult();
+}
+
+} // namespace trainc::nn

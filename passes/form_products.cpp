@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// form-products: operations of a library become steps, such as matrix products.
+//
+// Problem: a product reads views of tensors, transposed or cut, and its reader may
+// want its result in another order; libraries take strides, so none of these needs a
+// copy. Method: each operation lowers itself (LibraryOpInterface), with what
+// lowering/matrix_products.h finds out about views. A sum of two steps' results is one
+// computed in place of the other, where a step can add (StepOpInterface). Runs in front
+// of fuse, which leaves steps as they are. Weakness: an operand that no strides
+// describe is copied as a whole.
+#include "dialects/kernel/kernel.h"
+#include "dialects/nn/library_step.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "passes/lowering/matrix_products.h"
+#include "passes/lowering/value_views.h"
+#include "passes/passes.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace trainc {
+namespace {
+
+class ViewFollower : public nn::StepBuilder {
+public:
+  using StepBuilder::StepBuilder;
+  nn::StridedProduct product(Value a, bool transposeA, Value b, bool transposeB,
+                             Value result) override {
+    return stridedProduct(a, transposeA, b, transposeB, result);
+  }
+};
+
+/// Erases views from `value` up to the operation.
+void eraseViewsBelow(Operation *op, Value value) {
+  for (Operation *view = value.getDefiningOp(); view != op;) {
+    Operation *above = view->getOperand(0).getDefiningOp();
+    view->erase();
+    view = above;
+  }
+}
+
+/// Erases the operation and views above it that nobody uses then.
+void eraseWithViewsAbove(Operation *op) {
+  llvm::SetVector<Operation *> views;
+  auto collect = [&](Operation *reader) {
+    for (Value operand : reader->getOperands())
+      if (isView(operand.getDefiningOp()))
+        views.insert(operand.getDefiningOp());
+  };
+  collect(op);
+  op->erase();
+  for (size_t i = 0; i < views.size(); ++i) // grows
+    collect(views[i]);
+  for (bool erased = true; erased;) {
+    erased = false;
+    for (Operation *view : llvm::to_vector(views))
+      if (view->use_empty()) {
+        views.remove(view);
+        view->erase();
+        erased = true;
+      }
+  }
+}
+
+void lower(nn::LibraryOpInterface op) {
+  OpBuilder builder(op);
+  ViewFollower steps(builder, op.getLoc());
+  SmallVector<nn::Replacement> replacements = op.lowerToStep(steps);
+  if (replacements.empty())
+    return;
+  for (auto [old, replacement] : replacements) {
+    old.replaceAllUsesWith(replacement);
+    eraseViewsBelow(op, old);
+  }
+  eraseWithViewsAbove(op);
+}
+
+/// add(a step's result, another step's result): the one is added to the other in place.
+void accumulate(nn::AddOp add) {
+  for (auto [own, other] : {std::pair(add.getB(), add.getA()), std::pair(add.getA(), add.getB())}) {
+    auto step = own.getDefiningOp<kernel::StepOpInterface>();
+    if (!step || !own.hasOneUse() || !other.hasOneUse() ||
+        !other.getDefiningOp<kernel::StepOpInterface>() || !step.accumulateInto(other))
+      continue;
+    step->moveBefore(add);
+    add.getResult().replaceAllUsesWith(own);
+    add.erase();
+    return;
+  }
+}
+
+struct FormProducts : PassWrapper<FormProducts, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FormProducts)
+  StringRef getArgument() const override { return "form-products"; }
+  StringRef getDescription() const override {
+    return "Turn matrix products and other operations of a library into steps";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<kernel::KernelDialect>();
+  }
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isDeclaration())
+        continue;
+      // A use that nobody needs would keep a view alive.
+      IRRewriter rewriter(function.getContext());
+      (void)runRegionDCE(rewriter, function->getRegions());
+      SmallVector<Operation *> operations;
+      for (Operation &op : function.front())
+        if (isa<nn::LibraryOpInterface, nn::AddOp>(op))
+          operations.push_back(&op);
+      for (Operation *op : operations)
+        if (auto library = dyn_cast<nn::LibraryOpInterface>(op))
+          lower(library);
+        else
+          accumulate(cast<nn::AddOp>(op));
+    }
+  }
+};
+
+PassRegistration<FormProducts> registration;
+
+} // namespace
+
+std::unique_ptr<Pass> createFormProductsPass() { return std::make_unique<FormProducts>(); }
+
+} // namespace trainc
