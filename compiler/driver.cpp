@@ -17,6 +17,7 @@
 #include "dialects/nn/nn.h"
 #include "dialects/train/loss.h"
 #include "dialects/train/optimizer.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
 #include "llvm/Support/FileSystem.h"
@@ -101,8 +102,8 @@ private:
 
   bool read() {
     clock.begin("import");
-    context.loadDialect<nn::NNDialect, kernel::KernelDialect, func::FuncDialect,
-                        arith::ArithDialect, math::MathDialect>();
+    context.loadDialect<nn::NNDialect, train::TrainDialect, kernel::KernelDialect,
+                        func::FuncDialect, arith::ArithDialect, math::MathDialect>();
     context.disableMultithreading();
     FailureOr<Model> result = readModel(options.model, recipe, context, report);
     if (failed(result))

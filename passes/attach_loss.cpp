@@ -6,6 +6,7 @@
 // several outputs, the one it is computed from. The labels become an argument
 // `labels`; the model's outputs stay results, for evaluation.
 #include "dialects/train/loss.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
 
@@ -31,7 +32,7 @@ struct AttachLoss : PassWrapper<AttachLoss, OperationPass<ModuleOp>> {
   StringRef getDescription() const override { return "add the loss as the model's first result"; }
 
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<trainc::nn::NNDialect>();
+    registry.insert<trainc::nn::NNDialect, trainc::train::TrainDialect>();
   }
 
   void runOnOperation() override {
@@ -44,7 +45,7 @@ struct AttachLoss : PassWrapper<AttachLoss, OperationPass<ModuleOp>> {
     std::optional<unsigned> result = findOutput(model);
     if (!loss || !result || failed(attach(model, *loss, *result)))
       return signalPassFailure();
-    getOperation()->setAttr("train.loss", StringAttr::get(&getContext(), kind));
+    trainc::train::setLossName(getOperation(), kind);
   }
 
 private:
@@ -66,15 +67,10 @@ private:
     return loss;
   }
 
-  static StringRef nameOf(func::FuncOp model, unsigned result) {
-    auto name = model.getResultAttrOfType<StringAttr>(result, "train.name");
-    return name ? name.getValue() : "";
-  }
-
   std::optional<unsigned> findOutput(func::FuncOp model) {
     SmallVector<std::string> names;
     for (unsigned i = 0; i < model.getNumResults(); ++i) {
-      names.push_back(nameOf(model, i).str());
+      names.push_back(trainc::train::resultNameOf(model, i).str());
       if (!output.empty() && names.back() == output)
         return i;
     }
@@ -101,26 +97,25 @@ private:
     if (!problem.empty()) {
       std::string found;
       llvm::raw_string_ostream(found) << outputType;
-      return error("loss '" + kind + "' " + problem + ", but output '" + nameOf(model, index) +
-                   "' is " + found);
+      return error("loss '" + kind + "' " + problem + ", but output '" +
+                   trainc::train::resultNameOf(model, index) + "' is " + found);
     }
     if (!labelType)
       return Value();
     for (unsigned i = 0; i < model.getNumArguments(); ++i)
-      if (auto name = model.getArgAttrOfType<StringAttr>(i, "train.name");
-          name && name.getValue() == "labels")
+      if (trainc::train::nameOf(model, i) == "labels")
         return error("the model already has an input 'labels'",
                      "--loss output, if the model computes its own loss");
     Builder builder(&getContext());
-    NamedAttrList attributes;
-    attributes.set("train.name", builder.getStringAttr("labels"));
-    attributes.set("train.kind", builder.getStringAttr("label"));
+    std::optional<int64_t> bound, ignored;
     if (loss.labelsAreClasses) {
-      attributes.set("train.ignore_index", builder.getI64IntegerAttr(trainc::train::kIgnoreIndex));
-      attributes.set("train.index_bound", builder.getI64IntegerAttr(outputType.getShape().back()));
+      bound = outputType.getShape().back();
+      ignored = trainc::train::kIgnoreIndex;
     }
+    auto role = trainc::train::LabelAttr::get(&getContext(), builder.getStringAttr("labels"), bound,
+                                              ignored);
     unsigned position = model.getNumArguments();
-    model.insertArgument(position, labelType, attributes.getDictionary(&getContext()),
+    model.insertArgument(position, labelType, trainc::train::attributesOf(role),
                          NameLoc::get(builder.getStringAttr("labels")));
     return Value(model.getArgument(position));
   }
@@ -138,10 +133,8 @@ private:
       model.eraseResult(index);
     }
     terminator->insertOperands(0, value);
-    auto attributes =
-        at.getDictionaryAttr({at.getNamedAttr("train.name", at.getStringAttr("loss")),
-                              at.getNamedAttr("train.kind", at.getStringAttr("loss"))});
-    model.insertResult(0, value.getType(), attributes);
+    auto role = trainc::train::LossAttr::get(&getContext());
+    model.insertResult(0, value.getType(), trainc::train::attributesOf(role));
     return success();
   }
 };

@@ -8,6 +8,7 @@
 // formula. All of it is ordinary nn operations, which fuse to one reduction and
 // one pointwise kernel per run. The norm is accumulated in f64.
 #include "dialects/train/optimizer.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/passes.h"
@@ -25,7 +26,7 @@ struct Signature {
 
 /// The flat tensors of one run: indexes of its arguments.
 struct Run {
-  int64_t number;
+  train::Run name;
   unsigned parameters, gradients;
   SmallVector<unsigned> states;
 };
@@ -40,7 +41,7 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
   }
 
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<nn::NNDialect, func::FuncDialect>();
+    registry.insert<nn::NNDialect, train::TrainDialect, func::FuncDialect>();
   }
 
   Option<std::string> kind{*this, "kind", llvm::cl::desc("name of the optimizer"),
@@ -48,73 +49,61 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
 
   void runOnOperation() override {
     const train::Optimizer *optimizer = train::findOptimizer(kind);
-    auto runs = getOperation()->getAttrOfType<DenseI64ArrayAttr>("train.runs");
-    if (!optimizer || !runs) {
+    train::LayoutAttr layout = train::layoutOf(getOperation());
+    if (!optimizer || !layout) {
       if (!optimizer)
         getOperation().emitError("unknown optimizer '")
             << kind.getValue() << "'; known: " << llvm::join(train::listOptimizers(), ", ");
       else
-        getOperation().emitError("attach-optimizer expects train.runs; run form-buckets first");
+        getOperation().emitError("attach-optimizer expects a layout; run form-buckets first");
       return signalPassFailure();
     }
     Signature signature;
     SmallVector<Run> trained;
-    for (int64_t run : {0, 1})
-      if (int64_t count = runs[run])
+    for (train::Run run : {train::Run::decayed, train::Run::undecayed})
+      if (int64_t count = layout.elementsOf(run))
         trained.push_back(declareRun(signature, *optimizer, run, count));
     buildUpdate(*optimizer, signature, trained);
-    getOperation()->setAttr("train.optimizer", StringAttr::get(&getContext(), kind));
+    train::setOptimizerName(getOperation(), kind);
   }
 
 private:
   Type elementType() {
     auto function = getOperation().lookupSymbol<func::FuncOp>("forward_backward");
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      if (auto kind = function.getArgAttrOfType<StringAttr>(i, "train.kind"))
-        if (kind.getValue() == "parameter")
-          return cast<RankedTensorType>(function.getArgument(i).getType()).getElementType();
+      if (train::roleAs<train::ParameterAttr>(function, i))
+        return cast<RankedTensorType>(function.getArgument(i).getType()).getElementType();
     return Float32Type::get(&getContext());
   }
 
-  DictionaryAttr describe(StringRef kind, std::optional<int64_t> run, std::optional<int64_t> slot,
-                          StringRef name = "") {
-    mlir::Builder builder(&getContext());
-    SmallVector<NamedAttribute> attributes{
-        builder.getNamedAttr("train.kind", builder.getStringAttr(kind))};
-    if (run)
-      attributes.push_back(builder.getNamedAttr("train.run", builder.getI64IntegerAttr(*run)));
-    if (slot)
-      attributes.push_back(builder.getNamedAttr("train.slot", builder.getI64IntegerAttr(*slot)));
-    if (!name.empty())
-      attributes.push_back(builder.getNamedAttr("train.name", builder.getStringAttr(name)));
-    return builder.getDictionaryAttr(attributes);
-  }
-
-  unsigned declare(Signature &signature, Type type, DictionaryAttr attributes) {
+  unsigned declare(Signature &signature, Type type, train::RoleAttrInterface role) {
     signature.types.push_back(type);
-    signature.attributes.push_back(attributes);
+    signature.attributes.push_back(train::attributesOf(role));
     return signature.types.size() - 1;
   }
 
-  Run declareRun(Signature &signature, const train::Optimizer &optimizer, int64_t number,
+  Run declareRun(Signature &signature, const train::Optimizer &optimizer, train::Run name,
                  int64_t count) {
+    MLIRContext *context = &getContext();
     auto type = RankedTensorType::get({count}, elementType());
-    Run run{number, 0, 0, {}};
-    run.parameters = declare(signature, type, describe("run_parameters", number, {}));
-    run.gradients = declare(signature, type, describe("run_gradients", number, {}));
+    Run run{name, 0, 0, {}};
+    run.parameters = declare(signature, type, train::RunParametersAttr::get(context, name));
+    run.gradients = declare(signature, type, train::RunGradientsAttr::get(context, name));
     for (size_t slot = 0; slot < optimizer.states.size(); ++slot)
-      run.states.push_back(declare(signature, type, describe("run_state", number, slot)));
+      run.states.push_back(declare(signature, type, train::StateAttr::get(context, name, slot)));
     return run;
   }
 
   void buildUpdate(const train::Optimizer &optimizer, Signature &signature, ArrayRef<Run> trained) {
+    MLIRContext *context = &getContext();
     auto scalarType = RankedTensorType::get({}, Float64Type::get(&getContext()));
     llvm::StringMap<unsigned> scalarArguments;
     SmallVector<StringRef> names{"learning_rate", "step", "gradient_scale", "clip_norm"};
     for (const train::Hyperparameter &parameter : optimizer.hyperparameters)
       names.push_back(parameter.name);
     for (StringRef name : names)
-      scalarArguments[name] = declare(signature, scalarType, describe("scalar", {}, {}, name));
+      scalarArguments[name] = declare(
+          signature, scalarType, train::ScalarAttr::get(context, StringAttr::get(context, name)));
 
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     Location location = NameLoc::get(StringAttr::get(&getContext(), optimizer.name));
@@ -132,7 +121,8 @@ private:
     Value factor = clipFactor(normBuilder, norm, scalars);
 
     SmallVector<Value> results{norm};
-    SmallVector<DictionaryAttr> resultAttributes{describe("scalar", {}, {}, "gradient_norm")};
+    SmallVector<DictionaryAttr> resultAttributes{
+        train::attributesOf(train::GradientNormAttr::get(context))};
     for (const Run &run : trained)
       updateRun(optimizer, builder, *block, run, factor, scalars, results, resultAttributes);
     builder.create<func::ReturnOp>(location, results);
@@ -169,7 +159,8 @@ private:
     auto named = [&](StringRef suffix) {
       return NameLoc::get(StringAttr::get(&getContext(), Twine(optimizer.name) + suffix));
     };
-    nn::Builder b(builder, named(run.number == 0 ? "_with_decay" : "_without_decay"));
+    nn::Builder b(builder,
+                  named(run.name == train::Run::decayed ? "_with_decay" : "_without_decay"));
     nn::Builder scalarBuilder(builder, named("_scalars"));
     Value parameter = block.getArgument(run.parameters);
     RankedTensorType type = nn::tensorType(parameter);
@@ -179,13 +170,15 @@ private:
       states.push_back(block.getArgument(state));
     train::Update update(b, scalarBuilder, parameter,
                          b.mul(block.getArgument(run.gradients), spread), states, scalars,
-                         run.number == 0);
+                         run.name == train::Run::decayed);
     train::UpdateResult updated = optimizer.build(update);
     results.push_back(updated.parameter);
-    resultAttributes.push_back(describe("run_parameters", run.number, {}));
+    resultAttributes.push_back(
+        train::attributesOf(train::RunParametersAttr::get(&getContext(), run.name)));
     for (auto [slot, state] : llvm::enumerate(updated.states)) {
       results.push_back(state);
-      resultAttributes.push_back(describe("run_state", run.number, slot));
+      resultAttributes.push_back(
+          train::attributesOf(train::StateAttr::get(&getContext(), run.name, slot)));
     }
   }
 };

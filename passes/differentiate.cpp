@@ -12,6 +12,7 @@
 // reaching the loss, which is an error rather than a zero.
 #include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
@@ -54,14 +55,13 @@ private:
   bool isActive(Value value) const { return active.contains(value); }
 
   std::string nameOf(BlockArgument argument) {
-    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.name");
-    return name ? name.str() : "argument " + std::to_string(argument.getArgNumber());
+    return trainc::train::nameOf(function, argument.getArgNumber()).str();
   }
 
   bool isTrainable(BlockArgument argument) {
-    auto kind = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.kind");
-    return kind && kind.getValue() == "parameter" && isFloat(argument) &&
-           !function.getArgAttr(argument.getArgNumber(), "train.frozen");
+    auto parameter =
+        trainc::train::roleAs<trainc::train::ParameterAttr>(function, argument.getArgNumber());
+    return parameter && !parameter.isFrozen();
   }
 
   // A value is active where a trainable parameter influences it smoothly.
@@ -146,9 +146,8 @@ private:
         continue;
       }
       results.push_back(gradient);
-      attributes.push_back(
-          at.getDictionaryAttr({at.getNamedAttr("train.name", name),
-                                at.getNamedAttr("train.kind", at.getStringAttr("gradient"))}));
+      attributes.push_back(trainc::train::attributesOf(
+          trainc::train::GradientAttr::get(function.getContext(), name)));
     }
     if (!missing.empty()) {
       auto diagnostic = function.emitError(missing.size() == 1 ? "parameter " : "parameters ");
@@ -182,7 +181,7 @@ struct Differentiate : PassWrapper<Differentiate, OperationPass<ModuleOp>> {
   }
 
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<trainc::nn::NNDialect>();
+    registry.insert<trainc::nn::NNDialect, trainc::train::TrainDialect>();
   }
 
   void runOnOperation() override {
@@ -203,9 +202,8 @@ struct Differentiate : PassWrapper<Differentiate, OperationPass<ModuleOp>> {
 private:
   static bool isScalarLoss(func::FuncOp model) {
     auto type = dyn_cast<RankedTensorType>(model.getResultTypes().front());
-    auto kind = model.getResultAttrOfType<StringAttr>(0, "train.kind");
-    return type && type.getRank() == 0 && isa<FloatType>(type.getElementType()) && kind &&
-           kind.getValue() == "loss";
+    return type && type.getRank() == 0 && isa<FloatType>(type.getElementType()) &&
+           trainc::train::resultRoleAs<trainc::train::LossAttr>(model, 0);
   }
 };
 

@@ -10,11 +10,14 @@
 // the same idea), so a prefix of a run is complete while the rest is computed.
 // Known weakness: decaying and other parameters complete interleaved, so an
 // overlapped all-reduce would need two ranges per bucket.
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/passes.h"
 
 using namespace mlir;
+using namespace trainc;
+using train::Run;
 
 namespace {
 
@@ -23,13 +26,16 @@ constexpr int64_t kAlignment = 16; // elements: 64 bytes of f32, a cache line
 struct Placed {
   StringAttr name;
   int64_t count;
-  int run;          // 0 decaying, 1 not decaying, 2 frozen
+  Run run;
   size_t completed; // rank of the gradient in the program
 };
 
 struct FormBuckets : PassWrapper<FormBuckets, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FormBuckets)
   StringRef getArgument() const override { return "form-buckets"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<train::TrainDialect>();
+  }
   StringRef getDescription() const override {
     return "order the parameters in the flat arenas by completion of their gradients";
   }
@@ -44,13 +50,12 @@ struct FormBuckets : PassWrapper<FormBuckets, OperationPass<ModuleOp>> {
     llvm::StringMap<size_t> completed = completionOrder(function);
     std::vector<Placed> placed;
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      auto kind = function.getArgAttrOfType<StringAttr>(i, "train.kind");
-      if (!kind || kind.getValue() != "parameter")
+      train::RoleAttrInterface role = train::roleOf(function, i);
+      auto parameter = dyn_cast_or_null<train::ParameterAttr>(role);
+      if (!parameter && !isa_and_nonnull<train::BufferAttr>(role))
         continue;
-      auto name = function.getArgAttrOfType<StringAttr>(i, "train.name");
-      int run = function.getArgAttr(i, "train.frozen")  ? 2
-                : function.getArgAttr(i, "train.decay") ? 0
-                                                        : 1;
+      StringAttr name = role.getName();
+      Run run = parameter ? parameter.getRun() : Run::buffer;
       int64_t count = cast<RankedTensorType>(function.getArgument(i).getType()).getNumElements();
       placed.push_back({name, count, run, completed.lookup(name.getValue())});
     }
@@ -69,34 +74,27 @@ private:
     llvm::StringMap<size_t> completed;
     Operation *terminator = function.front().getTerminator();
     for (unsigned i = 0; i < terminator->getNumOperands(); ++i) {
-      auto kind = function.getResultAttrOfType<StringAttr>(i, "train.kind");
-      if (!kind || kind.getValue() != "gradient")
+      auto gradient = train::resultRoleAs<train::GradientAttr>(function, i);
+      if (!gradient)
         continue;
       Operation *producer = terminator->getOperand(i).getDefiningOp();
-      completed[function.getResultAttrOfType<StringAttr>(i, "train.name").getValue()] =
-          producer ? position.lookup(producer) : 0;
+      completed[gradient.getName()] = producer ? position.lookup(producer) : 0;
     }
     return completed;
   }
 
   void writeLayout(ArrayRef<Placed> placed) {
-    Builder builder(&getContext());
     SmallVector<Attribute> layout;
-    int64_t offset = 0, runs[3] = {0, 0, 0};
+    int64_t offset = 0, runs[train::LayoutAttr::kRuns] = {};
     for (const Placed &parameter : placed) {
-      layout.push_back(builder.getDictionaryAttr({
-          builder.getNamedAttr("name", parameter.name),
-          builder.getNamedAttr("offset", builder.getI64IntegerAttr(offset)),
-          builder.getNamedAttr("count", builder.getI64IntegerAttr(parameter.count)),
-          builder.getNamedAttr("decay", builder.getBoolAttr(parameter.run == 0)),
-          builder.getNamedAttr("frozen", builder.getBoolAttr(parameter.run == 2)),
-      }));
+      layout.push_back(train::PlacedAttr::get(&getContext(), parameter.name, parameter.run, offset,
+                                              parameter.count));
       int64_t padded = llvm::alignTo(parameter.count, kAlignment);
-      runs[parameter.run] += padded;
+      runs[static_cast<int>(parameter.run)] += padded;
       offset += padded;
     }
-    getOperation()->setAttr("train.layout", builder.getArrayAttr(layout));
-    getOperation()->setAttr("train.runs", builder.getDenseI64ArrayAttr(runs));
+    auto entries = ArrayAttr::get(&getContext(), layout);
+    train::setLayout(getOperation(), train::LayoutAttr::get(&getContext(), runs, entries));
   }
 };
 

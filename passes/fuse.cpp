@@ -238,8 +238,7 @@ void Fusion::describeUses(Operation *op, FusionNode &node) {
     if (use.getOwner() != block.getTerminator())
       continue;
     node.isReturned = true;
-    StringRef kind = resultKind(function, use.getOperandNumber());
-    if (kind == "gradient" || kind == "loss" || kind.starts_with("run_"))
+    if (hasPlaceOfItsOwn(function, use.getOperandNumber()))
       node.held = 0;
   }
 }

@@ -9,6 +9,7 @@
 // an argument in place (a parameter, an optimizer state) comes after all who
 // read the old value; ordered steps keep their order. Weakness: the scheduler does not look ahead.
 #include "dialects/kernel/kernel.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
@@ -62,15 +63,14 @@ private:
     for (OpOperand &operand : block.getTerminator()->getOpOperands())
       if (auto known = tensors.find(operand.get()); known != tensors.end()) {
         kept[known->second] = true;
-        StringRef kind = resultKind(function, operand.getOperandNumber());
-        if (kind == "gradient" || kind == "loss" || kind.starts_with("run_"))
+        if (hasPlaceOfItsOwn(function, operand.getOperandNumber()))
           bytes[known->second] = 0; // it has a place of its own
       }
   }
 
   void addOverwrites() {
     for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
-      auto argument = overwrittenArgument(function, operand.getOperandNumber());
+      auto argument = train::overwrittenArgument(function, operand.getOperandNumber());
       Operation *writer = operand.get().getDefiningOp();
       if (!argument || !stepOf.count(writer))
         continue;

@@ -12,6 +12,7 @@
 // arenas. Weakness: a tensor joins the first input that fits, not the best.
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
@@ -57,15 +58,16 @@ public:
     return {arena, entry->second};
   }
 
-  Place run(StringRef kind, int64_t number, int64_t slot, Type type) {
+  Place run(Arena arena, train::Run run, Type type) {
     elementWidth = elementBytes(cast<RankedTensorType>(type).getElementType());
-    int64_t offset = number == 0 ? 0 : runs[0];
-    if (kind == "run_parameters")
-      return {Arena::parameters, offset * elementWidth};
-    if (kind == "run_gradients")
-      return {Arena::gradients, offset * elementWidth};
+    return {arena, (layout ? layout.offsetOf(run) : 0) * elementWidth};
+  }
+
+  Place state(train::Run run, int64_t slot, Type type) {
+    Place place = this->run(Arena::optimizer_state, run, type);
     slots = std::max(slots, slot + 1);
-    return {Arena::optimizer_state, (slot * (runs[0] + runs[1]) + offset) * elementWidth};
+    place.offset += slot * (layout ? layout.trainedElements() : 0) * elementWidth;
+    return place;
   }
 
   /// One place per name, pinned for all entries.
@@ -79,10 +81,11 @@ public:
   int64_t pinnedBytes(Arena arena) const { return namedBytes[int(arena)]; }
 
   void addTo(Totals &totals) const {
-    int64_t trained = (runs[0] + runs[1]) * elementWidth;
-    totals.bytes[int(Arena::parameters)] = trained + runs[2] * elementWidth;
-    totals.bytes[int(Arena::gradients)] = trained;
-    totals.bytes[int(Arena::optimizer_state)] = slots * trained;
+    if (layout) {
+      totals.bytes[int(Arena::parameters)] = layout.totalElements() * elementWidth;
+      totals.bytes[int(Arena::gradients)] = layout.summedElements() * elementWidth;
+      totals.bytes[int(Arena::optimizer_state)] = slots * layout.trainedElements() * elementWidth;
+    }
     for (Arena arena : {Arena::parameters, Arena::gradients})
       totals.bytes[int(arena)] = std::max(totals.bytes[int(arena)], looseBytes[int(arena)]);
     for (Arena arena : {Arena::parameters, Arena::gradients, Arena::optimizer_state})
@@ -91,16 +94,14 @@ public:
 
 private:
   void readLayout(ModuleOp module) {
-    if (auto layout = module->getAttrOfType<ArrayAttr>("train.layout"))
-      for (auto entry : layout.getAsRange<DictionaryAttr>())
-        offsets[entry.getAs<StringAttr>("name").getValue()] =
-            entry.getAs<IntegerAttr>("offset").getInt();
-    if (auto sizes = module->getAttrOfType<DenseI64ArrayAttr>("train.runs"))
-      std::copy_n(sizes.asArrayRef().begin(), std::min<size_t>(3, sizes.size()), runs);
+    layout = train::layoutOf(module);
+    if (layout)
+      for (train::PlacedAttr placed : layout.placed())
+        offsets[placed.getName().getValue()] = placed.getOffset();
   }
 
   llvm::StringMap<int64_t> offsets; // elements
-  int64_t runs[3] = {};
+  train::LayoutAttr layout;
   int64_t slots = 0, elementWidth = 4;
   llvm::StringMap<int64_t> loose[arenaCount], named[arenaCount];
   int64_t looseBytes[arenaCount] = {}, namedBytes[arenaCount] = {};
@@ -118,7 +119,7 @@ class EntryPlan {
 public:
   EntryPlan(func::FuncOp function, FixedPlaces &fixed, SymbolTableCollection &symbols)
       : function(function), block(function.front()), fixed(fixed), symbols(symbols),
-        arena(isUpdate(function) ? Arena::workspace : Arena::activations) {}
+        arena(train::isUpdate(function) ? Arena::workspace : Arena::activations) {}
 
   /// First of all entries: pinned places, so that their sizes are known.
   void placeArguments();
@@ -126,8 +127,10 @@ public:
   void placeRest(Totals &totals);
 
 private:
-  Place placeOf(StringRef kind, StringRef name, DictionaryAttr attributes, Type type,
-                const llvm::Twine &fallback);
+  Place placeOf(train::RoleAttrInterface role, Type type, const llvm::Twine &fallback);
+  bool isOutput(unsigned result) {
+    return bool(train::resultRoleAs<train::OutputAttr>(function, result));
+  }
   void findLastReads();
   LogicalResult addResults(kernel::StepOpInterface step, int number);
   LogicalResult overwrite(kernel::StepOpInterface step, OpResult result, int number);
@@ -150,22 +153,23 @@ private:
   int end = 0;
 };
 
-Place EntryPlan::placeOf(StringRef kind, StringRef name, DictionaryAttr attributes, Type type,
-                         const llvm::Twine &fallback) {
-  auto number = [&](StringRef attribute) {
-    auto value = attributes ? attributes.getAs<IntegerAttr>(attribute) : IntegerAttr();
-    return value ? value.getInt() : 0;
-  };
-  if (kind == "parameter" || kind == "gradient")
-    return fixed.parameter(name, type, kind == "gradient");
-  if (kind.starts_with("run_"))
-    return fixed.run(kind, number("train.run"), number("train.slot"), type);
-  if (kind == "input" || kind == "label")
-    return fixed.pinned(Arena::activations, name, type);
-  if (kind == "loss")
+Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::Twine &fallback) {
+  if (isa_and_nonnull<train::ParameterAttr, train::BufferAttr>(role))
+    return fixed.parameter(role.getName(), type, /*gradient=*/false);
+  if (isa_and_nonnull<train::GradientAttr, train::NewValueAttr>(role))
+    return fixed.parameter(role.getName(), type, /*gradient=*/true);
+  if (auto run = dyn_cast_or_null<train::RunParametersAttr>(role))
+    return fixed.run(Arena::parameters, run.getRun(), type);
+  if (auto run = dyn_cast_or_null<train::RunGradientsAttr>(role))
+    return fixed.run(Arena::gradients, run.getRun(), type);
+  if (auto state = dyn_cast_or_null<train::StateAttr>(role))
+    return fixed.state(state.getRun(), state.getSlot(), type);
+  if (isa_and_nonnull<train::InputAttr, train::LabelAttr>(role))
+    return fixed.pinned(Arena::activations, role.getName(), type);
+  if (isa_and_nonnull<train::LossAttr>(role))
     return fixed.pinned(Arena::activations, "loss of the step", type);
-  if (kind == "scalar")
-    return fixed.pinned(Arena::workspace, name, type);
+  if (isa_and_nonnull<train::ScalarAttr, train::GradientNormAttr>(role))
+    return fixed.pinned(Arena::workspace, role.getName(), type);
   // A plain function, as tests have them: arguments and results one after the other.
   return fixed.pinned(arena, (function.getName() + fallback).str(), type);
 }
@@ -173,25 +177,20 @@ Place EntryPlan::placeOf(StringRef kind, StringRef name, DictionaryAttr attribut
 void EntryPlan::placeArguments() {
   for (BlockArgument argument : function.getArguments()) {
     unsigned i = argument.getArgNumber();
-    auto name = function.getArgAttrOfType<StringAttr>(i, "train.name");
     Storage storage;
     storage.bytes = bytesOf(argument.getType());
     storage.isArgument = true;
     storage.place =
-        placeOf(argumentKind(function, i), name ? name.getValue() : "", function.getArgAttrDict(i),
-                argument.getType(), " argument " + Twine(i));
+        placeOf(train::roleOf(function, i), argument.getType(), " argument " + Twine(i));
     storageOf[argument] = int(storages.size());
     storages.push_back(storage);
   }
   for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
-    StringRef kind = resultKind(function, i);
-    auto name = function.getResultAttrOfType<StringAttr>(i, "train.name");
     returned[value] = i;
     // An output is an activation that lives to the end.
-    resultPlaces.push_back(kind == "output" ? Place()
-                                            : placeOf(kind, name ? name.getValue() : "",
-                                                      function.getResultAttrDict(i),
-                                                      value.getType(), " result " + Twine(i)));
+    resultPlaces.push_back(isOutput(i) ? Place()
+                                       : placeOf(train::resultRoleOf(function, i), value.getType(),
+                                                 " result " + Twine(i)));
   }
 }
 
@@ -216,8 +215,8 @@ std::optional<int> EntryPlan::storageToReuse(kernel::StepOpInterface step, unsig
     return dies ? std::optional(known->second) : std::nullopt;
   }
   auto own = returned.find(step->getResult(result));
-  bool fixedPlace = own != returned.end() && resultKind(function, own->second) != "output";
-  if (fixedPlace && overwrittenArgument(function, own->second))
+  bool fixedPlace = own != returned.end() && !isOutput(own->second);
+  if (fixedPlace && train::overwrittenArgument(function, own->second))
     return std::nullopt;
   for (Value input : step->getOperands()) {
     auto known = storageOf.find(input);
@@ -239,7 +238,7 @@ std::optional<int> EntryPlan::storageToReuse(kernel::StepOpInterface step, unsig
 
 /// A result that lies where an argument does: the argument's old value is read before.
 LogicalResult EntryPlan::overwrite(kernel::StepOpInterface step, OpResult result, int number) {
-  auto argument = overwrittenArgument(function, returned[result]);
+  auto argument = train::overwrittenArgument(function, returned[result]);
   if (!argument)
     return success();
   Value old = function.getArgument(*argument);
@@ -269,7 +268,7 @@ LogicalResult EntryPlan::addResults(kernel::StepOpInterface step, int number) {
     auto read = lastRead.find(result);
     storage.last = std::max(storage.last, read == lastRead.end() ? number : read->second);
     auto own = returned.find(result);
-    if (own == returned.end() || resultKind(function, own->second) == "output")
+    if (own == returned.end() || isOutput(own->second))
       continue;
     if (storage.place || storage.isArgument)
       return step->emitError("internal error: two fixed places for one tensor");

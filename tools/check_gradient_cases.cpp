@@ -6,6 +6,7 @@
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/builder.h"
 #include "dialects/nn/nn.h"
+#include "dialects/train/train.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/passes.h"
@@ -52,13 +53,6 @@ static llvm::DenseSet<Value> differentiableArguments(func::FuncOp function) {
         reaching.insert(operand);
   }
   return reaching;
-}
-
-static NamedAttrList attributes(Builder &builder, StringRef kind, const std::string &name) {
-  NamedAttrList list;
-  list.set("train.kind", builder.getStringAttr(kind));
-  list.set("train.name", builder.getStringAttr(name));
-  return list;
 }
 
 /// sum over results of weight * result, as f64; without weights where nothing is differentiated.
@@ -108,13 +102,16 @@ static OwningOpRef<ModuleOp> buildModel(func::FuncOp function, const CheckCase &
       builder.getFunctionType(model.getArgumentTypes(), ValueRange(results).getTypes()));
 
   for (auto [i, argument] : llvm::enumerate(check.arguments)) {
-    bool parameter = reaching.contains(function.getArgument(i));
-    model.setArgAttrs(i,
-                      attributes(builder, parameter ? "parameter" : "input", argument.value.name));
+    StringAttr name = builder.getStringAttr(argument.value.name);
+    train::RoleAttrInterface role = train::InputAttr::get(context, name, {}, {});
+    if (reaching.contains(function.getArgument(i)))
+      role = train::ParameterAttr::get(context, name, train::Run::undecayed, {});
+    train::setRole(model, i, role);
   }
-  model.setResultAttrs(0, attributes(builder, "loss", "loss"));
+  train::setResultRole(model, 0, train::LossAttr::get(context));
   for (auto [i, result] : llvm::enumerate(check.results))
-    model.setResultAttrs(i + 1, attributes(builder, "output", result.name));
+    train::setResultRole(model, i + 1,
+                         train::OutputAttr::get(context, builder.getStringAttr(result.name)));
   return module;
 }
 
@@ -141,11 +138,6 @@ static void readPlace(Attribute attribute, CheckTensor &tensor) {
   tensor.offset = place.getOffset();
 }
 
-static StringRef text(Attribute attribute) {
-  auto string = dyn_cast_or_null<StringAttr>(attribute);
-  return string ? string.getValue() : StringRef();
-}
-
 static LogicalResult readPlaces(ModuleOp module, CheckCase &check) {
   auto training = module.lookupSymbol<func::FuncOp>("forward_backward");
   auto evaluation = module.lookupSymbol<func::FuncOp>("evaluate");
@@ -153,13 +145,13 @@ static LogicalResult readPlaces(ModuleOp module, CheckCase &check) {
     return module.emitError("differentiate made no @forward_backward and @evaluate");
   for (unsigned i = 0; i < training.getNumArguments(); ++i)
     for (CheckArgument &argument : check.arguments)
-      if (text(training.getArgAttr(i, "train.name")) == argument.value.name)
+      if (train::nameOf(training, i) == argument.value.name)
         readPlace(training.getArgAttr(i, "kernel.place"), argument.value);
   for (unsigned i = 0; i < training.getNumResults(); ++i) {
-    if (text(training.getResultAttr(i, "train.kind")) != "gradient")
+    if (!train::resultRoleAs<train::GradientAttr>(training, i))
       continue;
     for (CheckArgument &argument : check.arguments)
-      if (text(training.getResultAttr(i, "train.name")) == argument.value.name)
+      if (train::resultNameOf(training, i) == argument.value.name)
         readPlace(training.getResultAttr(i, "kernel.place"), argument.gradient);
   }
   for (unsigned i = 0; i < evaluation.getNumResults(); ++i)

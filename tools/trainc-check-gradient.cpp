@@ -12,6 +12,7 @@
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/nn.h"
+#include "dialects/train/train.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/program.h"
 #include "tools/check_gradient_cases.h"
@@ -359,7 +360,7 @@ Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
 static void loadDialects(MLIRContext &context) {
   context.disableMultithreading();
   context.loadDialect<func::FuncDialect, arith::ArithDialect, math::MathDialect, nn::NNDialect,
-                      kernel::KernelDialect>();
+                      train::TrainDialect, kernel::KernelDialect>();
 }
 
 static Memory memoryOf(ModuleOp program) {

@@ -10,6 +10,7 @@
 #include "compiler/ir_file.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -31,8 +32,9 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "emits the source folder of a planned module\n");
   MLIRContext context;
-  context.loadDialect<func::FuncDialect, arith::ArithDialect, math::MathDialect,
-                      trainc::nn::NNDialect, trainc::kernel::KernelDialect>();
+  context
+      .loadDialect<func::FuncDialect, arith::ArithDialect, math::MathDialect, trainc::nn::NNDialect,
+                   trainc::train::TrainDialect, trainc::kernel::KernelDialect>();
   OwningOpRef<ModuleOp> module = trainc::readIr(input, context);
   if (!module)
     return 1;
@@ -40,7 +42,7 @@ int main(int argc, char **argv) {
     llvm::errs() << "trainc-emit: cannot make '" << output << "': " << error.message() << "\n";
     return 1;
   }
-  if (!target.empty() || !(*module)->hasAttr("train.target"))
+  if (!target.empty() || !trainc::train::targetOf(*module))
     trainc::setTarget(*module, {target.empty() ? "cpu" : target.getValue(), "x86-64-v3", {"80"}});
   trainc::Installation installation = trainc::findInstallation();
   if (failed(trainc::emitSources(*module, installation.version, output)))

@@ -6,6 +6,7 @@
 #include "compiler/pipeline.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -55,8 +56,8 @@ int main(int argc, char **argv) {
   hideForeignOptions();
   llvm::InitLLVM init(argc, argv);
   DialectRegistry registry;
-  registry.insert<trainc::nn::NNDialect, trainc::kernel::KernelDialect, func::FuncDialect,
-                  arith::ArithDialect, math::MathDialect>();
+  registry.insert<trainc::nn::NNDialect, trainc::train::TrainDialect, trainc::kernel::KernelDialect,
+                  func::FuncDialect, arith::ArithDialect, math::MathDialect>();
   registerCanonicalizerPass();
   registerCSEPass();
   auto [input, output] =

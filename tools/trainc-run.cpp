@@ -4,6 +4,7 @@
 #include "compiler/onnx/evaluate.h"
 #include "compiler/onnx/output_file.h"
 #include "dialects/nn/nn.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
@@ -109,8 +110,7 @@ bool readInputs(Model &model, NamedTensors &inputs, Report &report) {
   auto function = model.module->lookupSymbol<mlir::func::FuncOp>("model");
   std::map<std::string, mlir::Type> types;
   for (mlir::BlockArgument argument : function.getArguments())
-    types[function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), "train.name")
-              .str()] = argument.getType();
+    types[train::nameOf(function, argument.getArgNumber()).str()] = argument.getType();
   for (StringRef text : inputFiles) {
     auto [name, path] = text.split('=');
     auto type = types.find(name.str());
@@ -200,7 +200,7 @@ bool evaluate(Report &report) {
   if (!parseDimensions(recipe, report))
     return false;
   mlir::MLIRContext context;
-  context.loadDialect<nn::NNDialect, mlir::func::FuncDialect>();
+  context.loadDialect<nn::NNDialect, train::TrainDialect, mlir::func::FuncDialect>();
   context.disableMultithreading();
   auto model = readModel(modelPath, recipe, context, report);
   if (failed(model))

@@ -4,6 +4,7 @@
 #include "compiler/emit/memory_names.h"
 #include "compiler/emit/element_types.h"
 #include "dialects/names/node_name.h"
+#include "dialects/train/train.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -112,38 +113,39 @@ LogicalResult MemoryNames::add(Value value, Attribute place, StringRef name,
 }
 
 /// `decayed_gradients`, `undecayed_exp_avg`: the flat tensors of @update.
-std::string MemoryNames::runName(DictionaryAttr attributes) const {
-  StringRef kind = attributes.getAs<StringAttr>("train.kind").getValue();
-  auto run = attributes.getAs<IntegerAttr>("train.run");
-  std::string text = run && run.getInt() == 0 ? "decayed_" : "undecayed_";
-  if (kind != "run_state")
-    return text + kind.drop_front(strlen("run_")).str();
-  auto slot = attributes.getAs<IntegerAttr>("train.slot");
-  size_t index = slot ? slot.getInt() : 0;
-  return text + (index < stateNames.size() ? stateNames[index] : "state_" + std::to_string(index));
+std::string MemoryNames::runName(Attribute role) const {
+  auto text = [](train::Run run, const llvm::Twine &what) {
+    return (train::stringifyRun(run) + "_" + what).str();
+  };
+  if (auto parameters = dyn_cast_or_null<train::RunParametersAttr>(role))
+    return text(parameters.getRun(), "parameters");
+  if (auto gradients = dyn_cast_or_null<train::RunGradientsAttr>(role))
+    return text(gradients.getRun(), "gradients");
+  auto state = dyn_cast_or_null<train::StateAttr>(role);
+  if (!state)
+    return "";
+  size_t slot = state.getSlot();
+  return text(state.getRun(),
+              slot < stateNames.size() ? stateNames[slot] : "state_" + std::to_string(slot));
+}
+
+/// Known under one name in all entry functions.
+static bool isShared(func::FuncOp function, unsigned argument) {
+  return isa_and_nonnull<train::ParameterAttr, train::BufferAttr, train::InputAttr,
+                         train::LabelAttr>(train::roleOf(function, argument));
 }
 
 LogicalResult MemoryNames::addArgument(func::FuncOp function, unsigned index, NameTable &names) {
   Value value = function.getArgument(index);
-  DictionaryAttr attributes = function.getArgAttrDict(index);
-  StringRef kind, name;
-  if (attributes) {
-    if (auto attribute = attributes.getAs<StringAttr>("train.kind"))
-      kind = attribute.getValue();
-    if (auto attribute = attributes.getAs<StringAttr>("train.name"))
-      name = attribute.getValue();
-  }
-  Attribute place = attributes ? attributes.get("kernel.place") : Attribute();
-  bool isShared = kind == "parameter" || kind == "input" || kind == "label";
-  if (kind.starts_with("run_")) {
-    std::string run = runName(attributes);
+  Attribute place = function.getArgAttr(index, "kernel.place");
+  train::RoleAttrInterface role = train::roleOf(function, index);
+  if (std::string run = runName(role); !run.empty())
     return add(value, place, run, run, false, names);
-  }
-  std::string text = name.empty() ? "argument_" + std::to_string(index) : name.str();
   // What the module calls it says more than a name that an exporter made up.
-  if (auto module = attributes ? attributes.getAs<StringAttr>("train.module") : StringAttr())
-    text = module.str();
-  return add(value, place, text, text, isShared, isShared ? sharedNames : names);
+  StringAttr title = role ? role.getTitle() : StringAttr();
+  std::string text = title ? title.str() : "argument_" + std::to_string(index);
+  bool shared = isShared(function, index);
+  return add(value, place, text, text, shared, shared ? sharedNames : names);
 }
 
 /// Equal data has one place and is one table.
@@ -187,7 +189,7 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
   NameTable names = sharedNames;
   bool failed = false;
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (function.getArgAttr(i, "train.kind") && places.contains(function.getArgument(i)))
+    if (train::roleOf(function, i) && places.contains(function.getArgument(i)))
       continue;
     else
       failed |= mlir::failed(addArgument(function, i, names));
@@ -195,19 +197,20 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
   // Gradients of parameters and the loss are known by what they are, not by the node that made
   // them.
   llvm::DenseMap<Value, std::string> resultNames;
-  llvm::StringMap<std::string> moduleNames; // of parameters, by ONNX name
+  llvm::StringMap<std::string> titles; // of parameters, by ONNX name
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (auto module = function.getArgAttrOfType<StringAttr>(i, "train.module"))
-      moduleNames[function.getArgAttrOfType<StringAttr>(i, "train.name")] = module.str();
+    if (auto role = train::roleOf(function, i); role && role.getName())
+      titles[role.getName()] = role.getTitle().str();
   Operation *terminator = function.getBody().front().getTerminator();
   for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
-    auto kind = function.getResultAttrOfType<StringAttr>(i, "train.kind");
-    auto name = function.getResultAttrOfType<StringAttr>(i, "train.name");
+    train::RoleAttrInterface role = train::resultRoleOf(function, i);
     while (auto view = value.getDefiningOp<nn::ReshapeOp>())
       value = view->getOperand(0);
-    if (kind && name && kind.getValue() == "gradient")
-      resultNames[value] = "d_" + (moduleNames.count(name) ? moduleNames[name] : name.str());
-    else if (kind && kind.getValue() == "loss")
+    if (isa_and_nonnull<train::GradientAttr>(role))
+      resultNames[value] = "d_" + titles[role.getName()];
+    else if (isa_and_nonnull<train::NewValueAttr>(role))
+      resultNames[value] = "new_" + titles[role.getName()];
+    else if (isa_and_nonnull<train::LossAttr>(role))
       resultNames[value] = "loss";
   }
 
@@ -249,12 +252,9 @@ LogicalResult MemoryNames::collect() {
     auto function = module.lookupSymbol<func::FuncOp>(entry);
     if (!function)
       continue;
-    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      auto kind = function.getArgAttrOfType<StringAttr>(i, "train.kind");
-      if (kind && (kind.getValue() == "parameter" || kind.getValue() == "input" ||
-                   kind.getValue() == "label"))
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (isShared(function, i))
         failed |= mlir::failed(addArgument(function, i, sharedNames));
-    }
   }
   for (const std::string &entry : entryNames)
     if (auto function = module.lookupSymbol<func::FuncOp>(entry))

@@ -54,7 +54,7 @@ private:
   mlir::LogicalResult addArgument(mlir::func::FuncOp function, unsigned index, NameTable &names);
   std::string resultName(kernel::StepOpInterface step, unsigned result);
   mlir::LogicalResult addConstant(nn::ConstantOp op);
-  std::string runName(mlir::DictionaryAttr attributes) const;
+  std::string runName(mlir::Attribute role) const;
 
   mlir::ModuleOp module;
   mlir::SymbolTableCollection symbols;

@@ -4,6 +4,7 @@
 #include "compiler/emit/program_tables.h"
 #include "compiler/emit/element_types.h"
 #include "dialects/train/optimizer.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/xxhash.h"
 
@@ -14,56 +15,51 @@ void trainc::setTarget(ModuleOp module, const Target &target) {
   Builder builder(module.getContext());
   SmallVector<StringRef> architectures(target.cudaArchitectures.begin(),
                                        target.cudaArchitectures.end());
-  module->setAttr("train.target",
-                  builder.getDictionaryAttr({
-                      builder.getNamedAttr("architectures", builder.getStrArrayAttr(architectures)),
-                      builder.getNamedAttr("march", builder.getStringAttr(target.march)),
-                      builder.getNamedAttr("name", builder.getStringAttr(target.name)),
-                  }));
+  train::setTarget(module,
+                   train::TargetAttr::get(module.getContext(), builder.getStringAttr(target.name),
+                                          builder.getStringAttr(target.march),
+                                          builder.getStrArrayAttr(architectures)));
 }
 
 void trainc::setExports(ModuleOp module, ArrayRef<ExportEntry> exports) {
   Builder builder(module.getContext());
-  SmallVector<Attribute> entries;
+  SmallVector<train::ExportAttr> entries;
   for (const ExportEntry &entry : exports)
-    entries.push_back(builder.getDictionaryAttr({
-        builder.getNamedAttr("initializer", builder.getStringAttr(entry.onnxName)),
-        builder.getNamedAttr("parameter", builder.getStringAttr(entry.parameterName)),
-        builder.getNamedAttr("transposed", builder.getBoolAttr(entry.transposed)),
-    }));
-  module->setAttr("train.exports", builder.getArrayAttr(entries));
-}
-
-static std::string text(DictionaryAttr attributes, StringRef name) {
-  auto value = attributes ? attributes.getAs<StringAttr>(name) : StringAttr();
-  return value ? value.str() : "";
+    entries.push_back(train::ExportAttr::get(
+        module.getContext(), builder.getStringAttr(entry.onnxName),
+        entry.transposed ? train::ExportForm::transposed : train::ExportForm::copy,
+        builder.getStringAttr(entry.parameterName)));
+  train::setExports(module, entries);
 }
 
 static Target targetOf(ModuleOp module) {
   Target target;
-  auto attributes = module->getAttrOfType<DictionaryAttr>("train.target");
-  if (!attributes)
+  train::TargetAttr attribute = train::targetOf(module);
+  if (!attribute)
     return target;
-  target.name = text(attributes, "name");
-  target.march = text(attributes, "march");
-  if (auto list = attributes.getAs<ArrayAttr>("architectures"))
-    for (auto number : list.getAsRange<StringAttr>())
-      target.cudaArchitectures.push_back(number.str());
+  target.name = attribute.getName().str();
+  target.march = attribute.getMarch().str();
+  for (auto number : attribute.getArchitectures().getAsRange<StringAttr>())
+    target.cudaArchitectures.push_back(number.str());
   return target;
 }
 
 /// Of what a checkpoint depends on: parameters in order, with shapes, precision and optimizer.
 static uint64_t fingerprintOf(ModuleOp module, StringRef optimizer) {
   std::string precision = "f32", parameters;
-  if (auto function = module.lookupSymbol<func::FuncOp>("forward_backward"))
+  auto function = module.lookupSymbol<func::FuncOp>("forward_backward");
+  if (!function)
+    function = module.lookupSymbol<func::FuncOp>("evaluate");
+  if (function)
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      auto kind = function.getArgAttrOfType<StringAttr>(i, "train.kind");
-      if (!kind || kind.getValue() != "parameter")
+      train::RoleAttrInterface role = train::roleOf(function, i);
+      auto parameter = dyn_cast_or_null<train::ParameterAttr>(role);
+      if (!parameter && !isa_and_nonnull<train::BufferAttr>(role))
         continue;
       auto type = cast<RankedTensorType>(function.getArgument(i).getType());
       precision = elementTypeOf(type).name.str();
-      parameters += text(function.getArgAttrDict(i), "train.name") +
-                    (function.getArgAttr(i, "train.frozen") ? " frozen" : "");
+      StringRef suffix = !parameter ? " buffer" : parameter.isFrozen() ? " frozen" : "";
+      parameters += (role.getName().getValue() + suffix).str();
       for (int64_t size : type.getShape())
         parameters += " " + std::to_string(size);
       parameters += "\n";
@@ -73,10 +69,9 @@ static uint64_t fingerprintOf(ModuleOp module, StringRef optimizer) {
 
 ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) {
   ProgramTables tables;
-  DictionaryAttr attributes = module->getAttrDictionary();
-  tables.modelName = text(attributes, "train.model");
-  tables.lossName = text(attributes, "train.loss");
-  tables.optimizerName = text(attributes, "train.optimizer");
+  tables.modelName = train::modelNameOf(module).str();
+  tables.lossName = train::lossNameOf(module).str();
+  tables.optimizerName = train::optimizerNameOf(module).str();
   tables.compilerVersion = compilerVersion.str();
   tables.target = targetOf(module);
   tables.fingerprint = fingerprintOf(module, tables.optimizerName);
@@ -85,9 +80,8 @@ ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) 
     for (const train::Hyperparameter &parameter : optimizer->hyperparameters)
       tables.hyperparameters.push_back({parameter.name, parameter.defaultValue, parameter.help});
   }
-  if (auto exports = module->getAttrOfType<ArrayAttr>("train.exports"))
-    for (auto entry : exports.getAsRange<DictionaryAttr>())
-      tables.exports.push_back({text(entry, "initializer"), text(entry, "parameter"),
-                                entry.getAs<BoolAttr>("transposed").getValue()});
+  for (train::ExportAttr entry : train::exportsOf(module))
+    tables.exports.push_back({entry.getInitializer().str(), entry.getParameter().str(),
+                              entry.getForm() == train::ExportForm::transposed});
   return tables;
 }

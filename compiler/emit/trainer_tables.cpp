@@ -3,6 +3,7 @@
 // trainer.cpp: the constant `trainer_program` through which the runtime sees the model.
 #include "compiler/emit/element_types.h"
 #include "compiler/emit/step_program.h"
+#include "dialects/train/train.h"
 #include "passes/passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -33,10 +34,6 @@ public:
   FailureOr<std::string> print();
 
 private:
-  StringRef stringAttr(DictionaryAttr attributes, StringRef key) {
-    auto value = attributes ? attributes.getAs<StringAttr>(key) : StringAttr();
-    return value ? value.getValue() : StringRef();
-  }
   kernel::PlaceAttr placeOf(DictionaryAttr attributes, StringRef what) {
     auto place =
         attributes ? attributes.getAs<kernel::PlaceAttr>("kernel.place") : kernel::PlaceAttr();
@@ -60,6 +57,8 @@ private:
     return count == 0 ? "nullptr" : name.str();
   }
   void collectArguments(func::FuncOp function);
+  void addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
+                std::optional<int64_t> ignored);
   void collectOutputs(func::FuncOp function);
   void collectScalars(func::FuncOp function);
   int64_t scalar(StringRef name, bool required);
@@ -77,63 +76,56 @@ private:
 };
 
 void TablePrinter::collectArguments(func::FuncOp function) {
-  llvm::StringSet<> decaying, frozen;
-  if (auto layout = module->getAttrOfType<ArrayAttr>("train.layout"))
-    for (auto entry : layout.getAsRange<DictionaryAttr>()) {
-      auto isSet = [&](StringRef key) {
-        auto flag = entry.getAs<BoolAttr>(key);
-        return entry.get(key) && (!flag || flag.getValue());
-      };
-      if (isSet("decay"))
-        decaying.insert(stringAttr(entry, "name"));
-      if (isSet("frozen"))
-        frozen.insert(stringAttr(entry, "name"));
-    }
+  auto flag = [](bool value) { return value ? "true" : "false"; };
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    DictionaryAttr attributes = function.getArgAttrDict(i);
-    StringRef name = stringAttr(attributes, "train.name"),
-              kind = stringAttr(attributes, "train.kind");
+    train::RoleAttrInterface role = train::roleOf(function, i);
+    StringRef name = train::nameOf(function, i);
     Type type = function.getArgument(i).getType();
-    std::string tensor = placeText(name, type, placeOf(attributes, name));
-    if (kind == "parameter") {
+    std::string tensor = placeText(name, type, placeOf(function.getArgAttrDict(i), name));
+    if (auto parameter = dyn_cast_or_null<train::ParameterAttr>(role)) {
       precision = dataType(type);
-      parameters.push_back("{" + tensor + ", " + (frozen.contains(name) ? "true" : "false") + ", " +
-                           (decaying.contains(name) ? "true" : "false") + "}");
-      continue;
+      parameters.push_back(llvm::formatv("{{{0}, {1}, {2}}", tensor, flag(parameter.isFrozen()),
+                                         flag(parameter.getRun() == train::Run::decayed)));
+    } else if (auto input = dyn_cast_or_null<train::InputAttr>(role)) {
+      addInput(tensor, false, input.getIndexBound(), input.getIgnoreIndex());
+    } else if (auto label = dyn_cast_or_null<train::LabelAttr>(role)) {
+      addInput(tensor, true, label.getIndexBound(), label.getIgnoreIndex());
+    } else {
+      function.emitError("emit: argument ") << i << " has no role that a trainer knows";
+      failed = true;
     }
-    auto bound = attributes.getAs<IntegerAttr>("train.index_bound");
-    auto ignore = attributes.getAs<IntegerAttr>("train.ignore_index");
-    inputs.push_back("{" + tensor + ", " + (kind == "label" ? "true" : "false") + ", " +
-                     std::to_string(bound ? bound.getInt() : 0) + ", " +
-                     (ignore ? "true, " + integerLiteral(ignore.getInt()) : "false, 0") + "}");
   }
+}
+
+void TablePrinter::addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
+                            std::optional<int64_t> ignored) {
+  inputs.push_back(llvm::formatv("{{{0}, {1}, {2}, {3}}", tensor, isLabel ? "true" : "false",
+                                 bound.value_or(0),
+                                 ignored ? "true, " + integerLiteral(*ignored) : "false, 0"));
 }
 
 void TablePrinter::collectOutputs(func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumResults(); ++i) {
-    DictionaryAttr attributes = function.getResultAttrDict(i);
-    StringRef kind = stringAttr(attributes, "train.kind"),
-              name = stringAttr(attributes, "train.name");
-    Type type = function.getResultTypes()[i];
-    std::string text = placeText(name, type, placeOf(attributes, name));
-    if (kind == "loss")
+    train::RoleAttrInterface role = train::resultRoleOf(function, i);
+    StringRef name = train::resultNameOf(function, i);
+    std::string text =
+        placeText(name, function.getResultTypes()[i], placeOf(function.getResultAttrDict(i), name));
+    if (isa_and_nonnull<train::LossAttr>(role))
       lossPlace = text;
-    else if (kind == "output")
+    else if (isa_and_nonnull<train::OutputAttr>(role))
       outputs.push_back(text);
   }
 }
 
 void TablePrinter::collectScalars(func::FuncOp function) {
-  auto add = [&](DictionaryAttr attributes) {
-    if (stringAttr(attributes, "train.kind") == "scalar") {
-      StringRef name = stringAttr(attributes, "train.name");
-      scalars[name] = placeOf(attributes, name).getOffset();
-    }
+  auto add = [&](train::RoleAttrInterface role, DictionaryAttr attributes) {
+    if (isa_and_nonnull<train::ScalarAttr, train::GradientNormAttr>(role))
+      scalars[role.getName()] = placeOf(attributes, role.getName()).getOffset();
   };
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    add(function.getArgAttrDict(i));
+    add(train::roleOf(function, i), function.getArgAttrDict(i));
   for (unsigned i = 0; i < function.getNumResults(); ++i)
-    add(function.getResultAttrDict(i));
+    add(train::resultRoleOf(function, i), function.getResultAttrDict(i));
 }
 
 int64_t TablePrinter::scalar(StringRef name, bool required) {
@@ -161,10 +153,9 @@ std::string TablePrinter::arenaList(StringRef attribute) {
 }
 
 void TablePrinter::printProgram() {
-  int64_t trained = 0;
-  if (auto runs = module->getAttrOfType<DenseI64ArrayAttr>("train.runs"))
-    trained =
-        (runs.asArrayRef()[0] + runs.asArrayRef()[1]) * (precision == "data_type::f64" ? 8 : 4);
+  train::LayoutAttr layout = train::layoutOf(module);
+  int64_t width = precision == "data_type::f64" ? 8 : 4;
+  int64_t trained = layout ? layout.trainedElements() * width : 0;
   auto field = [&](StringRef name, const llvm::Twine &value) {
     writer.line("  ." + name + " = " + value + ",");
   };

@@ -5,6 +5,7 @@
 #include "dialects/names/node_name.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx_node.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -51,8 +52,7 @@ public:
       initial[parameter.name] = &parameter;
     std::set<std::string> inputNames;
     for (BlockArgument argument : function.getArguments()) {
-      std::string name =
-          function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.name").str();
+      std::string name = train::nameOf(function, argument.getArgNumber()).str();
       auto parameter = initial.find(name);
       if (parameter == initial.end()) {
         inputNames.insert(name);
@@ -100,8 +100,7 @@ public:
       return evaluated;
     }
     for (auto [index, result] : enumerate(function.front().getTerminator()->getOperands()))
-      evaluated.push_back({function.getResultAttrOfType<StringAttr>(index, "train.name").str(),
-                           values.lookup(result)});
+      evaluated.push_back({train::resultNameOf(function, index).str(), values.lookup(result)});
     return evaluated;
   }
 

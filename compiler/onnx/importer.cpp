@@ -7,6 +7,7 @@
 #include "dialects/names/node_name.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx_node.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -209,28 +210,25 @@ Value Importer::tensorOf(ImportedValue &value, nn::Builder &at) {
 
 void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<ModelInput> inputs) {
   Block &body = function.front();
-  auto add = [&](StringRef name, StringRef kind, ArrayRef<int64_t> shape, int32_t dataType) {
+  auto add = [&](train::RoleAttrInterface role, ArrayRef<int64_t> shape, int32_t dataType) {
     Type type = RankedTensorType::get(shape, nn::onnxElementType(&context, dataType));
-    Location location = NameLoc::get(builder.getStringAttr(name));
-    function.insertArgument(body.getNumArguments(), type, builder.getDictionaryAttr({}), location);
-    unsigned index = body.getNumArguments() - 1;
-    function.setArgAttr(index, "train.name", builder.getStringAttr(name));
-    function.setArgAttr(index, "train.kind", builder.getStringAttr(kind));
-    values[name].tensor = body.getArgument(index);
-    return index;
+    unsigned index = body.getNumArguments();
+    function.insertArgument(index, type, train::attributesOf(role), NameLoc::get(role.getName()));
+    values[role.getName().getValue()].tensor = body.getArgument(index);
   };
   for (const Decision *parameter : parameters) {
-    unsigned index =
-        add(parameter->name(), "parameter", parameter->tensor->shape, parameter->tensor->dataType);
+    StringAttr module;
     if (!parameter->moduleName.empty() && parameter->moduleName != parameter->name())
-      function.setArgAttr(index, "train.module", builder.getStringAttr(parameter->moduleName));
-    if (parameter->role == Role::frozen)
-      function.setArgAttr(index, "train.frozen", builder.getUnitAttr());
-    if (parameter->decays)
-      function.setArgAttr(index, "train.decay", builder.getUnitAttr());
+      module = builder.getStringAttr(parameter->moduleName);
+    train::Run run = parameter->role == Role::frozen ? train::Run::frozen
+                     : parameter->decays             ? train::Run::decayed
+                                                     : train::Run::undecayed;
+    add(train::ParameterAttr::get(&context, builder.getStringAttr(parameter->name()), run, module),
+        parameter->tensor->shape, parameter->tensor->dataType);
   }
   for (const ModelInput &input : inputs)
-    add(input.name, "input", input.shape, input.dataType);
+    add(train::InputAttr::get(&context, builder.getStringAttr(input.name), {}, {}), input.shape,
+        input.dataType);
 }
 
 void Importer::addConstants(const Decisions &decisions) {
@@ -269,10 +267,9 @@ bool Importer::addOutputs() {
   }
   builder.create<func::ReturnOp>(at.location(), results);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), types));
-  for (auto [index, output] : enumerate(file.graph().output())) {
-    function.setResultAttr(index, "train.name", builder.getStringAttr(output.name()));
-    function.setResultAttr(index, "train.kind", builder.getStringAttr("output"));
-  }
+  for (auto [index, output] : enumerate(file.graph().output()))
+    train::setResultRole(function, index,
+                         train::OutputAttr::get(&context, builder.getStringAttr(output.name())));
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include "compiler/onnx/importer.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace llvm;
@@ -28,17 +29,20 @@ static bool sourcesOf(Value index, SmallVectorImpl<BlockArgument> &sources) {
                 [&](Value operand) { return sourcesOf(operand, sources); });
 }
 
-static void setBound(func::FuncOp function, BlockArgument argument, int64_t rows) {
+static void setBound(func::FuncOp function, BlockArgument argument, int64_t rows,
+                     std::optional<int64_t> ignored) {
   unsigned index = argument.getArgNumber();
-  auto known = function.getArgAttrOfType<IntegerAttr>(index, "train.index_bound");
-  if (!known || known.getInt() > rows)
-    function.setArgAttr(index, "train.index_bound",
-                        IntegerAttr::get(IntegerType::get(function.getContext(), 64), rows));
+  if (auto input = train::roleAs<train::InputAttr>(function, index))
+    train::setRole(function, index,
+                   train::InputAttr::get(function.getContext(), input.getName(),
+                                         std::min(input.getIndexBound().value_or(rows), rows),
+                                         ignored ? ignored : input.getIgnoreIndex()));
 }
 
 bool boundIndices(ModuleOp module, const ModelFile &file, Report &report) {
   bool good = true;
-  auto bound = [&](func::FuncOp function, Operation *user, Value index, int64_t rows) {
+  auto bound = [&](func::FuncOp function, Operation *user, Value index, int64_t rows,
+                   std::optional<int64_t> ignored) {
     SmallVector<BlockArgument> sources;
     if (!sourcesOf(index, sources)) {
       good = succeeded(report.error(
@@ -48,19 +52,17 @@ bool boundIndices(ModuleOp module, const ModelFile &file, Report &report) {
           "an input of the model that holds the indices themselves"));
     }
     for (BlockArgument source : sources)
-      setBound(function, source, rows);
-    return sources;
+      setBound(function, source, rows, ignored);
   };
   module.walk([&](func::FuncOp function) {
     function.walk([&](nn::GatherOp gather) {
-      bound(function, gather, gather.getIndices(), nn::tensorType(gather.getTable()).getDimSize(0));
+      bound(function, gather, gather.getIndices(), nn::tensorType(gather.getTable()).getDimSize(0),
+            std::nullopt);
     });
     function.walk([&](nn::CrossEntropyOp loss) {
-      for (BlockArgument labels : bound(function, loss, loss.getLabels(),
-                                        nn::tensorType(loss.getLogits()).getShape().back()))
-        if (loss.getIgnoreIndexAttr())
-          function.setArgAttr(labels.getArgNumber(), "train.ignore_index",
-                              loss.getIgnoreIndexAttr());
+      std::optional<uint64_t> ignored = loss.getIgnoreIndex();
+      bound(function, loss, loss.getLabels(), nn::tensorType(loss.getLogits()).getShape().back(),
+            ignored ? std::optional<int64_t>(*ignored) : std::nullopt);
     });
   });
   return good;

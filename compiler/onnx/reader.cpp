@@ -3,6 +3,7 @@
 // The steps of reading a model, each of which reports all its problems before the next begins.
 #include "compiler/onnx/reader.h"
 #include "compiler/onnx/importer.h"
+#include "dialects/train/train.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
@@ -55,7 +56,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
                              model.values);
   if (!model.module || !boundIndices(*model.module, *model.file, report))
     return failure();
-  (*model.module)->setAttr("train.model", StringAttr::get(&context, model.name));
+  train::setModelName(*model.module, model.name);
   model.parameterTable = parameterTable(*decisions);
   return model;
 }

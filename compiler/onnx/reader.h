@@ -24,7 +24,7 @@ struct TiedInitializer {
 };
 
 struct Parameter {
-  std::string name;       // of the ONNX initializer; `train.name` of the argument
+  std::string name;       // of the ONNX initializer; the name of the argument's role
   std::string moduleName; // as the module calls it where the file says so, else `name`
   std::vector<int64_t> shape;
   bool isDouble = false;

@@ -4,6 +4,7 @@
 // shows. Sorted and stable.
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
@@ -87,10 +88,11 @@ private:
     }
     --steps; // the return
     for (auto [i, value] : llvm::enumerate(function.front().getTerminator()->getOperands()))
-      if (auto name = function.getResultAttrOfType<StringAttr>(i, "train.name"))
+      if (StringRef name = train::resultNameOf(function, i); !name.empty())
         if (auto known = numbers.find(value); known != numbers.end())
           tensors[known->second].name =
-              (resultKind(function, i) == "gradient" ? "gradient of " : "") + name.str();
+              (train::resultRoleAs<train::GradientAttr>(function, i) ? "gradient of " : "") +
+              name.str();
     llvm::stable_sort(tensors, [](const Tensor &a, const Tensor &b) {
       return std::tuple(int(a.place.getArena()), a.place.getOffset(), a.first, a.last) <
              std::tuple(int(b.place.getArena()), b.place.getOffset(), b.first, b.last);

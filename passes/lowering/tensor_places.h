@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the conventions of entry functions (docs/architecture.md) say about
-// arguments, results and their places.
+// Sizes and readable names of the tensors of entry functions.
 #pragma once
 
 #include "dialects/kernel/tensor_bytes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include <optional>
 #include <string>
 
 namespace trainc {
 
-/// `train.kind` of an argument or result, empty where it has none.
-llvm::StringRef argumentKind(mlir::func::FuncOp function, unsigned index);
-llvm::StringRef resultKind(mlir::func::FuncOp function, unsigned index);
-
-/// The argument whose memory a result takes: new parameters and optimizer states.
-std::optional<unsigned> overwrittenArgument(mlir::func::FuncOp function, unsigned result);
-
-/// Whether the entry works on flat arenas, as @update does.
-bool isUpdate(mlir::func::FuncOp function);
+/// Whether a result lies in an arena of parameters, gradients or states, or is the loss: it takes
+/// no memory from other tensors.
+bool hasPlaceOfItsOwn(mlir::func::FuncOp function, unsigned result);
 
 /// Readable name of an argument, or of a step's result.
 std::string tensorName(mlir::Value value);

@@ -12,8 +12,8 @@
 // CHECK: nothing();
 
 module attributes {kernel.arena_bytes = array<i64: 0, 0, 0, 196, 96, 0>, kernel.arena_lower_bound = array<i64: 0, 0, 0, 196, 96, 0>} {
-  func.func @forward_backward(%x: tensor<16xf32> {train.kind = "input", train.name = "x", kernel.place = #kernel.place<activations, 0>})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 192>}) {
+  func.func @forward_backward(%x: tensor<16xf32> {kernel.place = #kernel.place<activations, 0>, train.role = #train.input<"x">})
+      -> (tensor<f32> {kernel.place = #kernel.place<activations, 192>, train.role = #train.loss}) {
     %0:2 = kernel.call "first" of "some" [] (%x) {places = [#kernel.place<activations, 64>, #kernel.place<activations, 128>]}
         : (tensor<16xf32>) -> (tensor<16xf32>, tensor<16xf32>) loc("first")
     %1 = kernel.call "mixed" of "some" [3, -5.000000e-01 : f32, 2.000000e+00 : f64, true, array<i64: 4, 5>] (%x, %0#0, %0#1) {in_place = array<i64: 2>, places = [#kernel.place<activations, 128>], scratch = #kernel.place<workspace, 64>, scratch_bytes = 32}
@@ -22,8 +22,8 @@ module attributes {kernel.arena_bytes = array<i64: 0, 0, 0, 196, 96, 0>, kernel.
     %2 = kernel.call "sum" of "some" [] (%1) {places = [#kernel.place<activations, 192>]} : (tensor<16xf32>) -> tensor<f32> loc("sum")
     return %2 : tensor<f32>
   }
-  func.func @evaluate(%x: tensor<16xf32> {train.kind = "input", train.name = "x", kernel.place = #kernel.place<activations, 0>})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 192>}) {
+  func.func @evaluate(%x: tensor<16xf32> {kernel.place = #kernel.place<activations, 0>, train.role = #train.input<"x">})
+      -> (tensor<f32> {kernel.place = #kernel.place<activations, 192>, train.role = #train.loss}) {
     %0 = kernel.call "sum" of "some" [] (%x) {places = [#kernel.place<activations, 192>]} : (tensor<16xf32>) -> tensor<f32> loc("sum")
     return %0 : tensor<f32>
   }

@@ -501,44 +501,44 @@ module attributes {train.model = "kernels"} {
   // STEP: column_sums({{.*}}m.activations + x{{.*}}m.activations + mean
   // STEP: m.workspace);
   func.func @evaluate(
-      %x: tensor<40000xf32> {train.kind = "input", train.name = "x"},
-      %bias: tensor<192xf32> {train.kind = "input", train.name = "bias"},
-      %scale: tensor<131xf32> {train.kind = "input", train.name = "mean"},
-      %flags: tensor<840xi1> {train.kind = "input", train.name = "flags"},
-      %d: tensor<840xf64> {train.kind = "input", train.name = "d"},
-      %ids: tensor<64xi64> {train.kind = "input", train.name = "ids", train.index_bound = 10 : i64})
-      -> (tensor<64x192xf32> {train.kind = "output", train.name = "wide"},
-          tensor<105xf64> {train.kind = "output", train.name = "odd"},
-          tensor<105xi32> {train.kind = "output", train.name = "odd_i32"},
-          tensor<105xi1> {train.kind = "output", train.name = "odd_i1"},
-          tensor<840xi64> {train.kind = "output", train.name = "types"},
-          tensor<840xi32> {train.kind = "output", train.name = "types_i32"},
-          tensor<840xi1> {train.kind = "output", train.name = "types_i1"},
-          tensor<2x64x190xf32> {train.kind = "output", train.name = "masked"},
-          tensor<64x192xf32> {train.kind = "output", train.name = "rows_of"},
-          tensor<f32> {train.kind = "output", train.name = "scalar"},
-          tensor<30x192xf32> {train.kind = "output", train.name = "norm"},
-          tensor<30xf32> {train.kind = "output", train.name = "mean_of_row"},
-          tensor<30xf32> {train.kind = "output", train.name = "largest_of_row"},
-          tensor<5x2051xf32> {train.kind = "output", train.name = "long_rows"},
-          tensor<3xi64> {train.kind = "output", train.name = "long_vectors"},
-          tensor<3xi1> {train.kind = "output", train.name = "long_vectors_i1"},
-          tensor<100x10xf32> {train.kind = "output", train.name = "short_rows"},
-          tensor<7xf32> {train.kind = "output", train.name = "walk"},
-          tensor<30x192xf32> {train.kind = "output", train.name = "rescaled"},
-          tensor<30xf32> {train.kind = "output", train.name = "rescaled_by"},
-          tensor<40xf32> {train.kind = "output", train.name = "column_sums"},
-          tensor<40xf32> {train.kind = "output", train.name = "column_maxima"},
-          tensor<35xf32> {train.kind = "output", train.name = "one_part"},
-          tensor<300xf32> {train.kind = "output", train.name = "few_rows"},
-          tensor<33xf32> {train.kind = "output", train.name = "column_softmax"},
-          tensor<f32> {train.kind = "output", train.name = "some"},
-          tensor<f64> {train.kind = "output", train.name = "all"},
-          tensor<400x40xf32> {train.kind = "output", train.name = "kept_columns"},
-          tensor<40xf32> {train.kind = "output", train.name = "kept_columns_sum"},
-          tensor<40000xf32> {train.kind = "output", train.name = "kept_all"},
-          tensor<f32> {train.kind = "output", train.name = "kept_all_max"},
-          tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+      %x: tensor<40000xf32> {train.role = #train.input<"x">},
+      %bias: tensor<192xf32> {train.role = #train.input<"bias">},
+      %scale: tensor<131xf32> {train.role = #train.input<"mean">},
+      %flags: tensor<840xi1> {train.role = #train.input<"flags">},
+      %d: tensor<840xf64> {train.role = #train.input<"d">},
+      %ids: tensor<64xi64> {train.role = #train.input<"ids", index_bound = 10>})
+      -> (tensor<64x192xf32> {train.role = #train.output<"wide">},
+          tensor<105xf64> {train.role = #train.output<"odd">},
+          tensor<105xi32> {train.role = #train.output<"odd_i32">},
+          tensor<105xi1> {train.role = #train.output<"odd_i1">},
+          tensor<840xi64> {train.role = #train.output<"types">},
+          tensor<840xi32> {train.role = #train.output<"types_i32">},
+          tensor<840xi1> {train.role = #train.output<"types_i1">},
+          tensor<2x64x190xf32> {train.role = #train.output<"masked">},
+          tensor<64x192xf32> {train.role = #train.output<"rows_of">},
+          tensor<f32> {train.role = #train.output<"scalar">},
+          tensor<30x192xf32> {train.role = #train.output<"norm">},
+          tensor<30xf32> {train.role = #train.output<"mean_of_row">},
+          tensor<30xf32> {train.role = #train.output<"largest_of_row">},
+          tensor<5x2051xf32> {train.role = #train.output<"long_rows">},
+          tensor<3xi64> {train.role = #train.output<"long_vectors">},
+          tensor<3xi1> {train.role = #train.output<"long_vectors_i1">},
+          tensor<100x10xf32> {train.role = #train.output<"short_rows">},
+          tensor<7xf32> {train.role = #train.output<"walk">},
+          tensor<30x192xf32> {train.role = #train.output<"rescaled">},
+          tensor<30xf32> {train.role = #train.output<"rescaled_by">},
+          tensor<40xf32> {train.role = #train.output<"column_sums">},
+          tensor<40xf32> {train.role = #train.output<"column_maxima">},
+          tensor<35xf32> {train.role = #train.output<"one_part">},
+          tensor<300xf32> {train.role = #train.output<"few_rows">},
+          tensor<33xf32> {train.role = #train.output<"column_softmax">},
+          tensor<f32> {train.role = #train.output<"some">},
+          tensor<f64> {train.role = #train.output<"all">},
+          tensor<400x40xf32> {train.role = #train.output<"kept_columns">},
+          tensor<40xf32> {train.role = #train.output<"kept_columns_sum">},
+          tensor<40000xf32> {train.role = #train.output<"kept_all">},
+          tensor<f32> {train.role = #train.output<"kept_all_max">},
+          tensor<f32> {train.role = #train.loss}) {
     %wide = kernel.launch @wide(%x, %bias, %scale) : (tensor<40000xf32>, tensor<192xf32>, tensor<131xf32>) -> tensor<64x192xf32>
     %odd:3 = kernel.launch @odd(%x) : (tensor<40000xf32>) -> (tensor<105xf64>, tensor<105xi32>, tensor<105xi1>)
     %types:3 = kernel.launch @types(%flags, %d) : (tensor<840xi1>, tensor<840xf64>) -> (tensor<840xi64>, tensor<840xi32>, tensor<840xi1>)
@@ -575,13 +575,13 @@ module attributes {train.model = "kernels"} {
   }
 
   func.func @forward_backward(
-      %x: tensor<40000xf32> {train.kind = "input", train.name = "x"},
-      %bias: tensor<192xf32> {train.kind = "input", train.name = "bias"},
-      %scale: tensor<131xf32> {train.kind = "input", train.name = "mean"},
-      %flags: tensor<840xi1> {train.kind = "input", train.name = "flags"},
-      %d: tensor<840xf64> {train.kind = "input", train.name = "d"},
-      %ids: tensor<64xi64> {train.kind = "input", train.name = "ids", train.index_bound = 10 : i64})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+      %x: tensor<40000xf32> {train.role = #train.input<"x">},
+      %bias: tensor<192xf32> {train.role = #train.input<"bias">},
+      %scale: tensor<131xf32> {train.role = #train.input<"mean">},
+      %flags: tensor<840xi1> {train.role = #train.input<"flags">},
+      %d: tensor<840xf64> {train.role = #train.input<"d">},
+      %ids: tensor<64xi64> {train.role = #train.input<"ids", index_bound = 10>})
+      -> (tensor<f32> {train.role = #train.loss}) {
     %loss = kernel.launch @some(%x) : (tensor<40000xf32>) -> tensor<f32>
     return %loss : tensor<f32>
   }

@@ -30,12 +30,12 @@ module attributes {
     }
   }
   func.func @forward_backward(
-      %a: tensor<4xf32> {train.kind = "parameter", train.name = "int", kernel.place = #kernel.place<parameters, 0>},
-      %b: tensor<4xf32> {train.kind = "parameter", train.name = "a.b", kernel.place = #kernel.place<parameters, 64>},
-      %c: tensor<4xf32> {train.kind = "parameter", train.name = "a/b", kernel.place = #kernel.place<parameters, 128>},
-      %d: tensor<4xf32> {train.kind = "parameter", train.name = "9 lives\22); abort();\0A//??/", kernel.place = #kernel.place<parameters, 192>},
-      %e: tensor<4xf32> {train.kind = "parameter", train.name = "\E5\B1\82", kernel.place = #kernel.place<parameters, 256>})
-      -> (tensor<4xf32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 0>}) {
+      %a: tensor<4xf32> {kernel.place = #kernel.place<parameters, 0>, train.role = #train.parameter<"int">},
+      %b: tensor<4xf32> {kernel.place = #kernel.place<parameters, 64>, train.role = #train.parameter<"a.b">},
+      %c: tensor<4xf32> {kernel.place = #kernel.place<parameters, 128>, train.role = #train.parameter<"a/b">},
+      %d: tensor<4xf32> {kernel.place = #kernel.place<parameters, 192>, train.role = #train.parameter<"9 lives\22); abort();\0A//??/">},
+      %e: tensor<4xf32> {kernel.place = #kernel.place<parameters, 256>, train.role = #train.parameter<"\E5\B1\82">})
+      -> (tensor<4xf32> {kernel.place = #kernel.place<activations, 0>, train.role = #train.loss}) {
     %0 = kernel.launch @"return"(%a, %b) {places = [#kernel.place<activations, 64>]}
         : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("std::abort\0A#include <x> \\")
     %1 = kernel.launch @"return"(%0, %d) {places = [#kernel.place<activations, 0>]}
@@ -43,9 +43,9 @@ module attributes {
     return %1 : tensor<4xf32>
   }
   func.func @evaluate(
-      %a: tensor<4xf32> {train.kind = "parameter", train.name = "int", kernel.place = #kernel.place<parameters, 0>},
-      %e: tensor<4xf32> {train.kind = "parameter", train.name = "\E5\B1\82", kernel.place = #kernel.place<parameters, 256>})
-      -> (tensor<4xf32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 0>}) {
+      %a: tensor<4xf32> {kernel.place = #kernel.place<parameters, 0>, train.role = #train.parameter<"int">},
+      %e: tensor<4xf32> {kernel.place = #kernel.place<parameters, 256>, train.role = #train.parameter<"\E5\B1\82">})
+      -> (tensor<4xf32> {kernel.place = #kernel.place<activations, 0>, train.role = #train.loss}) {
     %0 = kernel.launch @"return"(%a, %e) {places = [#kernel.place<activations, 0>]}
         : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("x")
     return %0 : tensor<4xf32>

@@ -15,8 +15,7 @@
 module attributes {
   kernel.arena_bytes = array<i64: 1024, 1024, 0, 1000000, 4096, 0>,
   kernel.arena_lower_bound = array<i64: 1024, 1024, 0, 1000000, 4096, 0>,
-  train.runs = array<i64: 0, 192, 0>,
-  train.layout = [{name = "ln.weight", offset = 0 : i64, count = 192 : i64, decay = false, frozen = false}]
+  train.layout = #train.layout<runs = [0, 192, 0, 0], parameters = [#train.placed<"ln.weight", undecayed at 0, 192 elements>]>
 } {
   // KERNELS: // h.0.ln_1
   // KERNELS-NEXT: // reads x f32 [64, 192], ln_weight f32 [192]
@@ -135,10 +134,10 @@ module attributes {
   // TRAINER: constexpr parameter_place parameters[] = {
   // TRAINER-NEXT: {{[{][{]}}"ln.weight", data_type::f32, 1, {192}, arena_kind::parameters, 0}, false, false},
   func.func @forward_backward(
-      %x: tensor<64x192xf32> {train.kind = "input", train.name = "x", kernel.place = #kernel.place<activations, 0>},
-      %w: tensor<192xf32> {train.kind = "parameter", train.name = "ln.weight", kernel.place = #kernel.place<parameters, 0>})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 49152>},
-          tensor<192xf32> {train.kind = "gradient", train.name = "ln.weight", kernel.place = #kernel.place<gradients, 0>}) {
+      %x: tensor<64x192xf32> {train.role = #train.input<"x">, kernel.place = #kernel.place<activations, 0>},
+      %w: tensor<192xf32> {train.role = #train.parameter<"ln.weight">, kernel.place = #kernel.place<parameters, 0>})
+      -> (tensor<f32> {train.role = #train.loss, kernel.place = #kernel.place<activations, 49152>},
+          tensor<192xf32> {train.role = #train.gradient<"ln.weight">, kernel.place = #kernel.place<gradients, 0>}) {
     %0:2 = kernel.launch @ln_1(%x, %w) {places = [#kernel.place<activations, 65536>, #kernel.place<activations, 131072>]}
         : (tensor<64x192xf32>, tensor<192xf32>) -> (tensor<64x192xf32>, tensor<64xf32>) loc("ln_1")
     %1 = kernel.launch @total(%0#0) {places = [#kernel.place<activations, 49152>]}
@@ -154,10 +153,10 @@ module attributes {
     return %1, %2 : tensor<f32>, tensor<192xf32>
   }
   func.func @evaluate(
-      %x: tensor<64x192xf32> {train.kind = "input", train.name = "x", kernel.place = #kernel.place<activations, 0>},
-      %w: tensor<192xf32> {train.kind = "parameter", train.name = "ln.weight", kernel.place = #kernel.place<parameters, 0>})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 49152>},
-          tensor<64x192xf32> {train.kind = "output", train.name = "y", kernel.place = #kernel.place<activations, 65536>}) {
+      %x: tensor<64x192xf32> {train.role = #train.input<"x">, kernel.place = #kernel.place<activations, 0>},
+      %w: tensor<192xf32> {train.role = #train.parameter<"ln.weight">, kernel.place = #kernel.place<parameters, 0>})
+      -> (tensor<f32> {train.role = #train.loss, kernel.place = #kernel.place<activations, 49152>},
+          tensor<64x192xf32> {train.role = #train.output<"y">, kernel.place = #kernel.place<activations, 65536>}) {
     %0:2 = kernel.launch @ln_1(%x, %w) {places = [#kernel.place<activations, 65536>, #kernel.place<activations, 131072>]}
         : (tensor<64x192xf32>, tensor<192xf32>) -> (tensor<64x192xf32>, tensor<64xf32>) loc("ln_1")
     %1 = kernel.launch @total(%0#0) {places = [#kernel.place<activations, 49152>]}

@@ -63,8 +63,8 @@ module attributes {kernel.arena_bytes = #arenas, kernel.arena_lower_bound = #are
     } : f32
     kernel.store %s, %y : f32, !kernel.buffer<f32>
   }
-  func.func @forward_backward(%x: tensor<240xf32> {train.kind = "input", train.name = "x", kernel.place = #kernel.place<activations, 0>})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 1024>}) {
+  func.func @forward_backward(%x: tensor<240xf32> {train.role = #train.input<"x">, kernel.place = #kernel.place<activations, 0>})
+      -> (tensor<f32> {train.role = #train.loss, kernel.place = #kernel.place<activations, 1024>}) {
     %0 = kernel.launch @all(%x) {places = [#kernel.place<activations, 1024>]} : (tensor<240xf32>) -> tensor<f32>
     return %0 : tensor<f32>
   }
@@ -77,8 +77,8 @@ module attributes {kernel.arena_bytes = #arenas, kernel.arena_lower_bound = #are
       kernel.store %0, %y : f32, !kernel.buffer<f32>
     }
   }
-  func.func @evaluate(%x: tensor<240xf32> {train.kind = "input", train.name = "x", kernel.place = #kernel.place<activations, 0>})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 1024>}) {
+  func.func @evaluate(%x: tensor<240xf32> {train.role = #train.input<"x">, kernel.place = #kernel.place<activations, 0>})
+      -> (tensor<f32> {train.role = #train.loss, kernel.place = #kernel.place<activations, 1024>}) {
     %0 = kernel.launch @one(%x) {places = [#kernel.place<activations, 1024>]} : (tensor<240xf32>) -> tensor<f32>
     return %0 : tensor<f32>
   }
@@ -131,8 +131,8 @@ module attributes {kernel.arena_bytes = #arenas, kernel.arena_lower_bound = #are
     } : f32
     kernel.store %s, %y : f32, !kernel.buffer<f32>
   }
-  func.func @forward_backward(%x: tensor<240xf32> {train.kind = "input", train.name = "x", kernel.place = #kernel.place<activations, 0>})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 1024>}) {
+  func.func @forward_backward(%x: tensor<240xf32> {train.role = #train.input<"x">, kernel.place = #kernel.place<activations, 0>})
+      -> (tensor<f32> {train.role = #train.loss, kernel.place = #kernel.place<activations, 1024>}) {
     %0 = kernel.launch @all(%x) {places = [#kernel.place<activations, 1024>], scratch = #kernel.place<workspace, 0>}
         : (tensor<240xf32>) -> tensor<f32>
     return %0 : tensor<f32>
@@ -146,8 +146,8 @@ module attributes {kernel.arena_bytes = #arenas, kernel.arena_lower_bound = #are
       kernel.store %0, %y : f32, !kernel.buffer<f32>
     }
   }
-  func.func @evaluate(%x: tensor<240xf32> {train.kind = "input", train.name = "x", kernel.place = #kernel.place<activations, 0>})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 1024>}) {
+  func.func @evaluate(%x: tensor<240xf32> {train.role = #train.input<"x">, kernel.place = #kernel.place<activations, 0>})
+      -> (tensor<f32> {train.role = #train.loss, kernel.place = #kernel.place<activations, 1024>}) {
     %0 = kernel.launch @one(%x) {places = [#kernel.place<activations, 1024>]} : (tensor<240xf32>) -> tensor<f32>
     return %0 : tensor<f32>
   }
@@ -167,8 +167,8 @@ module attributes {kernel.arena_bytes = #arenas, kernel.arena_lower_bound = #are
     } : f32
     kernel.store %s, %y : f32, !kernel.buffer<f32>
   }
-  func.func @forward_backward(%x: tensor<240xf32> {train.kind = "input", train.name = "x", kernel.place = #kernel.place<activations, 0>})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 1024>}) {
+  func.func @forward_backward(%x: tensor<240xf32> {train.role = #train.input<"x">, kernel.place = #kernel.place<activations, 0>})
+      -> (tensor<f32> {train.role = #train.loss, kernel.place = #kernel.place<activations, 1024>}) {
     %0 = kernel.launch @all(%x) {places = [#kernel.place<activations, 1024>]} : (tensor<240xf32>) -> tensor<f32>
     return %0 : tensor<f32>
   }
@@ -180,8 +180,8 @@ module attributes {kernel.arena_bytes = #arenas, kernel.arena_lower_bound = #are
       kernel.store %0, %y : f32, !kernel.buffer<f32>
     }
   }
-  func.func @evaluate(%x: tensor<240xf32> {train.kind = "input", train.name = "x", kernel.place = #kernel.place<activations, 0>})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss", kernel.place = #kernel.place<activations, 1024>}) {
+  func.func @evaluate(%x: tensor<240xf32> {train.role = #train.input<"x">, kernel.place = #kernel.place<activations, 0>})
+      -> (tensor<f32> {train.role = #train.loss, kernel.place = #kernel.place<activations, 1024>}) {
     %0 = kernel.launch @one(%x) {places = [#kernel.place<activations, 1024>]} : (tensor<240xf32>) -> tensor<f32>
     return %0 : tensor<f32>
   }

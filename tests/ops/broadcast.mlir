@@ -48,9 +48,9 @@ func.func @broadcast_c3(%x: tensor<3xf32>) {
 // CHECK-NEXT: %[[REDUCE_SUM2:.*]] = nn.reduce_sum %arg1 {dimensions = array<i64: 0>}
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[REDUCE_SUM2]]
 // Repeated along a new dimension: summed over it.
-func.func @model(%x: tensor<3xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<2x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.broadcast %x {dimensions = array<i64: 1>} : (tensor<3xf32>) -> tensor<2x3xf32>
   %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
@@ -68,9 +68,9 @@ func.func @model(%x: tensor<3xf32> {train.kind = "parameter", train.name = "x"},
 // CHECK-NEXT: %[[RESHAPE:.*]] = nn.reshape %[[REDUCE_SUM2]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[RESHAPE]]
 // Size 1 repeated as well: its sum keeps the size.
-func.func @model(%x: tensor<1x3xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<5x4x3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<1x3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<5x4x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.broadcast %x {dimensions = array<i64: 1, 2>} : (tensor<1x3xf32>) -> tensor<5x4x3xf32>
   %weighted = nn.mul %y, %weight : (tensor<5x4x3xf32>, tensor<5x4x3xf32>) -> tensor<5x4x3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1, 2>} : (tensor<5x4x3xf32>) -> tensor<f32>

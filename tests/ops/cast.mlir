@@ -20,9 +20,9 @@ func.func @shape(%x: tensor<3xf32>) {
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0>}
 // CHECK-NEXT: %[[CAST2:.*]] = nn.cast %arg1
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[CAST2]]
-func.func @model(%x: tensor<3xf64> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<3xf64> {train.role = #train.parameter<"x">},
+                 %weight: tensor<3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.cast %x : (tensor<3xf64>) -> tensor<3xf32>
   %weighted = nn.mul %y, %weight : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>

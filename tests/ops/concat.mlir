@@ -53,11 +53,11 @@ func.func @types(%a: tensor<3x2xf32>, %b: tensor<3x2xf64>) {
 // CHECK-NEXT: %[[SLICE2:.*]] = nn.slice %arg3 {sizes = array<i64: 2, 4>, starts = array<i64: 0, 3>, strides = array<i64: 1, 1>}
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[SLICE]], %[[SLICE2]]
 // The input c needs no gradient.
-func.func @model(%a: tensor<2x3xf32> {train.kind = "parameter", train.name = "a"},
-                 %b: tensor<2x4xf32> {train.kind = "parameter", train.name = "b"},
-                 %c: tensor<2x1xf32> {train.kind = "input", train.name = "c"},
-                 %weight: tensor<2x8xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%a: tensor<2x3xf32> {train.role = #train.parameter<"a">},
+                 %b: tensor<2x4xf32> {train.role = #train.parameter<"b">},
+                 %c: tensor<2x1xf32> {train.role = #train.input<"c">},
+                 %weight: tensor<2x8xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.concat %a, %b, %c {dimension = 1 : i64} : (tensor<2x3xf32>, tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x8xf32>
   %weighted = nn.mul %y, %weight : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x8xf32>) -> tensor<f32>

@@ -21,9 +21,9 @@ func.func @constant() {
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL2]] {dimensions = array<i64: 0>}
 // CHECK-NEXT: %[[MUL3:.*]] = nn.mul %arg1, %[[CONSTANT]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[MUL3]]
-func.func @model(%x: tensor<2xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<2xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<2xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %c = nn.constant dense<[2.0, 3.0]> : tensor<2xf32>
   %y = nn.mul %x, %c : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   %weighted = nn.mul %y, %weight : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>

@@ -52,10 +52,10 @@ func.func @scalar(%x: tensor<f32>, %l: tensor<i64>) {
 // CHECK-NEXT: %[[BROADCAST5:.*]] = nn.broadcast %[[SELECT]] {dimensions = array<i64: 0>}
 // CHECK-NEXT: %[[MUL2:.*]] = nn.mul %[[SUB2]], %[[BROADCAST5]]
 // CHECK-NEXT: return %[[MUL]], %[[MUL2]]
-func.func @model(%x: tensor<2x5xf32> {train.kind = "parameter", train.name = "x"},
-                 %labels: tensor<2xi64> {train.kind = "label", train.name = "labels"},
-                 %weight: tensor<f32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x5xf32> {train.role = #train.parameter<"x">},
+                 %labels: tensor<2xi64> {train.role = #train.label<"labels">},
+                 %weight: tensor<f32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.cross_entropy %x, %labels {ignore_index = -100 : i64} : (tensor<2x5xf32>, tensor<2xi64>) -> tensor<f32>
   %weighted = nn.mul %y, %weight : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64>} : (tensor<f32>) -> tensor<f32>

@@ -22,10 +22,10 @@ func.func @gather_c1(%table: tensor<f32>, %i: tensor<2xi64>) {
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1, 2>}
 // CHECK-NEXT: %[[SCATTER_ADD:.*]] = nn.scatter_add %[[CONSTANT]], %arg1, %arg2
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[SCATTER_ADD]]
-func.func @model(%table: tensor<9x4xf32> {train.kind = "parameter", train.name = "table"},
-                 %ids: tensor<2x3xi64> {train.kind = "input", train.name = "ids"},
-                 %weight: tensor<2x3x4xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%table: tensor<9x4xf32> {train.role = #train.parameter<"table">},
+                 %ids: tensor<2x3xi64> {train.role = #train.input<"ids">},
+                 %weight: tensor<2x3x4xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.gather %table, %ids : (tensor<9x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
   %weighted = nn.mul %y, %weight : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1, 2>} : (tensor<2x3x4xf32>) -> tensor<f32>

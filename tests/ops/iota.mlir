@@ -21,9 +21,9 @@ func.func @iota_c1() {
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL2]] {dimensions = array<i64: 0, 1>}
 // CHECK-NEXT: %[[MUL3:.*]] = nn.mul %arg1, %[[IOTA]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[MUL3]]
-func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<2x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %i = nn.iota {dimension = 1 : i64} : () -> tensor<2x3xf32>
   %y = nn.mul %x, %i : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>

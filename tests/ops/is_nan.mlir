@@ -34,9 +34,9 @@ func.func @pointwise_c2(%x: tensor<3xf32>) {
 // CHECK-NEXT: %[[SELECT3:.*]] = nn.select %[[IS_NAN]], %[[CONSTANT2]], %[[CONSTANT]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[SELECT3]], %[[SELECT2]]
 // No gradient passes through the condition.
-func.func @model(%a: tensor<2x3xf32> {train.kind = "parameter", train.name = "a"},
-                 %b: tensor<2x3xf32> {train.kind = "parameter", train.name = "b"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%a: tensor<2x3xf32> {train.role = #train.parameter<"a">},
+                 %b: tensor<2x3xf32> {train.role = #train.parameter<"b">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %condition = nn.is_nan %a : (tensor<2x3xf32>) -> tensor<2x3xi1>
   %y = nn.select %condition, %b, %a : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = nn.reduce_sum %y {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>

@@ -63,9 +63,9 @@ func.func @float(%x: tensor<3xi64>) {
 // CHECK-NEXT: %[[SUB3:.*]] = nn.sub %[[SUB2]], %[[MUL5]]
 // CHECK-NEXT: %[[MUL6:.*]] = nn.mul %[[SUB3]], %[[BROADCAST2]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[MUL6]]
-func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<2x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.layer_norm %x {epsilon = 1.000000e-05 : f64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>

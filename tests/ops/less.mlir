@@ -34,9 +34,9 @@ func.func @pointwise_c2(%a: tensor<3xf32>, %b: tensor<3xf64>) {
 // CHECK-NEXT: %[[SELECT3:.*]] = nn.select %[[LESS]], %[[CONSTANT2]], %[[CONSTANT]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[SELECT2]], %[[SELECT3]]
 // No gradient passes through the condition.
-func.func @model(%a: tensor<2x3xf32> {train.kind = "parameter", train.name = "a"},
-                 %b: tensor<2x3xf32> {train.kind = "parameter", train.name = "b"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%a: tensor<2x3xf32> {train.role = #train.parameter<"a">},
+                 %b: tensor<2x3xf32> {train.role = #train.parameter<"b">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %condition = nn.less %a, %b : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
   %y = nn.select %condition, %a, %b : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = nn.reduce_sum %y {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>

@@ -34,9 +34,9 @@ func.func @float(%x: tensor<3xi64>) {
 // CHECK-NEXT: %[[MUL2:.*]] = nn.mul %[[EXP]], %[[BROADCAST]]
 // CHECK-NEXT: %[[SUB:.*]] = nn.sub %arg1, %[[MUL2]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[SUB]]
-func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<2x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.log_softmax %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>

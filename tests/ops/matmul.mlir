@@ -42,10 +42,10 @@ func.func @matmul_c3(%a: tensor<3x4xf32>, %b: tensor<3x5xf32>) {
 // CHECK-NEXT: %[[MATMUL2:.*]] = nn.matmul %arg2, %arg1 {transpose_b}
 // CHECK-NEXT: %[[MATMUL3:.*]] = nn.matmul %arg0, %arg2 {transpose_a}
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[MATMUL2]], %[[MATMUL3]]
-func.func @model(%a: tensor<3x4xf32> {train.kind = "parameter", train.name = "a"},
-                 %b: tensor<4x5xf32> {train.kind = "parameter", train.name = "b"},
-                 %weight: tensor<3x5xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%a: tensor<3x4xf32> {train.role = #train.parameter<"a">},
+                 %b: tensor<4x5xf32> {train.role = #train.parameter<"b">},
+                 %weight: tensor<3x5xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.matmul %a, %b : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
   %weighted = nn.mul %y, %weight : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<3x5xf32>) -> tensor<f32>
@@ -62,10 +62,10 @@ func.func @model(%a: tensor<3x4xf32> {train.kind = "parameter", train.name = "a"
 // CHECK-NEXT: %[[MATMUL2:.*]] = nn.matmul %arg2, %arg1
 // CHECK-NEXT: %[[MATMUL3:.*]] = nn.matmul %arg2, %arg0 {transpose_a}
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[MATMUL2]], %[[MATMUL3]]
-func.func @model(%a: tensor<3x4xf32> {train.kind = "parameter", train.name = "a"},
-                 %b: tensor<5x4xf32> {train.kind = "parameter", train.name = "b"},
-                 %weight: tensor<3x5xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%a: tensor<3x4xf32> {train.role = #train.parameter<"a">},
+                 %b: tensor<5x4xf32> {train.role = #train.parameter<"b">},
+                 %weight: tensor<3x5xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.matmul %a, %b {transpose_b} : (tensor<3x4xf32>, tensor<5x4xf32>) -> tensor<3x5xf32>
   %weighted = nn.mul %y, %weight : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<3x5xf32>) -> tensor<f32>
@@ -82,10 +82,10 @@ func.func @model(%a: tensor<3x4xf32> {train.kind = "parameter", train.name = "a"
 // CHECK-NEXT: %[[MATMUL2:.*]] = nn.matmul %arg1, %arg2 {transpose_b}
 // CHECK-NEXT: %[[MATMUL3:.*]] = nn.matmul %arg0, %arg2
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[MATMUL2]], %[[MATMUL3]]
-func.func @model(%a: tensor<4x3xf32> {train.kind = "parameter", train.name = "a"},
-                 %b: tensor<4x5xf32> {train.kind = "parameter", train.name = "b"},
-                 %weight: tensor<3x5xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%a: tensor<4x3xf32> {train.role = #train.parameter<"a">},
+                 %b: tensor<4x5xf32> {train.role = #train.parameter<"b">},
+                 %weight: tensor<3x5xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.matmul %a, %b {transpose_a} : (tensor<4x3xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
   %weighted = nn.mul %y, %weight : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<3x5xf32>) -> tensor<f32>
@@ -102,10 +102,10 @@ func.func @model(%a: tensor<4x3xf32> {train.kind = "parameter", train.name = "a"
 // CHECK-NEXT: %[[MATMUL2:.*]] = nn.matmul %arg1, %arg2 {transpose_a, transpose_b}
 // CHECK-NEXT: %[[MATMUL3:.*]] = nn.matmul %arg2, %arg0 {transpose_a, transpose_b}
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[MATMUL2]], %[[MATMUL3]]
-func.func @model(%a: tensor<4x3xf32> {train.kind = "parameter", train.name = "a"},
-                 %b: tensor<5x4xf32> {train.kind = "parameter", train.name = "b"},
-                 %weight: tensor<3x5xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%a: tensor<4x3xf32> {train.role = #train.parameter<"a">},
+                 %b: tensor<5x4xf32> {train.role = #train.parameter<"b">},
+                 %weight: tensor<3x5xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.matmul %a, %b {transpose_a, transpose_b} : (tensor<4x3xf32>, tensor<5x4xf32>) -> tensor<3x5xf32>
   %weighted = nn.mul %y, %weight : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<3x5xf32>) -> tensor<f32>

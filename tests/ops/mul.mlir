@@ -31,9 +31,9 @@ func.func @pointwise_c2(%a: tensor<3xf32>, %b: tensor<3xf64>) {
 // CHECK-NEXT: %[[MUL3:.*]] = nn.mul %arg2, %arg1
 // CHECK-NEXT: %[[MUL4:.*]] = nn.mul %arg2, %arg0
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[MUL3]], %[[MUL4]]
-func.func @model(%a: tensor<2x3xf32> {train.kind = "parameter", train.name = "a"}, %b: tensor<2x3xf32> {train.kind = "parameter", train.name = "b"},
-                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%a: tensor<2x3xf32> {train.role = #train.parameter<"a">}, %b: tensor<2x3xf32> {train.role = #train.parameter<"b">},
+                 %weight: tensor<2x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.mul %a, %b : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>

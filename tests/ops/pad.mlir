@@ -31,9 +31,9 @@ func.func @negative(%x: tensor<3xf32>) {
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
 // CHECK-NEXT: %[[SLICE:.*]] = nn.slice %arg1 {sizes = array<i64: 2, 3>, starts = array<i64: 1, 0>, strides = array<i64: 1, 2>}
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[SLICE]]
-func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<3x7xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<3x7xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.pad %x {low = array<i64: 1, 0>, high = array<i64: 0, 2>, interior = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<3x7xf32>
   %weighted = nn.mul %y, %weight : (tensor<3x7xf32>, tensor<3x7xf32>) -> tensor<3x7xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<3x7xf32>) -> tensor<f32>

@@ -43,9 +43,9 @@ func.func @pointwise_c2(%x: tensor<3xf32>, %e: tensor<3xf64>) {
 // CHECK-NEXT: %[[MUL5:.*]] = nn.mul %[[MUL4]], %[[LOG]]
 // CHECK-NEXT: %[[SELECT2:.*]] = nn.select %[[GREATER]], %[[MUL5]], %[[CONSTANT]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[BASE]], %[[SELECT2]]
-func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"}, %e: tensor<2x3xf32> {train.kind = "parameter", train.name = "e"},
-                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">}, %e: tensor<2x3xf32> {train.role = #train.parameter<"e">},
+                 %weight: tensor<2x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.pow %x, %e : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>

@@ -38,9 +38,9 @@ func.func @decreasing(%x: tensor<2x3xf32>) {
 // CHECK-NEXT: %[[BROADCAST2:.*]] = nn.broadcast %[[DIV]] {dimensions = array<i64: 0>}
 // CHECK-NEXT: %[[SELECT:.*]] = nn.select %[[EQUAL]], %[[BROADCAST2]], %[[CONSTANT]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[SELECT]]
-func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<2xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<2xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.reduce_min %x {dimensions = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
   %weighted = nn.mul %y, %weight : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0>} : (tensor<2xf32>) -> tensor<f32>
@@ -63,9 +63,9 @@ func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"
 // CHECK-NEXT: %[[SELECT:.*]] = nn.select %[[EQUAL]], %[[BROADCAST2]], %[[CONSTANT]]
 // CHECK-NEXT: return %[[MUL]], %[[SELECT]]
 // Over all dimensions; ties share.
-func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<f32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<f32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.reduce_min %x {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
   %weighted = nn.mul %y, %weight : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64>} : (tensor<f32>) -> tensor<f32>

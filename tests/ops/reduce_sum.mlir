@@ -31,9 +31,9 @@ func.func @decreasing(%x: tensor<2x3xf32>) {
 // CHECK-NEXT: %[[REDUCE_SUM2:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0>}
 // CHECK-NEXT: %[[BROADCAST:.*]] = nn.broadcast %arg1 {dimensions = array<i64: 0>}
 // CHECK-NEXT: return %[[REDUCE_SUM2]], %[[BROADCAST]]
-func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<2xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<2xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.reduce_sum %x {dimensions = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
   %weighted = nn.mul %y, %weight : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0>} : (tensor<2xf32>) -> tensor<f32>

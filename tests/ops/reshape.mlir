@@ -29,9 +29,9 @@ func.func @types(%x: tensor<6xf32>) {
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
 // CHECK-NEXT: %[[RESHAPE2:.*]] = nn.reshape %arg1
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[RESHAPE2]]
-func.func @model(%x: tensor<2x6xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<3x4xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x6xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<3x4xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.reshape %x : (tensor<2x6xf32>) -> tensor<3x4xf32>
   %weighted = nn.mul %y, %weight : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<3x4xf32>) -> tensor<f32>

@@ -31,9 +31,9 @@ func.func @repeated(%x: tensor<3xf32>) {
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
 // CHECK-NEXT: %[[REVERSE2:.*]] = nn.reverse %arg1 {dimensions = array<i64: 1>}
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[REVERSE2]]
-func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<2x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.reverse %x {dimensions = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>

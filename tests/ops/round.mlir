@@ -30,8 +30,8 @@ func.func @pointwise_c2(%x: tensor<3xf32>) {
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[ROUND]]
 // The gradient of the rounded factor is zero everywhere: only the other factor has one.
-func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %whole = nn.round %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %y = nn.mul %whole, %x : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = nn.reduce_sum %y {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>

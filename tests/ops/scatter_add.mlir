@@ -31,11 +31,11 @@ func.func @scatter_add_c2(%t: tensor<5x3xf32>, %i: tensor<2xi64>, %u: tensor<2x3
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
 // CHECK-NEXT: %[[GATHER:.*]] = nn.gather %arg3, %arg1
 // CHECK-NEXT: return %[[REDUCE_SUM]], %arg3, %[[GATHER]]
-func.func @model(%table: tensor<9x4xf32> {train.kind = "parameter", train.name = "table"},
-                 %ids: tensor<2x3xi64> {train.kind = "input", train.name = "ids"},
-                 %updates: tensor<2x3x4xf32> {train.kind = "parameter", train.name = "updates"},
-                 %weight: tensor<9x4xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%table: tensor<9x4xf32> {train.role = #train.parameter<"table">},
+                 %ids: tensor<2x3xi64> {train.role = #train.input<"ids">},
+                 %updates: tensor<2x3x4xf32> {train.role = #train.parameter<"updates">},
+                 %weight: tensor<9x4xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.scatter_add %table, %ids, %updates : (tensor<9x4xf32>, tensor<2x3xi64>, tensor<2x3x4xf32>) -> tensor<9x4xf32>
   %weighted = nn.mul %y, %weight : (tensor<9x4xf32>, tensor<9x4xf32>) -> tensor<9x4xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<9x4xf32>) -> tensor<f32>

@@ -42,11 +42,11 @@ func.func @one_element_type(%condition: tensor<3xi1>, %a: tensor<3xf32>, %b: ten
 // CHECK-NEXT: %[[SELECT2:.*]] = nn.select %arg0, %arg3, %[[CONSTANT]]
 // CHECK-NEXT: %[[SELECT3:.*]] = nn.select %arg0, %[[CONSTANT]], %arg3
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[SELECT2]], %[[SELECT3]]
-func.func @model(%condition: tensor<2x3xi1> {train.kind = "input", train.name = "condition"},
-                 %a: tensor<2x3xf32> {train.kind = "parameter", train.name = "a"},
-                 %b: tensor<2x3xf32> {train.kind = "parameter", train.name = "b"},
-                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%condition: tensor<2x3xi1> {train.role = #train.input<"condition">},
+                 %a: tensor<2x3xf32> {train.role = #train.parameter<"a">},
+                 %b: tensor<2x3xf32> {train.role = #train.parameter<"b">},
+                 %weight: tensor<2x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.select %condition, %a, %b : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>

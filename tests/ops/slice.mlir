@@ -41,9 +41,9 @@ func.func @stride(%x: tensor<3xf32>) {
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
 // CHECK-NEXT: %[[PAD:.*]] = nn.pad %arg1 {high = array<i64: 1, 1>, interior = array<i64: 0, 1>, low = array<i64: 1, 0>}
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[PAD]]
-func.func @model(%x: tensor<5x6xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<3x3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<5x6xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<3x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.slice %x {starts = array<i64: 1, 0>, sizes = array<i64: 3, 3>, strides = array<i64: 1, 2>} : (tensor<5x6xf32>) -> tensor<3x3xf32>
   %weighted = nn.mul %y, %weight : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<3x3xf32>) -> tensor<f32>
@@ -61,9 +61,9 @@ func.func @model(%x: tensor<5x6xf32> {train.kind = "parameter", train.name = "x"
 // CHECK-NEXT: %[[PAD:.*]] = nn.pad %[[REVERSE]] {high = array<i64: 0>, interior = array<i64: 1>, low = array<i64: 1>}
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[PAD]]
 // A negative stride: reversed, then padded.
-func.func @model(%x: tensor<6xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<6xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.slice %x {starts = array<i64: 5>, sizes = array<i64: 3>, strides = array<i64: -2>} : (tensor<6xf32>) -> tensor<3xf32>
   %weighted = nn.mul %y, %weight : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>

@@ -32,9 +32,9 @@ func.func @pointwise_c2(%x: tensor<3xf32>) {
 // CHECK-NEXT: %[[MUL2:.*]] = nn.mul %[[CONSTANT]], %arg1
 // CHECK-NEXT: %[[DIV:.*]] = nn.div %[[MUL2]], %[[SQRT]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[DIV]]
-func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<2x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.sqrt %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>

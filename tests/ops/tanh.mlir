@@ -33,9 +33,9 @@ func.func @pointwise_c2(%x: tensor<3xf32>) {
 // CHECK-NEXT: %[[SUB:.*]] = nn.sub %[[CONSTANT]], %[[MUL2]]
 // CHECK-NEXT: %[[MUL3:.*]] = nn.mul %arg1, %[[SUB]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[MUL3]]
-func.func @model(%x: tensor<2x3xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<2x3xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<2x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.tanh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>

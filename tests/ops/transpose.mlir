@@ -21,9 +21,9 @@ func.func @transpose_c1(%x: tensor<2x3xf32>) {
 // CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1, 2>}
 // CHECK-NEXT: %[[TRANSPOSE2:.*]] = nn.transpose %arg1 {permutation = array<i64: 2, 0, 1>}
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[TRANSPOSE2]]
-func.func @model(%x: tensor<2x3x4xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<3x4x2xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x3x4xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<3x4x2xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %y = nn.transpose %x {permutation = array<i64: 1, 2, 0>} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
   %weighted = nn.mul %y, %weight : (tensor<3x4x2xf32>, tensor<3x4x2xf32>) -> tensor<3x4x2xf32>
   %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1, 2>} : (tensor<3x4x2xf32>) -> tensor<f32>

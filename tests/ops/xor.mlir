@@ -39,9 +39,9 @@ func.func @pointwise_c2(%a: tensor<3xf32>, %b: tensor<3xf64>) {
 // CHECK-NEXT: %[[ADD:.*]] = nn.add %[[MUL2]], %[[MUL2]]
 // CHECK-NEXT: return %[[REDUCE_SUM]], %[[ADD]], %[[SELECT3]]
 // No gradient passes through the condition.
-func.func @model(%a: tensor<2x3xf32> {train.kind = "parameter", train.name = "a"},
-                 %b: tensor<2x3xf32> {train.kind = "parameter", train.name = "b"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%a: tensor<2x3xf32> {train.role = #train.parameter<"a">},
+                 %b: tensor<2x3xf32> {train.role = #train.parameter<"b">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %zero = nn.constant dense<0.0> : tensor<2x3xf32>
   %p = nn.greater %a, %zero : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
   %q = nn.greater %b, %zero : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>

@@ -11,41 +11,41 @@
 
 // CLASSES
 // CLASSES: train.loss = "cross_entropy"
-// CLASSES: func.func @model(%arg0: tensor<2x4x7xf32> {{.*}}, %arg1: tensor<2x4xi64> {train.ignore_index = -100 : i64, train.index_bound = 7 : i64, train.kind = "label", train.name = "labels"})
-// CLASSES-SAME: -> (tensor<f32> {train.kind = "loss", train.name = "loss"}, tensor<2x4x7xf32> {train.kind = "output", train.name = "logits"})
+// CLASSES: func.func @model(%arg0: tensor<2x4x7xf32> {{.*}}, %arg1: tensor<2x4xi64> {train.role = #train.label<"labels", index_bound = 7, ignore_index = -100>})
+// CLASSES-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<2x4x7xf32> {train.role = #train.output<"logits">})
 // CLASSES: %[[LOSS:.*]] = nn.cross_entropy %arg0, %arg1 {ignore_index = -100 : i64}
 // CLASSES: return %[[LOSS]], %arg0
-func.func @model(%x: tensor<2x4x7xf32> {train.kind = "input", train.name = "x"})
-    -> (tensor<2x4x7xf32> {train.kind = "output", train.name = "logits"}) {
+func.func @model(%x: tensor<2x4x7xf32> {train.role = #train.input<"x">})
+    -> (tensor<2x4x7xf32> {train.role = #train.output<"logits">}) {
   return %x : tensor<2x4x7xf32>
 }
 
 // -----
 
 // MSE
-// MSE: func.func @model(%arg0: tensor<2x3xf32> {{.*}}, %arg1: tensor<2x3xf32> {train.kind = "label", train.name = "labels"})
+// MSE: func.func @model(%arg0: tensor<2x3xf32> {{.*}}, %arg1: tensor<2x3xf32> {train.role = #train.label<"labels">})
 // MSE: %[[DIFFERENCE:.*]] = nn.sub %arg0, %arg1
 // MSE: %[[SQUARE:.*]] = nn.mul %[[DIFFERENCE]], %[[DIFFERENCE]]
 // MSE: %[[SUM:.*]] = nn.reduce_sum %[[SQUARE]] {dimensions = array<i64: 0, 1>}
 // MSE: %[[COUNT:.*]] = nn.constant dense<6.0{{.*}}> : tensor<f32>
 // MSE: %[[MEAN:.*]] = nn.div %[[SUM]], %[[COUNT]]
 // MSE: return %[[MEAN]], %arg0
-func.func @model(%x: tensor<2x3xf32> {train.kind = "input", train.name = "x"})
-    -> (tensor<2x3xf32> {train.kind = "output", train.name = "y"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">})
+    -> (tensor<2x3xf32> {train.role = #train.output<"y">}) {
   return %x : tensor<2x3xf32>
 }
 
 // -----
 
 // BCE
-// BCE: func.func @model(%arg0: tensor<5xf32> {{.*}}, %arg1: tensor<5xf32> {train.kind = "label", train.name = "labels"})
+// BCE: func.func @model(%arg0: tensor<5xf32> {{.*}}, %arg1: tensor<5xf32> {train.role = #train.label<"labels">})
 // BCE: %[[NEGATED:.*]] = nn.neg %arg0
 // BCE: %[[POSITIVE:.*]] = nn.softplus %[[NEGATED]]
 // BCE: %[[REST:.*]] = nn.sub %{{.*}}, %arg1
 // BCE: %[[PRODUCT:.*]] = nn.mul %[[REST]], %arg0
 // BCE: nn.add %[[POSITIVE]], %[[PRODUCT]]
-func.func @model(%x: tensor<5xf32> {train.kind = "input", train.name = "x"})
-    -> (tensor<5xf32> {train.kind = "output", train.name = "y"}) {
+func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
+    -> (tensor<5xf32> {train.role = #train.output<"y">}) {
   return %x : tensor<5xf32>
 }
 
@@ -54,13 +54,13 @@ func.func @model(%x: tensor<5xf32> {train.kind = "input", train.name = "x"})
 // OUTPUT
 // The named output becomes the loss; the others stay.
 // OUTPUT: func.func @model(%arg0: tensor<5xf32>
-// OUTPUT-SAME: -> (tensor<f32> {train.kind = "loss", train.name = "loss"}, tensor<5xf32> {train.kind = "output", train.name = "y"})
+// OUTPUT-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<5xf32> {train.role = #train.output<"y">})
 // OUTPUT: %[[LOSS:.*]] = nn.reshape %arg1
 // OUTPUT: return %[[LOSS]], %arg0
-func.func @model(%x: tensor<5xf32> {train.kind = "input", train.name = "x"},
-                 %loss: tensor<1xf32> {train.kind = "input", train.name = "l"})
-    -> (tensor<5xf32> {train.kind = "output", train.name = "y"},
-        tensor<1xf32> {train.kind = "output", train.name = "own"}) {
+func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">},
+                 %loss: tensor<1xf32> {train.role = #train.input<"l">})
+    -> (tensor<5xf32> {train.role = #train.output<"y">},
+        tensor<1xf32> {train.role = #train.output<"own">}) {
   return %x, %loss : tensor<5xf32>, tensor<1xf32>
 }
 
@@ -70,9 +70,9 @@ func.func @model(%x: tensor<5xf32> {train.kind = "input", train.name = "x"},
 // expected-error@+2 {{the model has 2 outputs and none is named for the loss}}
 // expected-note@+1 {{try: --loss-output with one of logits, hidden}}
 module {
-  func.func @model(%x: tensor<5xf32> {train.kind = "input", train.name = "x"})
-      -> (tensor<5xf32> {train.kind = "output", train.name = "logits"},
-          tensor<5xf32> {train.kind = "output", train.name = "hidden"}) {
+  func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
+      -> (tensor<5xf32> {train.role = #train.output<"logits">},
+          tensor<5xf32> {train.role = #train.output<"hidden">}) {
     return %x, %x : tensor<5xf32>, tensor<5xf32>
   }
 }
@@ -82,8 +82,8 @@ module {
 // ERRORS
 // expected-error@+1 {{loss 'cross_entropy' needs an output of floats with at least one axis, the last one over classes, but output 'y' is tensor<5xi64>}}
 module {
-  func.func @model(%x: tensor<5xi64> {train.kind = "input", train.name = "x"})
-      -> (tensor<5xi64> {train.kind = "output", train.name = "y"}) {
+  func.func @model(%x: tensor<5xi64> {train.role = #train.input<"x">})
+      -> (tensor<5xi64> {train.role = #train.output<"y">}) {
     return %x : tensor<5xi64>
   }
 }
@@ -94,8 +94,8 @@ module {
 // expected-error@+2 {{the model already has an input 'labels'}}
 // expected-note@+1 {{try: --loss output, if the model computes its own loss}}
 module {
-  func.func @model(%x: tensor<5xf32> {train.kind = "input", train.name = "labels"})
-      -> (tensor<5xf32> {train.kind = "output", train.name = "y"}) {
+  func.func @model(%x: tensor<5xf32> {train.role = #train.input<"labels">})
+      -> (tensor<5xf32> {train.role = #train.output<"y">}) {
     return %x : tensor<5xf32>
   }
 }
@@ -106,8 +106,8 @@ module {
 // expected-error@+2 {{unknown loss 'hinge'}}
 // expected-note@+1 {{try: --loss with one of bce_with_logits, cross_entropy, mse, output}}
 module {
-  func.func @model(%x: tensor<5xf32> {train.kind = "input", train.name = "x"})
-      -> (tensor<5xf32> {train.kind = "output", train.name = "y"}) {
+  func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
+      -> (tensor<5xf32> {train.role = #train.output<"y">}) {
     return %x : tensor<5xf32>
   }
 }
@@ -118,8 +118,8 @@ module {
 // expected-error@+2 {{the model has no output 'other'}}
 // expected-note@+1 {{try: --loss-output with one of y}}
 module {
-  func.func @model(%x: tensor<5xf32> {train.kind = "input", train.name = "x"})
-      -> (tensor<5xf32> {train.kind = "output", train.name = "y"}) {
+  func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
+      -> (tensor<5xf32> {train.role = #train.output<"y">}) {
     return %x : tensor<5xf32>
   }
 }
@@ -129,8 +129,8 @@ module {
 // NOSCALAR
 // expected-error@+1 {{loss 'output' needs an output that is a scalar of floats, but output 'y' is tensor<5xf32>}}
 module {
-  func.func @model(%x: tensor<5xf32> {train.kind = "input", train.name = "x"})
-      -> (tensor<5xf32> {train.kind = "output", train.name = "y"}) {
+  func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
+      -> (tensor<5xf32> {train.role = #train.output<"y">}) {
     return %x : tensor<5xf32>
   }
 }

@@ -7,13 +7,13 @@
 // UNKNOWN: unknown optimizer 'adamx'; known: adamw, sgd
 
 // ADAMW-LABEL: func.func @update
-// ADAMW-SAME: tensor<32xf32> {train.kind = "run_parameters", train.run = 0 : i64}
-// ADAMW-SAME: tensor<32xf32> {train.kind = "run_gradients", train.run = 0 : i64}
-// ADAMW-SAME: tensor<32xf32> {train.kind = "run_state", train.run = 0 : i64, train.slot = 0 : i64}
-// ADAMW-SAME: tensor<32xf32> {train.kind = "run_state", train.run = 0 : i64, train.slot = 1 : i64}
-// ADAMW-SAME: tensor<16xf32> {train.kind = "run_parameters", train.run = 1 : i64}
-// ADAMW-SAME: tensor<f64> {train.kind = "scalar", train.name = "weight_decay"}
-// ADAMW-SAME: tensor<f64> {train.kind = "scalar", train.name = "gradient_norm"}
+// ADAMW-SAME: tensor<32xf32> {train.role = #train.run_parameters<decayed>}
+// ADAMW-SAME: tensor<32xf32> {train.role = #train.run_gradients<decayed>}
+// ADAMW-SAME: tensor<32xf32> {train.role = #train.state<decayed, slot = 0>}
+// ADAMW-SAME: tensor<32xf32> {train.role = #train.state<decayed, slot = 1>}
+// ADAMW-SAME: tensor<16xf32> {train.role = #train.run_parameters<undecayed>}
+// ADAMW-SAME: tensor<f64> {train.role = #train.scalar<"weight_decay">}
+// ADAMW-SAME: tensor<f64> {train.role = #train.gradient_norm}
 // The norm is summed in f64 over both runs.
 // ADAMW: nn.cast %{{.*}} : (tensor<32xf32>) -> tensor<32xf64>
 // ADAMW: nn.reduce_sum %{{.*}} {dimensions = array<i64: 0>} : (tensor<32xf64>) -> tensor<f64>
@@ -23,14 +23,14 @@
 // ADAMW: return
 
 // SGD-LABEL: func.func @update
-// SGD-SAME: train.name = "nesterov"
+// SGD-SAME: #train.scalar<"nesterov">
 // SGD: nn.greater
 // SGD: return
 
-module attributes {train.runs = array<i64: 32, 16, 0>} {
+module attributes {train.layout = #train.layout<runs = [32, 16, 0, 0], parameters = []>} {
   func.func @forward_backward(
-      %w: tensor<4x8xf32> {train.kind = "parameter", train.name = "w", train.decay},
-      %b: tensor<16xf32> {train.kind = "parameter", train.name = "b"}) -> () {
+      %w: tensor<4x8xf32> {train.role = #train.parameter<"w", run = decayed>},
+      %b: tensor<16xf32> {train.role = #train.parameter<"b">}) -> () {
     return
   }
 }

@@ -36,9 +36,9 @@ func.func @softmax(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
 // NORM-NOT: nn.layer_norm
 // NORM-LABEL: func.func @evaluate
 // NORM: nn.rsqrt
-func.func @model(%x: tensor<4x8xf32> {train.kind = "parameter", train.name = "x"},
-                 %weight: tensor<4x8xf32> {train.kind = "input", train.name = "weight"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<4x8xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<4x8xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %0 = nn.layer_norm %x {epsilon = 1.0e-5 : f64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %1 = nn.mul %0, %weight : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   %2 = nn.reduce_sum %1 {dimensions = array<i64: 0, 1>} : (tensor<4x8xf32>) -> tensor<f32>
@@ -58,9 +58,9 @@ func.func @model(%x: tensor<4x8xf32> {train.kind = "parameter", train.name = "x"
 // ENTROPY-NOT: nn.exp
 // ENTROPY-NOT: nn.cross_entropy
 // ENTROPY-LABEL: func.func @evaluate
-func.func @model(%x: tensor<4x8xf32> {train.kind = "parameter", train.name = "x"},
-                 %labels: tensor<4xi64> {train.kind = "label", train.name = "labels"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<4x8xf32> {train.role = #train.parameter<"x">},
+                 %labels: tensor<4xi64> {train.role = #train.label<"labels">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %0 = nn.cross_entropy %x, %labels {ignore_index = -100 : i64} : (tensor<4x8xf32>, tensor<4xi64>) -> tensor<f32>
   return %0 : tensor<f32>
 }

@@ -10,8 +10,8 @@
 // The model is gone; a value with several uses sums its gradients; evaluate keeps the outputs.
 // SUMS-NOT: @model
 // SUMS-LABEL: func.func @forward_backward(
-// SUMS-SAME: %arg0: tensor<3xf32> {train.kind = "parameter", train.name = "w"}
-// SUMS-SAME: -> (tensor<f32> {train.kind = "loss", train.name = "loss"}, tensor<3xf32> {train.kind = "gradient", train.name = "w"})
+// SUMS-SAME: %arg0: tensor<3xf32> {train.role = #train.parameter<"w">}
+// SUMS-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<3xf32> {train.role = #train.gradient<"w">})
 // SUMS: %[[ONE:.*]] = nn.constant dense<1.0{{.*}}> : tensor<3xf32>
 // SUMS: %[[EXP:.*]] = nn.exp %arg0
 // SUMS: %[[TANH:.*]] = nn.tanh %arg0
@@ -21,11 +21,11 @@
 // SUMS: %[[GRADIENT:.*]] = nn.add %[[SLOPE]], %[[EXP]]
 // SUMS: return %[[LOSS]], %[[GRADIENT]]
 // SUMS-LABEL: func.func @evaluate(
-// SUMS-SAME: -> (tensor<f32> {train.kind = "loss", train.name = "loss"}, tensor<3xf32> {train.kind = "output", train.name = "y"})
+// SUMS-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<3xf32> {train.role = #train.output<"y">})
 // SUMS-NOT: @model
-func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"},
-        tensor<3xf32> {train.kind = "output", train.name = "y"}) {
+func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">})
+    -> (tensor<f32> {train.role = #train.loss},
+        tensor<3xf32> {train.role = #train.output<"y">}) {
   %0 = nn.exp %w : (tensor<3xf32>) -> tensor<3xf32>
   %1 = nn.tanh %w : (tensor<3xf32>) -> tensor<3xf32>
   %2 = nn.add %0, %1 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
@@ -45,10 +45,10 @@ func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"})
 // NEEDED: nn.matmul {{.*}} {transpose_a}
 // NEEDED-NOT: nn.matmul
 // NEEDED: return
-func.func @model(%x: tensor<2x4xf32> {train.kind = "input", train.name = "x"},
-                 %frozen: tensor<2x4xf32> {train.kind = "parameter", train.name = "frozen", train.frozen},
-                 %w: tensor<4x3xf32> {train.kind = "parameter", train.name = "w"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<2x4xf32> {train.role = #train.input<"x">},
+                 %frozen: tensor<2x4xf32> {train.role = #train.parameter<"frozen", run = frozen>},
+                 %w: tensor<4x3xf32> {train.role = #train.parameter<"w">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %0 = nn.sub %x, %frozen : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   %1 = nn.exp %0 : (tensor<2x4xf32>) -> tensor<2x4xf32>
   %2 = nn.matmul %1, %w : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
@@ -63,8 +63,8 @@ func.func @model(%x: tensor<2x4xf32> {train.kind = "input", train.name = "x"},
 // NAMES: nn.gelu {{.*}} loc("h.1.mlp.act")
 // NAMES: nn.erf {{.*}} loc("gradient"("h.1.mlp.act"))
 // NAMES: nn.mul {{.*}} loc("gradient"("h.1.mlp.act"))
-func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %0 = nn.gelu %w : (tensor<3xf32>) -> tensor<3xf32> loc("h.1.mlp.act")
   %1 = nn.mul %0, %0 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32> loc("h.1.square")
   %2 = nn.reduce_sum %1 {dimensions = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32> loc("loss")
@@ -80,9 +80,9 @@ func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"})
 // TIED: %[[TABLE:.*]] = nn.scatter_add %[[PROJECTION]], %arg1
 // TIED-NOT: nn.add
 // TIED: return %{{.*}}, %[[TABLE]]
-func.func @model(%table: tensor<9x4xf32> {train.kind = "parameter", train.name = "wte"},
-                 %ids: tensor<5xi64> {train.kind = "input", train.name = "ids"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%table: tensor<9x4xf32> {train.role = #train.parameter<"wte">},
+                 %ids: tensor<5xi64> {train.role = #train.input<"ids">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %0 = nn.gather %table, %ids : (tensor<9x4xf32>, tensor<5xi64>) -> tensor<5x4xf32>
   %1 = nn.tanh %0 : (tensor<5x4xf32>) -> tensor<5x4xf32>
   %2 = nn.matmul %1, %table {transpose_b} : (tensor<5x4xf32>, tensor<9x4xf32>) -> tensor<5x9xf32>
@@ -96,11 +96,11 @@ func.func @model(%table: tensor<9x4xf32> {train.kind = "parameter", train.name =
 // Never a gradient that is quietly zero: every parameter without one is named.
 // expected-error@+2 {{parameters 'unused', 'rounded' do not reach the loss}}
 // expected-note@+1 {{try: --freeze PATTERN that matches them}}
-func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"},
-                 %unused: tensor<3xf32> {train.kind = "parameter", train.name = "unused"},
-                 %rounded: tensor<3xf32> {train.kind = "parameter", train.name = "rounded"},
-                 %frozen: tensor<3xf32> {train.kind = "parameter", train.name = "frozen", train.frozen})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">},
+                 %unused: tensor<3xf32> {train.role = #train.parameter<"unused">},
+                 %rounded: tensor<3xf32> {train.role = #train.parameter<"rounded">},
+                 %frozen: tensor<3xf32> {train.role = #train.parameter<"frozen", run = frozen>})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %0 = nn.floor %rounded : (tensor<3xf32>) -> tensor<3xf32>
   %1 = nn.mul %0, %w : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
   %2 = nn.reduce_sum %1 {dimensions = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>
@@ -110,8 +110,8 @@ func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"},
 // -----
 
 // ERRORS
-func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   // expected-error@+1 {{operation other.thing has no gradient}}
   %0 = "other.thing"(%w) : (tensor<3xf32>) -> tensor<3xf32>
   %1 = nn.reduce_sum %0 {dimensions = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>
@@ -123,8 +123,8 @@ func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"})
 // ERRORS
 // expected-error@+1 {{differentiate expects a function @model whose first result is a scalar loss}}
 module {
-  func.func @model(%w: tensor<3xf32> {train.kind = "parameter", train.name = "w"})
-      -> (tensor<3xf32> {train.kind = "output", train.name = "y"}) {
+  func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">})
+      -> (tensor<3xf32> {train.role = #train.output<"y">}) {
     return %w : tensor<3xf32>
   }
 }

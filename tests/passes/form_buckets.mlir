@@ -3,19 +3,18 @@
 // Decaying parameters come first, then the others, then frozen ones; within a
 // run in the order in which their gradients are complete, offsets padded to 16.
 
-// CHECK-DAG: train.runs = array<i64: 32, 16, 32>
-// CHECK-DAG: train.layout = [{count = 6 : i64, decay = true, frozen = false, name = "second", offset = 0 : i64}, {count = 15 : i64, decay = true, frozen = false, name = "first", offset = 16 : i64}, {count = 3 : i64, decay = false, frozen = false, name = "bias", offset = 32 : i64}, {count = 20 : i64, decay = false, frozen = true, name = "fixed", offset = 48 : i64}]
+// CHECK: train.layout = #train.layout<runs = [32, 16, 0, 32], parameters = [#train.placed<"second", decayed at 0, 6 elements>, #train.placed<"first", decayed at 16, 15 elements>, #train.placed<"bias", undecayed at 32, 3 elements>, #train.placed<"fixed", frozen at 48, 20 elements>]>
 
 func.func @forward_backward(
-    %first: tensor<5x3xf32> {train.kind = "parameter", train.name = "first", train.decay},
-    %bias: tensor<3xf32> {train.kind = "parameter", train.name = "bias"},
-    %second: tensor<3x2xf32> {train.kind = "parameter", train.name = "second", train.decay},
-    %fixed: tensor<20xf32> {train.kind = "parameter", train.name = "fixed", train.frozen},
-    %x: tensor<f32> {train.kind = "input", train.name = "x"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"},
-        tensor<5x3xf32> {train.kind = "gradient", train.name = "first"},
-        tensor<3xf32> {train.kind = "gradient", train.name = "bias"},
-        tensor<3x2xf32> {train.kind = "gradient", train.name = "second"}) {
+    %first: tensor<5x3xf32> {train.role = #train.parameter<"first", run = decayed>},
+    %bias: tensor<3xf32> {train.role = #train.parameter<"bias">},
+    %second: tensor<3x2xf32> {train.role = #train.parameter<"second", run = decayed>},
+    %fixed: tensor<20xf32> {train.role = #train.parameter<"fixed", run = frozen>},
+    %x: tensor<f32> {train.role = #train.input<"x">})
+    -> (tensor<f32> {train.role = #train.loss},
+        tensor<5x3xf32> {train.role = #train.gradient<"first">},
+        tensor<3xf32> {train.role = #train.gradient<"bias">},
+        tensor<3x2xf32> {train.role = #train.gradient<"second">}) {
   %0 = nn.exp %second : (tensor<3x2xf32>) -> tensor<3x2xf32>
   %1 = nn.exp %bias : (tensor<3xf32>) -> tensor<3xf32>
   %2 = nn.exp %first : (tensor<5x3xf32>) -> tensor<5x3xf32>

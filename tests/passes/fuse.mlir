@@ -64,9 +64,9 @@ func.func @norm(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>, %scale: tensor<16xf3
 // ENTROPY: kernel.group full {
 // ENTROPY-NOT: kernel.group
 // ENTROPY: return
-func.func @model(%x: tensor<8x32xf32> {train.kind = "parameter", train.name = "x"},
-                 %labels: tensor<8xi64> {train.kind = "label", train.name = "labels"})
-    -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @model(%x: tensor<8x32xf32> {train.role = #train.parameter<"x">},
+                 %labels: tensor<8xi64> {train.role = #train.label<"labels">})
+    -> (tensor<f32> {train.role = #train.loss}) {
   %0 = nn.cross_entropy %x, %labels {ignore_index = -100 : i64} : (tensor<8x32xf32>, tensor<8xi64>) -> tensor<f32>
   return %0 : tensor<f32>
 }

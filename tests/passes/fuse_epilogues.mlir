@@ -59,7 +59,7 @@ func.func @mlp(%x: tensor<8x4xf32>, %w: tensor<4x16xf32>, %b: tensor<16xf32>, %v
 // PLACES: kernel.matmul {{.*}}places = [#kernel.place<activations, {{[0-9]+}}>, #kernel.place<activations, {{[0-9]+}}>]
 // PLACES: gelu_gradient{{.*}}places = [#kernel.place<activations, {{[0-9]+}}>, #kernel.place<gradients, {{[0-9]+}}>]
 module {
-  func.func @model(%w: tensor<4x16xf32> {train.kind = "parameter", train.name = "w"}, %b: tensor<16xf32> {train.kind = "parameter", train.name = "b"}, %v: tensor<16x8xf32> {train.kind = "parameter", train.name = "v"}, %c: tensor<8xf32> {train.kind = "parameter", train.name = "c"}, %x: tensor<2x3x4xf32> {train.kind = "input", train.name = "x"}) -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  func.func @model(%w: tensor<4x16xf32> {train.role = #train.parameter<"w">}, %b: tensor<16xf32> {train.role = #train.parameter<"b">}, %v: tensor<16x8xf32> {train.role = #train.parameter<"v">}, %c: tensor<8xf32> {train.role = #train.parameter<"c">}, %x: tensor<2x3x4xf32> {train.role = #train.input<"x">}) -> (tensor<f32> {train.role = #train.loss}) {
     %x2 = nn.reshape %x : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
     %0 = nn.matmul %x2, %w : (tensor<6x4xf32>, tensor<4x16xf32>) -> tensor<6x16xf32> loc("mlp.fc")
     %1 = nn.broadcast %b {dimensions = array<i64: 1>} : (tensor<16xf32>) -> tensor<6x16xf32>

@@ -12,8 +12,8 @@
 // EARLY-NEXT: kernel.launch @gradient(%[[A]])
 // EARLY-NEXT: %[[B:.*]] = kernel.launch @b
 // EARLY-NEXT: kernel.launch @gradient(%[[B]])
-func.func @early(%x: tensor<64x64xf32>)
-    -> (tensor<16xf32> {train.kind = "gradient", train.name = "u"}, tensor<16xf32> {train.kind = "gradient", train.name = "v"}) {
+func.func @early(%x: tensor<64x64xf32>, %u: tensor<16xf32> {train.role = #train.parameter<"u">}, %v: tensor<16xf32> {train.role = #train.parameter<"v">})
+    -> (tensor<16xf32> {train.role = #train.gradient<"u">}, tensor<16xf32> {train.role = #train.gradient<"v">}) {
   %0 = kernel.launch @a(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32>
   %1 = kernel.launch @b(%x) : (tensor<64x64xf32>) -> tensor<64x64xf32>
   %2 = kernel.launch @gradient(%0) : (tensor<64x64xf32>) -> tensor<16xf32>
@@ -28,9 +28,9 @@ func.func @early(%x: tensor<64x64xf32>)
 // OVERWRITE-LABEL: func.func @update
 // OVERWRITE: kernel.launch @norm(%arg0)
 // OVERWRITE-NEXT: kernel.launch @step(%arg0, %arg1)
-func.func @update(%p: tensor<16xf32> {train.kind = "run_parameters", train.run = 0 : i64},
-                  %g: tensor<16xf32> {train.kind = "run_gradients", train.run = 0 : i64})
-    -> (tensor<f64> {train.kind = "scalar", train.name = "norm"}, tensor<16xf32> {train.kind = "run_parameters", train.run = 0 : i64}) {
+func.func @update(%p: tensor<16xf32> {train.role = #train.run_parameters<decayed>},
+                  %g: tensor<16xf32> {train.role = #train.run_gradients<decayed>})
+    -> (tensor<f64> {train.role = #train.gradient_norm}, tensor<16xf32> {train.role = #train.run_parameters<decayed>}) {
   %0 = kernel.launch @step(%p, %g) : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
   %1 = kernel.launch @norm(%p) : (tensor<16xf32>) -> tensor<f64>
   return %1, %0 : tensor<f64>, tensor<16xf32>

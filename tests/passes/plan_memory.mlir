@@ -62,36 +62,34 @@ func.func @plain(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 // TRAIN
 // TRAIN: kernel.arena_bytes = array<i64: 256, 192, 384, 192, 128, 0>
 // TRAIN-LABEL: func.func @forward_backward
-// TRAIN-SAME: kernel.place = #kernel.place<parameters, 64>, train.kind = "parameter", train.name = "w"
-// TRAIN-SAME: kernel.place = #kernel.place<parameters, 192>, train.frozen
-// TRAIN-SAME: kernel.place = #kernel.place<activations, [[X:[0-9]+]]>, train.kind = "input"
-// TRAIN-SAME: kernel.place = #kernel.place<activations, [[LOSS:[0-9]+]]>, train.kind = "loss"
-// TRAIN-SAME: kernel.place = #kernel.place<gradients, 64>, train.kind = "gradient"
+// TRAIN-SAME: kernel.place = #kernel.place<parameters, 64>, train.role = #train.parameter<"w">
+// TRAIN-SAME: kernel.place = #kernel.place<parameters, 192>, train.role = #train.parameter<"f", run = frozen>
+// TRAIN-SAME: kernel.place = #kernel.place<activations, [[X:[0-9]+]]>, train.role = #train.input<"x">
+// TRAIN-SAME: kernel.place = #kernel.place<activations, [[LOSS:[0-9]+]]>, train.role = #train.loss
+// TRAIN-SAME: kernel.place = #kernel.place<gradients, 64>, train.role = #train.gradient<"w">
 // TRAIN: kernel.launch @step{{.*}} {places = [#kernel.place<activations, [[LOSS]]>, #kernel.place<gradients, 64>]}
 // TRAIN-LABEL: func.func @evaluate
-// TRAIN-SAME: kernel.place = #kernel.place<activations, [[X]]>, train.kind = "input"
-// TRAIN-SAME: kernel.place = #kernel.place<activations, [[LOSS]]>, train.kind = "loss"
+// TRAIN-SAME: kernel.place = #kernel.place<activations, [[X]]>, train.role = #train.input<"x">
+// TRAIN-SAME: kernel.place = #kernel.place<activations, [[LOSS]]>, train.role = #train.loss
 // TRAIN-LABEL: func.func @update
-// TRAIN-SAME: kernel.place = #kernel.place<parameters, 0>, train.kind = "run_parameters"
-// TRAIN-SAME: kernel.place = #kernel.place<optimizer_state, 320>, train.kind = "run_state"
-// TRAIN-SAME: kernel.place = #kernel.place<workspace, 0>, train.kind = "scalar"
-// TRAIN-SAME: kernel.place = #kernel.place<parameters, 0>, train.kind = "run_parameters"
+// TRAIN-SAME: kernel.place = #kernel.place<parameters, 0>, train.role = #train.run_parameters<decayed>
+// TRAIN-SAME: kernel.place = #kernel.place<optimizer_state, 320>, train.role = #train.state<undecayed, slot = 1>
+// TRAIN-SAME: kernel.place = #kernel.place<workspace, 0>, train.role = #train.scalar<"learning_rate">
+// TRAIN-SAME: kernel.place = #kernel.place<parameters, 0>, train.role = #train.run_parameters<decayed>
 // TRAIN: kernel.launch @rate({{.*}}) {places = [#kernel.place<workspace, 64>]}
 // TRAIN-NEXT: kernel.launch @change({{.*}}) {places = [#kernel.place<parameters, 0>]}
-module attributes {train.runs = array<i64: 32, 16, 16>,
-    train.layout = [{name = "v", offset = 0 : i64, count = 16 : i64, decay = true, frozen = false},
-                    {name = "w", offset = 16 : i64, count = 16 : i64, decay = true, frozen = false},
-                    {name = "b", offset = 32 : i64, count = 4 : i64, decay = false, frozen = false},
-                    {name = "f", offset = 48 : i64, count = 2 : i64, decay = false, frozen = true}]} {
-  func.func @forward_backward(%w: tensor<16xf32> {train.kind = "parameter", train.name = "w"},
-                              %f: tensor<2xf32> {train.kind = "parameter", train.name = "f", train.frozen},
-                              %x: tensor<20xf32> {train.kind = "input", train.name = "x"})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss"}, tensor<16xf32> {train.kind = "gradient", train.name = "w"}) {
+module attributes {train.layout = #train.layout<runs = [32, 16, 0, 16], parameters = [
+    #train.placed<"v", decayed at 0, 16 elements>, #train.placed<"w", decayed at 16, 16 elements>,
+    #train.placed<"b", undecayed at 32, 4 elements>, #train.placed<"f", frozen at 48, 2 elements>]>} {
+  func.func @forward_backward(%w: tensor<16xf32> {train.role = #train.parameter<"w">},
+                              %f: tensor<2xf32> {train.role = #train.parameter<"f", run = frozen>},
+                              %x: tensor<20xf32> {train.role = #train.input<"x">})
+      -> (tensor<f32> {train.role = #train.loss}, tensor<16xf32> {train.role = #train.gradient<"w">}) {
     %0:2 = kernel.launch @step(%w, %f, %x) : (tensor<16xf32>, tensor<2xf32>, tensor<20xf32>) -> (tensor<f32>, tensor<16xf32>)
     return %0#0, %0#1 : tensor<f32>, tensor<16xf32>
   }
-  func.func @evaluate(%x: tensor<20xf32> {train.kind = "input", train.name = "x"})
-      -> (tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+  func.func @evaluate(%x: tensor<20xf32> {train.role = #train.input<"x">})
+      -> (tensor<f32> {train.role = #train.loss}) {
     %0 = kernel.launch @loss(%x) : (tensor<20xf32>) -> tensor<f32>
     return %0 : tensor<f32>
   }
@@ -104,10 +102,10 @@ module attributes {train.runs = array<i64: 32, 16, 16>,
       kernel.store %2, %q : f32, !kernel.buffer<f32>
     }
   }
-  func.func @update(%p: tensor<32xf32> {train.kind = "run_parameters", train.run = 0 : i64},
-                    %s: tensor<16xf32> {train.kind = "run_state", train.run = 1 : i64, train.slot = 1 : i64},
-                    %rate: tensor<f64> {train.kind = "scalar", train.name = "learning_rate"})
-      -> (tensor<32xf32> {train.kind = "run_parameters", train.run = 0 : i64}) {
+  func.func @update(%p: tensor<32xf32> {train.role = #train.run_parameters<decayed>},
+                    %s: tensor<16xf32> {train.role = #train.state<undecayed, slot = 1>},
+                    %rate: tensor<f64> {train.role = #train.scalar<"learning_rate">})
+      -> (tensor<32xf32> {train.role = #train.run_parameters<decayed>}) {
     %0 = kernel.launch @rate(%rate) : (tensor<f64>) -> tensor<f32>
     %1 = kernel.launch @change(%p, %0) : (tensor<32xf32>, tensor<f32>) -> tensor<32xf32>
     return %1 : tensor<32xf32>
@@ -119,12 +117,12 @@ module attributes {train.runs = array<i64: 32, 16, 16>,
 // An output lives to the end of its entry: what comes later does not take its place.
 // OUTPUTS
 // OUTPUTS-LABEL: func.func @evaluate
-// OUTPUTS-SAME: -> (tensor<16xf32> {kernel.place = #kernel.place<activations, [[LOGITS:[0-9]+]]>, train.kind = "output"
+// OUTPUTS-SAME: -> (tensor<16xf32> {kernel.place = #kernel.place<activations, [[LOGITS:[0-9]+]]>, train.role = #train.output<"logits">
 // OUTPUTS: kernel.launch @logits(%arg0) {places = [#kernel.place<activations, [[LOGITS]]>]}
 // OUTPUTS-NOT: #kernel.place<activations, [[LOGITS]]>
 // OUTPUTS: return
-func.func @evaluate(%x: tensor<16xf32> {train.kind = "input", train.name = "x"})
-    -> (tensor<16xf32> {train.kind = "output", train.name = "logits"}, tensor<f32> {train.kind = "loss", train.name = "loss"}) {
+func.func @evaluate(%x: tensor<16xf32> {train.role = #train.input<"x">})
+    -> (tensor<16xf32> {train.role = #train.output<"logits">}, tensor<f32> {train.role = #train.loss}) {
   %0 = kernel.launch @logits(%x) : (tensor<16xf32>) -> tensor<16xf32>
   %1 = kernel.launch @rest(%0) : (tensor<16xf32>) -> tensor<16xf32>
   %2 = kernel.launch @loss(%1) : (tensor<16xf32>) -> tensor<f32>

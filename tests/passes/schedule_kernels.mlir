@@ -213,8 +213,8 @@ kernel.function @strided full dims [96, 96] reduced 2 outputs 1
 // PLAN: func.func @forward_backward
 // PLAN: kernel.launch @columns
 // PLAN-SAME: scratch = #kernel.place<workspace, 0>
-func.func @forward_backward(%x: tensor<2048x768xf32> {train.kind = "input", train.name = "x"})
-    -> (tensor<768xf32> {train.kind = "output", train.name = "s"}, tensor<768xf32> {train.kind = "output", train.name = "m"}) {
+func.func @forward_backward(%x: tensor<2048x768xf32> {train.role = #train.input<"x">})
+    -> (tensor<768xf32> {train.role = #train.output<"s">}, tensor<768xf32> {train.role = #train.output<"m">}) {
   %0:2 = kernel.launch @columns(%x) : (tensor<2048x768xf32>) -> (tensor<768xf32>, tensor<768xf32>)
   return %0#0, %0#1 : tensor<768xf32>, tensor<768xf32>
 }

@@ -5,15 +5,15 @@
 // RUN: %section ERRORS %s | %trainc-opt -verify-diagnostics -set-precision=to=f16 -o /dev/null
 
 // F64
-// F64: func.func @model(%arg0: tensor<2x3xf64> {train.kind = "input"}, %arg1: tensor<2xi64>) -> (tensor<2x3xf64> {train.kind = "output"})
+// F64: func.func @model(%arg0: tensor<2x3xf64> {train.role = #train.input<"x">}, %arg1: tensor<2xi64>) -> (tensor<2x3xf64> {train.role = #train.output<"y">})
 // F64: nn.constant dense<{{\[}}[1.000000e+00, 2.500000e+00, -1.000000e+00], {{.*}}]> : tensor<2x3xf64>
 // F64: nn.constant dense<5.000000e-01> : tensor<2x3xf64>
 // F64: nn.cast %{{.*}} : (tensor<2xi64>) -> tensor<2xf64>
 // F64-NOT: f32
 // F32: func.func @model(%arg0: tensor<2x3xf32>
 // F32-NOT: f64
-func.func @model(%x: tensor<2x3xf32> {train.kind = "input"}, %i: tensor<2xi64>)
-    -> (tensor<2x3xf32> {train.kind = "output"}) {
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">}, %i: tensor<2xi64>)
+    -> (tensor<2x3xf32> {train.role = #train.output<"y">}) {
   %0 = nn.constant dense<[[1.0, 2.5, -1.0], [0.0, 4.0, 8.0]]> : tensor<2x3xf32>
   %1 = nn.constant dense<0.5> : tensor<2x3xf32>
   %2 = nn.add %x, %0 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>

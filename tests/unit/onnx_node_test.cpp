@@ -8,6 +8,7 @@
 #include "compiler/onnx/model_file.h"
 #include "dialects/nn/nn.h"
 #include "dialects/nn/onnx_node.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringExtras.h"
@@ -55,7 +56,7 @@ enum class Known { none, integers, all };
 class OnnxNode : public testing::Test {
 protected:
   OnnxNode() : scratch(fs::path(testing::TempDir()) / "onnx_node.onnx") {
-    context.loadDialect<nn::NNDialect, mlir::func::FuncDialect>();
+    context.loadDialect<nn::NNDialect, train::TrainDialect, mlir::func::FuncDialect>();
     context.disableMultithreading();
   }
   ~OnnxNode() override { fs::remove(scratch); }

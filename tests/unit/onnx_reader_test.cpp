@@ -5,6 +5,7 @@
 // PyTorch has.
 #include "compiler/onnx/reader.h"
 #include "dialects/nn/nn.h"
+#include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/JSON.h"
@@ -27,7 +28,7 @@ protected:
   OnnxReader() : folder(fs::path(testing::TempDir()) / "onnx_reader") {
     fs::remove_all(folder);
     fs::create_directories(folder / "model");
-    context.loadDialect<nn::NNDialect, mlir::func::FuncDialect>();
+    context.loadDialect<nn::NNDialect, train::TrainDialect, mlir::func::FuncDialect>();
     context.disableMultithreading();
   }
   ~OnnxReader() override { fs::remove_all(folder); }

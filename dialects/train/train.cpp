@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Registration and verification of the train dialect.
+#include "dialects/train/train.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "dialects/train/train_dialect.cpp.inc"
+#include "dialects/train/train_enums.cpp.inc"
+#include "dialects/train/train_interfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/train/train_attributes.cpp.inc"
+
+namespace trainc::train {
+
+static constexpr llvm::StringLiteral kRole = "train.role";
+static constexpr llvm::StringLiteral kLayout = "train.layout";
+static constexpr llvm::StringLiteral kModel = "train.model";
+static constexpr llvm::StringLiteral kLoss = "train.loss";
+static constexpr llvm::StringLiteral kOptimizer = "train.optimizer";
+static constexpr llvm::StringLiteral kTarget = "train.target";
+static constexpr llvm::StringLiteral kExports = "train.exports";
+
+void TrainDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/train/train_attributes.cpp.inc"
+      >();
+}
+
+// ---- what the verifier accepts
+
+LogicalResult ParameterAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr,
+                                    Run run, StringAttr) {
+  if (run == Run::buffer)
+    return emitError() << "a parameter is in the run decayed, undecayed or frozen; a tensor that "
+                          "the step replaces has the role #train.buffer";
+  return success();
+}
+
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<int64_t> runs, ArrayAttr parameters) {
+  if (runs.size() != kRuns)
+    return emitError() << "expects the sizes of " << kRuns << " runs, found " << runs.size();
+  for (Attribute parameter : parameters) {
+    auto placed = llvm::dyn_cast<PlacedAttr>(parameter);
+    if (!placed)
+      return emitError() << "expects #train.placed attributes, found " << parameter;
+    int64_t begin = 0;
+    for (int run = 0; run < static_cast<int>(placed.getRun()); ++run)
+      begin += runs[run];
+    int64_t end = begin + runs[static_cast<int>(placed.getRun())];
+    if (placed.getOffset() < begin || placed.getOffset() + placed.getCount() > end)
+      return emitError() << placed << " is outside its run, [" << begin << ", " << end << ")";
+  }
+  return success();
+}
+
+int64_t LayoutAttr::offsetOf(Run run) const {
+  int64_t offset = 0;
+  for (int64_t elements : getRuns().take_front(static_cast<size_t>(run)))
+    offset += elements;
+  return offset;
+}
+
+namespace {
+
+bool isFloatTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa<FloatType>(tensor.getElementType());
+}
+
+bool isScalar(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() == 0;
+}
+
+LogicalResult checkType(Operation *op, Attribute role, Type type) {
+  if (isa<ParameterAttr, BufferAttr, RunParametersAttr, RunGradientsAttr, StateAttr>(role) &&
+      !isFloatTensor(type))
+    return op->emitOpError("expects a tensor of floats for ") << role << ", found " << type;
+  if (isa<ScalarAttr, GradientNormAttr>(role) && !isScalar(type))
+    return op->emitOpError("expects a scalar for ") << role << ", found " << type;
+  return success();
+}
+
+/// The names that arguments have, each once, and what the results refer to.
+class Signature {
+public:
+  explicit Signature(func::FuncOp function) : function(function) {}
+
+  LogicalResult checkArguments() {
+    llvm::StringSet<> names;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto role = roleOf(function, i))
+        if (StringAttr name = role.getName(); name && !names.insert(name).second)
+          return function.emitOpError("has two arguments called ") << name;
+    return success();
+  }
+
+  LogicalResult checkResults() {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (StringRef name = nameOf(function, i); !name.empty())
+        arguments[name] = i;
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (failed(checkResult(i)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult checkResult(unsigned result) {
+    RoleAttrInterface role = resultRoleOf(function, result);
+    if (isa_and_nonnull<RunParametersAttr, StateAttr>(role)) {
+      if (!overwrittenArgument(function, result))
+        return function.emitOpError("has a result ") << role << " without an argument of that role";
+      return success();
+    }
+    if (!isa_and_nonnull<GradientAttr, NewValueAttr>(role))
+      return success();
+    auto found = arguments.find(role.getName());
+    Type type = function.getResultTypes()[result];
+    if (found != arguments.end()) {
+      auto parameter = roleAs<ParameterAttr>(function, found->second);
+      bool fits = isa<GradientAttr>(role) ? parameter && !parameter.isFrozen()
+                                          : bool(roleAs<BufferAttr>(function, found->second));
+      if (fits && function.getArgumentTypes()[found->second] == type)
+        return success();
+    }
+    return function.emitOpError("has a result ")
+           << role << " of type " << type << ", but no "
+           << (isa<GradientAttr>(role) ? "trained parameter" : "buffer")
+           << " of that name and type";
+  }
+
+  func::FuncOp function;
+  llvm::StringMap<unsigned> arguments;
+};
+
+LogicalResult unknownAttribute(Operation *op, NamedAttribute attribute, StringRef place) {
+  return op->emitOpError("has an attribute '")
+         << attribute.getName().getValue() << "' " << place << ", which means nothing there";
+}
+
+/// The first argument or result with a role checks them all, so that the whole is checked once.
+template <typename Of> bool isFirst(Of roleAt, unsigned index) {
+  for (unsigned i = 0; i < index; ++i)
+    if (roleAt(i))
+      return false;
+  return true;
+}
+
+} // namespace
+
+LogicalResult TrainDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
+                                                     NamedAttribute attribute) {
+  auto function = dyn_cast<func::FuncOp>(op);
+  if (attribute.getName() != kRole || !function)
+    return unknownAttribute(op, attribute, "on an argument");
+  Attribute role = attribute.getValue();
+  if (!isa<ParameterAttr, BufferAttr, InputAttr, LabelAttr, RunParametersAttr, RunGradientsAttr,
+           StateAttr, ScalarAttr>(role))
+    return op->emitOpError("expects the role of an argument, found ") << role;
+  if (failed(checkType(op, role, function.getArgumentTypes()[index])))
+    return failure();
+  bool first = isFirst([&](unsigned i) { return roleOf(function, i); }, index);
+  return first ? Signature(function).checkArguments() : success();
+}
+
+LogicalResult TrainDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,
+                                                        NamedAttribute attribute) {
+  auto function = dyn_cast<func::FuncOp>(op);
+  if (attribute.getName() != kRole || !function)
+    return unknownAttribute(op, attribute, "on a result");
+  Attribute role = attribute.getValue();
+  if (!isa<LossAttr, OutputAttr, GradientAttr, NewValueAttr, RunParametersAttr, StateAttr,
+           GradientNormAttr>(role))
+    return op->emitOpError("expects the role of a result, found ") << role;
+  if (failed(checkType(op, role, function.getResultTypes()[index])))
+    return failure();
+  bool first = isFirst([&](unsigned i) { return resultRoleOf(function, i); }, index);
+  return first ? Signature(function).checkResults() : success();
+}
+
+LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  Attribute value = attribute.getValue();
+  auto expect = [&](bool fits, StringRef what) -> LogicalResult {
+    if (fits)
+      return success();
+    return op->emitOpError("expects ") << what << " for '" << name << "', found " << value;
+  };
+  if (isa<ModuleOp>(op) && (name == kModel || name == kLoss || name == kOptimizer))
+    return expect(isa<StringAttr>(value), "a string");
+  if (isa<ModuleOp>(op) && name == kLayout)
+    return expect(isa<LayoutAttr>(value), "a #train.layout");
+  if (isa<ModuleOp>(op) && name == kTarget)
+    return expect(isa<TargetAttr>(value), "a #train.target");
+  auto list = dyn_cast<ArrayAttr>(value);
+  if (isa<ModuleOp>(op) && name == kExports)
+    return expect(list && llvm::all_of(list, llvm::IsaPred<ExportAttr>), "a list of #train.export");
+  return unknownAttribute(op, attribute, "of its own");
+}
+
+// ---- accessors
+
+RoleAttrInterface roleOf(func::FuncOp function, unsigned argument) {
+  return function.getArgAttrOfType<RoleAttrInterface>(argument, kRole);
+}
+
+RoleAttrInterface resultRoleOf(func::FuncOp function, unsigned result) {
+  return function.getResultAttrOfType<RoleAttrInterface>(result, kRole);
+}
+
+void setRole(func::FuncOp function, unsigned argument, RoleAttrInterface role) {
+  function.setArgAttr(argument, kRole, role);
+}
+
+void setResultRole(func::FuncOp function, unsigned result, RoleAttrInterface role) {
+  function.setResultAttr(result, kRole, role);
+}
+
+DictionaryAttr attributesOf(RoleAttrInterface role) {
+  MLIRContext *context = role.getContext();
+  return DictionaryAttr::get(context, NamedAttribute(StringAttr::get(context, kRole), role));
+}
+
+static StringRef nameIn(RoleAttrInterface role) {
+  StringAttr name = role ? role.getName() : StringAttr();
+  return name ? name.getValue() : "";
+}
+
+StringRef nameOf(func::FuncOp function, unsigned argument) {
+  return nameIn(roleOf(function, argument));
+}
+
+StringRef resultNameOf(func::FuncOp function, unsigned result) {
+  return nameIn(resultRoleOf(function, result));
+}
+
+std::optional<unsigned> overwrittenArgument(func::FuncOp function, unsigned result) {
+  RoleAttrInterface role = resultRoleOf(function, result);
+  if (!isa_and_nonnull<RunParametersAttr, StateAttr>(role))
+    return std::nullopt;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (roleOf(function, i) == role)
+      return i;
+  return std::nullopt;
+}
+
+bool isUpdate(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (isa_and_nonnull<RunParametersAttr, RunGradientsAttr, StateAttr>(roleOf(function, i)))
+      return true;
+  return false;
+}
+
+LayoutAttr layoutOf(ModuleOp module) { return module->getAttrOfType<LayoutAttr>(kLayout); }
+
+void setLayout(ModuleOp module, LayoutAttr layout) { module->setAttr(kLayout, layout); }
+
+static StringRef textOf(ModuleOp module, StringRef attribute) {
+  auto text = module->getAttrOfType<StringAttr>(attribute);
+  return text ? text.getValue() : "";
+}
+
+StringRef modelNameOf(ModuleOp module) { return textOf(module, kModel); }
+StringRef lossNameOf(ModuleOp module) { return textOf(module, kLoss); }
+StringRef optimizerNameOf(ModuleOp module) { return textOf(module, kOptimizer); }
+TargetAttr targetOf(ModuleOp module) { return module->getAttrOfType<TargetAttr>(kTarget); }
+
+SmallVector<ExportAttr> exportsOf(ModuleOp module) {
+  auto list = module->getAttrOfType<ArrayAttr>(kExports);
+  return list ? llvm::to_vector(list.getAsRange<ExportAttr>()) : SmallVector<ExportAttr>();
+}
+
+void setTarget(ModuleOp module, TargetAttr target) { module->setAttr(kTarget, target); }
+
+void setExports(ModuleOp module, ArrayRef<ExportAttr> exports) {
+  SmallVector<Attribute> list(exports.begin(), exports.end());
+  module->setAttr(kExports, ArrayAttr::get(module.getContext(), list));
+}
+
+static void setText(ModuleOp module, StringRef attribute, StringRef text) {
+  module->setAttr(attribute, StringAttr::get(module.getContext(), text));
+}
+
+void setModelName(ModuleOp module, StringRef name) { setText(module, kModel, name); }
+void setLossName(ModuleOp module, StringRef name) { setText(module, kLoss, name); }
+void setOptimizerName(ModuleOp module, StringRef name) { setText(module, kOptimizer, name); }
+
+} // namespace trainc::train

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// C++ face of the train dialect (train.td), and how passes ask for roles.
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include <optional>
+
+#include "dialects/train/train_enums.h.inc"
+#include "dialects/train/train_interfaces.h.inc"
+
+#include "dialects/train/train_dialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/train/train_attributes.h.inc"
+
+namespace trainc::train {
+
+/// The role of an argument or of a result; null where it has none.
+RoleAttrInterface roleOf(mlir::func::FuncOp function, unsigned argument);
+RoleAttrInterface resultRoleOf(mlir::func::FuncOp function, unsigned result);
+
+/// The role if it is of this kind, else null.
+template <typename Role> Role roleAs(mlir::func::FuncOp function, unsigned argument) {
+  return mlir::dyn_cast_or_null<Role>(roleOf(function, argument));
+}
+template <typename Role> Role resultRoleAs(mlir::func::FuncOp function, unsigned result) {
+  return mlir::dyn_cast_or_null<Role>(resultRoleOf(function, result));
+}
+
+void setRole(mlir::func::FuncOp function, unsigned argument, RoleAttrInterface role);
+void setResultRole(mlir::func::FuncOp function, unsigned result, RoleAttrInterface role);
+/// The attributes of an argument or result that has this role and nothing else.
+mlir::DictionaryAttr attributesOf(RoleAttrInterface role);
+
+/// The name of an argument or result in the ONNX file; empty where it has none.
+llvm::StringRef nameOf(mlir::func::FuncOp function, unsigned argument);
+llvm::StringRef resultNameOf(mlir::func::FuncOp function, unsigned result);
+
+/// The argument whose memory a result takes: new parameters and optimizer states.
+std::optional<unsigned> overwrittenArgument(mlir::func::FuncOp function, unsigned result);
+/// Whether the entry works on flat arenas, as @update does.
+bool isUpdate(mlir::func::FuncOp function);
+
+/// The flat arena; null before form-buckets.
+LayoutAttr layoutOf(mlir::ModuleOp module);
+void setLayout(mlir::ModuleOp module, LayoutAttr layout);
+
+/// What a module was compiled from and for; empty or null where it does not say.
+llvm::StringRef modelNameOf(mlir::ModuleOp module);
+llvm::StringRef lossNameOf(mlir::ModuleOp module);
+llvm::StringRef optimizerNameOf(mlir::ModuleOp module);
+TargetAttr targetOf(mlir::ModuleOp module);
+llvm::SmallVector<ExportAttr> exportsOf(mlir::ModuleOp module);
+void setModelName(mlir::ModuleOp module, llvm::StringRef name);
+void setLossName(mlir::ModuleOp module, llvm::StringRef name);
+void setOptimizerName(mlir::ModuleOp module, llvm::StringRef name);
+void setTarget(mlir::ModuleOp module, TargetAttr target);
+void setExports(mlir::ModuleOp module, llvm::ArrayRef<ExportAttr> exports);
+
+} // namespace trainc::train

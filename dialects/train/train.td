@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The train dialect: what the arguments and results of entry functions are. It
+// has attributes alone. Each argument or result has at most one role, as the
+// attribute `train.role`; a role in the wrong place, a name that means nothing
+// and any other attribute `train.*` are errors of the verifier (train.cpp).
+#ifndef TRAINC_TRAIN
+#define TRAINC_TRAIN
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def Train_Dialect : Dialect {
+  let name = "train";
+  let cppNamespace = "::trainc::train";
+  let summary = "Roles of tensors in training";
+  let useDefaultAttributePrinterParser = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let hasOperationAttrVerify = 1;
+}
+
+// A run is a contiguous part of the flat arena of parameters, in this order. The
+// gradients arena has the same offsets without frozen parameters, a slot of optimizer
+// state without buffers besides.
+def Train_Run : I32EnumAttr<"Run", "part of the flat parameters", [
+    I32EnumAttrCase<"decayed", 0>,   // trained, with weight decay
+    I32EnumAttrCase<"undecayed", 1>, // trained, without
+    I32EnumAttrCase<"buffer", 2>,    // replaced by the step
+    I32EnumAttrCase<"frozen", 3>]> {
+  let cppNamespace = "::trainc::train";
+  let genSpecializedAttr = 0;
+}
+
+def RoleAttrInterface : AttrInterface<"RoleAttrInterface"> {
+  let cppNamespace = "::trainc::train";
+  let description = [{What a tensor at the boundary of a function is.}];
+  let methods = [
+    InterfaceMethod<[{
+      The tensor's name in the ONNX file; null where it has none.
+    }], "::mlir::StringAttr", "getName", (ins), "", [{ return {}; }]>,
+    InterfaceMethod<[{
+      What people call it: the module's name where the exporter made up the other one.
+    }], "::mlir::StringAttr", "getTitle", (ins), "", [{ return $_attr.getName(); }]>
+  ];
+}
+
+class Train_Attr<string name, string word, list<Trait> traits = []>
+    : AttrDef<Train_Dialect, name, traits> {
+  let mnemonic = word;
+}
+
+class Train_Role<string name, string word> : Train_Attr<name, word, [RoleAttrInterface]>;
+
+// A role that is a name and nothing else.
+class Train_NamedRole<string name, string word> : Train_Role<name, word> {
+  let parameters = (ins "::mlir::StringAttr":$name);
+  let assemblyFormat = "`<` $name `>`";
+}
+
+// A role that is the flat tensor of one run.
+class Train_RunRole<string name, string word> : Train_Role<name, word> {
+  let parameters = (ins EnumParameter<Train_Run>:$run);
+  let assemblyFormat = "`<` $run `>`";
+}
+
+// ---- arguments of the model and of the entry functions made from it
+
+def Train_Parameter : Train_Role<"Parameter", "parameter"> {
+  let summary = "A weight: trained, or frozen";
+  let description = [{`#train.parameter<"val_115", run = decayed, module = "h.1.mlp.c_proj.weight">`}];
+  let parameters = (ins "::mlir::StringAttr":$name,
+                        DefaultValuedParameter<"::trainc::train::Run", "::trainc::train::Run::undecayed">:$run,
+                        OptionalParameter<"::mlir::StringAttr">:$module);
+  let assemblyFormat = "`<` $name (`,` struct($run, $module)^)? `>`";
+  let extraClassDeclaration = [{
+    bool isFrozen() const { return getRun() == Run::frozen; }
+    ::mlir::StringAttr getTitle() const { return getModule() ? getModule() : getName(); }
+  }];
+  let genVerifyDecl = 1;
+}
+
+def Train_Buffer : Train_Role<"Buffer", "buffer"> {
+  let summary = "A tensor that the step replaces, such as a running mean; has no gradient";
+  let parameters = (ins "::mlir::StringAttr":$name, OptionalParameter<"::mlir::StringAttr">:$module);
+  let assemblyFormat = "`<` $name (`,` struct($module)^)? `>`";
+  let extraClassDeclaration = [{
+    ::mlir::StringAttr getTitle() const { return getModule() ? getModule() : getName(); }
+  }];
+}
+
+def Train_Input : Train_Role<"Input", "input"> {
+  let summary = "What a sample brings";
+  let description = [{
+    Integers that index a table are in [0, index_bound); a loss of the model's own also
+    allows `ignore_index`.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, OptionalParameter<"std::optional<int64_t>">:$index_bound,
+                        OptionalParameter<"std::optional<int64_t>">:$ignore_index);
+  let assemblyFormat = "`<` $name (`,` struct($index_bound, $ignore_index)^)? `>`";
+}
+
+def Train_Label : Train_Role<"Label", "label"> {
+  let summary = "What the loss compares with; `ignore_index` is allowed besides";
+  let parameters = (ins "::mlir::StringAttr":$name, OptionalParameter<"std::optional<int64_t>">:$index_bound,
+                        OptionalParameter<"std::optional<int64_t>">:$ignore_index);
+  let assemblyFormat = "`<` $name (`,` struct($index_bound, $ignore_index)^)? `>`";
+}
+
+// ---- results
+
+def Train_Loss : Train_Role<"Loss", "loss"> {
+  let summary = "The mean loss of one micro-batch";
+  let extraClassDeclaration = [{
+    ::mlir::StringAttr getName() const { return ::mlir::StringAttr::get(getContext(), "loss"); }
+  }];
+}
+
+def Train_Output : Train_NamedRole<"Output", "output"> {
+  let summary = "An output of the model";
+}
+
+def Train_Gradient : Train_NamedRole<"Gradient", "gradient"> {
+  let summary = "Gradient of the loss for the parameter of this name";
+}
+
+def Train_NewValue : Train_NamedRole<"NewValue", "new_value"> {
+  let summary = "What one micro-batch makes of the buffer of this name";
+}
+
+// ---- @update
+
+def Train_RunParameters : Train_RunRole<"RunParameters", "run_parameters"> {
+  let summary = "All parameters of a run; as a result, what the step makes of them";
+}
+
+def Train_RunGradients : Train_RunRole<"RunGradients", "run_gradients"> {
+  let summary = "Sums over the step's micro-batches: gradients, or new values of buffers";
+}
+
+def Train_State : Train_Role<"State", "state"> {
+  let summary = "One slot of the optimizer's state for a run; as a result, its new value";
+  let parameters = (ins EnumParameter<Train_Run>:$run, "int64_t":$slot);
+  let assemblyFormat = "`<` $run `,` `slot` `=` $slot `>`";
+}
+
+def Train_Scalar : Train_NamedRole<"Scalar", "scalar"> {
+  let summary = "A number that the trainer sets";
+}
+
+def Train_GradientNorm : Train_Role<"GradientNorm", "gradient_norm"> {
+  let summary = "Norm of the mean gradient over all trained parameters";
+  let extraClassDeclaration = [{
+    ::mlir::StringAttr getName() const { return ::mlir::StringAttr::get(getContext(), "gradient_norm"); }
+  }];
+}
+
+// ---- the module
+
+def Train_Placed : Train_Attr<"Placed", "placed"> {
+  let summary = "Where a parameter or buffer lies in the flat arena, in elements";
+  let parameters = (ins "::mlir::StringAttr":$name, EnumParameter<Train_Run>:$run,
+                        "int64_t":$offset, "int64_t":$count);
+  let assemblyFormat = "`<` $name `,` $run `at` $offset `,` $count `elements` `>`";
+}
+
+def Train_Target : Train_Attr<"Target", "target"> {
+  let summary = "What the program computes on";
+  let description = [{`#train.target<"cuda", march = "sm_80, sm_90", architectures = ["80", "90"]>`}];
+  let parameters = (ins "::mlir::StringAttr":$name, "::mlir::StringAttr":$march,
+                        "::mlir::ArrayAttr":$architectures);
+  let assemblyFormat = "`<` $name `,` struct($march, $architectures) `>`";
+}
+
+def Train_ExportForm : I32EnumAttr<"ExportForm", "how an initializer comes from its parameter", [
+    I32EnumAttrCase<"copy", 0>, I32EnumAttrCase<"transposed", 1>]> {
+  let cppNamespace = "::trainc::train";
+  let genSpecializedAttr = 0;
+}
+
+def Train_Export : Train_Attr<"Export", "export"> {
+  let summary = "An initializer of the model's file that export writes, and where its values come from";
+  let description = [{`#train.export<"lm_head.weight", transposed of "wte.weight">`}];
+  let parameters = (ins "::mlir::StringAttr":$initializer, EnumParameter<Train_ExportForm>:$form,
+                        "::mlir::StringAttr":$parameter);
+  let assemblyFormat = "`<` $initializer `,` $form `of` $parameter `>`";
+}
+
+def Train_Layout : Train_Attr<"Layout", "layout"> {
+  let summary = "The flat arena: elements of each run, padding included, and what lies in them";
+  let parameters = (ins ArrayRefParameter<"int64_t">:$runs, "::mlir::ArrayAttr":$parameters);
+  let assemblyFormat = "`<` `runs` `=` `[` $runs `]` `,` `parameters` `=` $parameters `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    static constexpr int kRuns = 4;
+    int64_t elementsOf(Run run) const { return getRuns()[static_cast<int>(run)]; }
+    int64_t offsetOf(Run run) const;
+    /// Elements with optimizer state, and those that micro-batches and ranks sum.
+    int64_t trainedElements() const { return offsetOf(Run::buffer); }
+    int64_t summedElements() const { return offsetOf(Run::frozen); }
+    int64_t totalElements() const { return summedElements() + elementsOf(Run::frozen); }
+    auto placed() const { return getParameters().getAsRange<PlacedAttr>(); }
+  }];
+}
+
+#endif
