@@ -133,6 +133,14 @@ std::optional<Recipe> Options::recipe(Report &report) const {
     else if (!recipe.dimensions.emplace(name.str(), number).second)
       complain("--dim gives '" + name + "' twice", "one --dim for each dimension");
   }
+  for (const std::string &text : buffers) {
+    auto [name, outputName] = StringRef(text).split('=');
+    if (name.empty() || outputName.empty())
+      complain("--buffer expects NAME=OUTPUT, found '" + text + "'",
+               "--buffer running_mean=new_running_mean");
+    else if (!recipe.buffers.emplace(name.str(), outputName.str()).second)
+      complain("--buffer gives '" + name + "' twice", "one --buffer for each initializer");
+  }
   if (precision != "f32" && precision != "f64")
     complain("unknown precision '" + precision + "'", "--precision f32 or f64");
   if (target != "cpu" && target != "cuda")
@@ -154,6 +162,20 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   } else {
     refuse("march", march, defaults.march);
   }
+  auto refuseForward = [&](StringRef name, const auto &given, const auto &otherwise) {
+    if (given != otherwise)
+      complain("--" + name + " says nothing to a program that only runs the model forward",
+               "the command without it, or without --forward-only");
+  };
+  if (forwardOnly) {
+    refuseForward("loss", loss, defaults.loss);
+    refuseForward("loss-output", lossOutput, defaults.lossOutput);
+    refuseForward("optimizer", optimizer, defaults.optimizer);
+    refuseForward("decay", decay, defaults.decay);
+    refuseForward("buffer", buffers, defaults.buffers);
+    refuseForward("freeze", freeze, defaults.freeze);
+  }
+  recipe.trains = !forwardOnly;
   recipe.loss = loss;
   recipe.lossOutput = lossOutput;
   recipe.optimizer = optimizer;

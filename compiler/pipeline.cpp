@@ -22,13 +22,17 @@ static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe) {
   auto add = [&](std::unique_ptr<Pass> pass) { passes.push_back(std::move(pass)); };
   // The forward model, brought to composite operations that have good gradients.
   add(createRaisePatternsPass());
-  add(createAttachLossPass(recipe.loss, recipe.lossOutput));
+  if (recipe.trains)
+    add(createAttachLossPass(recipe.loss, recipe.lossOutput));
   if (recipe.precision == "f64")
     add(createSetPrecisionPass("f64"));
+  add(createDeriveEvaluatePass(/*only=*/!recipe.trains));
   // Differentiate early, on few operations ...
-  add(createDifferentiatePass());
-  add(createFormBucketsPass());
-  add(createAttachOptimizerPass(recipe.optimizer));
+  if (recipe.trains) {
+    add(createDifferentiatePass());
+    add(createFormBucketsPass());
+    add(createAttachOptimizerPass(recipe.optimizer));
+  }
   // ... and fuse late, over forward, backward and update alike.
   add(createDecomposePass());
   add(createFormProductsPass());

@@ -12,16 +12,17 @@ namespace trainc {
 
 struct Recipe {
   std::map<std::string, int64_t> dimensions; // --dim name=value
-  bool trains = true;                 // false: to be evaluated only, perhaps without parameters
-  std::string loss = "cross_entropy"; // or mse, bce_with_logits, output
-  std::string lossOutput;             // --loss-output: which model output; empty: the only one
-  std::string optimizer = "adamw";    // or sgd
-  std::vector<std::string> decay;     // regular expressions; empty: two or more axes
+  bool trains = true;                        // false: forward only, perhaps without parameters
+  std::string loss = "cross_entropy";        // or mse, bce_with_logits, output
+  std::string lossOutput;          // --loss-output: which model output; empty: the only one
+  std::string optimizer = "adamw"; // or sgd
+  std::vector<std::string> decay;  // regular expressions; empty: two or more axes
   std::vector<std::string> freeze;
   std::vector<std::string> trainOnly;
-  std::string precision = "f32"; // or f64
-  std::string target = "cpu";    // or cuda
-  bool epilogues = true;         // of matrix products, where the target's library has them
+  std::map<std::string, std::string> buffers; // initializer and the output that replaces it
+  std::string precision = "f32";              // or f64
+  std::string target = "cpu";                 // or cuda
+  bool epilogues = true; // of matrix products, where the target's library has them
 };
 
 } // namespace trainc

@@ -5,8 +5,8 @@
 // The update works on the flat runs that form-buckets laid out, not on single
 // parameters: the summed gradients are scaled to their mean, clipped by their
 // global norm (as torch.nn.utils.clip_grad_norm_) and handed to the optimizer's
-// formula. All of it is ordinary nn operations, which fuse to one reduction and
-// one pointwise kernel per run. The norm is accumulated in f64.
+// formula. Buffers become the mean of their new values. All of it is ordinary nn operations, which
+// fuse to one reduction and one pointwise kernel per run. The norm is accumulated in f64.
 #include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -62,8 +62,11 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
     SmallVector<Run> trained;
     for (train::Run run : {train::Run::decayed, train::Run::undecayed})
       if (int64_t count = layout.elementsOf(run))
-        trained.push_back(declareRun(signature, *optimizer, run, count));
-    buildUpdate(*optimizer, signature, trained);
+        trained.push_back(declareRun(signature, run, count, optimizer->states.size()));
+    std::optional<Run> buffers;
+    if (int64_t count = layout.elementsOf(train::Run::buffer))
+      buffers = declareRun(signature, train::Run::buffer, count, 0);
+    buildUpdate(*optimizer, signature, trained, buffers);
     train::setOptimizerName(getOperation(), kind);
   }
 
@@ -82,19 +85,19 @@ private:
     return signature.types.size() - 1;
   }
 
-  Run declareRun(Signature &signature, const train::Optimizer &optimizer, train::Run name,
-                 int64_t count) {
+  Run declareRun(Signature &signature, train::Run name, int64_t count, size_t states) {
     MLIRContext *context = &getContext();
     auto type = RankedTensorType::get({count}, elementType());
     Run run{name, 0, 0, {}};
     run.parameters = declare(signature, type, train::RunParametersAttr::get(context, name));
     run.gradients = declare(signature, type, train::RunGradientsAttr::get(context, name));
-    for (size_t slot = 0; slot < optimizer.states.size(); ++slot)
+    for (size_t slot = 0; slot < states; ++slot)
       run.states.push_back(declare(signature, type, train::StateAttr::get(context, name, slot)));
     return run;
   }
 
-  void buildUpdate(const train::Optimizer &optimizer, Signature &signature, ArrayRef<Run> trained) {
+  void buildUpdate(const train::Optimizer &optimizer, Signature &signature, ArrayRef<Run> trained,
+                   std::optional<Run> buffers) {
     MLIRContext *context = &getContext();
     auto scalarType = RankedTensorType::get({}, Float64Type::get(&getContext()));
     llvm::StringMap<unsigned> scalarArguments;
@@ -125,6 +128,9 @@ private:
         train::attributesOf(train::GradientNormAttr::get(context))};
     for (const Run &run : trained)
       updateRun(optimizer, builder, *block, run, factor, scalars, results, resultAttributes);
+    if (buffers)
+      replaceBuffers(builder, *block, *buffers, scalars["gradient_scale"], results,
+                     resultAttributes);
     builder.create<func::ReturnOp>(location, results);
     function.setType(
         FunctionType::get(&getContext(), signature.types, ValueRange(results).getTypes()));
@@ -151,6 +157,18 @@ private:
     Value ratio = b.div(scalars["clip_norm"], guarded);
     Value coefficient = b.create<nn::MinimumOp>(ratio, b.constant(1, norm.getType()));
     return b.mul(scalars["gradient_scale"], coefficient);
+  }
+
+  /// A buffer becomes the mean of what the micro-batches made of it, over all ranks.
+  void replaceBuffers(OpBuilder &builder, Block &block, const Run &run, Value scale,
+                      SmallVector<Value> &results, SmallVector<DictionaryAttr> &resultAttributes) {
+    nn::Builder b(builder, NameLoc::get(StringAttr::get(&getContext(), "buffers")));
+    Value sum = block.getArgument(run.gradients);
+    RankedTensorType type = nn::tensorType(sum);
+    Value factor = b.broadcast(b.cast(scale, type.getElementType()), {}, type.getShape());
+    results.push_back(b.mul(sum, factor));
+    resultAttributes.push_back(
+        train::attributesOf(train::RunParametersAttr::get(&getContext(), run.name)));
   }
 
   void updateRun(const train::Optimizer &optimizer, OpBuilder &builder, Block &block,

@@ -7,9 +7,9 @@
 // of its operands from those of its results; contributions to a value with
 // several uses are summed. Only values that depend on a trainable parameter and
 // reach the loss are visited, so frozen parts cost nothing. The result is
-// @forward_backward and, of the untouched model, @evaluate. Known weakness: a
-// gradient that is zero for a structural reason (behind a floor) counts as not
-// reaching the loss, which is an error rather than a zero.
+// @forward_backward. Known weakness: a gradient that is zero for a structural
+// reason (behind a floor) counts as not reaching the loss, which is an error
+// rather than a zero.
 #include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
 #include "dialects/train/train.h"
@@ -17,6 +17,7 @@
 #include "passes/passes.h"
 #include "passes/simplify.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using trainc::gradientLocation;
@@ -149,6 +150,11 @@ private:
       attributes.push_back(trainc::train::attributesOf(
           trainc::train::GradientAttr::get(function.getContext(), name)));
     }
+    for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
+      if (trainc::train::resultRoleAs<trainc::train::NewValueAttr>(function, i)) {
+        results.push_back(value);
+        attributes.push_back(function.getResultAttrDict(i));
+      }
     if (!missing.empty()) {
       auto diagnostic = function.emitError(missing.size() == 1 ? "parameter " : "parameters ");
       diagnostic << llvm::join(missing, ", ") << (missing.size() == 1 ? " does" : " do")
@@ -177,7 +183,7 @@ struct Differentiate : PassWrapper<Differentiate, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Differentiate)
   StringRef getArgument() const override { return "differentiate"; }
   StringRef getDescription() const override {
-    return "make @forward_backward and @evaluate from @model and its loss";
+    return "make @forward_backward from @model and its loss";
   }
 
   void getDependentDialects(DialectRegistry &registry) const override {
@@ -191,15 +197,27 @@ struct Differentiate : PassWrapper<Differentiate, OperationPass<ModuleOp>> {
           "differentiate expects a function @model whose first result is a scalar loss");
       return signalPassFailure();
     }
-    auto evaluate = model.clone();
-    evaluate.setName("evaluate");
-    model->getBlock()->getOperations().insertAfter(model->getIterator(), evaluate);
+    if (failed(checkBuffers(model)))
+      return signalPassFailure();
     model.setName("forward_backward");
     if (failed(Differentiator(model).run()) || failed(trainc::simplify(getOperation())))
       signalPassFailure();
   }
 
 private:
+  /// A buffer without a new value would be replaced by nothing.
+  static LogicalResult checkBuffers(func::FuncOp model) {
+    llvm::StringSet<> replaced;
+    for (unsigned i = 0; i < model.getNumResults(); ++i)
+      if (auto value = trainc::train::resultRoleAs<trainc::train::NewValueAttr>(model, i))
+        replaced.insert(value.getName());
+    for (unsigned i = 0; i < model.getNumArguments(); ++i)
+      if (auto buffer = trainc::train::roleAs<trainc::train::BufferAttr>(model, i);
+          buffer && !replaced.contains(buffer.getName()))
+        return model.emitError("buffer ") << buffer.getName() << " gets no new value";
+    return success();
+  }
+
   static bool isScalarLoss(func::FuncOp model) {
     auto type = dyn_cast<RankedTensorType>(model.getResultTypes().front());
     return type && type.getRank() == 0 && isa<FloatType>(type.getElementType()) &&

@@ -15,6 +15,8 @@ namespace trainc {
 std::unique_ptr<mlir::Pass> createRaisePatternsPass();
 std::unique_ptr<mlir::Pass> createAttachLossPass(llvm::StringRef kind, llvm::StringRef output = "");
 std::unique_ptr<mlir::Pass> createSetPrecisionPass(llvm::StringRef to);
+/// `only`: the model is not trained, @model goes.
+std::unique_ptr<mlir::Pass> createDeriveEvaluatePass(bool only = false);
 std::unique_ptr<mlir::Pass> createDifferentiatePass();
 std::unique_ptr<mlir::Pass> createFormBucketsPass();
 std::unique_ptr<mlir::Pass> createAttachOptimizerPass(llvm::StringRef kind);

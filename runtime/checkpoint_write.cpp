@@ -65,7 +65,7 @@ std::vector<tensor_view> state_tensors(const program &program, const arenas &are
   for (int64_t slot = 0; slot < program.state_count; ++slot)
     for (int64_t i = 0; i < program.parameter_count; ++i) {
       const parameter_place &parameter = program.parameters[i];
-      if (parameter.frozen)
+      if (parameter.role != parameter_role::trained)
         continue;
       char *base = arenas[arena_kind::optimizer_state] + slot * program.optimizer_slot_bytes;
       result.push_back(view_of(parameter.tensor,

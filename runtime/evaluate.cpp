@@ -114,7 +114,7 @@ int gradients(run &run) {
     std::vector<tensor_view> tensors;
     for (int64_t i = 0; i < run.prog.parameter_count; ++i) {
       const parameter_place &parameter = run.prog.parameters[i];
-      if (!parameter.frozen)
+      if (parameter.role == parameter_role::trained)
         tensors.push_back(view_of(parameter.tensor, parameter.tensor.name,
                                   run.places()[arena_kind::gradients] + parameter.tensor.offset));
     }

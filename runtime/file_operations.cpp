@@ -25,6 +25,9 @@ int file_operations::open_directory(const char *path) {
 ssize_t file_operations::write(int file, const void *data, size_t size) {
   return ::write(file, data, size);
 }
+ssize_t file_operations::write_at(int file, const void *data, size_t size, int64_t offset) {
+  return ::pwrite(file, data, size, offset);
+}
 int file_operations::sync(int file) { return ::fsync(file); }
 int file_operations::close(int file) { return ::close(file); }
 int file_operations::rename(const char *from, const char *to) { return ::rename(from, to); }
@@ -35,20 +38,32 @@ int file_operations::make_directory(const char *path) { return ::mkdir(path, 077
 int file_operations::remove_file(const char *path) { return ::unlink(path); }
 int file_operations::remove_directory(const char *path) { return ::rmdir(path); }
 
-int file_operations::write_all(int file, const void *data, size_t size) {
-  auto bytes = static_cast<const char *>(data);
-  while (size > 0) {
-    ssize_t written = write(file, bytes, size);
+// Calls write(bytes, size, written so far) until all is written.
+template <typename Write>
+static int write_pieces(const void *data, size_t size, const Write &write) {
+  for (size_t done = 0; done < size;) {
+    ssize_t written = write(static_cast<const char *>(data) + done, size - done, done);
     if (written < 0 && errno == EINTR)
       continue;
     if (written <= 0) {
       errno = written == 0 ? ENOSPC : errno;
       return -1;
     }
-    bytes += written;
-    size -= static_cast<size_t>(written);
+    done += static_cast<size_t>(written);
   }
   return 0;
+}
+
+int file_operations::write_all(int file, const void *data, size_t size) {
+  return write_pieces(data, size, [&](const void *bytes, size_t count, size_t) {
+    return write(file, bytes, count);
+  });
+}
+
+int file_operations::write_all_at(int file, const void *data, size_t size, int64_t offset) {
+  return write_pieces(data, size, [&](const void *bytes, size_t count, size_t done) {
+    return write_at(file, bytes, count, offset + static_cast<int64_t>(done));
+  });
 }
 
 int file_operations::sync_directory(const char *path) {

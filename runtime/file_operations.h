@@ -18,6 +18,7 @@ public:
   virtual int create(const char *path); // for writing, truncated
   virtual int open_directory(const char *path);
   virtual ssize_t write(int file, const void *data, size_t size);
+  virtual ssize_t write_at(int file, const void *data, size_t size, int64_t offset);
   virtual int sync(int file);
   virtual int close(int file);
   virtual int rename(const char *from, const char *to);
@@ -28,6 +29,7 @@ public:
 
   // Built from the above. They handle short writes and EINTR.
   int write_all(int file, const void *data, size_t size);
+  int write_all_at(int file, const void *data, size_t size, int64_t offset);
   int sync_directory(const char *path);
 };
 

@@ -40,10 +40,14 @@ int64_t loader::samples(data_part part) const {
   return offset_windows(part) ? windows - 1 : windows;
 }
 
+int64_t loader::whole_batches(data_part part) const {
+  return (samples(part) + (for_prediction_ ? batch_ - 1 : 0)) / batch_;
+}
+
 int64_t loader::batches(data_part part) const {
   int64_t available = samples(part);
-  if (available >= batch_)
-    return available / batch_;
+  if (int64_t whole = whole_batches(part))
+    return whole;
   const char *which = part == data_part::all        ? ""
                       : part == data_part::training ? "the training part of "
                                                     : "the held-out part of ";
@@ -108,7 +112,7 @@ void loader::begin_epoch(data_part part, int64_t epoch) {
 }
 
 void loader::load(data_part part, int64_t batch, const input_target &target) {
-  int64_t per_epoch = samples(part) / batch_;
+  int64_t per_epoch = whole_batches(part);
   begin_epoch(part, batch / per_epoch);
   int64_t first = batch % per_epoch * batch_;
   for (const source &from : sources_)
@@ -125,11 +129,13 @@ void loader::load_rows(const source &from, data_part part, int64_t first,
   int64_t target_bytes = bytes_of(place.type) * from.row_elements;
   int64_t part_begin = from.constant ? 0 : part_range(part).begin;
   bool in_order = from.constant || !shuffled(part);
-  int64_t rows_at_once = in_order ? from.rows : 1;
+  int64_t available = from.constant ? from.rows : samples(part);
+  bool filled_up = !from.constant && first + from.rows > available;
+  int64_t rows_at_once = in_order && !filled_up ? from.rows : 1;
   for (int64_t row = 0; row < from.rows; row += rows_at_once) {
     int64_t sample =
         from.constant ? 0
-        : in_order    ? part_begin + first + row
+        : in_order    ? part_begin + std::min(first + row, available - 1)
                    : part_begin + static_cast<int64_t>(order_(static_cast<uint64_t>(first + row)));
     from.file->read(from.header.data_offset + sample * file_bytes, staging_.data(),
                     file_bytes * rows_at_once);
@@ -148,7 +154,7 @@ void loader::load_windows(data_part part, int64_t first, const input_target &tar
     return target(place) + row * window_ * bytes_of(place.type);
   };
   for (int64_t row = 0; row < batch_; ++row) {
-    int64_t window = first + row;
+    int64_t window = std::min(first + row, samples(part) - 1);
     if (shuffled(part))
       window = static_cast<int64_t>(order_(static_cast<uint64_t>(window)));
     int64_t token = part_range(part).begin + window_offset_ + window * window_;

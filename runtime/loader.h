@@ -27,6 +27,8 @@ struct data_request {
   double holdout = 0;
   bool shuffle = false;
   uint64_t seed = 0;
+  // Every sample once: the last batch is filled up with the last sample. Labels need no data.
+  bool for_prediction = false;
 };
 
 enum class data_part { all, training, held_out };
@@ -49,9 +51,10 @@ public:
   // files are in range.
   void check_values(int rank, int ranks) const;
 
-  // Complete batches in a part (for training: in one epoch). Throws when there
-  // is none.
+  // Complete batches in a part (for training: in one epoch; for prediction: the last
+  // may be filled up). Throws when there is none.
   int64_t batches(data_part part) const;
+  int64_t samples(data_part part) const;
   int64_t left_out(data_part part) const; // samples that fill no batch
   // Identity of every file that is read.
   std::vector<data_identity> identities() const;
@@ -90,7 +93,7 @@ private:
 
   bool has_source(const input_place &input) const;
   range part_range(data_part part) const; // rows, or tokens
-  int64_t samples(data_part part) const;
+  int64_t whole_batches(data_part part) const;
   bool shuffled(data_part part) const { return shuffle_ && part == data_part::training; }
   bool offset_windows(data_part part) const;
   void begin_epoch(data_part part, int64_t epoch);
@@ -108,7 +111,7 @@ private:
   int64_t batch_ = 1;   // samples
   int64_t samples_ = 0; // rows of the files
   double holdout_;
-  bool shuffle_;
+  bool shuffle_, for_prediction_;
   uint64_t seed_;
   // Of the epoch last used:
   int64_t epoch_ = -1, window_offset_ = 0;

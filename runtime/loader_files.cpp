@@ -31,7 +31,8 @@ bool is_label(const input_place &input) {
 } // namespace
 
 loader::loader(const program &program, const data_request &request)
-    : program_(program), holdout_(request.holdout), shuffle_(request.shuffle), seed_(request.seed) {
+    : program_(program), holdout_(request.holdout), shuffle_(request.shuffle),
+      for_prediction_(request.for_prediction), seed_(request.seed) {
   problem_list problems;
   open_data(request, problems);
   if (!request.tokens.empty())
@@ -85,6 +86,8 @@ void loader::open_source(const input_place &input, const std::string &path,
       problems.add(start + "dtype " + name_of(from.header.type) + ", expected " +
                    name_of(tensor.type) + "\n  try: array.astype(numpy." + name_of(tensor.type) +
                    ")");
+    if (tensor.rank == 0 && from.header.shape.empty())
+      from.header.shape = {1};
     const std::vector<int64_t> &shape = from.header.shape;
     bool fits = static_cast<int>(shape.size()) == std::max(tensor.rank, 1);
     for (int axis = 1; fits && axis < tensor.rank; ++axis)
@@ -176,7 +179,7 @@ void loader::refuse_missing(const data_request &request, problem_list &problems)
   std::string missing, hint;
   for (int64_t i = 0; i < program_.input_count; ++i) {
     const tensor_place &tensor = program_.inputs[i].tensor;
-    if (has_source(program_.inputs[i]))
+    if (has_source(program_.inputs[i]) || (for_prediction_ && program_.inputs[i].is_label))
       continue;
     missing += std::string(missing.empty() ? "'" : ", '") + tensor.name + "' (" +
                name_of(tensor.type) + " " +
@@ -197,6 +200,8 @@ void loader::settle_batch(problem_list &problems) {
     for (const source &from : sources_)
       batch_ = std::max(batch_, from.rows);
   }
+  if (for_prediction_ && sources_.empty() && !tokens_)
+    samples_ = 1; // a model without inputs has one answer
   const source *first = nullptr;
   for (source &from : sources_) {
     int64_t rows = from.header.shape[0];

@@ -18,10 +18,15 @@ namespace {
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr double any_count = 1e15; // exactly representable, more than any run takes
 
-constexpr unsigned reads_data = command_train | command_evaluate | command_gradients;
+constexpr unsigned reads_data =
+    command_train | command_evaluate | command_gradients | command_predict;
+constexpr unsigned takes_part_of_data = command_train | command_evaluate | command_gradients;
 constexpr unsigned reads_parameters =
-    command_evaluate | command_gradients | command_export | command_generate;
+    command_evaluate | command_gradients | command_predict | command_export | command_generate;
 constexpr unsigned computes = reads_data | command_generate;
+
+// Of a program without gradients.
+constexpr unsigned forward_commands = command_predict | command_export | command_info;
 
 constexpr command_row commands[] = {
     {command_train, "train", "train the model",
@@ -38,6 +43,13 @@ constexpr command_row commands[] = {
      "its parameter's ONNX name. The loss is printed and stands in the file's metadata. With\n"
      "several ranks or micro-batches both are means over that many batches.",
      "gradients --data input=x.npy --data labels=y.npy -o gradients.safetensors"},
+    {command_predict, "predict", "write the model's outputs for every sample",
+     "Runs the model forward over all samples, in file order, and writes its outputs as "
+     "safetensors,\n"
+     "each under its ONNX name. Labels are not needed. The last batch may be incomplete; an "
+     "output\n"
+     "without an axis of samples needs data of exactly one batch. Runs on one rank.",
+     "predict --data input=x.npy -o outputs.safetensors"},
     {command_export, "export", "write the trained model as ONNX",
      "Writes the forward model with trained weights. Weights above 1.5 GB go to a file NAME.data\n"
      "beside it.",
@@ -73,8 +85,8 @@ std::vector<option_row> common_rows() {
       row("token-type", 0, kind::text, "TYPE", "u8", "type of a raw token file", reads_data, 0, 0,
           "u8|u16|i32"),
       row("holdout", 0, kind::real, "FRACTION", "0",
-          "last part of the data, kept from training; evaluate uses only this part", reads_data, 0,
-          0.999),
+          "last part of the data, kept from training; evaluate uses only this part",
+          takes_part_of_data, 0, 0.999),
       row("steps", 0, kind::integer, "N", "", "steps to train, counted from the very first one",
           command_train, 1),
       row("epochs", 0, kind::real, "N", "", "instead of --steps: passes over the data",
@@ -128,7 +140,7 @@ std::vector<option_row> common_rows() {
       row("checkpoint", 0, kind::text, "WHICH", "latest",
           "parameters to use: latest of --run, a path, or initial", reads_parameters),
       row("output", 'o', kind::text, "FILE", "", "file to write",
-          command_gradients | command_export),
+          command_gradients | command_predict | command_export),
       row("external-data", 0, kind::flag, "", "", "put the weights into NAME.data at any size",
           command_export),
       row("prompt", 0, kind::text, "TEXT", "\n", "text to continue", command_generate),
@@ -302,10 +314,15 @@ std::vector<std::string> settings::list(const std::string &name) const {
 }
 
 option_table::option_table(const program &program)
-    : model_name_(program.model_name), rows_(common_rows()) {
+    : model_name_(program.model_name), commands_(program.forward_backward ? ~0u : forward_commands),
+      rows_(common_rows()) {
   for (const option_row &option :
        std::strcmp(program.target, "cuda") == 0 ? cuda_rows() : cpu_rows())
     rows_.push_back(option);
+  if (!program.forward_backward) // there are no runs
+    for (option_row &option : rows_)
+      if (option.name == "checkpoint")
+        option.default_value = "initial";
   for (int64_t i = 0; i < program.hyperparameter_count; ++i) {
     const hyperparameter &value = program.hyperparameters[i];
     char text[32];
@@ -348,6 +365,21 @@ std::string option_table::nearest(const std::string &name, unsigned commands) co
   return best;
 }
 
+const command_row *option_table::known(const std::string &word) const {
+  for (const command_row &candidate : commands)
+    if (word == candidate.name)
+      return &candidate;
+  return nullptr;
+}
+
+std::string option_table::command_list() const {
+  std::string list;
+  for (const command_row &command : commands)
+    if (command.bit & commands_)
+      list += std::string(command.name) + ", ";
+  return list + "help";
+}
+
 settings option_table::parse(int count, const char *const *arguments) const {
   settings result;
   problem_list problems;
@@ -358,13 +390,13 @@ settings option_table::parse(int count, const char *const *arguments) const {
       return result;
     word = arguments[1];
   }
-  for (const command_row &candidate : commands)
-    if (word == candidate.name)
-      result.command = &candidate;
+  result.command = known(word);
   if (!result.command)
-    throw failure(exit_usage, "unknown command '" + word +
-                                  "'\n  try: train, evaluate, gradients, export, generate, info or "
-                                  "help");
+    throw failure(exit_usage, "unknown command '" + word + "'\n  try: " + command_list());
+  if (!(result.command->bit & commands_))
+    throw failure(exit_usage,
+                  "the model was compiled with --forward-only, so this program cannot " + word +
+                      "\n  try: " + command_list() + "; or trainc without --forward-only");
   if (result.wants_help)
     return result;
 
@@ -423,12 +455,16 @@ settings option_table::parse(int count, const char *const *arguments) const {
 }
 
 std::string option_table::overview() const {
-  std::string text = "Trains the model '" + model_name_ +
-                     "' that this program was compiled from.\n"
-                     "Start it alone, or as several ranks: mpirun -n 4 trainer train ...\n\n"
+  bool trains = commands_ & command_train;
+  std::string text = (trains ? "Trains the model '" : "Runs the model '") + model_name_ +
+                     "' that this program was compiled from.\n" +
+                     (trains ? "Start it alone, or as several ranks: mpirun -n 4 trainer train "
+                               "...\n\n"
+                             : "\n") +
                      "usage: trainer COMMAND [options]\n\n";
   for (const command_row &command : commands)
-    text += format_text("  %-10s %s\n", command.name, command.summary);
+    if (command.bit & commands_)
+      text += format_text("  %-10s %s\n", command.name, command.summary);
   text += "\n`trainer COMMAND --help` lists the options of a command.\n\nExit status:\n";
   for (const exit_code_row &code : exit_code_table)
     text += format_text("  %d  %s\n", code.code, code.meaning);

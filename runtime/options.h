@@ -22,6 +22,7 @@ enum command_bit : unsigned {
   command_export = 8,
   command_generate = 16,
   command_info = 32,
+  command_predict = 64,
 };
 
 constexpr unsigned computing_commands = ~unsigned(command_info | command_export);
@@ -100,7 +101,12 @@ private:
   const option_row *find(const std::string &name, unsigned commands) const;
   std::string nearest(const std::string &name, unsigned commands) const;
 
+  const command_row *known(const std::string &word) const;
+  // `train, evaluate, ...`: the commands that the program can do.
+  std::string command_list() const;
+
   std::string model_name_;
+  unsigned commands_; // bits
   std::vector<option_row> rows_;
 };
 

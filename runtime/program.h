@@ -35,13 +35,18 @@ struct tensor_place {
   int64_t offset; // bytes from the arena's base
 };
 
-// A parameter has the same byte offset in the parameters arena, in the
-// gradients arena and, per state slot, in the optimizer-state arena (slot s of
-// it begins at s * optimizer_slot_bytes). A frozen parameter lies behind
-// `trained_bytes` in the parameters arena and has neither gradient nor state.
+// What a step does with a parameter. A buffer is replaced by the mean of what the
+// step's micro-batches made of it (running statistics).
+enum class parameter_role { trained, frozen, buffer };
+
+// A parameter has the same byte offset in the parameters arena, in the gradients
+// arena (where a buffer has its new value) and, per state slot, in the
+// optimizer-state arena (slot s of it begins at s * optimizer_slot_bytes), which has
+// no buffers. A frozen parameter lies behind `summed_bytes` in the parameters arena
+// and has neither gradient nor state.
 struct parameter_place {
   tensor_place tensor;
-  bool frozen;
+  parameter_role role;
   bool decays; // weight decay applies
 };
 
@@ -89,7 +94,7 @@ struct program {
   int64_t arena_lower_bound[arena_count];
   const void *constants = nullptr; // in the binary; a device that cannot read it there takes a copy
   int64_t constant_bytes = 0;
-  int64_t trained_bytes;        // prefix of the parameters arena with a gradient
+  int64_t summed_bytes;         // prefix of the gradients arena that ranks sum: all of it
   int64_t optimizer_slot_bytes; // bytes of one state slot
 
   const parameter_place *parameters;

@@ -61,12 +61,22 @@ std::string run::load_chosen_parameters() {
 
 loader run::open_data(bool shuffle, uint64_t seed) {
   data_request request;
-  request.data = options.list("data");
-  request.tokens = options.text("tokens");
-  request.token_type = token_type_of(options.text("token-type"));
   request.holdout = options.real("holdout");
   request.shuffle = shuffle;
   request.seed = seed;
+  return open(std::move(request));
+}
+
+loader run::open_prediction_data() {
+  data_request request;
+  request.for_prediction = true;
+  return open(std::move(request));
+}
+
+loader run::open(data_request request) {
+  request.data = options.list("data");
+  request.tokens = options.text("tokens");
+  request.token_type = token_type_of(options.text("token-type"));
   std::optional<loader> result;
   ranks.together([&] { result.emplace(prog, request); });
   ranks.together([&] { result->check_values(ranks.rank(), ranks.size()); });
@@ -94,14 +104,18 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
   rows.emplace_back("compiled by", std::string("trainc ") + program.compiler_version);
   rows.emplace_back("target", std::string(program.target) + ", " + program.march);
   rows.emplace_back("precision", name_of(program.precision));
-  rows.emplace_back("loss", program.loss_name);
-  rows.emplace_back("optimizer", program.optimizer_name);
-  int64_t trained = 0, frozen = 0;
+  if (program.forward_backward) {
+    rows.emplace_back("loss", program.loss_name);
+    rows.emplace_back("optimizer", program.optimizer_name);
+  }
+  int64_t counts[3] = {}; // by role
   for (int64_t i = 0; i < program.parameter_count; ++i)
-    (program.parameters[i].frozen ? frozen : trained) +=
+    counts[static_cast<int>(program.parameters[i].role)] +=
         element_count(program.parameters[i].tensor);
+  auto [trained, frozen, buffers] = counts;
   rows.emplace_back("parameters", grouped(trained) + " trained" +
-                                      (frozen ? ", " + grouped(frozen) + " frozen" : ""));
+                                      (frozen ? ", " + grouped(frozen) + " frozen" : "") +
+                                      (buffers ? ", " + grouped(buffers) + " in buffers" : ""));
   for (int64_t i = 0; i < program.input_count; ++i)
     rows.emplace_back(i ? "" : "inputs", tensor_text(program.inputs[i].tensor));
   for (int64_t i = 0; i < program.output_count; ++i)

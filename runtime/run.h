@@ -34,10 +34,14 @@ struct run {
   // As --checkpoint says; returns what it was, for the user.
   std::string load_chosen_parameters();
   loader open_data(bool shuffle, uint64_t seed);
+  loader open_prediction_data();
 
   // From the first rank alone. Warnings go to standard error.
   void warn(const std::string &text) const;
   void print_table() const;
+
+private:
+  loader open(data_request request);
 };
 
 // Number of a safetensors or protobuf dtype apart, what `--token-type` means.
@@ -50,6 +54,7 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
 int train(run &);
 int evaluate(run &);
 int gradients(run &);
+int predict(run &);
 int export_model(run &);
 int generate(run &);
 int info(run &);

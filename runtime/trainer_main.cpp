@@ -80,6 +80,8 @@ int dispatch(run &run) {
     return evaluate(run);
   case command_gradients:
     return gradients(run);
+  case command_predict:
+    return predict(run);
   case command_export:
     return export_model(run);
   case command_generate:

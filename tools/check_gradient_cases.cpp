@@ -118,6 +118,7 @@ static OwningOpRef<ModuleOp> buildModel(func::FuncOp function, const CheckCase &
 static LogicalResult runPasses(ModuleOp module) {
   PassManager manager(module.getContext());
   manager.enableVerifier(true);
+  manager.addPass(createDeriveEvaluatePass());
   manager.addPass(createDifferentiatePass());
   manager.addPass(createFormBucketsPass());
   manager.addPass(createDecomposePass());

@@ -173,19 +173,28 @@ private:
   StringRef path;
 };
 
-const char kStepHeader[] = R"(// The entry functions of the program.
+std::string stepHeader(ArrayRef<std::string> entries) {
+  std::string text = R"(// The entry functions of the program.
 #pragma once
 
 #include "runtime/program.h"
 
 namespace trainc {
 
-void forward_backward(const arenas &memory);
-void update(const arenas &memory);
-void evaluate(const arenas &memory);
-
-} // namespace trainc
 )";
+  for (const std::string &entry : entries)
+    text += "void " + entry + "(const arenas &memory);\n";
+  return text + "\n} // namespace trainc\n";
+}
+
+/// Those of a training program, or @evaluate alone.
+std::vector<std::string> entriesOf(ModuleOp module) {
+  std::vector<std::string> entries;
+  for (const char *entry : {"forward_backward", "update", "evaluate"})
+    if (module.lookupSymbol(entry))
+      entries.push_back(entry);
+  return entries;
+}
 
 } // namespace
 
@@ -233,7 +242,7 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
 LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, StringRef directory) {
   internalErrorContext().pass = "emit";
   ProgramTables tables = programTables(module, compilerVersion);
-  MemoryNames memory(module, tables.stateNames, {"forward_backward", "update", "evaluate"});
+  MemoryNames memory(module, tables.stateNames, entriesOf(module));
   if (failed(memory.collect()))
     return failure();
   FailureOr<EmittedCode> code = emitCode(module, memory, tables.target.name);
@@ -248,7 +257,7 @@ LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, St
       {"memory.h", code->memory},
       {"constants.h", code->constantsHeader},
       {"constants.cpp", code->constants},
-      {"step.h", kStepHeader},
+      {"step.h", stepHeader(memory.entries())},
       {"step.cpp", code->step},
       {"trainer.cpp", *trainer},
       {"CMakeLists.txt", buildFile(tables)},

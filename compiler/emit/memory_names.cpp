@@ -114,7 +114,9 @@ LogicalResult MemoryNames::add(Value value, Attribute place, StringRef name,
 
 /// `decayed_gradients`, `undecayed_exp_avg`: the flat tensors of @update.
 std::string MemoryNames::runName(Attribute role) const {
-  auto text = [](train::Run run, const llvm::Twine &what) {
+  auto text = [](train::Run run, const llvm::Twine &what) -> std::string {
+    if (run == train::Run::buffer)
+      return what.str() == "parameters" ? "buffers" : "buffer_sums";
     return (train::stringifyRun(run) + "_" + what).str();
   };
   if (auto parameters = dyn_cast_or_null<train::RunParametersAttr>(role))

@@ -57,6 +57,7 @@ private:
     return count == 0 ? "nullptr" : name.str();
   }
   void collectArguments(func::FuncOp function);
+  void addParameter(StringRef tensor, StringRef role, bool decays);
   void addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
                 std::optional<int64_t> ignored);
   void collectOutputs(func::FuncOp function);
@@ -76,7 +77,6 @@ private:
 };
 
 void TablePrinter::collectArguments(func::FuncOp function) {
-  auto flag = [](bool value) { return value ? "true" : "false"; };
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     train::RoleAttrInterface role = train::roleOf(function, i);
     StringRef name = train::nameOf(function, i);
@@ -84,8 +84,10 @@ void TablePrinter::collectArguments(func::FuncOp function) {
     std::string tensor = placeText(name, type, placeOf(function.getArgAttrDict(i), name));
     if (auto parameter = dyn_cast_or_null<train::ParameterAttr>(role)) {
       precision = dataType(type);
-      parameters.push_back(llvm::formatv("{{{0}, {1}, {2}}", tensor, flag(parameter.isFrozen()),
-                                         flag(parameter.getRun() == train::Run::decayed)));
+      addParameter(tensor, parameter.isFrozen() ? "frozen" : "trained",
+                   parameter.getRun() == train::Run::decayed);
+    } else if (isa_and_nonnull<train::BufferAttr>(role)) {
+      addParameter(tensor, "buffer", false);
     } else if (auto input = dyn_cast_or_null<train::InputAttr>(role)) {
       addInput(tensor, false, input.getIndexBound(), input.getIgnoreIndex());
     } else if (auto label = dyn_cast_or_null<train::LabelAttr>(role)) {
@@ -95,6 +97,11 @@ void TablePrinter::collectArguments(func::FuncOp function) {
       failed = true;
     }
   }
+}
+
+void TablePrinter::addParameter(StringRef tensor, StringRef role, bool decays) {
+  parameters.push_back(
+      llvm::formatv("{{{0}, parameter_role::{1}, {2}}", tensor, role, decays ? "true" : "false"));
 }
 
 void TablePrinter::addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
@@ -155,7 +162,8 @@ std::string TablePrinter::arenaList(StringRef attribute) {
 void TablePrinter::printProgram() {
   train::LayoutAttr layout = train::layoutOf(module);
   int64_t width = precision == "data_type::f64" ? 8 : 4;
-  int64_t trained = layout ? layout.trainedElements() * width : 0;
+  int64_t summed = layout ? layout.summedElements() * width : 0;
+  int64_t slot = layout ? layout.trainedElements() * width : 0;
   auto field = [&](StringRef name, const llvm::Twine &value) {
     writer.line("  ." + name + " = " + value + ",");
   };
@@ -180,8 +188,8 @@ void TablePrinter::printProgram() {
   constexpr auto constants = static_cast<size_t>(kernel::Arena::constants);
   field("constant_bytes",
         llvm::Twine(bytes && bytes.asArrayRef().size() > constants ? bytes[constants] : 0));
-  field("trained_bytes", llvm::Twine(trained));
-  field("optimizer_slot_bytes", llvm::Twine(trained));
+  field("summed_bytes", llvm::Twine(summed));
+  field("optimizer_slot_bytes", llvm::Twine(slot));
   list("parameters", "parameter_count", parameters);
   list("inputs", "input_count", inputs);
   list("outputs", "output_count", outputs);
@@ -190,11 +198,10 @@ void TablePrinter::printProgram() {
   bool update = static_cast<bool>(module.lookupSymbol("update"));
   for (StringRef name : {"learning_rate", "step", "gradient_scale", "clip_norm", "gradient_norm"})
     field((name + "_offset").str(), llvm::Twine(scalar(name, update)));
-  field("loss", lossPlace);
+  field("loss", lossPlace.empty() ? "{}" : lossPlace);
   list("exports", "export_count", exports);
-  field("forward_backward", "forward_backward");
-  field("update", "update");
-  field("evaluate", "evaluate");
+  for (StringRef entry : {"forward_backward", "update", "evaluate"})
+    field(entry, module.lookupSymbol(entry) ? entry : "nullptr");
   field("kernel_list", "kernel_list");
   writer.line("};");
 }
@@ -202,9 +209,9 @@ void TablePrinter::printProgram() {
 FailureOr<std::string> TablePrinter::print() {
   auto training = module.lookupSymbol<func::FuncOp>("forward_backward");
   auto evaluation = module.lookupSymbol<func::FuncOp>("evaluate");
-  if (!training || !evaluation)
-    return module.emitError("emit: expects @forward_backward and @evaluate");
-  collectArguments(training);
+  if (!evaluation)
+    return module.emitError("emit: expects @evaluate");
+  collectArguments(training ? training : evaluation);
   collectOutputs(evaluation);
   if (auto update = module.lookupSymbol<func::FuncOp>("update"))
     collectScalars(update);

@@ -29,7 +29,11 @@ void nameOperations(mlir::ModuleOp module, const Graph &graph,
 /// Location of a node until `nameOperations`.
 mlir::Location provisionalLocation(mlir::MLIRContext &context, size_t node);
 
-/// Sets `train.index_bound` on inputs that index tables; an error where indices are computed.
+/// Gives inputs that index tables their bounds; an error where indices are computed.
 bool boundIndices(mlir::ModuleOp module, const ModelFile &file, Report &report);
+
+/// Turns the recipe's initializers into buffers and the outputs that replace them into new values.
+bool markBuffers(mlir::ModuleOp module, const ModelFile &file, const Recipe &recipe,
+                 Report &report);
 
 } // namespace trainc::reader

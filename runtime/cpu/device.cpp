@@ -70,7 +70,7 @@ void device::allocate(memory_use use, int64_t micro_batches) {
   implementation &own = *own_;
   own.kept.resize(static_cast<size_t>(micro_batches) + 2);
   own.ranks.together([&] {
-    int64_t total = micro_batches > 1 ? own.prog.trained_bytes / own.ranks.size() : 0;
+    int64_t total = micro_batches > 1 ? own.prog.summed_bytes / own.ranks.size() : 0;
     for (arena_kind kind : arenas_for(use))
       total += arena_bytes(own.prog, kind);
     if (use == memory_use::training)
@@ -82,7 +82,7 @@ void device::allocate(memory_use use, int64_t micro_batches) {
     gradient_request request;
     request.type = own.prog.precision;
     request.arena_bytes = arena_bytes(own.prog, arena_kind::gradients);
-    request.reduced_bytes = own.prog.trained_bytes;
+    request.reduced_bytes = own.prog.summed_bytes;
     request.gather_bytes =
         std::max<int64_t>(checkpoint_writer::gather_bytes(own.prog), (micro_batches + 2) * 8);
     request.micro_batches = micro_batches;

@@ -124,7 +124,7 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
   computing_device &own = *gpu;
   if (use == memory_use::training) {
     own.gradients =
-        std::make_unique<gradient_sum>(ranks, prog.precision, prog.trained_bytes, micro_batches);
+        std::make_unique<gradient_sum>(ranks, prog.precision, prog.summed_bytes, micro_batches);
     own.gradients->start();
   }
   ranks.together([&] {

@@ -132,7 +132,7 @@ module attributes {
   // STEP: // gradient of ln.weight
   // STEP-NEXT: column_sum((float *)(m.activations + ln_1), (float *)(m.gradients + d_ln_weight));
   // TRAINER: constexpr parameter_place parameters[] = {
-  // TRAINER-NEXT: {{[{][{]}}"ln.weight", data_type::f32, 1, {192}, arena_kind::parameters, 0}, false, false},
+  // TRAINER-NEXT: {{[{][{]}}"ln.weight", data_type::f32, 1, {192}, arena_kind::parameters, 0}, parameter_role::trained, false},
   func.func @forward_backward(
       %x: tensor<64x192xf32> {train.role = #train.input<"x">, kernel.place = #kernel.place<activations, 0>},
       %w: tensor<192xf32> {train.role = #train.parameter<"ln.weight">, kernel.place = #kernel.place<parameters, 0>})

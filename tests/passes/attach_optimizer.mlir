@@ -1,5 +1,6 @@
 // RUN: %trainc-opt %s --attach-optimizer=kind=adamw | FileCheck %s --check-prefix=ADAMW
 // RUN: %trainc-opt %s --attach-optimizer=kind=sgd | FileCheck %s --check-prefix=SGD
+// RUN: sed 's/16, 0, 0/16, 32, 0/' %s | %trainc-opt --attach-optimizer=kind=sgd | FileCheck %s --check-prefix=BUFFER
 // RUN: not %trainc-opt %s --attach-optimizer=kind=adamx 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 //
 // The update works on flat runs; weight decay touches the first run only.
@@ -26,6 +27,17 @@
 // SGD-SAME: #train.scalar<"nesterov">
 // SGD: nn.greater
 // SGD: return
+
+// A buffer becomes the mean of its new values; it has no state and no part in the norm.
+// BUFFER-LABEL: func.func @update
+// BUFFER-SAME: %[[SUM:[a-z0-9]+]]: tensor<32xf32> {train.role = #train.run_gradients<buffer>}
+// BUFFER-SAME: %[[RATE:[a-z0-9]+]]: tensor<f64> {train.role = #train.scalar<"learning_rate">}
+// BUFFER-SAME: %[[SCALE:[a-z0-9]+]]: tensor<f64> {train.role = #train.scalar<"gradient_scale">}
+// BUFFER-SAME: tensor<32xf32> {train.role = #train.run_parameters<buffer>})
+// BUFFER: %[[NARROW:.*]] = nn.cast %[[SCALE]] : (tensor<f64>) -> tensor<f32>
+// BUFFER-NEXT: %[[SPREAD:.*]] = nn.broadcast %[[NARROW]]
+// BUFFER-NEXT: %[[MEAN:.*]] = nn.mul %[[SUM]], %[[SPREAD]]
+// BUFFER-NEXT: return {{.*}}, %[[MEAN]]
 
 module attributes {train.layout = #train.layout<runs = [32, 16, 0, 0], parameters = []>} {
   func.func @forward_backward(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RUN: %section SOFTMAX %s | %trainc-opt -decompose | %FileCheck %s --check-prefix=SOFTMAX
-// RUN: %section NORM %s | %trainc-opt -differentiate -decompose | %FileCheck %s --check-prefix=NORM
-// RUN: %section ENTROPY %s | %trainc-opt -differentiate -decompose | %FileCheck %s --check-prefix=ENTROPY
+// RUN: %section NORM %s | %trainc-opt -derive-evaluate -differentiate -decompose | %FileCheck %s --check-prefix=NORM
+// RUN: %section ENTROPY %s | %trainc-opt -derive-evaluate -differentiate -decompose | %FileCheck %s --check-prefix=ENTROPY
 // RUN: %section POINTWISE %s | %trainc-opt -decompose | %FileCheck %s --check-prefix=POINTWISE
 
 // SOFTMAX

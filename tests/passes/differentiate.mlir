@@ -4,10 +4,11 @@
 // RUN: %section NEEDED %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=NEEDED
 // RUN: %section NAMES %s | %trainc-opt -differentiate -mlir-print-debuginfo -mlir-print-local-scope | %FileCheck %s --check-prefix=NAMES
 // RUN: %section TIED %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=TIED
+// RUN: %section BUFFER %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=BUFFER
 // RUN: %section ERRORS %s | %trainc-opt -split-input-file -verify-diagnostics -differentiate -allow-unregistered-dialect -o /dev/null
 
 // SUMS
-// The model is gone; a value with several uses sums its gradients; evaluate keeps the outputs.
+// The model is gone; a value with several uses sums its gradients.
 // SUMS-NOT: @model
 // SUMS-LABEL: func.func @forward_backward(
 // SUMS-SAME: %arg0: tensor<3xf32> {train.role = #train.parameter<"w">}
@@ -20,9 +21,7 @@
 // SUMS: %[[SLOPE:.*]] = nn.sub %[[ONE]], %[[SQUARE]]
 // SUMS: %[[GRADIENT:.*]] = nn.add %[[SLOPE]], %[[EXP]]
 // SUMS: return %[[LOSS]], %[[GRADIENT]]
-// SUMS-LABEL: func.func @evaluate(
-// SUMS-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<3xf32> {train.role = #train.output<"y">})
-// SUMS-NOT: @model
+// SUMS-NOT: func.func
 func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">})
     -> (tensor<f32> {train.role = #train.loss},
         tensor<3xf32> {train.role = #train.output<"y">}) {
@@ -127,4 +126,35 @@ module {
       -> (tensor<3xf32> {train.role = #train.output<"y">}) {
     return %w : tensor<3xf32>
   }
+}
+
+// -----
+
+// BUFFER
+// A buffer has no gradient; what the model makes of it comes behind the gradients.
+// BUFFER-LABEL: func.func @forward_backward(
+// BUFFER-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<3xf32> {train.role = #train.gradient<"w">}, tensor<3xf32> {train.role = #train.new_value<"mean">})
+// BUFFER: %[[NEW:.*]] = nn.add %arg1, %{{.*}}
+// BUFFER: return %{{.*}}, %{{.*}}, %[[NEW]]
+func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">},
+                 %mean: tensor<3xf32> {train.role = #train.buffer<"mean">},
+                 %x: tensor<3xf32> {train.role = #train.input<"x">})
+    -> (tensor<f32> {train.role = #train.loss}, tensor<3xf32> {train.role = #train.new_value<"mean">},
+        tensor<3xf32> {train.role = #train.output<"y">}) {
+  %0 = nn.add %mean, %x : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %1 = nn.mul %0, %w : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %2 = nn.reduce_sum %1 {dimensions = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>
+  return %2, %0, %1 : tensor<f32>, tensor<3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// ERRORS
+// expected-error@+1 {{buffer "mean" gets no new value}}
+func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">},
+                 %mean: tensor<3xf32> {train.role = #train.buffer<"mean">})
+    -> (tensor<f32> {train.role = #train.loss}) {
+  %0 = nn.mul %mean, %w : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %1 = nn.reduce_sum %0 {dimensions = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
 }

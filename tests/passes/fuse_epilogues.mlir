@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RUN: %section MLP %s | %trainc-opt -form-products -fuse-epilogues | %FileCheck %s --check-prefix=MLP
-// RUN: %section TRAIN %s | %trainc-opt -differentiate -decompose -form-products -fuse-epilogues | %FileCheck %s --check-prefix=TRAIN
-// RUN: %section TRAIN %s | %trainc-opt -differentiate -decompose -form-products -fuse-epilogues -fuse -lower-to-kernels -order-operations -plan-memory | %FileCheck %s --check-prefix=PLACES
+// RUN: %section TRAIN %s | %trainc-opt -derive-evaluate -differentiate -decompose -form-products -fuse-epilogues | %FileCheck %s --check-prefix=TRAIN
+// RUN: %section TRAIN %s | %trainc-opt -derive-evaluate -differentiate -decompose -form-products -fuse-epilogues -fuse -lower-to-kernels -order-operations -plan-memory | %FileCheck %s --check-prefix=PLACES
 // RUN: %section COLUMNS %s | %trainc-opt -form-products -fuse-epilogues | %FileCheck %s --check-prefix=COLUMNS
 // RUN: %section SHAPES %s | %trainc-opt -form-products -fuse-epilogues | %FileCheck %s --check-prefix=SHAPES
 // RUN: %section UNFIT %s | %trainc-opt -form-products -fuse-epilogues | %FileCheck %s --check-prefix=UNFIT

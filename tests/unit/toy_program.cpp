@@ -22,10 +22,14 @@ enum scalar { learning_rate, step, gradient_scale, clip_norm, gradient_norm, mom
 
 const parameter_place parameters[] = {
     {{"table", data_type::f32, 2, {vocabulary, vocabulary}, arena_kind::parameters, 0},
-     false,
+     parameter_role::trained,
      true},
-    {{"bias", data_type::f32, 1, {vocabulary}, arena_kind::parameters, table_bytes}, false, false},
-    {{"scale", data_type::f32, 1, {1}, arena_kind::parameters, trained}, true, false},
+    {{"bias", data_type::f32, 1, {vocabulary}, arena_kind::parameters, table_bytes},
+     parameter_role::trained,
+     false},
+    {{"scale", data_type::f32, 1, {1}, arena_kind::parameters, trained},
+     parameter_role::frozen,
+     false},
 };
 const input_place inputs[] = {
     {{"tokens", data_type::i64, 2, {batch, window}, arena_kind::activations, tokens_at},

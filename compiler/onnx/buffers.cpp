@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers: initializers that a training step replaces by an output of the model, such as running
+// statistics. ONNX has no word for them, so the recipe says which output is whose new value.
+#include "compiler/onnx/importer.h"
+#include "dialects/train/train.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace trainc::reader {
+
+static std::optional<unsigned> findParameter(func::FuncOp model, StringRef name) {
+  for (unsigned i = 0; i < model.getNumArguments(); ++i)
+    if (train::roleAs<train::ParameterAttr>(model, i) && train::nameOf(model, i) == name)
+      return i;
+  return std::nullopt;
+}
+
+static std::optional<unsigned> findOutput(func::FuncOp model, StringRef name) {
+  for (unsigned i = 0; i < model.getNumResults(); ++i)
+    if (train::resultNameOf(model, i) == name)
+      return i;
+  return std::nullopt;
+}
+
+bool markBuffers(ModuleOp module, const ModelFile &file, const Recipe &recipe, Report &report) {
+  auto model = module.lookupSymbol<func::FuncOp>("model");
+  MLIRContext *context = module.getContext();
+  size_t before = report.size();
+  for (const auto &[name, output] : recipe.buffers) {
+    auto refuse = [&](const Twine &message, const Twine &advice) {
+      (void)report.error(ExitCode::unsupportedModel, file.path() + ": --buffer " + name, message,
+                         advice);
+    };
+    std::optional<unsigned> argument = findParameter(model, name);
+    std::optional<unsigned> result = findOutput(model, output);
+    if (!argument)
+      refuse("no parameter has this name",
+             "--print-parameters, which lists the initializers and what they are taken for");
+    else if (!result)
+      refuse("the model has no output '" + output + "'", "--buffer NAME=OUTPUT with one of them");
+    else if (model.getArgumentTypes()[*argument] != model.getResultTypes()[*result])
+      refuse("output '" + output + "' has another shape or type than the initializer",
+             "an output that is the initializer's new value");
+    else {
+      auto parameter = train::roleAs<train::ParameterAttr>(model, *argument);
+      train::setRole(model, *argument,
+                     train::BufferAttr::get(context, parameter.getName(), parameter.getModule()));
+      train::setResultRole(model, *result, train::NewValueAttr::get(context, parameter.getName()));
+    }
+  }
+  return report.size() == before;
+}
+
+} // namespace trainc::reader

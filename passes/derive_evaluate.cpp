@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// derive-evaluate: the entry function @evaluate, which is the model in inference mode.
+//
+// Problem: evaluation and prediction compute what the model's user gets, training
+// something else: it drops values, takes the batch's own statistics and replaces
+// buffers. Method: a copy of @model in which operations take their inference form
+// and buffers stay as they are. It comes before differentiate, which turns @model
+// itself into the training step; a program for prediction alone keeps the copy only.
+#include "dialects/nn/nn.h"
+#include "dialects/train/train.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/passes.h"
+#include "passes/simplify.h"
+
+using namespace mlir;
+using namespace trainc;
+
+namespace {
+
+struct DeriveEvaluate : PassWrapper<DeriveEvaluate, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveEvaluate)
+  DeriveEvaluate() = default;
+  DeriveEvaluate(const DeriveEvaluate &other) : PassWrapper(other) {}
+  StringRef getArgument() const override { return "derive-evaluate"; }
+  StringRef getDescription() const override {
+    return "make @evaluate, the model in inference mode, from @model";
+  }
+
+  Option<bool> only{*this, "only", llvm::cl::desc("the model is not trained: drop @model"),
+                    llvm::cl::init(false)};
+
+  void runOnOperation() override {
+    auto model = getOperation().lookupSymbol<func::FuncOp>("model");
+    if (!model) {
+      getOperation().emitError("derive-evaluate expects a function @model");
+      return signalPassFailure();
+    }
+    auto evaluate = model.clone();
+    evaluate.setName("evaluate");
+    model->getBlock()->getOperations().insertAfter(model->getIterator(), evaluate);
+    dropNewValues(evaluate);
+    if (only)
+      model.erase();
+    if (failed(simplify(evaluate)))
+      signalPassFailure();
+  }
+
+private:
+  /// Evaluation leaves buffers as they are.
+  static void dropNewValues(func::FuncOp evaluate) {
+    Operation *terminator = evaluate.getBody().front().getTerminator();
+    for (int i = static_cast<int>(evaluate.getNumResults()) - 1; i >= 0; --i)
+      if (train::resultRoleAs<train::NewValueAttr>(evaluate, i)) {
+        terminator->eraseOperand(i);
+        evaluate.eraseResult(i);
+      }
+  }
+};
+
+const PassRegistration<DeriveEvaluate> registration;
+
+} // namespace
+
+std::unique_ptr<Pass> trainc::createDeriveEvaluatePass(bool only) {
+  auto pass = std::make_unique<DeriveEvaluate>();
+  pass->only = only;
+  return pass;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `predict`: the model's outputs for every sample of the data, once each. Batches
+// go through the compiled evaluation; the last one is filled up with its last
+// sample, whose further outputs are dropped. Outputs are written where they belong
+// in the file as they come, so that they need not fit in memory.
+#include "runtime/data_types.h"
+#include "runtime/gradient_step.h"
+#include "runtime/safetensors.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstring>
+
+namespace trainc {
+namespace {
+
+// The file of outputs: complete under its name, or not there.
+class output_file {
+public:
+  output_file(std::string path, file_operations &files)
+      : path_(std::move(path)), temporary_(path_ + ".writing"), files_(files) {
+    file_ = files_.create(temporary_.c_str());
+    if (file_ < 0)
+      refuse();
+  }
+  ~output_file() {
+    if (file_ >= 0)
+      files_.close(file_);
+    if (!published_)
+      files_.remove_file(temporary_.c_str());
+  }
+  output_file(const output_file &) = delete;
+  output_file &operator=(const output_file &) = delete;
+
+  void write(int64_t offset, const char *data, int64_t bytes) {
+    if (files_.write_all_at(file_, data, static_cast<size_t>(bytes), offset) != 0)
+      refuse();
+  }
+
+  void publish() {
+    if (files_.sync(file_) != 0)
+      refuse();
+    int closed = files_.close(file_);
+    file_ = -1;
+    if (closed != 0 || files_.rename(temporary_.c_str(), path_.c_str()) != 0)
+      refuse();
+    published_ = true;
+  }
+
+private:
+  [[noreturn]] void refuse() {
+    throw failure(exit_disk, path_ + ": the outputs cannot be written: " + strerror(errno));
+  }
+
+  std::string path_, temporary_;
+  file_operations &files_;
+  int file_ = -1;
+  bool published_ = false;
+};
+
+// An output in the file: `bytes` of it for each sample, or all of it at once.
+struct stored_output {
+  const tensor_place *tensor;
+  int64_t offset;
+  int64_t sample_bytes;
+};
+
+// Outputs whose first axis counts samples are put together; any other one belongs to
+// its batch, so there can be one batch only.
+std::vector<tensor_view> describe_outputs(const run &run, int64_t samples, int64_t batch) {
+  std::vector<tensor_view> views;
+  problem_list problems;
+  for (int64_t i = 0; i < run.prog.output_count; ++i) {
+    const tensor_place &output = run.prog.outputs[i];
+    tensor_view view = view_of(output, output.name, nullptr);
+    if (samples != batch) {
+      if (output.rank == 0 || output.shape[0] != batch) {
+        problems.add(format_text(
+            "predict: output '%s' has the shape %s, no row for each of the %" PRId64
+            " samples of a batch; the data has %" PRId64
+            "\n  try: data of exactly one batch, or trainc with another --dim",
+            output.name, shape_text(output.shape, static_cast<size_t>(output.rank)).c_str(), batch,
+            samples));
+        continue;
+      }
+      view.bytes = view.bytes / batch * samples;
+      view.shape[0] = samples;
+    }
+    views.push_back(std::move(view));
+  }
+  problems.throw_if_any(exit_data);
+  return views;
+}
+
+void write_batch(run &run, output_file &file, const std::vector<stored_output> &outputs,
+                 int64_t first, int64_t count) {
+  for (const stored_output &output : outputs) {
+    const char *data = run.places()[output.tensor->arena] + output.tensor->offset;
+    int64_t target = output.offset + first * output.sample_bytes;
+    in_transfers(count * output.sample_bytes, [&](int64_t begin, int64_t bytes) {
+      file.write(target + begin, run.target.read(data + begin, bytes), bytes);
+    });
+  }
+}
+
+void check_request(const run &run) {
+  if (run.options.text("output").empty())
+    throw failure(exit_usage, "predict: no file to write\n  try: -o outputs.safetensors");
+  if (run.ranks.size() > 1)
+    throw failure(exit_usage, format_text("predict: started as %d ranks, but it runs as one\n"
+                                          "  try: the command without mpirun",
+                                          run.ranks.size()));
+  if (run.prog.output_count == 0)
+    throw failure(exit_usage, "predict: the model has no output besides the loss\n  try: evaluate, "
+                              "which prints the loss");
+}
+
+} // namespace
+
+int predict(run &run) {
+  check_request(run);
+  loader data = run.open_prediction_data();
+  int64_t samples = data.samples(data_part::all), batch = data.samples_per_batch();
+  int64_t batches = data.batches(data_part::all);
+  std::vector<tensor_view> views = describe_outputs(run, samples, batch);
+  run.target.allocate(memory_use::forward, 1);
+  std::string parameters = run.load_chosen_parameters();
+
+  std::string path = run.options.text("output");
+  std::string header = safetensors_header(views, {{"parameters", parameters}});
+  std::vector<stored_output> outputs;
+  auto offset = static_cast<int64_t>(header.size());
+  for (size_t i = 0; i < views.size(); ++i) {
+    // Of exactly one batch all of an output is written at once, whatever its shape.
+    outputs.push_back({&run.prog.outputs[i], offset,
+                       samples == batch ? views[i].bytes : views[i].bytes / samples});
+    offset += views[i].bytes;
+  }
+  output_file file(path, real_file_operations());
+  file.write(0, header.data(), static_cast<int64_t>(header.size()));
+  batch_feed feed(run.target, data);
+  for (int64_t i = 0; i < batches; ++i) {
+    feed.submit(data_part::all, i);
+    run.target.run(evaluation_key, [&] { run.prog.evaluate(run.places()); });
+    run.target.finish();
+    int64_t first = i * batch;
+    write_batch(run, file, outputs, first, samples == batch ? 1 : std::min(batch, samples - first));
+  }
+  file.publish();
+  printf("parameters  %s\nsamples     %" PRId64 "\noutputs     %s\n", parameters.c_str(), samples,
+         path.c_str());
+  return exit_success;
+}
+
+} // namespace trainc
