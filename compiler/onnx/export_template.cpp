@@ -2,9 +2,11 @@
 //
 // The model without its parameters' values. What the schema does not know (metadata of newer
 // versions) survives: protobuf keeps unknown fields.
-#include "compiler/onnx/model_file.h"
+#include "compiler/onnx/exported_program.h"
+#include "compiler/onnx/graph.h"
 #include "compiler/onnx/output_file.h"
 #include "compiler/onnx/reader.h"
+#include "compiler/onnx/wire.h"
 #include <set>
 
 using namespace llvm;
@@ -21,6 +23,15 @@ static void setValues(onnx::TensorProto &tensor, const TensorBytes &values) {
   tensor.set_raw_data(values.bytes.data(), values.bytes.size());
 }
 
+// What the exporter computed a parameter from stands with its values, which the trainer writes
+// anew: it moves to the description of the value, or the exported model would not train again.
+static void keepSources(onnx::GraphProto &graph, const onnx::TensorProto &tensor,
+                        const TensorBytes &values) {
+  std::string sources = metadata(tensor, kTensorMetadata, kSourcesKey);
+  if (!sources.empty())
+    describeInitializer(graph, values, kSourcesKey, sources);
+}
+
 LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &report) {
   std::set<std::string> parameters;
   for (const ExportInitializer &initializer : exportInitializers(model))
@@ -30,8 +41,10 @@ LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &re
   graph.clear_initializer();
   for (int i = 0; i < model.file->graph().initializer_size(); ++i) {
     const onnx::TensorProto &tensor = model.file->graph().initializer(i);
-    if (parameters.count(tensor.name()))
+    if (parameters.count(tensor.name())) {
+      keepSources(graph, tensor, model.file->initializer(i));
       continue;
+    }
     *graph.add_initializer() = tensor;
     setValues(*graph.mutable_initializer(graph.initializer_size() - 1), model.file->initializer(i));
   }

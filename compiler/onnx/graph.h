@@ -63,6 +63,14 @@ private:
 std::string metadata(const google::protobuf::Message &message, int fieldNumber,
                      llvm::StringRef key);
 
+/// Adds an entry to such metadata.
+void addMetadata(google::protobuf::Message &message, int fieldNumber, llvm::StringRef key,
+                 llvm::StringRef value);
+
+/// Adds such an entry to the graph's description of an initializer.
+void describeInitializer(onnx::GraphProto &graph, const TensorBytes &tensor, llvm::StringRef key,
+                         llvm::StringRef value);
+
 /// A message where an input that the operator must have is missing; empty where all is well.
 std::string checkInputs(const GraphNode &node);
 

@@ -40,6 +40,29 @@ std::string metadata(const google::protobuf::Message &message, int fieldNumber, 
   return value;
 }
 
+void addMetadata(google::protobuf::Message &message, int fieldNumber, StringRef key,
+                 StringRef value) {
+  std::string entry;
+  appendBytesField(entry, 1, {key.data(), key.size()});
+  appendBytesField(entry, 2, {value.data(), value.size()});
+  message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(fieldNumber, entry);
+}
+
+void describeInitializer(onnx::GraphProto &graph, const TensorBytes &tensor, StringRef key,
+                         StringRef value) {
+  for (onnx::ValueInfoProto &info : *graph.mutable_value_info())
+    if (tensor.name == info.name())
+      return addMetadata(info, kValueMetadata, key, value);
+  onnx::ValueInfoProto &info = *graph.add_value_info();
+  info.set_name(tensor.name);
+  auto &type = *info.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(tensor.dataType);
+  type.mutable_shape();
+  for (int64_t size : tensor.shape)
+    type.mutable_shape()->add_dim()->set_dim_value(size);
+  addMetadata(info, kValueMetadata, key, value);
+}
+
 std::vector<std::string> quotedStrings(StringRef text) {
   std::vector<std::string> result;
   while (true) {

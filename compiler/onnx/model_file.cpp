@@ -206,7 +206,26 @@ static std::string withoutComments(StringRef text) {
   return result;
 }
 
-std::shared_ptr<const ModelFile> ModelFile::open(StringRef path, Report &report) {
+static void describe(const TensorBytes &values, TensorProto &tensor) {
+  tensor.set_name(values.name);
+  tensor.set_data_type(values.dataType);
+  for (int64_t size : values.shape)
+    tensor.add_dims(size);
+}
+
+void ModelFile::addInitializer(std::unique_ptr<TensorBytes> values) {
+  describe(*values, *editableGraph().add_initializer());
+  initializers.push_back(std::move(values));
+}
+
+void ModelFile::replaceInitializer(int index, std::unique_ptr<TensorBytes> values) {
+  TensorProto &tensor = *editableGraph().mutable_initializer(index);
+  tensor.Clear();
+  describe(*values, tensor);
+  replaced.push_back(std::exchange(initializers[index], std::move(values)));
+}
+
+std::shared_ptr<ModelFile> ModelFile::open(StringRef path, Report &report) {
   auto file = std::make_shared<ModelFile>();
   file->filePath = path.str();
   std::string why;

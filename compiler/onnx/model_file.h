@@ -37,13 +37,20 @@ struct TensorBytes {
 class ModelFile {
 public:
   /// Reads a binary file, or ONNX's text form where the name ends in .onnxtxt or .onnxtext.
-  static std::shared_ptr<const ModelFile> open(llvm::StringRef path, Report &report);
+  static std::shared_ptr<ModelFile> open(llvm::StringRef path, Report &report);
 
   const std::string &path() const { return filePath; }
   const onnx::ModelProto &model() const { return *proto; }
   const onnx::GraphProto &graph() const { return proto->graph(); }
   /// Of graph().initializer(index).
   const TensorBytes &initializer(size_t index) const { return *initializers[index]; }
+
+  /// For rewrites of the model, which exports then hold too.
+  onnx::GraphProto &editableGraph() { return *proto->mutable_graph(); }
+  /// Adds an initializer; `values.name` must be new. Its bytes may be those of another one.
+  void addInitializer(std::unique_ptr<TensorBytes> values);
+  /// Puts another one in the place of graph().initializer(index).
+  void replaceInitializer(int index, std::unique_ptr<TensorBytes> values);
 
 private:
   bool load(llvm::ArrayRef<char> bytes, Report &report);
@@ -55,6 +62,7 @@ private:
   std::string converted; // binary form of a text file
   std::unique_ptr<onnx::ModelProto> proto;
   std::vector<std::unique_ptr<TensorBytes>> initializers;
+  std::vector<std::unique_ptr<TensorBytes>> replaced; // others may share their bytes
   std::map<std::string, std::unique_ptr<MappedFile>> external; // by location
 };
 

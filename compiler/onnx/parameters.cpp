@@ -4,7 +4,7 @@
 // that it computed itself, all values that they were computed from: there the decision is exact.
 // Other files have only names, uses and values.
 #include "compiler/onnx/parameters.h"
-#include "compiler/onnx/wire.h"
+#include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -15,48 +15,25 @@ using namespace llvm;
 
 namespace trainc::reader {
 
-// A name as PyTorch numbers them: embedding_1 -> embedding.
-static StringRef baseName(StringRef name) {
-  StringRef base = name.rtrim("0123456789");
-  return base.size() < name.size() && base.ends_with("_") && base.size() > 1 ? base.drop_back()
-                                                                             : name;
-}
+using nn::OnnxWeight;
 
-// Operations that only choose or move elements of a tensor.
-static bool isMovement(StringRef base) {
+// Values that give operations which move elements their sizes and positions.
+static bool isPosition(StringRef base) {
   return llvm::StringSwitch<bool>(base)
-      .Cases("t", "transpose", "permute", "numpy_t", "mt", "slice", "select", "narrow", true)
-      .Cases("view", "reshape", "unsqueeze", "squeeze", "flatten", "unflatten", true)
-      .Cases("alias", "detach", "clone", "contiguous", "split", "split_split", "chunk", true)
-      .Cases("getitem", "embedding", true)
+      .Cases("val", "sym_size_int", "scalar_tensor_default", true)
       .Default(false);
 }
 
-// Operations that occur in the computation of indices beside the former.
-static bool isIndexSource(StringRef base) {
-  return llvm::StringSwitch<bool>(base)
-      .Cases("val", "arange", "zeros", "ones", "full", "sym_size_int", "expand", true)
-      .Cases("scalar_tensor_default", "zeros_like", "ones_like", true)
-      .Default(false);
-}
-
-// Names that exporters give to values which have no name in the module.
-static bool isExporterName(StringRef name) {
-  return name.contains("::") || name.starts_with("/") || all_of(name, isDigit) ||
-         llvm::StringSwitch<bool>(baseName(name))
-             .Cases("val", "scalar_tensor_default", "lifted_tensor", "_lifted_tensor", true)
-             .Case("c_lifted_tensor", true)
-             .Default(false);
+// What the operator learns in an input that is this tensor.
+static OnnxWeight weightOf(const Use &use, const TensorBytes &tensor) {
+  return nn::onnxWeight(use.node->domain, use.node->opType(), use.index, tensor.shape);
 }
 
 class Classifier {
 public:
-  Classifier(const ModelFile &file, const Graph &graph, Report &report)
-      : file(file), graph(graph), report(report) {
-    for (const onnx::ValueInfoProto &value : file.graph().value_info())
-      described[value.name()] = &value;
-    readSignature();
-  }
+  Classifier(const ModelFile &file, const Graph &graph, const Separation &separation,
+             Report &report)
+      : file(file), graph(graph), separation(separation), report(report), program(file) {}
 
   Decisions classify() {
     Decisions decisions;
@@ -67,40 +44,9 @@ public:
 
   /// The signature's parameter that an initializer was computed from; of `classify`d ones only.
   StringMap<std::vector<Decision *>> madeFrom;
-  bool hasSignature() const { return signed_; }
+  bool hasSignature() const { return program.isRecorded(); }
 
 private:
-  std::string describe(int index, StringRef key) const {
-    const onnx::TensorProto &tensor = file.graph().initializer(index);
-    auto found = described.find(tensor.name());
-    std::string value = metadata(tensor, kTensorMetadata, key);
-    return !value.empty() || found == described.end()
-               ? value
-               : metadata(*found->second, kValueMetadata, key);
-  }
-
-  std::string kindOf(int index) const {
-    return describe(index, "pkg.torch.export.graph_signature.InputSpec.kind");
-  }
-
-  // Lines such as `p_wte_weight: PARAMETER target='wte.weight'`.
-  void readSignature() {
-    std::string text =
-        metadata(file.graph(), kGraphMetadata, "pkg.torch.export.ExportedProgram.graph_signature");
-    signed_ = !text.empty();
-    SmallVector<StringRef> lines;
-    StringRef(text).split(lines, '\n');
-    for (StringRef line : lines)
-      if (line.contains(": PARAMETER ") && !quotedStrings(line).empty())
-        parameters.insert(quotedStrings(line)[0]);
-    for (int i = 0; i < file.graph().initializer_size(); ++i) {
-      std::string kind = kindOf(i);
-      signed_ |= !kind.empty();
-      if (kind == "PARAMETER")
-        parameters.insert(file.graph().initializer(i).name());
-    }
-  }
-
   std::unique_ptr<Decision> classify(int index) {
     auto decision = std::make_unique<Decision>();
     decision->tensor = &file.initializer(index);
@@ -117,15 +63,17 @@ private:
     } else {
       byNameAndUse(*decision);
     }
+    if (auto found = separation.origin.find(decision->name()); found != separation.origin.end())
+      decision->reason += "; " + found->second;
     return decision;
   }
 
   void bySignature(int index, Decision &decision) {
-    std::string kind = kindOf(index);
+    const onnx::TensorProto &tensor = file.graph().initializer(index);
+    std::string kind = program.kindOf(tensor);
     Element element = elementOf(decision.tensor->dataType);
     bool isFloat = element == Element::f32 || element == Element::f64;
-    std::vector<std::string> sources =
-        quotedStrings(describe(index, "pkg.onnxscript.optimizer.folded_from"));
+    std::vector<std::string> sources = program.sourcesOf(tensor);
     decision.exporterMade = kind.empty();
     if (!kind.empty()) {
       bool trains = kind == "PARAMETER" && isFloat;
@@ -135,7 +83,7 @@ private:
     }
     std::vector<std::string> origins, others;
     for (const std::string &source : sources)
-      (parameters.count(source) ? origins : others).push_back(source);
+      (program.isParameter(source) ? origins : others).push_back(source);
     if (origins.empty()) {
       decision.reason = sources.empty() ? "a constant of the program: the file lists it nowhere"
                                         : "computed by the exporter from constants";
@@ -153,6 +101,8 @@ private:
 
   // The exporter transposes the weight of `linear` for its MatMul: a value without a name.
   bool isLinearWeight(const Decision &decision) const {
+    if (decision.name().ends_with(kTransposed))
+      return true;
     return baseName(decision.name()) == "val" && decision.tensor->shape.size() == 2 &&
            all_of(graph.uses(decision.name()), [](const Use &use) {
              return baseName(programOperation(*use.node)) == "linear" && use.index == 1 &&
@@ -160,15 +110,15 @@ private:
            });
   }
 
-  // Every element stands for one element of the parameter, none for two.
+  // Every element stands for one element of the parameter, none for two. Whatever else a table of
+  // rows was made from are the rows' numbers.
   bool isSelection(const Decision &decision, ArrayRef<std::string> others) const {
     StringRef base = baseName(decision.name());
-    if (!all_of(others, [](StringRef name) {
-          return isMovement(baseName(name)) || isIndexSource(baseName(name));
-        }))
-      return false;
-    return isLinearWeight(decision) ||
-           (isMovement(base) && (base != "embedding" || rowsDiffer(*decision.tensor)));
+    if (base == "embedding")
+      return rowsDiffer(*decision.tensor);
+    return (isLinearWeight(decision) || isMovement(base)) && all_of(others, [](StringRef name) {
+             return isMovement(baseName(name)) || isPosition(baseName(name));
+           });
   }
 
   std::string selectionName(const Decision &decision) const {
@@ -181,18 +131,6 @@ private:
                            (origins.size() > 1 ? "s '" : " '") + join(origins, "' and '") +
                            "', which training would leave behind",
                        "export again with torch.onnx.export(..., optimize=False)");
-  }
-
-  // An initializer without a name in the module: a parameter if it is used as one.
-  static bool isWeightUse(const Use &use, const TensorBytes &tensor) {
-    size_t rank = tensor.shape.size();
-    return llvm::StringSwitch<bool>(use.node->opType())
-        .Case("MatMul", rank == 2)
-        .Cases("Gemm", "Conv", "ConvTranspose", "LSTM", "GRU", "RNN", true)
-        .Case("LayerNormalization", use.index > 0)
-        .Case("Gather", use.index == 0 && rank == 2)
-        .Case("Add", tensor.shape.back() > 1)
-        .Default(false);
   }
 
   void byNameAndUse(Decision &decision) {
@@ -219,7 +157,7 @@ private:
 
   void byUse(Decision &decision) {
     for (const Use &use : graph.uses(decision.name()))
-      if (isWeightUse(use, *decision.tensor)) {
+      if (weightOf(use, *decision.tensor) != OnnxWeight::none) {
         decision.role = Role::trained;
         decision.reason = "unnamed, but used as the weight of a " + use.node->opType().str();
         return;
@@ -229,10 +167,9 @@ private:
 
   const ModelFile &file;
   const Graph &graph;
+  const Separation &separation;
   Report &report;
-  StringMap<const onnx::ValueInfoProto *> described;
-  std::set<std::string> parameters; // that the file lists
-  bool signed_ = false;
+  ExportedProgram program;
 };
 
 // ---- weights that the exporter wrote twice
@@ -245,18 +182,20 @@ static void tie(Decision &other, const Decision &canonical, bool transposed) {
                  ", written twice by the exporter: tied again";
 }
 
-static bool tieIfSame(Decision &other, const Decision &canonical) {
+static bool tieIfSame(Decision &other, const Decision &canonical, bool asItIs = true) {
   for (bool transposed : {false, true})
-    if (sameValues(*other.tensor, *canonical.tensor, transposed)) {
+    if ((transposed || asItIs) && sameValues(*other.tensor, *canonical.tensor, transposed)) {
       tie(other, canonical, transposed);
       return true;
     }
   return false;
 }
 
-static bool isUsedBy(const Graph &graph, const Decision &decision, ArrayRef<StringRef> opTypes) {
-  return any_of(graph.uses(decision.name()),
-                [&](const Use &use) { return is_contained(opTypes, use.node->opType()); });
+static bool isUsedAs(const Graph &graph, const Decision &decision, OnnxWeight weight) {
+  return any_of(graph.uses(decision.name()), [&](const Use &use) {
+    return weightOf(use, *decision.tensor) == weight ||
+           (weight == OnnxWeight::matrix && use.node->opType() == "Transpose");
+  });
 }
 
 // Canonical first: what has a name, then what is an embedding table, then the first used.
@@ -266,28 +205,42 @@ static std::vector<Decision *> tieCandidates(const Decisions &decisions, const G
     if (decision->isParameter() && !isUniform(*decision->tensor))
       candidates.push_back(decision.get());
   auto key = [&](const Decision *d) {
-    return std::tuple(d->exporterMade, !isUsedBy(graph, *d, {"Gather"}), d->firstUse);
+    return std::tuple(d->exporterMade, !isUsedAs(graph, *d, OnnxWeight::table), d->firstUse);
   };
   llvm::stable_sort(candidates,
                     [&](const Decision *a, const Decision *b) { return key(a) < key(b); });
   return candidates;
 }
 
+// One module uses both; also where the file names no modules.
+static bool shareModule(const Graph &graph, const Decision &a, const Decision &b) {
+  for (const Use &one : graph.uses(a.name()))
+    for (const Use &other : graph.uses(b.name()))
+      if (!one.node->path || !other.node->path || one.node->path == other.node->path)
+        return true;
+  return false;
+}
+
 // Without a record only equal values tell. Two weights that both have names are apart, unless one
-// is an embedding table and the other multiplies: separate weights may start equal on purpose.
-static void tieByValue(const Decisions &decisions, const Graph &graph) {
+// is an embedding table and the other multiplies: separate weights may start equal on purpose. So
+// may weights without names, such as those of copied layers, if different modules use them.
+static void tieByValue(const Decisions &decisions, const Graph &graph,
+                       const Separation &separation) {
   std::vector<Decision *> candidates = tieCandidates(decisions, graph);
   for (size_t i = 1; i < candidates.size(); ++i) {
     Decision &other = *candidates[i];
+    if (separation.origin.count(other.name()))
+      continue; // known to be another weight
     for (size_t j = 0; j < i && other.isParameter(); ++j) {
       const Decision &canonical = *candidates[j];
       if (!canonical.isParameter() || canonical.tensor->count != other.tensor->count)
         continue;
       bool embeddingAndHead = other.tensor->shape.size() == 2 &&
-                              isUsedBy(graph, canonical, {"Gather"}) &&
-                              isUsedBy(graph, other, {"MatMul", "Gemm", "Transpose"});
+                              isUsedAs(graph, canonical, OnnxWeight::table) &&
+                              isUsedAs(graph, other, OnnxWeight::matrix);
       if (other.exporterMade || embeddingAndHead)
-        tieIfSame(other, canonical);
+        tieIfSame(other, canonical,
+                  !canonical.exporterMade || shareModule(graph, other, canonical));
     }
   }
 }
@@ -388,6 +341,25 @@ static bool applyRecipe(const Decisions &decisions, const Recipe &recipe, Report
   return good;
 }
 
+// Modules keep tables that follow a formula fixed, by requires_grad=False, which no file records.
+static void suspectTables(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
+                          Report &report) {
+  if (!recipe.trainOnly.empty())
+    return;
+  for (const auto &decision : decisions) {
+    bool sinusoids = looksSinusoidal(*decision->tensor);
+    if (decision->role != Role::trained || (!sinusoids && !looksLikeRange(*decision->tensor)))
+      continue;
+    std::string name = decision->moduleName.empty() ? decision->name().str() : decision->moduleName;
+    (void)report.error(
+        ExitCode::unsupportedModel, file.path(),
+        "parameter '" + name + "' holds " +
+            (sinusoids ? "sines and cosines of its positions" : "evenly spaced numbers") +
+            ": a table that modules keep fixed, which an ONNX file does not say",
+        "--freeze '" + name + "', as requires_grad=False does; or --train-only '.*' to train it");
+  }
+}
+
 static void checkTypes(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
                        Report &report) {
   bool anyTrained = false;
@@ -406,20 +378,23 @@ static void checkTypes(const Decisions &decisions, const ModelFile &file, const 
 }
 
 std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &graph,
-                                          const Recipe &recipe, Report &report) {
+                                          const Separation &separation, const Recipe &recipe,
+                                          Report &report) {
   size_t before = report.size();
-  Classifier classifier(file, graph, report);
+  Classifier classifier(file, graph, separation, report);
   Decisions decisions = classifier.classify();
   if (classifier.hasSignature())
     tieByRecord(classifier, decisions, file, report);
   else
-    tieByValue(decisions, graph);
+    tieByValue(decisions, graph, separation);
   llvm::stable_sort(decisions,
                     [](const auto &a, const auto &b) { return a->firstUse < b->firstUse; });
   if (report.size() != before)
     return std::nullopt;
-  if (applyRecipe(decisions, recipe, report))
+  if (applyRecipe(decisions, recipe, report)) {
     checkTypes(decisions, file, recipe, report);
+    suspectTables(decisions, file, recipe, report);
+  }
   if (report.size() != before)
     return std::nullopt;
   return decisions;
@@ -449,7 +424,7 @@ static std::string shapeText(ArrayRef<int64_t> shape) {
   return join(map_range(shape, [](int64_t size) { return std::to_string(size); }), "x");
 }
 
-std::string parameterTable(const Decisions &decisions) {
+std::string parameterTable(const Decisions &decisions, const Separation &separation) {
   std::string result;
   raw_string_ostream stream(result);
   size_t nameWidth = 4, shapeWidth = 5, hidden = 0;
@@ -482,6 +457,8 @@ std::string parameterTable(const Decisions &decisions) {
           decision->reason);
   if (hidden)
     stream << hidden << " initializers of integers or booleans are constants\n";
+  for (const auto &[parameter, reason] : separation.absent)
+    stream << "not in the file: " << parameter << " (" << reason << ")\n";
   return result;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/onnx/graph.h"
+#include "compiler/onnx/separation.h"
 #include "compiler/recipe.h"
 
 namespace trainc::reader {
@@ -28,9 +29,10 @@ struct Decision {
 /// One decision per initializer, in graph order. Null after errors.
 using Decisions = std::vector<std::unique_ptr<Decision>>;
 std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &graph,
-                                          const Recipe &recipe, Report &report);
+                                          const Separation &separation, const Recipe &recipe,
+                                          Report &report);
 
-std::string parameterTable(const Decisions &decisions);
+std::string parameterTable(const Decisions &decisions, const Separation &separation);
 
 /// True for bytes that are those of the other tensor, or with `transposed` of its transpose.
 bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed);
@@ -38,6 +40,10 @@ bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed);
 bool isUniform(const TensorBytes &tensor);
 /// Exactly two values, one of which an additive or multiplicative mask would have.
 bool looksLikeMask(const TensorBytes &tensor);
+/// Rows of sines and cosines of their numbers, in one of the usual layouts.
+bool looksSinusoidal(const TensorBytes &tensor);
+/// Evenly spaced, at least four elements along one axis.
+bool looksLikeRange(const TensorBytes &tensor);
 /// No two rows (of the last dimension) are equal.
 bool rowsDiffer(const TensorBytes &tensor);
 

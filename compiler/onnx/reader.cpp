@@ -33,17 +33,21 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
                            Report &report) {
   Model model;
   model.name = sys::path::stem(path).str();
-  model.file = ModelFile::open(path, report);
-  if (!model.file || !checkVersions(*model.file, report))
+  std::shared_ptr<ModelFile> file = ModelFile::open(path, report);
+  model.file = file;
+  if (!file || !checkVersions(*file, report))
     return failure();
+  Separation separation;
+  bool separate =
+      separateParameters(*file, separation, report) && separateCopies(*file, separation, report);
   std::unique_ptr<Graph> graph = Graph::build(*model.file, report);
   if (!graph)
     return failure();
   bool supported = checkOperators(*graph, report);
   auto inputs = resolveInputs(*model.file, recipe, report);
-  if (!supported || !inputs)
+  if (!supported || !inputs || !separate)
     return failure();
-  auto decisions = decideParameters(*model.file, *graph, recipe, report);
+  auto decisions = decideParameters(*model.file, *graph, separation, recipe, report);
   if (!decisions)
     return failure();
   SmallVector<const Decision *> parameters;
@@ -58,7 +62,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
       !markBuffers(*model.module, *model.file, recipe, report))
     return failure();
   train::setModelName(*model.module, model.name);
-  model.parameterTable = parameterTable(*decisions);
+  model.parameterTable = parameterTable(*decisions, separation);
   return model;
 }
 

@@ -3,7 +3,9 @@
 // Questions about the values of mapped tensors. All stop at the first element that answers them,
 // so that large weights are not paged in without need.
 #include "compiler/onnx/parameters.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include <cmath>
 #include <cstring>
 
 using namespace llvm;
@@ -68,6 +70,57 @@ bool looksLikeMask(const TensorBytes &tensor) {
   }
   auto masks = [](double value) { return value == 0 || value == 1 || value <= -1e4; };
   return first != second && masks(first) && masks(second);
+}
+
+// How a table orders its angles: sine and cosine in turn or one half each, and the exponents of
+// 10000 spread over the width or over the frequencies' number less one.
+struct AngleLayout {
+  bool inTurn, lessOne;
+};
+
+static double angleValue(AngleLayout layout, int64_t position, int64_t column, int64_t width) {
+  int64_t half = width / 2, index = layout.inTurn ? column / 2 : column % half;
+  double exponent = static_cast<double>(index) / static_cast<double>(half - layout.lessOne);
+  double angle = static_cast<double>(position) * std::pow(10000.0, -exponent);
+  bool isSine = layout.inTurn ? column % 2 == 0 : column < half;
+  return isSine ? std::sin(angle) : std::cos(angle);
+}
+
+bool looksSinusoidal(const TensorBytes &tensor) {
+  constexpr double kTolerance = 1e-3; // angles of thousands, computed in f32
+  size_t rank = tensor.shape.size();
+  if (rank < 2 || tensor.shape[rank - 1] < 4 || tensor.shape[rank - 1] % 2)
+    return false;
+  int64_t width = tensor.shape[rank - 1], rows = tensor.shape[rank - 2];
+  if (rows < 4 || rows * width != tensor.count)
+    return false;
+  auto follows = [&](AngleLayout layout, int64_t first) {
+    for (int64_t i = 0; i < tensor.count; ++i) {
+      double expected = angleValue(layout, first + i / width, i % width, width);
+      if (!(std::abs(realAt(tensor, i) - expected) < kTolerance))
+        return false;
+    }
+    return true;
+  };
+  for (bool inTurn : {true, false})
+    for (bool lessOne : {false, true})
+      for (int64_t first : {0, 1, 2}) // positions may begin after a padding row
+        if (follows({inTurn, lessOne}, first))
+          return true;
+  return false;
+}
+
+bool looksLikeRange(const TensorBytes &tensor) {
+  if (tensor.count < 4 || llvm::count_if(tensor.shape, [](int64_t size) { return size > 1; }) != 1)
+    return false;
+  double first = realAt(tensor, 0), step = realAt(tensor, 1) - first;
+  if (!(std::abs(step) > 0))
+    return false;
+  for (int64_t i = 2; i < tensor.count; ++i)
+    if (!(std::abs(realAt(tensor, i) - first - static_cast<double>(i) * step) <
+          1e-3 * std::abs(step)))
+      return false;
+  return true;
 }
 
 bool rowsDiffer(const TensorBytes &tensor) {

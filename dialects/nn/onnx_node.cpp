@@ -10,15 +10,28 @@ namespace trainc::nn {
 
 using Key = std::pair<std::string, std::string>; // domain, operator
 
+struct Entry {
+  OnnxImporter importer;
+  OnnxWeightRule weights;
+};
+
 // A function's static: registrations of other files may run before this file's own statics.
-static std::map<Key, std::map<int64_t, OnnxImporter>> &registry() {
-  static std::map<Key, std::map<int64_t, OnnxImporter>> importers;
+static std::map<Key, std::map<int64_t, Entry>> &registry() {
+  static std::map<Key, std::map<int64_t, Entry>> importers;
   return importers;
 }
 
 OnnxRegistration::OnnxRegistration(StringRef opType, int64_t since, OnnxImporter importer,
-                                   StringRef domain) {
-  registry()[{domain.str(), opType.str()}][since] = importer;
+                                   OnnxWeightRule weights, StringRef domain) {
+  registry()[{domain.str(), opType.str()}][since] = {importer, weights};
+}
+
+OnnxWeight onnxWeight(StringRef domain, StringRef opType, unsigned input, ArrayRef<int64_t> shape) {
+  auto found = registry().find({domain.str(), opType.str()});
+  if (found == registry().end())
+    return OnnxWeight::none;
+  OnnxWeightRule rule = found->second.rbegin()->second.weights;
+  return rule ? rule(input, shape) : OnnxWeight::none;
 }
 
 OnnxImporter findOnnxImporter(StringRef domain, StringRef opType, int64_t opset, int64_t *oldest) {
@@ -31,13 +44,13 @@ OnnxImporter findOnnxImporter(StringRef domain, StringRef opType, int64_t opset,
   if (oldest)
     *oldest = versions.begin()->first;
   auto above = versions.upper_bound(opset);
-  return above == versions.begin() ? nullptr : std::prev(above)->second;
+  return above == versions.begin() ? nullptr : std::prev(above)->second.importer;
 }
 
 std::vector<std::string> listOnnxImporters() {
   std::vector<std::string> result;
   for (const auto &[key, versions] : registry())
-    for (const auto &[since, importer] : versions)
+    for (const auto &[since, entry] : versions)
       result.push_back(key.first + ":" + key.second + ":" + std::to_string(since));
   return result;
 }

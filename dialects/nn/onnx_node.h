@@ -58,14 +58,24 @@ mlir::Type onnxElementType(mlir::MLIRContext *context, int64_t dataType);
 using OnnxResults = mlir::FailureOr<llvm::SmallVector<mlir::Value>>;
 using OnnxImporter = OnnxResults (*)(OnnxNode &);
 
+/// What an operator does with an input, where that is something that models learn.
+enum class OnnxWeight { none, table, matrix, scale, bias };
+
+/// Says it of an input that is a tensor of the given shape.
+using OnnxWeightRule = OnnxWeight (*)(unsigned input, llvm::ArrayRef<int64_t> shape);
+
 /// Registers the importer of an operator for models whose opset is at least
 /// `since`; the entry with the largest `since` not above the model's opset
 /// serves. Static objects of this class stand at the end of the file that
 /// holds the importer.
 struct OnnxRegistration {
   OnnxRegistration(llvm::StringRef opType, int64_t since, OnnxImporter importer,
-                   llvm::StringRef domain = "");
+                   OnnxWeightRule weights = nullptr, llvm::StringRef domain = "");
 };
+
+/// What the operator, as its newest importer knows it, learns in `input`.
+OnnxWeight onnxWeight(llvm::StringRef domain, llvm::StringRef opType, unsigned input,
+                      llvm::ArrayRef<int64_t> shape);
 
 /// Null where no importer serves; `oldest` then receives the first opset that is served, or 0.
 OnnxImporter findOnnxImporter(llvm::StringRef domain, llvm::StringRef opType, int64_t opset,

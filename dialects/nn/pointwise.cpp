@@ -94,13 +94,27 @@ template <typename Op> static OnnxResults importPointwise(OnnxNode &node) {
   return SmallVector<Value>{node.builder().op().create(state)->getResult(0)};
 }
 
+// What models learn in an input of the operator.
+template <typename Op> constexpr OnnxWeightRule weightsOf = nullptr;
+
+template <>
+constexpr OnnxWeightRule weightsOf<AddOp> = [](unsigned, llvm::ArrayRef<int64_t> shape) {
+  return !shape.empty() && shape.back() > 1 ? OnnxWeight::bias : OnnxWeight::none;
+};
+
+// Tables of angles and masks have more axes.
+template <>
+constexpr OnnxWeightRule weightsOf<MulOp> = [](unsigned, llvm::ArrayRef<int64_t> shape) {
+  return shape.size() == 1 && shape[0] > 1 ? OnnxWeight::scale : OnnxWeight::none;
+};
+
 template <typename Op> static void registerRecord() {
   if constexpr (requires { Op::onnxNames(); })
     for (StringRef entry : Op::onnxNames()) {
       auto [name, since] = entry.split(':');
       int64_t version;
       if (!name.empty() && !since.getAsInteger(10, version))
-        OnnxRegistration(name, version, importPointwise<Op>);
+        OnnxRegistration(name, version, importPointwise<Op>, weightsOf<Op>);
     }
 }
 

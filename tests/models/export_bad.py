@@ -12,6 +12,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
+import families
 from export_fixtures import scrub
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -96,12 +97,53 @@ class Scaled(nn.Module):
         return x @ (self.weight * self.scale.exp())
 
 
-def folded_parameter():
+class EqualNorms(nn.Module):
+    """Two norms of the same input start equal: dynamo's optimizer keeps one operation of two."""
+
+    def __init__(self):
+        super().__init__()
+        self.left = nn.LayerNorm(12)
+        self.right = nn.LayerNorm(12)
+        self.first = nn.Linear(12, 7)
+        self.second = nn.Linear(12, 7)
+
+    def forward(self, x):
+        return self.first(self.left(x)) * self.second(self.right(x))
+
+
+class TokenTypes(nn.Module):
+    """All tokens are of type 0: the exporter repeats that row, and training would untie the copies."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(32, 12)
+        self.types = nn.Embedding(2, 12)
+
+    def forward(self, ids):
+        return self.words(ids) + self.types(torch.zeros_like(ids))
+
+
+class Sinusoids(nn.Module):
+    """Pegasus' position table: a parameter with requires_grad=False, which no file records."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(32, 12)
+        angles = torch.arange(16.0)[:, None] * 10000 ** (-torch.arange(0, 12, 2) / 12)
+        table = torch.cat([angles.sin(), angles.cos()], dim=1)
+        self.positions = nn.Parameter(table, requires_grad=False)
+
+    def forward(self, ids):
+        return self.words(ids) + self.positions
+
+
+def exported(name, module, example, dynamo=True):
     torch.manual_seed(1)
-    path = os.path.join(HERE, "bad", "folded_parameter.onnx")
-    torch.onnx.export(Scaled().eval(), (torch.zeros(8, 12),), path, input_names=["x"],
-                      output_names=["logits"], opset_version=20, dynamo=True, verbose=False,
-                      external_data=False)
+    path = os.path.join(HERE, "bad", name + ".onnx")
+    options = dict(verbose=False, external_data=False) if dynamo else {}
+    torch.onnx.export(module().eval(), (example,), path, input_names=["x"],
+                      output_names=["logits"], opset_version=20 if dynamo else 17, dynamo=dynamo,
+                      **options)
     scrub(path, {})
 
 
@@ -118,7 +160,12 @@ def main():
     bad_axis()
     bad_shapes()
     scalar_loss()
-    folded_parameter()
+    exported("folded_parameter", Scaled, torch.zeros(8, 12))
+    exported("folded_batch_norm", families.BatchNormMlp, torch.zeros(8, 12))
+    exported("equal_norms", EqualNorms, torch.zeros(8, 12))
+    exported("token_types", TokenTypes, torch.zeros(8, 16, dtype=torch.int64))
+    exported("sinusoids", Sinusoids, torch.zeros(8, 16, dtype=torch.int64))
+    exported("sinusoids_script", Sinusoids, torch.zeros(8, 16, dtype=torch.int64), dynamo=False)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,19 @@ FIXTURES = {
     "gpt2_dynamo20": ("gpt2", "dynamo", 20, {"dynamic": True}),
     "gpt2_sdpa_script14": ("gpt2_sdpa", "script", 14, {"dynamic": True}),
     "gpt2_sdpa_dynamo20": ("gpt2_sdpa", "dynamo", 20, {"dynamic": True, "external": True}),
+    "fresh_norm_mlp_script17": ("fresh_norm_mlp", "script", 17, {"dynamic": True}),
+    "fresh_norm_mlp_dynamo20": ("fresh_norm_mlp", "dynamo", 20, {}),
+    "fresh_shared_mlp_script17": ("fresh_shared_mlp", "script", 17, {"dynamic": True}),
+    "fresh_shared_mlp_dynamo20": ("fresh_shared_mlp", "dynamo", 20, {}),
+    "fresh_bert_script17": ("fresh_bert", "script", 17, {}),
+    "fresh_gpt2_script17": ("fresh_gpt2", "script", 17, {}),
+    "fresh_gpt2_dynamo20": ("fresh_gpt2", "dynamo", 20, {}),
+    "fresh_llama_script17": ("fresh_llama", "script", 17, {}),
+    "fresh_llama_dynamo20": ("fresh_llama", "dynamo", 20, {}),
+    "fresh_gemma_script17": ("fresh_gemma", "script", 17, {}),
+    "fresh_gemma_dynamo20": ("fresh_gemma", "dynamo", 20, {}),
+    "fresh_t5_script17": ("fresh_t5", "script", 17, {}),
+    "fresh_pegasus_script17": ("fresh_pegasus", "script", 17, {}),
 }
 
 

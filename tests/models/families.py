@@ -3,6 +3,7 @@
 # The PyTorch modules that the fixtures are exports of, their seeded weights
 # and the batches they are trained on. A family is one module with one set of
 # weights; every export of it must train to the same losses.
+import copy
 import math
 
 import numpy
@@ -151,6 +152,115 @@ class HuggingFaceGpt2(nn.Module):
         return self.model(input_ids=input_ids, attention_mask=mask, use_cache=False).logits
 
 
+class NormMlp(nn.Module):
+    """Linear layers with layer norms between them; biases start at zero, as many recipes have it."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(MLP_INPUTS, MLP_HIDDEN)
+        self.norm = nn.LayerNorm(MLP_HIDDEN)
+        self.second = nn.Linear(MLP_HIDDEN, MLP_HIDDEN)
+        self.last_norm = nn.LayerNorm(MLP_HIDDEN)
+        self.head = nn.Linear(MLP_HIDDEN, MLP_OUTPUTS)
+        for layer in (self.first, self.second, self.head):
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x):
+        x = self.norm(functional.relu(self.first(x)))
+        return self.head(self.last_norm(functional.relu(self.second(x))))
+
+
+class BatchNormMlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(MLP_INPUTS, MLP_HIDDEN)
+        self.norm = nn.BatchNorm1d(MLP_HIDDEN)
+        self.head = nn.Linear(MLP_HIDDEN, MLP_OUTPUTS)
+
+    def forward(self, x):
+        return self.head(functional.relu(self.norm(self.first(x))))
+
+
+class SharedMlp(nn.Module):
+    """One layer used twice, copies of it that only start equal, and norms of both kinds."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(MLP_INPUTS, MLP_HIDDEN)
+        self.shared = nn.Linear(MLP_HIDDEN, MLP_HIDDEN)
+        self.copies = nn.ModuleList(copy.deepcopy(self.shared) for _ in range(2))
+        self.norms = nn.ModuleList(nn.LayerNorm(MLP_HIDDEN) for _ in range(4))
+        self.norms[2] = self.norms[1]
+        self.head = nn.Linear(MLP_HIDDEN, MLP_OUTPUTS)
+
+    def forward(self, x):
+        x = self.first(x)
+        for norm, layer in zip(self.norms, [self.shared, *self.copies, self.shared]):
+            x = functional.relu(layer(norm(x)))
+        return self.head(x)
+
+
+class HuggingFace(nn.Module):
+    """A model of transformers that takes token ids and returns the logits alone. Of the TorchScript
+    exporter some need an attention mask; encoder and decoder read the same tokens."""
+
+    def __init__(self, kind, mask=False, **options):
+        super().__init__()
+        import transformers
+        # PyTorch's embeddings give their padding row no gradient: no batch here has that token.
+        padding = {} if kind == "GPT2" else {"pad_token_id": VOCABULARY}
+        config = getattr(transformers, kind + "Config")(
+            vocab_size=VOCABULARY + len(padding), bos_token_id=0, eos_token_id=1, **padding,
+            **options)
+        suffix = {"Bert": "ForMaskedLM", "T5": "ForConditionalGeneration",
+                  "Pegasus": "ForConditionalGeneration", "GPT2": "LMHeadModel"}
+        self.model = getattr(transformers, kind + suffix.get(kind, "ForCausalLM"))(config)
+        self.mask = mask
+        self.decodes = kind in ("T5", "Pegasus")
+        self.caches = kind != "Bert"
+
+    def forward(self, input_ids):
+        arguments = {"input_ids": input_ids}
+        if self.mask:
+            arguments["attention_mask"] = torch.ones_like(input_ids)
+        if self.decodes:
+            arguments["decoder_input_ids"] = input_ids
+        if self.caches:
+            arguments["use_cache"] = False
+        return self.model(**arguments).logits
+
+
+def fresh_bert():
+    return HuggingFace("Bert", hidden_size=WIDTH, num_hidden_layers=LAYERS,
+                       num_attention_heads=HEADS, intermediate_size=2 * WIDTH,
+                       max_position_embeddings=POSITIONS, hidden_dropout_prob=0.0,
+                       attention_probs_dropout_prob=0.0)
+
+
+def fresh_gpt2():
+    return HuggingFace("GPT2", mask=True, n_positions=POSITIONS, n_embd=WIDTH, n_layer=LAYERS,
+                       n_head=HEADS, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+
+
+def fresh_decoder(kind, **options):
+    return HuggingFace(kind, mask=True, hidden_size=WIDTH, num_hidden_layers=LAYERS,
+                       num_attention_heads=HEADS, num_key_value_heads=2,
+                       intermediate_size=2 * WIDTH, max_position_embeddings=POSITIONS, **options)
+
+
+def fresh_t5():
+    return HuggingFace("T5", d_model=WIDTH, d_kv=WIDTH // HEADS, d_ff=2 * WIDTH, num_layers=1,
+                       num_heads=HEADS, dropout_rate=0.0, decoder_start_token_id=0)
+
+
+def fresh_pegasus():
+    return HuggingFace("Pegasus", d_model=WIDTH, encoder_layers=1, decoder_layers=1,
+                       encoder_attention_heads=HEADS, decoder_attention_heads=HEADS,
+                       encoder_ffn_dim=2 * WIDTH, decoder_ffn_dim=2 * WIDTH,
+                       max_position_embeddings=POSITIONS, dropout=0.0, attention_dropout=0.0,
+                       activation_dropout=0.0, decoder_start_token_id=0)
+
+
 def seed_weights(module, seed):
     """Weights that put every part of the model to work: norms off one, biases off zero."""
     generator = torch.Generator().manual_seed(seed)
@@ -187,11 +297,28 @@ FAMILIES = {
                      tokens("labels.npy")),
     "gpt2": (lambda: HuggingFaceGpt2("eager"), 8, tokens("labels.npy")),
     "gpt2_sdpa": (lambda: HuggingFaceGpt2("sdpa", "gelu"), 9, tokens("labels_ignored.npy")),
+    # As their constructors leave them: many parameters are equal, many are zero.
+    "fresh_norm_mlp": (NormMlp, 10, vectors("classes.npy", "cross_entropy")),
+    "fresh_shared_mlp": (SharedMlp, 11, vectors("classes.npy", "cross_entropy")),
+    "fresh_bert": (fresh_bert, 12, tokens("labels.npy")),
+    "fresh_gpt2": (fresh_gpt2, 13, tokens("labels.npy")),
+    "fresh_llama": (lambda: fresh_decoder("Llama"), 14, tokens("labels.npy")),
+    "fresh_gemma": (lambda: fresh_decoder("Gemma", head_dim=WIDTH // HEADS), 15,
+                    tokens("labels.npy")),
+    "fresh_t5": (fresh_t5, 16, tokens("labels.npy")),
+    "fresh_pegasus": (fresh_pegasus, 17, tokens("labels.npy")),
 }
+
+
+def is_fresh(family):
+    return family.startswith("fresh_")
 
 
 def make(family):
     build, seed, recipe = FAMILIES[family]
+    if is_fresh(family):
+        torch.manual_seed(seed)
+        return build().eval(), recipe
     return seed_weights(build(), seed), recipe
 
 

@@ -54,11 +54,11 @@ quietly() {
 recipe() {
   loss=cross_entropy
   case $1 in
-  mlp_*) inputs=(--data "x=$data/x.npy") dimensions=(--dim batch=8) ;;
+  mlp_* | fresh_*_mlp_*) inputs=(--data "x=$data/x.npy") dimensions=(--dim batch=8) ;;
   *) inputs=(--data "input_ids=$data/input_ids.npy") dimensions=(--dim batch=4 --dim sequence=16) ;;
   esac
   case $1 in
-  mlp_relu_*) labels=classes.npy ;;
+  mlp_relu_* | fresh_*_mlp_*) labels=classes.npy ;;
   mlp_gelu_*) labels=targets.npy loss=mse ;;
   mlp_tanh_*) labels=bits.npy loss=bce_with_logits ;;
   nanogpt_erf_* | gpt2_sdpa_*) labels=labels_ignored.npy ;;
@@ -85,11 +85,11 @@ train() {
     --no-shuffle --no-progress "$@"
 }
 
-# check_fixture FIXTURE: 20 AdamW steps and the first gradient, against PyTorch in f64. Leaves
-# the trainer in out and its losses in run/log.jsonl.
+# check_fixture FIXTURE [trainc options]: 20 AdamW steps and the first gradient, against PyTorch
+# in f64. Leaves the trainer in out and its losses in run/log.jsonl.
 check_fixture() {
   local expected=$TRAINC_MODELS/expected/$1.json
-  compile "$1" out --optimizer adamw
+  compile "$1" out --optimizer adamw "${@:2}"
   train out 20 --learning-rate 1e-3 --weight-decay 0.01 --no-checkpoints --run run --overwrite
   "$TRAINC_COMPARE" losses run/log.jsonl "$expected"
   quietly out/trainer gradients "${inputs[@]}" --data "labels=$data/$labels" \

@@ -40,6 +40,10 @@ static OnnxResults importGemm(OnnxNode &node) {
   return SmallVector<Value>{builder.add(result, builder.broadcastTo(c, shape))};
 }
 
-static OnnxRegistration gemm("Gemm", 7, importGemm);
+static OnnxWeight weights(unsigned input, ArrayRef<int64_t>) {
+  return input == 2 ? OnnxWeight::bias : OnnxWeight::matrix;
+}
+
+static OnnxRegistration gemm("Gemm", 7, importGemm, weights);
 
 } // namespace trainc::nn

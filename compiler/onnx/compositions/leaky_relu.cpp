@@ -28,6 +28,10 @@ static OnnxResults importPRelu(OnnxNode &node) {
 }
 
 static OnnxRegistration leakyRelu("LeakyRelu", 6, importLeakyRelu);
-static OnnxRegistration pRelu("PRelu", 7, importPRelu);
+static OnnxWeight weights(unsigned input, ArrayRef<int64_t> shape) {
+  return input == 1 && !shape.empty() ? OnnxWeight::scale : OnnxWeight::none;
+}
+
+static OnnxRegistration pRelu("PRelu", 7, importPRelu, weights);
 
 } // namespace trainc::nn

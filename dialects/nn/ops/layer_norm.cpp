@@ -219,6 +219,11 @@ static RaiseRegistration raise([](RewritePatternSet &patterns) {
   patterns.add<RaiseLayerNorm<DivOp>, RaiseLayerNorm<MulOp>>(patterns.getContext());
 });
 
-static OnnxRegistration layerNormalization("LayerNormalization", 17, importLayerNormalization);
+static OnnxWeight weights(unsigned input, ArrayRef<int64_t>) {
+  return input == 1 ? OnnxWeight::scale : input == 2 ? OnnxWeight::bias : OnnxWeight::none;
+}
+
+static OnnxRegistration layerNormalization("LayerNormalization", 17, importLayerNormalization,
+                                           weights);
 
 } // namespace trainc::nn

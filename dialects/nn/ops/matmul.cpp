@@ -140,6 +140,10 @@ FailureOr<Tensor> MatmulOp::interpret(ArrayRef<Tensor> operands) {
   return Tensor::ofReals(type, totals);
 }
 
-static OnnxRegistration matmul("MatMul", 1, importMatMul);
+static OnnxWeight weights(unsigned, ArrayRef<int64_t> shape) {
+  return shape.size() == 2 ? OnnxWeight::matrix : OnnxWeight::none;
+}
+
+static OnnxRegistration matmul("MatMul", 1, importMatMul, weights);
 
 } // namespace trainc::nn

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads what PyTorch's exporter writes into metadata entries. The texts are those that torch.fx
+// prints; what does not look like them is taken as absent.
+#include "compiler/onnx/exported_program.h"
+#include "compiler/onnx/graph.h"
+#include "compiler/onnx/wire.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+constexpr char kSignature[] = "pkg.torch.export.ExportedProgram.graph_signature";
+
+// Lines such as `p_wte_weight: PARAMETER target='wte.weight'`.
+ExportedProgram::ExportedProgram(const ModelFile &file) {
+  for (const onnx::ValueInfoProto &value : file.graph().value_info())
+    described[value.name()] = &value;
+  std::string text = metadata(file.graph(), kGraphMetadata, kSignature);
+  recorded = !text.empty();
+  SmallVector<StringRef> lines;
+  StringRef(text).split(lines, '\n');
+  for (StringRef line : lines) {
+    std::vector<std::string> quoted = quotedStrings(line);
+    placeholders.insert(line.split(':').first.trim());
+    if (!line.contains(": PARAMETER ") || quoted.empty())
+      continue;
+    byPlaceholder[line.split(':').first.trim()] = quoted[0];
+    if (known.insert(quoted[0]).second)
+      targets.push_back(quoted[0]);
+  }
+  for (const onnx::TensorProto &tensor : file.graph().initializer()) {
+    std::string kind = describe(tensor, kKindKey);
+    kinds |= !kind.empty();
+    if (kind == "PARAMETER" && known.insert(tensor.name()).second)
+      targets.push_back(tensor.name());
+  }
+  recorded |= kinds;
+}
+
+StringRef ExportedProgram::parameterAt(StringRef placeholder) const {
+  auto found = byPlaceholder.find(placeholder);
+  return found == byPlaceholder.end() ? StringRef() : StringRef(found->second);
+}
+
+std::vector<std::string> ExportedProgram::parametersOf(const ProgramCall &call) const {
+  std::vector<std::string> result;
+  for (const std::string &reference : call.references)
+    if (StringRef target = parameterAt(reference); !target.empty() && !is_contained(result, target))
+      result.push_back(target.str());
+  return result;
+}
+
+std::string ExportedProgram::describe(const onnx::TensorProto &tensor, StringRef key) const {
+  const onnx::ValueInfoProto *info = described.lookup(tensor.name());
+  std::string value = metadata(tensor, kTensorMetadata, key);
+  return !value.empty() || !info ? value : metadata(*info, kValueMetadata, key);
+}
+
+std::string ExportedProgram::kindOf(const onnx::TensorProto &tensor) const {
+  if (recorded && !kinds) // an exporter that wrote the signature alone
+    return isParameter(tensor.name()) ? "PARAMETER" : "";
+  return describe(tensor, kKindKey);
+}
+
+std::vector<std::string> ExportedProgram::sourcesOf(const onnx::TensorProto &tensor) const {
+  return quotedStrings(describe(tensor, kSourcesKey));
+}
+
+// Up to the bracket that closes the one before `text`; splits at commas outside brackets.
+static std::vector<std::string> argumentsIn(StringRef text) {
+  std::vector<std::string> result;
+  int depth = 0;
+  size_t begin = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    bool closes = StringRef(")]}").contains(text[at]);
+    if ((depth == 0 && text[at] == ',') || (depth == 0 && closes)) {
+      if (StringRef argument = text.slice(begin, at).trim(); !argument.empty())
+        result.push_back(argument.str());
+      begin = at + 1;
+      if (closes)
+        break;
+    }
+    depth += StringRef("([{").contains(text[at]) ? 1 : closes ? -1 : 0;
+  }
+  return result;
+}
+
+std::optional<ProgramCall> callOf(const onnx::NodeProto &node) {
+  std::string text = metadata(node, kNodeMetadata, "pkg.torch.onnx.fx_node");
+  auto [result, rest] = StringRef(text).split(" = call_function[target=");
+  auto [operation, arguments] = rest.split("](args = (");
+  if (!result.consume_front("%") || arguments.empty())
+    return std::nullopt;
+  ProgramCall call;
+  call.name = result.take_until([](char c) { return c == ' '; }).str();
+  operation.consume_front("torch.ops.");
+  call.operation = operation.str();
+  call.arguments = argumentsIn(arguments);
+  while (true) {
+    arguments = arguments.split('%').second;
+    if (arguments.empty())
+      return call;
+    call.references.push_back(
+        arguments.take_while([](char c) { return isAlnum(c) || c == '_'; }).str());
+  }
+}
+
+std::optional<std::string> moduleOf(const onnx::NodeProto &node) {
+  std::vector<std::string> scopes =
+      quotedStrings(metadata(node, kNodeMetadata, "pkg.torch.onnx.name_scopes"));
+  if (scopes.size() < 2) // modules from the root to the innermost, then the operation
+    return std::nullopt;
+  return scopes[scopes.size() - 2];
+}
+
+StringRef baseName(StringRef name) {
+  StringRef base = name.rtrim("0123456789");
+  return base.size() < name.size() && base.ends_with("_") && base.size() > 1 ? base.drop_back()
+                                                                             : name;
+}
+
+bool isMovement(StringRef base) {
+  return llvm::StringSwitch<bool>(base)
+      .Cases("t", "transpose", "permute", "numpy_t", "mt", "slice", "select", "narrow", true)
+      .Cases("view", "reshape", "unsqueeze", "squeeze", "flatten", "unflatten", true)
+      .Cases("alias", "detach", "clone", "contiguous", "split", "split_split", "chunk", true)
+      .Cases("getitem", "embedding", "_unsafe_view", "_to_copy", "to", "type_as", true)
+      .Case("convert_element_type_default", true)
+      .Default(false);
+}
+
+bool isExporterName(StringRef name) {
+  return name.contains("::") || name.starts_with("/") || all_of(name, isDigit) ||
+         llvm::StringSwitch<bool>(baseName(name))
+             .Cases("val", "scalar_tensor_default", "lifted_tensor", "_lifted_tensor", true)
+             .Case("c_lifted_tensor", true)
+             .Default(false);
+}
+
+} // namespace trainc::reader

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program that PyTorch exported, as far as its default exporter (dynamo) records it: a
+// signature that lists every parameter, and with each node the call that it was made from.
+#pragma once
+
+#include "compiler/onnx/model_file.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include <optional>
+
+namespace trainc::reader {
+
+/// `%linear_1 : ... = call_function[target=torch.ops.aten.linear.default](args = (%x, %p_w), ...)`
+struct ProgramCall {
+  std::string name;                    // linear_1
+  std::string operation;               // aten.linear.default
+  std::vector<std::string> arguments;  // by position, as text
+  std::vector<std::string> references; // names of the values that it uses, in order
+
+  bool is(llvm::StringRef base) const { // aten.linear, whatever the overload
+    return operation == base || llvm::StringRef(operation).starts_with(base.str() + ".");
+  }
+};
+
+class ExportedProgram {
+public:
+  explicit ExportedProgram(const ModelFile &file);
+
+  /// False for files of other exporters: there only names, uses and values tell.
+  bool isRecorded() const { return recorded; }
+  /// Names in the module of all parameters, in order.
+  llvm::ArrayRef<std::string> parameters() const { return targets; }
+  bool isParameter(llvm::StringRef target) const { return known.contains(target); }
+  /// The parameter that the program calls `placeholder` (p_a_weight), else "".
+  llvm::StringRef parameterAt(llvm::StringRef placeholder) const;
+  /// Whether the signature has an input of this name: parameter, buffer, constant or user's.
+  bool listsInput(llvm::StringRef placeholder) const { return placeholders.contains(placeholder); }
+  /// The parameters that a call names, in order, each once.
+  std::vector<std::string> parametersOf(const ProgramCall &call) const;
+
+  /// PARAMETER, BUFFER, CONSTANT_TENSOR, or "" where the file does not say.
+  std::string kindOf(const onnx::TensorProto &initializer) const;
+  /// The values that the exporter computed an initializer from.
+  std::vector<std::string> sourcesOf(const onnx::TensorProto &initializer) const;
+
+private:
+  std::string describe(const onnx::TensorProto &initializer, llvm::StringRef key) const;
+
+  llvm::StringMap<const onnx::ValueInfoProto *> described;
+  std::vector<std::string> targets;
+  llvm::StringSet<> known;
+  llvm::StringMap<std::string> byPlaceholder;
+  llvm::StringSet<> placeholders;
+  bool recorded = false, kinds = false;
+};
+
+/// Keys of what a file records about a value.
+constexpr char kKindKey[] = "pkg.torch.export.graph_signature.InputSpec.kind";
+constexpr char kSourcesKey[] = "pkg.onnxscript.optimizer.folded_from";
+
+/// The call that a node was made from; nullopt where the file does not say.
+std::optional<ProgramCall> callOf(const onnx::NodeProto &node);
+
+/// The innermost module that a node was made in; nullopt where the file does not say.
+std::optional<std::string> moduleOf(const onnx::NodeProto &node);
+
+/// A name as PyTorch numbers them: embedding_1 -> embedding.
+llvm::StringRef baseName(llvm::StringRef name);
+
+/// Operations, by the base names of their results, that only choose, move or
+/// cast elements of a tensor.
+bool isMovement(llvm::StringRef base);
+
+/// Names that exporters give to values which have no name in the module.
+bool isExporterName(llvm::StringRef name);
+
+} // namespace trainc::reader

@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Problem: the optimizer of PyTorch's default exporter keeps one of all small initializers with
+// equal values and takes out biases that are zero. A freshly initialised model, whose norms are
+// all ones and zeros, would train as another one.
+//
+// Method: every node keeps the call of the program that it was made from, with the parameters as
+// arguments. A use whose call names another parameter than the initializer's own gets that
+// parameter back, with the merged values; a matrix product whose call has a bias, and which lost
+// it, gets zeros. What an argument is to an operator, the operator's importer says.
+//
+// Weakness: equal nodes are merged after their parameters. The call of one is lost then, and with
+// it which parameters it named: references to values that no call defines show it.
+#include "compiler/onnx/graph.h"
+#include "compiler/onnx/separation.h"
+#include "compiler/onnx/wire.h"
+#include "dialects/nn/onnx_node.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <cstring>
+#include <set>
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+using nn::OnnxWeight;
+using onnx::NodeProto;
+
+namespace {
+
+// Where calls of several parameters have them; absent: -1.
+struct ParametricCall {
+  const char *operation;
+  int weight, bias;
+};
+constexpr ParametricCall kParametricCalls[] = {
+    {"aten.linear", 1, 2},
+    {"aten.addmm", 2, 0},
+    {"aten.layer_norm", 2, 3},
+    {"aten.native_layer_norm", 2, 3},
+    {"aten.rms_norm", 2, -1},
+    {"aten.group_norm", 2, 3},
+    {"aten.native_group_norm", 1, 2},
+    {"aten.instance_norm", 1, 2},
+    {"aten.batch_norm", 1, 2},
+    {"aten._native_batch_norm_legit_no_training", 1, 2},
+    {"aten.embedding", 0, -1},
+    {"aten.convolution", 1, 2},
+    {"aten.conv1d", 1, 2},
+    {"aten.conv2d", 1, 2},
+    {"aten.conv3d", 1, 2},
+    {"aten.conv_transpose1d", 1, 2},
+    {"aten.conv_transpose2d", 1, 2},
+    {"aten.conv_transpose3d", 1, 2},
+};
+
+const ParametricCall *layoutOf(const ProgramCall &call) {
+  for (const ParametricCall &layout : kParametricCalls)
+    if (call.is(layout.operation))
+      return &layout;
+  return nullptr;
+}
+
+std::string ruleOf(const NodeProto &node) {
+  return metadata(node, kNodeMetadata, "pkg.onnxscript.rewriter.rule_name");
+}
+
+// Operations that have no parameters: losing their calls loses nothing.
+bool hasNoParameters(StringRef base) {
+  return isMovement(base) ||
+         llvm::StringSwitch<bool>(base)
+             .Cases("_assert_tensor_metadata", "dropout", true)
+             .Cases("expand", "expand_as", "repeat", "arange", "cumsum", "index", true)
+             .Cases("eq", "ne", "lt", "le", "gt", "ge", "relu", "clamp", "view_as", true)
+             .Cases("logical_and", "logical_or", "logical_not", "bitwise_and", true)
+             .Cases("bitwise_or", "bitwise_not", "new_ones", "ones", "zeros", "full", true)
+             .Cases("ones_like", "zeros_like", "full_like", "val", "where", "any", true)
+             .Default(false);
+}
+
+std::string moduleOfParameter(StringRef target) {
+  return target.contains('.') ? target.rsplit('.').first.str() : "";
+}
+
+struct CallGroup {
+  ProgramCall call;
+  SmallVector<NodeProto *> nodes;
+};
+
+struct InitializerUse {
+  NodeProto *node;
+  int input;
+  const std::string &name() const { return node->input(input); }
+};
+
+class Separator {
+public:
+  Separator(ModelFile &file, Separation &separation, Report &report)
+      : file(file), separation(separation), report(report), program(file) {}
+
+  bool run() {
+    size_t before = report.size();
+    if (!program.isRecorded())
+      return true;
+    collect();
+    for (CallGroup &group : groups)
+      place(group);
+    for (int i = 0, count = file.graph().initializer_size(); i < count; ++i)
+      unfoldSum(i);
+    refuseUnsaid();
+    explainMissing();
+    reportBatchNorms();
+    reportUndecided();
+    return report.size() == before;
+  }
+
+private:
+  // ---- what the file has
+
+  void collect() {
+    for (int i = 0; i < file.graph().initializer_size(); ++i) {
+      const onnx::TensorProto &tensor = file.graph().initializer(i);
+      initializers[tensor.name()] = i;
+      std::vector<std::string> &from = origins[tensor.name()];
+      std::vector<std::string> sources = program.sourcesOf(tensor);
+      if (program.kindOf(tensor) == "PARAMETER")
+        from.push_back(tensor.name());
+      for (const std::string &source : sources) {
+        values.insert(source);
+        if (program.isParameter(source))
+          from.push_back(source);
+      }
+      if (from.empty() && program.isParameter(tensor.name()))
+        changed.push_back(tensor.name());
+      held.insert(from.begin(), from.end());
+      values.insert(tensor.name());
+    }
+    for (const auto &input : file.graph().input())
+      values.insert(input.name());
+    for (NodeProto &node : *file.editableGraph().mutable_node()) {
+      values.insert(node.output().begin(), node.output().end());
+      std::optional<ProgramCall> call = callOf(node);
+      if (!call) {
+        callless.push_back(&node);
+        continue;
+      }
+      values.insert(call->name);
+      std::optional<std::string> module = moduleOf(node);
+      for (const std::string &parameter : program.parametersOf(*call)) {
+        mentioned.insert(parameter);
+        if (module)
+          usedIn[*module].push_back(parameter);
+      }
+      auto [index, isNew] = groupOf.try_emplace(call->name, groups.size());
+      if (isNew)
+        groups.push_back({std::move(*call), {}});
+      groups[index->second].nodes.push_back(&node);
+    }
+  }
+
+  bool isFloat(StringRef name) const {
+    Element element = elementOf(file.graph().initializer(initializers.lookup(name)).data_type());
+    return element == Element::f32 || element == Element::f64;
+  }
+
+  std::vector<InitializerUse> usesIn(const CallGroup &group) const {
+    std::vector<InitializerUse> uses;
+    for (NodeProto *node : group.nodes)
+      for (int i = 0; i < node->input_size(); ++i)
+        if (initializers.count(node->input(i)) && isFloat(node->input(i)))
+          uses.push_back({node, i});
+    return uses;
+  }
+
+  // A value that no call in the file makes.
+  bool isLost(const std::string &reference) const {
+    return !values.contains(reference) && !program.listsInput(reference);
+  }
+
+  bool isOwn(const InitializerUse &use, StringRef parameter) const {
+    return is_contained(origins.at(use.name()), parameter);
+  }
+
+  // ---- a call
+
+  void place(CallGroup &group) {
+    std::vector<std::string> parameters = program.parametersOf(group.call);
+    if (any_of(group.nodes, [](const NodeProto *node) {
+          return StringRef(ruleOf(*node)).starts_with("FuseBatchNorm");
+        })) {
+      foldedNorms.insert(foldedNorms.end(), parameters.begin(), parameters.end());
+      return;
+    }
+    std::vector<InitializerUse> uses = usesIn(group);
+    if (parameters.empty())
+      placeUnnamed(group, uses);
+    else if (const ParametricCall *layout = layoutOf(group.call))
+      placeByLayout(group, *layout, uses);
+    else
+      placeInOrder(parameters, uses);
+  }
+
+  std::string argument(const ProgramCall &call, int index) const {
+    if (index < 0 || index >= static_cast<int>(call.arguments.size()))
+      return "";
+    StringRef text = call.arguments[index];
+    return text.consume_front("%") ? program.parameterAt(text).str() : "";
+  }
+
+  OnnxWeight weightOf(const InitializerUse &use) const {
+    ArrayRef<int64_t> shape = file.initializer(initializers.lookup(use.name())).shape;
+    return nn::onnxWeight("", use.node->op_type(), use.input, shape);
+  }
+
+  void placeByLayout(CallGroup &group, const ParametricCall &layout,
+                     ArrayRef<InitializerUse> uses) {
+    std::string weight = argument(group.call, layout.weight),
+                bias = argument(group.call, layout.bias);
+    auto lost = [&](const std::string &reference) { return isLost(reference); };
+    for (const InitializerUse &use : uses) {
+      OnnxWeight kind = weightOf(use);
+      const std::string &meant = kind == OnnxWeight::bias ? bias : weight;
+      if (kind != OnnxWeight::none && !meant.empty())
+        assign(use, meant, isTransposed(group.call, use));
+      else if (!isOwn(use, weight) && !isOwn(use, bias) && none_of(group.call.references, lost))
+        makeConstant(use); // of a norm written out
+    }
+    if (!bias.empty())
+      for (NodeProto *node : group.nodes)
+        if (StringRef(ruleOf(*node)).starts_with("RemoveOptionalBias") && node->input_size() == 2)
+          addZeroBias(*node, bias);
+  }
+
+  // `linear` has its weight as [outputs, inputs].
+  static bool isTransposed(const ProgramCall &call, const InitializerUse &use) {
+    if (!call.is("aten.linear") || use.input != 1)
+      return false;
+    if (use.node->op_type() == "MatMul")
+      return true;
+    for (const onnx::AttributeProto &attribute : use.node->attribute())
+      if (attribute.name() == "transB" && attribute.i())
+        return false;
+    return use.node->op_type() == "Gemm";
+  }
+
+  // Calls of which nothing is known: what has no place goes where something else lies, in order.
+  void placeInOrder(ArrayRef<std::string> parameters, ArrayRef<InitializerUse> uses) {
+    SmallVector<std::string> unplaced;
+    SmallVector<InitializerUse> others;
+    for (const std::string &parameter : parameters)
+      if (none_of(uses, [&](const InitializerUse &use) { return isOwn(use, parameter); }))
+        unplaced.push_back(parameter);
+    for (const InitializerUse &use : uses)
+      if (none_of(parameters, [&](const std::string &one) { return isOwn(use, one); }))
+        others.push_back(use);
+    if (unplaced.size() != others.size()) {
+      for (const std::string &parameter : unplaced)
+        if (!held.contains(parameter) || !others.empty())
+          undecided.insert(parameter);
+      return;
+    }
+    for (auto [parameter, use] : zip_equal(unplaced, others))
+      assign(use, parameter, false);
+  }
+
+  // Calls on values whose own calls are gone: one such value was a function of a parameter of
+  // this module, and was merged with the value that the node uses instead.
+  void placeUnnamed(CallGroup &group, ArrayRef<InitializerUse> uses) {
+    SmallVector<std::string> lost;
+    for (const std::string &reference : group.call.references)
+      if (isLost(reference))
+        lost.push_back(reference);
+    if (lost.empty()) {
+      for (const InitializerUse &use : uses)
+        if (!is_contained(group.call.references, use.name()))
+          makeConstant(use);
+      return;
+    }
+    std::optional<std::string> module = moduleOf(*group.nodes[0]);
+    SmallVector<std::string> candidates;
+    for (const std::string &parameter : program.parameters())
+      if (module && moduleOfParameter(parameter) == *module && isMissing(parameter) &&
+          !mentioned.contains(parameter))
+        candidates.push_back(parameter);
+    llvm::erase_if(lost, [](StringRef name) { return isMovement(baseName(name)); });
+    SmallVector<std::string> functions;
+    for (const std::string &name : lost)
+      if (!hasNoParameters(baseName(name)))
+        functions.push_back(name);
+    if (candidates.size() == 1 && functions.size() == 1 && uses.size() == 1)
+      assignFunction(uses[0], candidates[0], functions[0]);
+  }
+
+  bool isMissing(StringRef parameter) const {
+    return held.find(parameter) == held.end() && placed.find(parameter) == placed.end();
+  }
+
+  // ---- new initializers
+
+  void assign(const InitializerUse &use, const std::string &parameter, bool transposed) {
+    if (isOwn(use, parameter))
+      return;
+    std::string name = parameter + (transposed ? kTransposed : ""), from = use.name();
+    placed.insert(parameter);
+    taken[from].push_back(parameter);
+    if (!initializers.count(name)) {
+      std::string reason = "the exporter merged it with " + from + ", which was equal: apart again";
+      addCopy(name, file.initializer(initializers[from]), reason);
+      if (transposed)
+        describe(name, kSourcesKey, "['" + parameter + "']");
+      else
+        describe(name, kKindKey, "PARAMETER");
+      origins[name] = {parameter};
+    }
+    use.node->set_input(use.input, name);
+  }
+
+  void assignFunction(const InitializerUse &use, const std::string &parameter,
+                      const std::string &function) {
+    std::string from = use.name();
+    const TensorBytes &values = file.initializer(initializers[from]);
+    placed.insert(parameter);
+    resolved.insert(function);
+    taken[from].push_back(parameter);
+    addCopy(function, values, "merged with " + from + ", which was equal: apart again");
+    describe(function, kSourcesKey, "['" + parameter + "']");
+    origins[function] = {parameter};
+    use.node->set_input(use.input, function);
+  }
+
+  // A constant that was merged with a parameter must not be trained with it.
+  void makeConstant(const InitializerUse &use) {
+    const std::string from = use.name();
+    const TensorBytes &values = file.initializer(initializers[from]);
+    if (program.kindOf(file.graph().initializer(initializers[from])) != "PARAMETER")
+      return;
+    std::string name = from + ".constant";
+    if (!initializers.count(name))
+      addCopy(name, values, "a constant which the exporter merged with " + from);
+    use.node->set_input(use.input, name);
+  }
+
+  // One element per output of a Gemm or a convolution.
+  static std::optional<int64_t> outputsOf(const NodeProto &node, ArrayRef<int64_t> weight) {
+    int64_t transposed = 0, groups = 1;
+    for (const onnx::AttributeProto &attribute : node.attribute()) {
+      transposed = attribute.name() == "transB" ? attribute.i() : transposed;
+      groups = attribute.name() == "group" ? attribute.i() : groups;
+    }
+    if (weight.size() < 2)
+      return std::nullopt;
+    if (node.op_type() == "Gemm")
+      return weight[transposed ? 0 : 1];
+    return node.op_type() == "ConvTranspose" ? weight[1] * groups : weight[0];
+  }
+
+  void addZeroBias(NodeProto &node, const std::string &bias) {
+    auto weight = initializers.find(node.input(1));
+    std::optional<int64_t> outputs;
+    if (weight != initializers.end())
+      outputs = outputsOf(node, file.initializer(weight->second).shape);
+    auto found = initializers.find(bias);
+    if (!outputs || (found != initializers.end() && !isZero(file.initializer(found->second)))) {
+      undecided.insert(bias);
+      return;
+    }
+    if (found == initializers.end()) {
+      auto zeros = std::make_unique<TensorBytes>();
+      zeros->name = bias;
+      zeros->dataType = file.initializer(weight->second).dataType;
+      zeros->shape = {*outputs};
+      zeros->count = *outputs;
+      zeros->storage.assign(*outputs * elementBytes(zeros->dataType), '\0');
+      zeros->bytes = {zeros->storage.data(), zeros->storage.size()};
+      add(std::move(zeros), "zeros, which the exporter had taken out: back again");
+      describe(bias, kKindKey, "PARAMETER");
+      origins[bias] = {bias};
+    }
+    placed.insert(bias);
+    node.add_input(bias);
+  }
+
+  static bool isZero(const TensorBytes &tensor) {
+    return all_of(tensor.bytes, [](char byte) { return byte == 0; });
+  }
+
+  void addCopy(const std::string &name, const TensorBytes &values, const std::string &reason) {
+    auto copy = std::make_unique<TensorBytes>();
+    copy->name = name;
+    copy->dataType = values.dataType;
+    copy->shape = values.shape;
+    copy->count = values.count;
+    copy->bytes = values.bytes; // of the mapped file, or of an initializer that stays
+    add(std::move(copy), reason);
+  }
+
+  void add(std::unique_ptr<TensorBytes> values, const std::string &reason) {
+    std::string name = values->name;
+    initializers[name] = file.graph().initializer_size();
+    origins[name];
+    separation.origin[name] = reason;
+    file.addInitializer(std::move(values));
+  }
+
+  void describe(const std::string &name, StringRef key, StringRef value) {
+    const TensorBytes &values = file.initializer(initializers[name]);
+    describeInitializer(file.editableGraph(), values, key, value);
+  }
+
+  // ---- 1 + weight
+
+  // Scales such as Gemma's are stored as their distance from one. The exporter computes the sum;
+  // the weight itself can be had back from it without a loss, and with it the module's decay.
+  void unfoldSum(int index) {
+    const TensorBytes &sum = file.initializer(index);
+    std::string name = sum.name;
+    std::vector<std::string> sources = program.sourcesOf(file.graph().initializer(index));
+    bool isSum = baseName(name) == "add" && all_of(sources, [&](StringRef source) {
+                   StringRef base = baseName(source);
+                   return program.isParameter(source) || base == "val" || isMovement(base);
+                 });
+    if (origins[name].size() != 1 || !isSum || initializers.count(origins[name][0]) ||
+        sum.dataType != onnx::TensorProto::FLOAT || !scalesOnly(name, sum.shape))
+      return;
+    auto weight = std::make_unique<TensorBytes>();
+    weight->name = origins[name][0];
+    weight->dataType = sum.dataType;
+    weight->shape = sum.shape;
+    weight->count = sum.count;
+    if (!subtractOne(sum, weight->storage))
+      return;
+    weight->bytes = {weight->storage.data(), weight->storage.size()};
+    separation.origin[weight->name] = "the exporter computed 1 + it: apart again";
+    origins[weight->name] = {weight->name};
+    initializers[weight->name] = index;
+    addSum(weight->name, name);
+    file.replaceInitializer(index, std::move(weight));
+    describe(origins[name][0], kKindKey, "PARAMETER");
+    initializers.erase(name);
+  }
+
+  bool scalesOnly(const std::string &name, ArrayRef<int64_t> shape) const {
+    for (const NodeProto &node : file.graph().node())
+      for (int i = 0; i < node.input_size(); ++i)
+        if (node.input(i) == name &&
+            nn::onnxWeight("", node.op_type(), i, shape) != OnnxWeight::scale)
+          return false;
+    return true;
+  }
+
+  // False where one added to the differences does not give the sums back.
+  static bool subtractOne(const TensorBytes &sum, std::string &storage) {
+    storage.resize(sum.bytes.size());
+    for (int64_t i = 0; i < sum.count; ++i) {
+      float value, difference;
+      std::memcpy(&value, sum.bytes.data() + i * sizeof(float), sizeof(float));
+      difference = value - 1;
+      if (1 + difference != value)
+        return false;
+      std::memcpy(storage.data() + i * sizeof(float), &difference, sizeof(float));
+    }
+    return true;
+  }
+
+  void addSum(const std::string &weight, const std::string &sum) {
+    std::string one = weight + ".one";
+    auto value = std::make_unique<TensorBytes>();
+    value->name = one;
+    value->dataType = onnx::TensorProto::FLOAT;
+    value->count = 1;
+    float number = 1;
+    value->storage.assign(reinterpret_cast<const char *>(&number), sizeof(number));
+    value->bytes = {value->storage.data(), value->storage.size()};
+    add(std::move(value), "of 1 + " + weight);
+    auto &nodes = *file.editableGraph().mutable_node();
+    int user = 0;
+    while (user < nodes.size() && !is_contained(nodes[user].input(), sum))
+      ++user;
+    NodeProto &node = *nodes.Add();
+    node.set_op_type("Add");
+    node.set_name(sum);
+    node.add_input(weight);
+    node.add_input(one);
+    node.add_output(sum);
+    for (int i = nodes.size() - 1; i > user; --i) // before what uses it
+      nodes.SwapElements(i, i - 1);
+  }
+
+  // ---- what is left
+
+  // A node without a call may mean any of the parameters that shared its input.
+  void refuseUnsaid() {
+    for (const NodeProto *node : callless)
+      for (const std::string &input : node->input())
+        if (auto found = taken.find(input); found != taken.end())
+          undecided.insert(found->second.begin(), found->second.end());
+  }
+
+  // Values that remaining calls refer to, but whose calls are gone and might have had parameters.
+  bool lostCalls() const {
+    for (const CallGroup &group : groups)
+      for (const std::string &reference : group.call.references)
+        if (isLost(reference) && !resolved.contains(reference) &&
+            !hasNoParameters(baseName(reference)))
+          return true;
+    return false;
+  }
+
+  void explainMissing() {
+    bool lost = lostCalls();
+    for (const std::string &parameter : program.parameters()) {
+      if (!isMissing(parameter) || is_contained(foldedNorms, parameter) ||
+          is_contained(changed, parameter))
+        continue;
+      if (mentioned.contains(parameter)) {
+        undecided.insert(parameter);
+        continue;
+      }
+      std::string module = moduleOfParameter(parameter), tied;
+      for (const std::string &other : usedIn[module])
+        if (moduleOfParameter(other) != module)
+          tied = other;
+      if (!tied.empty())
+        separation.absent.emplace_back(parameter, "the same parameter as " + tied);
+      else if (lost)
+        undecided.insert(parameter);
+      else
+        separation.absent.emplace_back(parameter,
+                                       "nothing uses it, or it is another name of a parameter");
+    }
+  }
+
+  static std::string quotedList(ArrayRef<std::string> names) {
+    constexpr size_t kShown = 8;
+    std::string text = "'" + join(names.take_front(kShown), "', '") + "'";
+    return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more"
+                                 : text;
+  }
+
+  void reportBatchNorms() {
+    if (foldedNorms.empty() && changed.empty())
+      return;
+    std::string message;
+    if (!foldedNorms.empty())
+      message = "the exporter folded batch norm away, with its parameters " +
+                quotedList(foldedNorms) + (changed.empty() ? "" : ", and so ");
+    if (!changed.empty())
+      message += (foldedNorms.empty() ? "the exporter " : "") +
+                 std::string("changed the values of ") + quotedList(changed);
+    (void)report.error(ExitCode::unsupportedModel, file.path(),
+                       message + ": what would train is not the module",
+                       "export again with torch.onnx.export(..., optimize=False)");
+  }
+
+  void reportUndecided() {
+    if (undecided.empty())
+      return;
+    (void)report.error(
+        ExitCode::unsupportedModel, file.path(),
+        "the exporter merged equal parameters and equal operations, and the file does not tell "
+        "where " +
+            quotedList(std::vector<std::string>(undecided.begin(), undecided.end())) + " belong",
+        "export again with torch.onnx.export(..., optimize=False)");
+  }
+
+  ModelFile &file;
+  Separation &separation;
+  Report &report;
+  ExportedProgram program;
+  llvm::StringMap<int> initializers;                       // by name
+  std::map<std::string, std::vector<std::string>> origins; // parameters, by initializer
+  std::map<std::string, std::vector<std::string>> taken;   // parameters, by former initializer
+  std::map<std::string, std::vector<std::string>> usedIn;  // parameters, by module
+  std::vector<CallGroup> groups;                           // in order
+  llvm::StringMap<size_t> groupOf;                         // by call
+  std::vector<const NodeProto *> callless;
+  std::set<std::string, std::less<>> values, mentioned, held, placed, resolved, undecided;
+  std::vector<std::string> foldedNorms, changed;
+};
+
+} // namespace
+
+bool separateParameters(ModelFile &file, Separation &separation, Report &report) {
+  return Separator(file, separation, report).run();
+}
+
+} // namespace trainc::reader

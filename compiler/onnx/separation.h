@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Undoes what exporters do to parameters that happen to be equal: rewrites the model so that each
+// has its own storage again.
+#pragma once
+
+#include "compiler/onnx/exported_program.h"
+#include "compiler/report.h"
+
+namespace trainc::reader {
+
+/// What was found out about the parameters of the module.
+struct Separation {
+  /// By initializer: where its values come from, for the parameter table.
+  llvm::StringMap<std::string> origin;
+  /// Parameters that the file lists but has no storage for, rightly, and why.
+  std::vector<std::pair<std::string, std::string>> absent;
+};
+
+/// For files that record the exported program: every parameter that its calls name gets its own
+/// initializer at the uses that meant it. Reports what cannot be decided.
+bool separateParameters(ModelFile &file, Separation &separation, Report &report);
+
+/// For TorchScript's files: `Identity` nodes which stand for a weight that was equal to another
+/// become initializers. Weights that one module uses twice stay one.
+bool separateCopies(ModelFile &file, Separation &separation, Report &report);
+
+/// The end of the name of an initializer that is the transposition of a parameter.
+constexpr char kTransposed[] = ".transposed";
+
+} // namespace trainc::reader
