@@ -62,7 +62,7 @@ private:
   std::string converted; // binary form of a text file
   std::unique_ptr<onnx::ModelProto> proto;
   std::vector<std::unique_ptr<TensorBytes>> initializers;
-  std::vector<std::unique_ptr<TensorBytes>> replaced; // others may share their bytes
+  std::vector<std::unique_ptr<TensorBytes>> replaced;          // others may share their bytes
   std::map<std::string, std::unique_ptr<MappedFile>> external; // by location
 };
 

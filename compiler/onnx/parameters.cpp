@@ -65,6 +65,8 @@ private:
     }
     if (auto found = separation.origin.find(decision->name()); found != separation.origin.end())
       decision->reason += "; " + found->second;
+    if (auto found = separation.notes.find(decision->name()); found != separation.notes.end())
+      decision->reason += "; " + found->second;
     return decision;
   }
 
@@ -341,22 +343,36 @@ static bool applyRecipe(const Decisions &decisions, const Recipe &recipe, Report
   return good;
 }
 
-// Modules keep tables that follow a formula fixed, by requires_grad=False, which no file records.
-static void suspectTables(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
-                          Report &report) {
+// What a parameter looks like that modules keep fixed, as a buffer or by requires_grad=False;
+// empty where it looks like none. Files of some exporters record neither.
+static StringRef fixedTable(const Decision &decision, bool buffersRecorded) {
+  const TensorBytes &tensor = *decision.tensor;
+  if (looksSinusoidal(tensor))
+    return "sines and cosines of its positions";
+  if (looksLikeRange(tensor))
+    return "evenly spaced numbers";
+  bool isRow = !buffersRecorded && tensor.shape.size() >= 2 && tensor.shape.back() == tensor.count;
+  if (isRow && decision.name().ends_with("bias") && isUniform(tensor) &&
+      all_of(tensor.bytes, [](char byte) { return byte == 0; }))
+    return "zeros in one row of two axes, as buffers for later use do";
+  return "";
+}
+
+static void suspectTables(const Decisions &decisions, bool buffersRecorded, const ModelFile &file,
+                          const Recipe &recipe, Report &report) {
   if (!recipe.trainOnly.empty())
     return;
   for (const auto &decision : decisions) {
-    bool sinusoids = looksSinusoidal(*decision->tensor);
-    if (decision->role != Role::trained || (!sinusoids && !looksLikeRange(*decision->tensor)))
+    if (decision->role != Role::trained)
       continue;
+    StringRef contents = fixedTable(*decision, buffersRecorded);
     std::string name = decision->moduleName.empty() ? decision->name().str() : decision->moduleName;
-    (void)report.error(
-        ExitCode::unsupportedModel, file.path(),
-        "parameter '" + name + "' holds " +
-            (sinusoids ? "sines and cosines of its positions" : "evenly spaced numbers") +
-            ": a table that modules keep fixed, which an ONNX file does not say",
-        "--freeze '" + name + "', as requires_grad=False does; or --train-only '.*' to train it");
+    if (!contents.empty())
+      (void)report.error(ExitCode::unsupportedModel, file.path(),
+                         "parameter '" + name + "' holds " + contents +
+                             ": modules keep such a table fixed, which this file does not say",
+                         "--freeze '" + name +
+                             "', as requires_grad=False does; or --train-only '.*' to train it");
   }
 }
 
@@ -393,7 +409,7 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
     return std::nullopt;
   if (applyRecipe(decisions, recipe, report)) {
     checkTypes(decisions, file, recipe, report);
-    suspectTables(decisions, file, recipe, report);
+    suspectTables(decisions, classifier.hasSignature(), file, recipe, report);
   }
   if (report.size() != before)
     return std::nullopt;

@@ -42,7 +42,7 @@ bool isUniform(const TensorBytes &tensor);
 bool looksLikeMask(const TensorBytes &tensor);
 /// Rows of sines and cosines of their numbers, in one of the usual layouts.
 bool looksSinusoidal(const TensorBytes &tensor);
-/// Evenly spaced, at least four elements along one axis.
+/// Evenly spaced along its one axis above 1, and long enough not to be so by chance.
 bool looksLikeRange(const TensorBytes &tensor);
 /// No two rows (of the last dimension) are equal.
 bool rowsDiffer(const TensorBytes &tensor);

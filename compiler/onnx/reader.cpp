@@ -38,17 +38,19 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   if (!file || !checkVersions(*file, report))
     return failure();
   Separation separation;
+  liftWeights(*file, separation);
   bool separate =
       separateParameters(*file, separation, report) && separateCopies(*file, separation, report);
   std::unique_ptr<Graph> graph = Graph::build(*model.file, report);
   if (!graph)
     return failure();
+  // Problems of all three kinds in one round.
   bool supported = checkOperators(*graph, report);
   auto inputs = resolveInputs(*model.file, recipe, report);
-  if (!supported || !inputs || !separate)
-    return failure();
-  auto decisions = decideParameters(*model.file, *graph, separation, recipe, report);
-  if (!decisions)
+  std::optional<Decisions> decisions;
+  if (separate)
+    decisions = decideParameters(*model.file, *graph, separation, recipe, report);
+  if (!supported || !inputs || !decisions)
     return failure();
   SmallVector<const Decision *> parameters;
   for (const auto &decision : *decisions)

@@ -84,6 +84,8 @@ std::string moduleOfParameter(StringRef target) {
   return target.contains('.') ? target.rsplit('.').first.str() : "";
 }
 
+StringRef attributeOf(StringRef target) { return target.substr(target.rfind('.') + 1); }
+
 struct CallGroup {
   ProgramCall call;
   SmallVector<NodeProto *> nodes;
@@ -193,6 +195,8 @@ private:
       foldedNorms.insert(foldedNorms.end(), parameters.begin(), parameters.end());
       return;
     }
+    if (group.call.is("aten.embedding"))
+      notePadding(group.call);
     std::vector<InitializerUse> uses = usesIn(group);
     if (parameters.empty())
       placeUnnamed(group, uses);
@@ -207,6 +211,16 @@ private:
       return "";
     StringRef text = call.arguments[index];
     return text.consume_front("%") ? program.parameterAt(text).str() : "";
+  }
+
+  // embedding(table, indices, padding): that row's gradient is zero in PyTorch.
+  void notePadding(const ProgramCall &call) {
+    std::string table = argument(call, 0);
+    int64_t row;
+    if (call.arguments.size() > 2 && !StringRef(call.arguments[2]).getAsInteger(10, row) &&
+        row >= 0)
+      separation.notes[table] = "PyTorch trains all its rows but " + std::to_string(row) +
+                                ", the padding; here that row is trained where inputs hold it";
   }
 
   OnnxWeight weightOf(const InitializerUse &use) const {
@@ -520,7 +534,8 @@ private:
       }
       std::string module = moduleOfParameter(parameter), tied;
       for (const std::string &other : usedIn[module])
-        if (moduleOfParameter(other) != module)
+        if (moduleOfParameter(other) != module &&
+            (tied.empty() || attributeOf(other) == attributeOf(parameter)))
           tied = other;
       if (!tied.empty())
         separation.absent.emplace_back(parameter, "the same parameter as " + tied);

@@ -13,6 +13,8 @@ namespace trainc::reader {
 struct Separation {
   /// By initializer: where its values come from, for the parameter table.
   llvm::StringMap<std::string> origin;
+  /// By parameter: what else a reader of the table should know.
+  llvm::StringMap<std::string> notes;
   /// Parameters that the file lists but has no storage for, rightly, and why.
   std::vector<std::pair<std::string, std::string>> absent;
 };
@@ -24,6 +26,9 @@ bool separateParameters(ModelFile &file, Separation &separation, Report &report)
 /// For TorchScript's files: `Identity` nodes which stand for a weight that was equal to another
 /// become initializers. Weights that one module uses twice stay one.
 bool separateCopies(ModelFile &file, Separation &separation, Report &report);
+
+/// Makes initializers of nodes that hold weights, in files of exporters that write them so.
+void liftWeights(ModelFile &file, Separation &separation);
 
 /// The end of the name of an initializer that is the transposition of a parameter.
 constexpr char kTransposed[] = ".transposed";

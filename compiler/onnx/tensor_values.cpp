@@ -111,7 +111,9 @@ bool looksSinusoidal(const TensorBytes &tensor) {
 }
 
 bool looksLikeRange(const TensorBytes &tensor) {
-  if (tensor.count < 4 || llvm::count_if(tensor.shape, [](int64_t size) { return size > 1; }) != 1)
+  constexpr int64_t kFewest = 16; // elements; fewer may be so by chance
+  if (tensor.count < kFewest ||
+      llvm::count_if(tensor.shape, [](int64_t size) { return size > 1; }) != 1)
     return false;
   double first = realAt(tensor, 0), step = realAt(tensor, 1) - first;
   if (!(std::abs(step) > 0))

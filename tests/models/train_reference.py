@@ -13,6 +13,7 @@
 # is listed under "folded".
 import json
 import os
+import re
 import sys
 
 import numpy
@@ -86,6 +87,19 @@ def sums_by_module(graph):
             for name in node.input if name.startswith("onnx::Mul_")}
 
 
+def name_used(model, family, torch_name):
+    """Of the names of a parameter that a module has twice, the one in dynamo's calls."""
+    module, _ = families.make(family)
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    calls = " ".join(entry.value for node in model.graph.node for entry in node.metadata_props
+                     if entry.key == "pkg.torch.onnx.fx_node")
+    for other, parameter in parameters.items():
+        placeholder = "%p_" + other.replace(".", "_").lower()
+        if parameter is parameters[torch_name] and re.search(placeholder + r"\b", calls):
+            return other
+    return torch_name
+
+
 def match(fixture, family):
     """For each torch parameter the ONNX initializers that hold it: the parameter
     itself, and those which an exporter copied or transposed from it."""
@@ -95,10 +109,11 @@ def match(fixture, family):
     parameters, folded = [], []
     for torch_name, weight in weights.items():
         found, cut = [], []
-        if sum(numpy.array_equal(weight, other) for other in weights.values()) > 1:
-            # One of several equal ones, which the exporter merged: it comes back under its name,
-            # or under that of the sum which the exporter made of it.
-            name = summed.get(torch_name.rpartition(".")[0], torch_name)
+        equal = sum(numpy.array_equal(weight, other) for other in weights.values())
+        if equal > 1 or not weight.any():
+            # One of several equal ones, which the exporter merged, or zeros, which it took out: it
+            # comes back under its name, or under that of the sum which the exporter made of it.
+            name = summed.get(torch_name.rpartition(".")[0], name_used(model, family, torch_name))
             parameters.append({"onnx": name, "torch": torch_name, "transposed": False})
             continue
         for name, value in values.items():

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Problem: some exporters (paddle2onnx, spox) write weights as values of Constant nodes, and light
+// model-zoo files as ConstantOfShape. Parameters are initializers here.
+//
+// Method: such a node becomes an initializer of the same name where an operator learns what it
+// makes; then the rule for initializers decides. PyTorch's exporters never write weights so.
+#include "compiler/onnx/graph.h"
+#include "compiler/onnx/separation.h"
+#include "dialects/nn/onnx_node.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cstring>
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+using onnx::NodeProto;
+
+namespace {
+
+class WeightLifter {
+public:
+  WeightLifter(ModelFile &file, Separation &separation) : file(file), separation(separation) {
+    for (const NodeProto &node : file.graph().node()) {
+      for (int i = 0; i < node.input_size(); ++i)
+        users[node.input(i)].push_back({&node, i});
+      if (node.op_type() == "Constant" && node.output_size() == 1)
+        constants[node.output(0)] = &node;
+    }
+    for (int i = 0; i < file.graph().initializer_size(); ++i)
+      initializers[file.graph().initializer(i).name()] = i;
+  }
+
+  void run() {
+    auto &nodes = *file.editableGraph().mutable_node();
+    std::vector<int> lifted;
+    for (int i = 0; i < nodes.size(); ++i) {
+      std::unique_ptr<TensorBytes> values = valuesOf(nodes[i]);
+      if (!values || !isLearnt(nodes[i].output(0), values->shape))
+        continue;
+      values->name = nodes[i].output(0);
+      separation.origin[values->name] = "the value of a " + nodes[i].op_type() + " node";
+      file.addInitializer(std::move(values));
+      lifted.push_back(i);
+    }
+    for (int index : llvm::reverse(lifted))
+      nodes.DeleteSubrange(index, 1);
+  }
+
+private:
+  static bool isFloat(const TensorBytes &values) {
+    Element element = elementOf(values.dataType);
+    return element == Element::f32 || element == Element::f64;
+  }
+
+  bool isLearnt(const std::string &value, ArrayRef<int64_t> shape) const {
+    auto found = users.find(value);
+    return found != users.end() && any_of(found->second, [&](const auto &user) {
+             return nn::onnxWeight(user.first->domain(), user.first->op_type(), user.second,
+                                   shape) != nn::OnnxWeight::none;
+           });
+  }
+
+  static const onnx::TensorProto *tensorOf(const NodeProto &node) {
+    for (const onnx::AttributeProto &attribute : node.attribute())
+      if (attribute.name() == "value" && attribute.has_t())
+        return &attribute.t();
+    return nullptr;
+  }
+
+  // Floats of more than one element; null for all other nodes, and for what cannot be read: the
+  // importer says why.
+  std::unique_ptr<TensorBytes> valuesOf(const NodeProto &node) const {
+    const onnx::TensorProto *tensor = tensorOf(node);
+    if (!tensor || node.output_size() != 1)
+      return nullptr;
+    std::string why;
+    std::unique_ptr<TensorBytes> values;
+    if (node.op_type() == "Constant")
+      values = tensorBytes(*tensor, why);
+    else if (node.op_type() == "ConstantOfShape" && node.input_size() == 1)
+      values = filled(*tensor, node.input(0));
+    return values && isFloat(*values) && values->count > 1 ? std::move(values) : nullptr;
+  }
+
+  std::unique_ptr<TensorBytes> filled(const onnx::TensorProto &tensor,
+                                      const std::string &shapeName) const {
+    std::string why;
+    std::unique_ptr<TensorBytes> values = tensorBytes(tensor, why), node;
+    const TensorBytes *shape = nullptr;
+    if (auto found = initializers.find(shapeName); found != initializers.end())
+      shape = &file.initializer(found->second);
+    else if (auto maker = constants.find(shapeName); maker != constants.end())
+      if (const onnx::TensorProto *tensor = tensorOf(*maker->second))
+        shape = (node = tensorBytes(*tensor, why)).get();
+    constexpr int64_t kLargest = int64_t{1} << 28; // elements; weights that say nothing
+    if (!values || values->count != 1 || !shape || shape->dataType != onnx::TensorProto::INT64)
+      return nullptr;
+    std::string one(values->bytes.data(), values->bytes.size());
+    values->shape.clear();
+    for (int64_t i = 0; i < shape->count; ++i) {
+      int64_t size;
+      std::memcpy(&size, shape->bytes.data() + i * sizeof(size), sizeof(size));
+      if (size <= 0 || size > kLargest / values->count)
+        return nullptr;
+      values->shape.push_back(size);
+      values->count *= size;
+    }
+    values->storage.clear();
+    for (int64_t i = 0; i < values->count; ++i)
+      values->storage += one;
+    values->bytes = {values->storage.data(), values->storage.size()};
+    return values;
+  }
+
+  ModelFile &file;
+  Separation &separation;
+  std::map<std::string, std::vector<std::pair<const NodeProto *, int>>> users;
+  std::map<std::string, const NodeProto *> constants;
+  std::map<std::string, int> initializers;
+};
+
+} // namespace
+
+void liftWeights(ModelFile &file, Separation &separation) {
+  if (file.model().producer_name() != "pytorch")
+    WeightLifter(file, separation).run();
+}
+
+} // namespace trainc::reader
