@@ -360,7 +360,7 @@ static StringRef fixedTable(const Decision &decision, bool buffersRecorded) {
 
 static void suspectTables(const Decisions &decisions, bool buffersRecorded, const ModelFile &file,
                           const Recipe &recipe, Report &report) {
-  if (!recipe.trainOnly.empty())
+  if (!recipe.trains || !recipe.trainOnly.empty())
     return;
   for (const auto &decision : decisions) {
     if (decision->role != Role::trained)

@@ -37,10 +37,11 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   model.file = file;
   if (!file || !checkVersions(*file, report))
     return failure();
-  Separation separation;
-  liftWeights(*file, separation);
-  bool separate =
-      separateParameters(*file, separation, report) && separateCopies(*file, separation, report);
+  Separation separation; // a model that is only evaluated is taken as it is
+  if (recipe.trains)
+    liftWeights(*file, separation);
+  bool separate = !recipe.trains || (separateParameters(*file, separation, report) &&
+                                     separateCopies(*file, separation, report));
   std::unique_ptr<Graph> graph = Graph::build(*model.file, report);
   if (!graph)
     return failure();
