@@ -114,7 +114,22 @@ private:
     for (const ExportInitializer &initializer : exportInitializers(model))
       exports.push_back({initializer.onnxName, initializer.parameterName, initializer.transposed});
     setExports(*model.module, exports);
-    return true;
+    return checkSizes();
+  }
+
+  /// Programs have no tensors without elements.
+  bool checkSizes() {
+    auto function = model.module->lookupSymbol<func::FuncOp>("model");
+    auto check = [&](Type type, StringRef what, StringRef name) {
+      if (cast<RankedTensorType>(type).getNumElements() == 0)
+        (void)report.error(ExitCode::unsupportedModel, options.model,
+                           what + " '" + name + "' has no elements, which is not supported");
+    };
+    for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+      check(type, "input", train::nameOf(function, i));
+    for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+      check(type, "output", train::resultNameOf(function, i));
+    return report.empty();
   }
 
   bool runPasses() {
