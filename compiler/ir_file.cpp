@@ -3,12 +3,15 @@
 // Constants above a limit are printed as resources: `dense_resource<constant_3f...>` where they
 // are used, their bytes behind the module. Passes know dense elements alone.
 #include "compiler/ir_file.h"
+#include "dialects/names/unique_names.h"
 #include "dialects/nn/nn.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinDialect.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/Parser/Parser.h"
+#include "passes/lowering/tensor_places.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
 
@@ -54,6 +57,59 @@ static LogicalResult readConstants(ModuleOp module) {
   return success(complete);
 }
 
+static bool isNameCharacter(char c) { return llvm::isAlnum(c) || StringRef("$._-").contains(c); }
+
+/// Calls with what lies outside of string literals, a value's name (without %) or one character
+/// at a time, and with whole string literals.
+static void eachToken(StringRef text, llvm::function_ref<void(StringRef, bool isValue)> call) {
+  for (size_t i = 0, end; i < text.size(); i = end) {
+    end = i + 1;
+    if (text[i] == '"') {
+      while (end < text.size() && text[end] != '"')
+        end += text[end] == '\\' ? 2 : 1;
+      ++end;
+    }
+    if (text[i] == '%')
+      while (end < text.size() && isNameCharacter(text[end]))
+        ++end;
+    call(text[i] == '%' ? text.slice(i + 1, end) : text.slice(i, end), text[i] == '%');
+  }
+}
+
+/// The printed module with the names of entry functions' arguments in the place of `%arg0`: the
+/// printer asks an operation for its arguments' names, and func.func has no answer.
+static void writeWithArguments(ModuleOp module, StringRef text, llvm::raw_ostream &stream) {
+  UniqueNames taken;
+  eachToken(text, [&](StringRef token, bool isValue) {
+    if (isValue)
+      taken.take(token);
+  });
+  llvm::StringMap<std::string> names;
+  auto functions = module.getOps<func::FuncOp>();
+  auto next = functions.begin();
+  while (!text.empty()) {
+    size_t length = std::min(text.find('\n'), text.size() - 1) + 1;
+    StringRef line = text.take_front(length);
+    text = text.drop_front(length);
+    if (line.starts_with("  func.func ") && next != functions.end()) {
+      for (BlockArgument argument : (*next++).getArguments()) {
+        std::string name = tensorName(argument);
+        std::replace_if(
+            name.begin(), name.end(), [](char c) { return !isNameCharacter(c); }, '_');
+        if (name.empty() || llvm::isDigit(name.front()))
+          name = "_" + name;
+        names["arg" + std::to_string(argument.getArgNumber())] = taken.unique(name);
+      }
+    }
+    eachToken(line, [&](StringRef token, bool isValue) {
+      auto known = isValue ? names.find(token) : names.end();
+      stream << (isValue ? "%" : "") << (known == names.end() ? token : StringRef(known->second));
+    });
+    if (line.starts_with("  }"))
+      names.clear();
+  }
+}
+
 void writeIr(ModuleOp module, llvm::raw_ostream &stream) {
   OwningOpRef<ModuleOp> printed = module.clone();
   printed->walk([](nn::ConstantOp op) {
@@ -61,7 +117,10 @@ void writeIr(ModuleOp module, llvm::raw_ostream &stream) {
     if (elements && !elements.isSplat() && elements.getNumElements() > kElementsInPlace)
       op.setValueAttr(resourceOf(elements));
   });
-  printed->print(stream, OpPrintingFlags().enableDebugInfo().assumeVerified());
+  std::string text;
+  llvm::raw_string_ostream plain(text);
+  printed->print(plain, OpPrintingFlags().enableDebugInfo().assumeVerified());
+  writeWithArguments(*printed, plain.str(), stream);
 }
 
 OwningOpRef<ModuleOp> readIr(StringRef path, MLIRContext &context) {

@@ -143,20 +143,22 @@ private:
     Value total;
     for (const Run &run : trained) {
       Value gradient = b.cast(block.getArgument(run.gradients), b.op().getF64Type());
-      Value sum = b.reduceSum(b.mul(gradient, gradient), {0});
+      Value sum = b.named(run.number == 0 ? "decayed_sum_of_squares" : "undecayed_sum_of_squares",
+                          b.reduceSum(b.mul(gradient, gradient), {0}));
       total = total ? b.add(total, sum) : sum;
     }
     if (!total)
       return b.constant(0, scale.getType());
-    return b.mul(b.create<nn::SqrtOp>(total), scale);
+    return b.mul(b.create<nn::SqrtOp>(b.named("sum_of_squares", total)), scale);
   }
 
   /// What turns the summed gradient into the mean one, clipped.
   static Value clipFactor(nn::Builder &b, Value norm, llvm::StringMap<Value> &scalars) {
     Value guarded = b.add(norm, b.constant(1e-6, norm.getType())); // as PyTorch
     Value ratio = b.div(scalars["clip_norm"], guarded);
-    Value coefficient = b.create<nn::MinimumOp>(ratio, b.constant(1, norm.getType()));
-    return b.mul(scalars["gradient_scale"], coefficient);
+    Value coefficient =
+        b.named("clip_coefficient", b.create<nn::MinimumOp>(ratio, b.constant(1, norm.getType())));
+    return b.named("gradient_factor", b.mul(scalars["gradient_scale"], coefficient));
   }
 
   /// A buffer becomes the mean of what the micro-batches made of it, over all ranks.
@@ -182,13 +184,15 @@ private:
     nn::Builder scalarBuilder(builder, named("_scalars"));
     Value parameter = block.getArgument(run.parameters);
     RankedTensorType type = nn::tensorType(parameter);
-    Value spread = b.broadcast(b.cast(factor, type.getElementType()), {}, type.getShape());
+    Value rounded = b.named("gradient_factor", b.cast(factor, type.getElementType()));
+    Value spread = b.broadcast(rounded, {}, type.getShape());
     SmallVector<Value> states;
     for (unsigned state : run.states)
       states.push_back(block.getArgument(state));
-    train::Update update(b, scalarBuilder, parameter,
-                         b.mul(block.getArgument(run.gradients), spread), states, scalars,
-                         run.name == train::Run::decayed);
+    train::Update update(
+        b, scalarBuilder, parameter,
+        b.named("clipped_gradient", b.mul(block.getArgument(run.gradients), spread)), states,
+        scalars, run.name == train::Run::decayed);
     train::UpdateResult updated = optimizer.build(update);
     results.push_back(updated.parameter);
     resultAttributes.push_back(

@@ -54,8 +54,12 @@ struct Decompose : PassWrapper<Decompose, OperationPass<ModuleOp>> {
 private:
   static void decompose(trainc::nn::DecomposableOpInterface op) {
     OpBuilder at(op);
-    trainc::nn::Builder builder(at, op.getLoc());
-    op->replaceAllUsesWith(op.decompose(builder));
+    trainc::nn::Builder builder(at, trainc::withoutRole(op.getLoc()));
+    SmallVector<Value> results = op.decompose(builder);
+    for (Value result : results) // a role that the operation has is its results'
+      if (Operation *made = result.getDefiningOp(); made && made->getLoc() == builder.location())
+        made->setLoc(op.getLoc());
+    op->replaceAllUsesWith(results);
     op->erase();
   }
 };

@@ -29,6 +29,12 @@ bool isFloat(Value value) {
   return type && isa<FloatType>(type.getElementType());
 }
 
+/// A part of a value's gradient, and the node whose operand the value is there.
+struct Contribution {
+  Value gradient;
+  std::string through;
+};
+
 class Differentiator {
 public:
   explicit Differentiator(func::FuncOp function) : function(function) {
@@ -44,7 +50,7 @@ public:
     Value loss = terminator->getOperand(0);
     if (isActive(loss)) {
       trainc::nn::Builder builder(at, gradientLocation(loss.getLoc()));
-      contributions[loss].push_back(builder.constant(1, loss.getType()));
+      contributions[loss].push_back({builder.constant(1, loss.getType()), ""});
     }
     for (Operation *op : llvm::reverse(forward))
       if (failed(visit(at, op)))
@@ -96,14 +102,56 @@ private:
     return result;
   }
 
+  /// What the module calls a value.
+  std::string valueName(Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument)
+      return trainc::nodeName(value.getLoc()).value();
+    auto module = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.module");
+    return module ? module.str() : nameOf(argument);
+  }
+
+  /// The same of an operand, whatever shape the operation's node has given it.
+  std::string operandName(Operation *op, unsigned index) {
+    Value value = op->getOperand(index);
+    bool repeated = false;
+    for (Operation *view = value.getDefiningOp();
+         view && view->getLoc() == op->getLoc() &&
+         isa<trainc::nn::ReshapeOp, trainc::nn::TransposeOp, trainc::nn::BroadcastOp>(view);
+         view = value.getDefiningOp()) {
+      repeated |= isa<trainc::nn::BroadcastOp>(view);
+      value = view->getOperand(0);
+    }
+    return valueName(value) + (repeated ? " per element" : "");
+  }
+
+  /// Calls operations at `from` which make `gradient` the gradient of the value `of`.
+  static void nameGradient(Value gradient, Location from, StringRef of) {
+    Location location = trainc::gradientOfLocation(of, trainc::withoutRole(from));
+    for (Operation *op = gradient.getDefiningOp(); op && op->getLoc() == from;) {
+      op->setLoc(location);
+      bool isView = isa<trainc::nn::ReshapeOp, trainc::nn::TransposeOp>(op);
+      op = isView ? op->getOperand(0).getDefiningOp() : nullptr;
+    }
+  }
+
+  /// Several contributions are told apart by the nodes that they came through.
   Value sum(OpBuilder &at, Value value, Location location) {
     auto found = contributions.find(value);
     if (found == contributions.end())
       return nullptr;
+    ArrayRef<Contribution> parts = found->second;
+    std::string name = valueName(value);
+    if (parts.size() > 1)
+      for (const Contribution &part : parts)
+        nameGradient(part.gradient,
+                     trainc::gradientOfLocation(name, trainc::withoutRole(part.gradient.getLoc())),
+                     name + " through " + part.through);
     trainc::nn::Builder builder(at, location);
-    Value total = found->second.front();
-    for (Value contribution : ArrayRef(found->second).drop_front())
-      total = builder.add(total, contribution);
+    Value total = parts.front().gradient;
+    for (const Contribution &part : parts.drop_front())
+      total = builder.add(total, part.gradient);
+    nameGradient(total, location, name);
     return total;
   }
 
@@ -127,7 +175,12 @@ private:
       if (operands[i].getType() != op->getOperand(i).getType())
         return op->emitError("gradient of operand ")
                << i << " of " << op->getName() << " has type " << operands[i].getType();
-      contributions[op->getOperand(i)].push_back(operands[i]);
+      nameGradient(operands[i], location, operandName(op, i));
+      std::string node = trainc::nodeName(op->getLoc()).node;
+      contributions[op->getOperand(i)].push_back(
+          {operands[i], StringRef(node).rsplit('.').second.empty()
+                            ? node
+                            : StringRef(node).rsplit('.').second.str()});
     }
     return success();
   }
@@ -176,7 +229,7 @@ private:
   Operation *terminator;
   std::vector<Operation *> forward;
   llvm::DenseSet<Value> active;
-  llvm::DenseMap<Value, SmallVector<Value>> contributions;
+  llvm::DenseMap<Value, SmallVector<Contribution>> contributions;
 };
 
 struct Differentiate : PassWrapper<Differentiate, OperationPass<ModuleOp>> {

@@ -186,7 +186,7 @@ void nameResults(Operation *step, ArrayRef<Attribute> names) {
   step->setAttr("result_names", ArrayAttr::get(step->getContext(), names));
 }
 Attribute nameAfter(Operation *op) {
-  return StringAttr::get(op->getContext(), nodeName(op->getLoc()).title());
+  return StringAttr::get(op->getContext(), nodeName(op->getLoc()).value());
 }
 SmallVector<Attribute> namesOf(Operation *step) {
   if (auto names = step->getAttrOfType<ArrayAttr>("result_names"))

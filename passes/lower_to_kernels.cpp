@@ -6,8 +6,9 @@
 // that a repeated layer is built once, then by the text of the function itself.
 // A function is named after the node of its main operation, `h_1_mlp_act`; where
 // several nodes share it, the numbers in which they differ are left out,
-// `h_mlp_act`; `_gradient` marks backward. A launch keeps the names of its
-// results' nodes in `result_names`.
+// `h_mlp_act`; `_gradient` marks backward. Kernels of one node are told apart by what
+// they compute, `ln_f_weight_and_bias_gradient`. A launch keeps the names of its
+// results in `result_names`.
 #include "dialects/kernel/kernel.h"
 #include "dialects/names/node_name.h"
 #include "dialects/names/unique_names.h"
@@ -75,7 +76,33 @@ struct Kernel {
   kernel::FunctionOp function;
   SmallVector<std::string> nodes; // main nodes of its launches
   bool gradient = false;
+  std::string entry;    // function of its first launch
+  std::string computes; // what its first launch makes, within the main node: `weight_and_bias`
 };
+
+/// The roles of what a group computes. Of gradients: the parameters', else `input`. Nothing where
+/// the node's own value is among it.
+std::string whatComputes(kernel::GroupOp group) {
+  SmallVector<std::string> words;
+  auto yielded = group.getBody().front().getTerminator()->getOperands();
+  for (auto [value, result] : llvm::zip(yielded, group.getOuts())) {
+    NodeName name = nodeName(value.getLoc());
+    std::string word = name.role;
+    if (!name.of.empty()) {
+      bool returned = llvm::any_of(result.getUsers(), [](Operation *user) {
+        return user->hasTrait<OpTrait::IsTerminator>();
+      });
+      word = returned ? StringRef(name.of).rsplit('.').second.str() : "input";
+    }
+    if (name.role.empty() && name.of.empty() && name.node == nodeName(group.getLoc()).node)
+      return "";
+    if (!word.empty() && !llvm::is_contained(words, word))
+      words.push_back(word);
+  }
+  if (words.size() > 2)
+    words.resize(2);
+  return llvm::join(words, "_and_");
+}
 
 class Lowering {
 public:
@@ -169,7 +196,7 @@ double Lowering::flopsOf(kernel::GroupOp group) {
 ArrayAttr Lowering::resultNames(kernel::GroupOp group) {
   SmallVector<Attribute> names;
   for (Value value : group.getBody().front().getTerminator()->getOperands()) {
-    names.push_back(StringAttr::get(group.getContext(), nodeName(value.getLoc()).title()));
+    names.push_back(StringAttr::get(group.getContext(), nodeName(value.getLoc()).value()));
   }
   return ArrayAttr::get(group.getContext(), names);
 }
@@ -188,7 +215,7 @@ size_t Lowering::intern(kernel::FunctionOp function) {
   function.setFlopsAttr(flops);
   auto [entry, isNew] = byText.try_emplace(text, kernels.size());
   if (isNew)
-    kernels.push_back({function, {}, false});
+    kernels.push_back({function, {}, false, "", ""});
   else
     function.erase();
   return entry->second;
@@ -218,8 +245,11 @@ LogicalResult Lowering::lower(kernel::GroupOp group) {
   }
   NodeName name = nodeName(group.getLoc());
   kernels[number].nodes.push_back(name.node);
-  if (kernels[number].nodes.size() == 1)
+  if (kernels[number].nodes.size() == 1) {
     kernels[number].gradient = name.gradient;
+    kernels[number].entry = group->getParentOfType<func::FuncOp>().getName().str();
+    kernels[number].computes = whatComputes(group);
+  }
   OpBuilder builder(group);
   auto launch = builder.create<kernel::LaunchOp>(group.getLoc(), group.getResultTypes(), "kernel",
                                                  inputs, ArrayAttr(), Attribute());
@@ -230,17 +260,30 @@ LogicalResult Lowering::lower(kernel::GroupOp group) {
   return success();
 }
 
+/// Kernels of one name are told apart by what they compute, then by the entry function, if that
+/// is not where the first of them stands; only kernels that compute the same by numbers.
 void Lowering::nameKernels() {
   UniqueNames names;
   for (Operation &op : module.getBody()->getOperations())
     if (auto symbol = dyn_cast<SymbolOpInterface>(op))
       names.take(symbol.getName());
+  auto assemble = [](const Kernel &kernel, const std::string &base, bool withWhat) {
+    return base + (withWhat && !kernel.computes.empty() ? "_" + identifier(kernel.computes) : "") +
+           (kernel.gradient ? "_gradient" : "");
+  };
+  std::vector<std::string> bases;
+  llvm::StringMap<unsigned> uses;
+  for (const Kernel &entry : kernels) {
+    bases.push_back(identifier(commonName(entry.nodes)));
+    ++uses[assemble(entry, bases.back(), false)];
+  }
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  for (Kernel &entry : kernels) {
-    std::string base = identifier(commonName(entry.nodes));
-    if (entry.gradient)
-      base += "_gradient";
-    entry.function.setSymName(names.unique(base));
+  for (auto [entry, base] : llvm::zip(kernels, bases)) {
+    bool shared = uses.lookup(assemble(entry, base, false)) > 1;
+    std::string name = assemble(entry, base, shared);
+    if (shared && names.contains(name) && entry.entry != kernels.front().entry)
+      name += "_" + entry.entry;
+    entry.function.setSymName(names.unique(name));
     builder.insert(entry.function);
   }
   for (auto &[launch, number] : launches)

@@ -115,8 +115,8 @@ void CpuKernel::emitColumnChunks() {
   std::string columns = size(1);
   int64_t chunks = (nest.sizes[0] + schedule.getChunk() - 1) / schedule.getChunk();
   SmallVector<std::string> parts;
-  eachReduction(reduce, [&](kernel::Reduction kind, Value result, size_t) {
-    parts.push_back(code.names.unique(std::string(reductionText(kind).result) + "_of_chunk"));
+  eachReduction(reduce, [&](kernel::Reduction, Value result, size_t) {
+    parts.push_back(code.names.unique(reductionText(result).result + "_of_chunk"));
     writer.line(scalarType(result.getType()) + " " + parts.back() + "[" + std::to_string(chunks) +
                 "][" + columns + "];");
   });

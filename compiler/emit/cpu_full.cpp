@@ -46,8 +46,8 @@ void CpuKernel::sumBlock(kernel::ReduceOp reduce, ArrayRef<std::string> parts) {
   yieldInto(reduce, partials, "[lane]");
   writer.line("});");
   close(last == 0 ? 0 : 1);
-  eachReduction(reduce, [&](kernel::Reduction kind, Value, size_t k) {
-    writer.line(parts[k] + "[block] = " + reductionText(kind).verb + "_lanes(" + partials[k] +
+  eachReduction(reduce, [&](kernel::Reduction, Value result, size_t k) {
+    writer.line(parts[k] + "[block] = " + reductionText(result).verb + "_lanes(" + partials[k] +
                 ");");
   });
 }
@@ -57,8 +57,8 @@ void CpuKernel::reduceBlocks(kernel::ReduceOp reduce) {
   int64_t units = nest.sizes.size() == 1 ? nest.sizes[0] : nest.points() / nest.sizes.back();
   std::string count = std::to_string((units + schedule.getBlock() - 1) / schedule.getBlock());
   SmallVector<std::string> parts;
-  eachReduction(reduce, [&](kernel::Reduction kind, Value result, size_t) {
-    parts.push_back(code.names.unique(std::string(reductionText(kind).result) + "_of_block"));
+  eachReduction(reduce, [&](kernel::Reduction, Value result, size_t) {
+    parts.push_back(code.names.unique(reductionText(result).result + "_of_block"));
     writer.line(scalarType(result.getType()) + " " + parts.back() + "[" + count + "];");
   });
   printAt(reduce.getBody().front(), 0, nothing);

@@ -74,7 +74,7 @@ void CpuKernel::declarePartials(kernel::ReduceOp reduce, StringRef count,
                                 SmallVector<std::string> &partials) {
   for (auto [attribute, result] : llvm::zip(reduce.getKinds(), reduce.getOuts())) {
     auto kind = cast<kernel::ReductionAttr>(attribute).getValue();
-    std::string name = code.names.unique(reductionText(kind).partial);
+    std::string name = code.names.value(reductionText(result).partial);
     StringRef type = scalarType(result.getType());
     if (kind == kernel::Reduction::add) {
       writer.line(type + " " + name + "[" + count + "] = {};");
@@ -110,10 +110,9 @@ void CpuKernel::reduceRow(kernel::ReduceOp reduce, ArrayRef<size_t> dims) {
   writer.line("});");
   close(loops.size());
   code.names = outside;
-  for (auto [attribute, partial, result] :
-       llvm::zip(reduce.getKinds(), partials, reduce.getOuts())) {
-    ReductionText text = reductionText(cast<kernel::ReductionAttr>(attribute).getValue());
-    std::string name = code.names.unique(text.result);
+  for (auto [partial, result] : llvm::zip(partials, reduce.getOuts())) {
+    ReductionText text = reductionText(result);
+    std::string name = code.names.value(text.result);
     StringRef unused = result.use_empty() ? "[[maybe_unused]] " : "";
     writer.line(unused + "const " + scalarType(result.getType()) + " " + name + " = " + text.verb +
                 "_lanes(" + partial + ");");

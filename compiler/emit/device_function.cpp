@@ -28,8 +28,8 @@ DeviceFunction::DeviceFunction(kernel::FunctionOp function, const KernelNames &n
   if (stage == Stage::whole)
     return;
   partElements = cut.getCount() * nest.points(nest.kept);
-  eachReduction(nest.onlyReduction(), [&](kernel::Reduction kind, Value, size_t) {
-    parts.push_back(code.names.unique(std::string(reductionText(kind).result) + "_of_part"));
+  eachReduction(nest.onlyReduction(), [&](kernel::Reduction, Value result, size_t) {
+    parts.push_back(code.names.unique(reductionText(result).result + "_of_part"));
   });
 }
 

@@ -43,8 +43,8 @@ void DeviceFunction::emitColumnRows(kernel::ReduceOp reduce) {
   printIndices(nest.kept, column, 1);
   sumColumnRows(reduce, own, partial);
   SmallVector<std::string> shared;
-  eachReduction(reduce, [&](kernel::Reduction kind, Value result, size_t k) {
-    shared.push_back(code.names.unique(reductionText(kind).partial));
+  eachReduction(reduce, [&](kernel::Reduction, Value result, size_t k) {
+    shared.push_back(code.names.value(reductionText(result).partial));
     writer.line("__shared__ " + scalarType(result.getType()) + " " + shared[k] + "[" +
                 number(threads) + "];");
     writer.line(shared[k] + "[threadIdx.x] = " + own[k] + ";");

@@ -50,8 +50,8 @@ void DeviceFunction::printWalk(Block &block, llvm::function_ref<void()> end) {
 SmallVector<std::string> DeviceFunction::declareOwn(kernel::ReduceOp reduce) {
   SmallVector<std::string> own;
   eachReduction(reduce, [&](kernel::Reduction kind, Value result, size_t) {
-    std::string name = reductionText(kind).result;
-    own.push_back(code.names.unique(worker == Worker::thread ? name : name + "_of_thread"));
+    std::string name = reductionText(result).result;
+    own.push_back(code.names.value(worker == Worker::thread ? name : name + "_of_thread"));
     writer.line(scalarType(result.getType()) + " " + own.back() + " = " +
                 neutralText(kind, result.getType()) + ";");
   });
@@ -60,19 +60,19 @@ SmallVector<std::string> DeviceFunction::declareOwn(kernel::ReduceOp reduce) {
 
 /// From the threads' results to that of the row.
 void DeviceFunction::combineOwn(kernel::ReduceOp reduce, ArrayRef<std::string> own) {
-  eachReduction(reduce, [&](kernel::Reduction kind, Value result, size_t k) {
+  eachReduction(reduce, [&](kernel::Reduction, Value result, size_t k) {
     if (worker == Worker::thread)
       return code.setText(result, own[k]);
-    ReductionText text = reductionText(kind);
+    ReductionText text = reductionText(result);
     StringRef type = scalarType(result.getType());
-    std::string call = std::string(text.verb) + "_of_warp(" + own[k] + ")";
+    std::string call = text.verb + "_of_warp(" + own[k] + ")";
     if (worker == Worker::block) {
-      std::string shared = code.names.unique(text.partial);
+      std::string shared = code.names.value(text.partial);
       writer.line("__shared__ " + type + " " + shared + "[" +
                   number(schedule.getThreads() / kernel::warpThreads) + "];");
-      call = std::string(text.verb) + "_of_block(" + own[k] + ", " + shared + ")";
+      call = text.verb + "_of_block(" + own[k] + ", " + shared + ")";
     }
-    std::string name = code.names.unique(text.result);
+    std::string name = code.names.value(text.result);
     writer.line((result.use_empty() ? "[[maybe_unused]] " : "") + ("const " + type).str() + " " +
                 name + " = " + call + ";");
     code.setText(result, name);

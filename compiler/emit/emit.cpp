@@ -39,9 +39,14 @@ KernelNames nameKernel(kernel::FunctionOp function, kernel::StepOpInterface laun
     if (number >= inputs)
       name = outputName(function, number);
     if (number >= inputs && name.empty())
-      name = lastParts(nodeName(argument.getLoc()).title());
+      name = lastParts(nodeName(argument.getLoc()).value());
     if (number < inputs)
-      name = lastParts(tensor ? tensor->title : nodeName(argument.getLoc()).title());
+      name = lastParts(tensor ? tensor->value : nodeName(argument.getLoc()).value());
+    if (launch)
+      names.types.push_back(
+          typeText(tensor ? Type(tensor->type)
+                          : (number < inputs ? launch.getInputs()[number].getType()
+                                             : launch.getOuts()[number - inputs].getType())));
     names.buffers.push_back(buffers.unique(generic(name, number, inputs)));
   }
   return names;
@@ -63,7 +68,6 @@ std::string accessText(kernel::FunctionOp function, unsigned argument) {
     text += (first ? "" : ", ") + std::to_string(size);
     first = false;
   }
-  std::replace(text.begin(), text.end(), ' ', kNoBreak);
   return text + "]";
 }
 
@@ -77,7 +81,9 @@ void describeKernel(kernel::FunctionOp function, const KernelNames &names, Sourc
   std::string reads, writes;
   for (size_t i = 0; i < names.buffers.size(); ++i) {
     std::string &list = i < inputs ? reads : writes;
-    list += (list.empty() ? "" : ", ") + names.buffers[i] + kNoBreak + accessText(function, i);
+    std::string type = i < names.types.size() ? names.types[i] : accessText(function, i);
+    std::replace(type.begin(), type.end(), ' ', kNoBreak);
+    list += (list.empty() ? "" : ", ") + names.buffers[i] + kNoBreak + type;
   }
   if (!reads.empty())
     writer.comment("reads " + reads);

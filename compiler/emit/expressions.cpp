@@ -3,6 +3,7 @@
 // Scalar code of kernel bodies as C++ text.
 #include "compiler/emit/expressions.h"
 #include "compiler/emit/element_types.h"
+#include "compiler/emit/value_names.h"
 #include "dialects/kernel/internal_error.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
@@ -333,6 +334,12 @@ std::string ExpressionPrinter::temporaryName(Operation &op) {
   if (auto load = dyn_cast<kernel::LoadOp>(op)) {
     return names.unique(buffers[argumentOf(load)] + "_value");
   }
+  if (std::string word = valueWord(op.getLoc()); !word.empty())
+    return names.value(sanitize(word));
+  for (Operation *user : op.getUsers())
+    if (auto store = dyn_cast<kernel::StoreOp>(user))
+      return names.unique(buffers[cast<BlockArgument>(store.getBuffer()).getArgNumber()] +
+                          "_value");
   StringRef name = op.getName().stripDialect();
   return names.unique(llvm::StringSwitch<StringRef>(name)
                           .Cases("addf", "addi", "sum")

@@ -3,13 +3,14 @@
 // What the kernel printers of all targets share.
 #include "compiler/emit/kernel_printer.h"
 #include "compiler/emit/element_types.h"
+#include "compiler/emit/value_names.h"
 #include "dialects/kernel/internal_error.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace trainc;
 
-ReductionText trainc::reductionText(kernel::Reduction kind) {
+static ReductionText textOf(kernel::Reduction kind) {
   switch (kind) {
   case kernel::Reduction::add:
     return {"sums", "sum", "sum"};
@@ -19,6 +20,17 @@ ReductionText trainc::reductionText(kernel::Reduction kind) {
     return {"minima", "smallest", "min"};
   }
   internalError("a reduction has no text");
+}
+
+ReductionText trainc::reductionText(Value result) {
+  auto reduce = cast<kernel::ReduceOp>(result.getDefiningOp());
+  unsigned number = cast<OpResult>(result).getResultNumber();
+  ReductionText text = textOf(cast<kernel::ReductionAttr>(reduce.getKinds()[number]).getValue());
+  if (std::string word = valueWord(resultLocation(result)); !word.empty()) {
+    text.result = sanitize(word);
+    text.partial = text.result + "_parts";
+  }
+  return text;
 }
 
 std::string trainc::neutralText(kernel::Reduction kind, Type type) {
@@ -147,7 +159,7 @@ void KernelPrinter::combineInOrder(
     llvm::function_ref<std::pair<std::string, std::string>(Type, size_t)> loop) {
   eachReduction(reduce, [&](kernel::Reduction kind, Value result, size_t k) {
     Type type = result.getType();
-    std::string total = code.names.unique(reductionText(kind).result);
+    std::string total = code.names.value(reductionText(result).result);
     writer.line(scalarType(type) + " " + total + " = " + neutralText(kind, type) + ";");
     auto [head, element] = loop(type, k);
     writer.line(head);

@@ -14,6 +14,7 @@ namespace trainc {
 struct KernelNames {
   std::string function;
   llvm::SmallVector<std::string> buffers; // one per argument
+  llvm::SmallVector<std::string> types;   // of the tensors in its first launch: `f32 [4, 64]`
 };
 
 /// `const float *x`, for a parameter that the function may not use [[maybe_unused]].
@@ -27,11 +28,12 @@ void kernelSignature(kernel::FunctionOp function, const KernelNames &names, llvm
 mlir::LogicalResult printKernel(kernel::FunctionOp function, llvm::function_ref<void()> print);
 
 struct ReductionText {
-  const char *partial; // name of the partial results
-  const char *result;
-  const char *verb; // begins the names of the functions that combine
+  std::string partial; // name of the partial results
+  std::string result;
+  std::string verb; // begins the names of the functions that combine
 };
-ReductionText reductionText(kernel::Reduction kind);
+/// Of one result of a kernel.reduce.
+ReductionText reductionText(mlir::Value result);
 
 /// The element that a reduction starts from.
 std::string neutralText(kernel::Reduction kind, mlir::Type type);

@@ -12,23 +12,6 @@
 using namespace mlir;
 using namespace trainc;
 
-std::string trainc::lastParts(StringRef title) {
-  StringRef prefix = title.consume_front("gradient of ") ? "d_" : "";
-  SmallVector<StringRef> parts, named;
-  llvm::SplitString(title, parts, "./");
-  for (StringRef part : parts)
-    if (!llvm::all_of(part, llvm::isDigit))
-      named.push_back(part);
-  if (named.empty())
-    return title.empty() ? "" : (prefix + title).str();
-  bool two = named.size() > 2 ||
-             (named.size() == 2 && (named.back() == "weight" || named.back() == "bias"));
-  std::string name = prefix.str();
-  if (two)
-    name += named[named.size() - 2].str() + "_";
-  return name + named.back().str();
-}
-
 static kernel::StoreOp storeInto(kernel::FunctionOp function, unsigned argument) {
   for (Operation *user : function.getBody().getArgument(argument).getUsers())
     if (auto store = dyn_cast<kernel::StoreOp>(user))
@@ -52,7 +35,10 @@ static StringRef reducedSuffix(kernel::FunctionOp function, unsigned argument) {
 
 std::string trainc::outputName(kernel::FunctionOp function, unsigned argument) {
   kernel::StoreOp store = storeInto(function, argument);
-  std::string name = store ? lastParts(nodeName(store.getLoc()).title()) : "";
+  NodeName stored = store ? nodeName(store.getLoc()) : NodeName();
+  std::string name = lastParts(stored.value());
+  if (!stored.role.empty() || !stored.of.empty())
+    return name;
   StringRef suffix = reducedSuffix(function, argument);
   return suffix.empty() || name.empty() || function.getOutputs() == 1 ? name
                                                                       : name + "_" + suffix.str();
@@ -86,6 +72,7 @@ ArrayRef<const PlacedTensor *> MemoryNames::ofEntry(StringRef entry) const {
 
 LogicalResult MemoryNames::add(Value value, Attribute place, StringRef name,
                                const std::string &title, bool isShared, NameTable &names) {
+  const std::string shortName = withShortGradient(name);
   auto at = dyn_cast_or_null<kernel::PlaceAttr>(place);
   if (!at)
     return emitError(value.getLoc(), "emit: a tensor has no place; run plan-memory first");
@@ -103,7 +90,7 @@ LogicalResult MemoryNames::add(Value value, Attribute place, StringRef name,
   }
   tensors.push_back(std::make_unique<PlacedTensor>());
   PlacedTensor *tensor = tensors.back().get();
-  *tensor = {names.unique(name), title, at, type};
+  *tensor = {names.unique(shortName.empty() ? "result" : shortName), name.str(), title, at, type};
   places[value] = tensor;
   if (isShared) {
     sharedByKey[key] = tensor;
@@ -157,8 +144,8 @@ LogicalResult MemoryNames::addConstant(nn::ConstantOp op) {
   PlacedTensor *&tensor = constantByPlace[place];
   if (!tensor) {
     std::string title = nodeName(op.getLoc()).title();
-    if (failed(add(op.getResult(), place, title.empty() ? "table" : withShortGradient(title), title,
-                   false, sharedNames)))
+    if (failed(
+            add(op.getResult(), place, title.empty() ? "table" : title, title, false, sharedNames)))
       return failure();
     tensor = places.lookup(op.getResult());
     constantOps.push_back(op);
@@ -167,24 +154,27 @@ LogicalResult MemoryNames::addConstant(nn::ConstantOp op) {
   return success();
 }
 
-/// The node's name; of a kernel with several results with what tells them apart.
+/// What the pass that made the step calls the result, else the step's node; of a kernel with
+/// several such results with what tells them apart.
 std::string MemoryNames::resultName(kernel::StepOpInterface step, unsigned result) {
-  std::string title = nodeName(step->getLoc()).title(), name = withShortGradient(title);
+  auto names = step->getAttrOfType<ArrayAttr>("result_names");
+  if (names && !cast<StringAttr>(names[result]).empty() && llvm::count(names, names[result]) == 1)
+    return cast<StringAttr>(names[result]).str();
+  std::string name = nodeName(step->getLoc()).value();
   FlatSymbolRefAttr kernel = step.calledKernel();
-  if (!kernel)
-    return step.resultName(result).empty() ? name : withShortGradient(step.resultName(result));
-  if (step->getNumResults() == 1)
+  if (!kernel || step->getNumResults() == 1)
     return name;
   auto function = symbols.lookupNearestSymbolFrom<kernel::FunctionOp>(step, kernel);
   if (!function)
     return name;
+  name = nodeName(step->getLoc()).title();
   unsigned argument = function.getBody().getNumArguments() - function.getOutputs() + result;
   StringRef suffix = reducedSuffix(function, argument);
   if (!suffix.empty())
     return name + "_" + suffix.str();
   kernel::StoreOp store = storeInto(function, argument);
-  std::string stored = store ? lastParts(nodeName(store.getLoc()).title()) : "";
-  return stored.empty() || stored == lastParts(title) ? name : name + "_" + stored;
+  std::string stored = store ? lastParts(nodeName(store.getLoc()).value()) : "";
+  return stored.empty() || stored == lastParts(name) ? name : name + "_" + stored;
 }
 
 LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
@@ -209,9 +199,9 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
     while (auto view = value.getDefiningOp<nn::ReshapeOp>())
       value = view->getOperand(0);
     if (isa_and_nonnull<train::GradientAttr>(role))
-      resultNames[value] = "d_" + titles[role.getName()];
+      resultNames[value] = "gradient of " + titles[role.getName()];
     else if (isa_and_nonnull<train::NewValueAttr>(role))
-      resultNames[value] = "new_" + titles[role.getName()];
+      resultNames[value] = "new " + titles[role.getName()];
     else if (isa_and_nonnull<train::LossAttr>(role))
       resultNames[value] = "loss";
   }
@@ -225,8 +215,7 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
     for (auto [i, result] : llvm::enumerate(op->getResults())) {
       std::string name = resultNames.contains(result) ? resultNames[result] : resultName(op, i);
       std::string title = nodeName(op->getLoc()).title();
-      failed |= mlir::failed(
-          add(result, op.resultPlace(i), name.empty() ? "result" : name, title, false, names));
+      failed |= mlir::failed(add(result, op.resultPlace(i), name, title, false, names));
       if (PlacedTensor *tensor = places.lookup(result))
         tensor->firstStep = tensor->lastStep = step;
     }
@@ -285,7 +274,7 @@ static std::string comment(const PlacedTensor &tensor, bool withSteps) {
         ", steps " + std::to_string(tensor.firstStep) + " to " + std::to_string(tensor.lastStep);
   std::string plain = tensor.title; // dots are no loss
   std::replace(plain.begin(), plain.end(), '.', '_');
-  if (plain != tensor.name)
+  if (!plain.empty() && plain != tensor.name)
     text += ", " + commentText(tensor.title);
   return text;
 }

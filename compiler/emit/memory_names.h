@@ -6,6 +6,7 @@
 
 #include "compiler/emit/emit.h"
 #include "compiler/emit/source_writer.h"
+#include "compiler/emit/value_names.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -16,7 +17,8 @@ namespace trainc {
 
 struct PlacedTensor {
   std::string name;  // the constant in memory.h
-  std::string title; // what the model calls it, for the comment
+  std::string value; // what the model calls it: `h.0.ln_1.mean`
+  std::string title; // the node that computes it, for the comment
   kernel::PlaceAttr place;
   mlir::RankedTensorType type;
   int firstStep = 0, lastStep = 0;
@@ -25,9 +27,6 @@ struct PlacedTensor {
 /// `f32 [4, 64, 3072]`.
 std::string typeText(mlir::Type type);
 
-/// What is particular about a node's title: `ln_1_weight` of h.0.ln_1.weight, `d_mlp_act` of
-/// gradient of h.0.mlp.act.
-std::string lastParts(llvm::StringRef title);
 /// Name of a kernel's output `argument`, after the node that stores it.
 std::string outputName(kernel::FunctionOp function, unsigned argument);
 

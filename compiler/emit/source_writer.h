@@ -44,6 +44,10 @@ public:
   NameTable();
   /// An identifier like `raw`: every other character becomes an underscore.
   std::string unique(llvm::StringRef raw);
+  /// For what has a name of its own: `mean`, or `mean_value` where that is a buffer's.
+  std::string value(llvm::StringRef word) {
+    return unique(contains(word) ? (word + "_value").str() : word.str());
+  }
   void reserve(llvm::StringRef name) { used.take(name); }
   bool contains(llvm::StringRef name) const { return used.contains(name); }
 

@@ -248,7 +248,7 @@ void Importer::addTied(const Decisions &decisions) {
     Value parameter = values[decision->canonical->name()].tensor;
     nn::Builder at(builder, NameLoc::get(builder.getStringAttr(decision->canonical->name())));
     values[decision->name()].tensor =
-        decision->transposed ? at.transpose(parameter, {1, 0}) : parameter;
+        decision->transposed ? at.named("transposed", at.transpose(parameter, {1, 0})) : parameter;
   }
 }
 

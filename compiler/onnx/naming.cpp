@@ -3,6 +3,7 @@
 // Readable and unique names for the nodes that made operations. How many nodes of a module did is
 // known only after folding, hence the provisional locations.
 #include "compiler/onnx/importer.h"
+#include "dialects/names/node_name.h"
 #include "dialects/names/unique_names.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -18,7 +19,7 @@ Location provisionalLocation(MLIRContext &context, size_t node) {
 }
 
 static std::optional<size_t> nodeOf(Location location) {
-  auto name = dyn_cast<NameLoc>(location);
+  auto name = dyn_cast<NameLoc>(withoutRole(location));
   size_t index;
   if (!name || !name.getName().strref().starts_with(kProvisional) ||
       name.getName().strref().drop_front().getAsInteger(10, index))
@@ -40,8 +41,10 @@ void nameOperations(ModuleOp module, const Graph &graph, const std::vector<std::
     const std::string &path = paths[node], &kind = graph.nodes()[node]->kind;
     std::string name = path.empty() ? kind : inModule[path] == 1 ? path : path + "." + kind;
     Location location = NameLoc::get(StringAttr::get(module.getContext(), names.unique(name)));
-    for (Operation *operation : made)
-      operation->setLoc(location);
+    for (Operation *operation : made) {
+      std::string role = nodeName(operation->getLoc()).role;
+      operation->setLoc(role.empty() ? location : roleLocation(role, location));
+    }
   }
 }
 

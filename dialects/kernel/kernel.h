@@ -3,6 +3,7 @@
 // C++ face of the kernel dialect (kernel.td).
 #pragma once
 
+#include "dialects/names/node_name.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

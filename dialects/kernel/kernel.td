@@ -11,6 +11,7 @@
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "dialects/kernel/step.td"
@@ -117,7 +118,17 @@ include "dialects/kernel/schedule.td"
 
 class Kernel_Op<string mnemonic, list<Trait> traits = []> : Op<Kernel_Dialect, mnemonic, traits>;
 
-def GroupOp : Kernel_Op<"group", [SingleBlock]> {
+// Textual IR names the results of these after the model's nodes.
+class Kernel_NamedOp<string mnemonic, list<Trait> traits = []>
+    : Kernel_Op<mnemonic, [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>] # traits> {
+  let extraClassDefinition = [{
+    void $cppClass::getAsmResultNames(::mlir::OpAsmSetValueNameFn setName) {
+      ::trainc::nameResults(*this, setName);
+    }
+  }];
+}
+
+def GroupOp : Kernel_NamedOp<"group", [SingleBlock]> {
   let summary = "nn operations that become one kernel";
   let description = [{
     Result of fuse, input of lower-to-kernels. The region holds nn operations on
@@ -187,7 +198,7 @@ def MapOp : Kernel_Op<"map", [SingleBlock, NoTerminator]> {
   let assemblyFormat = "attr-dict-with-keyword $body";
 }
 
-def ReduceOp : Kernel_Op<"reduce", [SingleBlock]> {
+def ReduceOp : Kernel_NamedOp<"reduce", [SingleBlock]> {
   let summary = "Several reductions over the walked dimensions in one loop";
   let description = [{
     The region yields one scalar per reduction. Order of combination: fixed by the
@@ -228,7 +239,7 @@ def IndexOp : Kernel_Op<"index", [Pure]> {
 
 // ---- steps of an entry function; what they have in common is in step.td.
 
-def LaunchOp : Kernel_Op<"launch", [DeclareOpInterfaceMethods<StepOpInterface,
+def LaunchOp : Kernel_NamedOp<"launch", [DeclareOpInterfaceMethods<StepOpInterface,
     ["calledKernel", "mayWriteOver", "scratchBytes"]>]> {
   let summary = "Runs a kernel; results are its outputs";
   let description = [{
@@ -242,7 +253,7 @@ def LaunchOp : Kernel_Op<"launch", [DeclareOpInterfaceMethods<StepOpInterface,
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $outs)";
 }
 
-def CallOp : Kernel_Op<"call", [DeclareOpInterfaceMethods<StepOpInterface,
+def CallOp : Kernel_NamedOp<"call", [DeclareOpInterfaceMethods<StepOpInterface,
     ["operandTaken", "scratchBytes", "isOrdered"]>]> {
   let summary = "Runs a function of the runtime on tensors in memory";
   let description = [{
@@ -284,7 +295,7 @@ def CallOp : Kernel_Op<"call", [DeclareOpInterfaceMethods<StepOpInterface,
   }]>];
 }
 
-def MatmulOp : Kernel_Op<"matmul", [AttrSizedOperandSegments, AttrSizedResultSegments,
+def MatmulOp : Kernel_NamedOp<"matmul", [AttrSizedOperandSegments, AttrSizedResultSegments,
     DeclareOpInterfaceMethods<StepOpInterface, ["operandTaken", "accumulateInto"]>,
     DeclareOpInterfaceMethods<EpilogueOpInterface>]> {
   let summary = "Batched matrix product on strided matrices";

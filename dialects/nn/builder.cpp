@@ -37,6 +37,15 @@ DenseElementsAttr splatAttribute(double value, RankedTensorType type) {
       type, APInt(element.getIntOrFloatBitWidth(), static_cast<int64_t>(value), true));
 }
 
+Value Builder::named(StringRef role, Value value) {
+  Location own = roleLocation(role, loc);
+  for (Operation *op = value.getDefiningOp(); op && op->getLoc() == loc;) {
+    op->setLoc(own);
+    op = isa<ReshapeOp, TransposeOp, BroadcastOp>(op) ? op->getOperand(0).getDefiningOp() : nullptr;
+  }
+  return value;
+}
+
 Value Builder::constant(double value, Type type) {
   return create<ConstantOp>(splatAttribute(value, mlir::cast<RankedTensorType>(type)));
 }
@@ -110,14 +119,14 @@ Value Builder::reduceMax(Value x, ArrayRef<int64_t> dimensions) {
   return create<ReduceMaxOp>(x, fromFront(dimensions, tensorType(x).getRank()));
 }
 
-Value Builder::reduceMean(Value x, ArrayRef<int64_t> dimensions) {
+Value Builder::reduceMean(Value x, ArrayRef<int64_t> dimensions, StringRef role) {
   if (dimensions.empty())
     return x;
   int64_t count = 1;
   for (int64_t dimension : fromFront(dimensions, tensorType(x).getRank()))
     count *= tensorType(x).getDimSize(dimension);
-  Value sum = reduceSum(x, dimensions);
-  return div(sum, constant(static_cast<double>(count), sum.getType()));
+  Value sum = named((role + "_sum").str(), reduceSum(x, dimensions));
+  return named(role, div(sum, constant(static_cast<double>(count), sum.getType())));
 }
 
 Value Builder::matmul(Value a, Value b, bool transposeA, bool transposeB) {

@@ -26,6 +26,10 @@ public:
     return builder.create<Op>(loc, std::forward<Args>(args)...)->getResult(0);
   }
 
+  /// `value` as what plays `role` in this builder's node: what dumps and emitted code call it. A
+  /// value that another node made keeps its name.
+  mlir::Value named(llvm::StringRef role, mlir::Value value);
+
   /// A splat of `value` with the shape and element type of `type`.
   mlir::Value constant(double value, mlir::Type type);
   mlir::Value constant(mlir::ElementsAttr elements);
@@ -60,7 +64,9 @@ public:
   // Reductions; negative dimensions count from the end.
   mlir::Value reduceSum(mlir::Value x, llvm::ArrayRef<int64_t> dimensions);
   mlir::Value reduceMax(mlir::Value x, llvm::ArrayRef<int64_t> dimensions);
-  mlir::Value reduceMean(mlir::Value x, llvm::ArrayRef<int64_t> dimensions);
+  /// The mean is called `role`, the sum `role`_sum.
+  mlir::Value reduceMean(mlir::Value x, llvm::ArrayRef<int64_t> dimensions,
+                         llvm::StringRef role = "mean");
 
   mlir::Value matmul(mlir::Value a, mlir::Value b, bool transposeA = false,
                      bool transposeB = false);

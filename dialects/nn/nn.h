@@ -4,6 +4,7 @@
 #pragma once
 
 #include "dialects/kernel/tensor_bytes.h"
+#include "dialects/names/node_name.h"
 #include "dialects/nn/tensor.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"

@@ -6,6 +6,7 @@
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "dialects/nn/interfaces.td"
@@ -35,8 +36,17 @@ def NN_FloatTensor : StaticShapeTensorOf<[NN_Float]>;
 def NN_IntegerTensor : StaticShapeTensorOf<[NN_Integer]>;
 def NN_BoolTensor : StaticShapeTensorOf<[NN_Bool]>;
 
+// Textual IR names results after the model's nodes.
+def NamedResults : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
+defvar resultNames = [{
+  void $cppClass::getAsmResultNames(::mlir::OpAsmSetValueNameFn setName) {
+    ::trainc::nameResults(*this, setName);
+  }
+}];
+
 class NN_Op<string mnemonic, list<Trait> traits = []>
-    : Op<NN_Dialect, mnemonic, [Pure] # traits> {
+    : Op<NN_Dialect, mnemonic, [Pure, NamedResults] # traits> {
+  let extraClassDefinition = resultNames;
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 

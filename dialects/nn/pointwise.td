@@ -76,7 +76,7 @@ class PointwiseBase<string mnemonic, list<string> names, string resultKind, list
 
 class Pointwise<string mnemonic, list<string> names>
     : PointwiseBase<mnemonic, names, "same", [Differentiable]> {
-  let extraClassDefinition = [{
+  let extraClassDefinition = resultNames # [{
     ::mlir::LogicalResult $cppClass::buildGradient(
         ::trainc::nn::Builder &builder, ::llvm::ArrayRef<::mlir::Value> resultGradients,
         const ::llvm::SmallBitVector &needed,

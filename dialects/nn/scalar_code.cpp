@@ -253,8 +253,15 @@ Value buildScalar(OpBuilder &builder, Operation *op, ValueRange operands) {
   }
   StringRef name = op->getName().stripDialect();
   SmallVector<Value> list(operands);
-  Value value = ScalarBuilder(builder, op->getLoc()).call(name, list);
-  return canOverflow(name) ? wrapped(builder, op->getLoc(), value, element) : value;
+  Location inner = withoutRole(op->getLoc());
+  Value result = ScalarBuilder(builder, inner).call(name, list);
+  if (canOverflow(name))
+    result = wrapped(builder, inner, result, element);
+  // A role is the last value's, not that of those on the way.
+  if (Operation *last = result.getDefiningOp();
+      last && last->getLoc() == inner && !llvm::is_contained(list, result))
+    last->setLoc(op->getLoc());
+  return result;
 }
 
 } // namespace trainc

@@ -17,7 +17,12 @@ std::map<std::string, Optimizer> &optimizers() {
 
 Value Update::spread(Value f64Scalar) const {
   RankedTensorType type = nn::tensorType(parameter);
-  return b.broadcast(s.cast(f64Scalar, type.getElementType()), {}, type.getShape());
+  std::string role = nodeName(f64Scalar.getLoc()).role;
+  for (auto &entry : scalars)
+    if (entry.getValue() == f64Scalar)
+      role = entry.getKey().str() + "_rounded";
+  Value scalar = s.cast(f64Scalar, type.getElementType());
+  return b.broadcast(role.empty() ? scalar : s.named(role, scalar), {}, type.getShape());
 }
 
 OptimizerRegistration::OptimizerRegistration(Optimizer optimizer) {

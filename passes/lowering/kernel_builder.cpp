@@ -86,7 +86,7 @@ private:
 
   kernel::GroupOp group;
   OpBuilder builder;
-  Location location{group.getLoc()};
+  Location location{withoutRole(group.getLoc())};
   Sizes dims;   // iteration space
   size_t outer; // dimensions not walked (row), walked (column)
   Sizes space;  // dims and symbols
@@ -526,11 +526,13 @@ bool KernelBuilder::buildReductions() {
   for (auto &[phase, operations] : byPhase) {
     SmallVector<Type> types;
     SmallVector<Attribute> kinds;
+    SmallVector<Location> locations;
     for (Operation *op : operations) {
+      locations.push_back(op->getLoc());
       types.push_back(scalarTypeOf(nn::tensorType(op->getResult(0)).getElementType()));
       kinds.push_back(kernel::ReductionAttr::get(builder.getContext(), kindOf(op)));
     }
-    auto reduce = builder.create<kernel::ReduceOp>(operations.front()->getLoc(), types,
+    auto reduce = builder.create<kernel::ReduceOp>(locationOfResults(locations), types,
                                                    builder.getArrayAttr(kinds));
     Block &block = reduce.getBody().emplaceBlock();
     OpBuilder::InsertionGuard guard(builder);

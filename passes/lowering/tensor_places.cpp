@@ -27,7 +27,7 @@ std::string tensorName(Value value) {
   if (auto names = result.getOwner()->getAttrOfType<ArrayAttr>("result_names"))
     if (auto name = cast<StringAttr>(names[result.getResultNumber()]); !name.empty())
       return name.str();
-  std::string text = nodeName(value.getLoc()).title();
+  std::string text = nodeName(value.getLoc()).value();
   return text.empty() ? result.getOwner()->getName().getStringRef().str() : text;
 }
 

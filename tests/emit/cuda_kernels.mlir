@@ -15,7 +15,7 @@
 module attributes {train.model = "kernels"} {
   // Vectors where four neighbours are aligned, one value for a broadcast.
   // CHECK: // h.0.mlp
-  // CHECK-NEXT: // reads x f32 [64, 192], bias f32 [192], mean f32 [64]
+  // CHECK-NEXT: // reads x f32 [40000], bias f32 [192], mean f32 [131]
   // CHECK-NEXT: // writes mlp f32 [64, 192]
   // CHECK-NEXT: static __global__ void wide_points(const float *x, const float *bias, const float *mean,
   // CHECK-NEXT: float *mlp) {
@@ -179,9 +179,9 @@ module attributes {train.model = "kernels"} {
   // CHECK-NEXT: float sum_of_thread = 0.0f;
   // CHECK-NEXT: for (int j = threadIdx.x % 32 * 4; j < 192; j += 128) {
   // CHECK: const float sum = sum_of_warp(sum_of_thread);
-  // CHECK-NEXT: const float quotient = sum / 192.0f;
+  // CHECK-NEXT: const float mean_value = sum / 192.0f;
   // CHECK: if (threadIdx.x % 32 == 0) {
-  // CHECK-NEXT: mean[i] = quotient;
+  // CHECK-NEXT: mean[i] = mean_value;
   // CHECK-NEXT: }
   // CHECK: const float largest = max_of_warp(largest_of_thread);
   // CHECK: {.blocks = 8, .threads = 128}

@@ -54,28 +54,33 @@ struct Parts {
 
   Parts(Builder &builder, Value logits, Value labels, std::optional<uint64_t> ignored) {
     auto type = tensorType(logits), labelType = tensorType(labels);
-    Value largest = builder.expand(builder.reduceMax(logits, -1), -1, type.getShape());
-    shifted = builder.sub(logits, largest);
-    exponentials = builder.exp(shifted);
-    sum = builder.reduceSum(exponentials, -1);
+    Value largest = builder.named("largest_logit", builder.reduceMax(logits, -1));
+    shifted = builder.named("shifted_logit",
+                            builder.sub(logits, builder.expand(largest, -1, type.getShape())));
+    exponentials = builder.named("exponential", builder.exp(shifted));
+    sum = builder.named("sum_of_exponentials", builder.reduceSum(exponentials, -1));
     Value classes =
         builder.create<IotaOp>(type.clone(labelType.getElementType()), type.getRank() - 1);
-    hit = builder.create<EqualOp>(classes, builder.expand(labels, -1, type.getShape()));
+    hit = builder.named(
+        "is_label", builder.create<EqualOp>(classes, builder.expand(labels, -1, type.getShape())));
     if (!ignored) {
       auto scalar = type.clone(ArrayRef<int64_t>());
       count = builder.constant(static_cast<double>(labelType.getNumElements()), scalar);
       return;
     }
     Value none = builder.constant(static_cast<double>(static_cast<int64_t>(*ignored)), labelType);
-    counted = builder.create<NotOp>(builder.create<EqualOp>(labels, none));
+    counted =
+        builder.named("is_counted", builder.create<NotOp>(builder.create<EqualOp>(labels, none)));
     Value ones = builder.cast(counted, type.getElementType());
-    count = builder.reduceSum(ones, llvm::to_vector(llvm::seq(labelType.getRank())));
+    count = builder.named("label_count",
+                          builder.reduceSum(ones, llvm::to_vector(llvm::seq(labelType.getRank()))));
   }
 
   /// `rows` with zeros for those that are ignored: selected away, not multiplied by 0, for a
   /// quotient by a count of 0 is infinite.
-  Value onlyCounted(Builder &builder, Value rows) const {
-    return counted ? builder.select(counted, rows, builder.constant(0, rows.getType())) : rows;
+  Value onlyCounted(Builder &builder, Value rows, StringRef role) const {
+    Value zero = builder.constant(0, rows.getType());
+    return builder.named(role, counted ? builder.select(counted, rows, zero) : rows);
   }
 };
 
@@ -86,12 +91,15 @@ LogicalResult CrossEntropyOp::buildGradient(Builder &builder, ArrayRef<Value> re
                                             SmallVectorImpl<Value> &operandGradients) {
   auto type = getLogits().getType();
   Parts parts(builder, getLogits(), getLabels(), getIgnoreIndex());
-  Value row = builder.div(resultGradients[0], parts.count);
+  Value row = builder.named("gradient_per_label", builder.div(resultGradients[0], parts.count));
   row = builder.broadcast(row, {}, type.getShape().drop_back());
-  row = parts.onlyCounted(builder, row);
+  row = parts.onlyCounted(builder, row, "row_gradient");
   Value probability =
-      builder.div(parts.exponentials, builder.expand(parts.sum, -1, type.getShape()));
-  Value difference = builder.sub(probability, builder.cast(parts.hit, type.getElementType()));
+      builder.named("probability", builder.div(parts.exponentials,
+                                               builder.expand(parts.sum, -1, type.getShape())));
+  Value difference =
+      builder.named("probability_minus_label",
+                    builder.sub(probability, builder.cast(parts.hit, type.getElementType())));
   operandGradients.assign(
       {builder.mul(difference, builder.expand(row, -1, type.getShape())), Value()});
   return success();
@@ -102,10 +110,12 @@ double CrossEntropyOp::flops() { return 15.0 * getLogits().getType().getNumEleme
 SmallVector<Value> CrossEntropyOp::decompose(Builder &builder) {
   Parts parts(builder, getLogits(), getLabels(), getIgnoreIndex());
   Value zero = builder.constant(0, getLogits().getType());
-  Value picked = builder.reduceSum(builder.select(parts.hit, parts.shifted, zero), -1);
+  Value picked = builder.named(
+      "label_logit", builder.reduceSum(builder.select(parts.hit, parts.shifted, zero), -1));
   Value row = builder.sub(builder.log(parts.sum), picked);
-  row = parts.onlyCounted(builder, row);
-  Value total = builder.reduceSum(row, llvm::to_vector(llvm::seq(tensorType(row).getRank())));
+  row = parts.onlyCounted(builder, row, "row_loss");
+  Value total = builder.named(
+      "total_loss", builder.reduceSum(row, llvm::to_vector(llvm::seq(tensorType(row).getRank()))));
   return {builder.div(total, parts.count)};
 }
 

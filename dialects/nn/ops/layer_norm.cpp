@@ -13,15 +13,15 @@ namespace trainc::nn {
 namespace {
 
 struct Statistics {
-  Value mean, centered, reciprocalDeviation;
+  Value mean, centered, rstd; // rstd: 1 / standard deviation
 
   Statistics(Builder &builder, Value x, double epsilon) {
     ArrayRef<int64_t> shape = tensorType(x).getShape();
-    mean = builder.reduceMean(x, -1);
-    centered = builder.sub(x, builder.expand(mean, -1, shape));
-    Value variance = builder.reduceMean(builder.mul(centered, centered), -1);
-    reciprocalDeviation = builder.create<RsqrtOp>(
-        builder.add(variance, builder.constant(epsilon, variance.getType())));
+    mean = builder.reduceMean(x, -1, "mean");
+    centered = builder.named("centered", builder.sub(x, builder.expand(mean, -1, shape)));
+    Value variance = builder.reduceMean(builder.mul(centered, centered), -1, "variance");
+    rstd = builder.named("rstd", builder.create<RsqrtOp>(builder.add(
+                                     variance, builder.constant(epsilon, variance.getType()))));
   }
 };
 
@@ -47,6 +47,8 @@ static OnnxResults importLayerNormalization(OnnxNode &node) {
   rows.resize(rank, 1);
   Value rowsFlat = builder.reshape(x, flat);
   Value y = builder.create<LayerNormOp>(rowsFlat, llvm::APFloat(epsilon));
+  if (node.hasInput(1))
+    y = builder.named("normalized", y);
   SmallVector<Value> results{builder.reshape(y, type.getShape())};
   for (unsigned i : {1, 2}) {
     if (!node.hasInput(i))
@@ -58,11 +60,13 @@ static OnnxResults importLayerNormalization(OnnxNode &node) {
       return node.error(llvm::Twine(i == 1 ? "scale" : "bias") + " does not fit the input");
     operand = builder.broadcastTo(operand, type.getShape());
     results[0] = i == 1 ? builder.mul(results[0], operand) : builder.add(results[0], operand);
+    if (i == 1 && node.hasInput(2))
+      results[0] = builder.named("scaled", results[0]);
   }
   if (node.numOutputs() > 1) { // mean and reciprocal deviation, with sizes of 1
     Statistics statistics(builder, rowsFlat, epsilon);
     results.push_back(builder.reshape(statistics.mean, rows));
-    results.push_back(builder.reshape(statistics.reciprocalDeviation, rows));
+    results.push_back(builder.reshape(statistics.rstd, rows));
     results.resize(std::min<size_t>(node.numOutputs(), results.size()));
   }
   return results;
@@ -85,13 +89,15 @@ LogicalResult LayerNormOp::buildGradient(Builder &builder, ArrayRef<Value> resul
   Value dy = resultGradients[0];
   ArrayRef<int64_t> shape = getX().getType().getShape();
   Statistics statistics(builder, getX(), getEpsilon().convertToDouble());
-  Value deviation = builder.expand(statistics.reciprocalDeviation, -1, shape);
-  Value y = builder.mul(statistics.centered, deviation);
-  Value meanOfGradient = builder.reduceMean(dy, -1);
-  Value meanOfProduct = builder.reduceMean(builder.mul(dy, y), -1);
-  Value dx = builder.sub(builder.sub(dy, builder.expand(meanOfGradient, -1, shape)),
-                         builder.mul(y, builder.expand(meanOfProduct, -1, shape)));
-  operandGradients.assign({builder.mul(dx, deviation)});
+  Value rstd = builder.expand(statistics.rstd, -1, shape);
+  Value y = builder.named("normalized", builder.mul(statistics.centered, rstd));
+  Value meanOfGradient = builder.reduceMean(dy, -1, "gradient_mean");
+  Value meanOfProduct =
+      builder.reduceMean(builder.mul(dy, y), -1, "gradient_times_normalized_mean");
+  Value dx = builder.sub(
+      builder.sub(dy, builder.expand(meanOfGradient, -1, shape)),
+      builder.named("normalized_part", builder.mul(y, builder.expand(meanOfProduct, -1, shape))));
+  operandGradients.assign({builder.mul(builder.named("gradient_without_means", dx), rstd)});
   return success();
 }
 
@@ -100,8 +106,7 @@ double LayerNormOp::flops() { return 6.0 * getX().getType().getNumElements(); }
 SmallVector<Value> LayerNormOp::decompose(Builder &builder) {
   Statistics statistics(builder, getX(), getEpsilon().convertToDouble());
   ArrayRef<int64_t> shape = getX().getType().getShape();
-  return {
-      builder.mul(statistics.centered, builder.expand(statistics.reciprocalDeviation, -1, shape))};
+  return {builder.mul(statistics.centered, builder.expand(statistics.rstd, -1, shape))};
 }
 
 namespace {

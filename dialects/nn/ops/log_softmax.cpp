@@ -20,7 +20,8 @@ LogicalResult LogSoftmaxOp::buildGradient(Builder &builder, ArrayRef<Value> resu
                                           const llvm::SmallBitVector &,
                                           SmallVectorImpl<Value> &operandGradients) {
   Value dy = resultGradients[0], y = getResult();
-  Value sum = builder.expand(builder.reduceSum(dy, -1), -1, tensorType(y).getShape());
+  Value sum = builder.named("gradient_sum", builder.reduceSum(dy, -1));
+  sum = builder.expand(sum, -1, tensorType(y).getShape());
   operandGradients.assign({builder.sub(dy, builder.mul(builder.exp(y), sum))});
   return success();
 }
@@ -29,9 +30,11 @@ double LogSoftmaxOp::flops() { return 14.0 * getX().getType().getNumElements(); 
 
 SmallVector<Value> LogSoftmaxOp::decompose(Builder &builder) {
   ArrayRef<int64_t> shape = getX().getType().getShape();
-  Value largest = builder.expand(builder.reduceMax(getX(), -1), -1, shape);
-  Value shifted = builder.sub(getX(), largest);
-  Value logarithm = builder.log(builder.reduceSum(builder.exp(shifted), -1));
+  Value largest = builder.named("largest", builder.reduceMax(getX(), -1));
+  Value shifted = builder.named("shifted", builder.sub(getX(), builder.expand(largest, -1, shape)));
+  Value exponentials = builder.named("exponential", builder.exp(shifted));
+  Value sum = builder.named("sum_of_exponentials", builder.reduceSum(exponentials, -1));
+  Value logarithm = builder.named("log_of_sum", builder.log(sum));
   return {builder.sub(shifted, builder.expand(logarithm, -1, shape))};
 }
 

@@ -23,7 +23,7 @@ LogicalResult SoftmaxOp::buildGradient(Builder &builder, ArrayRef<Value> resultG
                                        const llvm::SmallBitVector &,
                                        SmallVectorImpl<Value> &operandGradients) {
   Value dy = resultGradients[0], y = getResult();
-  Value dot = builder.reduceSum(builder.mul(dy, y), -1);
+  Value dot = builder.named("gradient_dot_probability", builder.reduceSum(builder.mul(dy, y), -1));
   Value difference = builder.sub(dy, builder.expand(dot, -1, tensorType(y).getShape()));
   operandGradients.assign({builder.mul(difference, y)});
   return success();
@@ -33,16 +33,18 @@ double SoftmaxOp::flops() { return 14.0 * getX().getType().getNumElements(); }
 
 SmallVector<Value> SoftmaxOp::decompose(Builder &builder) {
   ArrayRef<int64_t> shape = getX().getType().getShape();
-  Value largest = builder.reduceMax(getX(), -1), masked;
+  Value largest = builder.named("largest", builder.reduceMax(getX(), -1)), masked;
   if (getMaskedToZero()) { // exp(-inf - 0) / 1 instead of exp(-inf + inf) / 0
     Value lowest = builder.constant(-std::numeric_limits<double>::infinity(), largest.getType());
-    masked = builder.create<EqualOp>(largest, lowest);
-    largest = builder.select(masked, builder.constant(0, largest.getType()), largest);
+    masked = builder.named("is_masked", builder.create<EqualOp>(largest, lowest));
+    largest = builder.named(
+        "finite_largest", builder.select(masked, builder.constant(0, largest.getType()), largest));
   }
-  Value exponentials = builder.exp(builder.sub(getX(), builder.expand(largest, -1, shape)));
-  Value sum = builder.reduceSum(exponentials, -1);
+  Value shifted = builder.sub(getX(), builder.expand(largest, -1, shape));
+  Value exponentials = builder.named("exponential", builder.exp(builder.named("shifted", shifted)));
+  Value sum = builder.named("sum_of_exponentials", builder.reduceSum(exponentials, -1));
   if (masked)
-    sum = builder.select(masked, builder.constant(1, sum.getType()), sum);
+    sum = builder.named("divisor", builder.select(masked, builder.constant(1, sum.getType()), sum));
   return {builder.div(exponentials, builder.expand(sum, -1, shape))};
 }
 

@@ -16,24 +16,26 @@ static UpdateResult buildSgd(Update &update) {
 
   Value gradient = update.gradient;
   if (update.decays)
-    gradient =
-        b.add(gradient, b.mul(update.parameter, update.spread(update.scalar("weight_decay"))));
+    gradient = b.named(
+        "decaying_gradient",
+        b.add(gradient, b.mul(update.parameter, update.spread(update.scalar("weight_decay")))));
 
   // The first momentum is the gradient itself, undampened; without momentum it always is.
   Value undampened =
       s.create<nn::OrOp>(s.create<nn::EqualOp>(step, one), s.create<nn::EqualOp>(momentum, zero));
-  Value taken = s.select(undampened, one, s.sub(one, update.scalar("dampening")));
-  Value buffer = b.add(b.mul(update.states[0], update.spread(momentum)),
-                       b.mul(gradient, update.spread(taken)));
+  Value taken =
+      s.named("gradient_share", s.select(undampened, one, s.sub(one, update.scalar("dampening"))));
+  Value buffer = b.named("momentum_buffer", b.add(b.mul(update.states[0], update.spread(momentum)),
+                                                  b.mul(gradient, update.spread(taken))));
 
   // Nesterov: gradient + momentum * buffer; else the buffer.
-  Value looksAhead = s.create<nn::GreaterOp>(nesterov, zero);
-  Value ofGradient = s.select(looksAhead, one, zero);
-  Value ofBuffer = s.select(looksAhead, momentum, one);
-  Value direction =
-      b.add(b.mul(gradient, update.spread(ofGradient)), b.mul(buffer, update.spread(ofBuffer)));
+  Value looksAhead = s.named("looks_ahead", s.create<nn::GreaterOp>(nesterov, zero));
+  Value ofGradient = s.named("share_of_gradient", s.select(looksAhead, one, zero));
+  Value ofBuffer = s.named("share_of_momentum", s.select(looksAhead, momentum, one));
+  Value direction = b.named("direction", b.add(b.mul(gradient, update.spread(ofGradient)),
+                                               b.mul(buffer, update.spread(ofBuffer))));
   Value rate = update.spread(update.scalar("learning_rate"));
-  return {b.sub(update.parameter, b.mul(rate, direction)), {buffer}};
+  return {b.named("parameter", b.sub(update.parameter, b.mul(rate, direction))), {buffer}};
 }
 
 static const OptimizerRegistration registration({
