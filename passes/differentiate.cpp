@@ -107,8 +107,9 @@ private:
     auto argument = dyn_cast<BlockArgument>(value);
     if (!argument)
       return trainc::nodeName(value.getLoc()).value();
-    auto module = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.module");
-    return module ? module.str() : nameOf(argument);
+    trainc::train::RoleAttrInterface role =
+        trainc::train::roleOf(function, argument.getArgNumber());
+    return role && role.getName() ? role.getTitle().str() : "";
   }
 
   /// The same of an operand, whatever shape the operation's node has given it.
