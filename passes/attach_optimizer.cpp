@@ -143,7 +143,7 @@ private:
     Value total;
     for (const Run &run : trained) {
       Value gradient = b.cast(block.getArgument(run.gradients), b.op().getF64Type());
-      Value sum = b.named(run.number == 0 ? "decayed_sum_of_squares" : "undecayed_sum_of_squares",
+      Value sum = b.named((train::stringifyRun(run.name) + "_sum_of_squares").str(),
                           b.reduceSum(b.mul(gradient, gradient), {0}));
       total = total ? b.add(total, sum) : sum;
     }

@@ -45,8 +45,8 @@ KernelNames nameKernel(kernel::FunctionOp function, kernel::StepOpInterface laun
     if (launch)
       names.types.push_back(
           typeText(tensor ? Type(tensor->type)
-                          : (number < inputs ? launch.getInputs()[number].getType()
-                                             : launch.getOuts()[number - inputs].getType())));
+                          : (number < inputs ? launch->getOperand(number).getType()
+                                             : launch->getResult(number - inputs).getType())));
     names.buffers.push_back(buffers.unique(generic(name, number, inputs)));
   }
   return names;

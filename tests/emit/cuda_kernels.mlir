@@ -463,8 +463,8 @@ module attributes {train.model = "kernels"} {
   // What a reduction's loop computes anyway is stored in it: by the parts, once.
   // CHECK: static __global__ void kept_columns_parts(const float *x, const float *in, float *kept,
   // CHECK-NEXT: float *sum_of_part) {
-  // CHECK: kept[i * 40 + j] = product;
-  // CHECK-NEXT: sum_of_thread += product;
+  // CHECK: kept[i * 40 + j] = kept_value;
+  // CHECK-NEXT: sum_of_thread += kept_value;
   // CHECK: static __global__ void kept_columns_total(const float *sum_of_part, float *{{.*}}) {
   // CHECK-NOT: kept[
   // CHECK: launch("kept_columns", kept_columns_parts, {.blocks = 2, .threads = 256, .blocks_y = 6},
