@@ -173,7 +173,8 @@ def main(names):
         with open(os.path.join(HERE, "expected", fixture + ".json"), "w") as file:
             json.dump({"model": fixture + ".onnx", "family": family,
                        "gradients": family + ".safetensors",
-                       "dynamic": made.get("dynamic", False), **recipe,
+                       "dynamic": made.get("dynamic", False),
+                       "freeze": made.get("freeze", []), **recipe,
                        "sequence": families.SEQUENCE, "learning_rate": LEARNING_RATE,
                        "weight_decay": WEIGHT_DECAY, "sgd": SGD,
                        "runs": runs[family], "parameters": parameters, "folded": folded},

@@ -318,6 +318,9 @@ TEST_P(OnnxFixture, HasPyTorchsParameters) {
     if (expected.getObject("inputs")->getString("input_ids"))
       recipe.dimensions["sequence"] = expected.getInteger("sequence").value_or(16);
   }
+  if (const llvm::json::Array *patterns = expected.getArray("freeze"))
+    for (const llvm::json::Value &pattern : *patterns)
+      recipe.freeze.push_back(pattern.getAsString()->str());
   auto model = read((models / (GetParam() + ".onnx")).string(), recipe);
   ASSERT_TRUE(succeeded(model)) << report.text();
   std::set<std::string> wanted, wantedTied, found, tied;
