@@ -28,7 +28,8 @@ bool markBuffers(ModuleOp module, const ModelFile &file, const Recipe &recipe, R
   auto model = module.lookupSymbol<func::FuncOp>("model");
   MLIRContext *context = module.getContext();
   size_t before = report.size();
-  for (const auto &[name, output] : recipe.buffers) {
+  for (const auto &buffer : recipe.buffers) {
+    const std::string &name = buffer.first, &output = buffer.second;
     auto refuse = [&](const Twine &message, const Twine &advice) {
       (void)report.error(ExitCode::unsupportedModel, file.path() + ": --buffer " + name, message,
                          advice);

@@ -7,6 +7,7 @@
 // overwritten by the store that comes after its last load.
 #include "dialects/kernel/kernel.h"
 #include "dialects/kernel/tensor_bytes.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 

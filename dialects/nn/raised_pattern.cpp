@@ -7,17 +7,17 @@ using namespace mlir;
 namespace trainc::nn {
 
 // A function's static: registrations of other files may run before this file's own statics.
-static auto &registry() {
+static std::vector<void (*)(RewritePatternSet &)> &raisePatterns() {
   static std::vector<void (*)(RewritePatternSet &)> patterns;
   return patterns;
 }
 
 RaiseRegistration::RaiseRegistration(void (*add)(RewritePatternSet &)) {
-  registry().push_back(add);
+  raisePatterns().push_back(add);
 }
 
 void addRaisePatterns(RewritePatternSet &patterns) {
-  for (auto *add : registry())
+  for (auto *add : raisePatterns())
     add(patterns);
 }
 

@@ -40,10 +40,10 @@ static OnnxResults importGemm(OnnxNode &node) {
   return SmallVector<Value>{builder.add(result, builder.broadcastTo(c, shape))};
 }
 
-static OnnxWeight weights(unsigned input, ArrayRef<int64_t>) {
+static OnnxWeight weightsOfGemm(unsigned input, ArrayRef<int64_t>) {
   return input == 2 ? OnnxWeight::bias : OnnxWeight::matrix;
 }
 
-static OnnxRegistration gemm("Gemm", 7, importGemm, weights);
+static OnnxRegistration gemm("Gemm", 7, importGemm, weightsOfGemm);
 
 } // namespace trainc::nn

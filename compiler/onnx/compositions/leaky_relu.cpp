@@ -28,10 +28,10 @@ static OnnxResults importPRelu(OnnxNode &node) {
 }
 
 static OnnxRegistration leakyRelu("LeakyRelu", 6, importLeakyRelu);
-static OnnxWeight weights(unsigned input, ArrayRef<int64_t> shape) {
+static OnnxWeight weightsOfPRelu(unsigned input, ArrayRef<int64_t> shape) {
   return input == 1 && !shape.empty() ? OnnxWeight::scale : OnnxWeight::none;
 }
 
-static OnnxRegistration pRelu("PRelu", 7, importPRelu, weights);
+static OnnxRegistration pRelu("PRelu", 7, importPRelu, weightsOfPRelu);
 
 } // namespace trainc::nn

@@ -115,10 +115,10 @@ int64_t GatherOp::bytesRead(unsigned operand) {
   return bytesOf((operand == 0 ? getResult() : getIndices()).getType());
 }
 
-static OnnxWeight weights(unsigned input, ArrayRef<int64_t> shape) {
+static OnnxWeight weightsOfGather(unsigned input, ArrayRef<int64_t> shape) {
   return input == 0 && shape.size() == 2 ? OnnxWeight::table : OnnxWeight::none;
 }
 
-static OnnxRegistration gather("Gather", 1, importGather, weights);
+static OnnxRegistration gather("Gather", 1, importGather, weightsOfGather);
 
 } // namespace trainc::nn

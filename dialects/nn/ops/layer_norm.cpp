@@ -220,15 +220,15 @@ private:
 
 } // namespace
 
-static RaiseRegistration raise([](RewritePatternSet &patterns) {
+static RaiseRegistration raiseLayerNorm([](RewritePatternSet &patterns) {
   patterns.add<RaiseLayerNorm<DivOp>, RaiseLayerNorm<MulOp>>(patterns.getContext());
 });
 
-static OnnxWeight weights(unsigned input, ArrayRef<int64_t>) {
+static OnnxWeight weightsOfLayerNorm(unsigned input, ArrayRef<int64_t>) {
   return input == 1 ? OnnxWeight::scale : input == 2 ? OnnxWeight::bias : OnnxWeight::none;
 }
 
 static OnnxRegistration layerNormalization("LayerNormalization", 17, importLayerNormalization,
-                                           weights);
+                                           weightsOfLayerNorm);
 
 } // namespace trainc::nn

@@ -140,10 +140,10 @@ FailureOr<Tensor> MatmulOp::interpret(ArrayRef<Tensor> operands) {
   return Tensor::ofReals(type, totals);
 }
 
-static OnnxWeight weights(unsigned, ArrayRef<int64_t> shape) {
+static OnnxWeight weightsOfMatMul(unsigned, ArrayRef<int64_t> shape) {
   return shape.size() == 2 ? OnnxWeight::matrix : OnnxWeight::none;
 }
 
-static OnnxRegistration matmul("MatMul", 1, importMatMul, weights);
+static OnnxRegistration matmul("MatMul", 1, importMatMul, weightsOfMatMul);
 
 } // namespace trainc::nn

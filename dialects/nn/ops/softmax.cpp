@@ -72,7 +72,7 @@ struct RaiseMaskedSoftmax : OpRewritePattern<SelectOp> {
 
 } // namespace
 
-static RaiseRegistration raise([](RewritePatternSet &patterns) {
+static RaiseRegistration raiseSoftmax([](RewritePatternSet &patterns) {
   patterns.add<RaiseMaskedSoftmax>(patterns.getContext());
 });
 
