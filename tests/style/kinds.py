@@ -33,9 +33,9 @@ ELEMENT_TYPES = {
 }
 
 kernel = "".join(file.read_text() for file in sorted(root.glob("dialects/kernel/*.td")))
-kinds = [name for name, traits in re.findall(r"^def (\w+) : Kernel_Op<(.*?)> \{", kernel, re.M | re.S)
+kinds = [name for name, traits in re.findall(r"^def (\w+) : Kernel_(?:Named)?Op<(.*?)> \{", kernel, re.M | re.S)
          if "StepOpInterface" in traits]
-mnemonics = [re.search(rf'def {name} : Kernel_Op<"(\w+)"', kernel).group(1) for name in kinds]
+mnemonics = [re.search(rf'def {name} : Kernel_(?:Named)?Op<"(\w+)"', kernel).group(1) for name in kinds]
 if not kinds:
     sys.exit("kinds.py: no operation of dialects/kernel is a step")
 kind = "|".join(kinds)
