@@ -49,10 +49,14 @@ quietly() {
   fi
 }
 
-# recipe FIXTURE: sets loss, inputs (--data words), labels (file), dimensions (--dim words)
-# of a fixture of the given name.
+# recipe FIXTURE: sets loss, inputs (--data words), labels (file), dimensions (--dim words), frozen
+# (--freeze words) of a fixture of the given name.
 recipe() {
   loss=cross_entropy
+  frozen=()
+  while read -r pattern; do
+    frozen+=(--freeze "$pattern")
+  done < <(sed -n '/^ "freeze": \[$/,/^ \]/s/^  "\(.*\)",\{0,1\}$/\1/p' "$TRAINC_MODELS/expected/$1.json")
   case $1 in
   mlp_* | fresh_*_mlp_*) inputs=(--data "x=$data/x.npy") dimensions=(--dim batch=8) ;;
   *) inputs=(--data "input_ids=$data/input_ids.npy") dimensions=(--dim batch=4 --dim sequence=16) ;;
@@ -74,7 +78,7 @@ compile() {
   local fixture=$1 folder=$2
   shift 2
   recipe "$fixture"
-  quietly "$TRAINC" "$TRAINC_MODELS/$fixture.onnx" "${dimensions[@]}" --loss "$loss" "$@" -o "$folder"
+  quietly "$TRAINC" "$TRAINC_MODELS/$fixture.onnx" "${dimensions[@]}" "${frozen[@]}" --loss "$loss" "$@" -o "$folder"
 }
 
 # train FOLDER STEPS [options]: trains on the fixture's batches, in order.
