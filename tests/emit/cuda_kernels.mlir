@@ -484,7 +484,7 @@ module attributes {train.model = "kernels"} {
 
   // CHECK: static __global__ void kept_all_parts(
   // CHECK: four<float> kept_4;
-  // CHECK: kept_4[lane] = product;
+  // CHECK: kept_4[lane] = kept_value;
   // CHECK: store_four(&kept[i], kept_4);
   kernel.function @kept_all full dims [40000] reduced 1 outputs 2
       accesses [#kernel.access<[1], 0>, #kernel.access<[1], 0>, #kernel.access<[0], 0>] sources [] {
