@@ -25,7 +25,7 @@ struct Signature {
 };
 
 /// The flat tensors of one run: indexes of its arguments.
-struct Run {
+struct FlatRun {
   train::Run name;
   unsigned parameters, gradients;
   SmallVector<unsigned> states;
@@ -59,11 +59,11 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
       return signalPassFailure();
     }
     Signature signature;
-    SmallVector<Run> trained;
+    SmallVector<FlatRun> trained;
     for (train::Run run : {train::Run::decayed, train::Run::undecayed})
       if (int64_t count = layout.elementsOf(run))
         trained.push_back(declareRun(signature, run, count, optimizer->states.size()));
-    std::optional<Run> buffers;
+    std::optional<FlatRun> buffers;
     if (int64_t count = layout.elementsOf(train::Run::buffer))
       buffers = declareRun(signature, train::Run::buffer, count, 0);
     buildUpdate(*optimizer, signature, trained, buffers);
@@ -85,10 +85,10 @@ private:
     return signature.types.size() - 1;
   }
 
-  Run declareRun(Signature &signature, train::Run name, int64_t count, size_t states) {
+  FlatRun declareRun(Signature &signature, train::Run name, int64_t count, size_t states) {
     MLIRContext *context = &getContext();
     auto type = RankedTensorType::get({count}, elementType());
-    Run run{name, 0, 0, {}};
+    FlatRun run{name, 0, 0, {}};
     run.parameters = declare(signature, type, train::RunParametersAttr::get(context, name));
     run.gradients = declare(signature, type, train::RunGradientsAttr::get(context, name));
     for (size_t slot = 0; slot < states; ++slot)
@@ -96,8 +96,8 @@ private:
     return run;
   }
 
-  void buildUpdate(const train::Optimizer &optimizer, Signature &signature, ArrayRef<Run> trained,
-                   std::optional<Run> buffers) {
+  void buildUpdate(const train::Optimizer &optimizer, Signature &signature,
+                   ArrayRef<FlatRun> trained, std::optional<FlatRun> buffers) {
     MLIRContext *context = &getContext();
     auto scalarType = RankedTensorType::get({}, Float64Type::get(&getContext()));
     llvm::StringMap<unsigned> scalarArguments;
@@ -126,7 +126,7 @@ private:
     SmallVector<Value> results{norm};
     SmallVector<DictionaryAttr> resultAttributes{
         train::attributesOf(train::GradientNormAttr::get(context))};
-    for (const Run &run : trained)
+    for (const FlatRun &run : trained)
       updateRun(optimizer, builder, *block, run, factor, scalars, results, resultAttributes);
     if (buffers)
       replaceBuffers(builder, *block, *buffers, scalars["gradient_scale"], results,
@@ -139,9 +139,9 @@ private:
   }
 
   /// Norm of the mean gradient over all trained parameters.
-  static Value gradientNorm(nn::Builder &b, Block &block, ArrayRef<Run> trained, Value scale) {
+  static Value gradientNorm(nn::Builder &b, Block &block, ArrayRef<FlatRun> trained, Value scale) {
     Value total;
-    for (const Run &run : trained) {
+    for (const FlatRun &run : trained) {
       Value gradient = b.cast(block.getArgument(run.gradients), b.op().getF64Type());
       Value sum = b.named((train::stringifyRun(run.name) + "_sum_of_squares").str(),
                           b.reduceSum(b.mul(gradient, gradient), {0}));
@@ -162,7 +162,7 @@ private:
   }
 
   /// A buffer becomes the mean of what the micro-batches made of it, over all ranks.
-  void replaceBuffers(OpBuilder &builder, Block &block, const Run &run, Value scale,
+  void replaceBuffers(OpBuilder &builder, Block &block, const FlatRun &run, Value scale,
                       SmallVector<Value> &results, SmallVector<DictionaryAttr> &resultAttributes) {
     nn::Builder b(builder, NameLoc::get(StringAttr::get(&getContext(), "buffers")));
     Value sum = block.getArgument(run.gradients);
@@ -174,7 +174,7 @@ private:
   }
 
   void updateRun(const train::Optimizer &optimizer, OpBuilder &builder, Block &block,
-                 const Run &run, Value factor, const llvm::StringMap<Value> &scalars,
+                 const FlatRun &run, Value factor, const llvm::StringMap<Value> &scalars,
                  SmallVector<Value> &results, SmallVector<DictionaryAttr> &resultAttributes) {
     auto named = [&](StringRef suffix) {
       return NameLoc::get(StringAttr::get(&getContext(), Twine(optimizer.name) + suffix));

@@ -22,6 +22,7 @@ template <typename Function> static auto withElementType(Type type, Function fun
   if (type.isF64())
     return function(double());
   bool isUnsigned = type.isUnsignedInteger() || type.isInteger(1);
+  // NOLINTBEGIN(bugprone-branch-clone): the calls differ in their arguments' types
   switch (isa<IntegerType>(type) ? elementWidth(type) : 0) {
   case 1:
     return isUnsigned ? function(uint8_t()) : function(int8_t());
@@ -34,6 +35,7 @@ template <typename Function> static auto withElementType(Type type, Function fun
   default:
     llvm::report_fatal_error("nn::Tensor: an element type that no tensor here has");
   }
+  // NOLINTEND(bugprone-branch-clone)
 }
 
 template <typename Element> static Element load(const char *from) {

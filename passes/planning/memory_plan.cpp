@@ -160,10 +160,12 @@ struct Order {
 
   std::vector<int> of(const std::vector<Buffer> &buffers) const {
     std::vector<std::pair<Key, int>> keyed;
+    keyed.reserve(buffers.size());
     for (size_t b = 0; b < buffers.size(); ++b)
       keyed.push_back({key(buffers[b]), int(b)});
     std::sort(keyed.begin(), keyed.end());
     std::vector<int> result;
+    result.reserve(keyed.size());
     for (const auto &[key, buffer] : keyed)
       result.push_back(buffer);
     return result;
