@@ -69,13 +69,13 @@ step_result gradient_step::take(data_part part, int64_t first_batch, bool with_u
                       arena_kind::workspace,
                       run_.prog.gradient_norm_offset},
                      norm_slot);
+  run_.watch.now(activity::exchanging); // a device that replays exchanges meanwhile
   run_.target.finish();
 
   own_[0] = status_; // all in this message are numbers
   own_[1] = take_signal_requests();
   for (int64_t j = 0; j < micro_batches_; ++j)
     own_[static_cast<size_t>(j) + 2] = run_.target.kept(static_cast<int>(j));
-  run_.watch.now(activity::exchanging);
   run_.ranks.gather(own_.data(), static_cast<int64_t>(own_.size() * sizeof(double)), all_.data());
   run_.watch.now(activity::computing);
   throw_if_any(run_, all_, own_.size(), message_);
@@ -99,6 +99,7 @@ double mean_loss::operator()(data_part part, int64_t count) {
   int ranks = run_.ranks.size();
   for (int64_t first = 0; first < count; first += ranks) {
     double own[2] = {0, 0}; // status, loss
+    run_.watch.begin_batch();
     run_.watch.now(activity::evaluating);
     std::string message;
     if (int64_t batch = first + run_.ranks.rank(); batch < count) {

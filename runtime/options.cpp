@@ -154,7 +154,7 @@ std::vector<option_row> common_rows() {
       row("hang-timeout", 0, kind::real, "SECONDS", "60",
           "end the job when a rank gives no sign of life for so long, or its host waits for it\n"
           "so long and five times a step; 0: wait for ever",
-          computes),
+          computes, 0, 1e9),
       row("no-progress", 0, kind::flag, "", "", "print no progress bar and no line per step",
           command_train),
   };

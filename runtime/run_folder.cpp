@@ -212,8 +212,7 @@ std::optional<batch_layout> layout_of(const std::string &configuration) {
   return layout.ranks > 0 && layout.micro_batches > 0 ? std::optional(layout) : std::nullopt;
 }
 
-run_folder::run_folder(std::string path, bool keeps_contents, bool overwrites)
-    : path_(std::move(path)) {
+run_folder::run_folder(std::string path, bool takes_over) : path_(std::move(path)) {
   auto refuse = [&](const char *what) {
     throw failure(exit_disk, path_ + ": " + what + ": " + strerror(errno) + "\n  try: --run DIR");
   };
@@ -226,23 +225,28 @@ run_folder::run_folder(std::string path, bool keeps_contents, bool overwrites)
   if (lock_ < 0)
     refuse("cannot be written");
   try {
-    if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK)
+        refuse("cannot be locked");
       throw failure(exit_checkpoint, path_ + ": another run is going on there\n  try: --run DIR");
-    if (keeps_contents || !holds_run(path_))
-      return;
-    if (!overwrites)
+    }
+    if (!takes_over && holds_run(path_))
       throw failure(exit_usage, path_ + ": holds another run\n  try: --resume latest to go on with "
                                         "it, another --run DIR, or --overwrite to give it up");
-    fs::remove(log_of(path_), error);
-    if (!error)
-      fs::remove_all(checkpoints_of(path_), error);
-    errno = error.value();
-    if (error)
-      refuse("the run there cannot be removed");
   } catch (...) {
     ::close(lock_);
     throw;
   }
+}
+
+void run_folder::clear() {
+  std::error_code error;
+  fs::remove(log_of(path_), error);
+  if (!error)
+    fs::remove_all(checkpoints_of(path_), error);
+  if (error)
+    throw failure(exit_disk, path_ + ": the run there cannot be removed: " + error.message() +
+                                 "\n  try: --run DIR");
 }
 
 run_folder::~run_folder() { ::close(lock_); }

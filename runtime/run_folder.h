@@ -35,7 +35,8 @@ struct run_choice {
   std::string folder;     // of the run that goes on or begins; empty: the next free one
   std::string checkpoint; // "latest" of `folder`, or a path; empty: from the beginning
   std::string source;     // the run that the checkpoint belongs to; empty: unknown
-  bool branches() const { return !source.empty() && !folder.empty() && source != folder; }
+  // In its own folder; else a new run begins, with or without a checkpoint's values.
+  bool goes_on() const { return !checkpoint.empty() && !source.empty() && source == folder; }
   // Of the run that goes on; empty where there is none.
   std::string configuration() const;
 };
@@ -65,13 +66,15 @@ std::optional<batch_layout> layout_of(const std::string &configuration);
 // The folder of the run that trains, locked against a second one for the life of the object.
 class run_folder {
 public:
-  // Makes and locks the folder, moves away what --overwrite gives up, and writes
-  // configuration.json. To be called on the first rank alone; throws `failure`.
-  run_folder(std::string path, bool keeps_contents, bool overwrites);
+  // Makes and locks the folder. Refuses one that holds a run, unless `takes_over`. To be called
+  // on the first rank alone, as all that follows; throws `failure`.
+  run_folder(std::string path, bool takes_over);
   ~run_folder();
   run_folder(const run_folder &) = delete;
   run_folder &operator=(const run_folder &) = delete;
 
+  // Removes the log and the checkpoints of the run that is given up.
+  void clear();
   void write_configuration(const program &program, const option_table &table,
                            const settings &options, const batch_layout &layout,
                            const std::vector<data_identity> &data);

@@ -128,8 +128,8 @@ void trainer::find_extent() {
       return;
     if (choice_.folder.empty())
       choice_.folder = next_run(run_.prog);
-    bool goes_on = !choice_.checkpoint.empty() && !choice_.branches();
-    folder_.emplace(choice_.folder, goes_on, options_.flag("overwrite"));
+    bool goes_on = choice_.goes_on();
+    folder_.emplace(choice_.folder, goes_on || options_.flag("overwrite"));
     if (choice_.checkpoint.empty())
       return;
     std::string where = checkpoints_of(choice_.folder);
@@ -232,6 +232,8 @@ void trainer::keep_configuration() {
   std::string before = choice_.configuration();
   if (!resumed_.path.empty() && !before.empty() && !options_.flag("new-data"))
     check_same_data(before, data);
+  if (!choice_.goes_on())
+    folder_->clear(); // now that nothing stands against the new run
   folder_->write_configuration(run_.prog, run_.table, options_, layout_, data);
 }
 

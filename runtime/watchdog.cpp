@@ -17,6 +17,7 @@ namespace trainc {
 namespace {
 
 constexpr auto interval = std::chrono::milliseconds(100);
+constexpr double shortest_limit = 1;    // second: below, a busy host looks stopped
 constexpr double steps_of_patience = 5; // ranks of one job do equal work
 
 const char *name_of(activity what) {
@@ -54,6 +55,7 @@ watchdog::watchdog(communicator &ranks, double seconds) : limit_(seconds) {
   static_assert(sizeof(page) <= page_bytes);
   if (seconds <= 0 || ranks.ranks_on_host() < 2)
     return;
+  limit_ = std::max(seconds, shortest_limit);
   std::vector<char *> files = share_with_host("trainc-watchdog", page_bytes);
   for (char *file : files)
     pages_.push_back(reinterpret_cast<page *>(file));
@@ -80,11 +82,17 @@ watchdog::~watchdog() {
 void watchdog::begin_step(int64_t step) {
   if (!own_)
     return;
+  begin_batch();
+  own_->step = step;
+}
+
+void watchdog::begin_batch() {
+  if (!own_)
+    return;
   double time = seconds_now();
   if (step_began_ > 0)
     own_->longest_step = std::max(own_->longest_step.load(), time - step_began_);
   step_began_ = time;
-  own_->step = step;
 }
 
 void watchdog::now(activity what) {
@@ -119,14 +127,15 @@ const watchdog::page *watchdog::awaited(double time) const {
 }
 
 void watchdog::watch() {
-  double last = seconds_now();
+  double last = seconds_now(), judges_from = 0;
   while (!stops_) {
     std::this_thread::sleep_for(interval);
     double time = seconds_now();
     own_->alive = time;
-    bool slept = time - last > limit_ / 2; // we were stopped ourselves: others look silent to us
+    if (time - last > limit_ / 2) // we were stopped ourselves, and perhaps others: they get time
+      judges_from = time + limit_;
     last = time;
-    if (slept || own_->what == activity::end)
+    if (time < judges_from || own_->what == activity::end)
       continue;
     if (const page *culprit = silent(time))
       end_job(*culprit, "gives no sign of life", time - culprit->alive);

@@ -26,6 +26,7 @@ public:
   watchdog &operator=(const watchdog &) = delete;
 
   void begin_step(int64_t step);
+  void begin_batch(); // of an evaluation, whose time counts like a step's
   // What this rank begins. While `exchanging` it waits for the others.
   void now(activity what);
 

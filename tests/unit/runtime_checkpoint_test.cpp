@@ -237,10 +237,10 @@ TEST_F(CheckpointTest, AnotherModelIsRefused) {
 }
 
 TEST_F(CheckpointTest, OnlyOneRunHasAFolder) {
-  auto first = std::make_unique<run_folder>(folder / "run", false, false);
-  EXPECT_THROW(run_folder(folder / "run", false, false), failure);
+  auto first = std::make_unique<run_folder>(folder / "run", false);
+  EXPECT_THROW(run_folder(folder / "run", false), failure);
   first.reset();
-  EXPECT_NO_THROW(run_folder(folder / "run", false, false));
+  EXPECT_NO_THROW(run_folder(folder / "run", false));
 }
 
 // The order in which a checkpoint reaches the disk: contents before names, and a name before
