@@ -142,7 +142,9 @@ nn::Tensor readStored(const input_file &file, const stored_tensor &stored,
   return result;
 }
 
-/// The model's parameters from the file, which may hold more: a checkpoint has optimizer state.
+/// The model's parameters from the file, which may hold optimizer state besides. Training gives
+/// parameters that an exporter merged their own storage: a file of those fits only the exported
+/// model.
 bool readParameters(const Model &model, mlir::MLIRContext &context, NamedTensors &parameters,
                     Report &report) {
   if (parameterFile.empty())
@@ -150,6 +152,14 @@ bool readParameters(const Model &model, mlir::MLIRContext &context, NamedTensors
   try {
     input_file file(parameterFile, exit_data);
     safetensors_index index = read_safetensors_index(file, exit_data);
+    for (auto &[name, stored] : index.tensors)
+      if (llvm::none_of(model.parameters, [&](const Parameter &p) { return p.name == name; }) &&
+          !llvm::StringRef(name).starts_with("optimizer/"))
+        (void)report.error(ExitCode::usage, parameterFile,
+                           "has a tensor '" + name +
+                               "' that is no parameter of this model as it "
+                               "stands in its file",
+                           "the model that the trainer's export wrote with these parameters");
     for (const Parameter &parameter : model.parameters) {
       auto found = index.tensors.find(parameter.name);
       nn::Tensor value;

@@ -31,9 +31,10 @@ static OnnxWeight weightOf(const Use &use, const TensorBytes &tensor) {
 
 class Classifier {
 public:
-  Classifier(const ModelFile &file, const Graph &graph, const Separation &separation,
+  Classifier(const ModelFile &file, const Graph &graph, const Separation &separation, bool trains,
              Report &report)
-      : file(file), graph(graph), separation(separation), report(report), program(file) {}
+      : file(file), graph(graph), separation(separation), trains(trains), report(report),
+        program(file) {}
 
   Decisions classify() {
     Decisions decisions;
@@ -98,7 +99,9 @@ private:
       madeFrom[origins[0]].push_back(&decision);
       return;
     }
-    reportFolded(decision.name(), origins);
+    decision.reason = "computed by the exporter from parameter " + join(origins, ", ");
+    if (trains)
+      reportFolded(decision.name(), origins);
   }
 
   // The exporter transposes the weight of `linear` for its MatMul: a value without a name.
@@ -170,6 +173,7 @@ private:
   const ModelFile &file;
   const Graph &graph;
   const Separation &separation;
+  bool trains;
   Report &report;
   ExportedProgram program;
 };
@@ -318,6 +322,12 @@ static bool applyRecipe(const Decisions &decisions, const Recipe &recipe, Report
   auto mayTrain = [](const Decision &decision) {
     return isFloat(decision) && decision.role != Role::unused && decision.role != Role::tied;
   };
+  for (const auto &decision : decisions)
+    for (const auto &buffer : recipe.buffers)
+      if (decision->name() == buffer.first && isFloat(*decision) && !decision->isParameter()) {
+        decision->role = Role::frozen; // whatever the rule takes running statistics for
+        decision->reason += "; a buffer by --buffer";
+      }
   bool good = applyPatterns("train-only", recipe.trainOnly, decisions, report, mayTrain,
                             [&](Decision &decision) { chosen.insert(&decision); });
   if (!recipe.trainOnly.empty())
@@ -397,7 +407,7 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
                                           const Separation &separation, const Recipe &recipe,
                                           Report &report) {
   size_t before = report.size();
-  Classifier classifier(file, graph, separation, report);
+  Classifier classifier(file, graph, separation, recipe.trains, report);
   Decisions decisions = classifier.classify();
   if (classifier.hasSignature())
     tieByRecord(classifier, decisions, file, report);

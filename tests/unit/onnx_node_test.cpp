@@ -126,6 +126,8 @@ protected:
 
   /// Empty where all is as expected.
   std::string compare(const std::vector<EvaluatedTensor> &found, const DataSet &data) {
+    if (found.size() != data.outputs.size())
+      return std::to_string(found.size()) + " outputs of " + std::to_string(data.outputs.size());
     for (size_t i = 0; i < found.size(); ++i) {
       nn::Tensor expected = tensorOf(data.outputs[i]);
       if (!expected)
