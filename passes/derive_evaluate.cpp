@@ -2,10 +2,9 @@
 //
 // derive-evaluate: the entry function @evaluate, which is the model in inference mode.
 //
-// Problem: evaluation and prediction compute what the model's user gets, training
-// something else: it drops values, takes the batch's own statistics and replaces
-// buffers. Method: a copy of @model in which operations take their inference form
-// and buffers stay as they are. It comes before differentiate, which turns @model
+// Problem: evaluation and prediction compute what the model's user gets; training
+// replaces buffers besides. Method: a copy of @model without the buffers' new values.
+// Weakness: no operation has another form in training yet. It comes before differentiate, which turns @model
 // itself into the training step; a program for prediction alone keeps the copy only.
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"

@@ -28,7 +28,6 @@ public:
     return result;
   }
 
-  /// `limit`: how much a step may allocate beyond what it frees and still go early.
   std::vector<int> greedy() const {
     std::vector<std::vector<int>> users(steps.size()), readersOf = readers();
     std::vector<int> waiting(steps.size(), 0), unread(bytes.size(), 0);
