@@ -88,7 +88,7 @@ input_file::input_file(const std::string &path, int failure_code)
   auto refuse = [&](const char *why) {
     throw failure(static_cast<exit_code>(failure_code_), path + ": cannot be read: " + why);
   };
-  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe would wait for a writer
   if (file_ < 0)
     refuse(strerror(errno));
   struct stat information;

@@ -106,8 +106,6 @@ void write_batch(run &run, output_file &file, const std::vector<stored_output> &
 }
 
 void check_request(const run &run) {
-  if (run.options.text("output").empty())
-    throw failure(exit_usage, "predict: no file to write\n  try: -o outputs.safetensors");
   if (run.ranks.size() > 1)
     throw failure(exit_usage, format_text("predict: started as %d ranks, but it runs as one\n"
                                           "  try: the command without mpirun",

@@ -39,6 +39,12 @@ void run::load_initial_parameters() {
 std::string run::load_chosen_parameters() {
   const std::string &which = options.text("checkpoint");
   if (which == "initial") {
+    if (options.given("run") && !options.given("checkpoint"))
+      ranks.together([] {
+        throw failure(exit_usage, "option --run: this program has its own parameters; a checkpoint "
+                                  "is one of the program that trains\n  try: that program, or "
+                                  "trainc --forward-only of the model that its export wrote");
+      });
     load_initial_parameters();
     return "initial parameters";
   }

@@ -109,7 +109,8 @@ private:
 void trainer::check_options() const {
   problem_list problems;
   if (options_.has("steps") == options_.has("epochs"))
-    problems.add("train: needs either --steps or --epochs\n  try: --steps 1000");
+    problems.add(options_.has("steps") ? "train: takes --steps or --epochs, not both"
+                                       : "train: needs --steps or --epochs\n  try: --steps 1000");
   if (options_.integer("evaluate-every") > 0 && options_.real("holdout") == 0)
     problems.add("option --evaluate-every: there is no held-out part of the data\n  try: --holdout "
                  "0.1");
@@ -137,9 +138,14 @@ void trainer::find_extent() {
       recover_checkpoints(where);
     auto warn = [&](const std::string &text) { run_.warn(text); };
     path = find_checkpoint(choice_.checkpoint, where, run_.prog, warn).path;
+    if (path.empty() && options_.text("resume") == "latest" && holds_run(choice_.folder))
+      throw failure(exit_checkpoint, choice_.folder +
+                                         ": its log has steps, but no checkpoint is there\n  try: "
+                                         "to bring its checkpoints back, or --overwrite without "
+                                         "--resume");
     if (path.empty())
       run_.warn(where + ": holds no checkpoint yet; training begins with the initial parameters");
-    else if (goes_on)
+    else if (goes_on && choice_.checkpoint != "latest") // the newest that is whole
       refuse_older(path, where);
   });
   path = run_.ranks.broadcast(path);

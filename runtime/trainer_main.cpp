@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -92,11 +93,40 @@ int dispatch(run &run) {
   return exit_internal;
 }
 
-// What the command line lacks: an error, or the options of a configuration or of the run to resume.
-void complete_options(const option_table &table, settings &options) {
-  if (options.command->bit & (command_gradients | command_export) && !options.has("output"))
+// A result replaces a file of its own kind only: no device or pipe, nothing that is read, no
+// part of a checkpoint.
+void check_output(const settings &options) {
+  namespace fs = std::filesystem;
+  const std::string &path = options.text("output");
+  std::error_code ignored;
+  auto refuse = [&](const char *why) {
+    throw failure(exit_usage, path + ": " + why + "\n  try: -o with another file");
+  };
+  if (path.empty())
     throw failure(exit_usage,
                   std::string(options.command->name) + ": no file to write\n  try: -o FILE");
+  if (!fs::exists(path, ignored))
+    return;
+  if (!fs::is_regular_file(path, ignored))
+    refuse("is no regular file, and the result would take its place");
+  if (fs::exists(fs::path(path).parent_path() / "manifest.json", ignored))
+    refuse("belongs to a checkpoint");
+  if (options.command->bit & command_export)
+    return;
+  std::vector<std::string> read;
+  if (options.given("tokens"))
+    read.push_back(options.text("tokens"));
+  for (const std::string &item : options.list("data"))
+    read.push_back(item.substr(item.find('=') + 1));
+  for (const std::string &input : read)
+    if (fs::equivalent(path, input, ignored))
+      refuse("is read by this command");
+}
+
+// What the command line lacks: an error, or the options of a configuration or of the run to resume.
+void complete_options(const option_table &table, settings &options) {
+  if (options.command->bit & (command_gradients | command_export | command_predict))
+    check_output(options);
   if (options.command->bit != command_train)
     return;
   bool resumes = options.has("resume");
