@@ -4,8 +4,8 @@
 //
 // Problem: evaluation and prediction compute what the model's user gets; training
 // replaces buffers besides. Method: a copy of @model without the buffers' new values.
-// Weakness: no operation has another form in training yet. It comes before differentiate, which turns @model
-// itself into the training step; a program for prediction alone keeps the copy only.
+// Weakness: no operation has another form in training yet. It comes before differentiate, which
+// turns @model itself into the training step; a program for prediction alone keeps the copy only.
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

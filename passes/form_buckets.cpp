@@ -5,11 +5,11 @@
 // Parameters, gradients and each optimizer state share one layout, so that the
 // update is a flat loop and a gradient range is one collective. There are four
 // runs: parameters with weight decay, without, buffers (whose new values travel like
-// gradients), and frozen ones (which have no gradient and lie last). Within a run the order is that in which the backward
-// pass completes the gradients (PyTorch's DistributedDataParallel buckets follow
-// the same idea), so a prefix of a run is complete while the rest is computed.
-// Known weakness: decaying and other parameters complete interleaved, so an
-// overlapped all-reduce would need two ranges per bucket.
+// gradients), and frozen ones (which have no gradient and lie last). Within a run the order is that
+// in which the backward pass completes the gradients (PyTorch's DistributedDataParallel buckets
+// follow the same idea), so a prefix of a run is complete while the rest is computed. Known
+// weakness: decaying and other parameters complete interleaved, so an overlapped all-reduce would
+// need two ranges per bucket.
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
