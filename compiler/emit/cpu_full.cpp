@@ -40,8 +40,7 @@ void CpuKernel::sumBlock(kernel::ReduceOp reduce, ArrayRef<std::string> parts) {
     openBlockRows();
     printAt(block, bit(last) - 1, 0);
   }
-  writer.line("in_lanes<" + indexType + ">(" + begin + ", " + end + ", [&](" + indexType + " " +
-              code.index(last) + ", int lane) ALWAYS_INLINED {");
+  openLanes(block, last, begin, end);
   printAt(block, everything, bit(last) - 1);
   yieldInto(reduce, partials, "[lane]");
   writer.line("});");

@@ -27,6 +27,7 @@ private:
   void declarePartials(kernel::ReduceOp reduce, llvm::StringRef count,
                        llvm::SmallVector<std::string> &names);
   void reduceRow(kernel::ReduceOp reduce, llvm::ArrayRef<size_t> dims);
+  void openLanes(mlir::Block &block, size_t d, llvm::StringRef begin, llvm::StringRef end);
 
   // ---- cpu_columns.cpp
   void columnPhases(uint64_t outer);

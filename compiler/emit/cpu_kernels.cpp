@@ -87,6 +87,17 @@ void CpuKernel::declarePartials(kernel::ReduceOp reduce, StringRef count,
   }
 }
 
+/// Dimension `d` in lanes, which `});` closes. Its index is unused where all of `block` is the same
+/// along it.
+void CpuKernel::openLanes(Block &block, size_t d, StringRef begin, StringRef end) {
+  bool used = llvm::any_of(block, [&](Operation &op) {
+    return !isPrologue(op) && (nest.dependence(&op) & bit(d)) != 0;
+  });
+  StringRef unused = used ? "" : "[[maybe_unused]] ";
+  writer.line("in_lanes<" + indexType + ">(" + begin + ", " + end + ", [&](" + unused + indexType +
+              " " + code.index(d) + ", int lane) ALWAYS_INLINED {");
+}
+
 void CpuKernel::reduceRow(kernel::ReduceOp reduce, ArrayRef<size_t> dims) {
   Block &block = reduce.getBody().front();
   SmallVector<std::string> partials;
@@ -103,8 +114,7 @@ void CpuKernel::reduceRow(kernel::ReduceOp reduce, ArrayRef<size_t> dims) {
     printAt(block, visible | bit(d), visible);
     visible |= bit(d);
   }
-  writer.line("in_lanes<" + indexType + ">(0, " + size(last) + ", [&](" + indexType + " " +
-              code.index(last) + ", int lane) ALWAYS_INLINED {");
+  openLanes(block, last, "0", size(last));
   printAt(block, visible | bit(last), visible);
   yieldInto(reduce, partials, "[lane]");
   writer.line("});");

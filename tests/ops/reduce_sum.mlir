@@ -109,3 +109,35 @@ func.func @numbers_one(%x: tensor<1x3xf64>) -> tensor<3xf64> attributes {
   %y = nn.reduce_sum %x {dimensions = array<i64: 0>} : (tensor<1x3xf64>) -> tensor<3xf64>
   return %y : tensor<3xf64>
 }
+
+// -----
+
+// What is the same along all that is reduced: loops without a use of their index.
+// NUMBERS
+func.func @numbers_same_in_a_row(%x: tensor<3xf64>) -> tensor<3xf64> attributes {
+    check.inputs = [dense<[1.5, -0.25, 4.0]> : tensor<3xf64>],
+    check.results = [dense<[30.0, -5.0, 80.0]> : tensor<3xf64>]} {
+  %rows = nn.broadcast %x {dimensions = array<i64: 0>} : (tensor<3xf64>) -> tensor<3x20xf64>
+  %y = nn.reduce_sum %rows {dimensions = array<i64: 1>} : (tensor<3x20xf64>) -> tensor<3xf64>
+  return %y : tensor<3xf64>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_same_everywhere(%x: tensor<f64>) -> tensor<f64> attributes {
+    check.inputs = [dense<1.5> : tensor<f64>], check.results = [dense<30.0> : tensor<f64>]} {
+  %row = nn.broadcast %x {dimensions = array<i64>} : (tensor<f64>) -> tensor<20xf64>
+  %y = nn.reduce_sum %row {dimensions = array<i64: 0>} : (tensor<20xf64>) -> tensor<f64>
+  return %y : tensor<f64>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_same_in_every_row(%x: tensor<40xf64>) -> tensor<f64> attributes {
+    check.inputs = [dense<0.5> : tensor<40xf64>], check.results = [dense<8000.0> : tensor<f64>]} {
+  %rows = nn.broadcast %x {dimensions = array<i64: 0>} : (tensor<40xf64>) -> tensor<40x400xf64>
+  %y = nn.reduce_sum %rows {dimensions = array<i64: 0, 1>} : (tensor<40x400xf64>) -> tensor<f64>
+  return %y : tensor<f64>
+}
