@@ -5,6 +5,7 @@
 #include "compiler/emit/element_types.h"
 #include "compiler/emit/value_names.h"
 #include "dialects/kernel/internal_error.h"
+#include "dialects/nn/scalar_code.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
 
@@ -54,18 +55,11 @@ const Operator kOperators[] = {
     {"math.absi", "std::abs", kPrimary},
     {"math.ceil", "ceil", kPrimary},
     {"math.copysign", "copy_sign", kPrimary},
-    {"math.cos", "cos", kPrimary},
-    {"math.erf", "erf", kPrimary},
-    {"math.exp", "exp", kPrimary},
     {"math.floor", "floor", kPrimary},
     {"math.fma", "fma", kPrimary},
-    {"math.log", "log", kPrimary},
-    {"math.log1p", "log1p", kPrimary},
     {"math.powf", "pow", kPrimary},
     {"math.roundeven", "round_even", kPrimary},
-    {"math.sin", "sin", kPrimary},
     {"math.sqrt", "sqrt", kPrimary},
-    {"math.tanh", "tanh", kPrimary},
     {"math.trunc", "trunc", kPrimary},
 };
 
@@ -282,6 +276,8 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
     return {elementTypeOf(op.getResult(0).getType()).one.str() + " / sqrt(" +
                 text(op.getOperand(0)) + ")",
             kMultiply};
+  if (const ElementaryFunction *function = findElementaryFunction(op.getName().getStringRef()))
+    return {function->name.str() + "(" + text(op.getOperand(0)) + ")", kPrimary};
   const Operator *found = findOperator(op.getName().getStringRef());
   if (!found) {
     op.emitError("the C++ emitter has no text for '") << op.getName() << "'";

@@ -2,6 +2,7 @@
 //
 // Text of emitted sources: indentation, identifiers, comments, literals.
 #include "compiler/emit/source_writer.h"
+#include "dialects/nn/scalar_code.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -101,7 +102,7 @@ static const char *const kReserved =
     "volatile "
     "wchar_t while xor xor_eq linux unix main errno assert std trainc memory "
     "maximum minimum maximum_number minimum_number narrow fma sqrt abs floor ceil trunc round_even "
-    "copy_sign power_of_two exponent_of exp log log1p log_of_parts tanh erf sine sin cos log2_f64 "
+    "copy_sign power_of_two exponent_of log_of_parts sine log2_f64 "
     "exp2_f64 pow rounding_f32 rounding_f64 lanes lane in_lanes combine_lanes sum_lanes max_lanes "
     "min_lanes set_lanes "
     "ALWAYS_INLINED TRAINC_INLINE INFINITY NAN HUGE_VAL INT32_MIN INT32_MAX INT64_MIN INT64_MAX "
@@ -118,6 +119,8 @@ NameTable::NameTable() {
   StringRef(kReserved).split(words, ' ', -1, false);
   for (StringRef word : words)
     used.take(word);
+  for (const ElementaryFunction &function : elementaryFunctions())
+    used.take(function.name);
 }
 
 std::string trainc::sanitize(StringRef raw) {

@@ -8,11 +8,20 @@
 #include "dialects/nn/nn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
 
 using namespace mlir;
 
 namespace trainc {
 namespace {
+
+template <typename Op> Value createUnary(OpBuilder &builder, Location location, Value x) {
+  return builder.create<Op>(location, x);
+}
+
+template <typename Op> ElementaryFunction elementary(StringRef name, double (*evaluate)(double)) {
+  return {name, Op::getOperationName(), createUnary<Op>, evaluate};
+}
 
 using nn::Expression;
 using Operands = ArrayRef<Value>;
@@ -63,6 +72,9 @@ private:
 
   Value ofFloats(StringRef name, Operands x) {
     using P = arith::CmpFPredicate;
+    for (const ElementaryFunction &function : elementaryFunctions())
+      if (name == function.name)
+        return function.create(builder, location, x[0]);
     if (name == "add")
       return create<arith::AddFOp>(x[0], x[1]);
     if (name == "sub")
@@ -75,22 +87,8 @@ private:
       return create<arith::NegFOp>(x[0]);
     if (name == "abs")
       return create<math::AbsFOp>(x[0]);
-    if (name == "exp")
-      return create<math::ExpOp>(x[0]);
-    if (name == "log")
-      return create<math::LogOp>(x[0]);
-    if (name == "log1p")
-      return create<math::Log1pOp>(x[0]);
     if (name == "sqrt")
       return create<math::SqrtOp>(x[0]);
-    if (name == "tanh")
-      return create<math::TanhOp>(x[0]);
-    if (name == "erf")
-      return create<math::ErfOp>(x[0]);
-    if (name == "sin")
-      return create<math::SinOp>(x[0]);
-    if (name == "cos")
-      return create<math::CosOp>(x[0]);
     if (name == "pow")
       return create<math::PowFOp>(x[0], x[1]);
     if (name == "floor")
@@ -188,6 +186,23 @@ private:
 };
 
 } // namespace
+
+ArrayRef<ElementaryFunction> elementaryFunctions() {
+  static const ElementaryFunction functions[] = {
+      elementary<math::ExpOp>("exp", std::exp),       elementary<math::LogOp>("log", std::log),
+      elementary<math::Log1pOp>("log1p", std::log1p), elementary<math::TanhOp>("tanh", std::tanh),
+      elementary<math::ErfOp>("erf", std::erf),       elementary<math::SinOp>("sin", std::sin),
+      elementary<math::CosOp>("cos", std::cos),
+  };
+  return functions;
+}
+
+const ElementaryFunction *findElementaryFunction(StringRef operation) {
+  for (const ElementaryFunction &function : elementaryFunctions())
+    if (operation == function.operation)
+      return &function;
+  return nullptr;
+}
 
 Type scalarTypeOf(Type element) {
   bool narrow = isa<IntegerType>(element) && !element.isInteger(1);

@@ -7,6 +7,19 @@
 
 namespace trainc {
 
+/// A function of one real number: everything that is to be said of one, but for the code of
+/// emitted kernels, which has its name in runtime/kernels/math.h.
+struct ElementaryFunction {
+  llvm::StringRef name;      // of the record in pointwise.td, and in runtime/kernels/math.h
+  llvm::StringRef operation; // of the math dialect
+  mlir::Value (*create)(mlir::OpBuilder &, mlir::Location, mlir::Value);
+  double (*evaluate)(double); // for the reference interpreter, which rounds its result once
+};
+
+llvm::ArrayRef<ElementaryFunction> elementaryFunctions();
+/// The function that an operation such as "math.exp" is; null where it is none.
+const ElementaryFunction *findElementaryFunction(llvm::StringRef operation);
+
 /// Type in which an element is computed: i32 in memory is i64 in a register.
 mlir::Type scalarTypeOf(mlir::Type element);
 

@@ -17,6 +17,7 @@ namespace trainc::nn {
 namespace {
 
 using Apply = ScalarProgram::Apply;
+using Loop = void (*)(const ScalarLanes *const *, ScalarLanes &, int64_t);
 
 template <typename T, typename Lanes> auto *lanes(Lanes &lanes) {
   if constexpr (std::is_same_v<T, float>)
@@ -40,8 +41,8 @@ void apply(const ScalarLanes *const *x, ScalarLanes &y, int64_t count) {
 
 struct Primitive {
   const char *name;
-  Apply f32, f64, integer; // by the type of the last operand
-  bool exact = true;       // rounded correctly
+  Loop f32, f64, integer; // by the type of the last operand
+  bool exact = true;      // rounded correctly
 };
 
 template <auto function> constexpr Primitive real(const char *name) {
@@ -50,11 +51,6 @@ template <auto function> constexpr Primitive real(const char *name) {
 template <auto function> constexpr Primitive reals(const char *name) {
   return {name, apply<function, float, float, float>, apply<function, double, double, double>,
           nullptr};
-}
-template <auto function> constexpr Primitive library(const char *name) {
-  Primitive primitive = real<function>(name);
-  primitive.exact = false;
-  return primitive;
 }
 template <auto function> constexpr Primitive integers(const char *name) {
   return {name, nullptr, nullptr, apply<function, int64_t, int64_t, int64_t>};
@@ -88,14 +84,6 @@ const Primitive kPrimitives[] = {
     real<[](auto a) { return std::ceil(a); }>("math.ceil"),
     real<[](auto a) { return std::trunc(a); }>("math.trunc"),
     real<[](auto a) { return std::nearbyint(a); }>("math.roundeven"),
-    library<[](double a) { return std::exp(a); }>("math.exp"),
-    library<[](double a) { return std::expm1(a); }>("math.expm1"),
-    library<[](double a) { return std::log(a); }>("math.log"),
-    library<[](double a) { return std::log1p(a); }>("math.log1p"),
-    library<[](double a) { return std::sin(a); }>("math.sin"),
-    library<[](double a) { return std::cos(a); }>("math.cos"),
-    library<[](double a) { return std::tanh(a); }>("math.tanh"),
-    library<[](double a) { return std::erf(a); }>("math.erf"),
     {"math.powf", apply<[](double a, double b) { return std::pow(a, b); }, float, float, float>,
      apply<[](double a, double b) { return std::pow(a, b); }, double, double, double>, nullptr,
      false},
@@ -132,7 +120,7 @@ const Primitive kPrimitives[] = {
     {"arith.extsi", nullptr, nullptr, apply<[](int64_t a) { return a; }, int64_t, int64_t>},
 };
 
-template <template <typename> typename Compare> Apply comparison(Type type) {
+template <template <typename> typename Compare> Loop comparison(Type type) {
   if (type.isF32())
     return apply<[](float a, float b) { return Compare<float>()(a, b); }, int64_t, float, float>;
   if (type.isF64())
@@ -142,7 +130,7 @@ template <template <typename> typename Compare> Apply comparison(Type type) {
                int64_t>;
 }
 
-Apply findComparison(arith::CmpFPredicate predicate, Type type) {
+Loop findComparison(arith::CmpFPredicate predicate, Type type) {
   using P = arith::CmpFPredicate;
   switch (predicate) {
   case P::OEQ:
@@ -163,7 +151,7 @@ Apply findComparison(arith::CmpFPredicate predicate, Type type) {
 }
 
 // Bools are 0 and 1, so that they compare as unsigned in either form.
-Apply findComparison(arith::CmpIPredicate predicate, Type type) {
+Loop findComparison(arith::CmpIPredicate predicate, Type type) {
   using P = arith::CmpIPredicate;
   switch (predicate) {
   case P::eq:
@@ -186,11 +174,11 @@ Apply findComparison(arith::CmpIPredicate predicate, Type type) {
   return nullptr;
 }
 
-Apply findConversion(Operation *op) {
+Loop findConversion(Operation *op) {
   Type to = op->getResult(0).getType();
   if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
-    return to.isF32() ? Apply(apply<[](int64_t a) { return a; }, float, int64_t>)
-                      : Apply(apply<[](int64_t a) { return a; }, double, int64_t>);
+    return to.isF32() ? Loop(apply<[](int64_t a) { return a; }, float, int64_t>)
+                      : Loop(apply<[](int64_t a) { return a; }, double, int64_t>);
   if (isa<arith::TruncIOp>(op) && to.isInteger(32))
     return apply<[](int64_t a) { return static_cast<int32_t>(a); }, int64_t, int64_t>;
   if (isa<arith::TruncIOp>(op) && to.isInteger(1))
@@ -198,14 +186,26 @@ Apply findConversion(Operation *op) {
   return nullptr;
 }
 
+template <typename T> Apply loopOver(double (*function)(double)) {
+  return [function](const ScalarLanes *const *x, ScalarLanes &y, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+      lanes<T>(y)[i] = static_cast<T>(function(lanes<T>(*x[0])[i]));
+  };
+}
+
 Apply find(Operation *op, bool &exact) {
   if (auto compare = dyn_cast<arith::CmpFOp>(op))
     return findComparison(compare.getPredicate(), compare.getLhs().getType());
   if (auto compare = dyn_cast<arith::CmpIOp>(op))
     return findComparison(compare.getPredicate(), compare.getLhs().getType());
-  if (Apply conversion = findConversion(op))
+  if (Loop conversion = findConversion(op))
     return conversion;
   Type type = op->getOperands().back().getType();
+  if (const ElementaryFunction *function = findElementaryFunction(op->getName().getStringRef())) {
+    exact = false;
+    return type.isF32() ? loopOver<float>(function->evaluate)
+                        : loopOver<double>(function->evaluate);
+  }
   for (const Primitive &primitive : kPrimitives)
     if (op->getName().getStringRef() == primitive.name) {
       exact &= primitive.exact;

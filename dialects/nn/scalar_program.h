@@ -14,6 +14,7 @@
 
 #include "dialects/nn/tensor.h"
 #include "mlir/IR/Operation.h"
+#include <functional>
 
 namespace trainc::nn {
 
@@ -27,7 +28,8 @@ union ScalarLanes {
 
 class ScalarProgram {
 public:
-  using Apply = void (*)(const ScalarLanes *const *operands, ScalarLanes &result, int64_t count);
+  using Apply =
+      std::function<void(const ScalarLanes *const *operands, ScalarLanes &result, int64_t count)>;
 
   /// Of a pointwise operation or nn.cast; depends on its name and element types only.
   explicit ScalarProgram(mlir::Operation *op);
