@@ -21,6 +21,7 @@ UNARY = {  # operation: least and greatest operand, bounds of the result
     "log": (0.05, 50, lambda a, b: (-3, 4)),
     "sqrt": (0.05, 50, lambda a, b: (0.2, 7.1)),
     "tanh": (-5, 5, lambda a, b: (-1, 1)),
+    "atan": (-50, 50, lambda a, b: (-1.6, 1.6)),
     "erf": (-5, 5, lambda a, b: (-1, 1)),
     "sin": (-10, 10, lambda a, b: (-1, 1)),
     "cos": (-10, 10, lambda a, b: (-1, 1)),

@@ -165,6 +165,12 @@ def CosOp : Pointwise<"cos", ["x"]> {
   let domain = "1e9"; // beyond, only some number in [-1, 1]
   let flops = 15;
 }
+def AtanOp : Pointwise<"atan", ["x"]> {
+  let onnx = [OnnxOp<"Atan", 7>];
+  let gradient = ["dy / (1 + x * x)"];
+  let ulp = "1.4";
+  let flops = 15;
+}
 def PowOp : Pointwise<"pow", ["x", "e"]> {
   // x^0 is the constant 1, at 0 too; at x = 0 the exponent's gradient is 0: as PyTorch has both.
   let gradient = ["select(e == 0, 0, dy * e * pow(x, e - 1))",

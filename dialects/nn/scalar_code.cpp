@@ -192,7 +192,7 @@ ArrayRef<ElementaryFunction> elementaryFunctions() {
       elementary<math::ExpOp>("exp", std::exp),       elementary<math::LogOp>("log", std::log),
       elementary<math::Log1pOp>("log1p", std::log1p), elementary<math::TanhOp>("tanh", std::tanh),
       elementary<math::ErfOp>("erf", std::erf),       elementary<math::SinOp>("sin", std::sin),
-      elementary<math::CosOp>("cos", std::cos),
+      elementary<math::CosOp>("cos", std::cos),       elementary<math::AtanOp>("atan", std::atan),
   };
   return functions;
 }

@@ -195,6 +195,26 @@ TRAINC_INLINE float sine(float x, int32_t quarters) {
 TRAINC_INLINE float sin(float x) { return sine(x, 0); }
 TRAINC_INLINE float cos(float x) { return sine(x, 1); }
 
+// 1.4 ulp. Above 1 it is pi / 2 - atan(1 / a).
+TRAINC_INLINE float atan(float x) {
+  const float a = abs(x);
+  const bool large = a > 1.0f;
+  const float t = large ? -1.0f / a : a;
+  const float s = t * t;
+  float p = -0.0018272123f; // minimax for (atan(t) / t - 1) / t^2
+  p = fma(p, s, 0.011064438f);
+  p = fma(p, s, -0.0314557f);
+  p = fma(p, s, 0.05823455f);
+  p = fma(p, s, -0.08419459f);
+  p = fma(p, s, 0.10957576f);
+  p = fma(p, s, -0.14265245f);
+  p = fma(p, s, 0.19998638f);
+  p = fma(p, s, -0.33333302f);
+  const float rest = fma(p * s, t, t);
+  const float y = large ? 0x1.921fb6p0f + (rest - 0x1.777a5cp-25f) : rest; // pi / 2 in two parts
+  return copy_sign(y, x);
+}
+
 // log2(a) for a > 0 finite, in f64 with an error below 1e-12.
 TRAINC_INLINE double log2_f64(float a) {
   const double x = a;
@@ -263,6 +283,7 @@ TRAINC_INLINE double tanh(double x) { return std::tanh(x); }
 TRAINC_INLINE double erf(double x) { return std::erf(x); }
 TRAINC_INLINE double sin(double x) { return std::sin(x); }
 TRAINC_INLINE double cos(double x) { return std::cos(x); }
+TRAINC_INLINE double atan(double x) { return std::atan(x); }
 TRAINC_INLINE double pow(double x, double e) { return std::pow(x, e); }
 
 } // namespace trainc

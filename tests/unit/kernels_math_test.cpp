@@ -70,6 +70,7 @@ TEST(kernels_math, tanh) { EXPECT_ULP(tanh, 2.0); }
 TEST(kernels_math, erf) { EXPECT_ULP(erf, 2.0); }
 TEST(kernels_math, sin) { EXPECT_ULP(sin, 1.0, 1e9f); }
 TEST(kernels_math, cos) { EXPECT_ULP(cos, 1.0, 1e9f); }
+TEST(kernels_math, atan) { EXPECT_ULP(atan, 1.4); }
 TEST(kernels_math, cube) {
   const worst result = measure([](float x) { return trainc::pow(x, 3.0f); },
                                [](double x) { return std::pow(x, 3.0); });
@@ -113,6 +114,9 @@ TEST(kernels_math, special_values) {
   EXPECT_EQ(trainc::tanh(-INFINITY), -1.0f);
   EXPECT_EQ(trainc::erf(INFINITY), 1.0f);
   EXPECT_TRUE(std::signbit(trainc::erf(-0.0f)));
+  EXPECT_EQ(trainc::atan(INFINITY), 1.57079637f);
+  EXPECT_EQ(trainc::atan(-INFINITY), -1.57079637f);
+  EXPECT_TRUE(std::signbit(trainc::atan(-0.0f)));
   EXPECT_TRUE(std::isnan(maximum(NAN, 1.0f)) && std::isnan(maximum(1.0f, NAN)));
 }
 
