@@ -81,3 +81,12 @@ func.func @numbers_ties(%x: tensor<4xf64>) -> tensor<4xf64> attributes {
   %y = nn.select %condition, %square, %x : (tensor<4xi1>, tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
   return %y : tensor<4xf64>
 }
+
+// -----
+
+// NUMBERS
+func.func @numbers_with_itself(%x: tensor<3xi64>) -> tensor<3xi1> attributes {
+    check.inputs = [dense<[0, -7, 9]> : tensor<3xi64>], check.results = [dense<false> : tensor<3xi1>]} {
+  %y = nn.less %x, %x : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi1>
+  return %y : tensor<3xi1>
+}
