@@ -115,12 +115,14 @@ static OwningOpRef<ModuleOp> buildModel(func::FuncOp function, const CheckCase &
   return module;
 }
 
-static LogicalResult runPasses(ModuleOp module) {
+static LogicalResult runPasses(ModuleOp module, bool forwardOnly) {
   PassManager manager(module.getContext());
   manager.enableVerifier(true);
-  manager.addPass(createDeriveEvaluatePass());
-  manager.addPass(createDifferentiatePass());
-  manager.addPass(createFormBucketsPass());
+  manager.addPass(createDeriveEvaluatePass(forwardOnly));
+  if (!forwardOnly) {
+    manager.addPass(createDifferentiatePass());
+    manager.addPass(createFormBucketsPass());
+  }
   manager.addPass(createDecomposePass());
   manager.addPass(createFormProductsPass());
   manager.addPass(createFusePass());
@@ -142,13 +144,14 @@ static void readPlace(Attribute attribute, CheckTensor &tensor) {
 static LogicalResult readPlaces(ModuleOp module, CheckCase &check) {
   auto training = module.lookupSymbol<func::FuncOp>("forward_backward");
   auto evaluation = module.lookupSymbol<func::FuncOp>("evaluate");
-  if (!training || !evaluation)
-    return module.emitError("differentiate made no @forward_backward and @evaluate");
-  for (unsigned i = 0; i < training.getNumArguments(); ++i)
+  if (!evaluation)
+    return module.emitError("derive-evaluate made no @evaluate");
+  func::FuncOp any = training ? training : evaluation;
+  for (unsigned i = 0; i < any.getNumArguments(); ++i)
     for (CheckArgument &argument : check.arguments)
-      if (train::nameOf(training, i) == argument.value.name)
-        readPlace(training.getArgAttr(i, "kernel.place"), argument.value);
-  for (unsigned i = 0; i < training.getNumResults(); ++i) {
+      if (train::nameOf(any, i) == argument.value.name)
+        readPlace(any.getArgAttr(i, "kernel.place"), argument.value);
+  for (unsigned i = 0; training && i < training.getNumResults(); ++i) {
     if (!train::resultRoleAs<train::GradientAttr>(training, i))
       continue;
     for (CheckArgument &argument : check.arguments)
@@ -164,7 +167,7 @@ static LogicalResult readPlaces(ModuleOp module, CheckCase &check) {
 /// Renames the symbols of a case and moves them into `program`.
 static LogicalResult merge(ModuleOp module, ModuleOp program, CheckCase &check,
                            std::vector<std::string> &entries) {
-  std::string suffix = "_" + std::to_string(entries.size() / 2);
+  std::string suffix = "_" + std::to_string(entries.size());
   for (Operation &op : llvm::make_early_inc_range(*module.getBody())) {
     auto symbol = dyn_cast<SymbolOpInterface>(op);
     if (!symbol)
@@ -198,9 +201,11 @@ static LogicalResult merge(ModuleOp module, ModuleOp program, CheckCase &check,
   for (size_t i = 0; i < bytes.size(); ++i)
     bytes[i] = i == constants ? known[i] + bytes[i] : std::max(known[i], bytes[i]);
   program->setAttr("kernel.arena_bytes", DenseI64ArrayAttr::get(program.getContext(), bytes));
-  check.forwardBackward = static_cast<int>(entries.size());
-  check.evaluate = check.forwardBackward + 1;
-  entries.push_back("forward_backward" + suffix);
+  if (module.lookupSymbol("forward_backward" + suffix)) {
+    check.forwardBackward = static_cast<int>(entries.size());
+    entries.push_back("forward_backward" + suffix);
+  }
+  check.evaluate = static_cast<int>(entries.size());
   entries.push_back("evaluate" + suffix);
   program.getBody()->getOperations().splice(program.getBody()->end(),
                                             module.getBody()->getOperations());
@@ -208,7 +213,7 @@ static LogicalResult merge(ModuleOp module, ModuleOp program, CheckCase &check,
 }
 
 std::optional<CheckCase> trainc::buildCase(func::FuncOp function, ModuleOp program,
-                                           std::vector<std::string> &entries) {
+                                           std::vector<std::string> &entries, bool forwardOnly) {
   CheckCase check;
   check.name = function.getName().str();
   auto inputs = function->getAttrOfType<ArrayAttr>("check.inputs");
@@ -237,7 +242,7 @@ std::optional<CheckCase> trainc::buildCase(func::FuncOp function, ModuleOp progr
     }
   check.loss.type = RankedTensorType::get({}, Float64Type::get(function.getContext()));
   OwningOpRef<ModuleOp> module = buildModel(function, check);
-  if (failed(runPasses(*module)) || failed(readPlaces(*module, check)) ||
+  if (failed(runPasses(*module, forwardOnly)) || failed(readPlaces(*module, check)) ||
       failed(merge(*module, program, check, entries)))
     return std::nullopt;
   return check;

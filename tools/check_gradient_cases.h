@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,15 +35,16 @@ struct CheckCase {
   std::vector<CheckTensor> results;
   std::vector<mlir::DenseElementsAttr> expected; // check.results; empty: not given
   CheckTensor loss;
-  int forwardBackward = 0, evaluate = 0; // numbers of the entry functions
+  int forwardBackward = -1, evaluate = -1; // numbers of the entry functions
+  std::shared_ptr<CheckCase> f32;          // the same function of f32; null where not asked for
 };
 
 /// The text of a file's sections that hold a line `// NUMBERS`.
 std::vector<std::string> numberSections(llvm::StringRef text);
 
-/// Builds the case of `function` and moves its planned code into `program`. Errors
-/// are diagnostics.
+/// Builds the case of `function` and moves its planned code into `program`, with `forwardOnly` that
+/// of the values alone. Errors are diagnostics.
 std::optional<CheckCase> buildCase(mlir::func::FuncOp function, mlir::ModuleOp program,
-                                   std::vector<std::string> &entries);
+                                   std::vector<std::string> &entries, bool forwardOnly = false);
 
 } // namespace trainc

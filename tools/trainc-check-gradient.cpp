@@ -4,8 +4,9 @@
 // @numbers_* function of the file's NUMBERS sections through the passes, emits and
 // compiles all of them as one library, and compares values with check.results and the
 // reference interpreter's, and gradients with central differences in f64. A row per case;
-// exit status 1 where one is wrong. --records in place of the file: f32 values of all pointwise
-// operations against their f64 values, in the units that pointwise.td states.
+// exit status 1 where one is wrong. With --f32 values of the same functions in f32, too, against
+// f64 within what rounding explains (check_rounding.h). --records in place of the file: f32 values
+// of all pointwise operations against their f64 values, in the units that pointwise.td states.
 #include "compiler/emit/emit.h"
 #include "compiler/emit/step_program.h"
 #include "compiler/installation.h"
@@ -17,6 +18,7 @@
 #include "runtime/program.h"
 #include "tools/check_gradient_cases.h"
 #include "tools/check_records.h"
+#include "tools/check_rounding.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -34,6 +36,7 @@ using namespace trainc;
 static llvm::cl::opt<std::string> input(llvm::cl::Positional, llvm::cl::desc("FILE.mlir"));
 static llvm::cl::opt<bool> records("records",
                                    llvm::cl::desc("f32 values of the pointwise operations"));
+static llvm::cl::opt<bool> f32("f32", llvm::cl::desc("compare f32 values with those of f64, too"));
 static llvm::cl::opt<std::string> keep("keep", llvm::cl::desc("folder that keeps the sources"));
 
 namespace {
@@ -41,6 +44,13 @@ namespace {
 constexpr double kGradientTolerance = 1e-5; // relative
 constexpr double kValueTolerance = 1e-9;    // relative, of f64 values
 constexpr double kStep = 1e-4;              // of the central differences, before extrapolation
+constexpr double kLossRounding = 0x1p-49;   // relative, of a loss of some dozen operations
+constexpr int64_t kFewElements = 1000;      // of an argument; of more, differences take a sample
+constexpr int64_t kSampledElements = 50;
+
+constexpr int kSamples = 16, kManySamples = 400; // of rounding; the latter before a value is wrong
+constexpr double kRoundingFactor = 4;            // the largest of 16 samples is not the largest
+constexpr double kUndetermined = 1e-3;           // relative: a bound that says little
 
 /// The arenas of all cases, one after the other.
 class Memory {
@@ -127,8 +137,11 @@ public:
     double valueError = checkValues(c);
     auto [count, gradientError] = checkGradients(c);
     llvm::outs() << llvm::formatv("{0,-40}", c.name)
-                 << llvm::format("  values %8.1e  gradients %5d  %8.1e  %s\n", valueError, count,
-                                 gradientError, problems.empty() ? "ok" : "WRONG");
+                 << llvm::format("  values %8.1e  gradients %5d  %8.1e", valueError, count,
+                                 gradientError);
+    if (c.f32)
+      checkRounding(c);
+    llvm::outs() << (problems.empty() ? "  ok\n" : "  WRONG\n");
     for (size_t i = 0; i < problems.size() && i < 8; ++i)
       llvm::outs() << "    " << problems[i] << "\n";
     return problems.empty();
@@ -208,6 +221,46 @@ private:
     return largest;
   }
 
+  /// f32 values against f64 values of the same arguments; prints the largest error in units of its
+  /// bound, and for how many elements the bound says little.
+  void checkRounding(const CheckCase &c) {
+    std::vector<nn::Tensor> arguments;
+    for (auto [argument, list] : llvm::zip(c.arguments, values)) {
+      std::vector<double> rounded(list);
+      if (isa<FloatType>(argument.value.type.getElementType()))
+        llvm::for_each(rounded, [](double &value) { value = static_cast<float>(value); });
+      arguments.push_back(tensorOf(argument.value.type, rounded));
+    }
+    evaluate(*c.f32);
+    auto few = sampleRounding(c.function, arguments, kSamples);
+    if (failed(few))
+      return problems.push_back("the interpreter failed");
+    std::optional<RoundedResults> many;
+    double largest = 0;
+    int64_t elements = 0, undetermined = 0;
+    for (auto [r, result] : llvm::enumerate(c.f32->results))
+      for (int64_t i = 0; i < result.type.getNumElements(); ++i, ++elements) {
+        double found = memory.read(result, i), want = few->exact[r].real(i);
+        double bound = kRoundingFactor * few->deviation[r][i];
+        double error = std::isnan(found) && std::isnan(want) ? 0 : std::abs(found - want);
+        if (!(error <= bound)) {
+          if (!many)
+            many = *sampleRounding(c.function, arguments, kManySamples);
+          bound = kRoundingFactor * many->deviation[r][i];
+        }
+        undetermined += bound > kUndetermined * std::max(1.0, std::abs(want));
+        if (!(error <= bound))
+          problems.push_back(llvm::formatv(
+              "f32 result {0} element {1}: {2:E9} instead of {3:E9}, rounding explains {4:E1}", r,
+              i, found, want, bound));
+        else if (error > 0)
+          largest = std::max(largest, error / bound);
+      }
+    llvm::outs() << llvm::format("  f32 %6lld, %lld undetermined, %4.2f",
+                                 static_cast<long long>(elements),
+                                 static_cast<long long>(undetermined), largest);
+  }
+
   /// The relative error, which it reports where it is too large.
   double compare(const CheckCase &c, size_t r, int64_t i, double found, double want,
                  const char *who) {
@@ -221,17 +274,18 @@ private:
     return std::isnan(error) ? INFINITY : error;
   }
 
+  static nn::Tensor tensorOf(RankedTensorType type, const std::vector<double> &list) {
+    if (isa<FloatType>(type.getElementType()))
+      return nn::Tensor::ofReals(type, list);
+    return nn::Tensor::ofIntegers(type, std::vector<int64_t>(list.begin(), list.end()));
+  }
+
   /// The results of the function as it stands in the file, by the reference interpreter.
   std::vector<nn::Tensor> interpret(const CheckCase &c) {
     Block &block = func::FuncOp(c.function).getBody().front();
     nn::TensorValues tensors;
-    for (auto [argument, list] : llvm::zip(block.getArguments(), values)) {
-      auto type = nn::tensorType(argument);
-      std::vector<int64_t> integers(list.begin(), list.end());
-      tensors[argument] = isa<FloatType>(type.getElementType())
-                              ? nn::Tensor::ofReals(type, list)
-                              : nn::Tensor::ofIntegers(type, integers);
-    }
+    for (auto [argument, list] : llvm::zip(block.getArguments(), values))
+      tensors[argument] = tensorOf(nn::tensorType(argument), list);
     auto returned = block.getTerminator()->getOperands();
     auto isReturned = [&](Value value) { return llvm::is_contained(returned, value); };
     if (failed(nn::Interpreter(nn::kLargestFolded).run(block, tensors, isReturned))) {
@@ -244,9 +298,40 @@ private:
     return results;
   }
 
+  /// Elements from one difference to the next.
+  static size_t stride(size_t count) {
+    return count <= kFewElements ? 1 : count / kSampledElements;
+  }
+
+  struct Slope {
+    double want, error; // relative
+  };
+
+  /// The difference, and how far `found` is from it. Where that is too far a kink or a jump of a
+  /// result may be within the step: a smaller one is tried, of which what the losses' own
+  /// rounding does is no error.
+  Slope compareWithDifference(const CheckCase &c, double &x, double found, double scale) {
+    auto compareAt = [&](double step, double noise) {
+      const double h = step * std::max(1.0, std::abs(x) * 1e-3), want = difference(c, x, h);
+      const double allowed = noise * std::abs(memory.read(c.loss, 0)) / h;
+      const double off = std::max(std::abs(found - want) - allowed, 0.0);
+      return Slope{want, std::isnan(found - want)
+                             ? INFINITY
+                             : off / std::max({std::abs(want), 1e-4 * scale, 1e-4})};
+    };
+    const Slope first = compareAt(kStep, 0);
+    if (first.error <= kGradientTolerance)
+      return first;
+    for (double smaller : {0.1, 0.01})
+      if (Slope slope = compareAt(smaller * kStep, kLossRounding);
+          slope.error <= kGradientTolerance)
+        return slope;
+    return first;
+  }
+
   /// Fourth-order difference of the loss along one element.
-  double difference(const CheckCase &c, double &x) {
-    const double at = x, h = kStep * std::max(1.0, std::abs(at) * 1e-3);
+  double difference(const CheckCase &c, double &x, double h) {
+    const double at = x;
     auto central = [&](double step) {
       x = at + step;
       const double above = x, high = evaluate(c);
@@ -276,11 +361,11 @@ private:
     int count = 0;
     double largest = 0;
     for (size_t a = 0; a < gradients.size(); ++a)
-      for (size_t i = 0; i < gradients[a].size(); ++i) {
+      for (size_t i = 0; i < gradients[a].size(); i += stride(gradients[a].size())) {
         if (!std::isfinite(values[a][i]))
           continue;
-        double want = difference(c, values[a][i]), found = gradients[a][i];
-        double error = std::abs(found - want) / std::max({std::abs(want), 1e-4 * scale, 1e-4});
+        auto [want, error] = compareWithDifference(c, values[a][i], gradients[a][i], scale);
+        double found = gradients[a][i];
         ++count;
         if (!(error <= kGradientTolerance))
           problems.push_back(llvm::formatv(
@@ -321,9 +406,10 @@ Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
   std::string all = "#include \"constants.cpp\"\n#include \"kernels.cpp\"\n#include \"step.cpp\"\n"
                     "extern \"C\" void trainc_check(int entry, trainc::arenas memory) {\n"
                     "  using namespace trainc;\n"
-                    "  memory.constants = reinterpret_cast<const char *>(" +
+                    "  const void *constants_address = " +
                     constantsAddress(names).str() +
-                    ");\n"
+                    ";\n"
+                    "  memory.constants = static_cast<const char *>(constants_address);\n"
                     "  static void (*const entries[])(const trainc::arenas &) = {\n";
   for (const std::string &entry : entries)
     all += "      trainc::" + entry + ",\n";
@@ -391,6 +477,16 @@ static int checkRecords(const std::string &folder) {
   return good ? 0 : 1;
 }
 
+static bool buildF32(CheckCase &c, ModuleOp program, std::vector<std::string> &entries) {
+  auto function = narrowed(c.function);
+  auto built = buildCase(*function, program, entries, /*forwardOnly=*/true);
+  if (built)
+    c.f32 = std::make_shared<CheckCase>(std::move(*built));
+  else
+    llvm::outs() << c.name << "  the passes failed on f32\n";
+  return built.has_value();
+}
+
 static int checkFile(const std::string &folder) {
   auto file = llvm::MemoryBuffer::getFile(input);
   if (!file) {
@@ -414,6 +510,7 @@ static int checkFile(const std::string &folder) {
       if (auto built = buildCase(function, *program, entries)) {
         cases.push_back(std::move(*built));
         cases.back().function = function;
+        good &= !f32 || buildF32(cases.back(), *program, entries);
       } else {
         llvm::outs() << function.getName() << "  the passes failed\n";
         good = false;
