@@ -2,10 +2,11 @@
 //
 // derive-evaluate: the entry function @evaluate, which is the model in inference mode.
 //
-// Problem: evaluation and prediction compute what the model's user gets; training
-// replaces buffers besides. Method: a copy of @model without the buffers' new values.
-// Weakness: no operation has another form in training yet. It comes before differentiate, which
-// turns @model itself into the training step; a program for prediction alone keeps the copy only.
+// Problem: evaluation and prediction compute what the model's user gets; training differs: it
+// replaces buffers besides, and drops activations. Method: @evaluate is a copy of @model without
+// the buffers' new values. Of each nn.training_form it keeps the form of inference, @model that of
+// training: no later pass meets one. It comes before differentiate, which turns @model itself into
+// the training step; a program for prediction alone keeps the copy only.
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -29,6 +30,10 @@ struct DeriveEvaluate : PassWrapper<DeriveEvaluate, OperationPass<ModuleOp>> {
   Option<bool> only{*this, "only", llvm::cl::desc("the model is not trained: drop @model"),
                     llvm::cl::init(false)};
 
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<nn::NNDialect, train::TrainDialect>();
+  }
+
   void runOnOperation() override {
     auto model = getOperation().lookupSymbol<func::FuncOp>("model");
     if (!model) {
@@ -39,8 +44,11 @@ struct DeriveEvaluate : PassWrapper<DeriveEvaluate, OperationPass<ModuleOp>> {
     evaluate.setName("evaluate");
     model->getBlock()->getOperations().insertAfter(model->getIterator(), evaluate);
     dropNewValues(evaluate);
+    chooseForm(evaluate, [](nn::TrainingFormOp op) { return op.getInference(); });
     if (only)
       model.erase();
+    else
+      chooseForm(model, [](nn::TrainingFormOp op) { return op.getTraining(); });
     if (failed(simplify(evaluate)))
       signalPassFailure();
   }
@@ -54,6 +62,18 @@ private:
         terminator->eraseOperand(i);
         evaluate.eraseResult(i);
       }
+  }
+
+  static void chooseForm(func::FuncOp function,
+                         llvm::function_ref<Value(nn::TrainingFormOp)> choose) {
+    function.walk([&](nn::TrainingFormOp op) {
+      op.replaceAllUsesWith(choose(op));
+      op.erase();
+    });
+    // What only the other form needed.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+      if (isOpTriviallyDead(&op))
+        op.erase();
   }
 };
 

@@ -397,7 +397,7 @@ nn::OnnxResults Importer::callImporter(const GraphNode &node, ImportedNode &view
 }
 
 // Builds a node with known inputs beside the function and evaluates it; nullopt where that would
-// take too much, so that the node is compiled instead.
+// take too much or gives another value in each step, so that the node is compiled instead.
 std::optional<bool> Importer::foldNode(const GraphNode &node) {
   Workplace workplace;
   OpBuilder beside(&context);
@@ -407,6 +407,8 @@ std::optional<bool> Importer::foldNode(const GraphNode &node) {
   nn::OnnxResults results = callImporter(node, view);
   if (failed(results))
     return false;
+  if (llvm::any_of(workplace.block, [](Operation &op) { return op.hasTrait<nn::VariesByStep>(); }))
+    return std::nullopt;
   std::string why;
   ScopedDiagnosticHandler handler(&context,
                                   [&](Diagnostic &diagnostic) { why = diagnostic.str(); });
@@ -431,7 +433,7 @@ nn::Tensor Importer::knownValue(Value result, Operation *last) {
   Operation *op = result.getDefiningOp();
   if (auto constant = dyn_cast_if_present<nn::ConstantOp>(op))
     return nn::Tensor::of(constant.getValue());
-  if (!op || (last && !last->isBeforeInBlock(op)))
+  if (!op || (last && !last->isBeforeInBlock(op)) || op->hasTrait<nn::VariesByStep>())
     return {};
   SmallVector<nn::Tensor> operands;
   for (Value operand : op->getOperands()) {

@@ -114,6 +114,12 @@ def MovesElements : NativeOpTrait<"MovesElements"> {
   let cppNamespace = "::trainc::nn";
 }
 
+// Its value depends on the step, or on whether the model is trained: that its operands are known
+// when the model is compiled does not make it known.
+def VariesByStep : NativeOpTrait<"VariesByStep"> {
+  let cppNamespace = "::trainc::nn";
+}
+
 def NotDifferentiable : NativeOpTrait<"NotDifferentiable"> {
   let cppNamespace = "::trainc::nn";
 }

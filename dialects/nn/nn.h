@@ -36,6 +36,9 @@ class NotDifferentiable : public mlir::OpTrait::TraitBase<ConcreteType, NotDiffe
 template <typename ConcreteType>
 class MovesElements : public mlir::OpTrait::TraitBase<ConcreteType, MovesElements> {};
 
+template <typename ConcreteType>
+class VariesByStep : public mlir::OpTrait::TraitBase<ConcreteType, VariesByStep> {};
+
 /// How far the f32 value of a pointwise operation may be from the exact one (pointwise.td).
 struct Accuracy {
   double ulp;    // negative: the operation takes no floats

@@ -12,7 +12,7 @@ namespace trainc::nn {
 /// One node of the ONNX graph during import. Inputs are tensors of nn; those
 /// known at compile time (shape arithmetic, axes, masks) are available as
 /// constants. Where all inputs are known, what the importer builds is evaluated by
-/// the interpreter at once and nothing of it stays.
+/// the interpreter at once and nothing of it stays, unless some of it varies by step.
 class OnnxNode {
 public:
   virtual ~OnnxNode() = default;
