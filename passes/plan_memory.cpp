@@ -170,6 +170,8 @@ Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::T
     return fixed.pinned(Arena::activations, "loss of the step", type);
   if (isa_and_nonnull<train::ScalarAttr, train::GradientNormAttr>(role))
     return fixed.pinned(Arena::workspace, role.getName(), type);
+  if (isa_and_nonnull<train::RandomKeyAttr>(role))
+    return fixed.pinned(Arena::workspace, "random key of the micro-batch", type);
   // A plain function, as tests have them: arguments and results one after the other.
   return fixed.pinned(arena, (function.getName() + fallback).str(), type);
 }

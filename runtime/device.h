@@ -13,6 +13,7 @@
 #include "runtime/options.h"
 #include "runtime/program.h"
 
+#include <bit>
 #include <memory>
 #include <string>
 
@@ -68,8 +69,11 @@ public:
   // As part of `run`: adds the gradients of all ranks. Micro-batch j of rank r is summand
   // j * ranks + r; the last call of a step leaves the total in every rank's arena.
   void sum_gradients(bool first, bool last);
-  // Sets an f64 scalar of the workspace arena for the work queued next.
-  void set_scalar(int64_t offset, double value);
+  // Sets a scalar of the workspace arena for the work queued next: an f64, or 64 bits.
+  void set_scalar(int64_t offset, double value) {
+    set_bits(offset, std::bit_cast<uint64_t>(value));
+  }
+  void set_bits(int64_t offset, uint64_t bits);
   // Queues a copy of a scalar (f32 or f64) into slot `slot`, 0 to micro_batches + 1,
   // which `kept` reads after `finish`.
   void keep(const tensor_place &scalar, int slot);

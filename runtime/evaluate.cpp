@@ -105,7 +105,8 @@ int gradients(run &run) {
   run.target.allocate(memory_use::training, micro_batches);
   std::string parameters = run.load_chosen_parameters();
   batch_feed feed(run.target, data);
-  step_result result = gradient_step(run, feed, micro_batches)(data_part::all, first);
+  gradient_step step(run, feed, micro_batches, static_cast<uint64_t>(run.options.integer("seed")));
+  step_result result = step(data_part::all, first, run.options.integer("step"));
   run.ranks.together([&] {
     if (!run.is_first())
       return;

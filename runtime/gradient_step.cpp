@@ -3,6 +3,7 @@
 // Forward, backward and update over the micro-batches of a step.
 #include "runtime/gradient_step.h"
 
+#include "runtime/random.h"
 #include "runtime/signals.h"
 
 namespace trainc {
@@ -20,12 +21,12 @@ void throw_if_any(const run &run, const std::vector<double> &all, size_t stride,
 
 } // namespace
 
-gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches)
-    : run_(run), feed_(feed), micro_batches_(micro_batches),
+gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches, uint64_t seed)
+    : run_(run), feed_(feed), micro_batches_(micro_batches), seed_(seed),
       own_(static_cast<size_t>(micro_batches) + 2),
       all_(own_.size() * static_cast<size_t>(run.ranks.size())) {}
 
-void gradient_step::queue(data_part part, int64_t first_batch, bool with_update) {
+void gradient_step::queue(data_part part, int64_t first_batch, int64_t step, bool with_update) {
   const int64_t ranks = run_.ranks.size();
   for (int64_t j = 0; j < micro_batches_; ++j) {
     const bool first = j == 0, last = j == micro_batches_ - 1;
@@ -38,6 +39,9 @@ void gradient_step::queue(data_part part, int64_t first_batch, bool with_update)
       status_ = error.code;
       message_ = error.message;
     }
+    if (run_.prog.draws_random_numbers)
+      run_.target.set_bits(run_.prog.random_key_offset,
+                           micro_batch_key(seed_, step, batch - first_batch));
     const bool updates = last && with_update;
     // A device that replays what was recorded waits in `finish` instead.
     const auto work = [&] {
@@ -56,10 +60,11 @@ void gradient_step::queue(data_part part, int64_t first_batch, bool with_update)
   }
 }
 
-step_result gradient_step::take(data_part part, int64_t first_batch, bool with_update) {
+step_result gradient_step::take(data_part part, int64_t first_batch, int64_t step,
+                                bool with_update) {
   status_ = 0;
   run_.watch.now(activity::computing);
-  queue(part, first_batch, with_update);
+  queue(part, first_batch, step, with_update);
   const int norm_slot = static_cast<int>(micro_batches_);
   if (with_update)
     run_.target.keep({"gradient_norm",

@@ -23,29 +23,31 @@ struct step_result {
 
 class gradient_step {
 public:
-  gradient_step(run &run, batch_feed &feed, int64_t micro_batches);
+  // The model's random numbers follow from `seed`, the step and the micro-batch.
+  gradient_step(run &run, batch_feed &feed, int64_t micro_batches, uint64_t seed);
 
   int64_t batches_per_step() const { return micro_batches_ * run_.ranks.size(); }
 
   // Takes batches first_batch ... first_batch + batches_per_step() - 1 of the
-  // part; batch first_batch + j * ranks + r is micro-batch j of rank r. Leaves the
-  // sum in the gradients arena of every rank. An error of any rank is thrown on
-  // all. Allocates nothing.
-  step_result operator()(data_part part, int64_t first_batch) {
-    return take(part, first_batch, false);
+  // part for step number `step`; batch first_batch + j * ranks + r is micro-batch j of
+  // rank r. Leaves the sum in the gradients arena of every rank. An error of any rank is
+  // thrown on all. Allocates nothing.
+  step_result operator()(data_part part, int64_t first_batch, int64_t step) {
+    return take(part, first_batch, step, false);
   }
   // The same, then the update with the scalars that were set before.
-  step_result with_update(data_part part, int64_t first_batch) {
-    return take(part, first_batch, true);
+  step_result with_update(data_part part, int64_t first_batch, int64_t step) {
+    return take(part, first_batch, step, true);
   }
 
 private:
-  step_result take(data_part part, int64_t first_batch, bool with_update);
-  void queue(data_part part, int64_t first_batch, bool with_update);
+  step_result take(data_part part, int64_t first_batch, int64_t step, bool with_update);
+  void queue(data_part part, int64_t first_batch, int64_t step, bool with_update);
 
   run &run_;
   batch_feed &feed_;
   int64_t micro_batches_;
+  uint64_t seed_;
   int status_ = 0; // an exit code, where this rank's data gave an error
   std::string message_;
   std::vector<double> own_, all_; // status, signals, losses

@@ -109,12 +109,14 @@ std::vector<option_row> common_rows() {
       row("no-shuffle", 0, kind::flag, "", "", "take samples in the order of the files",
           command_train),
       row("seed", 0, kind::integer, "N", "0", "seed of every random choice",
-          command_train | command_generate),
+          command_train | command_gradients | command_generate),
       row("evaluate-every", 0, kind::integer, "N", "0",
           "print the loss on the held-out part every N steps; 0: never", command_train),
       row("batches", 0, kind::integer, "N", "0", "use the first N batches only; 0: all",
           command_evaluate),
       row("batch", 0, kind::integer, "K", "0", "which batch, in file order", command_gradients),
+      row("step", 0, kind::integer, "N", "1",
+          "of which training step the model's random numbers are", command_gradients, 1),
       row("run", 0, kind::text, "DIR", "",
           "folder of the run: configuration.json, log.jsonl (a line a step), checkpoints/\n"
           "(default: train begins the next of runs/MODEL-0001, ...; other commands read the "

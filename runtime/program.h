@@ -116,6 +116,11 @@ struct program {
   int64_t clip_norm_offset;  // largest global gradient norm; infinity: no clipping
   int64_t gradient_norm_offset; // written by `update`: norm of the mean gradient before clipping
 
+  // Whether forward_backward draws random numbers, and where it finds the key that they follow
+  // from: 64 bits in the workspace arena, which the runtime computes for each micro-batch.
+  bool draws_random_numbers = false;
+  int64_t random_key_offset = 0;
+
   tensor_place loss; // scalar, written by forward_backward and evaluate
 
   const export_initializer *exports;

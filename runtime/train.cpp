@@ -254,7 +254,7 @@ void trainer::set_up() {
 
   run_.target.allocate(memory_use::training, layout_.micro_batches);
   feed_.emplace(run_.target, *data_);
-  gradient_ = std::make_unique<gradient_step>(run_, *feed_, layout_.micro_batches);
+  gradient_ = std::make_unique<gradient_step>(run_, *feed_, layout_.micro_batches, extent_.seed);
   held_out_ = std::make_unique<mean_loss>(run_, *feed_);
   if (resumed_.path.empty())
     run_.load_initial_parameters();
@@ -306,7 +306,7 @@ int trainer::take_step(int64_t step) {
   run_.watch.begin_step(step);
   double rate = schedule_(step);
   set_scalars(step, rate);
-  step_result result = gradient_->with_update(data_part::training, batch_of(step));
+  step_result result = gradient_->with_update(data_part::training, batch_of(step), step);
   if (!std::isfinite(result.loss))
     diverged(step, "loss", result.loss);
   if (!std::isfinite(result.gradient_norm))

@@ -74,6 +74,7 @@ private:
   std::string lossPlace, precision = "data_type::f32";
   std::vector<std::string> parameters, inputs, outputs, hyperparameters, exports, states;
   llvm::StringMap<int64_t> scalars;
+  std::optional<int64_t> randomKey; // where, if forward_backward draws random numbers
 };
 
 void TablePrinter::collectArguments(func::FuncOp function) {
@@ -92,6 +93,8 @@ void TablePrinter::collectArguments(func::FuncOp function) {
       addInput(tensor, false, input.getIndexBound(), input.getIgnoreIndex());
     } else if (auto label = dyn_cast_or_null<train::LabelAttr>(role)) {
       addInput(tensor, true, label.getIndexBound(), label.getIgnoreIndex());
+    } else if (isa_and_nonnull<train::RandomKeyAttr>(role)) {
+      randomKey = placeOf(function.getArgAttrDict(i), "the random key").getOffset();
     } else {
       function.emitError("emit: argument ") << i << " has no role that a trainer knows";
       failed = true;
@@ -198,6 +201,8 @@ void TablePrinter::printProgram() {
   bool update = static_cast<bool>(module.lookupSymbol("update"));
   for (StringRef name : {"learning_rate", "step", "gradient_scale", "clip_norm", "gradient_norm"})
     field((name + "_offset").str(), llvm::Twine(scalar(name, update)));
+  field("draws_random_numbers", randomKey ? "true" : "false");
+  field("random_key_offset", llvm::Twine(randomKey.value_or(0)));
   field("loss", lossPlace.empty() ? "{}" : lossPlace);
   list("exports", "export_count", exports);
   for (StringRef entry : {"forward_backward", "update", "evaluate"})

@@ -84,8 +84,11 @@ LogicalResult checkType(Operation *op, Attribute role, Type type) {
   if (isa<ParameterAttr, BufferAttr, RunParametersAttr, RunGradientsAttr, StateAttr>(role) &&
       !isFloatTensor(type))
     return op->emitOpError("expects a tensor of floats for ") << role << ", found " << type;
-  if (isa<ScalarAttr, GradientNormAttr>(role) && !isScalar(type))
+  if (isa<ScalarAttr, RandomKeyAttr, GradientNormAttr>(role) && !isScalar(type))
     return op->emitOpError("expects a scalar for ") << role << ", found " << type;
+  if (isa<RandomKeyAttr>(role) && type != randomKeyType(role.getContext()))
+    return op->emitOpError("expects ")
+           << randomKeyType(role.getContext()) << " for " << role << ", found " << type;
   return success();
 }
 
@@ -164,7 +167,7 @@ LogicalResult TrainDialect::verifyRegionArgAttribute(Operation *op, unsigned, un
     return unknownAttribute(op, attribute, "on an argument");
   Attribute role = attribute.getValue();
   if (!isa<ParameterAttr, BufferAttr, InputAttr, LabelAttr, RunParametersAttr, RunGradientsAttr,
-           StateAttr, ScalarAttr>(role))
+           StateAttr, ScalarAttr, RandomKeyAttr>(role))
     return op->emitOpError("expects the role of an argument, found ") << role;
   if (failed(checkType(op, role, function.getArgumentTypes()[index])))
     return failure();
@@ -228,6 +231,10 @@ void setResultRole(func::FuncOp function, unsigned result, RoleAttrInterface rol
 DictionaryAttr attributesOf(RoleAttrInterface role) {
   MLIRContext *context = role.getContext();
   return DictionaryAttr::get(context, NamedAttribute(StringAttr::get(context, kRole), role));
+}
+
+RankedTensorType randomKeyType(MLIRContext *context) {
+  return RankedTensorType::get({}, IntegerType::get(context, 64));
 }
 
 static StringRef nameIn(RoleAttrInterface role) {

@@ -37,6 +37,9 @@ void setResultRole(mlir::func::FuncOp function, unsigned result, RoleAttrInterfa
 /// The attributes of an argument or result that has this role and nothing else.
 mlir::DictionaryAttr attributesOf(RoleAttrInterface role);
 
+/// Of an argument with the role #train.random_key: a scalar of 64 bits.
+mlir::RankedTensorType randomKeyType(mlir::MLIRContext *context);
+
 /// The name of an argument or result in the ONNX file; empty where it has none.
 llvm::StringRef nameOf(mlir::func::FuncOp function, unsigned argument);
 llvm::StringRef resultNameOf(mlir::func::FuncOp function, unsigned result);

@@ -149,6 +149,13 @@ def Train_Scalar : Train_NamedRole<"Scalar", "scalar"> {
   let summary = "A number that the trainer sets";
 }
 
+def Train_RandomKey : Train_Role<"RandomKey", "random_key"> {
+  let summary = "What the random numbers of a micro-batch follow from; the trainer sets it";
+  let extraClassDeclaration = [{
+    ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "random_key"); }
+  }];
+}
+
 def Train_GradientNorm : Train_Role<"GradientNorm", "gradient_norm"> {
   let summary = "Norm of the mean gradient over all trained parameters";
   let extraClassDeclaration = [{

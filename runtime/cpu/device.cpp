@@ -117,8 +117,8 @@ void device::run(int, const std::function<void()> &work) { work(); }
 void device::sum_gradients(bool first, bool last) { own_->sum->add(first, last); }
 void device::finish() {}
 
-void device::set_scalar(int64_t offset, double value) {
-  memcpy(places()[arena_kind::workspace] + offset, &value, sizeof value);
+void device::set_bits(int64_t offset, uint64_t bits) {
+  memcpy(places()[arena_kind::workspace] + offset, &bits, sizeof bits);
 }
 
 void device::keep(const tensor_place &scalar, int slot) {

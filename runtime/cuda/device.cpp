@@ -258,12 +258,12 @@ void device::run(int key, const std::function<void()> &work) {
 
 void device::sum_gradients(bool first, bool last) { own_->gpu->gradients->queue(first, last); }
 
-void device::set_scalar(int64_t offset, double value) {
+void device::set_bits(int64_t offset, uint64_t bits) {
   scalar_list &list = own_->gpu->scalars;
   if (list.count == scalar_list::capacity)
     own_->queue_scalars();
   list.offsets[list.count] = offset;
-  list.values[list.count++] = value;
+  list.values[list.count++] = bits;
 }
 
 void device::implementation::queue_scalars() {

@@ -12,7 +12,7 @@ struct scalar_list {
   static constexpr int capacity = 32;
   int count = 0;
   int64_t offsets[capacity]; // bytes from the workspace arena's base
-  double values[capacity];
+  uint64_t values[capacity]; // bits
 };
 
 // Queues workspace[offset] = value for each of the list.

@@ -13,6 +13,7 @@
 // ROUNDTRIP-SAME: {train.role = #train.buffer<"mean", module = "norm.running_mean">}
 // ROUNDTRIP-SAME: {train.role = #train.input<"ids", index_bound = 7>}
 // ROUNDTRIP-SAME: {train.role = #train.label<"labels", index_bound = 5, ignore_index = -100>}
+// ROUNDTRIP-SAME: {train.role = #train.random_key}
 // ROUNDTRIP-SAME: {train.role = #train.loss}, {{.*}} {train.role = #train.output<"y">}
 // ROUNDTRIP-SAME: {train.role = #train.gradient<"val_\22115\22">}
 // ROUNDTRIP-SAME: {train.role = #train.new_value<"mean">}
@@ -24,6 +25,7 @@ module attributes {train.model = "m", train.layout = #train.layout<runs = [16, 0
       %mean: tensor<2xf32> {train.role = #train.buffer<"mean", module = "norm.running_mean">},
       %ids: tensor<4xi64> {train.role = #train.input<"ids", index_bound = 7>},
       %labels: tensor<4xi64> {train.role = #train.label<"labels", index_bound = 5, ignore_index = -100>},
+      %key: tensor<i64> {train.role = #train.random_key},
       %loss: tensor<f32>)
       -> (tensor<f32> {train.role = #train.loss}, tensor<3xf32> {train.role = #train.output<"y">},
           tensor<3xf32> {train.role = #train.gradient<"val_\22115\22">},
@@ -160,3 +162,15 @@ func.func @no_buffer(%w: tensor<3xf32> {train.role = #train.parameter<"w">})
 // expected-error@+1 {{has a result #train.state<decayed, slot = 0> without an argument of that role}}
 func.func @update(%s: tensor<16xf32> {train.role = #train.state<decayed, slot = 1>})
     -> (tensor<16xf32> {train.role = #train.state<decayed, slot = 0>}) { return %s : tensor<16xf32> }
+
+// -----
+
+// ERRORS
+// expected-error@+1 {{expects 'tensor<i64>' for #train.random_key, found 'tensor<i32>'}}
+func.func @random_key_type(%key: tensor<i32> {train.role = #train.random_key}) { return }
+
+// -----
+
+// ERRORS
+// expected-error@+1 {{expects a scalar for #train.random_key, found 'tensor<2xi64>'}}
+func.func @random_keys(%key: tensor<2xi64> {train.role = #train.random_key}) { return }

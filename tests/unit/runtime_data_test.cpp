@@ -22,9 +22,9 @@ namespace {
 TEST(Random, PhiloxKnownValues) {
   // From the authors' Random123 distribution, kat_vectors: philox4x32 10.
   EXPECT_EQ(philox(0, {0, 0, 0, 0}),
-            (std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+            (philox_words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox(~uint64_t{0}, {~0u, ~0u, ~0u, ~0u}),
-            (std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+            (philox_words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
 }
 
 TEST(Random, UniformLooksUniform) {

@@ -171,6 +171,8 @@ const program trainer_program = {
     gradient_scale * 8,
     clip_norm * 8,
     gradient_norm * 8,
+    false, // draws random numbers
+    0,
     {"loss", data_type::f32, 0, {}, arena_kind::activations, loss_at},
     exports,
     4,
