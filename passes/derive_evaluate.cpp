@@ -2,12 +2,14 @@
 //
 // derive-evaluate: the entry function @evaluate, which is the model in inference mode.
 //
-// Problem: evaluation and prediction compute what the model's user gets; training differs: it
-// replaces buffers besides, and drops activations. Method: @evaluate is a copy of @model without
-// the buffers' new values. Of each nn.training_form it keeps the form of inference, @model that of
-// training: no later pass meets one. It comes before differentiate, which turns @model itself into
-// the training step; a program for prediction alone keeps the copy only.
-#include "dialects/nn/nn.h"
+// Problem: evaluation and prediction compute what the model's user gets; training differs. It
+// replaces buffers besides, drops activations, and draws other random numbers in each
+// micro-batch. Method: @evaluate is a copy of @model without the buffers' new values. Of each
+// nn.training_form it keeps the form of inference, @model that of training: no later pass meets
+// one. Where @model draws random numbers, it gets the argument #train.random_key, which they
+// follow from; those of @evaluate are always the same. It comes before differentiate, which
+// turns @model itself into the training step; a program for prediction alone keeps the copy only.
+#include "dialects/nn/builder.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
@@ -45,10 +47,12 @@ struct DeriveEvaluate : PassWrapper<DeriveEvaluate, OperationPass<ModuleOp>> {
     model->getBlock()->getOperations().insertAfter(model->getIterator(), evaluate);
     dropNewValues(evaluate);
     chooseForm(evaluate, [](nn::TrainingFormOp op) { return op.getInference(); });
-    if (only)
+    if (only) {
       model.erase();
-    else
+    } else {
       chooseForm(model, [](nn::TrainingFormOp op) { return op.getTraining(); });
+      addRandomKey(model);
+    }
     if (failed(simplify(evaluate)))
       signalPassFailure();
   }
@@ -74,6 +78,23 @@ private:
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
       if (isOpTriviallyDead(&op))
         op.erase();
+  }
+
+  static void addRandomKey(func::FuncOp model) {
+    auto operations = llvm::to_vector(model.getBody().front().getOps<nn::RandomBitsOp>());
+    if (operations.empty())
+      return;
+    MLIRContext *context = model.getContext();
+    unsigned index = model.getNumArguments();
+    model.insertArgument(index, train::randomKeyType(context),
+                         train::attributesOf(train::RandomKeyAttr::get(context)),
+                         NameLoc::get(StringAttr::get(context, "random_key")));
+    for (nn::RandomBitsOp op : operations) {
+      OpBuilder at(op);
+      nn::Builder builder(at, op.getLoc());
+      op.getKeysMutable().assign(
+          builder.broadcast(model.getArgument(index), {}, op.getType().getShape()));
+    }
   }
 };
 

@@ -279,6 +279,11 @@ class Graph:
             if axis is None or like.shape[axis] > 50:
                 return None
             return self.emit("iota", [], like.shape, 0, like.shape[axis] - 1, dimension(axis), element)
+        if self.random.random() < 0.3:
+            bits = self.random.randint(1, 5)
+            attributes = "stream = %d : i64, bits = %d : i64" % (self.random.randint(0, 9), bits)
+            keys = [self.integers(like.shape, -3, 4, "i64")] if self.random.random() < 0.5 else []
+            return self.emit("random_bits", keys, like.shape, 0, 2**bits - 1, attributes, "i64")
         if self.random.random() < 0.5:
             return self.floats(like.shape)
         return self.integers(like.shape, -3, 4, self.random.choice(INTEGERS))

@@ -124,6 +124,11 @@ void addElements(kernel::StepOpInterface launch, InputElements &elements) {
   }
 }
 
+bool drawsNumbers(kernel::FunctionOp function) {
+  return function.walk([](kernel::RandomBitsOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef target,
                                      const InputElements &elements, NameTable &functions) {
   bool cuda = target == "cuda";
@@ -135,6 +140,8 @@ FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef targ
       source.line("#include \"runtime/cuda/" + header + "\"");
   else
     source.line("#include \"runtime/kernels/lanes.h\"");
+  if (llvm::any_of(kernels, [](const auto &kernel) { return drawsNumbers(kernel.first); }))
+    source.line("#include \"runtime/kernels/random.h\"");
   source.line();
   source.line("namespace trainc {");
   source.outdent();

@@ -226,6 +226,13 @@ ExpressionPrinter::Text ExpressionPrinter::compareIntegers(Operation &op) {
   return {side(a, b) + " " + comparison(predicate).str() + " " + side(b, a), kCompare};
 }
 
+/// Whether two ints make an integer that no int holds.
+bool ExpressionPrinter::leavesInt(Operation &op) const {
+  return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op) &&
+         !nest.narrowInteger(op.getResult(0)) && nest.narrowInteger(op.getOperand(0)) &&
+         nest.narrowInteger(op.getOperand(1));
+}
+
 ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
   if (auto value = dyn_cast<arith::ConstantOp>(op))
     return constant(value.getValue());
@@ -237,6 +244,10 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
     StringRef text = indices[index.getDimension()];
     return {text.str(), text.contains(' ') ? kAdd : kPrimary};
   }
+  if (auto random = dyn_cast<kernel::RandomBitsOp>(op))
+    return {"random_bits<" + std::to_string(random.getBits()) + ">(" + text(random.getKey()) +
+                ", " + std::to_string(random.getStream()) + ", " + text(random.getElement()) + ")",
+            kPrimary};
   if (isa<arith::CmpIOp>(op))
     return compareIntegers(op);
   if (auto compare = dyn_cast<arith::CmpFOp>(op)) {
@@ -299,7 +310,9 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
       if (auto one = op.getOperand(1).getDefiningOp<arith::ConstantOp>())
         if (cast<IntegerAttr>(one.getValue()).getValue().isOne())
           return {"!" + operand(op.getOperand(0), kUnary + 1), kUnary};
-    return {operand(op.getOperand(0), needed) + " " + found->text + " " +
+    return {(leavesInt(op) ? "static_cast<int64_t>(" + text(op.getOperand(0)) + ")"
+                           : operand(op.getOperand(0), needed)) +
+                " " + found->text + " " +
                 operand(op.getOperand(1), needed + (found->precedence != kBitwise)),
             found->precedence};
   }
@@ -346,6 +359,7 @@ std::string ExpressionPrinter::temporaryName(Operation &op) {
                           .Cases("maximumf", "maxsi", "largest")
                           .Cases("minimumf", "minsi", "smallest")
                           .Case("select", "chosen")
+                          .Case("random_bits", "random")
                           .Case("negf", "negative")
                           .Case("sqrt", "root")
                           .Case("rsqrt", "inverse_root")

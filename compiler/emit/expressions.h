@@ -43,6 +43,7 @@ private:
     std::string text;
     int precedence; // as in C++: 20 primary ... 1
   };
+  bool leavesInt(mlir::Operation &op) const;
   Text expression(mlir::Operation &op);
   Text constant(mlir::Attribute value);
   Text compareIntegers(mlir::Operation &op);

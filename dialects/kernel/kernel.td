@@ -237,6 +237,13 @@ def IndexOp : Kernel_Op<"index", [Pure]> {
   let assemblyFormat = "$dimension attr-dict";
 }
 
+def RandomBitsOp : Kernel_Op<"random_bits", [Pure]> {
+  let summary = "A random integer of [0, 2^bits): number `element` of a stream under a key";
+  let arguments = (ins I64:$key, I64:$element, I64Attr:$stream, I64Attr:$bits);
+  let results = (outs I64:$value);
+  let assemblyFormat = "$key `,` $element `stream` $stream `bits` $bits attr-dict";
+}
+
 // ---- steps of an entry function; what they have in common is in step.td.
 
 def LaunchOp : Kernel_NamedOp<"launch", [DeclareOpInterfaceMethods<StepOpInterface,

@@ -145,6 +145,11 @@ void LoopNest::inferRange(Operation &op) {
   if (auto index = dyn_cast<kernel::IndexOp>(op)) {
     low = 0;
     high = function.getDims()[index.getDimension()] - 1;
+  } else if (auto random = dyn_cast<kernel::RandomBitsOp>(op)) {
+    if (random.getBits() > 31)
+      return;
+    low = 0;
+    high = (int64_t(1) << random.getBits()) - 1;
   } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     low = high = cast<IntegerAttr>(constant.getValue()).getInt();
   } else if (isa<arith::AddIOp>(op) && range(0, a0, a1) && range(1, b0, b1)) {

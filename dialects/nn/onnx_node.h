@@ -21,6 +21,8 @@ public:
   /// Version of the node's operator set that the model imports.
   virtual int64_t opset() const = 0;
   virtual Builder &builder() = 0;
+  /// Its place among the nodes of the file, from 0: what tells its random numbers from others'.
+  virtual int64_t number() const = 0;
 
   virtual unsigned numInputs() const = 0;
   virtual unsigned numOutputs() const = 0;

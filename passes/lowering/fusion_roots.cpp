@@ -27,6 +27,8 @@ bool isInMemory(Value value) {
 double flopsOf(Operation *op) {
   if (auto pointwise = dyn_cast<nn::PointwiseOpInterface>(op))
     return pointwise.flopsPerElement();
+  if (isa<nn::RandomBitsOp>(op))
+    return nn::RandomBitsOp::kFlopsPerElement;
   return isa<nn::CastOp, nn::PadOp, nn::ConcatOp>(op) ? 1 : 0;
 }
 

@@ -48,6 +48,7 @@ private:
 
   Value scalar(Value value, const IndexMap &map, Value predicate);
   Value compute(Value value, const IndexMap &map, Value predicate);
+  Value randomBits(nn::RandomBitsOp random, const IndexMap &map, Value predicate);
   Value throughPad(nn::PadOp pad, const IndexMap &map, Value predicate);
   Value throughConcat(nn::ConcatOp concat, const IndexMap &map, Value predicate);
   Value throughGather(nn::GatherOp gather, const IndexMap &map, Value predicate);
@@ -246,6 +247,8 @@ Value KernelBuilder::compute(Value value, const IndexMap &map, Value predicate) 
   }
   if (auto iota = dyn_cast<nn::IotaOp>(op))
     return castScalar(builder, location, indexValue(map.index[iota.getDimension()]), type);
+  if (auto random = dyn_cast<nn::RandomBitsOp>(op))
+    return randomBits(random, map, predicate);
   if (isView(op))
     return throughView(op, map, predicate);
   if (auto pad = dyn_cast<nn::PadOp>(op))
@@ -265,6 +268,18 @@ Value KernelBuilder::compute(Value value, const IndexMap &map, Value predicate) 
       return {};
   }
   return buildScalar(builder, op, operands);
+}
+
+/// Whatever kernel computes it, an element of the tensor is the number of its own position.
+Value KernelBuilder::randomBits(nn::RandomBitsOp random, const IndexMap &map, Value predicate) {
+  Type type = builder.getI64Type();
+  Value key = random.getKeys() ? scalar(random.getKeys(), map, predicate)
+                               : scalarConstant(builder, location, 0, type);
+  if (failed)
+    return {};
+  Value element = indexValue(map.linear(sizesOf(random.getResult())));
+  return builder.create<kernel::RandomBitsOp>(random.getLoc(), type, key, element,
+                                              random.getStream(), random.getBits());
 }
 
 Value KernelBuilder::throughView(Operation *view, const IndexMap &map, Value predicate) {
