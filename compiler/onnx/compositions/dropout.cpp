@@ -1,26 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX Dropout in inference mode: nothing.
-#include "dialects/nn/onnx_node.h"
+// ONNX Dropout. Where the file says that it drops (training_mode), it does in training; in
+// inference, and without training_mode, it is nothing.
+#include "compiler/onnx/compositions/random.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
 
+constexpr int64_t kBits = 30; // an element is dropped with this precision
+
+static FailureOr<double> ratioOf(OnnxNode &node) {
+  if (node.opset() < 12)
+    return node.real("ratio", 0.5);
+  if (!node.hasInput(1))
+    return 0.5;
+  Tensor ratio = node.constant(1);
+  if (!ratio || ratio.count() != 1)
+    return node.error("its ratio must be a number known when the model is compiled");
+  return ratio.real(0);
+}
+
+static FailureOr<bool> drops(OnnxNode &node) {
+  if (!node.hasInput(2))
+    return false;
+  auto training = node.integers(2);
+  if (!training || training->size() != 1)
+    return node.error("its training_mode must be known when the model is compiled",
+                      "export the module with a constant mode (PyTorch: `training=`)");
+  return (*training)[0] != 0;
+}
+
 static OnnxResults importDropout(OnnxNode &node) {
-  const char *advice = "export the module in inference mode (module.eval()), or with dropout 0";
-  if (node.outputUsed(1))
-    return node.error("its mask is used, which is not supported", advice);
-  if (node.hasInput(2)) { // training mode
-    auto training = node.integers(2);
-    if (!training || training->size() != 1)
-      return node.error("its mode must be known when the model is compiled", advice);
-    Tensor ratio = node.constant(1);
-    bool noRatio = ratio && ratio.count() == 1 && ratio.real(0) == 0;
-    if ((*training)[0] && !noRatio)
-      return node.error("dropout in training mode is not supported yet", advice);
-  }
-  return SmallVector<Value>{node.input(0)};
+  FailureOr<double> ratio = ratioOf(node);
+  FailureOr<bool> training = drops(node);
+  if (failed(ratio) || failed(training))
+    return failure();
+  if (!(*ratio >= 0 && *ratio <= 1))
+    return node.error("its ratio is " + llvm::Twine(std::to_string(*ratio)) +
+                      ", expected one within [0, 1]");
+  Builder &builder = node.builder();
+  Value x = node.input(0);
+  auto type = tensorType(x);
+  auto maskType = node.opset() < 10 ? type : type.clone(builder.op().getI1Type());
+  Value all = node.outputUsed(1) ? builder.constant(1, maskType) : Value();
+  if (!*training || *ratio == 0)
+    return SmallVector<Value>{x, all};
+  Value random = randomBits(node, type.getShape(), kBits);
+  double dropped = std::round(std::ldexp(*ratio, kBits));
+  Value keep = builder.named("keep", builder.create<GreaterOrEqualOp>(
+                                         random, builder.constant(dropped, random.getType())));
+  Value scale = builder.constant(*ratio < 1 ? 1 / (1 - *ratio) : 0, type);
+  // A factor, as in PyTorch: what is no number stays none.
+  Value mask = builder.named("mask", builder.select(keep, scale, builder.constant(0, type)));
+  Value y = builder.create<TrainingFormOp>(builder.mul(x, mask), x);
+  return SmallVector<Value>{y, all ? builder.create<TrainingFormOp>(keep, all) : Value()};
 }
 
 static OnnxRegistration dropout("Dropout", 7, importDropout);
