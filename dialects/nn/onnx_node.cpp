@@ -63,4 +63,12 @@ std::optional<SmallVector<int64_t>> OnnxNode::integers(unsigned index) {
   return SmallVector<int64_t>(integers.begin(), integers.end());
 }
 
+FailureOr<int64_t> axisOf(OnnxNode &node, int64_t rank, int64_t otherwise) {
+  int64_t axis = node.integer("axis", otherwise);
+  if (axis < -rank || axis >= rank)
+    return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
+                      llvm::Twine(rank));
+  return axis < 0 ? axis + rank : axis;
+}
+
 } // namespace trainc::nn

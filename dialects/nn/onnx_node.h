@@ -53,6 +53,10 @@ public:
   virtual mlir::LogicalResult error(const llvm::Twine &message, const llvm::Twine &advice = "") = 0;
 };
 
+/// The attribute `axis` of an operator on `rank` dimensions, counted from the front; an error where
+/// it is out of range.
+mlir::FailureOr<int64_t> axisOf(OnnxNode &node, int64_t rank, int64_t otherwise);
+
 /// Element type of a number of onnx.TensorProto.DataType; null for those that no tensor here has.
 /// uint64 is read as int64.
 mlir::Type onnxElementType(mlir::MLIRContext *context, int64_t dataType);

@@ -11,12 +11,11 @@ namespace trainc::nn {
 static OnnxResults importSplit(OnnxNode &node) {
   Value x = node.input(0);
   ArrayRef<int64_t> shape = tensorType(x).getShape();
-  int64_t rank = shape.size(), axis = node.integer("axis", 0), parts = node.numOutputs();
-  if (axis < -rank || axis >= rank)
-    return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
-                      llvm::Twine(rank));
-  axis = axis < 0 ? axis + rank : axis;
-  int64_t size = shape[axis], chunk = (size + parts - 1) / parts;
+  int64_t rank = shape.size(), parts = node.numOutputs();
+  FailureOr<int64_t> found = axisOf(node, rank, 0);
+  if (failed(found))
+    return failure();
+  int64_t axis = *found, size = shape[axis], chunk = (size + parts - 1) / parts;
   auto sizes = node.hasInput(1) ? node.integers(1) : node.integers("split");
   if (!sizes && node.hasInput(1))
     return node.error("its sizes must be known when the model is compiled");

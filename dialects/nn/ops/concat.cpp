@@ -15,15 +15,14 @@ static OnnxResults importConcat(OnnxNode &node) {
     inputs.push_back(node.input(i));
   if (inputs.empty())
     return node.error("has no inputs");
-  int64_t rank = tensorType(inputs[0]).getRank(), axis = node.integer("axis", 1);
-  if (axis < -rank || axis >= rank)
-    return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
-                      llvm::Twine(rank));
+  FailureOr<int64_t> found = axisOf(node, tensorType(inputs[0]).getRank(), 1);
+  if (failed(found))
+    return failure();
+  int64_t axis = *found;
   // Exporters leave empty tensors here (an empty key cache): they add nothing.
   auto isEmpty = [](Value input) { return tensorType(input).getNumElements() == 0; };
   if (!llvm::all_of(inputs, isEmpty))
     llvm::erase_if(inputs, isEmpty);
-  axis = axis < 0 ? axis + rank : axis;
   for (Value input : inputs) {
     auto first = tensorType(inputs[0]), type = tensorType(input);
     bool fits =

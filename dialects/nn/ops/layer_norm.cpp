@@ -31,18 +31,17 @@ static OnnxResults importLayerNormalization(OnnxNode &node) {
   Builder &builder = node.builder();
   Value x = node.input(0);
   auto type = tensorType(x);
-  int64_t rank = type.getRank(), axis = node.integer("axis", -1);
-  if (axis < -rank || axis >= rank)
-    return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
-                      llvm::Twine(rank));
-  axis = axis < 0 ? axis + rank : axis;
+  int64_t rank = type.getRank();
+  FailureOr<int64_t> axis = axisOf(node, rank, -1);
+  if (failed(axis))
+    return failure();
   double epsilon = node.real("epsilon", 1e-5);
   if (epsilon < 0)
     return node.error("epsilon is negative");
   int64_t normalized = 1;
-  for (int64_t size : type.getShape().drop_front(axis))
+  for (int64_t size : type.getShape().drop_front(*axis))
     normalized *= size;
-  SmallVector<int64_t> flat(type.getShape().take_front(axis)), rows = flat;
+  SmallVector<int64_t> flat(type.getShape().take_front(*axis)), rows = flat;
   flat.push_back(normalized);
   rows.resize(rank, 1);
   Value rowsFlat = builder.reshape(x, flat);
