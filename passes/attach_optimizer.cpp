@@ -173,6 +173,19 @@ private:
         train::attributesOf(train::RunParametersAttr::get(&getContext(), run.name)));
   }
 
+  /// Begin and end of each parameter within its run.
+  SmallVector<int64_t> segmentsOf(train::Run run) {
+    SmallVector<int64_t> segments;
+    int64_t start = -1;
+    for (auto placed : train::layoutOf(getOperation()).placed()) {
+      if (placed.getRun() != run)
+        continue;
+      start = start < 0 ? placed.getOffset() : start; // of the run: its first parameter's
+      segments.append({placed.getOffset() - start, placed.getOffset() - start + placed.getCount()});
+    }
+    return segments;
+  }
+
   void updateRun(const train::Optimizer &optimizer, OpBuilder &builder, Block &block,
                  const FlatRun &run, Value factor, const llvm::StringMap<Value> &scalars,
                  SmallVector<Value> &results, SmallVector<DictionaryAttr> &resultAttributes) {
@@ -189,10 +202,11 @@ private:
     SmallVector<Value> states;
     for (unsigned state : run.states)
       states.push_back(block.getArgument(state));
+    SmallVector<int64_t> segments = segmentsOf(run.name);
     train::Update update(
         b, scalarBuilder, parameter,
         b.named("clipped_gradient", b.mul(block.getArgument(run.gradients), spread)), states,
-        scalars, run.name == train::Run::decayed);
+        scalars, segments, run.name == train::Run::decayed);
     train::UpdateResult updated = optimizer.build(update);
     results.push_back(updated.parameter);
     resultAttributes.push_back(

@@ -25,6 +25,23 @@ Value Update::spread(Value f64Scalar) const {
   return b.broadcast(role.empty() ? scalar : s.named(role, scalar), {}, type.getShape());
 }
 
+Value Update::segmentTable() const {
+  auto type = RankedTensorType::get({static_cast<int64_t>(segments.size()) / 2, 2},
+                                    b.op().getIntegerType(64));
+  return b.named("segments", b.constant(DenseElementsAttr::get(type, segments)));
+}
+
+Value Update::normPerParameter(Value flat) const {
+  return b.create<nn::SegmentNormsOp>(flat, segmentTable());
+}
+
+Value Update::spreadPerParameter(Value f64Numbers) const {
+  RankedTensorType type = nn::tensorType(parameter);
+  Value rounded = s.cast(f64Numbers, type.getElementType());
+  return b.create<nn::SegmentBroadcastOp>(rounded, segmentTable(),
+                                          static_cast<uint64_t>(type.getNumElements()));
+}
+
 OptimizerRegistration::OptimizerRegistration(Optimizer optimizer) {
   optimizers().emplace(optimizer.name, std::move(optimizer));
 }

@@ -21,11 +21,12 @@ struct Hyperparameter {
 /// rank-0 f64 tensors, so that bias corrections do not lose digits.
 class Update {
 public:
+  /// `segments`: where each parameter of the run begins and ends in it, ascending.
   Update(nn::Builder &builder, nn::Builder &scalarBuilder, mlir::Value parameter,
          mlir::Value gradient, mlir::ValueRange states, const llvm::StringMap<mlir::Value> &scalars,
-         bool decays)
+         llvm::ArrayRef<int64_t> segments, bool decays)
       : parameter(parameter), gradient(gradient), states(states), decays(decays), b(builder),
-        s(scalarBuilder), scalars(scalars) {}
+        s(scalarBuilder), scalars(scalars), segments(segments) {}
 
   const mlir::Value parameter;
   const mlir::Value gradient; // mean over the step's micro-batches, clipped
@@ -40,9 +41,18 @@ public:
   /// An f64 scalar as a tensor like the parameter.
   mlir::Value spread(mlir::Value f64Scalar) const;
 
+  /// Euclidean norm of each parameter's part of a tensor like the run: f64, one per parameter. The
+  /// parameters are whole on every rank, and so are their norms.
+  mlir::Value normPerParameter(mlir::Value flat) const;
+  /// One f64 number per parameter as a tensor like the run; 0 in the padding.
+  mlir::Value spreadPerParameter(mlir::Value f64Numbers) const;
+
 private:
+  mlir::Value segmentTable() const;
+
   nn::Builder &b, &s;
   const llvm::StringMap<mlir::Value> &scalars;
+  llvm::ArrayRef<int64_t> segments;
 };
 
 struct UpdateResult {

@@ -2,7 +2,7 @@
 //
 // AdamW (Loshchilov and Hutter 2019, algorithm 2) with the arithmetic of
 // torch.optim.AdamW, `amsgrad` off.
-#include "dialects/train/optimizer.h"
+#include "dialects/train/adam.h"
 
 using namespace mlir;
 
@@ -10,32 +10,18 @@ namespace trainc::train {
 
 static UpdateResult buildAdamW(Update &update) {
   nn::Builder &b = update.builder(), &s = update.scalarBuilder();
-  Value learningRate = update.scalar("learning_rate"), step = update.scalar("step");
-  Value beta1 = update.scalar("beta1"), beta2 = update.scalar("beta2");
-  Value one = s.constant(1, step.getType());
-  Value correction1 = s.named("bias_correction1", s.sub(one, s.create<nn::PowOp>(beta1, step)));
-  Value correction2 = s.named("bias_correction2", s.sub(one, s.create<nn::PowOp>(beta2, step)));
-
-  Value parameter = update.parameter, gradient = update.gradient;
+  Value learningRate = update.scalar("learning_rate"), parameter = update.parameter;
   if (update.decays) {
+    Value one = s.constant(1, learningRate.getType());
     Value kept =
         s.named("decay_factor", s.sub(one, s.mul(learningRate, update.scalar("weight_decay"))));
     parameter = b.named("decayed_parameter", b.mul(parameter, update.spread(kept)));
   }
-  Value rest1 = s.named("one_minus_beta1", s.sub(one, beta1));
-  Value rest2 = s.named("one_minus_beta2", s.sub(one, beta2));
-  Value mean = b.named("exp_avg", b.add(b.mul(update.states[0], update.spread(beta1)),
-                                        b.mul(gradient, update.spread(rest1))));
-  Value square =
-      b.named("exp_avg_sq", b.add(b.mul(update.states[1], update.spread(beta2)),
-                                  b.mul(b.mul(gradient, gradient), update.spread(rest2))));
-  Value root = b.create<nn::SqrtOp>(square);
-  Value rootCorrection = s.named("inverse_root_correction2", s.create<nn::RsqrtOp>(correction2));
-  Value scaled = b.named("corrected_root", b.mul(root, update.spread(rootCorrection)));
-  Value denominator = b.named("denominator", b.add(scaled, update.spread(update.scalar("eps"))));
-  Value rate = update.spread(s.named("step_size", s.div(learningRate, correction1)));
-  Value change = b.mul(rate, b.named("direction", b.div(mean, denominator)));
-  return {b.named("parameter", b.sub(parameter, change)), {mean, square}};
+  AdamMoments moments = adamMoments(update, update.gradient);
+  Value direction = b.named("direction", b.div(moments.mean, moments.denominator));
+  Value rate = update.spread(s.named("step_size", s.div(learningRate, moments.correction1)));
+  return {b.named("parameter", b.sub(parameter, b.mul(rate, direction))),
+          {moments.mean, moments.square}};
 }
 
 static const OptimizerRegistration registration({
