@@ -1,11 +1,12 @@
 // RUN: %trainc-opt %s --attach-optimizer=kind=adamw | FileCheck %s --check-prefix=ADAMW
 // RUN: %trainc-opt %s --attach-optimizer=kind=sgd | FileCheck %s --check-prefix=SGD
+// RUN: sed 's/parameters = \[\]/parameters = [#train.placed<"v", decayed at 0, 6 elements>, #train.placed<"w", decayed at 16, 15 elements>, #train.placed<"b", undecayed at 32, 16 elements>]/' %s | %trainc-opt --attach-optimizer=kind=lamb | FileCheck %s --check-prefix=LAMB
 // RUN: sed 's/16, 0, 0/16, 32, 0/' %s | %trainc-opt --attach-optimizer=kind=sgd | FileCheck %s --check-prefix=BUFFER
 // RUN: not %trainc-opt %s --attach-optimizer=kind=adamx 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 //
 // The update works on flat runs; weight decay touches the first run only.
 
-// UNKNOWN: unknown optimizer 'adamx'; known: adamw, sgd
+// UNKNOWN: unknown optimizer 'adamx'; known: adamw, lamb, sgd
 
 // ADAMW-LABEL: func.func @update
 // ADAMW-SAME: tensor<32xf32> {train.role = #train.run_parameters<decayed>}
@@ -27,6 +28,16 @@
 // SGD-SAME: #train.scalar<"nesterov">
 // SGD: nn.greater
 // SGD: return
+
+// Norms of each parameter's own elements of a run, and a step size for each of them.
+// LAMB-LABEL: func.func @update
+// LAMB: %[[DECAYED:.*]] = nn.constant dense<{{\[}}[0, 6], [16, 31]]> : tensor<2x2xi64>
+// LAMB: nn.segment_norms %arg0, %[[DECAYED]] : (tensor<32xf32>, tensor<2x2xi64>) -> tensor<2xf64>
+// LAMB: nn.segment_norms %{{.*}} : (tensor<32xf32>, tensor<2x2xi64>) -> tensor<2xf64>
+// LAMB: nn.segment_broadcast %{{.*}} {elements = 32 : i64} : (tensor<2xf32>, tensor<2x2xi64>) -> tensor<32xf32>
+// LAMB: nn.constant dense<{{\[}}[0, 16]]> : tensor<1x2xi64>
+// LAMB: nn.segment_norms
+// LAMB: return
 
 // A buffer becomes the mean of its new values; it has no state and no part in the norm.
 // BUFFER-LABEL: func.func @update

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Trains one family with each optimizer that train_reference.py does not, in f64, and writes
+# expected/optimizers.json. Those that PyTorch lacks stand here as the formulas of their papers.
+import json
+import os
+
+import torch
+
+import families
+import train_reference
+
+FAMILY = "mlp_gelu"
+LEARNING_RATE = 1e-3
+
+
+class Lamb(torch.optim.Optimizer):
+    """You et al. 2020 (arXiv 1904.00962), algorithm 2; phi is the identity, the ratio within bounds."""
+
+    def __init__(self, groups, lr, betas=(0.9, 0.999), eps=1e-6, bounds=(0.0, 10.0)):
+        super().__init__(groups, {"lr": lr, "betas": betas, "eps": eps, "bounds": bounds, "weight_decay": 0.0})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for x in group["params"]:
+                state = self.state[x]
+                if not state:
+                    state.update(step=0, m=torch.zeros_like(x), v=torch.zeros_like(x))
+                state["step"] += 1
+                state["m"] = beta1 * state["m"] + (1 - beta1) * x.grad
+                state["v"] = beta2 * state["v"] + (1 - beta2) * x.grad ** 2
+                m = state["m"] / (1 - beta1 ** state["step"])
+                v = state["v"] / (1 - beta2 ** state["step"])
+                update = m / (v.sqrt() + group["eps"]) + group["weight_decay"] * x
+                norms = x.norm().item(), update.norm().item()
+                ratio = min(max(norms[0] / norms[1], group["bounds"][0]), group["bounds"][1]) if all(norms) else 1.0
+                x -= group["lr"] * ratio * update
+
+
+class Lion(torch.optim.Optimizer):
+    """Chen et al. 2023 (arXiv 2302.06675), algorithm 2."""
+
+    def __init__(self, groups, lr, betas=(0.9, 0.99)):
+        super().__init__(groups, {"lr": lr, "betas": betas, "weight_decay": 0.0})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for x in group["params"]:
+                state = self.state[x]
+                m = state.setdefault("m", torch.zeros_like(x))
+                update = (beta1 * m + (1 - beta1) * x.grad).sign()
+                x -= group["lr"] * (update + group["weight_decay"] * x)
+                state["m"] = beta2 * m + (1 - beta2) * x.grad
+
+
+OPTIMIZERS = {
+    "lamb": lambda groups: Lamb(groups, lr=0.01),
+    "adam": lambda groups: torch.optim.Adam(groups, lr=LEARNING_RATE),
+    "adagrad": lambda groups: torch.optim.Adagrad(groups, lr=0.01, lr_decay=0.1),
+    "rmsprop": lambda groups: torch.optim.RMSprop(groups, lr=LEARNING_RATE, momentum=0.5),
+    "lion": lambda groups: Lion(groups, lr=LEARNING_RATE),
+}
+
+
+def main():
+    data = families.make_data()
+    runs = {}
+    for kind, make in OPTIMIZERS.items():
+        def groups_for(module, _, make=make):
+            parameters = list(module.parameters())
+            return make([{"params": [p for p in parameters if p.dim() >= 2], "weight_decay": 0.01},
+                         {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}])
+        train_reference.optimizer_for = groups_for
+        exact, _ = train_reference.train(FAMILY, torch.float64, kind, data)
+        single, _ = train_reference.train(FAMILY, torch.float32, kind, data)
+        runs[kind] = {"f64": exact, "f32": single}
+        worst = max(abs(a - b) / abs(a) for a, b in zip(exact["losses"], single["losses"]))
+        print(f"{kind:9} loss {exact['losses'][0]:.6f} -> {exact['losses'][-1]:.6f}, f32 against f64 {worst:.1e}")
+    with open(os.path.join(train_reference.HERE, "expected", "optimizers.json"), "w") as file:
+        json.dump({"family": FAMILY, "runs": runs}, file, indent=1)
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    main()
