@@ -8,18 +8,14 @@
 // NaN gives NaN everywhere. The f64 ones are the C library's.
 #pragma once
 
+#include "runtime/kernels/inline.h"
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 namespace trainc {
-
-#ifdef __CUDACC__
-#define TRAINC_INLINE __host__ __device__ inline __attribute__((always_inline))
-#else
-#define TRAINC_INLINE inline __attribute__((always_inline))
-#endif
 
 // Conditions are joined by | and & below: short-circuit operators are branches.
 

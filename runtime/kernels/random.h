@@ -6,7 +6,9 @@
 // target, and nothing needs to be saved to continue a stream.
 #pragma once
 
-#include "runtime/kernels/math.h"
+#include "runtime/kernels/inline.h"
+
+#include <cstdint>
 
 namespace trainc {
 
