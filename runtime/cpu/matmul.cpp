@@ -6,12 +6,12 @@
 // never cut, so the bits depend on the shape alone. f64, which serves tests, is a
 // plain blocked loop.
 #include "runtime/kernels/matmul.h"
+#include "runtime/cpu/one_thread.h"
 #include "runtime/kernels/matrix_storage.h"
 #include "runtime/library_scratch.h"
 
 #include <algorithm>
 #include <dnnl.h>
-#include <omp.h>
 #include <stdexcept>
 #include <string>
 
@@ -100,25 +100,6 @@ void multiply(const matmul_shape &shape, const tile &tile, double beta, const do
       to = beta == 0 ? sum : to + sum;
     }
 }
-
-// oneDNN starts threads of its own where it finds itself outside a parallel
-// region, and then the order of its sums may depend on their number.
-class one_thread {
-public:
-  explicit one_thread(bool wanted) : before_(wanted ? omp_get_max_threads() : 0) {
-    if (before_ > 1)
-      omp_set_num_threads(1);
-  }
-  ~one_thread() {
-    if (before_ > 1)
-      omp_set_num_threads(before_);
-  }
-  one_thread(const one_thread &) = delete;
-  one_thread &operator=(const one_thread &) = delete;
-
-private:
-  int before_;
-};
 
 template <typename T> void run(const matmul_shape &shape, T beta, const T *a, const T *b, T *c) {
   const int64_t batches = batch_count(shape);
