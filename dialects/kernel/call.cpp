@@ -47,14 +47,18 @@ StepCall CallOp::call() {
   return call;
 }
 
-/// `scatter_add 10 x 8`: the function's group and the numbers that it is given.
+/// `scatter_add 6, 10, 8`: the function and the numbers that it is given, lists as 3x3.
 std::string CallOp::describe() {
   std::string text = getFunction().str();
   llvm::raw_string_ostream stream(text);
   stream << " ";
-  llvm::interleave(
-      getNumbers(), stream, [&](Attribute number) { number.print(stream, /*elideType=*/true); },
-      ", ");
+  auto print = [&](Attribute number) {
+    if (auto list = dyn_cast<DenseI64ArrayAttr>(number))
+      llvm::interleave(list.asArrayRef(), stream, "x");
+    else
+      number.print(stream, /*elideType=*/true);
+  };
+  llvm::interleave(getNumbers(), stream, print, ", ");
   return text;
 }
 
