@@ -380,10 +380,47 @@ class Graph:
             b = self.floats(a.shape[:-2] + ([columns, inner] if transpose_b else [inner, columns]))
         bound = a.magnitude * b.magnitude * inner
         flags = ["transpose_a"] * transpose_a + ["transpose_b"] * transpose_b
-        y = self.emit("matmul", [a, b], a.shape[:-2] + [rows, columns], -bound, bound, ", ".join(flags))
-        if bound <= 50 or math.prod(y.shape) > self.most:
+        return self.scaled(self.emit("matmul", [a, b], a.shape[:-2] + [rows, columns], -bound, bound, ", ".join(flags)))
+
+    def scaled(self, y):
+        """A sum of products, small enough for others to follow."""
+        if y.magnitude <= 50 or math.prod(y.shape) > self.most:
             return y
-        return self.emit("mul", [y, self.filled(10 / bound, y)], y.shape, -10, 10)
+        return self.emit("mul", [y, self.filled(10 / y.magnitude, y)], y.shape, -10, 10)
+
+    def convolution(self):
+        choose = self.random.choice
+        x = self.pick_float(lambda v: 3 <= len(v.shape) <= 5) if self.random.random() < 0.5 else None
+        if not x:
+            space = [choose([1, 3, 5]) for _ in range(choose([1, 2, 2, 3]))]
+            x = self.floats([choose([1, 2]), choose([1, 2, 4, 6])] + space)
+        channels, space = x.shape[1], x.shape[2:]
+        groups = choose([d for d in range(1, channels + 1) if channels % d == 0])
+        before, behind = [choose([0, 0, 1, 2]) for _ in space], [choose([0, 0, 1, 3]) for _ in space]
+        dilations, strides = [choose([1, 1, 2]) for _ in space], [choose([1, 1, 2, 3]) for _ in space]
+        kernel = [min(choose([1, 2, 3]), (size + a + b - 1) // dilation + 1)
+                  for size, a, b, dilation in zip(space, before, behind, dilations)]
+        out = [(size + a + b - (k - 1) * dilation - 1) // stride + 1
+               for size, a, b, k, dilation, stride in zip(space, before, behind, kernel, dilations, strides)]
+        w_shape = [groups * choose([1, 2, 3]), channels // groups] + kernel
+        y_shape = [x.shape[0], w_shape[0]] + out
+        if max(math.prod(w_shape), math.prod(y_shape)) > self.most:
+            return None
+        attributes = "dilations = %s, groups = %d : i64, pads = %s, strides = %s" % (
+            numbers(dilations), groups, numbers(before + behind), numbers(strides))
+        w = self.floats(w_shape)
+        bound = x.magnitude * w.magnitude * math.prod(w_shape[1:])
+        y = self.scaled(self.emit("convolution", [x, w], y_shape, -bound, bound, attributes))
+        kind = self.random.random()
+        if kind < 0.4:
+            return y
+        if kind < 0.7:
+            bound = y.magnitude * w.magnitude * math.prod([w_shape[0]] + kernel)
+            return self.scaled(self.emit("convolution_input_gradient", [y, w], x.shape, -bound, bound,
+                                         attributes + ", sizes = " + numbers(space)))
+        bound = x.magnitude * y.magnitude * math.prod([x.shape[0]] + out)
+        return self.scaled(self.emit("convolution_weight_gradient", [x, y], w_shape, -bound, bound,
+                                     attributes + ", sizes = " + numbers(kernel)))
 
     def concat(self):
         x = self.pick(lambda v: v.shape)
@@ -426,7 +463,7 @@ class Graph:
     def text(self):
         steps = [self.unary] * 5 + [self.binary] * 5 + [self.movement] * 4 + [
             self.broadcast, self.broadcast, self.reduction, self.reduction, self.row, self.matmul, self.matmul,
-            self.concat, self.concat, self.gather, self.gather, self.rounding, self.comparison, self.logic,
+            self.convolution, self.concat, self.concat, self.gather, self.gather, self.rounding, self.comparison, self.logic,
             self.selection, self.not_a_number, self.integer, self.integer, self.conversion, self.source, self.loss]
         length = self.random.randint(3, 16)
         for _ in range(300):

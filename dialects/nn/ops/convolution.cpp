@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.convolution and its two gradients, each the gradient of the other two; ONNX Conv, whose
+// bias becomes an addition, and ConvTranspose, which is the gradient of an input.
+#include "dialects/nn/library_step.h"
+#include "dialects/nn/onnx_node.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include <array>
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+namespace {
+
+constexpr int64_t largestNumber = INT32_MAX; // of an attribute: no sum of a few overflows
+
+/// Shapes of a convolution's tensors, and how they belong together.
+struct Geometry {
+  ArrayRef<int64_t> x, w, y, strides, dilations, pads;
+  int64_t groups;
+
+  template <typename Op>
+  Geometry(Op op, RankedTensorType x, RankedTensorType w, RankedTensorType y)
+      : x(x.getShape()), w(w.getShape()), y(y.getShape()), strides(op.getStrides()),
+        dilations(op.getDilations()), pads(op.getPads()), groups(op.getGroups()) {}
+
+  double flops() const {
+    return 2.0 * static_cast<double>(computeProduct(y)) *
+           static_cast<double>(computeProduct(w.drop_front()));
+  }
+};
+
+Geometry geometryOf(ConvolutionOp op) {
+  return {op, op.getX().getType(), op.getW().getType(), op.getResult().getType()};
+}
+Geometry geometryOf(ConvolutionInputGradientOp op) {
+  return {op, op.getResult().getType(), op.getW().getType(), op.getDy().getType()};
+}
+Geometry geometryOf(ConvolutionWeightGradientOp op) {
+  return {op, op.getX().getType(), op.getResult().getType(), op.getDy().getType()};
+}
+
+/// Three dimensions of space, the missing ones in front.
+std::array<int64_t, 3> inSpace(ArrayRef<int64_t> numbers, int64_t otherwise) {
+  std::array<int64_t, 3> all;
+  all.fill(otherwise);
+  llvm::copy(numbers, all.end() - numbers.size());
+  return all;
+}
+
+/// Calls visit(x, w, y), positions in the three tensors, for every product in order of y, then w.
+template <typename Visit> void forEachProduct(const Geometry &geometry, Visit visit) {
+  auto sizes = inSpace(geometry.x.drop_front(2), 1), kernel = inSpace(geometry.w.drop_front(2), 1),
+       out = inSpace(geometry.y.drop_front(2), 1), strides = inSpace(geometry.strides, 1),
+       dilations = inSpace(geometry.dilations, 1),
+       before = inSpace(geometry.pads.take_front(geometry.pads.size() / 2), 0);
+  int64_t channels = geometry.x[1], own = geometry.w[1], outputs = geometry.w[0];
+  int64_t ofGroup = outputs / geometry.groups, taps = computeProduct(kernel);
+  auto place = [&](int d, int64_t point, int64_t tap) {
+    return point * strides[d] + tap * dilations[d] - before[d];
+  };
+  int64_t y = 0;
+  for (int64_t image = 0; image < geometry.x[0]; ++image)
+    for (int64_t output = 0; output < outputs; ++output)
+      for (int64_t point = 0, points = computeProduct(out); point < points; ++point, ++y)
+        for (int64_t input = 0; input < own; ++input)
+          for (int64_t tap = 0; tap < taps; ++tap) {
+            int64_t a = place(0, point / (out[1] * out[2]), tap / (kernel[1] * kernel[2]));
+            int64_t b = place(1, point / out[2] % out[1], tap / kernel[2] % kernel[1]);
+            int64_t c = place(2, point % out[2], tap % kernel[2]);
+            if (a < 0 || a >= sizes[0] || b < 0 || b >= sizes[1] || c < 0 || c >= sizes[2])
+              continue;
+            int64_t plane = image * channels + output / ofGroup * own + input;
+            visit(((plane * sizes[0] + a) * sizes[1] + b) * sizes[2] + c,
+                  (output * own + input) * taps + tap, y);
+          }
+}
+
+LogicalResult checkNumbers(std::optional<Location> location, int64_t space,
+                           ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations,
+                           ArrayRef<int64_t> pads) {
+  auto fits = [](ArrayRef<int64_t> list, int64_t count, int64_t least) {
+    return static_cast<int64_t>(list.size()) == count && llvm::all_of(list, [=](int64_t number) {
+             return number >= least && number <= largestNumber;
+           });
+  };
+  if (!fits(strides, space, 1) || !fits(dilations, space, 1) || !fits(pads, 2 * space, 0))
+    return emitOptionalError(location, // convolution-c2
+                             "strides and dilations have one positive number per dimension of "
+                             "space, pads two that are not negative; expected ",
+                             space, " dimensions and numbers up to ", largestNumber);
+  return success();
+}
+
+/// The type of a convolution of x with w.
+template <typename Adaptor>
+FailureOr<RankedTensorType> convolved(std::optional<Location> location, Adaptor op,
+                                      RankedTensorType x, RankedTensorType w) {
+  int64_t rank = x.getRank(), groups = op.getGroups();
+  if (rank < 3 || rank > 5 || w.getRank() != rank || w.getElementType() != x.getElementType())
+    return emitOptionalError(location, // convolution-c1
+                             "x and w have one rank of 3 to 5 and one element type, found ", x,
+                             " and ", w);
+  if (failed(checkNumbers(location, rank - 2, op.getStrides(), op.getDilations(), op.getPads())))
+    return failure();
+  if (groups < 1 || groups > largestNumber || w.getDimSize(0) % groups != 0 ||
+      x.getDimSize(1) % groups != 0 || x.getDimSize(1) / groups != w.getDimSize(1))
+    return emitOptionalError(location, // convolution-c3
+                             "w has the channels of one of ", groups, " groups of x, found ", w,
+                             " for ", x);
+  SmallVector<int64_t> shape{x.getDimSize(0), w.getDimSize(0)};
+  for (int64_t d = 0; d < rank - 2; ++d) {
+    int64_t size = x.getDimSize(d + 2) + op.getPads()[d] + op.getPads()[d + rank - 2];
+    int64_t reach = (w.getDimSize(d + 2) - 1) * op.getDilations()[d] + 1;
+    if (w.getDimSize(d + 2) == 0 || reach > size)
+      return emitOptionalError(location, // convolution-c4
+                               "the dilated kernel fits into the padded x and has an element, "
+                               "found ",
+                               reach, " in ", size, " along dimension ", d + 2);
+    shape.push_back((size - reach) / op.getStrides()[d] + 1);
+  }
+  return x.clone(shape);
+}
+
+/// A type with the first two sizes given and `sizes` behind; null where these are no sizes.
+RankedTensorType inSpaceOf(RankedTensorType like, int64_t first, int64_t second,
+                           ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> shape{first, second};
+  for (int64_t size : sizes) {
+    if (size < 0)
+      return nullptr;
+    shape.push_back(size);
+  }
+  return like.clone(shape);
+}
+
+template <typename Op> Value convolve(Builder &builder, Op like, Value x, Value w) {
+  return builder.create<ConvolutionOp>(x, w, like.getStridesAttr(), like.getDilationsAttr(),
+                                       like.getPadsAttr(), like.getGroupsAttr());
+}
+
+template <typename Op>
+Value inputGradient(Builder &builder, Op like, Value dy, Value w, ArrayRef<int64_t> x) {
+  return builder.create<ConvolutionInputGradientOp>(
+      dy, w, like.getStridesAttr(), like.getDilationsAttr(), like.getPadsAttr(),
+      like.getGroupsAttr(), builder.op().getDenseI64ArrayAttr(x.drop_front(2)));
+}
+
+template <typename Op>
+Value weightGradient(Builder &builder, Op like, Value x, Value dy, ArrayRef<int64_t> w) {
+  return builder.create<ConvolutionWeightGradientOp>(
+      x, dy, like.getStridesAttr(), like.getDilationsAttr(), like.getPadsAttr(),
+      like.getGroupsAttr(), builder.op().getDenseI64ArrayAttr(w.drop_front(2)));
+}
+
+/// Room for each tensor once more as a library lays it out: channels in blocks of 16.
+int64_t scratchBytes(const Geometry &geometry, int64_t elementBytes) {
+  auto blocks = [](int64_t channels) { return (channels + 15) / 16 * 16; };
+  auto activation = [&](ArrayRef<int64_t> shape) {
+    return shape[0] * blocks(shape[1]) * computeProduct(shape.drop_front(2));
+  };
+  int64_t inputs = geometry.w[1], outputs = geometry.w[0] / geometry.groups;
+  int64_t weights = geometry.groups > 1 && inputs == 1 && outputs == 1
+                        ? blocks(geometry.groups)
+                        : geometry.groups * blocks(inputs) * blocks(outputs);
+  int64_t elements = activation(geometry.x) + activation(geometry.y) +
+                     weights * computeProduct(geometry.w.drop_front(2));
+  constexpr int64_t betweenTensors = 4 * 64;
+  return elements * elementBytes + betweenTensors;
+}
+
+SmallVector<Replacement> lowerToCall(StepBuilder &builder, StringRef function,
+                                     const Geometry &geometry, Value first, Value second,
+                                     OpResult result) {
+  auto type = cast<RankedTensorType>(result.getType());
+  int64_t bytes = scratchBytes(geometry, elementBytes(type.getElementType()));
+  SmallVector<Value> inputs{builder.contiguous(first), builder.contiguous(second)};
+  auto call = builder.create<kernel::CallOp>(TypeRange{type}, function, "convolution",
+                                             ArrayRef<int64_t>(), inputs);
+  OpBuilder attributes(call.getContext());
+  SmallVector<Attribute> numbers;
+  for (ArrayRef<int64_t> list :
+       {geometry.x, geometry.w, geometry.y, geometry.strides, geometry.dilations, geometry.pads})
+    numbers.push_back(attributes.getDenseI64ArrayAttr(list));
+  numbers.push_back(attributes.getI64IntegerAttr(geometry.groups));
+  numbers.push_back(attributes.getI64IntegerAttr(bytes));
+  call.setNumbersAttr(attributes.getArrayAttr(numbers));
+  call.setFlops(APFloat(geometry.flops()));
+  call.setScratchBytes(bytes);
+  return {{result, call.getOuts().front()}};
+}
+
+} // namespace
+
+// ---- import
+
+/// A list of one number per dimension of space.
+static FailureOr<SmallVector<int64_t>> spaceList(OnnxNode &node, StringRef name, int64_t space,
+                                                 int64_t otherwise) {
+  auto list = node.integers(name).value_or(SmallVector<int64_t>(space, otherwise));
+  if (static_cast<int64_t>(list.size()) != space)
+    return node.error("attribute '" + name + "' has " + llvm::Twine(list.size()) +
+                      " numbers, expected " + llvm::Twine(space));
+  return list;
+}
+
+namespace {
+
+/// What Conv and ConvTranspose say alike.
+struct ConvAttributes {
+  SmallVector<int64_t> strides, dilations, pads;
+  int64_t groups = 1;
+  std::string autoPad;
+};
+
+} // namespace
+
+static LogicalResult checkOperands(OnnxNode &node) {
+  auto x = tensorType(node.input(0)), w = tensorType(node.input(1));
+  if (!isa<FloatType>(x.getElementType()) || w.getElementType() != x.getElementType())
+    return node.error("the inputs do not have one float element type");
+  if (x.getRank() < 3 || x.getRank() > 5)
+    return node.error("input 'X' has " + llvm::Twine(x.getRank() - 2) +
+                      " dimensions of space, expected 1 to 3");
+  if (w.getRank() != x.getRank())
+    return node.error("input 'W' has rank " + llvm::Twine(w.getRank()) + ", expected " +
+                      llvm::Twine(x.getRank()));
+  auto kernel = node.integers("kernel_shape");
+  if (kernel && ArrayRef(*kernel) != w.getShape().drop_front(2))
+    return node.error("attribute 'kernel_shape' is not that of input 'W'");
+  if (computeProduct(w.getShape().drop_front(2)) == 0)
+    return node.error("input 'W' has a kernel without elements");
+  return success();
+}
+
+static FailureOr<ConvAttributes> readAttributes(OnnxNode &node) {
+  int64_t space = tensorType(node.input(0)).getRank() - 2;
+  ConvAttributes result;
+  auto strides = spaceList(node, "strides", space, 1);
+  auto dilations = spaceList(node, "dilations", space, 1);
+  if (failed(strides) || failed(dilations))
+    return failure();
+  result.strides = *strides;
+  result.dilations = *dilations;
+  result.groups = node.integer("group", 1);
+  result.autoPad = node.string("auto_pad", "NOTSET");
+  result.pads = node.integers("pads").value_or(SmallVector<int64_t>(2 * space, 0));
+  if (static_cast<int64_t>(result.pads.size()) != 2 * space)
+    return node.error("attribute 'pads' has " + llvm::Twine(result.pads.size()) +
+                      " numbers, expected " + llvm::Twine(2 * space));
+  auto inRange = [](ArrayRef<int64_t> list, int64_t least) {
+    return llvm::all_of(list,
+                        [=](int64_t number) { return number >= least && number <= largestNumber; });
+  };
+  if (!inRange(result.strides, 1) || !inRange(result.dilations, 1))
+    return node.error("strides and dilations are positive numbers below 2^31");
+  if (!inRange(result.pads, 0))
+    return node.error("pads are numbers from 0 to below 2^31",
+                      "a Slice in front of the node instead of a negative pad");
+  if (!llvm::is_contained({"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}, result.autoPad))
+    return node.error("attribute 'auto_pad' is '" + llvm::Twine(result.autoPad) +
+                      "', expected NOTSET, SAME_UPPER, SAME_LOWER or VALID");
+  if (result.autoPad != "NOTSET" && result.autoPad != "VALID" && node.hasAttribute("pads") &&
+      llvm::any_of(result.pads, [](int64_t pad) { return pad; }))
+    return node.error("attributes 'auto_pad' and 'pads' are both given");
+  if (result.autoPad == "VALID")
+    result.pads.assign(2 * space, 0);
+  return result;
+}
+
+/// Splits `total` zeros between both ends of dimension `d`.
+static void padSame(ConvAttributes &attributes, int64_t d, int64_t total, bool moreBehind) {
+  int64_t space = attributes.strides.size(), less = total / 2;
+  attributes.pads[d] = moreBehind ? less : total - less;
+  attributes.pads[d + space] = moreBehind ? total - less : less;
+}
+
+static int64_t reachOf(const ConvAttributes &attributes, RankedTensorType w, int64_t d) {
+  return (w.getDimSize(d + 2) - 1) * attributes.dilations[d] + 1;
+}
+
+static FailureOr<Value> withBias(OnnxNode &node, Value y) {
+  if (!node.hasInput(2))
+    return y;
+  Builder &builder = node.builder();
+  Value bias = node.input(2);
+  auto type = tensorType(y);
+  if (tensorType(bias).getShape() != type.getShape().slice(1, 1) ||
+      tensorType(bias).getElementType() != type.getElementType())
+    return node.error("input 'B' has not one element of the inputs' type per output channel");
+  return builder.add(y, builder.broadcast(bias, {1}, type.getShape()));
+}
+
+static OnnxResults importConv(OnnxNode &node) {
+  if (failed(checkOperands(node)))
+    return failure();
+  Builder &builder = node.builder();
+  Value x = node.input(0), w = node.input(1);
+  auto typeX = tensorType(x), typeW = tensorType(w);
+  auto attributes = readAttributes(node);
+  if (failed(attributes))
+    return failure();
+  int64_t space = typeX.getRank() - 2, groups = attributes->groups;
+  if (groups < 1 || typeX.getDimSize(1) != typeW.getDimSize(1) * groups ||
+      typeW.getDimSize(0) % groups != 0)
+    return node.error("input 'X' has " + llvm::Twine(typeX.getDimSize(1)) +
+                      " channels, input 'W' " + llvm::Twine(typeW.getDimSize(0)) + " x " +
+                      llvm::Twine(typeW.getDimSize(1)) + ", which do not fit " +
+                      llvm::Twine(groups) + " groups");
+  for (int64_t d = 0; d < space; ++d) {
+    int64_t size = typeX.getDimSize(d + 2), stride = attributes->strides[d];
+    int64_t reach = reachOf(*attributes, typeW, d);
+    if (StringRef(attributes->autoPad).starts_with("SAME"))
+      padSame(*attributes, d,
+              std::max<int64_t>(0, ((size + stride - 1) / stride - 1) * stride + reach - size),
+              attributes->autoPad == "SAME_UPPER");
+    size += attributes->pads[d] + attributes->pads[d + space];
+    if (reach > size)
+      return node.error("the kernel reaches over " + llvm::Twine(reach) +
+                        " elements of dimension " + llvm::Twine(d + 2) + ", which has " +
+                        llvm::Twine(size) + " with its pads");
+  }
+  Value y = builder.create<ConvolutionOp>(x, w, attributes->strides, attributes->dilations,
+                                          attributes->pads, groups);
+  auto result = withBias(node, node.hasInput(2) ? builder.named("convolved", y) : y);
+  if (failed(result))
+    return failure();
+  return SmallVector<Value>{*result};
+}
+
+// ---- convolution
+
+LogicalResult ConvolutionOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                              Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto type = convolved(location, adaptor, tensorType(adaptor.getX()), tensorType(adaptor.getW()));
+  if (failed(type))
+    return failure();
+  types.push_back(*type);
+  return success();
+}
+
+LogicalResult ConvolutionOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
+                                           const llvm::SmallBitVector &needed,
+                                           SmallVectorImpl<Value> &operandGradients) {
+  Value dy = resultGradients[0];
+  operandGradients.assign(2, Value());
+  if (needed[0])
+    operandGradients[0] = inputGradient(builder, *this, dy, getW(), getX().getType().getShape());
+  if (needed[1])
+    operandGradients[1] = weightGradient(builder, *this, getX(), dy, getW().getType().getShape());
+  return success();
+}
+
+double ConvolutionOp::flops() { return geometryOf(*this).flops(); }
+
+SmallVector<Replacement> ConvolutionOp::lowerToStep(StepBuilder &builder) {
+  return lowerToCall(builder, "convolution", geometryOf(*this), getX(), getW(),
+                     getOperation()->getOpResult(0));
+}
+
+FailureOr<Tensor> ConvolutionOp::interpret(ArrayRef<Tensor> operands) {
+  std::vector<double> x = operands[0].reals(), w = operands[1].reals(),
+                      totals(getResult().getType().getNumElements());
+  forEachProduct(geometryOf(*this),
+                 [&](int64_t i, int64_t j, int64_t to) { totals[to] += x[i] * w[j]; });
+  return Tensor::ofReals(getResult().getType(), totals);
+}
+
+// ---- the gradient of x
+
+LogicalResult ConvolutionInputGradientOp::inferReturnTypes(MLIRContext *,
+                                                           std::optional<Location> location,
+                                                           Adaptor adaptor,
+                                                           SmallVectorImpl<Type> &types) {
+  auto dy = tensorType(adaptor.getDy()), w = tensorType(adaptor.getW());
+  if (dy.getRank() < 2 || w.getRank() < 2)
+    return emitOptionalError(location, "x and w have one rank of 3 to 5"); // convolution-c1
+  int64_t groups = std::clamp<int64_t>(adaptor.getGroups(), 0, largestNumber);
+  auto x = inSpaceOf(dy, dy.getDimSize(0), w.getDimSize(1) * groups, adaptor.getSizes());
+  auto type = x ? convolved(location, adaptor, x, w) : FailureOr<RankedTensorType>(dy);
+  if (failed(type))
+    return failure();
+  if (!x || *type != dy) // convolution-c5
+    return emitOptionalError(location, "a convolution of the result with w has the type of dy, ",
+                             dy);
+  types.push_back(x);
+  return success();
+}
+
+LogicalResult ConvolutionInputGradientOp::buildGradient(Builder &builder,
+                                                        ArrayRef<Value> resultGradients,
+                                                        const llvm::SmallBitVector &needed,
+                                                        SmallVectorImpl<Value> &operandGradients) {
+  Value dx = resultGradients[0];
+  operandGradients.assign(2, Value());
+  if (needed[0])
+    operandGradients[0] = convolve(builder, *this, dx, getW());
+  if (needed[1])
+    operandGradients[1] = weightGradient(builder, *this, dx, getDy(), getW().getType().getShape());
+  return success();
+}
+
+double ConvolutionInputGradientOp::flops() { return geometryOf(*this).flops(); }
+
+SmallVector<Replacement> ConvolutionInputGradientOp::lowerToStep(StepBuilder &builder) {
+  return lowerToCall(builder, "convolution_input_gradient", geometryOf(*this), getDy(), getW(),
+                     getOperation()->getOpResult(0));
+}
+
+FailureOr<Tensor> ConvolutionInputGradientOp::interpret(ArrayRef<Tensor> operands) {
+  std::vector<double> dy = operands[0].reals(), w = operands[1].reals(),
+                      totals(getResult().getType().getNumElements());
+  forEachProduct(geometryOf(*this),
+                 [&](int64_t to, int64_t j, int64_t k) { totals[to] += dy[k] * w[j]; });
+  return Tensor::ofReals(getResult().getType(), totals);
+}
+
+// ---- the gradient of w
+
+LogicalResult ConvolutionWeightGradientOp::inferReturnTypes(MLIRContext *,
+                                                            std::optional<Location> location,
+                                                            Adaptor adaptor,
+                                                            SmallVectorImpl<Type> &types) {
+  auto x = tensorType(adaptor.getX()), dy = tensorType(adaptor.getDy());
+  if (dy.getRank() < 2 || x.getRank() < 2)
+    return emitOptionalError(location, "x and w have one rank of 3 to 5"); // convolution-c1
+  int64_t groups = std::max<int64_t>(adaptor.getGroups(), 1);
+  auto w = inSpaceOf(x, dy.getDimSize(1), x.getDimSize(1) / groups, adaptor.getSizes());
+  auto type = w ? convolved(location, adaptor, x, w) : FailureOr<RankedTensorType>(dy);
+  if (failed(type))
+    return failure();
+  if (!w || *type != dy) // convolution-c6
+    return emitOptionalError(location, "a convolution of x with the result has the type of dy, ",
+                             dy);
+  types.push_back(w);
+  return success();
+}
+
+LogicalResult ConvolutionWeightGradientOp::buildGradient(Builder &builder,
+                                                         ArrayRef<Value> resultGradients,
+                                                         const llvm::SmallBitVector &needed,
+                                                         SmallVectorImpl<Value> &operandGradients) {
+  Value dw = resultGradients[0];
+  operandGradients.assign(2, Value());
+  if (needed[0])
+    operandGradients[0] = inputGradient(builder, *this, getDy(), dw, getX().getType().getShape());
+  if (needed[1])
+    operandGradients[1] = convolve(builder, *this, getX(), dw);
+  return success();
+}
+
+double ConvolutionWeightGradientOp::flops() { return geometryOf(*this).flops(); }
+
+SmallVector<Replacement> ConvolutionWeightGradientOp::lowerToStep(StepBuilder &builder) {
+  return lowerToCall(builder, "convolution_weight_gradient", geometryOf(*this), getX(), getDy(),
+                     getOperation()->getOpResult(0));
+}
+
+FailureOr<Tensor> ConvolutionWeightGradientOp::interpret(ArrayRef<Tensor> operands) {
+  std::vector<double> x = operands[0].reals(), dy = operands[1].reals(),
+                      totals(getResult().getType().getNumElements());
+  forEachProduct(geometryOf(*this),
+                 [&](int64_t i, int64_t to, int64_t k) { totals[to] += x[i] * dy[k]; });
+  return Tensor::ofReals(getResult().getType(), totals);
+}
+
+static OnnxWeight weightsOfConv(unsigned input, ArrayRef<int64_t>) {
+  return input == 1 ? OnnxWeight::matrix : input == 2 ? OnnxWeight::bias : OnnxWeight::none;
+}
+
+static OnnxRegistration conv("Conv", 1, importConv, weightsOfConv);
+
+} // namespace trainc::nn

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolutions over one to three dimensions of space, and their gradients.
+#pragma once
+
+#include <cstdint>
+
+namespace trainc {
+
+constexpr int max_space = 3; // dimensions of space
+
+// Batch, channels and space of a contiguous tensor; 0 behind the last. Of weights: output
+// channels, input channels of one group, kernel.
+struct convolution_sizes {
+  int64_t of[2 + max_space] = {};
+};
+
+// One number per dimension of space. Of pads: those before each dimension, then those behind.
+struct space_numbers {
+  int64_t of[2 * max_space] = {};
+};
+
+// A convolution as nn.convolution describes it.
+struct convolution_shape {
+  convolution_sizes input, weight, result;
+  space_numbers strides, dilations, pads;
+  int64_t groups;
+};
+
+// What follows computes a convolution's result, the gradient of its input and that of its weight.
+// The tensors are given in the order of the functions' names, the one that is computed last, and
+// then memory of `scratch_bytes`: enough for each tensor once more with its channels in blocks of
+// 16. The order of every sum follows from the sizes alone.
+#define DECLARE_CONVOLUTION(name, T, first, second, computed)                                      \
+  void name(const convolution_sizes &input, const convolution_sizes &weight,                       \
+            const convolution_sizes &result, const space_numbers &strides,                         \
+            const space_numbers &dilations, const space_numbers &pads, int64_t groups,             \
+            int64_t scratch_bytes, const T *first, const T *second, T *computed, char *scratch)
+
+DECLARE_CONVOLUTION(convolution, float, x, w, y);
+DECLARE_CONVOLUTION(convolution, double, x, w, y);
+DECLARE_CONVOLUTION(convolution_input_gradient, float, dy, w, dx);
+DECLARE_CONVOLUTION(convolution_input_gradient, double, dy, w, dx);
+DECLARE_CONVOLUTION(convolution_weight_gradient, float, x, dy, dw);
+DECLARE_CONVOLUTION(convolution_weight_gradient, double, x, dy, dw);
+
+// ---- for the implementations
+
+enum class convolution_part { result, input_gradient, weight_gradient };
+
+// The functions above out of a target's `compute_convolution(part, shape, first, second, computed,
+// scratch_bytes, scratch)`.
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types
+#define DEFINE_CONVOLUTION(name, part, T)                                                          \
+  DECLARE_CONVOLUTION(name, T, first, second, computed) {                                          \
+    compute_convolution(part, {input, weight, result, strides, dilations, pads, groups}, first,    \
+                        second, computed, scratch_bytes, scratch);                                 \
+  }
+#define DEFINE_CONVOLUTIONS(T)                                                                     \
+  DEFINE_CONVOLUTION(convolution, convolution_part::result, T)                                     \
+  DEFINE_CONVOLUTION(convolution_input_gradient, convolution_part::input_gradient, T)              \
+  DEFINE_CONVOLUTION(convolution_weight_gradient, convolution_part::weight_gradient, T)
+// NOLINTEND(bugprone-macro-parentheses)
+
+// Numbers of the dimensions of space, always three: the missing ones are in front.
+struct space_sizes {
+  int64_t of[max_space];
+  constexpr int64_t count() const { return of[0] * of[1] * of[2]; }
+};
+
+inline int space_rank(const convolution_shape &shape) {
+  int rank = 0;
+  while (rank < max_space && shape.strides.of[rank] != 0)
+    ++rank;
+  return rank;
+}
+
+inline int64_t count_of(const convolution_sizes &sizes, int rank) {
+  int64_t count = 1;
+  for (int d = 0; d < 2 + rank; ++d)
+    count *= sizes.of[d];
+  return count;
+}
+
+inline space_sizes in_space(const int64_t *numbers, int rank, int64_t otherwise) {
+  space_sizes all = {{otherwise, otherwise, otherwise}};
+  for (int d = 0; d < rank; ++d)
+    all.of[max_space - rank + d] = numbers[d];
+  return all;
+}
+
+// A convolution's numbers by dimension of space. Point p of the result and point k of the kernel
+// meet at p * stride + k * dilation - before of the input.
+struct convolution_space {
+  explicit convolution_space(const convolution_shape &shape)
+      : input(in_space(shape.input.of + 2, space_rank(shape), 1)),
+        kernel(in_space(shape.weight.of + 2, space_rank(shape), 1)),
+        result(in_space(shape.result.of + 2, space_rank(shape), 1)),
+        stride(in_space(shape.strides.of, space_rank(shape), 1)),
+        dilation(in_space(shape.dilations.of, space_rank(shape), 1)),
+        before(in_space(shape.pads.of, space_rank(shape), 0)) {}
+
+  space_sizes input, kernel, result, stride, dilation, before;
+};
+
+} // namespace trainc

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolutions on the device against plain loops in f64: with room for all columns at once, for
+// some images, for a part of one.
+#include "runtime/communicator.h"
+#include "runtime/cuda/launch.h"
+#include "runtime/cuda/matmul.h"
+#include "runtime/cuda/streams.h"
+#include "tests/stand_in/runtime/device_copy.h"
+#include "tests/unit/plain_convolution.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace trainc {
+namespace {
+
+template <typename T> struct convolution_test : testing::Test {
+  void check(convolution_part part, const convolution_case &problem, int64_t bytes) {
+    const convolution_numbers numbers(part, problem);
+    device_copy<T> first(std::vector<T>(numbers.first.begin(), numbers.first.end()));
+    device_copy<T> second(std::vector<T>(numbers.second.begin(), numbers.second.end()));
+    device_copy<T> computed(std::vector<T>(numbers.computed.size(), NAN));
+    device_copy<char> scratch(std::vector<char>(static_cast<size_t>(bytes)));
+    auto work = [&] {
+      run_convolution<T>(part, problem, bytes, first.data(), second.data(), computed.data(),
+                         scratch.data());
+    };
+    streams queues;
+    communicator alone;
+    product_settings settings;
+    settings.timed = false;
+    plan_products(settings, alone, [&](const arenas &) { work(); });
+    set_product_workspace(workspace());
+    work();
+    const std::vector<T> found = computed.values();
+    forget_products();
+    double largest = 1e-3;
+    for (double value : numbers.computed)
+      largest = std::max(largest, std::fabs(value));
+    for (size_t i = 0; i < found.size(); ++i)
+      ASSERT_NEAR(static_cast<double>(found[i]), numbers.computed[i],
+                  (sizeof(T) == 8 ? 1e-13 : 1e-5) * largest)
+          << "part " << static_cast<int>(part) << " of " << problem.input[1] << " -> "
+          << problem.weight[0] << " channels, element " << i << ", scratch of " << bytes;
+  }
+
+  static char *workspace() {
+    static char *memory = nullptr; // for all tests: the stand-in watches each of its bytes
+    if (!memory)
+      check_cuda(cudaMalloc(reinterpret_cast<void **>(&memory), product_workspace_bytes),
+                 "workspace");
+    return memory;
+  }
+};
+
+using element_types = testing::Types<float, double>;
+TYPED_TEST_SUITE(convolution_test, element_types);
+
+// Large enough to be cut, small enough for an executor of single threads.
+bool is_small(const convolution_case &problem) {
+  return computed_count(convolution_part::input_gradient, problem) < 4000 &&
+         computed_count(convolution_part::weight_gradient, problem) < 4000;
+}
+
+TYPED_TEST(convolution_test, matches_plain_loops) {
+  int checked = 0;
+  for (const convolution_case &problem : convolution_cases())
+    for (convolution_part part : all_parts)
+      if (is_small(problem)) {
+        this->check(part, problem, problem.scratch_bytes(sizeof(TypeParam)));
+        ++checked;
+      }
+  EXPECT_GT(checked, 20);
+}
+
+TYPED_TEST(convolution_test, takes_as_many_columns_as_the_scratch_holds) {
+  const convolution_case problem = {{5, 2, 9, 14}, {4, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 2};
+  const int64_t column = (2 * 9 + 4) * static_cast<int64_t>(sizeof(TypeParam));
+  for (int64_t columns : {1, 50, 64, 130, 126 * 2, 126 * 3 + 1})
+    for (convolution_part part : all_parts)
+      this->check(part, problem, columns * column);
+}
+
+} // namespace
+} // namespace trainc
