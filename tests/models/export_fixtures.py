@@ -64,6 +64,8 @@ FIXTURES = {
     "fresh_t5_script17": ("fresh_t5", "script", 17, {}),
     "fresh_pegasus_script17": ("fresh_pegasus", "script", 17,
                                {"freeze": ["onnx::Add_.*", ".*final_logits_bias"]}),
+    "cnn_script11": ("cnn", "script", 11, {"dynamic": True}),
+    "fresh_cnn_dynamo20": ("fresh_cnn", "dynamo", 20, {}),
 }
 
 
@@ -76,7 +78,7 @@ def export(fixture, path, data):
     family, exporter, opset, options = FIXTURES[fixture]
     module, recipe = families.make(family)
     name, example = example_input(recipe, data)
-    axes = {0: "batch"} if example.dim() == 2 and example.dtype == torch.float32 else {
+    axes = {0: "batch"} if example.dtype == torch.float32 else {
         0: "batch", 1: "sequence"}
     output = "logits" if recipe["loss"] != "mse" else "prediction"
     fold = options.get("fold", True)

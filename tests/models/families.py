@@ -23,6 +23,9 @@ MLP_BATCH = 8
 MLP_INPUTS = 12
 MLP_HIDDEN = 33  # odd: no multiple of a vector length
 MLP_OUTPUTS = 7
+IMAGE_CHANNELS = 3
+IMAGE_SIZE = 11
+CNN_WIDTH = 6
 
 
 class Mlp(nn.Module):
@@ -261,6 +264,25 @@ def fresh_pegasus():
                        activation_dropout=0.0, decoder_start_token_id=0)
 
 
+class Cnn(nn.Module):
+    """A small network for images: convolutions with and without stride, groups, dilation and bias."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(IMAGE_CHANNELS, CNN_WIDTH, 3, padding=1)
+        self.reduce = nn.Conv2d(CNN_WIDTH, 2 * CNN_WIDTH, 3, stride=2, padding=1, bias=False)
+        self.depthwise = nn.Conv2d(2 * CNN_WIDTH, 2 * CNN_WIDTH, 3, padding=2, dilation=2,
+                                   groups=2 * CNN_WIDTH)
+        self.pointwise = nn.Conv2d(2 * CNN_WIDTH, 3 * CNN_WIDTH, 1)
+        self.head = nn.Linear(3 * CNN_WIDTH, MLP_OUTPUTS)
+
+    def forward(self, x):
+        x = functional.relu(self.stem(x))
+        x = functional.relu(self.reduce(x))
+        x = functional.relu(self.pointwise(self.depthwise(x)))
+        return self.head(x.mean((2, 3)))
+
+
 def seed_weights(module, seed):
     """Weights that put every part of the model to work: norms off one, biases off zero."""
     generator = torch.Generator().manual_seed(seed)
@@ -278,6 +300,11 @@ def seed_weights(module, seed):
 
 def tokens(name):
     return {"inputs": {"input_ids": "input_ids.npy"}, "labels": name, "batch": BATCH,
+            "loss": "cross_entropy"}
+
+
+def images():
+    return {"inputs": {"x": "images.npy"}, "labels": "image_classes.npy", "batch": MLP_BATCH,
             "loss": "cross_entropy"}
 
 
@@ -307,6 +334,8 @@ FAMILIES = {
                     tokens("labels.npy")),
     "fresh_t5": (fresh_t5, 16, tokens("labels.npy")),
     "fresh_pegasus": (fresh_pegasus, 17, tokens("labels.npy")),
+    "cnn": (Cnn, 18, images()),
+    "fresh_cnn": (Cnn, 19, images()),
 }
 
 
@@ -339,6 +368,20 @@ def windows(text):
     return {"input_ids.npy": tokens[:-1].reshape(shape), "labels.npy": tokens[1:].reshape(shape)}
 
 
+def make_pictures():
+    """Waves with one direction and length per class, at a place of their own and with noise."""
+    random = numpy.random.default_rng(22)
+    samples = STEPS * MLP_BATCH
+    classes = random.integers(0, MLP_OUTPUTS, samples)
+    rows, columns = numpy.meshgrid(range(IMAGE_SIZE), range(IMAGE_SIZE), indexing="ij")
+    angles = numpy.pi * classes / MLP_OUTPUTS
+    along = (numpy.cos(angles)[:, None, None] * rows + numpy.sin(angles)[:, None, None] * columns)
+    phases = random.uniform(0, 2 * numpy.pi, (samples, IMAGE_CHANNELS, 1, 1))
+    noise = 0.3 * random.standard_normal((samples, IMAGE_CHANNELS, IMAGE_SIZE, IMAGE_SIZE))
+    pictures = numpy.sin((0.8 + 0.1 * classes)[:, None, None, None] * along[:, None] + phases) + noise
+    return pictures.astype(numpy.float32), classes.astype(numpy.int64)
+
+
 def make_data():
     """All batches, by file name: STEPS times the batch along the first axis."""
     random = numpy.random.default_rng(20)
@@ -357,6 +400,7 @@ def make_data():
     x = random.standard_normal((samples, MLP_INPUTS)).astype(numpy.float32)
     secret = random.standard_normal((MLP_INPUTS, MLP_OUTPUTS)).astype(numpy.float32)
     scores = x @ secret
+    pictures, classes = make_pictures()
     return {
         "input_ids.npy": text[:, :-1].copy(),
         "labels.npy": labels,
@@ -365,6 +409,8 @@ def make_data():
         "classes.npy": scores.argmax(axis=1).astype(numpy.int64),
         "targets.npy": numpy.tanh(scores).astype(numpy.float32),
         "bits.npy": (scores > 0).astype(numpy.float32),
+        "images.npy": pictures,
+        "image_classes.npy": classes,
     }
 
 
