@@ -329,6 +329,65 @@ static OnnxResults importConv(OnnxNode &node) {
   return SmallVector<Value>{*result};
 }
 
+// x is what the convolution of the result with W would give, so what Conv calls pads is cut off
+// here.
+static OnnxResults importConvTranspose(OnnxNode &node) {
+  if (failed(checkOperands(node)))
+    return failure();
+  Builder &builder = node.builder();
+  Value x = node.input(0), w = node.input(1);
+  auto typeX = tensorType(x), typeW = tensorType(w);
+  auto attributes = readAttributes(node);
+  if (failed(attributes))
+    return failure();
+  int64_t space = typeX.getRank() - 2, groups = attributes->groups;
+  auto added = spaceList(node, "output_padding", space, 0);
+  auto given = node.integers("output_shape");
+  if (failed(added))
+    return failure();
+  if (given && static_cast<int64_t>(given->size()) != space)
+    return node.error("attribute 'output_shape' has " + llvm::Twine(given->size()) +
+                      " numbers, expected " + llvm::Twine(space));
+  if (groups < 1 || groups > largestNumber || typeX.getDimSize(1) != typeW.getDimSize(0) ||
+      typeX.getDimSize(1) % groups != 0)
+    return node.error("input 'X' has " + llvm::Twine(typeX.getDimSize(1)) +
+                      " channels, input 'W' " + llvm::Twine(typeW.getDimSize(0)) + " x " +
+                      llvm::Twine(typeW.getDimSize(1)) + ", which do not fit " +
+                      llvm::Twine(groups) + " groups");
+  bool same = StringRef(attributes->autoPad).starts_with("SAME");
+  SmallVector<int64_t> sizes;
+  for (int64_t d = 0; d < space; ++d) {
+    int64_t stride = attributes->strides[d], size = typeX.getDimSize(d + 2);
+    if ((*added)[d] < 0 || (*added)[d] >= stride)
+      return node.error("attribute 'output_padding' is " + llvm::Twine((*added)[d]) +
+                        " along dimension " + llvm::Twine(d + 2) +
+                        ", expected 0 to less than the stride " + llvm::Twine(stride));
+    if (size == 0)
+      return node.error("input 'X' has no elements along dimension " + llvm::Twine(d + 2));
+    int64_t least = (size - 1) * stride + reachOf(*attributes, typeW, d); // with its pads
+    int64_t whole = least + (*added)[d];
+    std::optional<int64_t> wanted;
+    if (given || same)
+      wanted = given ? (*given)[d] : size * stride;
+    if (wanted)
+      padSame(*attributes, d, whole - std::clamp<int64_t>(*wanted, 0, whole),
+              attributes->autoPad == "SAME_UPPER");
+    int64_t cut = attributes->pads[d] + attributes->pads[d + space];
+    sizes.push_back(wanted ? *wanted : whole - cut);
+    // Behind the last point that input 'X' reaches there may be less than a stride of zeros.
+    if (sizes.back() < 1 || sizes.back() >= least + stride - cut || sizes.back() < least - cut)
+      return node.error("dimension " + llvm::Twine(d + 2) + " of the output cannot have " +
+                        llvm::Twine(sizes.back()) + " elements: input 'X' makes " +
+                        llvm::Twine(least) + " of it, pads included");
+  }
+  Value y = builder.create<ConvolutionInputGradientOp>(
+      x, w, attributes->strides, attributes->dilations, attributes->pads, groups, sizes);
+  auto result = withBias(node, node.hasInput(2) ? builder.named("convolved", y) : y);
+  if (failed(result))
+    return failure();
+  return SmallVector<Value>{*result};
+}
+
 // ---- convolution
 
 LogicalResult ConvolutionOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
@@ -470,5 +529,6 @@ static OnnxWeight weightsOfConv(unsigned input, ArrayRef<int64_t>) {
 }
 
 static OnnxRegistration conv("Conv", 1, importConv, weightsOfConv);
+static OnnxRegistration convTranspose("ConvTranspose", 1, importConvTranspose, weightsOfConv);
 
 } // namespace trainc::nn
