@@ -13,20 +13,22 @@ using namespace mlir;
 
 namespace {
 
+/// Of a tensor of floats, which are f32 before this pass.
 Type widened(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !tensor.getElementType().isF32())
+  if (!tensor || !isa<FloatType>(tensor.getElementType()))
     return type;
   return tensor.clone(Float64Type::get(type.getContext()));
 }
 
 void widenConstant(trainc::nn::ConstantOp constant) {
-  auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
-  if (!elements || !elements.getElementType().isF32())
+  auto elements = dyn_cast<DenseFPElementsAttr>(constant.getValue());
+  if (!elements)
     return;
-  constant.setValueAttr(cast<DenseFPElementsAttr>(elements).mapValues(
-      Float64Type::get(constant.getContext()),
-      [](const APFloat &value) { return APFloat(value.convertToDouble()).bitcastToAPInt(); }));
+  constant.setValueAttr(
+      elements.mapValues(Float64Type::get(constant.getContext()), [](const APFloat &value) {
+        return APFloat(value.convertToDouble()).bitcastToAPInt();
+      }));
 }
 
 struct SetPrecision : PassWrapper<SetPrecision, OperationPass<ModuleOp>> {

@@ -6,6 +6,7 @@
 #include "runtime/program.h"
 
 #include <cstring>
+#include <type_traits>
 
 namespace trainc {
 
@@ -54,6 +55,13 @@ constexpr const char *safetensors_name_of(data_type type) {
     return "BOOL";
   }
   return "";
+}
+
+// The type whose elements are of a C++ type; those of bool are uint8_t.
+template <typename T> constexpr data_type data_type_of(T /*zero*/) {
+  if (std::is_floating_point_v<T>)
+    return sizeof(T) == 8 ? data_type::f64 : data_type::f32;
+  return sizeof(T) == 8 ? data_type::i64 : sizeof(T) == 4 ? data_type::i32 : data_type::boolean;
 }
 
 // An f32 or f64 in memory.

@@ -37,6 +37,8 @@ std::vector<std::string> trainc::numberSections(StringRef text) {
   return sections;
 }
 
+constexpr unsigned kMantissaBits = 53; // that differences need
+
 /// Arguments that reach a floating-point result through differentiable operations alone.
 static llvm::DenseSet<Value> differentiableArguments(func::FuncOp function) {
   llvm::DenseSet<Value> reaching;
@@ -49,7 +51,9 @@ static llvm::DenseSet<Value> differentiableArguments(func::FuncOp function) {
         llvm::none_of(op.getResults(), [&](Value value) { return reaching.contains(value); }))
       continue;
     for (Value operand : op.getOperands())
-      if (cast<RankedTensorType>(operand.getType()).getElementType().isF64())
+      if (auto type =
+              dyn_cast<FloatType>(cast<RankedTensorType>(operand.getType()).getElementType());
+          type && type.getFPMantissaWidth() >= kMantissaBits)
         reaching.insert(operand);
   }
   return reaching;

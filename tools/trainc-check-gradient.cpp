@@ -74,36 +74,22 @@ public:
       std::memset(arenas.base[i], 0xff, sizes[i]);
   }
   char *at(const CheckTensor &tensor, int64_t index) const {
-    int64_t bits = tensor.type.getElementType().getIntOrFloatBitWidth();
-    return arenas.base[tensor.arena] + tensor.offset + index * (bits < 8 ? 1 : bits / 8);
+    return arenas.base[tensor.arena] + tensor.offset +
+           index * elementBytes(tensor.type.getElementType());
   }
   double read(const CheckTensor &tensor, int64_t index) const {
-    Type type = tensor.type.getElementType();
-    const char *from = at(tensor, index);
-    auto as = [&](auto value) {
-      std::memcpy(&value, from, sizeof value);
+    return withHostType(elementTypeOf(tensor.type).stored, [&](auto value) {
+      std::memcpy(&value, at(tensor, index), sizeof value);
       return static_cast<double>(value);
-    };
-    return type.isF64()                 ? as(double())
-           : type.isF32()               ? as(float())
-           : type.isSignlessInteger(1)  ? as(uint8_t())
-           : type.isSignlessInteger(32) ? as(int32_t())
-                                        : as(int64_t());
+    });
   }
+  /// Any number but zero is true.
   void write(const CheckTensor &tensor, int64_t index, double value) {
-    Type type = tensor.type.getElementType();
-    char *to = at(tensor, index);
-    auto as = [&](auto element) { std::memcpy(to, &element, sizeof element); };
-    if (type.isF64())
-      as(value);
-    else if (type.isF32())
-      as(static_cast<float>(value));
-    else if (type.isSignlessInteger(1))
-      as(static_cast<uint8_t>(value != 0));
-    else if (type.isSignlessInteger(32))
-      as(static_cast<int32_t>(value));
-    else
-      as(static_cast<int64_t>(value));
+    value = tensor.type.getElementType().isInteger(1) ? value != 0 : value;
+    withHostType(elementTypeOf(tensor.type).stored, [&](auto element) {
+      element = static_cast<decltype(element)>(value);
+      std::memcpy(at(tensor, index), &element, sizeof element);
+    });
   }
 
   trainc::arenas arenas;
@@ -266,7 +252,10 @@ private:
                  const char *who) {
     if (found == want || (std::isnan(found) && std::isnan(want)))
       return 0;
-    double tolerance = c.results[r].type.getElementType().isF32() ? 1e-6 : kValueTolerance;
+    double epsilon = withHostType(elementTypeOf(c.results[r].type).stored, [](auto zero) {
+      return static_cast<double>(std::numeric_limits<decltype(zero)>::epsilon());
+    });
+    double tolerance = std::max(8 * epsilon, kValueTolerance);
     double error = std::abs(found - want) / std::max(std::abs(want), 1e-3);
     if (!(error <= tolerance))
       problems.push_back(

@@ -71,25 +71,17 @@ bool parseDimensions(Recipe &recipe, Report &report) {
   return report.empty();
 }
 
-std::optional<data_type> dataTypeOf(mlir::Type element) {
-  if (element.isF32())
-    return data_type::f32;
-  if (element.isF64())
-    return data_type::f64;
-  if (element.isInteger(1))
-    return data_type::boolean;
-  if (element.isInteger(32))
-    return data_type::i32;
-  if (element.isInteger(64))
-    return data_type::i64;
-  return std::nullopt;
+/// Of inputs and values, whose types are compiled ones.
+data_type dataTypeOf(mlir::Type tensor) {
+  return trainc::withHostType(trainc::elementTypeOf(tensor).stored,
+                              [](auto zero) { return data_type_of(zero); });
 }
 
 /// The whole file as elements of `type`, which is an input's.
 nn::Tensor readNpy(const std::string &path, mlir::RankedTensorType type) {
   input_file file(path, exit_data);
   npy_header header = read_npy_header(file);
-  data_type wanted = *dataTypeOf(type.getElementType());
+  data_type wanted = dataTypeOf(type);
   std::string found = shape_text(header.shape.data(), header.shape.size());
   if (ArrayRef<int64_t>(header.shape) != type.getShape())
     throw trainc::failure(exit_data,
@@ -183,7 +175,7 @@ bool write(const std::vector<EvaluatedTensor> &results, Report &report) {
   for (const EvaluatedTensor &result : results) {
     ArrayRef<int64_t> shape = result.value.shape();
     views.push_back({result.name,
-                     *dataTypeOf(result.value.type().getElementType()),
+                     dataTypeOf(result.value.type()),
                      {shape.begin(), shape.end()},
                      nullptr,
                      result.value.count() * result.value.width()});
@@ -226,8 +218,8 @@ bool evaluate(Report &report) {
     return false;
   for (const EvaluatedTensor &result : *results) {
     ArrayRef<int64_t> shape = result.value.shape();
-    outs() << result.name << ": " << name_of(*dataTypeOf(result.value.type().getElementType()))
-           << " " << shape_text(shape.data(), shape.size()) << "\n";
+    outs() << result.name << ": " << name_of(dataTypeOf(result.value.type())) << " "
+           << shape_text(shape.data(), shape.size()) << "\n";
   }
   return true;
 }

@@ -3,9 +3,9 @@
 // constants.h and constants.cpp: data of constants that are no splats, as the arrays of
 // one object whose members lie where plan-memory put them. A device takes a copy of it.
 // Where one of them is large, the object's bytes are a file that the assembler takes in.
-#include "compiler/emit/element_types.h"
 #include "compiler/emit/expressions.h"
 #include "compiler/emit/step_program.h"
+#include "dialects/elements/element_type.h"
 
 using namespace mlir;
 using namespace trainc;

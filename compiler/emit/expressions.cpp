@@ -2,8 +2,8 @@
 //
 // Scalar code of kernel bodies as C++ text.
 #include "compiler/emit/expressions.h"
-#include "compiler/emit/element_types.h"
 #include "compiler/emit/value_names.h"
+#include "dialects/elements/element_type.h"
 #include "dialects/kernel/internal_error.h"
 #include "dialects/nn/scalar_code.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -12,9 +12,20 @@
 using namespace mlir;
 using namespace trainc;
 
-StringRef trainc::scalarType(Type type) { return elementTypeOf(type).scalar; }
+StringRef trainc::scalarType(Type type) { return elementTypeOf(type).scalarName; }
 
-StringRef trainc::elementType(Type type) { return elementTypeOf(type).stored; }
+std::string trainc::literal(Attribute element) {
+  if (auto number = dyn_cast<FloatAttr>(element))
+    return floatLiteral(number.getValue());
+  auto number = dyn_cast<IntegerAttr>(element);
+  if (!number)
+    internalError("a literal is a number");
+  if (number.getType().isSignlessInteger(1))
+    return number.getValue().isZero() ? "0" : "1";
+  return integerLiteral(number.getInt());
+}
+
+StringRef trainc::elementType(Type type) { return elementTypeOf(type).storedName; }
 
 namespace {
 

@@ -15,6 +15,9 @@ llvm::StringRef scalarType(mlir::Type type);
 /// C++ name of an element in memory; i1 is uint8_t.
 llvm::StringRef elementType(mlir::Type type);
 
+/// A number as C++ text, as in a table of constants: bool is 0 or 1.
+std::string literal(mlir::Attribute number);
+
 class ExpressionPrinter {
 public:
   ExpressionPrinter(const LoopNest &nest, SourceWriter &writer);

@@ -2,8 +2,8 @@
 //
 // What the kernel printers of all targets share.
 #include "compiler/emit/kernel_printer.h"
-#include "compiler/emit/element_types.h"
 #include "compiler/emit/value_names.h"
+#include "dialects/elements/element_type.h"
 #include "dialects/kernel/internal_error.h"
 #include "llvm/ADT/STLExtras.h"
 

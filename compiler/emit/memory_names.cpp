@@ -2,7 +2,7 @@
 //
 // Names and places of the tensors of a planned module, and memory.h.
 #include "compiler/emit/memory_names.h"
-#include "compiler/emit/element_types.h"
+#include "dialects/elements/element_type.h"
 #include "dialects/names/node_name.h"
 #include "dialects/train/train.h"
 #include "llvm/ADT/DenseSet.h"

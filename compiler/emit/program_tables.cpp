@@ -2,7 +2,7 @@
 //
 // What the module says of the program as a whole.
 #include "compiler/emit/program_tables.h"
-#include "compiler/emit/element_types.h"
+#include "dialects/elements/element_type.h"
 #include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

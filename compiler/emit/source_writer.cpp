@@ -170,13 +170,13 @@ std::string trainc::stringLiteral(StringRef raw) {
   return text + "\"";
 }
 
-std::string trainc::floatLiteral(const APFloat &value, bool isDouble) {
+std::string trainc::floatLiteral(const APFloat &value) {
   if (value.isNaN())
     return "NAN";
   if (value.isInfinity())
     return value.isNegative() ? "-INFINITY" : "INFINITY";
   APFloat wide = value;
-  bool lossy = false;
+  bool lossy = false, isDouble = &value.getSemantics() == &APFloat::IEEEdouble();
   wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lossy);
   double number = wide.convertToDouble();
   char text[40];

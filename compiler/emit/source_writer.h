@@ -61,8 +61,8 @@ std::string sanitize(llvm::StringRef raw);
 std::string commentText(llvm::StringRef raw);
 /// `raw` as a C++ string literal with its quotes.
 std::string stringLiteral(llvm::StringRef raw);
-/// The shortest literal that reads back as `value`.
-std::string floatLiteral(const llvm::APFloat &value, bool isDouble);
+/// The shortest literal of the type, float or double, that reads back as `value`.
+std::string floatLiteral(const llvm::APFloat &value);
 std::string integerLiteral(int64_t value);
 
 } // namespace trainc

@@ -3,8 +3,8 @@
 // step.cpp: each entry function as the sequence of its steps, one call a step
 // under the name of its model node.
 #include "compiler/emit/step_program.h"
-#include "compiler/emit/element_types.h"
 #include "compiler/emit/expressions.h"
+#include "dialects/elements/element_type.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trainer.cpp: the constant `trainer_program` through which the runtime sees the model.
-#include "compiler/emit/element_types.h"
 #include "compiler/emit/step_program.h"
+#include "dialects/elements/element_type.h"
 #include "dialects/train/train.h"
 #include "passes/passes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -14,7 +14,7 @@ using namespace trainc;
 
 namespace {
 
-std::string dataType(Type type) { return ("data_type::" + elementTypeOf(type).runtime).str(); }
+std::string dataType(Type type) { return ("data_type::" + elementTypeOf(type).runtimeName).str(); }
 
 std::string placeText(StringRef name, Type type, kernel::PlaceAttr place) {
   auto tensor = cast<RankedTensorType>(type);
@@ -221,10 +221,9 @@ FailureOr<std::string> TablePrinter::print() {
   if (auto update = module.lookupSymbol<func::FuncOp>("update"))
     collectScalars(update);
   for (const HyperparameterEntry &entry : tables.hyperparameters)
-    hyperparameters.push_back("{" + stringLiteral(entry.name) + ", " +
-                              floatLiteral(llvm::APFloat(entry.defaultValue), true) + ", " +
-                              stringLiteral(entry.help) + ", " +
-                              std::to_string(scalar(entry.name, true)) + "}");
+    hyperparameters.push_back(
+        "{" + stringLiteral(entry.name) + ", " + floatLiteral(llvm::APFloat(entry.defaultValue)) +
+        ", " + stringLiteral(entry.help) + ", " + std::to_string(scalar(entry.name, true)) + "}");
   for (const ExportEntry &entry : tables.exports)
     exports.push_back("{" + stringLiteral(entry.onnxName) + ", " +
                       stringLiteral(entry.parameterName) + ", " +

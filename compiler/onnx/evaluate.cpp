@@ -116,7 +116,9 @@ private:
 
   void set(BlockArgument argument, const Twine &what, const nn::Tensor &value) {
     auto type = cast<RankedTensorType>(argument.getType());
-    bool widens = type.getElementType().isF64() && value.type().getElementType().isF32();
+    bool widens = isa<FloatType>(type.getElementType()) &&
+                  isa<FloatType>(value.type().getElementType()) &&
+                  bytesOf(type) > bytesOf(value.type());
     if (value.shape() != type.getShape() ||
         (value.type().getElementType() != type.getElementType() && !widens))
       (void)report.error(ExitCode::usage, model.file->path(),

@@ -190,14 +190,8 @@ LogicalResult ImportedNode::error(const Twine &message, const Twine &advice) {
                                advice);
 }
 
-// What is compiled has no integers below 32 bits and no unsigned ones.
-static bool isCompiled(Type element) {
-  return isa<FloatType>(element) || element.isSignlessInteger(1) || element.isSignlessInteger(32) ||
-         element.isSignlessInteger(64);
-}
-
 static nn::Tensor widened(const nn::Tensor &value) {
-  if (isCompiled(value.type().getElementType()))
+  if (elementTypeOf(value.type()).isCompiled)
     return value;
   auto wide = value.type().clone(IntegerType::get(value.type().getContext(), 64));
   return nn::Tensor::ofIntegers(wide, value.integers());
@@ -379,7 +373,8 @@ bool Importer::hasEmptyInput(const GraphNode &node) {
     ImportedValue *value = input.empty() ? nullptr : find(input);
     if (!value || !value->constant || value->constant.count() != 0)
       return false;
-    return !value->constant.type().getElementType().isInteger(64) || node.opType() == "Gather" ||
+    Type element = value->constant.type().getElementType();
+    return isa<FloatType>(element) || element.isInteger(1) || node.opType() == "Gather" ||
            node.opType() == "Concat";
   });
 }
@@ -454,7 +449,7 @@ bool Importer::defineResult(const GraphNode &node, unsigned output, Value result
   if (!value.constant && type.getNumElements() == 0)
     return succeeded(
         fail(node, "result " + Twine(output) + " has no elements, which is not supported"));
-  if (!value.constant && !isCompiled(type.getElementType()))
+  if (!value.constant && !elementTypeOf(type).isCompiled)
     return succeeded(fail(node,
                           "makes integers below 32 bits or unsigned ones, which is supported only "
                           "where they are known when the model is compiled",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // kernel.call: a function of the runtime as a step.
+#include "dialects/elements/element_type.h"
 #include "dialects/kernel/kernel.h"
-#include "dialects/kernel/tensor_bytes.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 

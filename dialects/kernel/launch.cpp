@@ -5,8 +5,8 @@
 // Writing over an input: a pointwise or row kernel visits each point of a row in
 // the order of its loops, phases one after the other. So an element may be
 // overwritten by the store that comes after its last load.
+#include "dialects/elements/element_type.h"
 #include "dialects/kernel/kernel.h"
-#include "dialects/kernel/tensor_bytes.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;

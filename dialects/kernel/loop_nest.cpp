@@ -131,7 +131,8 @@ bool LoopNest::isVector(Operation *access, int64_t width) const {
 }
 
 void LoopNest::inferRange(Operation &op) {
-  if (op.getNumResults() != 1 || !op.getResult(0).getType().isSignlessInteger(64))
+  if (op.getNumResults() != 1 || !isa<IntegerType>(op.getResult(0).getType()) ||
+      op.getResult(0).getType().isInteger(1))
     return;
   int64_t low, high;
   auto range = [&](unsigned i, int64_t &a, int64_t &b) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // kernel.matmul as a step: calls of runtime/kernels/matmul.h.
+#include "dialects/elements/element_type.h"
 #include "dialects/kernel/kernel.h"
-#include "dialects/kernel/tensor_bytes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -79,10 +79,9 @@ static bool isContiguous(Value value, MatrixAttr matrix, int64_t rows, int64_t c
          cast<RankedTensorType>(value.getType()).getNumElements() == rows * columns;
 }
 
-/// One product in f32 with a contiguous result, not added to anything. In f64, which
-/// serves tests, the library has no epilogues.
+/// One product with a contiguous result, not added to anything.
 int64_t MatmulOp::epilogueLength() {
-  bool takes = cast<RankedTensorType>(getOut().getType()).getElementType().isF32() && !getInit() &&
+  bool takes = elementTypeOf(getOut().getType()).hasEpilogues && !getInit() &&
                llvm::all_of(getBatch(), [](int64_t b) { return b == 1; }) && getM() > 1 &&
                getN() > 1 && isContiguous(getOut(), getMatrixC(), getM(), getN());
   return takes ? getLength() : 0;

@@ -2,6 +2,7 @@
 //
 // What follows from a schedule, and whether it fits its kernel.
 #include "dialects/kernel/schedule.h"
+#include "dialects/elements/element_type.h"
 #include "dialects/kernel/internal_error.h"
 #include "dialects/kernel/loop_nest.h"
 
@@ -166,7 +167,7 @@ LogicalResult Verifier::verify(kernel::PartsAttr parts) {
   if (parts.getCount() < 2 || !covers)
     return error() << parts.getCount() << " parts of " << parts.getRows() << " rows of " << rows;
   for (auto [k, result] : llvm::enumerate(reduce.getOuts())) {
-    int64_t bytes = (result.getType().getIntOrFloatBitWidth() + 7) / 8;
+    int64_t bytes = elementBytes(result.getType());
     int64_t end = k + 1 < parts.getOffsets().size() ? parts.getOffsets()[k + 1] : parts.getBytes();
     int64_t begin = parts.getOffsets()[k];
     if (begin % bytes != 0 || begin + parts.getCount() * nest.points(nest.kept) * bytes > end)

@@ -3,7 +3,7 @@
 // C++ face of the nn dialect (nn.td, pointwise.td and ops/*.td).
 #pragma once
 
-#include "dialects/kernel/tensor_bytes.h"
+#include "dialects/elements/element_type.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/tensor.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -208,14 +208,14 @@ const ElementaryFunction *findElementaryFunction(StringRef operation) {
 }
 
 Type scalarTypeOf(Type element) {
-  bool narrow = isa<IntegerType>(element) && !element.isInteger(1);
-  return narrow ? IntegerType::get(element.getContext(), 64) : element;
+  bool isNumber = isa<IntegerType>(element) && !element.isInteger(1);
+  return isNumber ? IntegerType::get(element.getContext(), 64) : element;
 }
 
 // A register holds more than an i32: what leaves its range wraps here, whether or not the value
 // goes through memory before its next use.
 static Value wrapped(OpBuilder &builder, Location location, Value value, Type element) {
-  if (!element.isInteger(32))
+  if (scalarTypeOf(element) == element || !elementTypeOf(element).isCompiled)
     return value;
   Value low = builder.create<arith::TruncIOp>(location, element, value);
   return builder.create<arith::ExtSIOp>(location, scalarTypeOf(element), low);

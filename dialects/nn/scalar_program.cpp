@@ -28,6 +28,16 @@ template <typename T, typename Lanes> auto *lanes(Lanes &lanes) {
     return lanes.integer;
 }
 
+// What an element in memory is computed in: integers in 64 bits.
+template <typename Stored>
+using LaneOf = std::conditional_t<std::is_integral_v<Stored>, int64_t, Stored>;
+
+// Calls `function` with a zero of the type of the lanes that an element is computed in.
+template <typename Function> auto withLaneType(Type type, Function function) {
+  return withHostType(elementTypeOf(type).stored,
+                      [&](auto zero) { return function(LaneOf<decltype(zero)>()); });
+}
+
 // A function on double over lanes of float rounds once, when its result is stored.
 template <auto function, typename Result, typename... Operands>
 void apply(const ScalarLanes *const *x, ScalarLanes &y, int64_t count) {
@@ -43,6 +53,15 @@ struct Primitive {
   const char *name;
   Loop f32, f64, integer; // by the type of the last operand
   bool exact = true;      // rounded correctly
+
+  template <typename T> Loop on(T) const {
+    if constexpr (std::is_same_v<T, float>)
+      return f32;
+    else if constexpr (std::is_same_v<T, double>)
+      return f64;
+    else
+      return integer;
+  }
 };
 
 template <auto function> constexpr Primitive real(const char *name) {
@@ -121,13 +140,10 @@ const Primitive kPrimitives[] = {
 };
 
 template <template <typename> typename Compare> Loop comparison(Type type) {
-  if (type.isF32())
-    return apply<[](float a, float b) { return Compare<float>()(a, b); }, int64_t, float, float>;
-  if (type.isF64())
-    return apply<[](double a, double b) { return Compare<double>()(a, b); }, int64_t, double,
-                 double>;
-  return apply<[](int64_t a, int64_t b) { return Compare<int64_t>()(a, b); }, int64_t, int64_t,
-               int64_t>;
+  return withLaneType(type, [](auto zero) -> Loop {
+    using T = decltype(zero);
+    return apply<[](T a, T b) { return Compare<T>()(a, b); }, int64_t, T, T>;
+  });
 }
 
 Loop findComparison(arith::CmpFPredicate predicate, Type type) {
@@ -177,12 +193,15 @@ Loop findComparison(arith::CmpIPredicate predicate, Type type) {
 Loop findConversion(Operation *op) {
   Type to = op->getResult(0).getType();
   if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
-    return to.isF32() ? Loop(apply<[](int64_t a) { return a; }, float, int64_t>)
-                      : Loop(apply<[](int64_t a) { return a; }, double, int64_t>);
-  if (isa<arith::TruncIOp>(op) && to.isInteger(32))
-    return apply<[](int64_t a) { return static_cast<int32_t>(a); }, int64_t, int64_t>;
+    return withLaneType(to, [](auto zero) -> Loop {
+      return apply<[](int64_t a) { return a; }, decltype(zero), int64_t>;
+    });
   if (isa<arith::TruncIOp>(op) && to.isInteger(1))
     return apply<[](int64_t a) { return a & 1; }, int64_t, int64_t>;
+  if (isa<arith::TruncIOp>(op))
+    return withHostType(elementTypeOf(to).stored, [](auto zero) -> Loop {
+      return apply<[](int64_t a) { return static_cast<decltype(zero)>(a); }, int64_t, int64_t>;
+    });
   return nullptr;
 }
 
@@ -203,49 +222,43 @@ Apply find(Operation *op, bool &exact) {
   Type type = op->getOperands().back().getType();
   if (const ElementaryFunction *function = findElementaryFunction(op->getName().getStringRef())) {
     exact = false;
-    return type.isF32() ? loopOver<float>(function->evaluate)
-                        : loopOver<double>(function->evaluate);
+    return withLaneType(type, [&](auto zero) -> Apply {
+      if constexpr (std::is_floating_point_v<decltype(zero)>)
+        return loopOver<decltype(zero)>(function->evaluate);
+      return nullptr;
+    });
   }
   for (const Primitive &primitive : kPrimitives)
     if (op->getName().getStringRef() == primitive.name) {
       exact &= primitive.exact;
-      return type.isF32() ? primitive.f32 : type.isF64() ? primitive.f64 : primitive.integer;
+      return withLaneType(type, [&](auto zero) { return primitive.on(zero); });
     }
   return nullptr;
 }
 
-// Lanes of the C++ type that holds an element in memory.
-template <typename Element, typename Lane>
-void load(const Tensor &tensor, int64_t first, int64_t count, Lane *to) {
-  for (int64_t i = 0; i < count; ++i) {
-    Element element;
-    std::memcpy(&element, tensor.at(first + i), sizeof element);
-    to[i] = element;
-  }
+// Calls `function` with a zero of the type in memory and one of the lanes' type.
+template <typename Function> void withTypes(const Tensor &tensor, Function function) {
+  const ElementType &type = elementTypeOf(tensor.type());
+  withHostType(type.stored, [&](auto stored) { function(stored, LaneOf<decltype(stored)>()); });
 }
 
-void loadLanes(const Tensor &tensor, int64_t first, int64_t count, ScalarLanes &lanes) {
-  Type type = tensor.type().getElementType();
-  if (type.isF32())
-    return load<float>(tensor, first, count, lanes.f32);
-  if (type.isF64())
-    return load<double>(tensor, first, count, lanes.f64);
-  if (type.isInteger(64))
-    return load<int64_t>(tensor, first, count, lanes.integer);
-  for (int64_t i = 0; i < count; ++i)
-    lanes.integer[i] = tensor.integer(first + i);
+void loadLanes(const Tensor &tensor, int64_t first, int64_t count, ScalarLanes &to) {
+  withTypes(tensor, [&](auto element, auto lane) {
+    for (int64_t i = 0; i < count; ++i) {
+      std::memcpy(&element, tensor.at(first + i), sizeof element);
+      lanes<decltype(lane)>(to)[i] = element;
+    }
+  });
 }
 
-void storeLanes(const ScalarLanes &lanes, Tensor &tensor, int64_t first, int64_t count) {
-  Type type = tensor.type().getElementType();
+void storeLanes(const ScalarLanes &from, Tensor &tensor, int64_t first, int64_t count) {
   char *to = tensor.data() + first * tensor.width();
-  if (type.isF32())
-    std::memcpy(to, lanes.f32, count * sizeof(float));
-  else if (type.isF64())
-    std::memcpy(to, lanes.f64, count * sizeof(double));
-  else // little endian: the low bytes are the value wrapped
-    for (int64_t i = 0, width = tensor.width(); i < count; ++i)
-      std::memcpy(to + i * width, &lanes.integer[i], width);
+  withTypes(tensor, [&](auto element, auto lane) {
+    for (int64_t i = 0; i < count; ++i) {
+      element = static_cast<decltype(element)>(lanes<decltype(lane)>(from)[i]); // integers wrap
+      std::memcpy(to + i * sizeof element, &element, sizeof element);
+    }
+  });
 }
 
 } // namespace
@@ -275,18 +288,18 @@ ScalarProgram::ScalarProgram(Operation *op) {
 }
 
 void ScalarProgram::addConstant(Attribute value) {
-  ScalarLanes &lanes = constants.emplace_back(registerCount, ScalarLanes()).second;
+  ScalarLanes &filled = constants.emplace_back(registerCount, ScalarLanes()).second;
   if (auto number = dyn_cast<FloatAttr>(value)) {
-    if (number.getType().isF32())
-      std::fill(std::begin(lanes.f32), std::end(lanes.f32), number.getValue().convertToFloat());
-    else
-      std::fill(std::begin(lanes.f64), std::end(lanes.f64), number.getValueAsDouble());
-    return;
+    return withLaneType(number.getType(), [&](auto zero) {
+      auto *to = lanes<decltype(zero)>(filled);
+      std::fill(to, to + ScalarLanes::kCount,
+                static_cast<decltype(zero)>(number.getValueAsDouble()));
+    });
   }
   auto number = cast<IntegerAttr>(value);
   bool boolean = number.getType().isInteger(1);
   int64_t integer = boolean ? number.getValue().getZExtValue() : number.getValue().getSExtValue();
-  std::fill(std::begin(lanes.integer), std::end(lanes.integer), integer);
+  std::fill(std::begin(filled.integer), std::end(filled.integer), integer);
 }
 
 void ScalarProgram::addStep(Operation *op, ArrayRef<unsigned> operands) {

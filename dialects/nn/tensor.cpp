@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Storage of tensors and the one place that knows how element types lie in memory.
+// Storage of tensors, as the table of element types says that they lie in memory.
 #include "dialects/nn/tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -11,31 +11,9 @@ using namespace mlir;
 
 namespace trainc::nn {
 
-int64_t elementWidth(Type element) {
-  return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
-}
-
-// Calls `function` with a value of the C++ type that holds an element.
+// Calls `function` with a zero of the C++ type that holds an element.
 template <typename Function> static auto withElementType(Type type, Function function) {
-  if (type.isF32())
-    return function(float());
-  if (type.isF64())
-    return function(double());
-  bool isUnsigned = type.isUnsignedInteger() || type.isInteger(1);
-  // NOLINTBEGIN(bugprone-branch-clone): the calls differ in their arguments' types
-  switch (isa<IntegerType>(type) ? elementWidth(type) : 0) {
-  case 1:
-    return isUnsigned ? function(uint8_t()) : function(int8_t());
-  case 2:
-    return isUnsigned ? function(uint16_t()) : function(int16_t());
-  case 4:
-    return isUnsigned ? function(uint32_t()) : function(int32_t());
-  case 8:
-    return function(int64_t());
-  default:
-    llvm::report_fatal_error("nn::Tensor: an element type that no tensor here has");
-  }
-  // NOLINTEND(bugprone-branch-clone)
+  return withHostType(elementTypeOf(type).stored, function);
 }
 
 template <typename Element> static Element load(const char *from) {

@@ -4,15 +4,13 @@
 // reference interpreter computes with.
 #pragma once
 
+#include "dialects/elements/element_type.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include <memory>
 #include <vector>
 
 namespace trainc::nn {
-
-/// Bytes of one element in memory; a bool takes one.
-int64_t elementWidth(mlir::Type element);
 
 /// Elements in row-major order, little endian, bool as 0 or 1. Where all are equal, one may stand
 /// for all (a splat). Copies share the elements, which change only before they are shared.
@@ -35,7 +33,7 @@ public:
   mlir::RankedTensorType type() const { return tensorType; }
   llvm::ArrayRef<int64_t> shape() const { return tensorType.getShape(); }
   int64_t count() const { return tensorType.getNumElements(); }
-  int64_t width() const { return elementWidth(tensorType.getElementType()); }
+  int64_t width() const { return elementBytes(tensorType.getElementType()); }
   bool isSplat() const { return onlyOne; }
 
   const char *at(int64_t index) const { return bytes + (onlyOne ? 0 : index * width()); }

@@ -3,8 +3,8 @@
 // What the steps of each entry function cost, as text: what trainc writes to the output
 // folder and trainc-inspect shows. Steps that do the same are a line; those which move
 // most bytes come first.
+#include "dialects/elements/element_type.h"
 #include "dialects/kernel/kernel.h"
-#include "dialects/kernel/tensor_bytes.h"
 #include "dialects/nn/nn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"

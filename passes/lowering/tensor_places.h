@@ -3,7 +3,7 @@
 // Sizes and readable names of the tensors of entry functions.
 #pragma once
 
-#include "dialects/kernel/tensor_bytes.h"
+#include "dialects/elements/element_type.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <string>
 

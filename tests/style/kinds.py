@@ -5,7 +5,7 @@
 #   kinds.py ROOT
 #
 # Steps: outside of dialects/kernel nobody asks which step an operation is; only who makes
-# a kind may name it. Element types: outside of the files below nobody asks for
+# a kind may name it. Element types: outside of the table nobody asks for
 # a certain width or precision; bool, as the type of conditions, may be asked for.
 # Prints what breaks a rule; ends with 1 where there is something.
 import pathlib
@@ -15,22 +15,8 @@ import sys
 root = pathlib.Path(sys.argv[1])
 folders = ["dialects", "passes", "compiler", "tools"]
 
-# Where element types are told apart, and what for.
-ELEMENT_TYPES = {
-    "compiler/emit/element_types.cpp": "what emitted code calls them",
-    "compiler/onnx/importer.cpp": "which of them a model may have",
-    "compiler/onnx/evaluate.cpp": "f32 data of a model evaluated in f64",
-    "dialects/kernel/loop_nest.cpp": "which integers fit an int",
-    "dialects/kernel/matmul.cpp": "which of them the library has epilogues for",
-    "dialects/nn/ops/scatter_add.cpp": "how the interpreter rounds a sum",
-    "dialects/nn/scalar_code.cpp": "which integers wrap",
-    "dialects/nn/scalar_program.cpp": "what the interpreter computes in",
-    "dialects/nn/tensor.cpp": "values on the host",
-    "passes/set_precision.cpp": "replaces one by another",
-    "tools/check_gradient_cases.cpp": "differences need f64",
-    "tools/trainc-check-gradient.cpp": "values in a program's memory, and their tolerance",
-    "tools/trainc-run.cpp": "types of files",
-}
+# The table of element types: what depends on them is a fact in it.
+ELEMENT_TYPES = {"dialects/elements/element_type.cpp", "dialects/elements/element_type.h"}
 
 kernel = "".join(file.read_text() for file in sorted(root.glob("dialects/kernel/*.td")))
 kinds = [name for name, traits in re.findall(r"^def (\w+) : Kernel_(?:Named)?Op<(.*?)> \{", kernel, re.M | re.S)
@@ -42,7 +28,7 @@ kind = "|".join(kinds)
 of_kernel = re.compile(rf"\bkernel::({kind})\b")
 by_name = re.compile(rf'"kernel\.({"|".join(mnemonics)})"')
 element = re.compile(r"(\.|->)(isF16|isBF16|isF32|isF64|isTF32)\(\)|(\.|->)is(Signless|Signed|Unsigned)?Integer\((?!1\))\d+\)"
-                     r"|<(mlir::)?(Float(16|32|64)|BFloat16)Type>")
+                     r"|<(mlir::)?(Float(16|32|64)|BFloat16)Type>|[!=]= HostType::|case HostType::")
 
 
 def code(text):

@@ -16,8 +16,6 @@ namespace {
 
 constexpr int64_t kLarge = 4096; // bytes; smaller tables are as quick to read as to compute
 
-int64_t elementBytes(Type type) { return std::max(8u, type.getIntOrFloatBitWidth()) / 8; }
-
 /// The elements as they lie in memory, a byte for a bool.
 std::vector<char> elementsOf(DenseElementsAttr value) {
   if (!value.getElementType().isInteger(1))

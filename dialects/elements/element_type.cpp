@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of element types (element_type.h).
+#include "dialects/elements/element_type.h"
+#include "dialects/kernel/internal_error.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+using namespace mlir;
+
+namespace trainc {
+
+namespace {
+
+enum class Kind { floating, signless, unsignedInteger };
+
+struct Row {
+  Kind kind;
+  unsigned bits;
+  ElementType facts;
+};
+
+// clang-format off
+const Row kRows[] = {
+    {Kind::floating, 32, {"f32", 4, HostType::f32, true, true, "float", "float", "f32",
+                          "0.0f", "1.0f", "INFINITY", "-INFINITY"}},
+    {Kind::floating, 64, {"f64", 8, HostType::f64, true, false, "double", "double", "f64",
+                          "0.0", "1.0",
+                          "static_cast<double>(INFINITY)", "static_cast<double>(-INFINITY)"}},
+    {Kind::signless, 1,  {"bool", 1, HostType::u8, true, false, "bool", "uint8_t", "boolean",
+                          "false", "true", "true", "false"}},
+    {Kind::signless, 32, {"i32", 4, HostType::i32, true, false, "int32_t", "int32_t", "i32",
+                          "0", "1", "INT32_MAX", "INT32_MIN"}},
+    {Kind::signless, 64, {"i64", 8, HostType::i64, true, false, "int64_t", "int64_t", "i64",
+                          "0", "1", "INT64_MAX", "INT64_MIN"}},
+    {Kind::signless, 8,  {"i8", 1, HostType::i8, false, false, "", "", "", "", "", "", ""}},
+    {Kind::signless, 16, {"i16", 2, HostType::i16, false, false, "", "", "", "", "", "", ""}},
+    {Kind::unsignedInteger, 8,
+                         {"u8", 1, HostType::u8, false, false, "", "", "", "", "", "", ""}},
+    {Kind::unsignedInteger, 16,
+                         {"u16", 2, HostType::u16, false, false, "", "", "", "", "", "", ""}},
+    {Kind::unsignedInteger, 32,
+                         {"u32", 4, HostType::u32, false, false, "", "", "", "", "", "", ""}},
+};
+// clang-format on
+
+} // namespace
+
+const ElementType &elementTypeOf(Type type) {
+  if (auto tensor = dyn_cast<ShapedType>(type))
+    type = tensor.getElementType();
+  Kind kind = type.isUnsignedInteger() ? Kind::unsignedInteger : Kind::signless;
+  if (isa<FloatType>(type))
+    kind = Kind::floating;
+  unsigned bits = type.isIntOrFloat() && !type.isBF16() ? type.getIntOrFloatBitWidth() : 0;
+  for (const Row &row : kRows)
+    if (row.kind == kind && row.bits == bits)
+      return row.facts;
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  internalError("no tensor has elements of type " + text);
+}
+
+int64_t elementBytes(Type element) { return elementTypeOf(element).bytes; }
+
+int64_t bytesOf(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  return type.getNumElements() * elementBytes(type.getElementType());
+}
+
+} // namespace trainc

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Element types of tensors: everything that depends on which one it is, in one table. Others
+// ask for the fact that they need, so that a new type is a row here.
+#pragma once
+
+#include "mlir/IR/Types.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ErrorHandling.h"
+#include <cstdint>
+
+namespace trainc {
+
+/// C++ types that hold elements.
+enum class HostType { f32, f64, u8, i8, u16, i16, u32, i32, i64 };
+
+struct ElementType {
+  llvm::StringRef name; // in comments and as --precision has it: `f32`, `bool`
+  int64_t bytes;        // of an element in memory; a bool takes one
+  HostType stored;      // what an element is in memory, little endian; bool is 0 or 1
+  bool isCompiled;      // programs have such tensors; others are widened when a model is read
+  bool hasEpilogues;    // products of them in the libraries; f64 serves tests
+
+  // In emitted sources, of types that are compiled:
+  llvm::StringRef scalarName;  // C++ type of a value; i1 is bool
+  llvm::StringRef storedName;  // C++ type of an element in memory; i1 is uint8_t
+  llvm::StringRef runtimeName; // enumerator of data_type in runtime/data_types.h
+  llvm::StringRef zero, one;
+  llvm::StringRef largest, smallest; // infinities where the type has them
+};
+
+/// The facts of an element type, or of a tensor's. An unknown type is an internal error.
+const ElementType &elementTypeOf(mlir::Type type);
+
+int64_t elementBytes(mlir::Type element);
+int64_t bytesOf(mlir::Type tensor);
+
+/// Calls `function` with a zero of the C++ type.
+template <typename Function> auto withHostType(HostType type, Function function) {
+  // NOLINTBEGIN(bugprone-branch-clone): the calls differ in their arguments' types
+  switch (type) {
+  case HostType::f32:
+    return function(float());
+  case HostType::f64:
+    return function(double());
+  case HostType::u8:
+    return function(uint8_t());
+  case HostType::i8:
+    return function(int8_t());
+  case HostType::u16:
+    return function(uint16_t());
+  case HostType::i16:
+    return function(int16_t());
+  case HostType::u32:
+    return function(uint32_t());
+  case HostType::i32:
+    return function(int32_t());
+  case HostType::i64:
+    return function(int64_t());
+  }
+  // NOLINTEND(bugprone-branch-clone)
+  llvm_unreachable("every enumerator is above");
+}
+
+} // namespace trainc
