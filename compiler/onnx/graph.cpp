@@ -14,7 +14,8 @@ namespace trainc::reader {
 using onnx::AttributeProto;
 using onnx::NodeProto;
 
-constexpr int kFunctionDepth = 64; // no exporter nests further; a cycle does
+constexpr int kFunctionDepth = 64;        // no exporter nests further; a cycle does
+constexpr size_t kInlinedNodes = 1 << 18; // likewise; functions that call others twice double them
 
 const AttributeProto *GraphNode::attribute(StringRef name) const {
   for (const AttributeProto &attribute : proto->attribute())
@@ -172,6 +173,12 @@ private:
     for (int i = 0; i < function.output_size(); ++i)
       if (i < static_cast<int>(call.outputs.size()) && !call.outputs[i].empty())
         scope.renamed[function.output(i)] = call.outputs[i];
+    if ((inlinedNodes += function.node_size()) > kInlinedNodes)
+      return succeeded(report.error(
+          ExitCode::unsupportedModel, graph.subject(call),
+          "local functions make more than " + Twine(kInlinedNodes) + " nodes, " +
+              Twine(function.node_size()) + " of them in this call of '" + function.name() + "'",
+          "a model whose functions do not call each other many times over"));
     inlined.insert(&call);
     for (const NodeProto &node : function.node())
       if (!add(substituted(node, scope, function), scope, depth + 1))
@@ -183,6 +190,7 @@ private:
   const ModelFile &file;
   Report &report;
   std::map<std::string, const onnx::FunctionProto *> functions;
+  size_t inlinedNodes = 0;
 
 public:
   std::set<const GraphNode *> inlined;

@@ -389,6 +389,10 @@ nn::OnnxResults Importer::callImporter(const GraphNode &node, ImportedNode &view
   nn::OnnxResults results = importer(view);
   if (failed(results) && report.size() == before)
     (void)fail(node, diagnostics.empty() ? "cannot be imported" : diagnostics);
+  if (succeeded(results))
+    for (Value result : *results)
+      if (result && failed(nn::countElements(view, nn::tensorType(result).getShape())))
+        return failure();
   return results;
 }
 

@@ -3,6 +3,7 @@
 // Sizes of inputs: from the file, or from --dim for symbolic ones. A dimension that has neither
 // size nor name in the file is called `input[axis]`.
 #include "compiler/onnx/inputs.h"
+#include "dialects/nn/tensor.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <set>
@@ -82,6 +83,8 @@ private:
                              Twine(kLargestRank));
     for (const auto &dimension : type.shape().dim())
       input.shape.push_back(sizeOf(value, dimension, input.shape.size()));
+    if (!nn::elementCount(input.shape))
+      (void)error(value, "has more than 2^40 elements, the largest tensor");
   }
 
   int64_t sizeOf(const onnx::ValueInfoProto &value,

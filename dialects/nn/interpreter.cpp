@@ -22,8 +22,8 @@ bool Interpreter::isWithinLimit(Operation *op, ArrayRef<Tensor> operands) const 
   if (areSplats(operands) && keepsSplats(op))
     return true;
   auto cost = dyn_cast<CostOpInterface>(op);
-  return tensorType(op->getResult(0)).getNumElements() <= largest &&
-         (!cost || cost.flops() / 2 <= static_cast<double>(largest));
+  auto count = elementCount(tensorType(op->getResult(0)).getShape());
+  return count && *count <= largest && (!cost || cost.flops() / 2 <= static_cast<double>(largest));
 }
 
 const ScalarProgram &Interpreter::program(Operation *op) {

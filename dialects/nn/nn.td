@@ -31,6 +31,7 @@ def NN_Dialect : Dialect {
 def NN_Float : FloatOfWidths<[32, 64]>;
 def NN_Integer : AnyTypeOf<[I8, I16, I32, I64, UI8, UI16, UI32], "integer">;
 def NN_Bool : I<1>;
+def NN_OffsetTensor : StaticShapeTensorOf<[I64]>; // of elements in an arena
 def NN_Tensor : StaticShapeTensorOf<[NN_Float, NN_Integer, NN_Bool]>;
 def NN_FloatTensor : StaticShapeTensorOf<[NN_Float]>;
 def NN_IntegerTensor : StaticShapeTensorOf<[NN_Integer]>;

@@ -71,4 +71,15 @@ FailureOr<int64_t> axisOf(OnnxNode &node, int64_t rank, int64_t otherwise) {
   return axis < 0 ? axis + rank : axis;
 }
 
+FailureOr<int64_t> countElements(OnnxNode &node, ArrayRef<int64_t> sizes) {
+  if (auto count = elementCount(sizes))
+    return *count;
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleaveComma(sizes, stream);
+  if (llvm::any_of(sizes, [](int64_t size) { return size < 0; }))
+    return node.error("makes a tensor of the sizes [" + text + "], of which one is negative");
+  return node.error("makes a tensor of the sizes [" + text + "], above the largest, 2^40 elements");
+}
+
 } // namespace trainc::nn

@@ -57,6 +57,10 @@ public:
 /// it is out of range.
 mlir::FailureOr<int64_t> axisOf(OnnxNode &node, int64_t rank, int64_t otherwise);
 
+/// The number of elements of a tensor that the node makes with sizes out of the file, or an error
+/// of the node.
+mlir::FailureOr<int64_t> countElements(OnnxNode &node, llvm::ArrayRef<int64_t> sizes);
+
 /// Element type of a number of onnx.TensorProto.DataType; null for those that no tensor here has.
 /// uint64 is read as int64.
 mlir::Type onnxElementType(mlir::MLIRContext *context, int64_t dataType);

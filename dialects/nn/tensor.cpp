@@ -16,6 +16,16 @@ template <typename Function> static auto withElementType(Type type, Function fun
   return withHostType(elementTypeOf(type).stored, function);
 }
 
+std::optional<int64_t> elementCount(ArrayRef<int64_t> shape) {
+  int64_t nonzero = 1; // the product without zeros: what strides are made of
+  for (int64_t size : shape) {
+    if (size < 0 || size > kLargestTensor / nonzero)
+      return std::nullopt;
+    nonzero *= std::max<int64_t>(size, 1);
+  }
+  return llvm::is_contained(shape, 0) ? 0 : nonzero;
+}
+
 template <typename Element> static Element load(const char *from) {
   Element element;
   std::memcpy(&element, from, sizeof element);

@@ -8,9 +8,17 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace trainc::nn {
+
+/// The most elements of a tensor: offsets of all of a model's tensors stay far below 2^63 bytes.
+constexpr int64_t kLargestTensor = int64_t(1) << 40;
+
+/// The number of elements; none where a size is negative or the product is above kLargestTensor,
+/// zeros left out.
+std::optional<int64_t> elementCount(llvm::ArrayRef<int64_t> shape);
 
 /// Elements in row-major order, little endian, bool as 0 or 1. Where all are equal, one may stand
 /// for all (a splat). Copies share the elements, which change only before they are shared.

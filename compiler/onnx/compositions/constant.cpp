@@ -35,8 +35,10 @@ static OnnxResults importConstant(OnnxNode &node) {
 
 static OnnxResults importConstantOfShape(OnnxNode &node) {
   auto shape = node.integers(0);
-  if (!shape || llvm::any_of(*shape, [](int64_t size) { return size < 0; }))
+  if (!shape)
     return node.error("its shape must be known when the model is compiled");
+  if (failed(countElements(node, *shape)))
+    return failure();
   Tensor value = node.tensor("value");
   if (!value && !node.hasAttribute("value"))
     value = Tensor(RankedTensorType::get({}, Float32Type::get(node.builder().op().getContext())));

@@ -15,13 +15,13 @@ static OnnxResults importTile(OnnxNode &node) {
     return node.error("its repeats must be known when the model is compiled, one per dimension");
   SmallVector<int64_t> dimensions, repeated, joined;
   for (auto [i, count] : llvm::enumerate(*repeats)) {
-    if (count < 0)
-      return node.error("repeats dimension " + llvm::Twine(i) + " " + llvm::Twine(count) +
-                        " times, expected 0 or more");
     dimensions.push_back(repeated.size() + 1);
     repeated.append({count, shape[i]});
-    joined.push_back(count * shape[i]);
   }
+  if (failed(countElements(node, repeated)))
+    return failure();
+  for (auto [count, size] : llvm::zip_equal(*repeats, shape))
+    joined.push_back(count * size);
   Builder &builder = node.builder();
   return SmallVector<Value>{builder.reshape(builder.broadcast(x, dimensions, repeated), joined)};
 }

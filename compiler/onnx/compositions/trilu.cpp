@@ -23,12 +23,14 @@ static OnnxResults importTrilu(OnnxNode &node) {
   }
   bool upper = node.integer("upper", 1);
   ArrayRef<int64_t> matrix = type.getShape().take_back(2);
-  SmallVector<bool> kept;
-  for (int64_t row = 0; row < matrix[0]; ++row)
-    for (int64_t column = 0; column < matrix[1]; ++column)
-      kept.push_back(upper ? column - row >= diagonal[0] : column - row <= diagonal[0]);
-  auto maskType = RankedTensorType::get(matrix, builder.op().getI1Type());
-  Value mask = builder.constant(DenseElementsAttr::get(maskType, ArrayRef<bool>(kept)));
+  auto indices = RankedTensorType::get(matrix, builder.op().getI64Type());
+  Value distance =
+      builder.sub(builder.create<IotaOp>(indices, 1), builder.create<IotaOp>(indices, 0));
+  // Beyond the corners every diagonal is the same.
+  int64_t nearest = std::clamp(diagonal[0], -matrix[0], matrix[1]);
+  Value limit = builder.constant(static_cast<double>(nearest), indices);
+  Value mask = upper ? builder.create<GreaterOrEqualOp>(distance, limit)
+                     : builder.create<LessOrEqualOp>(distance, limit);
   Value zero = builder.constant(0, type);
   return SmallVector<Value>{builder.select(builder.broadcastTo(mask, type.getShape()), x, zero)};
 }

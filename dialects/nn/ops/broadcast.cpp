@@ -16,6 +16,8 @@ static OnnxResults importExpand(OnnxNode &node) {
   auto joined = broadcastShapes(tensorType(x).getShape(), *shape);
   if (!joined)
     return node.error("the input does not broadcast to the shape asked for");
+  if (failed(countElements(node, *joined)))
+    return failure();
   return SmallVector<Value>{node.builder().broadcastTo(x, *joined)};
 }
 

@@ -33,6 +33,10 @@ static FailureOr<SmallVector<int64_t>> padAmounts(OnnxNode &node, int64_t rank) 
     all[dimension] = (*amounts)[index];
     all[rank + dimension] = (*amounts)[axes.size() + index];
   }
+  for (int64_t amount : all)
+    if (amount > kLargestTensor || amount < -kLargestTensor)
+      return node.error("pads by " + llvm::Twine(amount) +
+                        ", above the largest tensor, 2^40 elements");
   return all;
 }
 
@@ -72,6 +76,10 @@ static OnnxResults importPad(OnnxNode &node) {
   }
   if (ArrayRef(sizes) != tensorType(x).getShape())
     x = builder.create<SliceOp>(x, starts, sizes, strides);
+  for (int64_t i = 0; i < rank; ++i)
+    sizes[i] += low[i] + high[i];
+  if (failed(countElements(node, sizes)))
+    return failure();
   Value padded = builder.create<PadOp>(x, low, high, interior);
   if (*value == 0)
     return SmallVector<Value>{padded};

@@ -2,6 +2,8 @@
 //
 // nn.reshape; ONNX Reshape.
 #include "dialects/nn/onnx_node.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include <utility>
 
 using namespace mlir;
 
@@ -15,7 +17,7 @@ static OnnxResults importReshape(OnnxNode &node) {
   Value x = node.input(0);
   auto type = tensorType(x);
   bool zeroIsZero = node.integer("allowzero", 0) != 0;
-  int64_t known = 1, open = -1;
+  int64_t open = -1;
   for (auto [i, size] : llvm::enumerate(*asked)) {
     if (size == 0 && !zeroIsZero) {
       if (static_cast<int64_t>(i) >= type.getRank())
@@ -26,18 +28,16 @@ static OnnxResults importReshape(OnnxNode &node) {
     if (size == -1 && open >= 0)
       return node.error("more than one size is -1");
     if (size == -1)
-      open = i;
-    else
-      known *= size;
+      open = std::exchange(size, 1) ? i : open;
   }
-  if (open >= 0 && known != 0)
-    (*asked)[open] = type.getNumElements() / known;
-  int64_t count = 1;
-  for (int64_t size : *asked)
-    count *= size;
-  if (count != type.getNumElements() || llvm::any_of(*asked, [](int64_t size) { return size < 0; }))
+  auto count = countElements(node, *asked);
+  if (failed(count))
+    return failure();
+  if (open >= 0 && *count != 0)
+    (*asked)[open] = type.getNumElements() / *count;
+  if (computeProduct(*asked) != type.getNumElements())
     return node.error("cannot reshape " + llvm::Twine(type.getNumElements()) + " elements to " +
-                      llvm::Twine(count));
+                      llvm::Twine(computeProduct(*asked)));
   return SmallVector<Value>{node.builder().reshape(x, *asked)};
 }
 

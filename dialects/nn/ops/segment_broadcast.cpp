@@ -10,7 +10,7 @@ namespace trainc::nn {
 LogicalResult SegmentBroadcastOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                                    Adaptor adaptor, SmallVectorImpl<Type> &types) {
   auto values = tensorType(adaptor.getValues()), segments = tensorType(adaptor.getSegments());
-  if (values.getRank() != 1 || !segments.getElementType().isInteger(64) ||
+  if (values.getRank() != 1 ||
       segments.getShape() !=
           ArrayRef({values.getNumElements(), int64_t(2)})) // segment_broadcast-c1
     return emitOptionalError(location, "takes one value for each pair of i64, found ", values,

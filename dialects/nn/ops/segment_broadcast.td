@@ -14,6 +14,6 @@ def SegmentBroadcastOp
     segment_broadcast-c1: there is one value for each pair of i64 in segments.
     segment_broadcast-c2: elements is positive.
   }];
-  let arguments = (ins NN_FloatTensor:$values, NN_IntegerTensor:$segments, I64Attr:$elements);
+  let arguments = (ins NN_FloatTensor:$values, NN_OffsetTensor:$segments, I64Attr:$elements);
   let results = (outs NN_FloatTensor:$result);
 }

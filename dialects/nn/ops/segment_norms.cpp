@@ -15,8 +15,8 @@ LogicalResult SegmentNormsOp::inferReturnTypes(MLIRContext *context,
                                                std::optional<Location> location, Adaptor adaptor,
                                                SmallVectorImpl<Type> &types) {
   auto x = tensorType(adaptor.getX()), segments = tensorType(adaptor.getSegments());
-  if (x.getRank() != 1 || segments.getRank() != 2 || segments.getDimSize(1) != 2 ||
-      !segments.getElementType().isInteger(64)) // segment_norms-c1
+  if (x.getRank() != 1 || segments.getRank() != 2 ||
+      segments.getDimSize(1) != 2) // segment_norms-c1
     return emitOptionalError(location, "takes a flat tensor and pairs of i64, found ", x, " and ",
                              segments);
   types.push_back(RankedTensorType::get({segments.getDimSize(0)}, Float64Type::get(context)));

@@ -13,6 +13,6 @@ def SegmentNormsOp
 
     segment_norms-c1: x has one dimension, segments are pairs of i64.
   }];
-  let arguments = (ins NN_FloatTensor:$x, NN_IntegerTensor:$segments);
+  let arguments = (ins NN_FloatTensor:$x, NN_OffsetTensor:$segments);
   let results = (outs NN_FloatTensor:$result);
 }
