@@ -112,6 +112,8 @@ public:
   Report &report;
 
 private:
+  using Operations = SmallPtrSet<Operation *, 8>;
+
   void addArguments(ArrayRef<const Decision *> parameters, ArrayRef<ModelInput> inputs);
   void addConstants(const Decisions &decisions);
   void addTied(const Decisions &decisions);
@@ -120,8 +122,8 @@ private:
   bool importOperator(const GraphNode &node);
   nn::OnnxResults callImporter(const GraphNode &node, ImportedNode &view);
   std::optional<bool> foldNode(const GraphNode &node);
-  bool defineResult(const GraphNode &node, unsigned output, Value result, Operation *last);
-  nn::Tensor knownValue(Value result, Operation *last);
+  bool defineResult(const GraphNode &node, unsigned output, Value result, const Operations &made);
+  nn::Tensor knownValue(Value result, const Operations &made);
   void eraseUnused();
   bool hasEmptyInput(const GraphNode &node);
   bool importSequence(const GraphNode &node, nn::Builder &at, bool &handled);
@@ -428,16 +430,16 @@ std::optional<bool> Importer::foldNode(const GraphNode &node) {
 }
 
 // The value of what a node made of constants alone beside inputs that do not matter, such as
-// CastLike's. `last` is the operation before those that the node made.
-nn::Tensor Importer::knownValue(Value result, Operation *last) {
+// CastLike's; `made` are all of its operations.
+nn::Tensor Importer::knownValue(Value result, const Operations &made) {
   Operation *op = result.getDefiningOp();
   if (auto constant = dyn_cast_if_present<nn::ConstantOp>(op))
     return nn::Tensor::of(constant.getValue());
-  if (!op || (last && !last->isBeforeInBlock(op)) || op->hasTrait<nn::VariesByStep>())
+  if (!op || !made.contains(op) || op->hasTrait<nn::VariesByStep>())
     return {};
   SmallVector<nn::Tensor> operands;
   for (Value operand : op->getOperands()) {
-    operands.push_back(knownValue(operand, last));
+    operands.push_back(knownValue(operand, made));
     if (!operands.back())
       return {};
   }
@@ -446,9 +448,10 @@ nn::Tensor Importer::knownValue(Value result, Operation *last) {
   return interpreter.evaluate(op, operands).value_or(nn::Tensor());
 }
 
-bool Importer::defineResult(const GraphNode &node, unsigned output, Value result, Operation *last) {
+bool Importer::defineResult(const GraphNode &node, unsigned output, Value result,
+                            const Operations &made) {
   ImportedValue value;
-  value.constant = knownValue(result, last);
+  value.constant = knownValue(result, made);
   auto type = nn::tensorType(result);
   if (!value.constant && type.getNumElements() == 0)
     return succeeded(
@@ -488,11 +491,16 @@ bool Importer::importOperator(const GraphNode &node) {
   nn::OnnxResults results = callImporter(node, view);
   if (failed(results))
     return false;
+  Operations made; // told by a set: asking for the order of a growing block numbers all of it
+  Block &block = function.front();
+  for (Operation &op :
+       llvm::make_range(last ? std::next(last->getIterator()) : block.begin(), block.end()))
+    made.insert(&op);
   for (unsigned i = 0; i < node.outputs.size(); ++i) {
     Value result = i < results->size() ? (*results)[i] : Value();
     if (!result && view.outputUsed(i))
       return succeeded(fail(node, "output " + Twine(i) + " is used, which is not supported"));
-    if (result && !defineResult(node, i, result, last))
+    if (result && !defineResult(node, i, result, made))
       return false;
   }
   return true;

@@ -43,15 +43,18 @@ double ScatterAddOp::flops() { return getUpdates().getType().getNumElements(); }
 FailureOr<Tensor> ScatterAddOp::interpret(ArrayRef<Tensor> operands) {
   auto type = getResult().getType();
   std::vector<double> table = operands[0].reals(), updates = operands[2].reals();
+  auto rounded = [&](double sum) {
+    return withHostType(elementTypeOf(type).stored, [&](auto zero) {
+      return static_cast<double>(static_cast<decltype(zero)>(sum));
+    });
+  };
   int64_t rows = type.getDimSize(0), row = computeProduct(type.getShape().drop_front());
   for (auto [i, index] : llvm::enumerate(operands[1].integers())) {
     if (index < 0 || index >= rows)
       return emitOpError("index ") << index << " is out of range for " << rows << " rows";
     for (int64_t k = 0; k < row; ++k) {
       double &to = table[index * row + k];
-      withHostType(elementTypeOf(type).stored, [&](auto zero) {
-        to = static_cast<double>(static_cast<decltype(zero)>(to + updates[i * row + k]));
-      });
+      to = rounded(to + updates[i * row + k]);
     }
   }
   return Tensor::ofReals(type, table);
