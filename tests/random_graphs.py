@@ -252,6 +252,8 @@ class Graph:
             low, high = -9**3, 9**3
         else:
             b = self.pick(lambda v: v.shape == a.shape, lambda v: v.element == a.element)
+            if self.random.random() < 0.4:
+                b = self.filled(self.random.randint(-9, 9), a)
             reach = a.magnitude * b.magnitude if operation == "mul" else a.magnitude + b.magnitude
             if reach > LARGEST["i64"] and a.element == "i64":
                 return None

@@ -327,7 +327,10 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
                 operand(op.getOperand(1), needed + (found->precedence != kBitwise)),
             found->precedence};
   }
-  std::string call = std::string(found->text) + "(";
+  std::string call = found->text;
+  if (isa<arith::MaxSIOp, arith::MinSIOp>(op)) // literals and indices of loops are int
+    call += "<" + scalarType(op.getResult(0).getType()).str() + ">";
+  call += "(";
   for (unsigned i = 0; i < op.getNumOperands(); ++i)
     call += (i ? ", " : "") + text(op.getOperand(i));
   return {call + ")", kPrimary};

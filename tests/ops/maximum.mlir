@@ -77,3 +77,15 @@ func.func @numbers_nan(%a: tensor<3xf64>, %b: tensor<3xf64>) -> tensor<3xf64> at
   %y = nn.maximum %a, %b : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
   return %y : tensor<3xf64>
 }
+
+// -----
+
+// NUMBERS
+func.func @numbers_integers(%x: tensor<3xi64>) -> (tensor<3xi64>, tensor<3xi64>) attributes {
+    check.inputs = [dense<[-3, 2, 9]> : tensor<3xi64>], check.results = [dense<[0, 2, 9]> : tensor<3xi64>, dense<[0, 2, 9]> : tensor<3xi64>]} {
+  %bound = nn.constant dense<0> : tensor<3xi64>
+  %places = nn.iota {dimension = 0 : i64} : () -> tensor<3xi64>
+  %y = nn.maximum %x, %bound : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
+  %z = nn.maximum %x, %places : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
+  return %y, %z : tensor<3xi64>, tensor<3xi64>
+}
