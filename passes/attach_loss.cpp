@@ -69,7 +69,11 @@ private:
 
   std::optional<unsigned> findOutput(func::FuncOp model) {
     SmallVector<std::string> names;
+    unsigned only = 0;
     for (unsigned i = 0; i < model.getNumResults(); ++i) {
+      if (trainc::train::resultRoleAs<trainc::train::IndexCheckAttr>(model, i))
+        continue;
+      only = i;
       names.push_back(trainc::train::resultNameOf(model, i).str());
       if (!output.empty() && names.back() == output)
         return i;
@@ -85,7 +89,7 @@ private:
                       " outputs and none is named for the loss",
                   "--loss-output with one of " + candidates);
     else
-      return 0;
+      return only;
     return std::nullopt;
   }
 

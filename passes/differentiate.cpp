@@ -205,7 +205,8 @@ private:
           trainc::train::GradientAttr::get(function.getContext(), name)));
     }
     for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
-      if (trainc::train::resultRoleAs<trainc::train::NewValueAttr>(function, i)) {
+      if (isa_and_nonnull<trainc::train::NewValueAttr, trainc::train::IndexCheckAttr>(
+              trainc::train::resultRoleOf(function, i))) {
         results.push_back(value);
         attributes.push_back(function.getResultAttrDict(i));
       }

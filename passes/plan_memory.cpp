@@ -168,6 +168,8 @@ Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::T
     return fixed.pinned(Arena::activations, role.getName(), type);
   if (isa_and_nonnull<train::LossAttr>(role))
     return fixed.pinned(Arena::activations, "loss of the step", type);
+  if (isa_and_nonnull<train::IndexCheckAttr>(role))
+    return fixed.pinned(Arena::activations, "index check of the step", type);
   if (isa_and_nonnull<train::ScalarAttr, train::GradientNormAttr>(role))
     return fixed.pinned(Arena::workspace, role.getName(), type);
   if (isa_and_nonnull<train::RandomKeyAttr>(role))

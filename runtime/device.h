@@ -23,6 +23,9 @@ namespace trainc {
 // on every target, so that it needs no device.
 enum class memory_use { parameters, forward, training };
 
+// Scalars that a step keeps: the loss and the index check of each micro-batch, the gradient norm.
+constexpr int64_t kept_slots(int64_t micro_batches) { return 3 * micro_batches + 1; }
+
 class device final : public arena_access {
 public:
   // `computes` is false for commands that only copy parameters; then no device is
@@ -74,8 +77,8 @@ public:
     set_bits(offset, std::bit_cast<uint64_t>(value));
   }
   void set_bits(int64_t offset, uint64_t bits);
-  // Queues a copy of a scalar (f32 or f64) into slot `slot`, 0 to micro_batches + 1,
-  // which `kept` reads after `finish`.
+  // Queues a copy of a scalar (f32 or f64) into slot `slot` of `kept_slots`, which `kept`
+  // reads after `finish`.
   void keep(const tensor_place &scalar, int slot);
   double kept(int slot) const;
   // Waits for all queued work. Throws `failure` where some of it failed.

@@ -3,6 +3,7 @@
 // Forward, backward and update over the micro-batches of a step.
 #include "runtime/gradient_step.h"
 
+#include "runtime/index_check.h"
 #include "runtime/random.h"
 #include "runtime/signals.h"
 
@@ -56,6 +57,7 @@ void gradient_step::queue(data_part part, int64_t first_batch, int64_t step, boo
     const int key = (first ? first_key : 0) + (last ? last_key : 0) + (updates ? update_key : 0);
     run_.target.run(key, std::ref(work)); // a reference: nothing is allocated
     run_.target.keep(run_.prog.loss, static_cast<int>(j));
+    keep_index_check(run_.target, run_.prog, index_slot(j));
     feed_.load_ahead(part, batch + ranks); // of this step or the next
   }
 }
@@ -76,6 +78,10 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
                      norm_slot);
   run_.watch.now(activity::exchanging); // a device that replays exchanges meanwhile
   run_.target.finish();
+
+  for (int64_t j = 0; j < micro_batches_ && status_ == 0; ++j)
+    if (message_ = index_problem(run_.target, run_.prog, index_slot(j)); !message_.empty())
+      status_ = exit_data;
 
   own_[0] = status_; // all in this message are numbers
   own_[1] = take_signal_requests();
@@ -112,10 +118,12 @@ double mean_loss::operator()(data_part part, int64_t count) {
         feed_.submit(part, batch);
         run_.target.run(evaluation_key, [&] { run_.prog.evaluate(run_.places()); });
         run_.target.keep(run_.prog.loss, 0);
+        keep_index_check(run_.target, run_.prog, 1);
         if (batch + ranks < count)
           feed_.load_ahead(part, batch + ranks);
         run_.target.finish();
         own[1] = run_.target.kept(0);
+        throw_if_index_problem(run_.target, run_.prog, 1);
       } catch (const failure &error) {
         own[0] = error.code;
         message = error.message;

@@ -43,6 +43,10 @@ public:
 private:
   step_result take(data_part part, int64_t first_batch, int64_t step, bool with_update);
   void queue(data_part part, int64_t first_batch, int64_t step, bool with_update);
+  // Behind the losses and the gradient norm.
+  int index_slot(int64_t micro_batch) const {
+    return static_cast<int>(micro_batches_ + 1 + 2 * micro_batch);
+  }
 
   run &run_;
   batch_feed &feed_;

@@ -62,6 +62,13 @@ struct input_place {
   int64_t ignore_index;
 };
 
+// An index that the model computes: of `node`, into [low, end), where negative ones
+// count from the end of the table.
+struct checked_index {
+  const char *node;
+  int64_t low, end;
+};
+
 // A hyperparameter of the optimizer: an option of the trainer with this name
 // (underscores become dashes). The runtime writes it as an f64 scalar at its
 // place in the workspace arena before each update.
@@ -136,6 +143,13 @@ struct program {
   // Kernel names with the model nodes they came from, flops and bytes per launch,
   // as text for `info`; the memory plan as text.
   const char *kernel_list;
+
+  // Two f64 which forward_backward and evaluate write: the number, from 1, of the first of
+  // `checked_indexes` that was out of range, and such an index; 0 where none was. Out of range is
+  // clamped in memory, so the results are those of other indexes.
+  tensor_place index_check = {};
+  const checked_index *checked_indexes = nullptr;
+  int64_t checked_index_count = 0;
 };
 
 // Defined by the emitted source of each trainer.

@@ -204,6 +204,8 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
       resultNames[value] = "new " + titles[role.getName()];
     else if (isa_and_nonnull<train::LossAttr>(role))
       resultNames[value] = "loss";
+    else if (isa_and_nonnull<train::IndexCheckAttr>(role))
+      resultNames[value] = "index_check";
   }
 
   int step = 0;

@@ -61,6 +61,7 @@ private:
   void addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
                 std::optional<int64_t> ignored);
   void collectOutputs(func::FuncOp function);
+  void addIndexCheck(train::IndexCheckAttr check, const std::string &place);
   void collectScalars(func::FuncOp function);
   int64_t scalar(StringRef name, bool required);
   void printProgram();
@@ -71,8 +72,9 @@ private:
   const MemoryNames &names;
   SourceWriter writer;
   bool failed = false;
-  std::string lossPlace, precision = "data_type::f32";
-  std::vector<std::string> parameters, inputs, outputs, hyperparameters, exports, states;
+  std::string lossPlace, indexCheckPlace, precision = "data_type::f32";
+  std::vector<std::string> parameters, inputs, outputs, checkedIndexes, hyperparameters, exports,
+      states;
   llvm::StringMap<int64_t> scalars;
   std::optional<int64_t> randomKey; // where, if forward_backward draws random numbers
 };
@@ -118,13 +120,23 @@ void TablePrinter::collectOutputs(func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumResults(); ++i) {
     train::RoleAttrInterface role = train::resultRoleOf(function, i);
     StringRef name = train::resultNameOf(function, i);
-    std::string text =
-        placeText(name, function.getResultTypes()[i], placeOf(function.getResultAttrDict(i), name));
+    bool isCheck = isa_and_nonnull<train::IndexCheckAttr>(role);
+    std::string text = placeText(isCheck ? "index_check" : name, function.getResultTypes()[i],
+                                 placeOf(function.getResultAttrDict(i), name));
     if (isa_and_nonnull<train::LossAttr>(role))
       lossPlace = text;
     else if (isa_and_nonnull<train::OutputAttr>(role))
       outputs.push_back(text);
+    else if (auto check = dyn_cast_or_null<train::IndexCheckAttr>(role))
+      addIndexCheck(check, text);
   }
+}
+
+void TablePrinter::addIndexCheck(train::IndexCheckAttr check, const std::string &place) {
+  indexCheckPlace = place;
+  for (auto index : check.getChecks().getAsRange<train::CheckedIndexAttr>())
+    checkedIndexes.push_back(llvm::formatv("{{{0}, {1}, {2}}", stringLiteral(index.getNode()),
+                                           index.getLow(), index.getEnd()));
 }
 
 void TablePrinter::collectScalars(func::FuncOp function) {
@@ -208,6 +220,10 @@ void TablePrinter::printProgram() {
   for (StringRef entry : {"forward_backward", "update", "evaluate"})
     field(entry, module.lookupSymbol(entry) ? entry : "nullptr");
   field("kernel_list", "kernel_list");
+  if (!checkedIndexes.empty()) {
+    field("index_check", indexCheckPlace);
+    list("checked_indexes", "checked_index_count", checkedIndexes);
+  }
   writer.line("};");
 }
 
@@ -247,6 +263,7 @@ FailureOr<std::string> TablePrinter::print() {
   table("parameter_place", "parameters", parameters);
   table("input_place", "inputs", inputs);
   table("tensor_place", "outputs", outputs);
+  table("checked_index", "checked_indexes", checkedIndexes);
   table("const char *", "state_names", states);
   table("hyperparameter", "hyperparameters", hyperparameters);
   table("export_initializer", "exports", exports);

@@ -88,7 +88,8 @@ public:
     });
     nn::Interpreter interpreter(kLargestEvaluated);
     auto keep = [&](Value value) { return wanted.contains(value); };
-    return succeeded(interpreter.run(function.front(), values, keep)) && report.size() == before;
+    return succeeded(interpreter.run(function.front(), values, keep)) && checkIndexes() &&
+           report.size() == before;
   }
 
   std::vector<EvaluatedTensor> results(bool all) {
@@ -100,11 +101,31 @@ public:
       return evaluated;
     }
     for (auto [index, result] : enumerate(function.front().getTerminator()->getOperands()))
-      evaluated.push_back({train::resultNameOf(function, index).str(), values.lookup(result)});
+      if (train::resultRoleAs<train::OutputAttr>(function, index))
+        evaluated.push_back({train::resultNameOf(function, index).str(), values.lookup(result)});
     return evaluated;
   }
 
 private:
+  /// An error where the model computed an index that is out of range.
+  bool checkIndexes() {
+    for (auto [i, result] : enumerate(function.front().getTerminator()->getOperands()))
+      if (auto check = train::resultRoleAs<train::IndexCheckAttr>(function, i)) {
+        nn::Tensor value = values.lookup(result);
+        auto number = static_cast<size_t>(value.real(0));
+        if (number == 0)
+          continue;
+        auto index = cast<train::CheckedIndexAttr>(check.getChecks()[number - 1]);
+        return succeeded(report.error(ExitCode::unsupportedModel,
+                                      model.file->path() + ": node '" + index.getNode().str() + "'",
+                                      "the model computes the index " +
+                                          Twine(static_cast<int64_t>(value.real(1))) +
+                                          ", which is outside [" + Twine(index.getLow()) + ", " +
+                                          Twine(index.getEnd()) + ")"));
+      }
+    return true;
+  }
+
   void setInput(BlockArgument argument, const std::string &name, const NamedTensors &inputs) {
     if (auto given = inputs.find(name); given != inputs.end())
       set(argument, "input '" + name + "'", given->second);

@@ -29,8 +29,9 @@ void nameOperations(mlir::ModuleOp module, const Graph &graph,
 /// Location of a node until `nameOperations`.
 mlir::Location provisionalLocation(mlir::MLIRContext &context, size_t node);
 
-/// Gives inputs that index tables their bounds; an error where indices are computed.
-bool boundIndices(mlir::ModuleOp module, const ModelFile &file, Report &report);
+/// Gives inputs that index tables their bounds, and checks to indices that are computed: then the
+/// model has one more result, #train.index_check.
+void checkIndices(mlir::ModuleOp module);
 
 /// Turns the recipe's initializers into buffers and the outputs that replace them into new values.
 bool markBuffers(mlir::ModuleOp module, const ModelFile &file, const Recipe &recipe,

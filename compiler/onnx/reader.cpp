@@ -61,8 +61,10 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
     }
   model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs, context, report,
                              model.values);
-  if (!model.module || !boundIndices(*model.module, *model.file, report) ||
-      !markBuffers(*model.module, *model.file, recipe, report))
+  if (!model.module)
+    return failure();
+  checkIndices(*model.module);
+  if (!markBuffers(*model.module, *model.file, recipe, report))
     return failure();
   train::setModelName(*model.module, model.name);
   model.parameterTable = parameterTable(*decisions, separation);

@@ -43,6 +43,14 @@ LogicalResult ParameterAttr::verify(function_ref<InFlightDiagnostic()> emitError
   return success();
 }
 
+LogicalResult IndexCheckAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                     ArrayAttr checks) {
+  for (Attribute check : checks)
+    if (!llvm::isa<CheckedIndexAttr>(check))
+      return emitError() << "expects #train.checked_index attributes, found " << check;
+  return success();
+}
+
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  ArrayRef<int64_t> runs, ArrayAttr parameters) {
   if (runs.size() != kRuns)
@@ -84,6 +92,10 @@ LogicalResult checkType(Operation *op, Attribute role, Type type) {
   if (isa<ParameterAttr, BufferAttr, RunParametersAttr, RunGradientsAttr, StateAttr>(role) &&
       !isFloatTensor(type))
     return op->emitOpError("expects a tensor of floats for ") << role << ", found " << type;
+  if (auto tensor = dyn_cast<RankedTensorType>(type);
+      isa<IndexCheckAttr>(role) &&
+      (!isFloatTensor(type) || tensor.getShape() != ArrayRef<int64_t>(2)))
+    return op->emitOpError("expects two floats for ") << role << ", found " << type;
   if (isa<ScalarAttr, RandomKeyAttr, GradientNormAttr>(role) && !isScalar(type))
     return op->emitOpError("expects a scalar for ") << role << ", found " << type;
   if (isa<RandomKeyAttr>(role) && type != randomKeyType(role.getContext()))
@@ -181,8 +193,8 @@ LogicalResult TrainDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   if (attribute.getName() != kRole || !function)
     return unknownAttribute(op, attribute, "on a result");
   Attribute role = attribute.getValue();
-  if (!isa<LossAttr, OutputAttr, GradientAttr, NewValueAttr, RunParametersAttr, StateAttr,
-           GradientNormAttr>(role))
+  if (!isa<LossAttr, OutputAttr, GradientAttr, NewValueAttr, IndexCheckAttr, RunParametersAttr,
+           StateAttr, GradientNormAttr>(role))
     return op->emitOpError("expects the role of a result, found ") << role;
   if (failed(checkType(op, role, function.getResultTypes()[index])))
     return failure();

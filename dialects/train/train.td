@@ -129,6 +129,23 @@ def Train_NewValue : Train_NamedRole<"NewValue", "new_value"> {
   let summary = "What one micro-batch makes of the buffer of this name";
 }
 
+def Train_CheckedIndex : Train_Attr<"CheckedIndex", "checked_index"> {
+  let summary = "A node whose index, which the model computes, is to be in [low, end)";
+  let parameters = (ins "::mlir::StringAttr":$node, "int64_t":$low, "int64_t":$end);
+  let assemblyFormat = "`<` $node `,` struct($low, $end) `>`";
+}
+
+def Train_IndexCheck : Train_Role<"IndexCheck", "index_check"> {
+  let summary = "Which index that the model computes was out of range";
+  let description = [{
+    Two f64: the number of the first check of the list that failed, from 1, and an index that
+    failed it; 0 and 0 where none did. `#train.index_check<[#train.checked_index<"h.gather", low = -3, end = 3>]>`
+  }];
+  let parameters = (ins "::mlir::ArrayAttr":$checks);
+  let assemblyFormat = "`<` $checks `>`";
+  let genVerifyDecl = 1;
+}
+
 // ---- @update
 
 def Train_RunParameters : Train_RunRole<"RunParameters", "run_parameters"> {

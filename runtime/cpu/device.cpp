@@ -68,7 +68,7 @@ std::string device::description() const {
 
 void device::allocate(memory_use use, int64_t micro_batches) {
   implementation &own = *own_;
-  own.kept.resize(static_cast<size_t>(micro_batches) + 2);
+  own.kept.resize(static_cast<size_t>(kept_slots(micro_batches)));
   own.ranks.together([&] {
     int64_t total = micro_batches > 1 ? own.prog.summed_bytes / own.ranks.size() : 0;
     for (arena_kind kind : arenas_for(use))

@@ -149,7 +149,7 @@ void device::implementation::take_memory(memory_use use, int64_t micro_batches) 
   own.memory.plan("workspace of functions",
                   std::max(product_workspace_bytes, planned_scratch_bytes()), &workspace);
   own.memory.check(own.name());
-  int64_t slots = micro_batches + 2;
+  int64_t slots = kept_slots(micro_batches);
   check_memory(own.inputs.host_bytes() + transfer_bytes + slots * kept_bytes,
                ranks.ranks_on_host());
   own.memory.allocate();

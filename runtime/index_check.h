@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Indexes that the model computes: the program says which was out of range, the runtime
+// asks it with the loss.
+#pragma once
+
+#include "runtime/device.h"
+
+#include <string>
+
+namespace trainc {
+
+// Queues the copy of what the entry function queued before found, into slots `slot` and
+// `slot` + 1. Nothing for a program without such indexes.
+void keep_index_check(device &target, const program &program, int slot);
+
+// After `finish`: what was out of range, or nothing.
+std::string index_problem(const device &target, const program &program, int slot);
+// Throws it as `failure` (exit_data).
+void throw_if_index_problem(const device &target, const program &program, int slot);
+
+} // namespace trainc
