@@ -494,7 +494,7 @@ BATCH = 60  # graphs that are compiled as one program
 def registered_operations():
     folder = pathlib.Path(__file__).resolve().parent.parent / "dialects" / "nn"
     texts = [path.read_text() for path in folder.rglob("*.td")]
-    return {name for text in texts for name in re.findall(r'^def \w+Op : \w+<"(\w+)"', text, re.MULTILINE)}
+    return {name for text in texts for name in re.findall(r'^def \w+Op\s*: \w+<"(\w+)"', text, re.MULTILINE)}
 
 
 def check_coverage(text):

@@ -19,6 +19,7 @@ namespace trainc {
 
 // Conditions are joined by | and & below: short-circuit operators are branches.
 
+// NOLINTBEGIN(misc-redundant-expression): a NaN differs from itself
 template <typename T> TRAINC_INLINE T maximum(T a, T b) { return (a > b) | (a != a) ? a : b; }
 template <typename T> TRAINC_INLINE T minimum(T a, T b) { return (a < b) | (a != a) ? a : b; }
 // These two return the other operand where one is NaN.
@@ -28,6 +29,7 @@ template <typename T> TRAINC_INLINE T maximum_number(T a, T b) {
 template <typename T> TRAINC_INLINE T minimum_number(T a, T b) {
   return (a < b) | (b != b) ? a : b;
 }
+// NOLINTEND(misc-redundant-expression)
 
 // 64-bit integer as a 32-bit one, for comparison with a value that is neither of int's limits.
 TRAINC_INLINE int narrow(int64_t value) {

@@ -2,7 +2,7 @@
 //
 // An element type that nothing is emitted for is an internal error, not some other type.
 
-// CHECK: error: internal error in emit: no source can be emitted for elements of type f16
+// CHECK: error: internal error in emit: no tensor has elements of type f16
 
 module {
   kernel.function @copy pointwise dims [16] reduced 0 outputs 1 accesses [#kernel.access<[1], 0>, #kernel.access<[1], 0>] sources [] {
