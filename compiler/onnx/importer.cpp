@@ -376,8 +376,8 @@ bool Importer::hasEmptyInput(const GraphNode &node) {
     if (!value || !value->constant || value->constant.count() != 0)
       return false;
     Type element = value->constant.type().getElementType();
-    return isa<FloatType>(element) || element.isInteger(1) || node.opType() == "Gather" ||
-           node.opType() == "Concat";
+    bool isShape = isa<IntegerType>(element) && trainc::elementBytes(element) == sizeof(int64_t);
+    return !isShape || node.opType() == "Gather" || node.opType() == "Concat";
   });
 }
 

@@ -46,8 +46,9 @@ const Row kRows[] = {
 } // namespace
 
 const ElementType &elementTypeOf(Type type) {
-  if (auto tensor = dyn_cast<ShapedType>(type))
-    type = tensor.getElementType();
+  if (!type.isIntOrFloat()) // asked of each element: the interface is dear to look for
+    if (auto tensor = dyn_cast<ShapedType>(type))
+      type = tensor.getElementType();
   Kind kind = type.isUnsignedInteger() ? Kind::unsignedInteger : Kind::signless;
   if (isa<FloatType>(type))
     kind = Kind::floating;

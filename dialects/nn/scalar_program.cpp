@@ -244,8 +244,10 @@ template <typename Function> void withTypes(const Tensor &tensor, Function funct
 
 void loadLanes(const Tensor &tensor, int64_t first, int64_t count, ScalarLanes &to) {
   withTypes(tensor, [&](auto element, auto lane) {
+    const char *from = tensor.at(first);
+    const size_t step = tensor.isSplat() ? 0 : sizeof element;
     for (int64_t i = 0; i < count; ++i) {
-      std::memcpy(&element, tensor.at(first + i), sizeof element);
+      std::memcpy(&element, from + i * step, sizeof element);
       lanes<decltype(lane)>(to)[i] = element;
     }
   });

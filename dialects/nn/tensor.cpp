@@ -119,8 +119,10 @@ int64_t Tensor::integer(int64_t index) const {
 template <typename Value> static std::vector<Value> valuesOf(const Tensor &tensor) {
   std::vector<Value> values(tensor.count());
   withElementType(tensor.type().getElementType(), [&](auto zero) {
+    const char *from = tensor.at(0);
+    const size_t step = tensor.isSplat() ? 0 : sizeof zero;
     for (size_t i = 0; i < values.size(); ++i)
-      values[i] = static_cast<Value>(load<decltype(zero)>(tensor.at(i)));
+      values[i] = static_cast<Value>(load<decltype(zero)>(from + i * step));
   });
   return values;
 }

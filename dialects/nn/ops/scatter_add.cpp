@@ -43,10 +43,9 @@ double ScatterAddOp::flops() { return getUpdates().getType().getNumElements(); }
 FailureOr<Tensor> ScatterAddOp::interpret(ArrayRef<Tensor> operands) {
   auto type = getResult().getType();
   std::vector<double> table = operands[0].reals(), updates = operands[2].reals();
-  auto rounded = [&](double sum) {
-    return withHostType(elementTypeOf(type).stored, [&](auto zero) {
-      return static_cast<double>(static_cast<decltype(zero)>(sum));
-    });
+  auto rounded = [stored = elementTypeOf(type).stored](double sum) {
+    return withHostType(
+        stored, [&](auto zero) { return static_cast<double>(static_cast<decltype(zero)>(sum)); });
   };
   int64_t rows = type.getDimSize(0), row = computeProduct(type.getShape().drop_front());
   for (auto [i, index] : llvm::enumerate(operands[1].integers())) {
