@@ -386,6 +386,40 @@ static void suspectTables(const Decisions &decisions, bool buffersRecorded, cons
   }
 }
 
+// Exporters of models in inference mode fold batch norm, and weight norm, into filters: what they
+// write is a function of several parameters. PyTorch's TorchScript exporter then invents a name (in
+// files whose every name is a number, numbers are the modules' own), tf2onnx says so in it.
+static bool isFoldedFilter(const Graph &graph, const Decision &decision, bool namesModules) {
+  StringRef name = decision.name();
+  return (name.contains("::") || name.contains("_fused_bn") ||
+          (decision.exporterMade && namesModules)) &&
+         isUsedAs(graph, decision, OnnxWeight::filter);
+}
+
+static void refuseFoldedFilters(const Decisions &decisions, const ModelFile &file,
+                                const Graph &graph, const Recipe &recipe, Report &report) {
+  if (!recipe.trains || !recipe.trainOnly.empty())
+    return;
+  bool namesModules = any_of(decisions, [](const auto &decision) {
+    return decision->isParameter() && !decision->exporterMade && decision->name().contains('.');
+  });
+  std::vector<StringRef> folded;
+  for (const auto &decision : decisions)
+    if (decision->role == Role::trained && isFoldedFilter(graph, *decision, namesModules))
+      folded.push_back(decision->name());
+  if (folded.empty())
+    return;
+  std::string others =
+      folded.size() == 1 ? "" : " and " + std::to_string(folded.size() - 1) + " others";
+  (void)report.error(ExitCode::unsupportedModel, file.path(),
+                     "filter '" + folded[0] + "'" + others + (others.empty() ? " is" : " are") +
+                         " what an exporter computed from a convolution's weight and the batch norm "
+                         "(or weight norm) behind it: training would leave those parameters behind",
+                     "export again with torch.onnx.export(..., dynamo=False, "
+                     "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False); or "
+                     "--freeze 'PATTERN' to keep such filters and their biases as they are");
+}
+
 static void checkTypes(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
                        Report &report) {
   bool anyTrained = false;
@@ -420,6 +454,8 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
   if (applyRecipe(decisions, recipe, report)) {
     checkTypes(decisions, file, recipe, report);
     suspectTables(decisions, classifier.hasSignature(), file, recipe, report);
+    if (!classifier.hasSignature())
+      refuseFoldedFilters(decisions, file, graph, recipe, report);
   }
   if (report.size() != before)
     return std::nullopt;

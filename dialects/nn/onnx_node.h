@@ -69,7 +69,7 @@ using OnnxResults = mlir::FailureOr<llvm::SmallVector<mlir::Value>>;
 using OnnxImporter = OnnxResults (*)(OnnxNode &);
 
 /// What an operator does with an input, where that is something that models learn.
-enum class OnnxWeight { none, table, matrix, scale, bias };
+enum class OnnxWeight { none, table, matrix, filter, scale, bias };
 
 /// Says it of an input that is a tensor of the given shape.
 using OnnxWeightRule = OnnxWeight (*)(unsigned input, llvm::ArrayRef<int64_t> shape);

@@ -215,6 +215,59 @@ TEST_F(OnnxReader, RefusesImpossibleTensors) {
          ExitCode::unreadableModel);
 }
 
+/// y = conv(x, filter) with filters of 3 x 1 x 2 x 2, and z = y * w.
+std::string convolution(const std::string &filter, const std::string &w) {
+  onnx::ModelProto model = product();
+  onnx::GraphProto &graph = *model.mutable_graph();
+  weightOf(model).set_name(w);
+  onnx::NodeProto &matmul = *graph.mutable_node(0);
+  matmul.set_input(0, "h");
+  matmul.set_input(1, w);
+  onnx::NodeProto &conv = *graph.add_node();
+  conv.set_op_type("Conv");
+  conv.add_input("x");
+  conv.add_input(filter);
+  conv.add_output("h");
+  graph.mutable_node()->SwapElements(0, 1);
+  auto *shape =
+      graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  shape->clear_dim();
+  for (int64_t size : {2, 1, 4, 4})
+    shape->add_dim()->set_dim_value(size);
+  onnx::TensorProto &values = *graph.add_initializer();
+  values.set_name(filter);
+  values.set_data_type(onnx::TensorProto::FLOAT);
+  for (int64_t size : {3, 1, 2, 2})
+    values.add_dims(size);
+  for (int i = 0; i < 12; ++i)
+    values.add_float_data(i);
+  return model.SerializeAsString();
+}
+
+// What is left of a convolution and its batch norm after an export in inference mode would train
+// as another model.
+TEST_F(OnnxReader, RefusesToTrainFoldedFilters) {
+  for (const char *name : {"onnx::Conv_12", "block/Conv2D_weights_fused_bn", "12"})
+    refuse(convolution(name, "fc.weight"), "filter '" + std::string(name) + "' is what an exporter",
+           ExitCode::unsupportedModel);
+  EXPECT_NE(report.text().find("TrainingMode.TRAINING"), std::string::npos) << report.text();
+
+  for (const char *name : {"conv.weight", "conv_weight"}) {
+    write(convolution(name, "fc.weight"));
+    EXPECT_TRUE(succeeded(read(path()))) << report.text();
+  }
+  write(convolution("12", "13")); // a file that numbers everything is older than the folding
+  EXPECT_TRUE(succeeded(read(path()))) << report.text();
+
+  write(convolution("onnx::Conv_12", "fc.weight"));
+  Recipe frozen, chosen, evaluated;
+  frozen.freeze = {"onnx::Conv.*"};
+  chosen.trainOnly = {".*"};
+  evaluated.trains = false;
+  for (const Recipe &recipe : {frozen, chosen, evaluated})
+    EXPECT_TRUE(succeeded(read(path(), recipe))) << report.text();
+}
+
 TEST_F(OnnxReader, RefusesFunctionsThatCallThemselves) {
   onnx::ModelProto model = product();
   model.add_opset_import()->set_domain("own");

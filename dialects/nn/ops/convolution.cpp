@@ -525,7 +525,7 @@ FailureOr<Tensor> ConvolutionWeightGradientOp::interpret(ArrayRef<Tensor> operan
 }
 
 static OnnxWeight weightsOfConv(unsigned input, ArrayRef<int64_t>) {
-  return input == 1 ? OnnxWeight::matrix : input == 2 ? OnnxWeight::bias : OnnxWeight::none;
+  return input == 1 ? OnnxWeight::filter : input == 2 ? OnnxWeight::bias : OnnxWeight::none;
 }
 
 static OnnxRegistration conv("Conv", 1, importConv, weightsOfConv);
