@@ -81,7 +81,10 @@ private:
   }
 
   static void addRandomKey(func::FuncOp model) {
-    auto operations = llvm::to_vector(model.getBody().front().getOps<nn::RandomBitsOp>());
+    SmallVector<nn::RandomBitsOp> operations; // those with keys of their own keep them
+    for (nn::RandomBitsOp op : model.getBody().front().getOps<nn::RandomBitsOp>())
+      if (!op.getKeys())
+        operations.push_back(op);
     if (operations.empty())
       return;
     MLIRContext *context = model.getContext();

@@ -138,3 +138,16 @@ func.func @numbers_beyond_int(%keys: tensor<5xi64>) -> tensor<5xi64> attributes 
   %1 = nn.mul %0, %0 : (tensor<5xi64>, tensor<5xi64>) -> tensor<5xi64>
   return %1 : tensor<5xi64>
 }
+
+// -----
+
+// NUMBERS
+// Keys of the model's own are those of training, too: the gradient reads the same rows.
+func.func @numbers_own_keys(%x: tensor<3xf64>) -> tensor<3xf64> {
+  %keys = nn.constant dense<[-2, -3, 3]> : tensor<3xi64>
+  %bits = nn.random_bits %keys {stream = 9 : i64, bits = 5 : i64} : (tensor<3xi64>) -> tensor<3xi64>
+  %three = nn.constant dense<3> : tensor<3xi64>
+  %rows = nn.remainder %bits, %three : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
+  %0 = nn.gather %x, %rows : (tensor<3xf64>, tensor<3xi64>) -> tensor<3xf64>
+  return %0 : tensor<3xf64>
+}

@@ -5,6 +5,7 @@
 // RUN: %section FORMS %s | %trainc-opt -derive-evaluate | %FileCheck %s --check-prefixes=FORMS,TRAINING
 // RUN: %section FORMS %s | %trainc-opt -derive-evaluate=only=true | %FileCheck %s --check-prefixes=FORMS,ALONE
 // RUN: %section NONE %s | %trainc-opt -derive-evaluate | %FileCheck %s --check-prefix=NONE
+// RUN: %section OWN %s | %trainc-opt -derive-evaluate | %FileCheck %s --check-prefix=OWN
 // RUN: %section FORMS %s | %trainc-opt -derive-evaluate -differentiate -form-buckets -attach-optimizer -decompose -form-products -fuse -lower-to-kernels -schedule-kernels -order-operations -plan-memory | %FileCheck %s --check-prefix=PLAN
 // RUN: echo 'module {}' | not %trainc-opt -derive-evaluate 2>&1 | %FileCheck %s --check-prefix=MISSING
 //
@@ -82,5 +83,22 @@ func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">})
   %bits = nn.random_bits {stream = 0 : i64, bits = 30 : i64} : () -> tensor<3xi64>
   %random = nn.cast %bits : (tensor<3xi64>) -> tensor<3xf32>
   %y = nn.training_form %w, %random : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %y : tensor<3xf32>
+}
+
+// -----
+
+// Numbers under keys of the model's own need none.
+// OWN: func.func @model(%arg0: tensor<3xf32> {train.role = #train.parameter<"w">}) ->
+// OWN: %[[KEYS:.*]] = nn.constant dense<[4, 5, 6]>
+// OWN: nn.random_bits %[[KEYS]]
+
+// OWN
+func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">})
+    -> (tensor<3xf32> {train.role = #train.output<"y">}) {
+  %keys = nn.constant dense<[4, 5, 6]> : tensor<3xi64>
+  %bits = nn.random_bits %keys {stream = 0 : i64, bits = 30 : i64} : (tensor<3xi64>) -> tensor<3xi64>
+  %random = nn.cast %bits : (tensor<3xi64>) -> tensor<3xf32>
+  %y = nn.add %w, %random : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
   return %y : tensor<3xf32>
 }

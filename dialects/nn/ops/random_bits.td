@@ -6,8 +6,8 @@ def RandomBitsOp : Structured<"random_bits", [NotDifferentiable, Interpreted, Va
   let description = [{
     Element i is number i of the stream under the key of its element: a function of these and
     nothing else (`runtime/kernels/random.h`), so that it may be computed again wherever it is
-    read. Without keys the key is 0, as it is in inference; derive-evaluate gives those of the
-    training step the key of the micro-batch. A stream belongs to one operation of the model:
+    read. Without keys the key is 0, as it is in inference; derive-evaluate gives those without
+    keys in the training step the key of the micro-batch. A stream belongs to one operation of the model:
     two with the same keys and streams have the same numbers.
 
         %0 = nn.random_bits %keys {stream = 6 : i64, bits = 30 : i64} : (tensor<4x8xi64>) -> tensor<4x8xi64>
