@@ -460,7 +460,11 @@ Value KernelBuilder::throughConcat(nn::ConcatOp concat, const IndexMap &map, Val
         scalarConstant(builder, location, begin + size, builder.getI64Type()));
     result = builder.create<arith::SelectOp>(location, before, value, result);
   }
-  return result;
+  if (result)
+    return result;
+  // Behind the predicate of a padding the position may be that of no part.
+  Type element = nn::tensorType(concat.getResult()).getElementType();
+  return scalarConstant(builder, location, 0, scalarTypeOf(element));
 }
 
 Value KernelBuilder::throughGather(nn::GatherOp gather, const IndexMap &map, Value predicate) {

@@ -106,3 +106,14 @@ func.func @numbers_one(%a: tensor<1xf64>) -> tensor<1xf64> attributes {
   %y = nn.concat %a {dimension = 0 : i64} : (tensor<1xf64>) -> tensor<1xf64>
   return %y : tensor<1xf64>
 }
+
+// -----
+
+// NUMBERS
+// The gradient of b is padding throughout: there the element of the concatenation is that of no part.
+func.func @numbers_position_of_no_part(%a: tensor<2x2xf64>, %b: tensor<2x2xf64>) -> tensor<1x1xf64> {
+  %0 = nn.concat %a, %b {dimension = 0 : i64} : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<4x2xf64>
+  %1 = nn.slice %0 {starts = array<i64: 0, 1>, sizes = array<i64: 1, 1>, strides = array<i64: -1, 2>} : (tensor<4x2xf64>) -> tensor<1x1xf64>
+  %2 = nn.abs %1 : (tensor<1x1xf64>) -> tensor<1x1xf64>
+  return %2 : tensor<1x1xf64>
+}
