@@ -244,6 +244,12 @@ bool ExpressionPrinter::leavesInt(Operation &op) const {
          nest.narrowInteger(op.getOperand(1));
 }
 
+/// Whether C++'s division by this integer may end the program.
+static bool mayTrap(Value divisor) {
+  auto constant = divisor.getDefiningOp<arith::ConstantOp>();
+  return !constant || llvm::is_contained({0, -1}, cast<IntegerAttr>(constant.getValue()).getInt());
+}
+
 ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
   if (auto value = dyn_cast<arith::ConstantOp>(op))
     return constant(value.getValue());
@@ -300,6 +306,10 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
             kMultiply};
   if (const ElementaryFunction *function = findElementaryFunction(op.getName().getStringRef()))
     return {function->name.str() + "(" + text(op.getOperand(0)) + ")", kPrimary};
+  if (isa<arith::DivSIOp, arith::RemSIOp>(op) && mayTrap(op.getOperand(1)))
+    return {(isa<arith::DivSIOp>(op) ? "quotient(" : "remainder(") + text(op.getOperand(0)) + ", " +
+                text(op.getOperand(1)) + ")",
+            kPrimary};
   const Operator *found = findOperator(op.getName().getStringRef());
   if (!found) {
     op.emitError("the C++ emitter has no text for '") << op.getName() << "'";

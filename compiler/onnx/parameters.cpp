@@ -411,13 +411,14 @@ static void refuseFoldedFilters(const Decisions &decisions, const ModelFile &fil
     return;
   std::string others =
       folded.size() == 1 ? "" : " and " + std::to_string(folded.size() - 1) + " others";
-  (void)report.error(ExitCode::unsupportedModel, file.path(),
-                     "filter '" + folded[0] + "'" + others + (others.empty() ? " is" : " are") +
-                         " what an exporter computed from a convolution's weight and the batch norm "
-                         "(or weight norm) behind it: training would leave those parameters behind",
-                     "export again with torch.onnx.export(..., dynamo=False, "
-                     "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False); or "
-                     "--freeze 'PATTERN' to keep such filters and their biases as they are");
+  (void)report.error(
+      ExitCode::unsupportedModel, file.path(),
+      "filter '" + folded[0] + "'" + others + (others.empty() ? " is" : " are") +
+          " what an exporter computed from a convolution's weight and the batch norm "
+          "(or weight norm) behind it: training would leave those parameters behind",
+      "export again with torch.onnx.export(..., dynamo=False, "
+      "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False); or "
+      "--freeze 'PATTERN' to keep such filters and their biases as they are");
 }
 
 static void checkTypes(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,

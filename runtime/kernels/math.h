@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace trainc {
 
@@ -35,6 +36,17 @@ template <typename T> TRAINC_INLINE T minimum_number(T a, T b) {
 TRAINC_INLINE int narrow(int64_t value) {
   constexpr int64_t low = std::numeric_limits<int>::min(), high = std::numeric_limits<int>::max();
   return static_cast<int>(value < low ? low : value > high ? high : value);
+}
+
+// Integer division that never traps: by zero the quotient is 0 and the remainder a; the quotient of
+// the least number and -1 wraps.
+template <typename A, typename B> TRAINC_INLINE std::common_type_t<A, B> quotient(A a, B b) {
+  using T = std::common_type_t<A, B>;
+  using U = std::make_unsigned_t<T>;
+  return b == 0 ? 0 : b == -1 ? static_cast<T>(-static_cast<U>(a)) : static_cast<T>(a / b);
+}
+template <typename A, typename B> TRAINC_INLINE std::common_type_t<A, B> remainder(A a, B b) {
+  return b == 0 ? a : b == -1 ? 0 : a % b;
 }
 
 TRAINC_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

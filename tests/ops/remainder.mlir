@@ -61,3 +61,31 @@ func.func @numbers_one(%a: tensor<1x1xf64>, %b: tensor<1x1xf64>) -> tensor<1x1xf
   %y = nn.remainder %a, %b : (tensor<1x1xf64>, tensor<1x1xf64>) -> tensor<1x1xf64>
   return %y : tensor<1x1xf64>
 }
+
+// -----
+
+// NUMBERS
+// Integers: neither the least number by -1 nor a divisor outside what is padded ends the program.
+func.func @numbers_traps(%a: tensor<3xi64>, %b: tensor<3xi64>) -> (tensor<3xi64>, tensor<3xi64>, tensor<7xi64>) attributes {
+    check.inputs = [dense<[-9223372036854775808, 7, -9]> : tensor<3xi64>, dense<[-1, -1, 4]> : tensor<3xi64>],
+    check.results = [dense<[-9223372036854775808, -7, -2]> : tensor<3xi64>, dense<[0, 0, -1]> : tensor<3xi64>, dense<[0, 0, 0, 0, 0, -1, 0]> : tensor<7xi64>]} {
+  %q = nn.div %a, %b : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
+  %r = nn.remainder %a, %b : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
+  %p = nn.pad %r {low = array<i64: 3>, high = array<i64: 1>, interior = array<i64: 0>} : (tensor<3xi64>) -> tensor<7xi64>
+  return %q, %r, %p : tensor<3xi64>, tensor<3xi64>, tensor<7xi64>
+}
+
+// -----
+
+// NUMBERS
+// The index is computed for every element, its divisor is in memory for those that are not padding.
+func.func @numbers_divisor_outside(%x: tensor<3xf64>) -> tensor<6xf64> {
+  %a = nn.constant dense<[5, 4, 3]> : tensor<3xi64>
+  %b = nn.constant dense<[3, 2, 7]> : tensor<3xi64>
+  %r = nn.remainder %a, %b : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
+  %three = nn.constant dense<3> : tensor<3xi64>
+  %i = nn.remainder %r, %three : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi64>
+  %g = nn.gather %x, %i : (tensor<3xf64>, tensor<3xi64>) -> tensor<3xf64>
+  %y = nn.concat %x, %g {dimension = 0 : i64} : (tensor<3xf64>, tensor<3xf64>) -> tensor<6xf64>
+  return %y : tensor<6xf64>
+}

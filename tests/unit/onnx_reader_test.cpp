@@ -229,8 +229,7 @@ std::string convolution(const std::string &filter, const std::string &w) {
   conv.add_input(filter);
   conv.add_output("h");
   graph.mutable_node()->SwapElements(0, 1);
-  auto *shape =
-      graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  auto *shape = graph.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
   shape->clear_dim();
   for (int64_t size : {2, 1, 4, 4})
     shape->add_dim()->set_dim_value(size);
