@@ -100,8 +100,8 @@ void DeviceFunction::emitFullTotal(kernel::ReduceOp reduce) {
   SmallVector<std::string> own = declareOwn(reduce);
   writer.line("for (int part = threadIdx.x; part < " + number(cut.getCount()) +
               "; part += " + number(schedule.getThreads()) + ") {");
-  eachReduction(reduce, [&](kernel::Reduction kind, Value, size_t k) {
-    writer.line(combinationText(kind, own[k], parts[k] + "[part]"));
+  eachReduction(reduce, [&](kernel::Reduction kind, Value result, size_t k) {
+    writer.line(combinationText(kind, result.getType(), own[k], parts[k] + "[part]"));
   });
   close(1);
   combineOwn(reduce, own);

@@ -40,12 +40,14 @@ std::string trainc::neutralText(kernel::Reduction kind, Type type) {
   return (max ? elementTypeOf(type).smallest : elementTypeOf(type).largest).str();
 }
 
-std::string trainc::combinationText(kernel::Reduction kind, const std::string &into,
+std::string trainc::combinationText(kernel::Reduction kind, Type type, const std::string &into,
                                     const std::string &value) {
   if (kind == kernel::Reduction::add)
     return into + " += " + value + ";";
-  return into + " = " + (kind == kernel::Reduction::max ? "maximum(" : "minimum(") + into + ", " +
-         value + ");";
+  std::string function = kind == kernel::Reduction::max ? "maximum" : "minimum";
+  if (isa<IntegerType>(type)) // literals and indices of loops are int
+    function += ("<" + scalarType(type) + ">").str();
+  return into + " = " + function + "(" + into + ", " + value + ");";
 }
 
 std::string trainc::bufferParameter(kernel::FunctionOp function, unsigned argument,
@@ -141,8 +143,9 @@ void KernelPrinter::eachReduction(kernel::ReduceOp reduce,
 void KernelPrinter::yieldInto(kernel::ReduceOp reduce, ArrayRef<std::string> partials,
                               StringRef at) {
   auto yield = cast<kernel::YieldOp>(reduce.getBody().front().getTerminator());
-  eachReduction(reduce, [&](kernel::Reduction kind, Value, size_t k) {
-    writer.line(combinationText(kind, (partials[k] + at).str(), code.text(yield.getValues()[k])));
+  eachReduction(reduce, [&](kernel::Reduction kind, Value result, size_t k) {
+    writer.line(combinationText(kind, result.getType(), (partials[k] + at).str(),
+                                code.text(yield.getValues()[k])));
   });
 }
 
@@ -163,7 +166,7 @@ void KernelPrinter::combineInOrder(
     writer.line(scalarType(type) + " " + total + " = " + neutralText(kind, type) + ";");
     auto [head, element] = loop(type, k);
     writer.line(head);
-    writer.line(combinationText(kind, total, element));
+    writer.line(combinationText(kind, type, total, element));
     close(1);
     code.setText(result, total);
   });

@@ -38,8 +38,8 @@ ReductionText reductionText(mlir::Value result);
 /// The element that a reduction starts from.
 std::string neutralText(kernel::Reduction kind, mlir::Type type);
 
-/// `into = into (op) value;` for one reduction.
-std::string combinationText(kernel::Reduction kind, const std::string &into,
+/// `into = into (op) value;` for one reduction of elements of `type`.
+std::string combinationText(kernel::Reduction kind, mlir::Type type, const std::string &into,
                             const std::string &value);
 
 class KernelPrinter {

@@ -141,3 +141,23 @@ func.func @numbers_one(%x: tensor<1x3xf64>) -> tensor<3xf64> attributes {
   %y = nn.reduce_min %x {dimensions = array<i64: 0>} : (tensor<1x3xf64>) -> tensor<3xf64>
   return %y : tensor<3xf64>
 }
+
+// -----
+
+// NUMBERS
+// Indices: a loop's own beside a literal.
+func.func @numbers_indices(%x: tensor<3x5xf64>) -> (tensor<3xi64>, tensor<5xi64>, tensor<i64>) attributes {
+    check.inputs = [dense<[[0.5, 2.0, -1.0, 3.0, 0.0], [0.5, 0.25, 0.0, -1.0, -2.0], [1.5, 1.25, 7.0, 3.0, 2.0]]> : tensor<3x5xf64>],
+    check.results = [dense<[1, 4, 0]> : tensor<3xi64>, dense<[2, 0, 2, 0, 2]> : tensor<5xi64>, dense<0> : tensor<i64>]} {
+  %one = nn.constant dense<1.0> : tensor<3x5xf64>
+  %other = nn.constant dense<4> : tensor<3x5xi64>
+  %hit = nn.greater %x, %one : (tensor<3x5xf64>, tensor<3x5xf64>) -> tensor<3x5xi1>
+  %columns = nn.iota {dimension = 1 : i64} : () -> tensor<3x5xi64>
+  %rows = nn.iota {dimension = 0 : i64} : () -> tensor<3x5xi64>
+  %column = nn.select %hit, %columns, %other : (tensor<3x5xi1>, tensor<3x5xi64>, tensor<3x5xi64>) -> tensor<3x5xi64>
+  %row = nn.select %hit, %rows, %other : (tensor<3x5xi1>, tensor<3x5xi64>, tensor<3x5xi64>) -> tensor<3x5xi64>
+  %a = nn.reduce_min %column {dimensions = array<i64: 1>} : (tensor<3x5xi64>) -> tensor<3xi64>
+  %b = nn.reduce_min %row {dimensions = array<i64: 0>} : (tensor<3x5xi64>) -> tensor<5xi64>
+  %c = nn.reduce_min %column {dimensions = array<i64: 0, 1>} : (tensor<3x5xi64>) -> tensor<i64>
+  return %a, %b, %c : tensor<3xi64>, tensor<5xi64>, tensor<i64>
+}
