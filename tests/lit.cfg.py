@@ -9,7 +9,7 @@ import lit.formats
 config.name = "trainc"
 config.test_format = lit.formats.ShTest(execute_external=True)
 config.suffixes = [".mlir", ".onnxtxt", ".test", ".sh"]
-config.excludes = ["bench", "models", "cuda.sh", "harness.sh", "run.sh", "gpu.sh", "section.sh"]
+config.excludes = ["bench", "models", "cuda.sh", "harness.sh", "run.sh", "gpu.sh", "section.sh", "numbers.sh"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.build_folder, "tests")
 
@@ -37,6 +37,8 @@ for name in ("HOME", "CCACHE_DIR", "OMP_NUM_THREADS"):
 
 # Longer names first: lit replaces text, not words.
 config.substitutions.append(("%section", os.path.join(config.test_source_root, "section.sh")))
+config.substitutions.append(("%numbers", "%s %s" % (os.path.join(config.test_source_root, "numbers.sh"),
+                                                    os.path.join(programs, "trainc"))))
 for program in ("trainc-check-gradient", "trainc-inspect", "trainc-compare", "trainc-fill",
                 "trainc-opt"):
     config.substitutions.append(("%" + program, os.path.join(programs, program)))
