@@ -45,9 +45,7 @@ OnnxResults importReduction(OnnxNode &node, int64_t axesInputSince, Reduction re
                         llvm::Twine(rank));
     reduced.set(axis < 0 ? axis + rank : axis);
   }
-  if (axes->empty() && node.integer("noop_with_empty_axes", 0))
-    return SmallVector<Value>{x};
-  if (axes->empty())
+  if (axes->empty() && !node.integer("noop_with_empty_axes", 0))
     reduced.set();
   SmallVector<int64_t> dimensions(reduced.set_bits()), kept(tensorType(x).getShape());
   for (int64_t dimension : dimensions)
@@ -67,6 +65,20 @@ std::vector<int64_t> reducedPlaces(ArrayRef<int64_t> shape, ArrayRef<int64_t> di
     for (size_t d = 0; d < shape.size(); ++d)
       place += static_cast<int64_t>(i) / own[d] % shape[d] * kept[d];
   return places;
+}
+
+Value buildRootOfSquares(Builder &builder, Value squares) {
+  Type type = squares.getType();
+  Value zero = builder.constant(0, type);
+  Value isZero = builder.create<EqualOp>(squares, zero);
+  // The root of what is not zero: where the selection does not take it, its gradient is finite.
+  Value root = builder.create<SqrtOp>(builder.select(isZero, builder.constant(1, type), squares));
+  return builder.select(isZero, zero, root);
+}
+
+Value buildNorm(Builder &builder, Value x, ArrayRef<int64_t> dimensions) {
+  Value squares = builder.reduceSum(builder.mul(x, x), dimensions);
+  return buildRootOfSquares(builder, builder.named("sum_of_squares", squares));
 }
 
 Value buildExtremumGradient(Builder &builder, Value x, Value y, Value dy,

@@ -18,7 +18,8 @@ mlir::LogicalResult inferReduction(std::optional<mlir::Location> location, mlir:
 
 using Reduction = llvm::function_ref<mlir::Value(Builder &, mlir::Value, llvm::ArrayRef<int64_t>)>;
 
-/// Applies `reduce` over the node's axes, which are an input from opset `axesInputSince` on.
+/// Applies `reduce` over the node's axes, which are an input from opset `axesInputSince` on; over
+/// none where `noop_with_empty_axes` says so.
 OnnxResults importReduction(OnnxNode &node, int64_t axesInputSince, Reduction reduce);
 
 /// For each element of a tensor, in order, the element of its reduction that it goes to.
@@ -43,6 +44,12 @@ Tensor interpretReduction(const Tensor &x, mlir::RankedTensorType type,
     totals[places[i]] = combine(totals[places[i]], values[i]);
   return Tensor::ofIntegers(type, totals);
 }
+
+/// The root of sums of squares; where such a sum is zero, its gradient is zero, too.
+mlir::Value buildRootOfSquares(Builder &builder, mlir::Value squares);
+
+/// The Euclidean norm of `x` along `dimensions`; its gradient at zero is zero, as in PyTorch.
+mlir::Value buildNorm(Builder &builder, mlir::Value x, llvm::ArrayRef<int64_t> dimensions);
 
 /// Gradient of a largest or smallest element: ties share evenly, as in PyTorch.
 mlir::Value buildExtremumGradient(Builder &builder, mlir::Value x, mlir::Value y, mlir::Value dy,

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX ReduceL2: the Euclidean norm, whose gradient at zero is zero, as PyTorch has it.
+#include "dialects/nn/reduction.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static OnnxResults importReduceL2(OnnxNode &node) {
+  if (!isa<FloatType>(tensorType(node.input(0)).getElementType()))
+    return node.error("its operand is not of a float type");
+  return importReduction(node, 18, buildNorm);
+}
+
+static OnnxRegistration reduceL2("ReduceL2", 1, importReduceL2);
+
+} // namespace trainc::nn
