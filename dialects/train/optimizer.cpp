@@ -25,6 +25,13 @@ Value Update::spread(Value f64Scalar) const {
   return b.broadcast(role.empty() ? scalar : s.named(role, scalar), {}, type.getShape());
 }
 
+Value Update::penalizedGradient() const {
+  if (!decays)
+    return gradient;
+  Value penalty = b.mul(parameter, spread(scalar("weight_decay")));
+  return b.named("decaying_gradient", b.add(gradient, penalty));
+}
+
 Value Update::segmentTable() const {
   auto type = RankedTensorType::get({static_cast<int64_t>(segments.size()) / 2, 2},
                                     b.op().getIntegerType(64));

@@ -41,6 +41,9 @@ public:
   /// An f64 scalar as a tensor like the parameter.
   mlir::Value spread(mlir::Value f64Scalar) const;
 
+  /// The gradient, with that of the L2 penalty `weight_decay` where it applies to the run.
+  mlir::Value penalizedGradient() const;
+
   /// Euclidean norm of each parameter's part of a tensor like the run: f64, one per parameter. The
   /// parameters are whole on every rank, and so are their norms.
   mlir::Value normPerParameter(mlir::Value flat) const;

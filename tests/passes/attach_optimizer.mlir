@@ -6,7 +6,7 @@
 //
 // The update works on flat runs; weight decay touches the first run only.
 
-// UNKNOWN: unknown optimizer 'adamx'; known: adamw, lamb, sgd
+// UNKNOWN: unknown optimizer 'adamx'; known: adagrad, adam, adamw, lamb, lion, rmsprop, sgd
 
 // ADAMW-LABEL: func.func @update
 // ADAMW-SAME: tensor<32xf32> {train.role = #train.run_parameters<decayed>}

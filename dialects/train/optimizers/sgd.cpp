@@ -14,11 +14,7 @@ static UpdateResult buildSgd(Update &update) {
   Value step = update.scalar("step");
   Value zero = s.constant(0, step.getType()), one = s.constant(1, step.getType());
 
-  Value gradient = update.gradient;
-  if (update.decays)
-    gradient = b.named(
-        "decaying_gradient",
-        b.add(gradient, b.mul(update.parameter, update.spread(update.scalar("weight_decay")))));
+  Value gradient = update.penalizedGradient();
 
   // The first momentum is the gradient itself, undampened; without momentum it always is.
   Value undampened =

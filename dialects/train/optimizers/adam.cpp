@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Adam (Kingma and Ba 2015) with the arithmetic of torch.optim.Adam, `amsgrad` off: its weight
+// decay is an L2 penalty.
+#include "dialects/train/adam.h"
+
+using namespace mlir;
+
+namespace trainc::train {
+
+static UpdateResult buildAdam(Update &update) {
+  nn::Builder &b = update.builder(), &s = update.scalarBuilder();
+  Value gradient = update.penalizedGradient();
+  AdamMoments moments = adamMoments(update, gradient);
+  Value direction = b.named("direction", b.div(moments.mean, moments.denominator));
+  Value rate = update.spread(
+      s.named("step_size", s.div(update.scalar("learning_rate"), moments.correction1)));
+  return {b.named("parameter", b.sub(update.parameter, b.mul(rate, direction))),
+          {moments.mean, moments.square}};
+}
+
+static const OptimizerRegistration registration({
+    "adam",
+    "Adam, weight decay as an L2 penalty (Kingma and Ba 2015)",
+    {{"beta1", 0.9, "decay rate of the first moment"},
+     {"beta2", 0.999, "decay rate of the second moment"},
+     {"eps", 1e-8, "added to the root of the second moment"},
+     {"weight_decay", 0, "L2 penalty of the parameters that decay"}},
+    {"exp_avg", "exp_avg_sq"},
+    buildAdam,
+});
+
+} // namespace trainc::train
