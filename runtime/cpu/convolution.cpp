@@ -18,8 +18,7 @@
 #include <dnnl.hpp>
 #include <map>
 #include <memory>
-#include <stdexcept>
-#include <string>
+#include <tuple>
 #include <unordered_map>
 
 namespace trainc {
@@ -180,6 +179,8 @@ part_counts parts_of(computed what, const convolution_shape &shape) {
   return parts;
 }
 
+enum class layouts { any, as_given };
+
 // One of the three tensors: as it lies in memory, and as oneDNN wants the part of it that belongs
 // to a part of the convolution.
 class tensor_parts {
@@ -198,7 +199,10 @@ public:
     plain_ = memory::desc(sizes, memory::data_type::f32, strides);
   }
 
-  memory::desc any() const {
+  // What oneDNN may choose from.
+  memory::desc allowed(layouts from) const {
+    if (from == layouts::as_given)
+      return plain_;
     return {plain_.dims(), memory::data_type::f32, memory::format_tag::any};
   }
 
@@ -290,9 +294,9 @@ memory::dims contiguous_strides(const memory::dims &sizes) {
 // A convolution made ready: primitives, layouts and places in the scratch.
 class convolution_plan {
 public:
-  convolution_plan(computed what, const convolution_shape &shape)
-      : what_(what), parts_(parts_of(what, shape)), input_(cut_input(shape)),
-        weight_(cut_weight(shape)), result_(cut_result(shape)) {
+  convolution_plan(computed what, const convolution_shape &shape, part_counts parts, layouts from)
+      : what_(what), parts_(parts), input_(cut_input(shape)), weight_(cut_weight(shape)),
+        result_(cut_result(shape)) {
     const one_thread alone;
     const size_t rank = static_cast<size_t>(space_rank(shape));
     const memory::dims strides(shape.strides.of, shape.strides.of + rank);
@@ -303,23 +307,22 @@ public:
       --dilation; // oneDNN counts what lies between
     using namespace dnnl;
     const auto direct = algorithm::convolution_direct;
-    const convolution_forward::primitive_desc forward({prop_kind::forward_training, direct,
-                                                       input_.any(), weight_.any(), result_.any(),
-                                                       strides, dilations, before, behind},
-                                                      attributes(), engine());
+    const memory::desc x = input_.allowed(from), w = weight_.allowed(from),
+                       y = result_.allowed(from);
+    const convolution_forward::primitive_desc forward(
+        {prop_kind::forward_training, direct, x, w, y, strides, dilations, before, behind},
+        attributes(), engine());
     if (what == computed::result) {
       adopt(forward, forward.src_desc(), forward.weights_desc(), forward.dst_desc());
       primitive_ = convolution_forward(forward);
     } else if (what == computed::input_gradient) {
       const convolution_backward_data::primitive_desc backward(
-          {direct, input_.any(), weight_.any(), result_.any(), strides, dilations, before, behind},
-          attributes(), engine(), forward);
+          {direct, x, w, y, strides, dilations, before, behind}, attributes(), engine(), forward);
       adopt(backward, backward.diff_src_desc(), backward.weights_desc(), backward.diff_dst_desc());
       primitive_ = convolution_backward_data(backward);
     } else {
       const convolution_backward_weights::primitive_desc backward(
-          {direct, input_.any(), weight_.any(), result_.any(), strides, dilations, before, behind},
-          attributes(), engine(), forward);
+          {direct, x, w, y, strides, dilations, before, behind}, attributes(), engine(), forward);
       adopt(backward, backward.src_desc(), backward.diff_weights_desc(), backward.diff_dst_desc());
       primitive_ = convolution_backward_weights(backward);
     }
@@ -404,21 +407,38 @@ private:
   int64_t scratch_bytes_ = 0;
 };
 
+// The most parts whose layouts fit: a part that is one group alone may be padded, several together
+// are not. At the worst the tensors stay as they are, which takes no scratch.
+std::unique_ptr<convolution_plan> plan_within(computed what, const convolution_shape &shape,
+                                              int64_t scratch_bytes) {
+  part_counts parts = parts_of(what, shape);
+  for (;; parts.channels /= 2) {
+    auto plan = std::make_unique<convolution_plan>(what, shape, parts, layouts::any);
+    if (plan->scratch_bytes() <= scratch_bytes)
+      return plan;
+    if (parts.channels == 1)
+      return std::make_unique<convolution_plan>(what, shape, parts, layouts::as_given);
+  }
+}
+
 struct plan_key {
   computed what;
+  int64_t scratch_bytes;
   convolution_shape shape;
   bool operator<(const plan_key &other) const {
-    const int order = std::memcmp(&shape, &other.shape, sizeof shape);
-    return what != other.what ? what < other.what : order < 0;
+    if (what != other.what || scratch_bytes != other.scratch_bytes)
+      return std::tie(what, scratch_bytes) < std::tie(other.what, other.scratch_bytes);
+    return std::memcmp(&shape, &other.shape, sizeof shape) < 0;
   }
 };
 
 // Made when a convolution runs first, kept until the end.
-const convolution_plan &plan_of(computed what, const convolution_shape &shape) {
+const convolution_plan &plan_of(computed what, const convolution_shape &shape,
+                                int64_t scratch_bytes) {
   static std::map<plan_key, std::unique_ptr<convolution_plan>> plans;
-  auto &plan = plans[{what, shape}];
+  auto &plan = plans[{what, scratch_bytes, shape}];
   if (!plan)
-    plan = std::make_unique<convolution_plan>(what, shape);
+    plan = plan_within(what, shape, scratch_bytes);
   return *plan;
 }
 
@@ -502,11 +522,7 @@ void compute_convolution(computed what, const convolution_shape &shape, const fl
   }
   if (what == computed::weight_gradient && suits_product(shape, scratch_bytes))
     return weight_gradient_by_product(shape, first, second, to, reinterpret_cast<float *>(scratch));
-  const convolution_plan &plan = plan_of(what, shape);
-  if (plan.scratch_bytes() > scratch_bytes)
-    throw std::logic_error("oneDNN's layouts for a convolution take " +
-                           std::to_string(plan.scratch_bytes()) + " bytes, planned are " +
-                           std::to_string(scratch_bytes));
+  const convolution_plan &plan = plan_of(what, shape, scratch_bytes);
   // oneDNN's interface knows no const.
   auto *a = const_cast<float *>(first), *b = const_cast<float *>(second);
   if (what == computed::result)

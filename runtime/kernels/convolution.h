@@ -29,8 +29,8 @@ struct convolution_shape {
 
 // What follows computes a convolution's result, the gradient of its input and that of its weight.
 // The tensors are given in the order of the functions' names, the one that is computed last, and
-// then memory of `scratch_bytes`: enough for each tensor once more with its channels in blocks of
-// 16. The order of every sum follows from the sizes alone.
+// then memory of `scratch_bytes`, which a program plans as convolution_scratch_bytes says: any
+// number will do, but less of it is slower. The order of every sum follows from the sizes alone.
 #define DECLARE_CONVOLUTION(name, T, first, second, computed)                                      \
   void name(const convolution_sizes &input, const convolution_sizes &weight,                       \
             const convolution_sizes &result, const space_numbers &strides,                         \
@@ -44,7 +44,7 @@ DECLARE_CONVOLUTION(convolution_input_gradient, double, dy, w, dx);
 DECLARE_CONVOLUTION(convolution_weight_gradient, float, x, dy, dw);
 DECLARE_CONVOLUTION(convolution_weight_gradient, double, x, dy, dw);
 
-// ---- for the implementations
+// ---- for the compiler and the implementations
 
 enum class convolution_part { result, input_gradient, weight_gradient };
 
@@ -102,5 +102,25 @@ struct convolution_space {
 
   space_sizes input, kernel, result, stride, dilation, before;
 };
+
+// The bytes of each tensor once more as a library lays it out: channels in blocks of 16. Those of a
+// group have blocks of their own where that is no more than twice the memory.
+inline int64_t convolution_scratch_bytes(const convolution_shape &shape, int64_t element_bytes) {
+  constexpr int64_t block = 16, between_tensors = 4 * 64;
+  const auto in_blocks = [](int64_t channels) { return (channels + block - 1) / block * block; };
+  const convolution_space space(shape);
+  const int64_t groups = shape.groups, images = shape.input.of[0];
+  const int64_t inputs = shape.weight.of[1], outputs = shape.weight.of[0] / groups; // of a group
+  const auto channels = [&](int64_t of_group) {
+    return of_group < block ? in_blocks(groups * of_group) : groups * in_blocks(of_group);
+  };
+  const bool depthwise = groups > 1 && inputs == 1 && outputs == 1;
+  const int64_t weights =
+      depthwise ? in_blocks(groups) : groups * in_blocks(inputs) * in_blocks(outputs);
+  const int64_t elements = images * channels(inputs) * space.input.count() +
+                           images * channels(outputs) * space.result.count() +
+                           weights * space.kernel.count();
+  return elements * element_bytes + between_tensors;
+}
 
 } // namespace trainc

@@ -14,17 +14,23 @@ namespace {
 
 template <typename T>
 std::vector<T> run(convolution_part part, const convolution_case &problem,
-                   const convolution_numbers &numbers, int threads) {
+                   const convolution_numbers &numbers, int threads, int64_t bytes) {
   const std::vector<T> first(numbers.first.begin(), numbers.first.end());
   const std::vector<T> second(numbers.second.begin(), numbers.second.end());
   std::vector<T> computed(numbers.computed.size(), NAN);
-  const int64_t bytes = problem.scratch_bytes(sizeof(T));
   std::vector<char> scratch(static_cast<size_t>(bytes) + 64);
   const uintptr_t past = reinterpret_cast<uintptr_t>(scratch.data()) % 64;
   omp_set_num_threads(threads);
   run_convolution<T>(part, problem, bytes, first.data(), second.data(), computed.data(),
                      scratch.data() + (64 - past) % 64);
   return computed;
+}
+
+template <typename T>
+std::vector<T> run(convolution_part part, const convolution_case &problem,
+                   const convolution_numbers &numbers, int threads) {
+  return run<T>(part, problem, numbers, threads,
+                convolution_scratch_bytes(problem.shape(), sizeof(T)));
 }
 
 TEST(kernels_convolution, against_loops) {
@@ -42,6 +48,11 @@ TEST(kernels_convolution, against_loops) {
             << "part " << static_cast<int>(part) << " of " << problem.input[1] << " -> "
             << problem.weight[0] << " channels, element " << i;
       }
+      const std::vector<float> tight = run<float>(part, problem, numbers, 2, 0);
+      for (size_t i = 0; i < tight.size(); ++i)
+        ASSERT_NEAR(tight[i], numbers.computed[i], 1e-5 * largest)
+            << "without scratch, part " << static_cast<int>(part) << " of " << problem.input[1]
+            << " -> " << problem.weight[0] << " channels, element " << i;
     }
 }
 

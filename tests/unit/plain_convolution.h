@@ -38,20 +38,6 @@ struct convolution_case {
           1;
     return result;
   }
-
-  // What nn.convolution asks for.
-  int64_t scratch_bytes(int64_t element_bytes) const {
-    const convolution_shape all = shape();
-    auto blocks = [](int64_t channels) { return (channels + 15) / 16 * 16; };
-    const convolution_space space(all);
-    const int64_t in = weight[1], out = weight[0] / groups;
-    const int64_t weights =
-        groups > 1 && in == 1 && out == 1 ? blocks(groups) : groups * blocks(in) * blocks(out);
-    return (input[0] * blocks(input[1]) * space.input.count() +
-            input[0] * blocks(weight[0]) * space.result.count() + weights * space.kernel.count()) *
-               element_bytes +
-           256;
-  }
 };
 
 inline std::vector<convolution_case> convolution_cases() {
@@ -70,6 +56,8 @@ inline std::vector<convolution_case> convolution_cases() {
       {{3, 17, 13, 13}, {19, 17, 1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}, 1},
       {{3, 17, 6, 7}, {18, 17, 1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}, 1}, // a matrix product
       {{2, 8, 6, 7}, {6, 4, 1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}, 2},
+      {{32, 12, 32, 32}, {12, 3, 3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 4}, // narrow groups
+      {{2, 200, 14, 14}, {200, 100, 1, 1}, {1, 1}, {1, 1}, {0, 0, 0, 0}, 2},
       {{2, 3, 32, 32}, {64, 3, 7, 7}, {2, 2}, {1, 1}, {3, 3, 3, 3}, 1},
       {{0, 3, 4, 4}, {5, 3, 3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 1}, // no images
   };

@@ -2,6 +2,7 @@
 //
 // nn.convolution and its two gradients, each the gradient of the other two; ONNX Conv, whose
 // bias becomes an addition, and ConvTranspose, which is the gradient of an input.
+#include "runtime/kernels/convolution.h"
 #include "dialects/nn/library_step.h"
 #include "dialects/nn/onnx_node.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -154,27 +155,25 @@ Value weightGradient(Builder &builder, Op like, Value x, Value dy, ArrayRef<int6
       like.getGroupsAttr(), builder.op().getDenseI64ArrayAttr(w.drop_front(2)));
 }
 
-/// Room for each tensor once more as a library lays it out: channels in blocks of 16.
-int64_t scratchBytes(const Geometry &geometry, int64_t elementBytes) {
-  auto blocks = [](int64_t channels) { return (channels + 15) / 16 * 16; };
-  auto activation = [&](ArrayRef<int64_t> shape) {
-    return shape[0] * blocks(shape[1]) * computeProduct(shape.drop_front(2));
-  };
-  int64_t inputs = geometry.w[1], outputs = geometry.w[0] / geometry.groups;
-  int64_t weights = geometry.groups > 1 && inputs == 1 && outputs == 1
-                        ? blocks(geometry.groups)
-                        : geometry.groups * blocks(inputs) * blocks(outputs);
-  int64_t elements = activation(geometry.x) + activation(geometry.y) +
-                     weights * computeProduct(geometry.w.drop_front(2));
-  constexpr int64_t betweenTensors = 4 * 64;
-  return elements * elementBytes + betweenTensors;
+/// The numbers as the runtime's functions take them.
+convolution_shape forRuntime(const Geometry &geometry) {
+  convolution_shape shape = {};
+  llvm::copy(geometry.x, shape.input.of);
+  llvm::copy(geometry.w, shape.weight.of);
+  llvm::copy(geometry.y, shape.result.of);
+  llvm::copy(geometry.strides, shape.strides.of);
+  llvm::copy(geometry.dilations, shape.dilations.of);
+  llvm::copy(geometry.pads, shape.pads.of);
+  shape.groups = geometry.groups;
+  return shape;
 }
 
 SmallVector<Replacement> lowerToCall(StepBuilder &builder, StringRef function,
                                      const Geometry &geometry, Value first, Value second,
                                      OpResult result) {
   auto type = cast<RankedTensorType>(result.getType());
-  int64_t bytes = scratchBytes(geometry, elementBytes(type.getElementType()));
+  int64_t bytes =
+      convolution_scratch_bytes(forRuntime(geometry), elementBytes(type.getElementType()));
   SmallVector<Value> inputs{builder.contiguous(first), builder.contiguous(second)};
   auto call = builder.create<kernel::CallOp>(TypeRange{type}, function, "convolution",
                                              ArrayRef<int64_t>(), inputs);
