@@ -161,7 +161,7 @@ int generate(run &run) {
     place_window(run, *model.tokens, text);
     run.target.send_batch();
     run.target.submit_batch();
-    run.target.run(evaluation_key, [&] { run.prog.evaluate(run.places()); });
+    evaluate_batch(run, [] {});
     int64_t last = std::min<int64_t>(static_cast<int64_t>(text.size()), model.window()) - 1;
     read_logits(run, *model.logits, last, logits);
     text += static_cast<char>(sample(logits, i));

@@ -105,6 +105,16 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
 mean_loss::mean_loss(run &run, batch_feed &feed)
     : run_(run), feed_(feed), all_(2 * static_cast<size_t>(run.ranks.size())) {}
 
+void evaluate_batch(run &run, const std::function<void()> &meanwhile) {
+  constexpr int index_slot = 1; // and 2
+  run.target.run(evaluation_key, [&run] { run.prog.evaluate(run.places()); });
+  keep_index_check(run.target, run.prog, index_slot);
+  meanwhile();
+  run.target.finish();
+  if (std::string problem = index_problem(run.target, run.prog, index_slot); !problem.empty())
+    throw failure(exit_data, problem);
+}
+
 double mean_loss::operator()(data_part part, int64_t count) {
   double sum = 0;
   int ranks = run_.ranks.size();
@@ -116,14 +126,13 @@ double mean_loss::operator()(data_part part, int64_t count) {
     if (int64_t batch = first + run_.ranks.rank(); batch < count) {
       try {
         feed_.submit(part, batch);
-        run_.target.run(evaluation_key, [&] { run_.prog.evaluate(run_.places()); });
-        run_.target.keep(run_.prog.loss, 0);
-        keep_index_check(run_.target, run_.prog, 1);
-        if (batch + ranks < count)
-          feed_.load_ahead(part, batch + ranks);
-        run_.target.finish();
+        const auto meanwhile = [&] {
+          run_.target.keep(run_.prog.loss, 0);
+          if (batch + ranks < count)
+            feed_.load_ahead(part, batch + ranks);
+        };
+        evaluate_batch(run_, std::ref(meanwhile)); // a reference: nothing is allocated
         own[1] = run_.target.kept(0);
-        throw_if_index_problem(run_.target, run_.prog, 1);
       } catch (const failure &error) {
         own[0] = error.code;
         message = error.message;

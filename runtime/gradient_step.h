@@ -7,6 +7,7 @@
 #include "runtime/batch_feed.h"
 #include "runtime/run.h"
 
+#include <functional>
 #include <vector>
 
 namespace trainc {
@@ -56,6 +57,12 @@ private:
   std::string message_;
   std::vector<double> own_, all_; // status, signals, losses
 };
+
+// Runs the evaluate entry on the batch that was submitted last, to its end. `meanwhile` is called
+// while it works and may queue what is to be kept, in slot 0. Throws `failure` (exit_data) where
+// an index that the model computed was out of range: the results are then those of another index.
+// Allocates nothing.
+void evaluate_batch(run &run, const std::function<void()> &meanwhile);
 
 // Mean loss of batches [0, count) of a part, added in their order; ranks take them
 // in turn. Collective, allocates nothing.

@@ -25,9 +25,4 @@ std::string index_problem(const device &target, const program &program, int slot
                      static_cast<long long>(index.end));
 }
 
-void throw_if_index_problem(const device &target, const program &program, int slot) {
-  if (std::string problem = index_problem(target, program, slot); !problem.empty())
-    throw failure(exit_data, problem);
-}
-
 } // namespace trainc

@@ -14,9 +14,7 @@ namespace trainc {
 // `slot` + 1. Nothing for a program without such indexes.
 void keep_index_check(device &target, const program &program, int slot);
 
-// After `finish`: what was out of range, or nothing.
+// After `finish`: what was out of range, for a `failure` (exit_data), or nothing.
 std::string index_problem(const device &target, const program &program, int slot);
-// Throws it as `failure` (exit_data).
-void throw_if_index_problem(const device &target, const program &program, int slot);
 
 } // namespace trainc

@@ -6,7 +6,6 @@
 // in the file as they come, so that they need not fit in memory.
 #include "runtime/data_types.h"
 #include "runtime/gradient_step.h"
-#include "runtime/index_check.h"
 #include "runtime/safetensors.h"
 
 #include <algorithm>
@@ -142,10 +141,7 @@ int predict(run &run) {
   batch_feed feed(run.target, data);
   for (int64_t i = 0; i < batches; ++i) {
     feed.submit(data_part::all, i);
-    run.target.run(evaluation_key, [&] { run.prog.evaluate(run.places()); });
-    keep_index_check(run.target, run.prog, 1);
-    run.target.finish();
-    throw_if_index_problem(run.target, run.prog, 1);
+    evaluate_batch(run, [] {});
     int64_t first = i * batch;
     write_batch(run, file, outputs, first, samples == batch ? 1 : std::min(batch, samples - first));
   }
