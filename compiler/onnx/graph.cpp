@@ -196,10 +196,10 @@ public:
   std::set<const GraphNode *> inlined;
 };
 
-std::string Graph::subject(const GraphNode &node) const {
+Subject Graph::subject(const GraphNode &node) const {
   std::string type = node.domain.empty() ? "" : node.domain + "::";
-  return file.path() + ": node '" + node.label + "' (" + type + node.proto->op_type() + ", opset " +
-         std::to_string(node.opset) + ")";
+  return {file.path(), node.label,
+          type + node.proto->op_type() + ", opset " + std::to_string(node.opset)};
 }
 
 std::unique_ptr<Graph> Graph::build(const ModelFile &file, Report &report) {
@@ -250,7 +250,7 @@ bool Graph::sort(Report &report) {
   std::vector<char> live(order.size());
   std::vector<size_t> work, waiting(order.size());
   std::vector<std::vector<size_t>> consumers(order.size());
-  auto need = [&](const std::string &value, const Twine &user, std::optional<size_t> consumer) {
+  auto need = [&](const std::string &value, const Subject &user, std::optional<size_t> consumer) {
     auto found = producer.find(value);
     if (found == producer.end()) {
       if (!sources.count(value))

@@ -44,7 +44,7 @@ public:
   llvm::ArrayRef<Use> uses(llvm::StringRef value) const;
   bool isOutput(llvm::StringRef value) const;
   /// `model.onnx: node 'x' (Softmax, opset 13)`
-  std::string subject(const GraphNode &node) const;
+  Subject subject(const GraphNode &node) const;
 
 private:
   friend class Inliner;
