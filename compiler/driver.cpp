@@ -48,7 +48,6 @@ public:
   ExitCode run() {
     bool good = steps();
     clock.finish();
-    llvm::errs() << warning;
     report.print(llvm::errs());
     return good && report.empty() ? ExitCode::ok
            : report.empty()       ? ExitCode::internalError
@@ -64,12 +63,10 @@ private:
     if (!parsed || !checkNames(*parsed))
       return false;
     recipe = *parsed;
+    if (options.printParameters)
+      return printParameters();
     if (!read())
       return false;
-    if (options.printParameters) {
-      llvm::outs() << model.parameterTable;
-      return true;
-    }
     if (stopsAfter("import"))
       return printIr();
     if (!runPasses())
@@ -98,6 +95,13 @@ private:
       (void)report.error(ExitCode::usage, "trainc", "no step is called '" + options.stopAfter + "'",
                          "--stop-after with one of " + llvm::join(stages, ", "));
     return report.empty();
+  }
+
+  bool printParameters() {
+    FailureOr<std::string> table = readParameterTable(options.model, recipe, report);
+    if (succeeded(table))
+      llvm::outs() << *table;
+    return succeeded(table);
   }
 
   bool read() {
@@ -135,8 +139,10 @@ private:
   bool runPasses() {
     std::string pass;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
+        report.warning(subjectAt(options.model, diagnostic.getLocation()), diagnostic.str());
       if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
-        return failure();
+        return success(diagnostic.getSeverity() == DiagnosticSeverity::Warning);
       std::string subject = subjectAt(options.model, diagnostic.getLocation());
       std::string text = diagnostic.str();
       auto [message, advice] = StringRef(text).split("; try: ");
@@ -220,7 +226,20 @@ private:
     return succeeded(output.writeText("plan/memory.txt", memoryPlanText(*model.module), report)) &&
            succeeded(output.writeText("plan/kernels.txt", kernelListText(*model.module), report)) &&
            succeeded(output.writeText("plan/steps.txt", stepListText(*model.module), report)) &&
-           succeeded(output.writeText("plan/parameters.txt", model.parameterTable, report));
+           succeeded(
+               output.writeText("plan/parameters.txt", model.parameterTable + unreached(), report));
+  }
+
+  /// What the table of parameters cannot know: the loss comes later.
+  std::string unreached() {
+    std::string text;
+    auto step = model.module->lookupSymbol<func::FuncOp>("forward_backward");
+    for (unsigned i = 0; step && i < step.getNumArguments(); ++i)
+      if (auto role = train::roleAs<train::ParameterAttr>(step, i); role && role.isFrozen())
+        for (const Parameter &parameter : model.parameters)
+          if (parameter.name == role.getName().getValue() && !parameter.frozen)
+            text += "keeps its value, since it does not reach the loss: " + parameter.name + "\n";
+    return text;
   }
 
   /// What --target cuda needs besides, or an error that says all that is missing.
@@ -263,7 +282,7 @@ private:
       if (message.empty())
         llvm::sys::fs::remove(compile.log);
       else
-        warning = options.model + ": warning: " + message + "\n";
+        report.warning(options.model, message);
       return true;
     }
     (void)report.error(ExitCode::hostCompilerFailed, options.model, message,
@@ -279,7 +298,6 @@ private:
   Model model;
   OutputFolder output;
   StageClock clock;
-  std::string warning; // of the host compiler
   bool stopped = false;
 };
 

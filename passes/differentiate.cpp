@@ -7,9 +7,9 @@
 // of its operands from those of its results; contributions to a value with
 // several uses are summed. Only values that depend on a trainable parameter and
 // reach the loss are visited, so frozen parts cost nothing. The result is
-// @forward_backward. Known weakness: a gradient that is zero for a structural
-// reason (behind a floor) counts as not reaching the loss, which is an error
-// rather than a zero.
+// @forward_backward. Parameters that reach it not, of a second head for instance,
+// are frozen with a warning; so are, as a known weakness, those whose gradient is
+// zero for a structural reason (behind a floor).
 #include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
 #include "dialects/train/train.h"
@@ -65,9 +65,12 @@ private:
     return trainc::train::nameOf(function, argument.getArgNumber()).str();
   }
 
+  trainc::train::ParameterAttr roleOf(BlockArgument argument) {
+    return trainc::train::roleAs<trainc::train::ParameterAttr>(function, argument.getArgNumber());
+  }
+
   bool isTrainable(BlockArgument argument) {
-    auto parameter =
-        trainc::train::roleAs<trainc::train::ParameterAttr>(function, argument.getArgNumber());
+    trainc::train::ParameterAttr parameter = roleOf(argument);
     return parameter && !parameter.isFrozen();
   }
 
@@ -186,18 +189,50 @@ private:
     return success();
   }
 
+  // What has no gradient keeps its value, as in PyTorch; its user is told.
+  LogicalResult freeze(ArrayRef<trainc::train::ParameterAttr> unreached) {
+    constexpr size_t kShown = 8;
+    std::string names = llvm::join(
+        llvm::map_range(unreached.take_front(kShown),
+                        [](auto role) { return "'" + role.getName().str() + "'"; }),
+        ", ");
+    if (unreached.size() > kShown)
+      names += " and " + std::to_string(unreached.size() - kShown) + " more";
+    Location ofModel = UnknownLoc::get(function.getContext()); // of no node
+    const char *subject = unreached.size() == 1 ? "parameter " : "parameters ";
+    const char *rest =
+        unreached.size() == 1 ? " does not reach the loss" : " do not reach the loss";
+    bool isAny = llvm::any_of(function.getArguments(), [&](BlockArgument argument) {
+      return isTrainable(argument) && !llvm::is_contained(unreached, roleOf(argument));
+    });
+    if (!isAny)
+      return mlir::emitError(ofModel) << subject << names << rest << ": nothing is left to train";
+    mlir::emitWarning(ofModel) << subject << names << rest
+                               << (unreached.size() == 1 ? ": it keeps its value"
+                                                         : ": they keep their values");
+    for (auto other : function->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
+      for (unsigned i = 0; i < other.getNumArguments(); ++i)
+        if (auto role = trainc::train::roleAs<trainc::train::ParameterAttr>(other, i);
+            role && llvm::is_contained(unreached, role))
+          trainc::train::setRole(
+              other, i,
+              trainc::train::ParameterAttr::get(function.getContext(), role.getName(),
+                                                trainc::train::Run::frozen, role.getModule()));
+    return success();
+  }
+
   // Parameters' gradients become the results behind the loss.
   LogicalResult collect(OpBuilder &at) {
     SmallVector<Value> results{terminator->getOperand(0)};
     SmallVector<DictionaryAttr> attributes{function.getResultAttrDict(0)};
-    SmallVector<std::string> missing;
+    SmallVector<trainc::train::ParameterAttr> unreached;
     for (BlockArgument argument : function.getArguments()) {
       if (!isTrainable(argument))
         continue;
       StringAttr name = at.getStringAttr(nameOf(argument));
       Value gradient = sum(at, argument, gradientLocation(NameLoc::get(name)));
       if (!gradient) {
-        missing.push_back("'" + name.str() + "'");
+        unreached.push_back(roleOf(argument));
         continue;
       }
       results.push_back(gradient);
@@ -210,14 +245,8 @@ private:
         results.push_back(value);
         attributes.push_back(function.getResultAttrDict(i));
       }
-    if (!missing.empty()) {
-      auto diagnostic = function.emitError(missing.size() == 1 ? "parameter " : "parameters ");
-      diagnostic << llvm::join(missing, ", ") << (missing.size() == 1 ? " does" : " do")
-                 << " not reach the loss";
-      diagnostic.attachNote() << "try: --freeze PATTERN that matches "
-                              << (missing.size() == 1 ? "it" : "them");
-      return diagnostic;
-    }
+    if (!unreached.empty() && failed(freeze(unreached)))
+      return failure();
     terminator->setOperands(results);
     SmallVector<Type> types =
         llvm::map_to_vector(results, [](Value value) { return value.getType(); });

@@ -316,6 +316,13 @@ static bool isFloat(const Decision &decision) {
   return element == Element::f32 || element == Element::f64;
 }
 
+// What decays unless told otherwise. A module's vector may have got further axes by its exporter.
+static bool isMatrix(const Decision &decision) {
+  ArrayRef<int64_t> shape = decision.tensor->shape;
+  return decision.exporterMade ? count_if(shape, [](int64_t size) { return size > 1; }) >= 2
+                               : shape.size() >= 2;
+}
+
 static bool applyRecipe(const Decisions &decisions, const Recipe &recipe, Report &report) {
   auto isParameter = [](const Decision &decision) { return decision.isParameter(); };
   std::set<const Decision *> chosen;
@@ -347,7 +354,7 @@ static bool applyRecipe(const Decisions &decisions, const Recipe &recipe, Report
                           decision.role = Role::frozen;
                         });
   for (const auto &decision : decisions)
-    decision->decays = recipe.decay.empty() && decision->tensor->shape.size() >= 2;
+    decision->decays = recipe.decay.empty() && isMatrix(*decision);
   good &= applyPatterns("decay", recipe.decay, decisions, report, isParameter,
                         [](Decision &decision) { decision.decays = true; });
   return good;
@@ -361,6 +368,8 @@ static StringRef fixedTable(const Decision &decision, bool buffersRecorded) {
     return "sines and cosines of its positions";
   if (looksLikeRange(tensor))
     return "evenly spaced numbers";
+  if (looksGeometric(tensor))
+    return "a geometric series, as rotary positions use";
   bool isRow = !buffersRecorded && tensor.shape.size() >= 2 && tensor.shape.back() == tensor.count;
   if (isRow && decision.name().ends_with("bias") && isUniform(tensor) &&
       all_of(tensor.bytes, [](char byte) { return byte == 0; }))
@@ -421,6 +430,32 @@ static void refuseFoldedFilters(const Decisions &decisions, const ModelFile &fil
       "--freeze 'PATTERN' to keep such filters and their biases as they are");
 }
 
+// What an exporter computed from parameters and gave no name is a constant like any other where no
+// operator learns it. Only its size and values tell that it might be more.
+static void warnOfNameless(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
+                           Report &report) {
+  if (!recipe.trains || !recipe.trainOnly.empty())
+    return;
+  std::vector<std::string> names;
+  for (const auto &decision : decisions)
+    if (decision->role == Role::constant && decision->exporterMade && isFloat(*decision) &&
+        decision->tensor->count > 1 && !looksLikeMask(*decision->tensor) &&
+        !isUniform(*decision->tensor) && fixedTable(*decision, true).empty())
+      names.push_back("'" + decision->name().str() + "'");
+  if (names.empty())
+    return;
+  constexpr size_t kShown = 3;
+  std::string text = join(ArrayRef(names).take_front(kShown), ", ");
+  if (names.size() > kShown)
+    text += " and " + std::to_string(names.size() - kShown) + " more";
+  report.warning(file.path(),
+                 text + (names.size() == 1 ? ", which has" : ", which have") +
+                     " no module's name and no operator learns, " +
+                     (names.size() == 1 ? "is" : "are") + " not trained",
+                 "if the exporter computed " + std::string(names.size() == 1 ? "it" : "them") +
+                     " from parameters: export with do_constant_folding=False; else nothing");
+}
+
 static void checkTypes(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
                        Report &report) {
   bool anyTrained = false;
@@ -455,8 +490,10 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
   if (applyRecipe(decisions, recipe, report)) {
     checkTypes(decisions, file, recipe, report);
     suspectTables(decisions, classifier.hasSignature(), file, recipe, report);
-    if (!classifier.hasSignature())
+    if (!classifier.hasSignature()) {
       refuseFoldedFilters(decisions, file, graph, recipe, report);
+      warnOfNameless(decisions, file, recipe, report);
+    }
   }
   if (report.size() != before)
     return std::nullopt;

@@ -44,6 +44,9 @@ bool looksLikeMask(const TensorBytes &tensor);
 bool looksSinusoidal(const TensorBytes &tensor);
 /// Evenly spaced along its one axis above 1, and long enough not to be so by chance.
 bool looksLikeRange(const TensorBytes &tensor);
+/// Each element a fixed multiple of the one before, along its one axis above 1: such as the
+/// frequencies of rotary positions. Too long to be so by chance.
+bool looksGeometric(const TensorBytes &tensor);
 /// No two rows (of the last dimension) are equal.
 bool rowsDiffer(const TensorBytes &tensor);
 

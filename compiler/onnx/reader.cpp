@@ -29,28 +29,54 @@ static Parameter makeParameter(const Decision &decision, const Decisions &decisi
   return parameter;
 }
 
+namespace {
+/// What is known of a file before its shapes and operators matter.
+struct Opened {
+  std::shared_ptr<ModelFile> file;
+  Separation separation;
+  std::unique_ptr<Graph> graph;
+  std::optional<Decisions> decisions; // absent after errors, which do not stop the rest
+};
+} // namespace
+
+static FailureOr<Opened> open(StringRef path, const Recipe &recipe, Report &report) {
+  Opened opened;
+  opened.file = ModelFile::open(path, report);
+  if (!opened.file || !checkVersions(*opened.file, report))
+    return failure();
+  if (recipe.trains) // a model that is only evaluated is taken as it is
+    liftWeights(*opened.file, opened.separation);
+  bool separate = !recipe.trains || (separateParameters(*opened.file, opened.separation, report) &&
+                                     separateCopies(*opened.file, opened.separation, report));
+  opened.graph = Graph::build(*opened.file, report);
+  if (!opened.graph)
+    return failure();
+  if (separate)
+    opened.decisions =
+        decideParameters(*opened.file, *opened.graph, opened.separation, recipe, report);
+  return opened;
+}
+
+FailureOr<std::string> readParameterTable(StringRef path, const Recipe &recipe, Report &report) {
+  FailureOr<Opened> opened = open(path, recipe, report);
+  if (failed(opened) || !opened->decisions)
+    return failure();
+  return parameterTable(*opened->decisions, opened->separation);
+}
+
 FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &context,
                            Report &report) {
+  FailureOr<Opened> opened = open(path, recipe, report);
+  if (failed(opened))
+    return failure();
   Model model;
   model.name = sys::path::stem(path).str();
-  std::shared_ptr<ModelFile> file = ModelFile::open(path, report);
-  model.file = file;
-  if (!file || !checkVersions(*file, report))
-    return failure();
-  Separation separation; // a model that is only evaluated is taken as it is
-  if (recipe.trains)
-    liftWeights(*file, separation);
-  bool separate = !recipe.trains || (separateParameters(*file, separation, report) &&
-                                     separateCopies(*file, separation, report));
-  std::unique_ptr<Graph> graph = Graph::build(*model.file, report);
-  if (!graph)
-    return failure();
+  model.file = opened->file;
+  Graph *graph = opened->graph.get();
+  const std::optional<Decisions> &decisions = opened->decisions;
   // Problems of all three kinds in one round.
   bool supported = checkOperators(*graph, report);
   auto inputs = resolveInputs(*model.file, recipe, report);
-  std::optional<Decisions> decisions;
-  if (separate)
-    decisions = decideParameters(*model.file, *graph, separation, recipe, report);
   if (!supported || !inputs || !decisions)
     return failure();
   SmallVector<const Decision *> parameters;
@@ -67,7 +93,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   if (!markBuffers(*model.module, *model.file, recipe, report))
     return failure();
   train::setModelName(*model.module, model.name);
-  model.parameterTable = parameterTable(*decisions, separation);
+  model.parameterTable = parameterTable(*decisions, opened->separation);
   return model;
 }
 

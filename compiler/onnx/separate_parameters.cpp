@@ -63,8 +63,10 @@ const ParametricCall *layoutOf(const ProgramCall &call) {
   return nullptr;
 }
 
-std::string ruleOf(const NodeProto &node) {
-  return metadata(node, kNodeMetadata, "pkg.onnxscript.rewriter.rule_name");
+// Whether a rule of the exporter's optimizer, told by the beginning of its name, made the node.
+bool isMadeBy(const NodeProto &node, StringRef rule) {
+  std::string rules = metadata(node, kNodeMetadata, "pkg.onnxscript.rewriter.rule_name");
+  return any_of(split(rules, ','), [&](StringRef one) { return one.trim().starts_with(rule); });
 }
 
 // Operations that have no parameters: losing their calls loses nothing.
@@ -189,10 +191,12 @@ private:
 
   void place(CallGroup &group) {
     std::vector<std::string> parameters = program.parametersOf(group.call);
-    if (any_of(group.nodes, [](const NodeProto *node) {
-          return StringRef(ruleOf(*node)).starts_with("FuseBatchNorm");
-        })) {
+    if (any_of(group.nodes,
+               [](const NodeProto *node) { return isMadeBy(*node, "FuseBatchNorm"); })) {
       foldedNorms.insert(foldedNorms.end(), parameters.begin(), parameters.end());
+      for (const InitializerUse &use : usesIn(group)) // a kind that it lost says so as well
+        if (program.isParameter(use.name()) && !is_contained(changed, use.name()))
+          changed.push_back(use.name());
       return;
     }
     if (group.call.is("aten.embedding"))
@@ -243,7 +247,7 @@ private:
     }
     if (!bias.empty())
       for (NodeProto *node : group.nodes)
-        if (StringRef(ruleOf(*node)).starts_with("RemoveOptionalBias") && node->input_size() == 2)
+        if (isMadeBy(*node, "RemoveOptionalBias") && node->input_size() == 2)
           addZeroBias(*node, bias);
   }
 

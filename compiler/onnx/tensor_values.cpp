@@ -110,10 +110,14 @@ bool looksSinusoidal(const TensorBytes &tensor) {
   return false;
 }
 
+static bool liesAlongOneAxis(const TensorBytes &tensor, int64_t fewest) {
+  return tensor.count >= fewest &&
+         llvm::count_if(tensor.shape, [](int64_t size) { return size > 1; }) == 1;
+}
+
 bool looksLikeRange(const TensorBytes &tensor) {
   constexpr int64_t kFewest = 16; // elements; fewer may be so by chance
-  if (tensor.count < kFewest ||
-      llvm::count_if(tensor.shape, [](int64_t size) { return size > 1; }) != 1)
+  if (!liesAlongOneAxis(tensor, kFewest))
     return false;
   double first = realAt(tensor, 0), step = realAt(tensor, 1) - first;
   if (!(std::abs(step) > 0))
@@ -121,6 +125,19 @@ bool looksLikeRange(const TensorBytes &tensor) {
   for (int64_t i = 2; i < tensor.count; ++i)
     if (!(std::abs(realAt(tensor, i) - first - static_cast<double>(i) * step) <
           1e-3 * std::abs(step)))
+      return false;
+  return true;
+}
+
+bool looksGeometric(const TensorBytes &tensor) {
+  constexpr int64_t kFewest = 8; // elements; fewer may be so by chance
+  if (!liesAlongOneAxis(tensor, kFewest))
+    return false;
+  double ratio = realAt(tensor, 1) / realAt(tensor, 0);
+  if (!(ratio > 0) || std::abs(ratio - 1) < 1e-3)
+    return false;
+  for (int64_t i = 2; i < tensor.count; ++i)
+    if (!(std::abs(realAt(tensor, i) / realAt(tensor, i - 1) - ratio) < 1e-4 * ratio))
       return false;
   return true;
 }

@@ -97,15 +97,21 @@ template <typename Op> static OnnxResults importPointwise(OnnxNode &node) {
 // What models learn in an input of the operator.
 template <typename Op> constexpr OnnxWeightRule weightsOf = nullptr;
 
+// One number for each channel or feature: [768], [1, 1, 768], [64, 1, 1].
+static bool liesAlongOneAxis(llvm::ArrayRef<int64_t> shape) {
+  return llvm::count_if(shape, [](int64_t size) { return size > 1; }) == 1;
+}
+
 template <>
 constexpr OnnxWeightRule weightsOf<AddOp> = [](unsigned, llvm::ArrayRef<int64_t> shape) {
-  return !shape.empty() && shape.back() > 1 ? OnnxWeight::bias : OnnxWeight::none;
+  bool isTable = !shape.empty() && shape.back() > 1;
+  return isTable || liesAlongOneAxis(shape) ? OnnxWeight::bias : OnnxWeight::none;
 };
 
 // Tables of angles and masks have more axes.
 template <>
 constexpr OnnxWeightRule weightsOf<MulOp> = [](unsigned, llvm::ArrayRef<int64_t> shape) {
-  return shape.size() == 1 && shape[0] > 1 ? OnnxWeight::scale : OnnxWeight::none;
+  return liesAlongOneAxis(shape) ? OnnxWeight::scale : OnnxWeight::none;
 };
 
 template <typename Op> static void registerRecord() {

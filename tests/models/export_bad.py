@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Writes bad/<name>.onnx: models that the compiler must refuse with a message. Also
-# scalar_loss.onnx, a model whose own output is the loss.
+# scalar_loss.onnx, a model whose own output is the loss, and group_norm_script.onnx, which trains.
 import logging
 import os
 import warnings
@@ -97,6 +97,46 @@ class Scaled(nn.Module):
         return x @ (self.weight * self.scale.exp())
 
 
+class BareBatchNorm(nn.Module):
+    """Batch norm folded into a layer without a bias: then no initializer keeps a kind."""
+
+    def __init__(self, affine=True):
+        super().__init__()
+        self.first = nn.Linear(12, 7, bias=False)
+        self.norm = nn.BatchNorm1d(7, affine=affine)
+
+    def forward(self, x):
+        return self.norm(self.first(x))
+
+
+class ConvBatchNorm(nn.Module):
+    """TorchScript folds batch norm into the filter, under a name that it invents."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv1d(1, 3, 2)
+        self.norm = nn.BatchNorm1d(3)
+        self.head = nn.Linear(33, 7)
+
+    def forward(self, x):
+        return self.head(self.norm(self.first(x[:, None])).flatten(1))
+
+
+class GroupNorm(nn.Module):
+    """A norm's scale and bias as TorchScript writes them: [channels, 1], without a name."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv1d(1, 4, 3, padding=1)
+        self.norm = nn.GroupNorm(2, 4)
+        self.head = nn.Linear(48, 7)
+        nn.init.normal_(self.norm.weight)
+        nn.init.normal_(self.norm.bias)
+
+    def forward(self, x):
+        return self.head(self.norm(self.first(x[:, None])).flatten(1))
+
+
 class EqualNorms(nn.Module):
     """Two norms of the same input start equal: dynamo's optimizer keeps one operation of two."""
 
@@ -162,6 +202,10 @@ def main():
     scalar_loss()
     exported("folded_parameter", Scaled, torch.zeros(8, 12))
     exported("folded_batch_norm", families.BatchNormMlp, torch.zeros(8, 12))
+    exported("bare_batch_norm", BareBatchNorm, torch.zeros(8, 12))
+    exported("plain_batch_norm", lambda: BareBatchNorm(affine=False), torch.zeros(8, 12))
+    exported("conv_batch_norm_script", ConvBatchNorm, torch.zeros(8, 12), dynamo=False)
+    exported("group_norm_script", GroupNorm, torch.zeros(8, 12), dynamo=False)
     exported("equal_norms", EqualNorms, torch.zeros(8, 12))
     exported("token_types", TokenTypes, torch.zeros(8, 16, dtype=torch.int64))
     exported("sinusoids", Sinusoids, torch.zeros(8, 16, dtype=torch.int64))

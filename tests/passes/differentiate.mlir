@@ -5,6 +5,8 @@
 // RUN: %section NAMES %s | %trainc-opt -differentiate -mlir-print-debuginfo -mlir-print-local-scope | %FileCheck %s --check-prefix=NAMES
 // RUN: %section TIED %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=TIED
 // RUN: %section BUFFER %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=BUFFER
+// RUN: %section FROZEN %s | %trainc-opt -derive-evaluate -differentiate 2>&1 | %FileCheck %s --check-prefix=FROZEN
+// RUN: %section NOTHING %s | not %trainc-opt -differentiate 2>&1 | %FileCheck %s --check-prefix=NOTHING
 // RUN: %section ERRORS %s | %trainc-opt -split-input-file -verify-diagnostics -differentiate -allow-unregistered-dialect -o /dev/null
 
 // SUMS
@@ -91,12 +93,13 @@ func.func @model(%table: tensor<9x4xf32> {train.role = #train.parameter<"wte">},
 
 // -----
 
-// ERRORS
-// Never a gradient that is quietly zero: every parameter without one is named.
-// expected-error@+2 {{parameters 'unused', 'rounded' do not reach the loss}}
-// expected-note@+1 {{try: --freeze PATTERN that matches them}}
+// FROZEN
+// Never a gradient that is quietly zero: every parameter without one is named, and frozen.
+// FROZEN: warning: parameters 'unused', 'rounded' do not reach the loss: they keep their values
+// FROZEN: func.func @forward_backward({{.*}}#train.parameter<"w">{{.*}}#train.parameter<"unused", run = frozen, module = "head.unused">{{.*}}#train.parameter<"rounded", run = frozen>{{.*}} -> (tensor<f32> {train.role = #train.loss}, tensor<3xf32> {train.role = #train.gradient<"w">})
+// FROZEN: func.func @evaluate({{.*}}#train.parameter<"unused", run = frozen, module = "head.unused">
 func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">},
-                 %unused: tensor<3xf32> {train.role = #train.parameter<"unused">},
+                 %unused: tensor<3xf32> {train.role = #train.parameter<"unused", module = "head.unused">},
                  %rounded: tensor<3xf32> {train.role = #train.parameter<"rounded">},
                  %frozen: tensor<3xf32> {train.role = #train.parameter<"frozen", run = frozen>})
     -> (tensor<f32> {train.role = #train.loss}) {
@@ -104,6 +107,16 @@ func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">},
   %1 = nn.mul %0, %w : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
   %2 = nn.reduce_sum %1 {dimensions = array<i64: 0>} : (tensor<3xf32>) -> tensor<f32>
   return %2 : tensor<f32>
+}
+
+// -----
+
+// NOTHING
+// NOTHING: error: parameter 'w' does not reach the loss: nothing is left to train
+func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">},
+                 %x: tensor<f32> {train.role = #train.input<"x">})
+    -> (tensor<f32> {train.role = #train.loss}) {
+  return %x : tensor<f32>
 }
 
 // -----
