@@ -192,10 +192,10 @@ private:
   // What has no gradient keeps its value, as in PyTorch; its user is told.
   LogicalResult freeze(ArrayRef<trainc::train::ParameterAttr> unreached) {
     constexpr size_t kShown = 8;
-    std::string names = llvm::join(
-        llvm::map_range(unreached.take_front(kShown),
-                        [](auto role) { return "'" + role.getName().str() + "'"; }),
-        ", ");
+    std::string names =
+        llvm::join(llvm::map_range(unreached.take_front(kShown),
+                                   [](auto role) { return "'" + role.getName().str() + "'"; }),
+                   ", ");
     if (unreached.size() > kShown)
       names += " and " + std::to_string(unreached.size() - kShown) + " more";
     Location ofModel = UnknownLoc::get(function.getContext()); // of no node

@@ -39,7 +39,7 @@ def unsupported_operators():
     """Three operators that nothing supports, one from a foreign domain, in one model."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["hidden"], name="/first/MatMul"),
-        helper.make_node("Hardmax", ["hidden"], ["chosen"], name="/gate/Hardmax", axis=-1),
+        helper.make_node("Multinomial", ["hidden"], ["chosen"], name="/gate/Multinomial"),
         helper.make_node("Wobble", ["chosen"], ["wobbled"], name="/odd/Wobble",
                          domain="com.example"),
         helper.make_node("Det", ["squares"], ["determinants"], name="/det/Det"),
