@@ -13,6 +13,9 @@ enum class ExitCode {
   unsupportedModel = 4,
   outputNotWritten = 5,
   hostCompilerFailed = 6,
+  // Of trainc-run, which says so in its --help; a trainer's exit codes for the same.
+  badData = 3,
+  tooLittleMemory = 6,
 };
 
 struct ExitCodeEntry {

@@ -29,7 +29,13 @@ const char kOverview[] =
     "The reference interpreter, which also folds constants and judges compiled programs in the "
     "tests,\n"
     "executes the model's operations one after the other: plain loops, nothing fused. Compare two\n"
-    "files with trainc-compare.\n";
+    "files with trainc-compare.\n\n"
+    "Exit codes: 0 success; 1 internal error; 2 the command line is wrong, or a file that it "
+    "names; "
+    "3 the\n"
+    "model cannot be read, or an index is outside its table; 4 the model is not supported; 5 the "
+    "output\n"
+    "cannot be written; 6 too little memory.\n";
 
 cl::OptionCategory category("trainc-run options");
 cl::opt<std::string> modelPath(cl::Positional, cl::desc("MODEL.onnx"), cl::cat(category));
@@ -236,7 +242,13 @@ int main(int argc, char **argv) {
     return static_cast<int>(ExitCode::usage);
   }
   Report report;
-  bool good = evaluate(report);
+  bool good = false;
+  try {
+    good = evaluate(report);
+  } catch (const std::bad_alloc &) {
+    (void)report.error(ExitCode::tooLittleMemory, modelPath,
+                       "its values take more memory than there is", "a smaller --dim");
+  }
   report.print(errs());
   return good             ? 0
          : report.empty() ? static_cast<int>(ExitCode::internalError)

@@ -14,6 +14,7 @@ using namespace mlir;
 
 namespace trainc {
 
+constexpr const char *kOtherData = "other data; indexes follow from the model's inputs";
 constexpr int64_t kLargestEvaluated = int64_t(1)
                                       << 34; // elements, and multiplications of a product
 
@@ -82,11 +83,13 @@ public:
       if (all && value.tensor)
         wanted.insert(value.tensor);
     size_t before = report.size();
-    ScopedDiagnosticHandler handler(function.getContext(), [&](Diagnostic &diagnostic) {
-      (void)report.error(ExitCode::unsupportedModel,
-                         subjectAt(model.file->path(), diagnostic.getLocation()), diagnostic.str());
-    });
     nn::Interpreter interpreter(kLargestEvaluated);
+    ScopedDiagnosticHandler handler(function.getContext(), [&](Diagnostic &diagnostic) {
+      bool tooLarge = interpreter.stoppedAtLimit(); // else values are what they may not be
+      (void)report.error(tooLarge ? ExitCode::unsupportedModel : ExitCode::badData,
+                         subjectAt(model.file->path(), diagnostic.getLocation()), diagnostic.str(),
+                         tooLarge ? "a smaller --dim" : kOtherData);
+    });
     auto keep = [&](Value value) { return wanted.contains(value); };
     return succeeded(interpreter.run(function.front(), values, keep)) && checkIndexes() &&
            report.size() == before;
@@ -116,12 +119,11 @@ private:
         if (number == 0)
           continue;
         auto index = cast<train::CheckedIndexAttr>(check.getChecks()[number - 1]);
-        return succeeded(report.error(ExitCode::unsupportedModel,
-                                      model.file->path() + ": node '" + index.getNode().str() + "'",
-                                      "the model computes the index " +
-                                          Twine(static_cast<int64_t>(value.real(1))) +
-                                          ", which is outside [" + Twine(index.getLow()) + ", " +
-                                          Twine(index.getEnd()) + ")"));
+        return succeeded(report.error(
+            ExitCode::badData, model.file->path() + ": node '" + index.getNode().str() + "'",
+            "the model computes the index " + Twine(static_cast<int64_t>(value.real(1))) +
+                ", which is outside [" + Twine(index.getLow()) + ", " + Twine(index.getEnd()) + ")",
+            kOtherData));
       }
     return true;
   }

@@ -43,7 +43,7 @@ FailureOr<Tensor> Interpreter::evaluate(Operation *op, ArrayRef<Tensor> operands
   RankedTensorType type = tensorType(op->getResult(0));
   tooLarge = !isWithinLimit(op, operands);
   if (tooLarge)
-    return op->emitOpError("is too large to be evaluated while compiling: ")
+    return op->emitOpError("is too large to be evaluated: ")
            << type << ", at most " << largest << " elements and as many multiplications";
   if (areSplats(operands) && op->hasTrait<MovesElements>() && type.getNumElements() > 0)
     return operands[0].withShape(type.getShape());

@@ -103,7 +103,7 @@ FailureOr<Tensor> GatherOp::interpret(ArrayRef<Tensor> operands) {
   char *to = result.data();
   for (int64_t index : operands[1].integers()) {
     if (index < 0 || index >= rows)
-      return emitOpError("index ") << index << " is out of range for " << rows << " rows";
+      return emitError("index ") << index << " is outside [0, " << rows << ")";
     for (int64_t i = 0; i < row; ++i, to += each)
       std::memcpy(to, table.at(index * row + i), each);
   }

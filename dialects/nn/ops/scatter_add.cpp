@@ -50,7 +50,7 @@ FailureOr<Tensor> ScatterAddOp::interpret(ArrayRef<Tensor> operands) {
   int64_t rows = type.getDimSize(0), row = computeProduct(type.getShape().drop_front());
   for (auto [i, index] : llvm::enumerate(operands[1].integers())) {
     if (index < 0 || index >= rows)
-      return emitOpError("index ") << index << " is out of range for " << rows << " rows";
+      return emitError("index ") << index << " is outside [0, " << rows << ")";
     for (int64_t k = 0; k < row; ++k) {
       double &to = table[index * row + k];
       to = rounded(to + updates[i * row + k]);
