@@ -2,11 +2,11 @@
 //
 // `evaluate` and `gradients`: numbers about data, without changing parameters.
 #include "runtime/gradient_step.h"
+#include "runtime/output_file.h"
 #include "runtime/safetensors.h"
 #include "runtime/step_log.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cinttypes>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -30,19 +30,9 @@ void scale(data_type type, char *piece, int64_t bytes, int64_t count) {
 void write_gradients(const std::string &path, const std::vector<tensor_view> &tensors,
                      int64_t count, arena_access &access,
                      const std::map<std::string, std::string> &metadata) {
-  file_operations &files = real_file_operations();
-  std::string temporary = path + ".writing";
+  output_file file(path);
   std::string header = safetensors_header(tensors, metadata);
-  auto refuse = [&](int file) {
-    int reason = errno;
-    if (file >= 0)
-      files.close(file);
-    files.remove_file(temporary.c_str());
-    throw failure(exit_disk, path + ": the gradients cannot be written: " + strerror(reason));
-  };
-  int file = files.create(temporary.c_str());
-  if (file < 0 || files.write_all(file, header.data(), header.size()) != 0)
-    refuse(file);
+  file.write(header.data(), static_cast<int64_t>(header.size()));
   std::vector<char> mean;
   for (const tensor_view &tensor : tensors)
     in_transfers(tensor.bytes, [&](int64_t begin, int64_t bytes) {
@@ -50,13 +40,9 @@ void write_gradients(const std::string &path, const std::vector<tensor_view> &te
       mean.assign(sum, sum + bytes);
       if (count > 1)
         scale(tensor.type, mean.data(), bytes, count);
-      if (files.write_all(file, mean.data(), mean.size()) != 0)
-        refuse(file);
+      file.write(mean.data(), bytes);
     });
-  if (files.sync(file) != 0)
-    refuse(file);
-  if (files.close(file) != 0 || files.rename(temporary.c_str(), path.c_str()) != 0)
-    refuse(-1);
+  file.publish();
 }
 
 } // namespace

@@ -7,9 +7,9 @@
 
 #include "runtime/data_types.h"
 #include "runtime/failure.h"
+#include "runtime/output_file.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <vector>
 
@@ -125,50 +125,6 @@ private:
   size_t at_ = 0;
 };
 
-// A file under a temporary name until it is complete.
-class output {
-public:
-  output(file_operations &files, std::string path)
-      : files_(files), path_(std::move(path)), temporary_(path_ + ".writing") {
-    file_ = files_.create(temporary_.c_str());
-    if (file_ < 0)
-      refuse();
-  }
-  ~output() {
-    if (file_ >= 0) {
-      files_.close(file_);
-      files_.remove_file(temporary_.c_str());
-    }
-  }
-  void write(const void *data, int64_t bytes) {
-    if (files_.write_all(file_, data, static_cast<size_t>(bytes)) != 0)
-      refuse();
-    written_ += bytes;
-  }
-  void finish() {
-    if (files_.sync(file_) != 0)
-      refuse();
-    int file = file_;
-    file_ = -1;
-    if (files_.close(file) != 0 || files_.rename(temporary_.c_str(), path_.c_str()) != 0) {
-      int reason = errno;
-      files_.remove_file(temporary_.c_str());
-      errno = reason;
-      refuse();
-    }
-  }
-  int64_t written() const { return written_; }
-
-private:
-  [[noreturn]] void refuse() {
-    throw failure(exit_disk, path_ + ": cannot be written: " + strerror(errno));
-  }
-  file_operations &files_;
-  std::string path_, temporary_;
-  int file_ = -1;
-  int64_t written_ = 0;
-};
-
 struct initializer {
   const tensor_place *tensor;
   const char *name;
@@ -195,7 +151,7 @@ struct initializer {
     return text;
   }
 
-  void write_data(output &out) const {
+  void write_data(output_file &out) const {
     if (!transposed) {
       out.write(data, byte_count(*tensor));
       return;
@@ -231,7 +187,7 @@ std::vector<initializer> initializers_of(const program &program, const arenas &a
   return result;
 }
 
-void write_external(const std::vector<initializer> &initializers, output &data) {
+void write_external(const std::vector<initializer> &initializers, output_file &data) {
   const std::string zeros(external_alignment, '\0');
   for (const initializer &entry : initializers) {
     data.write(zeros.data(), entry.external_offset - data.written());
@@ -277,11 +233,11 @@ void export_onnx(const program &program, const arenas &arenas, const std::string
   put_length(before, model_graph, graph_bytes);
 
   if (external_data) {
-    output data(files, data_path);
+    output_file data(data_path, files);
     write_external(initializers, data);
-    data.finish();
+    data.publish();
   }
-  output out(files, path);
+  output_file out(path, files);
   auto put = [&](const std::string &text) {
     out.write(text.data(), static_cast<int64_t>(text.size()));
   };
@@ -293,7 +249,7 @@ void export_onnx(const program &program, const arenas &arenas, const std::string
       initializers[i].write_data(out);
   }
   put(after);
-  out.finish();
+  out.publish();
 }
 
 } // namespace trainc

@@ -6,59 +6,15 @@
 // in the file as they come, so that they need not fit in memory.
 #include "runtime/data_types.h"
 #include "runtime/gradient_step.h"
+#include "runtime/output_file.h"
 #include "runtime/safetensors.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cinttypes>
 #include <cstring>
 
 namespace trainc {
 namespace {
-
-// The file of outputs: complete under its name, or not there.
-class output_file {
-public:
-  output_file(std::string path, file_operations &files)
-      : path_(std::move(path)), temporary_(path_ + ".writing"), files_(files) {
-    file_ = files_.create(temporary_.c_str());
-    if (file_ < 0)
-      refuse();
-  }
-  ~output_file() {
-    if (file_ >= 0)
-      files_.close(file_);
-    if (!published_)
-      files_.remove_file(temporary_.c_str());
-  }
-  output_file(const output_file &) = delete;
-  output_file &operator=(const output_file &) = delete;
-
-  void write(int64_t offset, const char *data, int64_t bytes) {
-    if (files_.write_all_at(file_, data, static_cast<size_t>(bytes), offset) != 0)
-      refuse();
-  }
-
-  void publish() {
-    if (files_.sync(file_) != 0)
-      refuse();
-    int closed = files_.close(file_);
-    file_ = -1;
-    if (closed != 0 || files_.rename(temporary_.c_str(), path_.c_str()) != 0)
-      refuse();
-    published_ = true;
-  }
-
-private:
-  [[noreturn]] void refuse() {
-    throw failure(exit_disk, path_ + ": the outputs cannot be written: " + strerror(errno));
-  }
-
-  std::string path_, temporary_;
-  file_operations &files_;
-  int file_ = -1;
-  bool published_ = false;
-};
 
 // An output in the file: `bytes` of it for each sample, or all of it at once.
 struct stored_output {
@@ -100,7 +56,7 @@ void write_batch(run &run, output_file &file, const std::vector<stored_output> &
     const char *data = run.places()[output.tensor->arena] + output.tensor->offset;
     int64_t target = output.offset + first * output.sample_bytes;
     in_transfers(count * output.sample_bytes, [&](int64_t begin, int64_t bytes) {
-      file.write(target + begin, run.target.read(data + begin, bytes), bytes);
+      file.write_at(target + begin, run.target.read(data + begin, bytes), bytes);
     });
   }
 }
@@ -136,8 +92,8 @@ int predict(run &run) {
                        samples == batch ? views[i].bytes : views[i].bytes / samples});
     offset += views[i].bytes;
   }
-  output_file file(path, real_file_operations());
-  file.write(0, header.data(), static_cast<int64_t>(header.size()));
+  output_file file(path);
+  file.write(header.data(), static_cast<int64_t>(header.size()));
   batch_feed feed(run.target, data);
   for (int64_t i = 0; i < batches; ++i) {
     feed.submit(data_part::all, i);

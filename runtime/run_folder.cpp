@@ -5,6 +5,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/file_operations.h"
+#include "runtime/output_file.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -276,17 +277,11 @@ void run_folder::write_configuration(const program &program, const option_table 
                      {"bytes", file.bytes},
                      {"digest", format_text("%08x", file.digest)}});
   std::string text = object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-  std::string path = configuration_of(path_), temporary = path + ".writing";
-  file_operations &operations = real_file_operations();
-  int file = operations.create(temporary.c_str());
-  bool good = file >= 0 && operations.write_all(file, text.data(), text.size()) == 0 &&
-              operations.sync(file) == 0;
-  int reason = errno;
-  if (file >= 0)
-    operations.close(file);
-  errno = reason;
-  if (!good || operations.rename(temporary.c_str(), path.c_str()) != 0 ||
-      operations.sync_directory(path_.c_str()) != 0)
+  std::string path = configuration_of(path_);
+  output_file file(path);
+  file.write(text.data(), static_cast<int64_t>(text.size()));
+  file.publish();
+  if (real_file_operations().sync_directory(path_.c_str()) != 0)
     throw failure(exit_disk, path + ": cannot be written: " + strerror(errno));
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/file_operations.h"
+#include "runtime/output_file.h"
 
 #include <cerrno>
 #include <charconv>
@@ -56,17 +57,12 @@ step_log::step_log(const std::string &path, int64_t resumed_step) {
     return;
   std::string kept = resumed_step > 0 ? lines_up_to(path, resumed_step) : "";
   auto refuse = [&]() {
-    throw failure(exit_disk, path + ": the log cannot be written: " + strerror(errno));
+    throw failure(exit_disk, path + ": cannot be written: " + strerror(errno));
   };
-  file_operations &files = real_file_operations();
   if (resumed_step > 0) { // trimmed by way of a second file: a crash loses no line
-    std::string temporary = path + ".trimmed";
-    int file = files.create(temporary.c_str());
-    if (file < 0 || files.write_all(file, kept.data(), kept.size()) != 0)
-      refuse();
-    files.close(file);
-    if (files.rename(temporary.c_str(), path.c_str()) != 0)
-      refuse();
+    output_file trimmed(path);
+    trimmed.write(kept.data(), static_cast<int64_t>(kept.size()));
+    trimmed.publish();
   }
   int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (resumed_step > 0 ? 0 : O_TRUNC);
   file_ = ::open(path.c_str(), flags, 0666);

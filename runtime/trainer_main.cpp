@@ -3,6 +3,7 @@
 // The main of every trainer, and the two commands that need no computation.
 #include "runtime/cpu_check.h"
 #include "runtime/onnx_export.h"
+#include "runtime/output_file.h"
 #include "runtime/run.h"
 #include "runtime/run_folder.h"
 #include "runtime/signals.h"
@@ -93,34 +94,19 @@ int dispatch(run &run) {
   return exit_internal;
 }
 
-// A result replaces a file of its own kind only: no device or pipe, nothing that is read, no
-// part of a checkpoint.
 void check_output(const settings &options) {
-  namespace fs = std::filesystem;
   const std::string &path = options.text("output");
-  std::error_code ignored;
-  auto refuse = [&](const char *why) {
-    throw failure(exit_usage, path + ": " + why + "\n  try: -o with another file");
-  };
   if (path.empty())
     throw failure(exit_usage,
                   std::string(options.command->name) + ": no file to write\n  try: -o FILE");
-  if (!fs::exists(path, ignored))
-    return;
-  if (!fs::is_regular_file(path, ignored))
-    refuse("is no regular file, and the result would take its place");
-  if (fs::exists(fs::path(path).parent_path() / "manifest.json", ignored))
-    refuse("belongs to a checkpoint");
-  if (options.command->bit & command_export)
-    return;
   std::vector<std::string> read;
-  if (options.given("tokens"))
-    read.push_back(options.text("tokens"));
-  for (const std::string &item : options.list("data"))
-    read.push_back(item.substr(item.find('=') + 1));
-  for (const std::string &input : read)
-    if (fs::equivalent(path, input, ignored))
-      refuse("is read by this command");
+  if (!(options.command->bit & command_export)) {
+    if (options.given("tokens"))
+      read.push_back(options.text("tokens"));
+    for (const std::string &item : options.list("data"))
+      read.push_back(item.substr(item.find('=') + 1));
+  }
+  check_output_path(path, read);
 }
 
 // What the command line lacks: an error, or the options of a configuration or of the run to resume.

@@ -2,7 +2,6 @@
 //
 // trainc-run: evaluates a forward ONNX model without compiling it, in the reference interpreter.
 #include "compiler/onnx/evaluate.h"
-#include "compiler/onnx/output_file.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -12,6 +11,7 @@
 #include "runtime/conversion.h"
 #include "runtime/failure.h"
 #include "runtime/npy.h"
+#include "runtime/output_file.h"
 #include "runtime/safetensors.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -176,6 +176,37 @@ bool readParameters(const Model &model, mlir::MLIRContext &context, NamedTensors
   return report.empty();
 }
 
+/// What is said of the file given with -o.
+template <typename Work> bool onOutput(Report &report, Work work) {
+  try {
+    work();
+  } catch (const trainc::failure &problem) {
+    ExitCode code = problem.code == exit_usage ? ExitCode::usage : ExitCode::outputNotWritten;
+    (void)report.error(code, "-o", problem.message);
+  }
+  return report.empty();
+}
+
+bool mayWrite(const Model &model, Report &report) {
+  std::vector<std::string> read = model.file->paths();
+  read.push_back(parameterFile);
+  for (StringRef text : inputFiles)
+    read.push_back(text.split('=').second.str());
+  return onOutput(report, [&] { check_output_path(outputPath, read); });
+}
+
+void write(output_file &file, const nn::Tensor &value) {
+  int64_t bytes = value.count() * value.width();
+  if (!value.isSplat())
+    return file.write(value.at(0), bytes);
+  constexpr int64_t kAtOnce = 1 << 14; // elements
+  std::vector<char> copies;
+  for (int64_t i = 0; i < std::min(kAtOnce, value.count()); ++i)
+    copies.insert(copies.end(), value.at(0), value.at(0) + value.width());
+  for (int64_t written = 0, piece = copies.size(); written < bytes; written += piece)
+    file.write(copies.data(), std::min(piece, bytes - written));
+}
+
 bool write(const std::vector<EvaluatedTensor> &results, Report &report) {
   std::vector<tensor_view> views;
   for (const EvaluatedTensor &result : results) {
@@ -187,20 +218,13 @@ bool write(const std::vector<EvaluatedTensor> &results, Report &report) {
                      result.value.count() * result.value.width()});
   }
   std::string header = safetensors_header(views, {});
-  reader::OutputFile file(outputPath, report);
-  file.write({header.data(), header.size()});
-  for (const EvaluatedTensor &result : results) {
-    int64_t width = result.value.width(), count = result.value.count();
-    if (!result.value.isSplat()) {
-      file.write({result.value.at(0), static_cast<size_t>(count * width)});
-      continue;
-    }
-    std::vector<char> copies;
-    for (int64_t i = 0; i < count; ++i)
-      copies.insert(copies.end(), result.value.at(0), result.value.at(0) + width);
-    file.write(copies);
-  }
-  return file.finish();
+  return onOutput(report, [&] {
+    output_file file(outputPath);
+    file.write(header.data(), static_cast<int64_t>(header.size()));
+    for (const EvaluatedTensor &result : results)
+      write(file, result.value);
+    file.publish();
+  });
 }
 
 bool evaluate(Report &report) {
@@ -211,7 +235,7 @@ bool evaluate(Report &report) {
   context.loadDialect<nn::NNDialect, train::TrainDialect, mlir::func::FuncDialect>();
   context.disableMultithreading();
   auto model = readModel(modelPath, recipe, context, report);
-  if (failed(model))
+  if (failed(model) || !mayWrite(*model, report))
     return false;
   mlir::PassManager passes(&context);
   passes.addPass(createSetPrecisionPass(precision));

@@ -50,6 +50,13 @@ static std::unique_ptr<MappedFile> openInside(const std::string &modelPath,
   return file;
 }
 
+std::vector<std::string> ModelFile::paths() const {
+  std::vector<std::string> all{filePath};
+  for (const auto &entry : external)
+    all.push_back(folderOf(filePath) + "/" + entry.first);
+  return all;
+}
+
 bool ModelFile::resolveExternal(const onnx::TensorProto &tensor, TensorBytes &result,
                                 Report &report) {
   std::string subject = "external data of initializer '" + tensor.name() + "'";

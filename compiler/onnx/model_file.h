@@ -40,6 +40,8 @@ public:
   static std::shared_ptr<ModelFile> open(llvm::StringRef path, Report &report);
 
   const std::string &path() const { return filePath; }
+  /// That and the files of external data.
+  std::vector<std::string> paths() const;
   const onnx::ModelProto &model() const { return *proto; }
   const onnx::GraphProto &graph() const { return proto->graph(); }
   /// Of graph().initializer(index).

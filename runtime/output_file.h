@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A command's result as a file: complete under its name, or whatever was there before.
+#pragma once
+
+#include "runtime/file_operations.h"
+
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+// Written beside its place, made durable, then renamed. Everything throws `failure` (exit_disk).
+class output_file {
+public:
+  explicit output_file(std::string path, file_operations &files = real_file_operations());
+  ~output_file(); // removes what was not published
+  output_file(const output_file &) = delete;
+  output_file &operator=(const output_file &) = delete;
+
+  // Behind all that was written in this way before.
+  void write(const void *data, int64_t bytes);
+  void write_at(int64_t offset, const void *data, int64_t bytes);
+  int64_t written() const { return written_; } // bytes, by `write`
+  void publish();
+
+private:
+  [[noreturn]] void refuse();
+
+  std::string path_, temporary_;
+  file_operations &files_;
+  int file_ = -1;
+  int64_t written_ = 0;
+  bool published_ = false;
+};
+
+// Throws `failure` (exit_usage) where a result may not take the place of what is at `path`: a
+// device, a pipe, a part of a checkpoint or one of the files that are read.
+void check_output_path(const std::string &path, const std::vector<std::string> &read);
+
+} // namespace trainc
