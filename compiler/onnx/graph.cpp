@@ -208,8 +208,10 @@ std::unique_ptr<Graph> Graph::build(const ModelFile &file, Report &report) {
   if (!inliner.run())
     return nullptr;
   for (GraphNode &node : graph->storage)
-    if (!inliner.inlined.count(&node))
+    if (!inliner.inlined.count(&node)) {
+      node.number = graph->order.size();
       graph->order.push_back(&node);
+    }
   if (!graph->sort(report))
     return nullptr;
   for (auto [index, node] : enumerate(graph->order))

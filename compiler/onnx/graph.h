@@ -20,6 +20,7 @@ struct GraphNode {
   std::optional<std::string> path; // module path, such as h.1.mlp.act; empty at the root
   std::string kind;                // last part of the readable name: the operator, in snake case
   size_t index = 0;                // in Graph::nodes()
+  size_t number = 0;               // in the file, functions written out: whatever is needed of it
 
   llvm::StringRef opType() const { return proto->op_type(); }
   const onnx::AttributeProto *attribute(llvm::StringRef name) const;

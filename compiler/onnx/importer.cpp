@@ -52,7 +52,7 @@ public:
   StringRef opType() const override { return node.opType(); }
   int64_t opset() const override { return node.opset; }
   nn::Builder &builder() override { return nodeBuilder; }
-  int64_t number() const override { return static_cast<int64_t>(node.index); }
+  int64_t number() const override { return static_cast<int64_t>(node.number); }
   unsigned numInputs() const override { return node.inputs.size(); }
   unsigned numOutputs() const override { return node.outputs.size(); }
   bool hasInput(unsigned index) const override {
