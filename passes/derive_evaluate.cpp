@@ -45,39 +45,45 @@ struct DeriveEvaluate : PassWrapper<DeriveEvaluate, OperationPass<ModuleOp>> {
     auto evaluate = model.clone();
     evaluate.setName("evaluate");
     model->getBlock()->getOperations().insertAfter(model->getIterator(), evaluate);
-    dropNewValues(evaluate);
-    chooseForm(evaluate, [](nn::TrainingFormOp op) { return op.getInference(); });
+    bool differs = dropNewValues(evaluate);
+    differs |= chooseForm(evaluate, [](nn::TrainingFormOp op) { return op.getInference(); });
     if (only) {
       model.erase();
     } else {
       chooseForm(model, [](nn::TrainingFormOp op) { return op.getTraining(); });
       addRandomKey(model);
     }
-    if (failed(simplify(evaluate)))
+    if (differs && failed(simplify(evaluate)))
       signalPassFailure();
   }
 
 private:
-  /// Evaluation leaves buffers as they are.
-  static void dropNewValues(func::FuncOp evaluate) {
+  /// Evaluation leaves buffers as they are. Whether there were any.
+  static bool dropNewValues(func::FuncOp evaluate) {
+    unsigned before = evaluate.getNumResults();
     Operation *terminator = evaluate.getBody().front().getTerminator();
     for (int i = static_cast<int>(evaluate.getNumResults()) - 1; i >= 0; --i)
       if (train::resultRoleAs<train::NewValueAttr>(evaluate, i)) {
         terminator->eraseOperand(i);
         evaluate.eraseResult(i);
       }
+    return evaluate.getNumResults() != before;
   }
 
-  static void chooseForm(func::FuncOp function,
+  /// Whether there was anything to choose.
+  static bool chooseForm(func::FuncOp function,
                          llvm::function_ref<Value(nn::TrainingFormOp)> choose) {
+    bool any = false;
     function.walk([&](nn::TrainingFormOp op) {
       op.replaceAllUsesWith(choose(op));
       op.erase();
+      any = true;
     });
     // What only the other form needed.
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
       if (isOpTriviallyDead(&op))
         op.erase();
+    return any;
   }
 
   static void addRandomKey(func::FuncOp model) {

@@ -284,7 +284,7 @@ struct Differentiate : PassWrapper<Differentiate, OperationPass<ModuleOp>> {
     if (failed(checkBuffers(model)))
       return signalPassFailure();
     model.setName("forward_backward");
-    if (failed(Differentiator(model).run()) || failed(trainc::simplify(getOperation())))
+    if (failed(Differentiator(model).run()) || failed(trainc::simplify(model)))
       signalPassFailure();
   }
 

@@ -136,8 +136,8 @@ bool Fusion::collectOperands(Operation *op, const std::optional<IndexMap> &map, 
                              std::optional<Split> &split) {
   if (isa<nn::ConstantOp, nn::IotaOp>(op))
     return true;
-  std::optional<IndexMap> next = map;
   if (isView(op)) {
+    std::optional<IndexMap> next;
     Value source = op->getOperand(0);
     while (isa<nn::ReshapeOp>(op) && source.getDefiningOp<nn::ReshapeOp>() &&
            !roots.contains(source.getDefiningOp()))
@@ -157,21 +157,17 @@ bool Fusion::collectOperands(Operation *op, const std::optional<IndexMap> &map, 
     }
     return collectEdges(op->getOperand(0), next, node, split);
   }
-  if (isa<nn::PadOp, nn::ConcatOp>(op))
-    next = std::nullopt;
-  for (Value operand : op->getOperands()) {
-    std::optional<IndexMap> operandIndex = next;
-    if (auto gather = dyn_cast<nn::GatherOp>(op); gather && map) {
-      operandIndex = std::nullopt;
-      if (operand == gather.getIndices()) {
-        operandIndex = *map;
-        operandIndex->index.resize(sizesOf(operand).size());
-      }
-    }
-    if (!collectEdges(operand, operandIndex, node, split))
-      return false;
+  const std::optional<IndexMap> outOfOrder;
+  if (auto gather = dyn_cast<nn::GatherOp>(op)) {
+    std::optional<IndexMap> ofIndices = map;
+    if (map)
+      ofIndices->index.resize(sizesOf(gather.getIndices()).size());
+    return collectEdges(gather.getTable(), outOfOrder, node, split) &&
+           collectEdges(gather.getIndices(), ofIndices, node, split);
   }
-  return true;
+  const std::optional<IndexMap> &next = isa<nn::PadOp, nn::ConcatOp>(op) ? outOfOrder : map;
+  return llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return collectEdges(operand, next, node, split); });
 }
 
 void Fusion::describe(Operation *op, FusionNode &node) {

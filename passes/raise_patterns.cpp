@@ -32,9 +32,10 @@ struct RaisePatterns : PassWrapper<RaisePatterns, OperationPass<ModuleOp>> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     trainc::nn::addRaisePatterns(patterns);
+    bool raised = false;
     if (failed(trainc::simplify(getOperation())) ||
-        failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))) ||
-        failed(trainc::simplify(getOperation())))
+        failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns), {}, &raised)) ||
+        (raised && failed(trainc::simplify(getOperation()))))
       signalPassFailure();
   }
 };

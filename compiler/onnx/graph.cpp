@@ -252,11 +252,12 @@ bool Graph::sort(Report &report) {
   std::vector<char> live(order.size());
   std::vector<size_t> work, waiting(order.size());
   std::vector<std::vector<size_t>> consumers(order.size());
-  auto need = [&](const std::string &value, const Subject &user, std::optional<size_t> consumer) {
+  auto need = [&](const std::string &value, llvm::function_ref<Subject()> user,
+                  std::optional<size_t> consumer) {
     auto found = producer.find(value);
     if (found == producer.end()) {
       if (!sources.count(value))
-        (void)report.error(ExitCode::unreadableModel, user,
+        (void)report.error(ExitCode::unreadableModel, user(),
                            "value '" + value + "' is not defined anywhere");
       return;
     }
@@ -270,13 +271,16 @@ bool Graph::sort(Report &report) {
     }
   };
   for (const auto &output : file.graph().output())
-    need(output.name(), file.path() + ": output '" + output.name() + "'", std::nullopt);
+    need(
+        output.name(), [&] { return Subject(file.path() + ": output '" + output.name() + "'"); },
+        std::nullopt);
   while (!work.empty()) {
     size_t index = work.back();
     work.pop_back();
     for (const std::string &input : order[index]->inputs)
       if (!input.empty())
-        need(input, subject(*order[index]), index);
+        need(
+            input, [&] { return subject(*order[index]); }, index);
   }
 
   std::priority_queue<size_t, std::vector<size_t>, std::greater<size_t>> ready;
