@@ -32,9 +32,19 @@ UNARY = {  # operation: least and greatest operand, bounds of the result
     "exp": (-3, 3, lambda a, b: (0.04, 21)),
     "log": (0.05, 50, lambda a, b: (-3, 4)),
     "log1p": (-0.9, 50, lambda a, b: (-2.4, 4)),
+    "expm1": (-3, 3, lambda a, b: (-0.96, 20)),
     "sqrt": (0.05, 50, lambda a, b: (0.2, 7.1)),
     "tanh": (-5, 5, lambda a, b: (-1, 1)),
     "atan": (-50, 50, lambda a, b: (-1.6, 1.6)),
+    "asin": (-0.95, 0.95, lambda a, b: (-1.6, 1.6)),
+    "acos": (-0.95, 0.95, lambda a, b: (0.3, 2.9)),
+    "tan": (-1.3, 1.3, lambda a, b: (-3.7, 3.7)),
+    "sinh": (-3, 3, lambda a, b: (-10.1, 10.1)),
+    "cosh": (-3, 3, lambda a, b: (1, 10.1)),
+    "asinh": (-50, 50, lambda a, b: (-4.7, 4.7)),
+    "acosh": (1.1, 50, lambda a, b: (0.4, 4.7)),
+    "atanh": (-0.95, 0.95, lambda a, b: (-1.9, 1.9)),
+    "softsign": (-50, 50, lambda a, b: (-1, 1)),
     "erf": (-5, 5, lambda a, b: (-1, 1)),
     "sin": (-10, 10, lambda a, b: (-1, 1)),
     "cos": (-10, 10, lambda a, b: (-1, 1)),
@@ -173,7 +183,16 @@ class Graph:
         operation = self.random.choice(sorted(UNARY))
         least, greatest, bounds = UNARY[operation]
         x = self.pick_float(lambda v: v.low >= least and v.high <= greatest)
+        x = x or self.within(self.pick_float(), least, greatest)
         return x and self.one(operation, x, x.shape, *bounds(x.low, x.high))
+
+    def within(self, x, least, greatest):
+        """x scaled and moved into a narrow domain; None where little of its differences would be left."""
+        factor = (greatest - least) / max(x.high - x.low, 0.1)
+        if factor < 0.05:
+            return None
+        y = self.emit("mul", [x, self.filled(factor, x)], x.shape, x.low * factor, x.high * factor)
+        return self.emit("add", [y, self.filled(least - y.low, y)], x.shape, least, least + y.high - y.low)
 
     def rounding(self):
         x = self.pick_float(lambda v: v.magnitude < 25)

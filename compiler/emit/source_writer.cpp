@@ -102,7 +102,7 @@ static const char *const kReserved =
     "volatile "
     "wchar_t while xor xor_eq linux unix main errno assert std trainc memory "
     "maximum minimum maximum_number minimum_number narrow fma sqrt abs floor ceil trunc round_even "
-    "copy_sign power_of_two exponent_of log_of_parts sine log2_f64 "
+    "copy_sign power_of_two exponent_of log_of_parts sine small_asin log2_f64 "
     "exp2_f64 pow rounding_f32 rounding_f64 lanes lane in_lanes combine_lanes sum_lanes max_lanes "
     "min_lanes set_lanes "
     "ALWAYS_INLINED TRAINC_INLINE INFINITY NAN HUGE_VAL INT32_MIN INT32_MAX INT64_MIN INT64_MAX "

@@ -123,6 +123,11 @@ def ExpOp : Pointwise<"exp", ["x"]> {
   let ulp = "1.1";
   let flops = 10;
 }
+def Expm1Op : Pointwise<"expm1", ["x"]> {
+  let gradient = ["dy * (y + 1)"];
+  let ulp = "1.5";
+  let flops = 12;
+}
 def LogOp : Pointwise<"log", ["x"]> {
   let onnx = [OnnxOp<"Log", 6>];
   let gradient = ["dy / x"];
@@ -169,6 +174,18 @@ def AtanOp : Pointwise<"atan", ["x"]> {
   let onnx = [OnnxOp<"Atan", 7>];
   let gradient = ["dy / (1 + x * x)"];
   let ulp = "1.4";
+  let flops = 15;
+}
+def AsinOp : Pointwise<"asin", ["x"]> {
+  let onnx = [OnnxOp<"Asin", 7>];
+  let gradient = ["dy / sqrt((1 - x) * (1 + x))"]; // near 1 without cancellation
+  let ulp = "2.4";
+  let flops = 15;
+}
+def AcosOp : Pointwise<"acos", ["x"]> {
+  let onnx = [OnnxOp<"Acos", 7>];
+  let gradient = ["-(dy / sqrt((1 - x) * (1 + x)))"];
+  let ulp = "1.2";
   let flops = 15;
 }
 def PowOp : Pointwise<"pow", ["x", "e"]> {
@@ -247,6 +264,58 @@ def SoftplusOp : Pointwise<"softplus", ["x"]> {
   let gradient = ["dy * sigmoid(x)"];
   let ulp = "2.5";
   let flops = 25;
+}
+def SoftsignOp : Pointwise<"softsign", ["x"]> {
+  let onnx = [OnnxOp<"Softsign", 1>];
+  let value = "x / (1 + abs(x))";
+  let gradient = ["dy / ((1 + abs(x)) * (1 + abs(x)))"];
+  let ulp = "1.5";
+  let flops = 3;
+}
+def TanOp : Pointwise<"tan", ["x"]> {
+  let onnx = [OnnxOp<"Tan", 7>];
+  let value = "sin(x) / cos(x)";
+  let gradient = ["dy * (1 + y * y)"];
+  let ulp = "2";
+  let domain = "1e9"; // as of sin and cos
+  let flops = 31;
+}
+// The first halves of the hyperbolic functions are for where exp(|x|) itself may overflow.
+def SinhOp : Pointwise<"sinh", ["x"]> {
+  let onnx = [OnnxOp<"Sinh", 9>];
+  let value = "sign(x) * select(abs(x) > 80, 0.5 * exp(0.5 * abs(x)) * exp(0.5 * abs(x)), 0.5 * (expm1(abs(x)) + expm1(abs(x)) / (expm1(abs(x)) + 1)))";
+  let gradient = ["dy * cosh(x)"];
+  let ulp = "4";
+  let flops = 30;
+}
+def CoshOp : Pointwise<"cosh", ["x"]> {
+  let onnx = [OnnxOp<"Cosh", 9>];
+  let value = "select(abs(x) > 80, 0.5 * exp(0.5 * abs(x)) * exp(0.5 * abs(x)), 0.5 * (exp(abs(x)) + exp(-abs(x))))";
+  let gradient = ["dy * sinh(x)"];
+  let ulp = "4";
+  let flops = 25;
+}
+// Beyond 1e9 the root is x itself, and its square may overflow.
+def AsinhOp : Pointwise<"asinh", ["x"]> {
+  let onnx = [OnnxOp<"Asinh", 9>];
+  let value = "sign(x) * select(abs(x) > 1000000000, log(abs(x)) + 0.6931471805599453, log1p(abs(x) + x * x / (1 + sqrt(1 + x * x))))";
+  let gradient = ["dy / sqrt(1 + x * x)"];
+  let ulp = "4";
+  let flops = 25;
+}
+def AcoshOp : Pointwise<"acosh", ["x"]> {
+  let onnx = [OnnxOp<"Acosh", 9>];
+  let value = "select(x > 1000000000, log(x) + 0.6931471805599453, log1p(x - 1 + sqrt(x - 1) * sqrt(x + 1)))";
+  let gradient = ["dy / (sqrt(x - 1) * sqrt(x + 1))"];
+  let ulp = "4";
+  let flops = 25;
+}
+def AtanhOp : Pointwise<"atanh", ["x"]> {
+  let onnx = [OnnxOp<"Atanh", 9>];
+  let value = "0.5 * sign(x) * log1p(2 * abs(x) / (1 - abs(x)))";
+  let gradient = ["dy / ((1 - x) * (1 + x))"];
+  let ulp = "4";
+  let flops = 20;
 }
 // Gaussian error linear unit, x * Phi(x), with the exact error function.
 def GeluOp : Pointwise<"gelu", ["x"]> {

@@ -195,7 +195,9 @@ ArrayRef<ElementaryFunction> elementaryFunctions() {
       elementary<math::ExpOp>("exp", std::exp),       elementary<math::LogOp>("log", std::log),
       elementary<math::Log1pOp>("log1p", std::log1p), elementary<math::TanhOp>("tanh", std::tanh),
       elementary<math::ErfOp>("erf", std::erf),       elementary<math::SinOp>("sin", std::sin),
-      elementary<math::CosOp>("cos", std::cos),       elementary<math::AtanOp>("atan", std::atan),
+      elementary<math::ExpM1Op>("expm1", std::expm1), elementary<math::AsinOp>("asin", std::asin),
+      elementary<math::AcosOp>("acos", std::acos),    elementary<math::CosOp>("cos", std::cos),
+      elementary<math::AtanOp>("atan", std::atan),
   };
   return functions;
 }

@@ -94,6 +94,26 @@ TRAINC_INLINE float exp(float x) {
   return p * power_of_two(half) * power_of_two(n - half);
 }
 
+// 1.5 ulp. exp(x) - 1 without cancellation: -1 below -17.4, infinity above 88.73.
+TRAINC_INLINE float expm1(float x) {
+  float clamped = x < -20.0f ? -20.0f : x;
+  clamped = clamped > 89.0f ? 89.0f : clamped;
+  const float shifted = fma(clamped, 0x1.715476p0f, rounding_f32); // x / ln 2
+  const int32_t n = std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(rounding_f32);
+  const float whole = shifted - rounding_f32;
+  float r = fma(whole, -0x1.62e400p-1f, clamped); // ln 2 in two parts
+  r = fma(whole, -0x1.7f7d1cp-20f, r);
+  float p = 0.00019915623f; // minimax for (exp(r) - 1 - r) / r^2 on [-ln 2 / 2, ln 2 / 2]
+  p = fma(p, r, 0.0013942046f);
+  p = fma(p, r, 0.00833327f);
+  p = fma(p, r, 0.041666344f);
+  p = fma(p, r, 0.16666667f);
+  p = fma(p, r, 0.5f);
+  p = fma(p * r, r, r);
+  const float half = power_of_two(n - 1); // 2^n itself can be out of range where the result is not
+  return copy_sign(2.0f * fma(p, half, half - 0.5f), x); // of -0, too
+}
+
 // log(2^exponent (1 + f)) for 1 + f in [sqrt(1/2), sqrt(2)).
 TRAINC_INLINE float log_of_parts(float exponent, float f) {
   float p = 0.06915343f; // minimax for (log(1 + f) - f + f^2 / 2) / f^3
@@ -225,6 +245,38 @@ TRAINC_INLINE float atan(float x) {
   return copy_sign(y, x);
 }
 
+// asin(t) for t = sqrt(s) in [0, 0.5].
+TRAINC_INLINE float small_asin(float t, float s) {
+  float p = 0.04223055f; // minimax for (asin(t) / t - 1) / t^2
+  p = fma(p, s, 0.024140986f);
+  p = fma(p, s, 0.045478344f);
+  p = fma(p, s, 0.07495233f);
+  p = fma(p, s, 0.16666754f);
+  return fma(p * s, t, t);
+}
+
+// 2.4 ulp. Above 0.5 it is pi / 2 - 2 asin(sqrt((1 - a) / 2)); NaN above 1.
+TRAINC_INLINE float asin(float x) {
+  const float a = abs(x);
+  const bool large = a > 0.5f;
+  const float s = large ? fma(a, -0.5f, 0.5f) : a * a;
+  const float r = small_asin(large ? sqrt(s) : a, s);
+  const float y = large ? 0x1.921fb6p0f - fma(2.0f, r, 0x1.777a5cp-25f) : r; // pi / 2 in two parts
+  return copy_sign(y, x);
+}
+
+// 1.2 ulp. By the same halves of its domain; NaN outside of [-1, 1].
+TRAINC_INLINE float acos(float x) {
+  const float a = abs(x);
+  const bool large = a > 0.5f;
+  const float s = large ? fma(a, -0.5f, 0.5f) : a * a;
+  const float r = small_asin(large ? sqrt(s) : a, s);
+  const float near_one = 2.0f * r;
+  const float near_minus_one = 0x1.921fb6p1f - fma(2.0f, r, 0x1.777a5cp-24f); // pi in two parts
+  const float middle = 0x1.921fb6p0f - (copy_sign(r, x) + 0x1.777a5cp-25f);
+  return large ? (x < 0.0f ? near_minus_one : near_one) : middle;
+}
+
 // log2(a) for a > 0 finite, in f64 with an error below 1e-12.
 TRAINC_INLINE double log2_f64(float a) {
   const double x = a;
@@ -294,6 +346,9 @@ TRAINC_INLINE double erf(double x) { return std::erf(x); }
 TRAINC_INLINE double sin(double x) { return std::sin(x); }
 TRAINC_INLINE double cos(double x) { return std::cos(x); }
 TRAINC_INLINE double atan(double x) { return std::atan(x); }
+TRAINC_INLINE double asin(double x) { return std::asin(x); }
+TRAINC_INLINE double acos(double x) { return std::acos(x); }
+TRAINC_INLINE double expm1(double x) { return std::expm1(x); }
 TRAINC_INLINE double pow(double x, double e) { return std::pow(x, e); }
 
 } // namespace trainc

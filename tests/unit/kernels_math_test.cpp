@@ -71,6 +71,9 @@ TEST(kernels_math, erf) { EXPECT_ULP(erf, 2.0); }
 TEST(kernels_math, sin) { EXPECT_ULP(sin, 1.0, 1e9f); }
 TEST(kernels_math, cos) { EXPECT_ULP(cos, 1.0, 1e9f); }
 TEST(kernels_math, atan) { EXPECT_ULP(atan, 1.4); }
+TEST(kernels_math, expm1) { EXPECT_ULP(expm1, 1.5); }
+TEST(kernels_math, asin) { EXPECT_ULP(asin, 2.4); }
+TEST(kernels_math, acos) { EXPECT_ULP(acos, 1.2); }
 TEST(kernels_math, cube) {
   const worst result = measure([](float x) { return trainc::pow(x, 3.0f); },
                                [](double x) { return std::pow(x, 3.0); });
@@ -117,6 +120,15 @@ TEST(kernels_math, special_values) {
   EXPECT_EQ(trainc::atan(INFINITY), 1.57079637f);
   EXPECT_EQ(trainc::atan(-INFINITY), -1.57079637f);
   EXPECT_TRUE(std::signbit(trainc::atan(-0.0f)));
+  EXPECT_EQ(trainc::expm1(-INFINITY), -1.0f);
+  EXPECT_EQ(trainc::expm1(INFINITY), INFINITY);
+  EXPECT_TRUE(std::signbit(trainc::expm1(-0.0f)));
+  EXPECT_EQ(trainc::asin(1.0f), 1.57079637f);
+  EXPECT_TRUE(std::signbit(trainc::asin(-0.0f)));
+  EXPECT_EQ(trainc::acos(1.0f), 0.0f);
+  EXPECT_EQ(trainc::acos(-1.0f), 3.14159274f);
+  EXPECT_TRUE(std::isnan(trainc::asin(1.0000001f)) && std::isnan(trainc::acos(-1.5f)));
+  EXPECT_TRUE(std::isnan(trainc::expm1(NAN)) && std::isnan(trainc::acos(NAN)));
   EXPECT_TRUE(std::isnan(maximum(NAN, 1.0f)) && std::isnan(maximum(1.0f, NAN)));
 }
 

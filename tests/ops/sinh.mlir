@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RUN: %trainc-opt %s -verify-diagnostics -split-input-file -o /dev/null
+// RUN: %section GRADIENT %s | %trainc-opt -split-input-file -differentiate | %FileCheck %s
+// RUN: %trainc-check-gradient %s
+
+// pointwise-c1
+func.func @pointwise_c1(%x: tensor<3xf32>) {
+  // expected-error@+1 {{requires the same shape for all operands and results}}
+  %0 = nn.sinh %x : (tensor<3xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// pointwise-c2
+func.func @pointwise_c2(%x: tensor<3xf32>) {
+  // expected-error@+2 {{inferred type(s) 'tensor<3xf32>' are incompatible}}
+  // expected-error@+1 {{failed to infer returned types}}
+  %0 = nn.sinh %x : (tensor<3xf32>) -> tensor<3xf64>
+  return
+}
+
+// -----
+
+// GRADIENT
+// CHECK-LABEL: func.func @forward_backward
+// CHECK-NEXT: %[[SINH:.*]] = nn.sinh %arg0
+// CHECK-NEXT: %[[MUL:.*]] = nn.mul %[[SINH]], %arg1
+// CHECK-NEXT: %[[REDUCE_SUM:.*]] = nn.reduce_sum %[[MUL]] {dimensions = array<i64: 0, 1>}
+// CHECK-NEXT: %[[COSH:.*]] = nn.cosh %arg0
+// CHECK-NEXT: %[[MUL2:.*]] = nn.mul %arg1, %[[COSH]]
+// CHECK-NEXT: return %[[REDUCE_SUM]], %[[MUL2]]
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">},
+                 %weight: tensor<2x3xf32> {train.role = #train.input<"weight">})
+    -> (tensor<f32> {train.role = #train.loss}) {
+  %y = nn.sinh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %weighted = nn.mul %y, %weight : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %loss = nn.reduce_sum %weighted {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_odd(%x: tensor<7xf64>) -> tensor<7xf64> attributes {
+    check.inputs = [dense<[-2.5, -1.25, -0.5, 1.0e-09, 0.75, 1.5, 5.0]> : tensor<7xf64>],
+    check.results = [dense<[-6.0502044810397875, -1.6019190803008256, -0.5210953054937474, 1.0e-09, 0.82231673193583, 2.1292794550948173, 74.20321057778875]> : tensor<7xf64>]} {
+  %y = nn.sinh %x : (tensor<7xf64>) -> tensor<7xf64>
+  return %y : tensor<7xf64>
+}
+
+// -----
+
+// NUMBERS
+func.func @numbers_one(%x: tensor<1x1xf64>) -> tensor<1x1xf64> attributes {
+    check.inputs = [dense<[[5.0]]> : tensor<1x1xf64>],
+    check.results = [dense<[[74.20321057778875]]> : tensor<1x1xf64>]} {
+  %y = nn.sinh %x : (tensor<1x1xf64>) -> tensor<1x1xf64>
+  return %y : tensor<1x1xf64>
+}
