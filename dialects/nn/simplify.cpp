@@ -2,9 +2,9 @@
 //
 // Canonicalisation rules that concern many operations of nn: arithmetic on
 // splats, neutral elements, transposes into matrix products, reshapes out of
-// broadcasts, and gradients of tied tables. They preserve values bit for bit,
-// but for -0 + 0 and the order of a sum that a scatter joins. Nothing here makes
-// a large constant.
+// broadcasts, gradients of tied tables, and tables of their own indices. They preserve values bit
+// for bit, but for -0 + 0 and the order of a sum that a scatter joins. Nothing here makes a large
+// constant.
 #include "dialects/nn/builder.h"
 #include "dialects/nn/interpreter.h"
 #include "mlir/IR/Matchers.h"
@@ -222,6 +222,19 @@ struct AddIntoScatter : OpRewritePattern<AddOp> {
   }
 };
 
+// A table of the indices themselves, which importers have for its check of their range.
+struct GatherOfIndices : OpRewritePattern<GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherOp op, PatternRewriter &rewriter) const override {
+    auto iota = op.getTable().getDefiningOp<IotaOp>();
+    if (!iota || op.getTable().getType().getRank() != 1)
+      return failure();
+    Builder builder(rewriter, op.getLoc());
+    rewriter.replaceOp(op, builder.cast(op.getIndices(), op.getType().getElementType()));
+    return success();
+  }
+};
+
 } // namespace
 
 void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
@@ -232,10 +245,10 @@ void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
   }
   patterns.add<DropNeutral<SubOp>>(context, 0, 0);
   patterns.add<DropNeutral<DivOp>>(context, 0, 1);
-  patterns
-      .add<FoldSplats, FoldSplatCast, SelectConstant, DropPair<NegOp>, DropPair<NotOp>,
-           PowerToProduct, TransposeIntoMatmul, ReshapeIntoBroadcast, ReductionOfOnes<ReduceSumOp>,
-           ReductionOfOnes<ReduceMaxOp>, ReductionOfOnes<ReduceMinOp>, AddIntoScatter>(context);
+  patterns.add<FoldSplats, FoldSplatCast, SelectConstant, DropPair<NegOp>, DropPair<NotOp>,
+               PowerToProduct, TransposeIntoMatmul, ReshapeIntoBroadcast,
+               ReductionOfOnes<ReduceSumOp>, ReductionOfOnes<ReduceMaxOp>,
+               ReductionOfOnes<ReduceMinOp>, AddIntoScatter, GatherOfIndices>(context);
 }
 
 } // namespace trainc::nn

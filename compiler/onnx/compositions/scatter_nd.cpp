@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX ScatterND with known indices: each row of the result is one of the operand or of the
-// updates, of several updates of one row the last.
-#include "compiler/onnx/compositions/known_indices.h"
+// ONNX ScatterND, ScatterElements and Scatter, its older name: updates of rows or of elements.
+#include "compiler/onnx/compositions/indexed_rows.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
@@ -12,33 +12,41 @@ static OnnxResults importScatterNd(OnnxNode &node) {
   Builder &builder = node.builder();
   Value x = node.input(0), updates = node.input(2);
   ArrayRef<int64_t> shape = tensorType(x).getShape();
-  if (node.string("reduction", "none") != "none")
-    return node.error("only plain replacement is supported, not reduction '" +
-                      llvm::Twine(node.string("reduction", "none")) + "'");
-  Tensor indices = node.constant(1);
-  if (!indices || indices.type().getRank() == 0 ||
-      indices.shape().back() > static_cast<int64_t>(shape.size()))
-    return node.error("its indices must be known when the model is compiled");
-  int64_t depth = indices.shape().back(), tuples = computeProduct(indices.shape().drop_back());
-  SmallVector<int64_t> table{computeProduct(shape.take_front(depth))}, changed{tuples};
+  int64_t depth = 0;
+  FailureOr<IndexedRows> rows = rowsOfTuples(node, shape, 0, depth);
+  if (failed(rows))
+    return failure();
+  SmallVector<int64_t> table{computeProduct(shape.take_front(depth))};
+  SmallVector<int64_t> changed{rows->count()};
   llvm::append_range(table, shape.drop_front(depth));
   llvm::append_range(changed, shape.drop_front(depth));
   if (tensorType(updates).getNumElements() != computeProduct(changed) ||
       tensorType(updates).getElementType() != tensorType(x).getElementType())
     return node.error("its updates do not fit operand and indices");
-  SmallVector<int64_t> rows = llvm::to_vector(llvm::seq<int64_t>(0, table[0]));
-  std::vector<int64_t> values = indices.integers();
-  for (int64_t t = 0; t < tuples; ++t) {
-    auto row = rowOf(ArrayRef(values).slice(t * depth, depth), shape);
-    if (!row)
-      return node.error("an index is out of range");
-    rows[*row] = table[0] + t;
-  }
-  Value parts[] = {builder.reshape(x, table), builder.reshape(updates, changed)};
-  Value both = builder.create<ConcatOp>(ValueRange(parts), 0);
-  return SmallVector<Value>{gatherRows(node, both, rows, shape)};
+  return scatterRows(node, builder.reshape(x, table), *rows, builder.reshape(updates, changed),
+                     node.string("reduction", "none"), shape);
+}
+
+static OnnxResults importScatterElements(OnnxNode &node) {
+  Builder &builder = node.builder();
+  Value x = node.input(0), updates = node.input(2);
+  ArrayRef<int64_t> shape = tensorType(x).getShape();
+  FailureOr<int64_t> axis = axisOf(node, shape.size(), 0);
+  if (failed(axis))
+    return failure();
+  FailureOr<IndexedRows> elements = elementsAlongAxis(node, shape, *axis);
+  if (failed(elements))
+    return failure();
+  int64_t count = elements->count();
+  if (tensorType(updates).getNumElements() != count ||
+      tensorType(updates).getElementType() != tensorType(x).getElementType())
+    return node.error("its updates do not fit operand and indices");
+  return scatterRows(node, builder.reshape(x, computeProduct(shape)), *elements,
+                     builder.reshape(updates, count), node.string("reduction", "none"), shape);
 }
 
 static OnnxRegistration scatterNd("ScatterND", 11, importScatterNd);
+static OnnxRegistration scatterElements("ScatterElements", 11, importScatterElements);
+static OnnxRegistration scatter("Scatter", 9, importScatterElements);
 
 } // namespace trainc::nn
