@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nn.pad; ONNX Pad in constant mode.
+// nn.pad, and ONNX Pad in every mode.
 #include "dialects/nn/onnx_node.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include <cstring>
@@ -51,16 +51,74 @@ static FailureOr<double> padValue(OnnxNode &node) {
   return value.real(0);
 }
 
+static Value part(Builder &builder, Value x, int64_t dimension, int64_t start, int64_t size) {
+  SmallVector<int64_t> sizes(tensorType(x).getShape()), starts(sizes.size(), 0),
+      strides(sizes.size(), 1);
+  starts[dimension] = start;
+  sizes[dimension] = size;
+  return builder.create<SliceOp>(x, starts, sizes, strides);
+}
+
+// Elements of x itself before and behind it along one dimension.
+static Value extended(Builder &builder, Value x, int64_t dimension, int64_t before, int64_t after,
+                      StringRef mode) {
+  int64_t size = tensorType(x).getDimSize(dimension);
+  auto side = [&](int64_t count, bool isFront) {
+    if (mode == "wrap")
+      return part(builder, x, dimension, isFront ? size - count : 0, count);
+    if (mode == "reflect")
+      return builder.create<ReverseOp>(
+          part(builder, x, dimension, isFront ? 1 : size - 1 - count, count), dimension);
+    SmallVector<int64_t> shape(tensorType(x).getShape());
+    shape[dimension] = count;
+    return builder.broadcastTo(part(builder, x, dimension, isFront ? 0 : size - 1, 1), shape);
+  };
+  SmallVector<Value> parts{x};
+  if (before > 0)
+    parts.insert(parts.begin(), side(before, true));
+  if (after > 0)
+    parts.push_back(side(after, false));
+  return builder.create<ConcatOp>(ValueRange(parts), dimension);
+}
+
+// The modes reflect, edge and wrap: a dimension after the other, so that corners are what both say.
+static OnnxResults padWithElements(OnnxNode &node, ArrayRef<int64_t> amounts, StringRef mode) {
+  Value x = node.input(0);
+  SmallVector<int64_t> sizes(tensorType(x).getShape());
+  int64_t rank = sizes.size();
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t before = amounts[i], after = amounts[rank + i];
+    int64_t most = mode == "reflect" ? sizes[i] - 1 : mode == "wrap" ? sizes[i] : kLargestTensor;
+    if (before < 0 || after < 0)
+      return node.error("crops, which mode '" + mode + "' does not support");
+    if (std::max(before, after) > most || (sizes[i] == 0 && before + after > 0))
+      return node.error("pads by " + llvm::Twine(std::max(before, after)) + " along dimension " +
+                        llvm::Twine(i) + " of size " + llvm::Twine(sizes[i]) + ", mode '" + mode +
+                        "' has no more than " + llvm::Twine(std::max<int64_t>(most, 0)));
+    sizes[i] += before + after;
+  }
+  if (failed(countElements(node, sizes)))
+    return failure();
+  for (int64_t i = 0; i < rank; ++i)
+    if (amounts[i] > 0 || amounts[rank + i] > 0)
+      x = extended(node.builder(), x, i, amounts[i], amounts[rank + i], mode);
+  return SmallVector<Value>{x};
+}
+
 static OnnxResults importPad(OnnxNode &node) {
   Builder &builder = node.builder();
   std::string mode = node.string("mode", "constant");
-  if (mode != "constant")
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
     return node.error("mode '" + llvm::Twine(mode) + "' is not supported");
   Value x = node.input(0);
   int64_t rank = tensorType(x).getRank();
   auto amounts = padAmounts(node, rank);
+  if (failed(amounts))
+    return failure();
+  if (mode != "constant")
+    return padWithElements(node, *amounts, mode);
   auto value = padValue(node);
-  if (failed(amounts) || failed(value))
+  if (failed(value))
     return failure();
   // A negative pad crops.
   SmallVector<int64_t> starts(rank, 0), sizes(tensorType(x).getShape()), strides(rank, 1);
