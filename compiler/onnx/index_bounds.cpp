@@ -55,6 +55,15 @@ public:
     return ranges[value] = range;
   }
 
+  /// Whether `fits` holds for the range of every element.
+  static bool allOf(nn::ConstantOp constant, llvm::function_ref<bool(Range)> fits) {
+    nn::Tensor tensor = nn::Tensor::of(constant.getValue());
+    int64_t distinct = tensor.isSplat() ? std::min<int64_t>(1, tensor.count()) : tensor.count();
+    return all_of(seq<int64_t>(0, distinct), [&](int64_t i) {
+      return fits({tensor.integer(i), tensor.integer(i)});
+    });
+  }
+
 private:
   Range ofArgument(BlockArgument argument, Range all) {
     auto input = train::roleAs<train::InputAttr>(function, argument.getArgNumber());
@@ -167,9 +176,15 @@ std::optional<Index> indexOf(Operation *op) {
   return std::nullopt;
 }
 
+/// Where an index's elements come from, if they are moved and not changed on their way.
+struct Sources {
+  llvm::SetVector<BlockArgument> arguments;
+  SmallVector<Value> others; // constants, positions
+};
+
 class IndexChecks {
 public:
-  explicit IndexChecks(func::FuncOp function) : function(function) {}
+  explicit IndexChecks(func::FuncOp function) : function(function), ranges(function) {}
 
   void run() {
     SmallVector<Index> indices;
@@ -177,48 +192,68 @@ public:
       if (auto index = indexOf(op))
         indices.push_back(*index);
     });
-    SmallVector<Index> computed;
-    for (const Index &index : indices)
-      if (!leaveToLoader(index))
-        computed.push_back(index);
-    for (const Index &index : computed)
-      bring(index);
+    // All bounds of inputs before the first range is asked for: one input may have several users.
+    SmallVector<std::optional<Sources>> sources;
+    for (const Index &index : indices) {
+      sources.push_back(sourcesOf(index.operand->get()));
+      if (sources.back())
+        for (BlockArgument argument : sources.back()->arguments)
+          setBound(argument, index);
+    }
+    for (auto [index, from] : zip_equal(indices, sources))
+      if (!from || !isKnown(index, *from))
+        bring(index);
     if (!found.empty())
       addResult();
   }
 
 private:
-  /// The arguments that `index` takes its elements from; false where arithmetic is in between.
-  bool sourcesOf(Value index, llvm::SetVector<BlockArgument> &sources,
-                 llvm::DenseSet<Value> &seen) {
-    if (!seen.insert(index).second)
-      return true;
-    if (!isa<IntegerType>(nn::tensorType(index).getElementType()))
-      return false;
-    if (auto argument = dyn_cast<BlockArgument>(index)) {
-      sources.insert(argument);
-      return true;
+  /// None where arithmetic is in between.
+  static std::optional<Sources> sourcesOf(Value index) {
+    Sources sources;
+    llvm::SetVector<Value> values;
+    values.insert(index);
+    for (size_t i = 0; i < values.size(); ++i) { // grows meanwhile
+      Value value = values[i];
+      Operation *op = value.getDefiningOp();
+      if (!isa<IntegerType>(nn::tensorType(value).getElementType()))
+        return std::nullopt;
+      if (!op)
+        sources.arguments.insert(cast<BlockArgument>(value));
+      else if (isa<nn::ConstantOp, nn::IotaOp>(op))
+        sources.others.push_back(value);
+      else if (isa<nn::CastOp, nn::ReshapeOp, nn::BroadcastOp, nn::SliceOp, nn::TransposeOp,
+                   nn::ConcatOp, nn::ReverseOp>(op) &&
+               !isTruth(op))
+        values.insert(op->operand_begin(), op->operand_end());
+      else
+        return std::nullopt;
     }
-    Operation *operation = index.getDefiningOp();
-    if (isa<nn::ConstantOp, nn::IotaOp>(operation))
-      return true;
-    if (!isa<nn::CastOp, nn::ReshapeOp, nn::BroadcastOp, nn::SliceOp, nn::TransposeOp, nn::ConcatOp,
-             nn::ReverseOp>(operation))
-      return false;
-    return all_of(operation->getOperands(),
-                  [&](Value operand) { return sourcesOf(operand, sources, seen); });
+    return sources;
   }
 
-  /// True where the loader's checks are enough for what comes from inputs, and what comes from
-  /// elsewhere is in range or counts from the end.
-  bool leaveToLoader(const Index &index) {
-    llvm::SetVector<BlockArgument> sources;
-    llvm::DenseSet<Value> seen;
-    if (!sourcesOf(index.operand->get(), sources, seen))
-      return false;
-    for (BlockArgument source : sources)
-      setBound(source, index);
-    return index.ignored || Ranges(function).of(index.operand->get()).within(0, index.size - 1);
+  /// 0 and 1 made of other numbers.
+  static bool isTruth(Operation *op) {
+    auto cast = dyn_cast<nn::CastOp>(op);
+    return cast && cast.getResult().getType().getElementType().isInteger(1);
+  }
+
+  /// True where the loader's checks are enough for what comes from inputs, and everything else is
+  /// in range or ignored.
+  bool isKnown(const Index &index, const Sources &sources) {
+    auto fits = [&](Range range) {
+      return range.within(0, index.size - 1) ||
+             (index.ignored && range.within(*index.ignored, *index.ignored));
+    };
+    auto isChecked = [&](BlockArgument argument) {
+      auto input = train::roleAs<train::InputAttr>(function, argument.getArgNumber());
+      return input && (!input.getIgnoreIndex() || input.getIgnoreIndex() == index.ignored);
+    };
+    auto isFitting = [&](Value other) {
+      auto constant = other.getDefiningOp<nn::ConstantOp>();
+      return constant ? Ranges::allOf(constant, fits) : fits(ranges.of(other));
+    };
+    return all_of(sources.arguments, isChecked) && all_of(sources.others, isFitting);
   }
 
   void setBound(BlockArgument argument, const Index &index) {
@@ -235,7 +270,7 @@ private:
   void bring(const Index &index) {
     Operation *user = index.operand->getOwner();
     Value value = index.operand->get();
-    Range range = Ranges(function).of(value);
+    Range range = ranges.of(value);
     OpBuilder at(user);
     nn::Builder builder(at, user->getLoc());
     Type type = value.getType();
@@ -306,6 +341,7 @@ private:
   }
 
   func::FuncOp function;
+  Ranges ranges;
   SmallVector<Value> found; // scalars, i64
   SmallVector<Attribute> checks;
 };
