@@ -2,7 +2,8 @@
 //
 // RUN: %trainc-opt %s -verify-diagnostics -split-input-file -o /dev/null
 // RUN: %section GRADIENT %s | %trainc-opt -split-input-file -differentiate | %FileCheck %s
-// RUN: %trainc-check-gradient %s
+// RUN: %trainc-check-gradient %s --keep %t
+// RUN: %FileCheck %s --check-prefix=SOURCE < %t/kernels.cpp
 
 // random_bits-c1
 func.func @random_bits_c1_result() {
@@ -137,6 +138,28 @@ func.func @numbers_beyond_int(%keys: tensor<5xi64>) -> tensor<5xi64> attributes 
   %0 = nn.random_bits %keys {stream = 9 : i64, bits = 30 : i64} : (tensor<5xi64>) -> tensor<5xi64>
   %1 = nn.mul %0, %0 : (tensor<5xi64>, tensor<5xi64>) -> tensor<5xi64>
   return %1 : tensor<5xi64>
+}
+
+// -----
+
+// NUMBERS
+// Sums, differences and products of what fits an int, beyond it in both directions.
+// SOURCE: out[i] = static_cast<int64_t>(random) + 2147483646;
+// SOURCE: static_cast<int64_t>(-2147483646) -{{$}}
+// SOURCE-NEXT: random_bits<30>(
+// SOURCE: out_3[i] = static_cast<int64_t>(random) * 4;
+func.func @numbers_far_beyond_int(%keys: tensor<2xi64>) -> (tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) attributes {
+    check.inputs = [dense<11> : tensor<2xi64>],
+    check.results = [dense<[2946355564, 2646781935]> : tensor<2xi64>, dense<[-2675319661, -2424218063]> : tensor<2xi64>, dense<[3195487672, 1997193156]> : tensor<2xi64>]} {
+  %0 = nn.random_bits %keys {stream = 2 : i64, bits = 30 : i64} : (tensor<2xi64>) -> tensor<2xi64>
+  %1 = nn.random_bits %keys {stream = 9 : i64, bits = 30 : i64} : (tensor<2xi64>) -> tensor<2xi64>
+  %four = nn.constant dense<4> : tensor<2xi64>
+  %most = nn.constant dense<2147483646> : tensor<2xi64>
+  %sum = nn.add %0, %most : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  %minus = nn.neg %most : (tensor<2xi64>) -> tensor<2xi64>
+  %difference = nn.sub %minus, %1 : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  %product = nn.mul %0, %four : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  return %sum, %difference, %product : tensor<2xi64>, tensor<2xi64>, tensor<2xi64>
 }
 
 // -----
