@@ -254,6 +254,9 @@ static FailureOr<ConvAttributes> readAttributes(OnnxNode &node) {
   };
   if (!inRange(result.strides, 1) || !inRange(result.dilations, 1))
     return node.error("strides and dilations are positive numbers below 2^31");
+  if (!inRange({result.groups}, 1))
+    return node.error("attribute 'group' is " + llvm::Twine(result.groups) +
+                      ", expected a positive number below 2^31");
   if (!inRange(result.pads, 0))
     return node.error("pads are numbers from 0 to below 2^31",
                       "a Slice in front of the node instead of a negative pad");
@@ -301,7 +304,7 @@ static OnnxResults importConv(OnnxNode &node) {
   if (failed(attributes))
     return failure();
   int64_t space = typeX.getRank() - 2, groups = attributes->groups;
-  if (groups < 1 || typeX.getDimSize(1) != typeW.getDimSize(1) * groups ||
+  if (typeX.getDimSize(1) % groups != 0 || typeX.getDimSize(1) / groups != typeW.getDimSize(1) ||
       typeW.getDimSize(0) % groups != 0)
     return node.error("input 'X' has " + llvm::Twine(typeX.getDimSize(1)) +
                       " channels, input 'W' " + llvm::Twine(typeW.getDimSize(0)) + " x " +
@@ -347,8 +350,7 @@ static OnnxResults importConvTranspose(OnnxNode &node) {
   if (given && static_cast<int64_t>(given->size()) != space)
     return node.error("attribute 'output_shape' has " + llvm::Twine(given->size()) +
                       " numbers, expected " + llvm::Twine(space));
-  if (groups < 1 || groups > largestNumber || typeX.getDimSize(1) != typeW.getDimSize(0) ||
-      typeX.getDimSize(1) % groups != 0)
+  if (typeX.getDimSize(1) != typeW.getDimSize(0) || typeX.getDimSize(1) % groups != 0)
     return node.error("input 'X' has " + llvm::Twine(typeX.getDimSize(1)) +
                       " channels, input 'W' " + llvm::Twine(typeW.getDimSize(0)) + " x " +
                       llvm::Twine(typeW.getDimSize(1)) + ", which do not fit " +
