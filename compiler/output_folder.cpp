@@ -3,9 +3,13 @@
 // The output folder, complete or untouched.
 #include "compiler/output_folder.h"
 #include "llvm/Support/FileSystem.h"
+#include <cerrno>
 #include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <mutex>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -46,7 +50,37 @@ void removeOnInterrupt(const std::string &path) {
 
 } // namespace
 
+/// Folders of this name whose process is gone: neither a process of this machine has the number
+/// nor one of another machine or container the lock.
+static void removeAbandoned(const std::string &prefix) {
+  std::error_code error;
+  fs::path folder = fs::path(prefix).parent_path();
+  std::string name = fs::path(prefix).filename();
+  for (const fs::directory_entry &entry :
+       fs::directory_iterator(folder.empty() ? "." : folder, error)) {
+    std::string path = entry.path(), number = entry.path().filename();
+    struct stat status;
+    pid_t process = 0;
+    if (!StringRef(number).starts_with(name) ||
+        StringRef(number).drop_front(name.size()).getAsInteger(10, process) || process <= 0 ||
+        lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
+        status.st_uid != geteuid() || kill(process, 0) == 0 || errno != ESRCH)
+      continue;
+    int lock = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+      fs::remove_all(path, error);
+    if (lock >= 0)
+      ::close(lock);
+  }
+}
+
+// A name that begins with a dash would be an option of the host compiler.
+OutputFolder::OutputFolder(std::string path)
+    : target(StringRef(path).starts_with("-") ? "./" + path : std::move(path)) {}
+
 OutputFolder::~OutputFolder() {
+  if (lock >= 0)
+    ::close(lock);
   if (partial.empty())
     return;
   std::error_code ignored;
@@ -62,13 +96,18 @@ LogicalResult OutputFolder::begin(Report &report) {
   std::string path = target;
   while (path.size() > 1 && path.back() == '/')
     path.pop_back();
-  path += ".partial-" + std::to_string(getpid());
+  path += ".partial-";
+  removeAbandoned(path);
+  path += std::to_string(getpid());
   removeOnInterrupt(path);
   fs::create_directories(path, error);
   if (error)
     return report.error(ExitCode::outputNotWritten, path,
                         Twine("cannot create the folder: ") + error.message());
   partial = path;
+  lock = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock >= 0)
+    (void)flock(lock, LOCK_EX | LOCK_NB); // a file system without locks: then numbers must do
   return success();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The output folder, complete or untouched: everything is made in a sibling
-// folder and moved in place at the end. An interrupt removes what was begun.
+// folder and moved in place at the end. An interrupt removes what was begun, the next compilation
+// what a kill left.
 #pragma once
 
 #include "compiler/report.h"
@@ -12,9 +13,10 @@ namespace trainc {
 class OutputFolder {
 public:
   /// Nothing is created before `begin`.
-  explicit OutputFolder(std::string path) : target(std::move(path)) {}
+  explicit OutputFolder(std::string path);
   ~OutputFolder(); // removes what was not published
 
+  /// Also removes what a compilation into the same folder left that was killed.
   llvm::LogicalResult begin(Report &report);
   /// Path of an entry while it is being made; `folder` entries are created.
   std::string entry(llvm::StringRef name) const;
@@ -27,6 +29,7 @@ public:
 private:
   std::string target;
   std::string partial; // empty before begin and after publish
+  int lock = -1;       // of `partial`, while this process lives
 };
 
 } // namespace trainc
