@@ -181,9 +181,14 @@ std::string run_to_read(const program &program, const settings &options) {
   return folder;
 }
 
-std::vector<std::string> restore_options(const std::string &configuration,
+std::vector<std::string> restore_options(const program &program, const std::string &configuration,
                                          const option_table &table, settings &options) {
   ordered_json parsed = read_configuration(configuration);
+  if (std::string before = parsed.value("optimizer", program.optimizer_name);
+      before != program.optimizer_name)
+    throw failure(exit_usage, configuration + ": is of a run with the optimizer " + before +
+                                  ", this program has " + program.optimizer_name +
+                                  "\n  try: trainc --optimizer " + before);
   std::map<std::string, std::vector<std::string>> values;
   problem_list problems;
   for (auto &[name, value] : parsed["options"].items()) {
@@ -257,6 +262,7 @@ void run_folder::write_configuration(const program &program, const option_table 
                                      const std::vector<data_identity> &data) {
   ordered_json object = {{"format", format},
                          {"model", program.model_name},
+                         {"optimizer", program.optimizer_name},
                          {"fingerprint", format_text("%016" PRIx64, program.fingerprint)},
                          {"compiler", program.compiler_version},
                          {"ranks", layout.ranks}};

@@ -51,7 +51,7 @@ std::string run_to_read(const program &program, const settings &options);
 // Fills options that the command line leaves open with those of the file `configuration`
 // (--config FILE, or what a resumed run has). Returns what the command line changes:
 // "--learning-rate 0.5, was 0.001". Throws `failure` (exit_usage) with every problem.
-std::vector<std::string> restore_options(const std::string &configuration,
+std::vector<std::string> restore_options(const program &program, const std::string &configuration,
                                          const option_table &table, settings &options);
 
 // Who computes the batches of a step.

@@ -43,6 +43,10 @@ public:
   explicit trainer(run &run) : run_(run), options_(run.options) {}
 
   int operator()() {
+    decide();
+    if (!resumed_.path.empty() && extent_.last <= extent_.first)
+      return nothing_to_do();
+    run_.ranks.together([&] { keep_configuration(); });
     set_up();
     run_.print_table();
     start_seconds_ = seconds_now();
@@ -65,6 +69,8 @@ public:
   }
 
 private:
+  void decide();
+  int nothing_to_do() const;
   void set_up();
   void check_options() const;
   void find_extent();
@@ -243,15 +249,24 @@ void trainer::keep_configuration() {
   folder_->write_configuration(run_.prog, run_.table, options_, layout_, data);
 }
 
-void trainer::set_up() {
+// What is to be done, with nothing of the run changed yet.
+void trainer::decide() {
   run_.ranks.together([&] { check_options(); });
   find_extent();
   run_.ranks.together([&] { find_layout(); });
   data_.emplace(run_.open_data(!options_.flag("no-shuffle"), extent_.seed));
   run_.ranks.together([&] { find_position(); });
   settle_last_step();
-  run_.ranks.together([&] { keep_configuration(); });
+}
 
+int trainer::nothing_to_do() const {
+  if (run_.is_first())
+    printf("nothing to do: the checkpoint is at step %" PRId64 " of %" PRId64 "\n", extent_.first,
+           extent_.last);
+  return exit_success;
+}
+
+void trainer::set_up() {
   run_.target.allocate(memory_use::training, layout_.micro_batches);
   feed_.emplace(run_.target, *data_);
   gradient_ = std::make_unique<gradient_step>(run_, *feed_, layout_.micro_batches, extent_.seed);
@@ -363,9 +378,6 @@ void trainer::summarize() {
                          now < 0 ? now : (allocations_ < 0 ? 0 : now - allocations_),
                          peak_resident_bytes()};
   log_->write(summary);
-  if (steps_taken_ == 0)
-    printf("nothing to do: the checkpoint is at step %" PRId64 " of %" PRId64 "\n", extent_.first,
-           extent_.last);
   printf("%" PRId64 " steps in %.1f s\n", summary.steps, summary.seconds);
   if (summary.allocations_after_step_2 >= 0)
     printf("allocations after step 2: %" PRId64 "\n", summary.allocations_after_step_2);

@@ -124,7 +124,7 @@ void complete_options(const option_table &table, settings &options) {
     configuration = choose_run(trainer_program, options).configuration();
   if (configuration.empty())
     return;
-  for (const std::string &change : restore_options(configuration, table, options))
+  for (const std::string &change : restore_options(trainer_program, configuration, table, options))
     if (resumes && is_first_by_environment())
       fprintf(stderr, "changed from %s: %s\n", configuration.c_str(), change.c_str());
 }
