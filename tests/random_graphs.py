@@ -443,6 +443,39 @@ class Graph:
         return self.scaled(self.emit("convolution_weight_gradient", [x, y], w_shape, -bound, bound,
                                      attributes + ", sizes = " + numbers(kernel)))
 
+    def pool(self):
+        choose = self.random.choice
+        x = self.pick_float(lambda v: 3 <= len(v.shape) <= 5) if self.random.random() < 0.5 else None
+        if not x:
+            space = [choose([1, 3, 5]) for _ in range(choose([1, 2, 2, 3]))]
+            x = self.floats([choose([1, 2]), choose([1, 2, 3])] + space)
+        space = x.shape[2:]
+        kernel = [min(choose([1, 2, 3]), size) for size in space]
+        dilations = [choose([1, 2]) if 2 * (k - 1) < size else 1 for k, size in zip(kernel, space)]
+        strides = [choose([1, 1, 2, 3]) for _ in space]
+        before, behind = ([choose([0, 0, 1]) if d * (k - 1) < size and k > 1 else 0
+                           for k, d, size in zip(kernel, dilations, space)] for _ in range(2))
+        out = [(size + a + b - (k - 1) * dilation - 1) // stride + 1
+               for size, a, b, k, dilation, stride in zip(space, before, behind, kernel, dilations, strides)]
+        y_shape = x.shape[:2] + out
+        if math.prod(y_shape) > self.most:
+            return None
+        attributes = "dilations = %s, kernel = %s, pads = %s, strides = %s" % (
+            numbers(dilations), numbers(kernel), numbers(before + behind), numbers(strides))
+        kind, bound = self.random.random(), x.magnitude * math.prod(kernel)
+        if kind < 0.4:
+            return self.emit("max_pool", [x, x], y_shape, x.low, x.high, attributes)
+        if kind < 0.6:
+            dy = self.floats(y_shape)
+            bound = dy.magnitude * math.prod(kernel)
+            return self.scaled(self.emit("max_pool_gradient", [x, dy], x.shape, -bound, bound, attributes))
+        y = self.scaled(self.emit("sum_pool", [x], y_shape, -bound, bound, attributes))
+        if kind < 0.8:
+            return y
+        bound = y.magnitude * math.prod(kernel)
+        return self.scaled(self.emit("sum_pool_gradient", [y], x.shape, -bound, bound,
+                                     attributes + ", sizes = " + numbers(space)))
+
     def concat(self):
         x = self.pick(lambda v: v.shape)
         if not x:
@@ -484,7 +517,7 @@ class Graph:
     def text(self):
         steps = [self.unary] * 5 + [self.binary] * 5 + [self.movement] * 4 + [
             self.broadcast, self.broadcast, self.reduction, self.reduction, self.row, self.matmul, self.matmul,
-            self.convolution, self.concat, self.concat, self.gather, self.gather, self.rounding, self.comparison, self.logic,
+            self.convolution, self.pool, self.concat, self.concat, self.gather, self.gather, self.rounding, self.comparison, self.logic,
             self.selection, self.not_a_number, self.integer, self.integer, self.conversion, self.source, self.loss]
         length = self.random.randint(3, 16)
         for _ in range(300):

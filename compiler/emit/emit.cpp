@@ -215,6 +215,7 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
                                         StringRef target) {
   KernelTable table;
   NameTable functions;
+  reserveCallees(module, functions);
   for (const PlacedTensor *tensor : memory.shared())
     functions.reserve(tensor->name);
   for (nn::ConstantOp op : memory.constants())

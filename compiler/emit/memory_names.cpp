@@ -55,9 +55,18 @@ std::string trainc::typeText(Type type) {
   return text + "]";
 }
 
+void trainc::reserveCallees(ModuleOp module, NameTable &names) {
+  module.walk([&](kernel::StepOpInterface step) {
+    if (kernel::StepCall call = step.call(); !call.library.empty())
+      names.reserve(call.function);
+  });
+}
+
 MemoryNames::MemoryNames(ModuleOp module, const std::vector<std::string> &stateNames,
                          std::vector<std::string> entries)
-    : module(module), stateNames(stateNames), entryNames(std::move(entries)) {}
+    : module(module), stateNames(stateNames), entryNames(std::move(entries)) {
+  reserveCallees(module, sharedNames);
+}
 
 const PlacedTensor *MemoryNames::find(Value value) const {
   while (auto view = value.getDefiningOp<nn::ReshapeOp>())

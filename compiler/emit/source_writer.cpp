@@ -107,7 +107,7 @@ static const char *const kReserved =
     "min_lanes set_lanes "
     "ALWAYS_INLINED TRAINC_INLINE INFINITY NAN HUGE_VAL INT32_MIN INT32_MAX INT64_MIN INT64_MAX "
     "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t "
-    "matmul matmul_add matmul_shape scatter_add scatter_add_from_zero arenas arena_kind f32 f64 "
+    "matmul_shape arenas arena_kind f32 f64 "
     "i32 "
     "i64 boolean program trainer_program forward_backward update evaluate block first width row "
     "chunk launch reads writes scratch point element column part thread four load_four store_four "

@@ -3,11 +3,11 @@
 // Convolutions over one to three dimensions of space, and their gradients.
 #pragma once
 
+#include "runtime/kernels/space.h"
+
 #include <cstdint>
 
 namespace trainc {
-
-constexpr int max_space = 3; // dimensions of space
 
 // Batch, channels and space of a contiguous tensor; 0 behind the last. Of weights: output
 // channels, input channels of one group, kernel.
@@ -61,12 +61,6 @@ enum class convolution_part { result, input_gradient, weight_gradient };
   DEFINE_CONVOLUTION(convolution_input_gradient, convolution_part::input_gradient, T)              \
   DEFINE_CONVOLUTION(convolution_weight_gradient, convolution_part::weight_gradient, T)
 // NOLINTEND(bugprone-macro-parentheses)
-
-// Numbers of the dimensions of space, always three: the missing ones are in front.
-struct space_sizes {
-  int64_t of[max_space];
-  constexpr int64_t count() const { return of[0] * of[1] * of[2]; }
-};
 
 inline int space_rank(const convolution_shape &shape) {
   int rank = 0;

@@ -4,17 +4,14 @@
 // bias becomes an addition, and ConvTranspose, which is the gradient of an input.
 #include "runtime/kernels/convolution.h"
 #include "dialects/nn/library_step.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/window.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
-#include <array>
 
 using namespace mlir;
 
 namespace trainc::nn {
 
 namespace {
-
-constexpr int64_t largestNumber = INT32_MAX; // of an attribute: no sum of a few overflows
 
 /// Shapes of a convolution's tensors, and how they belong together.
 struct Geometry {
@@ -42,56 +39,22 @@ Geometry geometryOf(ConvolutionWeightGradientOp op) {
   return {op, op.getX().getType(), op.getResult().getType(), op.getDy().getType()};
 }
 
-/// Three dimensions of space, the missing ones in front.
-std::array<int64_t, 3> inSpace(ArrayRef<int64_t> numbers, int64_t otherwise) {
-  std::array<int64_t, 3> all;
-  all.fill(otherwise);
-  llvm::copy(numbers, all.end() - numbers.size());
-  return all;
-}
-
 /// Calls visit(x, w, y), positions in the three tensors, for every product in order of y, then w.
 template <typename Visit> void forEachProduct(const Geometry &geometry, Visit visit) {
-  auto sizes = inSpace(geometry.x.drop_front(2), 1), kernel = inSpace(geometry.w.drop_front(2), 1),
-       out = inSpace(geometry.y.drop_front(2), 1), strides = inSpace(geometry.strides, 1),
-       dilations = inSpace(geometry.dilations, 1),
-       before = inSpace(geometry.pads.take_front(geometry.pads.size() / 2), 0);
+  WindowSpace space(geometry.x.drop_front(2), geometry.w.drop_front(2), geometry.y.drop_front(2),
+                    geometry.strides, geometry.dilations, geometry.pads);
   int64_t channels = geometry.x[1], own = geometry.w[1], outputs = geometry.w[0];
-  int64_t ofGroup = outputs / geometry.groups, taps = computeProduct(kernel);
-  auto place = [&](int d, int64_t point, int64_t tap) {
-    return point * strides[d] + tap * dilations[d] - before[d];
-  };
+  int64_t ofGroup = outputs / geometry.groups, taps = space.taps();
   int64_t y = 0;
   for (int64_t image = 0; image < geometry.x[0]; ++image)
     for (int64_t output = 0; output < outputs; ++output)
-      for (int64_t point = 0, points = computeProduct(out); point < points; ++point, ++y)
+      for (int64_t point = 0, points = space.points(); point < points; ++point, ++y)
         for (int64_t input = 0; input < own; ++input)
           for (int64_t tap = 0; tap < taps; ++tap) {
-            int64_t a = place(0, point / (out[1] * out[2]), tap / (kernel[1] * kernel[2]));
-            int64_t b = place(1, point / out[2] % out[1], tap / kernel[2] % kernel[1]);
-            int64_t c = place(2, point % out[2], tap % kernel[2]);
-            if (a < 0 || a >= sizes[0] || b < 0 || b >= sizes[1] || c < 0 || c >= sizes[2])
-              continue;
             int64_t plane = image * channels + output / ofGroup * own + input;
-            visit(((plane * sizes[0] + a) * sizes[1] + b) * sizes[2] + c,
-                  (output * own + input) * taps + tap, y);
+            if (int64_t place = space.meeting(point, tap); place >= 0)
+              visit(plane * space.inputs() + place, (output * own + input) * taps + tap, y);
           }
-}
-
-LogicalResult checkNumbers(std::optional<Location> location, int64_t space,
-                           ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations,
-                           ArrayRef<int64_t> pads) {
-  auto fits = [](ArrayRef<int64_t> list, int64_t count, int64_t least) {
-    return static_cast<int64_t>(list.size()) == count && llvm::all_of(list, [=](int64_t number) {
-             return number >= least && number <= largestNumber;
-           });
-  };
-  if (!fits(strides, space, 1) || !fits(dilations, space, 1) || !fits(pads, 2 * space, 0))
-    return emitOptionalError(location, // convolution-c2
-                             "strides and dilations have one positive number per dimension of "
-                             "space, pads two that are not negative; expected ",
-                             space, " dimensions and numbers up to ", largestNumber);
-  return success();
 }
 
 /// The type of a convolution of x with w.
@@ -103,9 +66,10 @@ FailureOr<RankedTensorType> convolved(std::optional<Location> location, Adaptor 
     return emitOptionalError(location, // convolution-c1
                              "x and w have one rank of 3 to 5 and one element type, found ", x,
                              " and ", w);
-  if (failed(checkNumbers(location, rank - 2, op.getStrides(), op.getDilations(), op.getPads())))
+  if (failed(checkWindowNumbers(location, rank - 2, op.getStrides(), op.getDilations(),
+                                op.getPads()))) // convolution-c2
     return failure();
-  if (groups < 1 || groups > largestNumber || w.getDimSize(0) % groups != 0 ||
+  if (groups < 1 || groups > kLargestWindowNumber || w.getDimSize(0) % groups != 0 ||
       x.getDimSize(1) % groups != 0 || x.getDimSize(1) / groups != w.getDimSize(1))
     return emitOptionalError(location, // convolution-c3
                              "w has the channels of one of ", groups, " groups of x, found ", w,
@@ -113,7 +77,7 @@ FailureOr<RankedTensorType> convolved(std::optional<Location> location, Adaptor 
   SmallVector<int64_t> shape{x.getDimSize(0), w.getDimSize(0)};
   for (int64_t d = 0; d < rank - 2; ++d) {
     int64_t size = x.getDimSize(d + 2) + op.getPads()[d] + op.getPads()[d + rank - 2];
-    int64_t reach = (w.getDimSize(d + 2) - 1) * op.getDilations()[d] + 1;
+    int64_t reach = reachOf(w.getDimSize(d + 2), op.getDilations()[d]);
     if (w.getDimSize(d + 2) == 0 || reach > size)
       return emitOptionalError(location, // convolution-c4
                                "the dilated kernel fits into the padded x and has an element, "
@@ -194,27 +158,6 @@ SmallVector<Replacement> lowerToCall(StepBuilder &builder, StringRef function,
 
 // ---- import
 
-/// A list of one number per dimension of space.
-static FailureOr<SmallVector<int64_t>> spaceList(OnnxNode &node, StringRef name, int64_t space,
-                                                 int64_t otherwise) {
-  auto list = node.integers(name).value_or(SmallVector<int64_t>(space, otherwise));
-  if (static_cast<int64_t>(list.size()) != space)
-    return node.error("attribute '" + name + "' has " + llvm::Twine(list.size()) +
-                      " numbers, expected " + llvm::Twine(space));
-  return list;
-}
-
-namespace {
-
-/// What Conv and ConvTranspose say alike.
-struct ConvAttributes {
-  SmallVector<int64_t> strides, dilations, pads;
-  int64_t groups = 1;
-  std::string autoPad;
-};
-
-} // namespace
-
 static LogicalResult checkOperands(OnnxNode &node) {
   auto x = tensorType(node.input(0)), w = tensorType(node.input(1));
   if (!isa<FloatType>(x.getElementType()) || w.getElementType() != x.getElementType())
@@ -233,53 +176,12 @@ static LogicalResult checkOperands(OnnxNode &node) {
   return success();
 }
 
-static FailureOr<ConvAttributes> readAttributes(OnnxNode &node) {
-  int64_t space = tensorType(node.input(0)).getRank() - 2;
-  ConvAttributes result;
-  auto strides = spaceList(node, "strides", space, 1);
-  auto dilations = spaceList(node, "dilations", space, 1);
-  if (failed(strides) || failed(dilations))
-    return failure();
-  result.strides = *strides;
-  result.dilations = *dilations;
-  result.groups = node.integer("group", 1);
-  result.autoPad = node.string("auto_pad", "NOTSET");
-  result.pads = node.integers("pads").value_or(SmallVector<int64_t>(2 * space, 0));
-  if (static_cast<int64_t>(result.pads.size()) != 2 * space)
-    return node.error("attribute 'pads' has " + llvm::Twine(result.pads.size()) +
-                      " numbers, expected " + llvm::Twine(2 * space));
-  auto inRange = [](ArrayRef<int64_t> list, int64_t least) {
-    return llvm::all_of(list,
-                        [=](int64_t number) { return number >= least && number <= largestNumber; });
-  };
-  if (!inRange(result.strides, 1) || !inRange(result.dilations, 1))
-    return node.error("strides and dilations are positive numbers below 2^31");
-  if (!inRange({result.groups}, 1))
-    return node.error("attribute 'group' is " + llvm::Twine(result.groups) +
+static FailureOr<int64_t> groupsOf(OnnxNode &node) {
+  int64_t groups = node.integer("group", 1);
+  if (groups < 1 || groups > kLargestWindowNumber)
+    return node.error("attribute 'group' is " + llvm::Twine(groups) +
                       ", expected a positive number below 2^31");
-  if (!inRange(result.pads, 0))
-    return node.error("pads are numbers from 0 to below 2^31",
-                      "a Slice in front of the node instead of a negative pad");
-  if (!llvm::is_contained({"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}, result.autoPad))
-    return node.error("attribute 'auto_pad' is '" + llvm::Twine(result.autoPad) +
-                      "', expected NOTSET, SAME_UPPER, SAME_LOWER or VALID");
-  if (result.autoPad != "NOTSET" && result.autoPad != "VALID" && node.hasAttribute("pads") &&
-      llvm::any_of(result.pads, [](int64_t pad) { return pad; }))
-    return node.error("attributes 'auto_pad' and 'pads' are both given");
-  if (result.autoPad == "VALID")
-    result.pads.assign(2 * space, 0);
-  return result;
-}
-
-/// Splits `total` zeros between both ends of dimension `d`.
-static void padSame(ConvAttributes &attributes, int64_t d, int64_t total, bool moreBehind) {
-  int64_t space = attributes.strides.size(), less = total / 2;
-  attributes.pads[d] = moreBehind ? less : total - less;
-  attributes.pads[d + space] = moreBehind ? total - less : less;
-}
-
-static int64_t reachOf(const ConvAttributes &attributes, RankedTensorType w, int64_t d) {
-  return (w.getDimSize(d + 2) - 1) * attributes.dilations[d] + 1;
+  return groups;
 }
 
 static FailureOr<Value> withBias(OnnxNode &node, Value y) {
@@ -300,10 +202,12 @@ static OnnxResults importConv(OnnxNode &node) {
   Builder &builder = node.builder();
   Value x = node.input(0), w = node.input(1);
   auto typeX = tensorType(x), typeW = tensorType(w);
-  auto attributes = readAttributes(node);
-  if (failed(attributes))
+  int64_t space = typeX.getRank() - 2;
+  auto attributes = readWindow(node, space);
+  auto wantedGroups = groupsOf(node);
+  if (failed(attributes) || failed(wantedGroups))
     return failure();
-  int64_t space = typeX.getRank() - 2, groups = attributes->groups;
+  int64_t groups = *wantedGroups;
   if (typeX.getDimSize(1) % groups != 0 || typeX.getDimSize(1) / groups != typeW.getDimSize(1) ||
       typeW.getDimSize(0) % groups != 0)
     return node.error("input 'X' has " + llvm::Twine(typeX.getDimSize(1)) +
@@ -311,12 +215,9 @@ static OnnxResults importConv(OnnxNode &node) {
                       llvm::Twine(typeW.getDimSize(1)) + ", which do not fit " +
                       llvm::Twine(groups) + " groups");
   for (int64_t d = 0; d < space; ++d) {
-    int64_t size = typeX.getDimSize(d + 2), stride = attributes->strides[d];
-    int64_t reach = reachOf(*attributes, typeW, d);
-    if (StringRef(attributes->autoPad).starts_with("SAME"))
-      padSame(*attributes, d,
-              std::max<int64_t>(0, ((size + stride - 1) / stride - 1) * stride + reach - size),
-              attributes->autoPad == "SAME_UPPER");
+    int64_t size = typeX.getDimSize(d + 2);
+    int64_t reach = reachOf(typeW.getDimSize(d + 2), attributes->dilations[d]);
+    attributes->padSame(d, size, reach);
     size += attributes->pads[d] + attributes->pads[d + space];
     if (reach > size)
       return node.error("the kernel reaches over " + llvm::Twine(reach) +
@@ -339,10 +240,12 @@ static OnnxResults importConvTranspose(OnnxNode &node) {
   Builder &builder = node.builder();
   Value x = node.input(0), w = node.input(1);
   auto typeX = tensorType(x), typeW = tensorType(w);
-  auto attributes = readAttributes(node);
-  if (failed(attributes))
+  int64_t space = typeX.getRank() - 2;
+  auto attributes = readWindow(node, space);
+  auto wantedGroups = groupsOf(node);
+  if (failed(attributes) || failed(wantedGroups))
     return failure();
-  int64_t space = typeX.getRank() - 2, groups = attributes->groups;
+  int64_t groups = *wantedGroups;
   auto added = spaceList(node, "output_padding", space, 0);
   auto given = node.integers("output_shape");
   if (failed(added))
@@ -355,7 +258,6 @@ static OnnxResults importConvTranspose(OnnxNode &node) {
                       " channels, input 'W' " + llvm::Twine(typeW.getDimSize(0)) + " x " +
                       llvm::Twine(typeW.getDimSize(1)) + ", which do not fit " +
                       llvm::Twine(groups) + " groups");
-  bool same = StringRef(attributes->autoPad).starts_with("SAME");
   SmallVector<int64_t> sizes;
   for (int64_t d = 0; d < space; ++d) {
     int64_t stride = attributes->strides[d], size = typeX.getDimSize(d + 2);
@@ -365,14 +267,14 @@ static OnnxResults importConvTranspose(OnnxNode &node) {
                         ", expected 0 to less than the stride " + llvm::Twine(stride));
     if (size == 0)
       return node.error("input 'X' has no elements along dimension " + llvm::Twine(d + 2));
-    int64_t least = (size - 1) * stride + reachOf(*attributes, typeW, d); // with its pads
+    int64_t least = (size - 1) * stride + // with its pads
+                    reachOf(typeW.getDimSize(d + 2), attributes->dilations[d]);
     int64_t whole = least + (*added)[d];
     std::optional<int64_t> wanted;
-    if (given || same)
+    if (given || attributes->isSame())
       wanted = given ? (*given)[d] : size * stride;
     if (wanted)
-      padSame(*attributes, d, whole - std::clamp<int64_t>(*wanted, 0, whole),
-              attributes->autoPad == "SAME_UPPER");
+      attributes->splitPads(d, whole - std::clamp<int64_t>(*wanted, 0, whole));
     int64_t cut = attributes->pads[d] + attributes->pads[d + space];
     sizes.push_back(wanted ? *wanted : whole - cut);
     // Behind the last point that input 'X' reaches there may be less than a stride of zeros.
@@ -436,7 +338,7 @@ LogicalResult ConvolutionInputGradientOp::inferReturnTypes(MLIRContext *,
   auto dy = tensorType(adaptor.getDy()), w = tensorType(adaptor.getW());
   if (dy.getRank() < 2 || w.getRank() < 2)
     return emitOptionalError(location, "x and w have one rank of 3 to 5"); // convolution-c1
-  int64_t groups = std::clamp<int64_t>(adaptor.getGroups(), 0, largestNumber);
+  int64_t groups = std::clamp<int64_t>(adaptor.getGroups(), 0, kLargestWindowNumber);
   auto x = inSpaceOf(dy, dy.getDimSize(0), w.getDimSize(1) * groups, adaptor.getSizes());
   auto type = x ? convolved(location, adaptor, x, w) : FailureOr<RankedTensorType>(dy);
   if (failed(type))
