@@ -149,6 +149,8 @@ std::optional<Recipe> Options::recipe(Report &report) const {
     complain("--cuda-arch expects different compute capabilities, found '" + cudaArchitectures +
                  "'",
              "--cuda-arch 80,90");
+  if (batchNorm != "train" && batchNorm != "frozen")
+    complain("unknown mode '" + batchNorm + "' of batch norm", "--batch-norm train or frozen");
   const Options defaults;
   auto refuse = [&](StringRef name, const auto &given, const auto &otherwise) {
     if (given != otherwise)
@@ -174,6 +176,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
     refuseForward("decay", decay, defaults.decay);
     refuseForward("buffer", buffers, defaults.buffers);
     refuseForward("freeze", freeze, defaults.freeze);
+    refuseForward("batch-norm", batchNorm, defaults.batchNorm);
   }
   recipe.trains = !forwardOnly;
   recipe.loss = loss;
@@ -182,6 +185,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.decay = decay;
   recipe.freeze = freeze;
   recipe.trainOnly = trainOnly;
+  recipe.batchNorm = batchNorm;
   recipe.precision = precision;
   recipe.target = target;
   recipe.epilogues = !noEpilogues;

@@ -20,6 +20,7 @@ struct Recipe {
   std::vector<std::string> freeze;
   std::vector<std::string> trainOnly;
   std::map<std::string, std::string> buffers; // initializer and the output that replaces it
+  std::string batchNorm = "train";            // or frozen
   std::string precision = "f32";              // or f64
   std::string target = "cpu";                 // or cuda
   bool epilogues = true; // of matrix products, where the target's library has them

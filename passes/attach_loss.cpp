@@ -71,7 +71,8 @@ private:
     SmallVector<std::string> names;
     unsigned only = 0;
     for (unsigned i = 0; i < model.getNumResults(); ++i) {
-      if (trainc::train::resultRoleAs<trainc::train::IndexCheckAttr>(model, i))
+      if (isa_and_nonnull<trainc::train::IndexCheckAttr, trainc::train::NewValueAttr>(
+              trainc::train::resultRoleOf(model, i)))
         continue;
       only = i;
       names.push_back(trainc::train::resultNameOf(model, i).str());

@@ -377,6 +377,10 @@ class Graph:
         low, high = {"softmax": (0, 1), "log_softmax": (-50, 0), "layer_norm": (-6, 6)}[kind]
         return x and self.one(kind, x, x.shape, low, high, "epsilon = 1.0e-01 : f64" if kind == "layer_norm" else "")
 
+    def channels(self):
+        x = self.pick_float(lambda v: len(v.shape) >= 2 and v.magnitude < 20)
+        return x and self.one("batch_norm", x, x.shape, -6, 6, "epsilon = 1.0e-01 : f64")
+
     def loss(self):
         x = self.pick_float(lambda v: v.shape and v.magnitude < 20)
         if not x:
@@ -516,7 +520,7 @@ class Graph:
 
     def text(self):
         steps = [self.unary] * 5 + [self.binary] * 5 + [self.movement] * 4 + [
-            self.broadcast, self.broadcast, self.reduction, self.reduction, self.row, self.matmul, self.matmul,
+            self.broadcast, self.broadcast, self.reduction, self.reduction, self.row, self.channels, self.matmul, self.matmul,
             self.convolution, self.pool, self.concat, self.concat, self.gather, self.gather, self.rounding, self.comparison, self.logic,
             self.selection, self.not_a_number, self.integer, self.integer, self.conversion, self.source, self.loss]
         length = self.random.randint(3, 16)

@@ -10,9 +10,9 @@ using namespace mlir;
 
 namespace trainc::reader {
 
-static std::optional<unsigned> findParameter(func::FuncOp model, StringRef name) {
+static std::optional<unsigned> findBuffer(func::FuncOp model, StringRef name) {
   for (unsigned i = 0; i < model.getNumArguments(); ++i)
-    if (train::roleAs<train::ParameterAttr>(model, i) && train::nameOf(model, i) == name)
+    if (train::roleAs<train::BufferAttr>(model, i) && train::nameOf(model, i) == name)
       return i;
   return std::nullopt;
 }
@@ -22,6 +22,13 @@ static std::optional<unsigned> findOutput(func::FuncOp model, StringRef name) {
     if (train::resultNameOf(model, i) == name)
       return i;
   return std::nullopt;
+}
+
+static bool isReplaced(func::FuncOp model, StringRef name) {
+  return llvm::any_of(llvm::seq(model.getNumResults()), [&](unsigned i) {
+    auto role = train::resultRoleAs<train::NewValueAttr>(model, i);
+    return role && role.getName() == name;
+  });
 }
 
 bool markBuffers(ModuleOp module, const ModelFile &file, const Recipe &recipe, Report &report) {
@@ -34,7 +41,7 @@ bool markBuffers(ModuleOp module, const ModelFile &file, const Recipe &recipe, R
       (void)report.error(ExitCode::unsupportedModel, file.path() + ": --buffer " + name, message,
                          advice);
     };
-    std::optional<unsigned> argument = findParameter(model, name);
+    std::optional<unsigned> argument = findBuffer(model, name);
     std::optional<unsigned> result = findOutput(model, output);
     if (!argument)
       refuse("no parameter has this name",
@@ -44,12 +51,12 @@ bool markBuffers(ModuleOp module, const ModelFile &file, const Recipe &recipe, R
     else if (model.getArgumentTypes()[*argument] != model.getResultTypes()[*result])
       refuse("output '" + output + "' has another shape or type than the initializer",
              "an output that is the initializer's new value");
-    else {
-      auto parameter = train::roleAs<train::ParameterAttr>(model, *argument);
-      train::setRole(model, *argument,
-                     train::BufferAttr::get(context, parameter.getName(), parameter.getModule()));
-      train::setResultRole(model, *result, train::NewValueAttr::get(context, parameter.getName()));
-    }
+    else if (isReplaced(model, name))
+      refuse("the step replaces it already, by what a batch norm makes of it",
+             "the command without --buffer, or with --batch-norm frozen");
+    else
+      train::setResultRole(model, *result,
+                           train::NewValueAttr::get(context, StringAttr::get(context, name)));
   }
   return report.size() == before;
 }

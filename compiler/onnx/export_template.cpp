@@ -32,6 +32,25 @@ static void keepSources(onnx::GraphProto &graph, const onnx::TensorProto &tensor
     describeInitializer(graph, values, kSourcesKey, sources);
 }
 
+// What was trained is run by its running statistics, as `predict` runs it.
+static void useRunningStatistics(onnx::GraphProto &graph) {
+  std::set<std::string> used;
+  for (const auto &output : graph.output())
+    used.insert(output.name());
+  for (const onnx::NodeProto &node : graph.node())
+    used.insert(node.input().begin(), node.input().end());
+  for (onnx::NodeProto &node : *graph.mutable_node()) {
+    auto &outputs = *node.mutable_output();
+    if (node.op_type() != "BatchNormalization" ||
+        any_of(drop_begin(outputs), [&](const std::string &name) { return used.count(name); }))
+      continue;
+    outputs.DeleteSubrange(1, std::max(outputs.size() - 1, 0));
+    for (onnx::AttributeProto &attribute : *node.mutable_attribute())
+      if (attribute.name() == "training_mode")
+        attribute.set_i(0);
+  }
+}
+
 LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &report) {
   std::set<std::string> parameters;
   for (const ExportInitializer &initializer : exportInitializers(model))
@@ -39,6 +58,8 @@ LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &re
   onnx::ModelProto result = model.file->model();
   onnx::GraphProto &graph = *result.mutable_graph();
   graph.clear_initializer();
+  if (model.trains)
+    useRunningStatistics(graph);
   for (int i = 0; i < model.file->graph().initializer_size(); ++i) {
     const onnx::TensorProto &tensor = model.file->graph().initializer(i);
     if (parameters.count(tensor.name())) {

@@ -26,6 +26,8 @@ ExportedProgram::ExportedProgram(const ModelFile &file) {
   for (StringRef line : lines) {
     std::vector<std::string> quoted = quotedStrings(line);
     placeholders.insert(line.split(':').first.trim());
+    if (line.contains(": BUFFER ") && !quoted.empty())
+      buffers[line.split(':').first.trim()] = quoted[0];
     if (!line.contains(": PARAMETER ") || quoted.empty())
       continue;
     byPlaceholder[line.split(':').first.trim()] = quoted[0];
@@ -44,6 +46,11 @@ ExportedProgram::ExportedProgram(const ModelFile &file) {
 StringRef ExportedProgram::parameterAt(StringRef placeholder) const {
   auto found = byPlaceholder.find(placeholder);
   return found == byPlaceholder.end() ? StringRef() : StringRef(found->second);
+}
+
+StringRef ExportedProgram::bufferAt(StringRef placeholder) const {
+  auto found = buffers.find(placeholder);
+  return found == buffers.end() ? StringRef() : StringRef(found->second);
 }
 
 std::vector<std::string> ExportedProgram::parametersOf(const ProgramCall &call) const {

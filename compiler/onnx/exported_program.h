@@ -34,6 +34,8 @@ public:
   bool isParameter(llvm::StringRef target) const { return known.contains(target); }
   /// The parameter that the program calls `placeholder` (p_a_weight), else "".
   llvm::StringRef parameterAt(llvm::StringRef placeholder) const;
+  /// The buffer that the program calls `placeholder` (b_a_running_mean), else "".
+  llvm::StringRef bufferAt(llvm::StringRef placeholder) const;
   /// Whether the signature has an input of this name: parameter, buffer, constant or user's.
   bool listsInput(llvm::StringRef placeholder) const { return placeholders.contains(placeholder); }
   /// The parameters that a call names, in order, each once.
@@ -50,7 +52,7 @@ private:
   llvm::StringMap<const onnx::ValueInfoProto *> described;
   std::vector<std::string> targets;
   llvm::StringSet<> known;
-  llvm::StringMap<std::string> byPlaceholder;
+  llvm::StringMap<std::string> byPlaceholder, buffers;
   llvm::StringSet<> placeholders;
   bool recorded = false, kinds = false;
 };

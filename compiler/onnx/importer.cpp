@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -78,6 +79,10 @@ public:
   using nn::OnnxNode::integers;
   std::optional<SmallVector<double>> reals(StringRef name) const override;
   nn::Tensor tensor(StringRef name) const override;
+  nn::BatchNormMode batchNormMode() const override;
+  Value buffer(unsigned index) override;
+  void replaceBuffer(unsigned index, Value value) override;
+  void warning(const Twine &message, const Twine &advice) override;
   LogicalResult error(const Twine &message, const Twine &advice = "") override;
 
 private:
@@ -90,9 +95,10 @@ private:
 
 class Importer {
 public:
-  Importer(const ModelFile &file, const Graph &graph, MLIRContext &context, Report &report)
-      : file(file), graph(graph), context(context), report(report), builder(&context),
-        paths(graph.nodes().size()) {}
+  Importer(const ModelFile &file, const Graph &graph, nn::BatchNormMode batchNormMode,
+           MLIRContext &context, Report &report)
+      : file(file), graph(graph), batchNormMode(batchNormMode), context(context), report(report),
+        builder(&context), paths(graph.nodes().size()) {}
 
   OwningOpRef<ModuleOp> run(ArrayRef<const Decision *> parameters, const Decisions &decisions,
                             ArrayRef<ModelInput> inputs);
@@ -108,8 +114,10 @@ public:
 
   const ModelFile &file;
   const Graph &graph;
+  const nn::BatchNormMode batchNormMode;
   MLIRContext &context;
   Report &report;
+  llvm::MapVector<StringRef, Value> buffers; // by initializer: its newest value in a step
 
 private:
   using Operations = SmallPtrSet<Operation *, 8>;
@@ -192,6 +200,20 @@ LogicalResult ImportedNode::error(const Twine &message, const Twine &advice) {
                                advice);
 }
 
+nn::BatchNormMode ImportedNode::batchNormMode() const { return importer.batchNormMode; }
+
+Value ImportedNode::buffer(unsigned index) {
+  return hasInput(index) ? importer.buffers.lookup(node.inputs[index]) : Value();
+}
+
+void ImportedNode::replaceBuffer(unsigned index, Value value) {
+  importer.buffers.find(node.inputs[index])->second = value;
+}
+
+void ImportedNode::warning(const Twine &message, const Twine &advice) {
+  importer.report.warning(importer.graph.subject(node), message, advice);
+}
+
 static nn::Tensor widened(const nn::Tensor &value) {
   if (elementTypeOf(value.type()).isCompiled)
     return value;
@@ -214,14 +236,20 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
     values[role.getName().getValue()].tensor = body.getArgument(index);
   };
   for (const Decision *parameter : parameters) {
-    StringAttr module;
+    StringAttr name = builder.getStringAttr(parameter->name()), module;
     if (!parameter->moduleName.empty() && parameter->moduleName != parameter->name())
       module = builder.getStringAttr(parameter->moduleName);
+    if (parameter->role == Role::buffer) {
+      add(train::BufferAttr::get(&context, name, module), parameter->tensor->shape,
+          parameter->tensor->dataType);
+      buffers[name] = values[name].tensor;
+      continue;
+    }
     train::Run run = parameter->role == Role::frozen ? train::Run::frozen
                      : parameter->decays             ? train::Run::decayed
                                                      : train::Run::undecayed;
-    add(train::ParameterAttr::get(&context, builder.getStringAttr(parameter->name()), run, module),
-        parameter->tensor->shape, parameter->tensor->dataType);
+    add(train::ParameterAttr::get(&context, name, run, module), parameter->tensor->shape,
+        parameter->tensor->dataType);
   }
   for (const ModelInput &input : inputs)
     add(train::InputAttr::get(&context, builder.getStringAttr(input.name), {}, {}), input.shape,
@@ -262,11 +290,19 @@ bool Importer::addOutputs() {
     results.push_back(tensorOf(*value, at));
     types.push_back(results.back().getType());
   }
+  SmallVector<train::RoleAttrInterface> roles;
+  for (const onnx::ValueInfoProto &output : file.graph().output())
+    roles.push_back(train::OutputAttr::get(&context, builder.getStringAttr(output.name())));
+  for (auto [name, value] : buffers)
+    if (value != values[name].tensor) {
+      results.push_back(value);
+      types.push_back(value.getType());
+      roles.push_back(train::NewValueAttr::get(&context, builder.getStringAttr(name)));
+    }
   builder.create<func::ReturnOp>(at.location(), results);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), types));
-  for (auto [index, output] : enumerate(file.graph().output()))
-    train::setResultRole(function, index,
-                         train::OutputAttr::get(&context, builder.getStringAttr(output.name())));
+  for (auto [index, role] : enumerate(roles))
+    train::setResultRole(function, index, role);
   return true;
 }
 
@@ -560,9 +596,10 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
 
 OwningOpRef<ModuleOp> importGraph(const ModelFile &file, const Graph &graph,
                                   ArrayRef<const Decision *> parameters, const Decisions &decisions,
-                                  ArrayRef<ModelInput> inputs, MLIRContext &context, Report &report,
+                                  ArrayRef<ModelInput> inputs, nn::BatchNormMode batchNormMode,
+                                  MLIRContext &context, Report &report,
                                   std::vector<NamedValue> &values) {
-  Importer importer(file, graph, context, report);
+  Importer importer(file, graph, batchNormMode, context, report);
   OwningOpRef<ModuleOp> module = importer.run(parameters, decisions, inputs);
   if (module)
     values = importer.namedValues();

@@ -6,6 +6,7 @@
 #include "compiler/onnx/inputs.h"
 #include "compiler/onnx/parameters.h"
 #include "compiler/onnx/reader.h"
+#include "dialects/nn/batch_norm_mode.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -14,12 +15,13 @@ namespace trainc::reader {
 /// Reports every live node that no importer serves, with what would help.
 bool checkOperators(const Graph &graph, Report &report);
 
-/// `func.func @model` with one argument per parameter and input, in these orders. `values` receives
-/// the graph's values by name.
+/// `func.func @model` with one argument per parameter and input, in these orders; what nodes make
+/// of buffers are results behind the outputs. `values` receives the graph's values by name.
 mlir::OwningOpRef<mlir::ModuleOp>
 importGraph(const ModelFile &file, const Graph &graph, llvm::ArrayRef<const Decision *> parameters,
             const Decisions &decisions, llvm::ArrayRef<ModelInput> inputs,
-            mlir::MLIRContext &context, Report &report, std::vector<NamedValue> &values);
+            nn::BatchNormMode batchNormMode, mlir::MLIRContext &context, Report &report,
+            std::vector<NamedValue> &values);
 
 /// Gives the operations of each node its readable name: the module path where one node of the
 /// module makes operations, else the path and the operator. `provisional` maps locations to nodes.
@@ -33,7 +35,7 @@ mlir::Location provisionalLocation(mlir::MLIRContext &context, size_t node);
 /// model has one more result, #train.index_check.
 void checkIndices(mlir::ModuleOp module);
 
-/// Turns the recipe's initializers into buffers and the outputs that replace them into new values.
+/// Turns the outputs that replace the recipe's buffers into new values.
 bool markBuffers(mlir::ModuleOp module, const ModelFile &file, const Recipe &recipe,
                  Report &report);
 

@@ -18,7 +18,6 @@ static bool isBuiltIn(const GraphNode &node) {
 
 static StringRef adviceFor(StringRef opType) {
   return llvm::StringSwitch<StringRef>(opType)
-      .Case("BatchNormalization", "layer norm or group norm; batch statistics are not computed yet")
       .Cases("If", "Loop", "Scan", "an export without control flow: torch.jit.trace or dynamo")
       .Cases("LSTM", "GRU", "RNN", "the recurrence written out in the module")
       .Cases("QuantizeLinear", "DequantizeLinear", "the model before quantization")

@@ -29,12 +29,18 @@ static OnnxWeight weightOf(const Use &use, const TensorBytes &tensor) {
   return nn::onnxWeight(use.node->domain, use.node->opType(), use.index, tensor.shape);
 }
 
+nn::BatchNormMode batchNormModeOf(const Recipe &recipe) {
+  return !recipe.trains                 ? nn::BatchNormMode::file
+         : recipe.batchNorm == "frozen" ? nn::BatchNormMode::frozen
+                                        : nn::BatchNormMode::train;
+}
+
 class Classifier {
 public:
-  Classifier(const ModelFile &file, const Graph &graph, const Separation &separation, bool trains,
-             Report &report)
-      : file(file), graph(graph), separation(separation), trains(trains), report(report),
-        program(file) {}
+  Classifier(const ModelFile &file, const Graph &graph, const Separation &separation,
+             const Recipe &recipe, Report &report)
+      : file(file), graph(graph), separation(separation), trains(recipe.trains),
+        batchNormMode(batchNormModeOf(recipe)), report(report), program(file) {}
 
   Decisions classify() {
     Decisions decisions;
@@ -57,6 +63,8 @@ private:
     if (uses.empty() && !graph.isOutput(decision->name())) {
       decision->role = Role::unused;
       decision->reason = "no node that an output needs uses it";
+    } else if (const Use *use = statisticOfBatchNorm(uses)) {
+      runningStatistic(*use, *decision);
     } else if (hasSignature()) {
       bySignature(index, *decision);
     } else if (element != Element::f32 && element != Element::f64) {
@@ -69,6 +77,24 @@ private:
     if (auto found = separation.notes.find(decision->name()); found != separation.notes.end())
       decision->reason += "; " + found->second;
     return decision;
+  }
+
+  static const Use *statisticOfBatchNorm(ArrayRef<Use> uses) {
+    const Use *found = llvm::find_if(uses, [](const Use &use) {
+      return use.node->domain.empty() && use.node->opType() == "BatchNormalization" &&
+             use.index >= 3;
+    });
+    return found == uses.end() ? nullptr : found;
+  }
+
+  void runningStatistic(const Use &use, Decision &decision) {
+    const GraphNode &node = *use.node;
+    bool trained = batchNormMode == nn::BatchNormMode::train;
+    decision.role = trained ? Role::buffer : Role::frozen;
+    decision.reason = "running statistics of a batch norm";
+    if (trained &&
+        !nn::saysBatchStatistics(node.opset, node.integer("training_mode", 0), node.outputs.size()))
+      decision.reason += ", which the file has in inference mode";
   }
 
   void bySignature(int index, Decision &decision) {
@@ -174,6 +200,7 @@ private:
   const Graph &graph;
   const Separation &separation;
   bool trains;
+  nn::BatchNormMode batchNormMode;
   Report &report;
   ExportedProgram program;
 };
@@ -208,7 +235,7 @@ static bool isUsedAs(const Graph &graph, const Decision &decision, OnnxWeight we
 static std::vector<Decision *> tieCandidates(const Decisions &decisions, const Graph &graph) {
   std::vector<Decision *> candidates;
   for (const auto &decision : decisions)
-    if (decision->isParameter() && !isUniform(*decision->tensor))
+    if (decision->isParameter() && decision->role != Role::buffer && !isUniform(*decision->tensor))
       candidates.push_back(decision.get());
   auto key = [&](const Decision *d) {
     return std::tuple(d->exporterMade, !isUsedAs(graph, *d, OnnxWeight::table), d->firstUse);
@@ -324,15 +351,19 @@ static bool isMatrix(const Decision &decision) {
 }
 
 static bool applyRecipe(const Decisions &decisions, const Recipe &recipe, Report &report) {
-  auto isParameter = [](const Decision &decision) { return decision.isParameter(); };
+  // What a step replaces is neither trained nor frozen.
+  auto isParameter = [](const Decision &decision) {
+    return decision.isParameter() && decision.role != Role::buffer;
+  };
   std::set<const Decision *> chosen;
   auto mayTrain = [](const Decision &decision) {
-    return isFloat(decision) && decision.role != Role::unused && decision.role != Role::tied;
+    return isFloat(decision) && decision.role != Role::unused && decision.role != Role::tied &&
+           decision.role != Role::buffer;
   };
   for (const auto &decision : decisions)
     for (const auto &buffer : recipe.buffers)
-      if (decision->name() == buffer.first && isFloat(*decision) && !decision->isParameter()) {
-        decision->role = Role::frozen; // whatever the rule takes running statistics for
+      if (decision->name() == buffer.first && isFloat(*decision)) {
+        decision->role = Role::buffer;
         decision->reason += "; a buffer by --buffer";
       }
   bool good = applyPatterns("train-only", recipe.trainOnly, decisions, report, mayTrain,
@@ -342,7 +373,7 @@ static bool applyRecipe(const Decisions &decisions, const Recipe &recipe, Report
       if (chosen.count(decision.get())) {
         decision->role = Role::trained;
         decision->reason += "; chosen by --train-only";
-      } else if (decision->isParameter()) {
+      } else if (isParameter(*decision)) {
         decision->role = Role::frozen;
         decision->reason += "; not among --train-only";
       }
@@ -477,7 +508,7 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
                                           const Separation &separation, const Recipe &recipe,
                                           Report &report) {
   size_t before = report.size();
-  Classifier classifier(file, graph, separation, recipe.trains, report);
+  Classifier classifier(file, graph, separation, recipe, report);
   Decisions decisions = classifier.classify();
   if (classifier.hasSignature())
     tieByRecord(classifier, decisions, file, report);
@@ -508,6 +539,8 @@ static StringRef roleName(Role role) {
     return "trained";
   case Role::frozen:
     return "frozen";
+  case Role::buffer:
+    return "buffer";
   case Role::tied:
     return "tied";
   case Role::constant:

@@ -6,10 +6,11 @@
 #include "compiler/onnx/graph.h"
 #include "compiler/onnx/separation.h"
 #include "compiler/recipe.h"
+#include "dialects/nn/batch_norm_mode.h"
 
 namespace trainc::reader {
 
-enum class Role { trained, frozen, tied, constant, unused };
+enum class Role { trained, frozen, buffer, tied, constant, unused };
 
 struct Decision {
   const TensorBytes *tensor = nullptr;
@@ -22,7 +23,10 @@ struct Decision {
   bool transposed = false;             // of a tied one: it is the parameter's transpose
   size_t firstUse = 0;                 // node and input, for the order
 
-  bool isParameter() const { return role == Role::trained || role == Role::frozen; }
+  /// A tensor of the program, which its files of parameters hold.
+  bool isParameter() const {
+    return role == Role::trained || role == Role::frozen || role == Role::buffer;
+  }
   llvm::StringRef name() const { return tensor->name; }
 };
 
@@ -31,6 +35,9 @@ using Decisions = std::vector<std::unique_ptr<Decision>>;
 std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &graph,
                                           const Separation &separation, const Recipe &recipe,
                                           Report &report);
+
+/// How the recipe reads batch norms.
+nn::BatchNormMode batchNormModeOf(const Recipe &recipe);
 
 std::string parameterTable(const Decisions &decisions, const Separation &separation);
 

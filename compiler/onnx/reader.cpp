@@ -44,8 +44,10 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, Report &repo
   opened.file = ModelFile::open(path, report);
   if (!opened.file || !checkVersions(*opened.file, report))
     return failure();
-  if (recipe.trains) // a model that is only evaluated is taken as it is
+  if (recipe.trains) { // a model that is only evaluated is taken as it is
     liftWeights(*opened.file, opened.separation);
+    separateBuffers(*opened.file, opened.separation);
+  }
   bool separate = !recipe.trains || (separateParameters(*opened.file, opened.separation, report) &&
                                      separateCopies(*opened.file, opened.separation, report));
   opened.graph = Graph::build(*opened.file, report);
@@ -71,6 +73,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
     return failure();
   Model model;
   model.name = sys::path::stem(path).str();
+  model.trains = recipe.trains;
   model.file = opened->file;
   Graph *graph = opened->graph.get();
   const std::optional<Decisions> &decisions = opened->decisions;
@@ -85,8 +88,8 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
       parameters.push_back(decision.get());
       model.parameters.push_back(makeParameter(*decision, *decisions));
     }
-  model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs, context, report,
-                             model.values);
+  model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs,
+                             batchNormModeOf(recipe), context, report, model.values);
   if (!model.module)
     return failure();
   checkIndices(*model.module);

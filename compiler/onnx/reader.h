@@ -49,6 +49,7 @@ struct Model {
   std::vector<NamedValue> values;    // in order of the nodes; what no result needs is left out
   std::string parameterTable;        // every decision about initializers, with its reason
   std::shared_ptr<const reader::ModelFile> file;
+  bool trains = true; // false: it is only run, as the file says
 };
 
 /// Reads the model at `path`. Every problem goes to `report`.

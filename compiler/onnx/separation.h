@@ -19,6 +19,9 @@ struct Separation {
   std::vector<std::pair<std::string, std::string>> absent;
 };
 
+/// For files that record the exported program: running statistics get their own initializers.
+void separateBuffers(ModelFile &file, Separation &separation);
+
 /// For files that record the exported program: every parameter that its calls name gets its own
 /// initializer at the uses that meant it. Reports what cannot be decided.
 bool separateParameters(ModelFile &file, Separation &separation, Report &report);

@@ -4,6 +4,7 @@
 // No protobuf here: the reader (compiler/onnx) implements the node.
 #pragma once
 
+#include "dialects/nn/batch_norm_mode.h"
 #include "dialects/nn/builder.h"
 #include "llvm/ADT/Twine.h"
 
@@ -48,6 +49,15 @@ public:
   /// An attribute that holds a tensor; none where it is absent or cannot be read.
   virtual Tensor tensor(llvm::StringRef name) const = 0;
 
+  virtual BatchNormMode batchNormMode() const = 0;
+  /// What the nodes before made of the input in this training step, where it is an initializer that
+  /// each step replaces (running statistics); else null.
+  virtual mlir::Value buffer(unsigned index) = 0;
+  /// What this node makes of such an input.
+  virtual void replaceBuffer(unsigned index, mlir::Value value) = 0;
+
+  /// Records what a user should know though nothing is wrong.
+  virtual void warning(const llvm::Twine &message, const llvm::Twine &advice) = 0;
   /// Records an error of this node in the report's form and fails:
   /// `model.onnx: node 'x' (Softmax, opset 13): <message>` and, where given, `try: <advice>`.
   virtual mlir::LogicalResult error(const llvm::Twine &message, const llvm::Twine &advice = "") = 0;

@@ -24,6 +24,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 #   fold      constant folding (script) or optimization (dynamo); on by default
 #   external  weights in <name>.onnx.data
 #   positions rows of the position table
+#   training  batch norm in training mode (script)
 FIXTURES = {
     "mlp_relu_script13": ("mlp_relu", "script", 13, {}),
     "mlp_relu_dynamo18": ("mlp_relu", "dynamo", 18, {"dynamic": True, "external": True}),
@@ -66,6 +67,11 @@ FIXTURES = {
                                {"freeze": ["onnx::Add_.*", ".*final_logits_bias"]}),
     "cnn_script11": ("cnn", "script", 11, {"dynamic": True}),
     "fresh_cnn_dynamo20": ("fresh_cnn", "dynamo", 20, {}),
+    "resnet_script13_training": ("resnet", "script", 13, {"training": True, "fold": False}),
+    "resnet_script17_training": ("resnet", "script", 17, {"training": True, "fold": False,
+                                                          "dynamic": True}),
+    "resnet_dynamo20_raw": ("resnet", "dynamo", 20, {"fold": False}),
+    "fresh_densenet_dynamo20": ("fresh_densenet", "dynamo", 20, {}),
 }
 
 
@@ -87,6 +93,8 @@ def export(fixture, path, data):
         if options.get("dynamic"):
             arguments["dynamic_axes"] = {name: axes, output: axes}
         arguments.update(dynamo=False, do_constant_folding=fold)
+        if options.get("training"):
+            arguments.update(training=torch.onnx.TrainingMode.TRAINING)
     else:
         if options.get("dynamic"):
             arguments["dynamic_shapes"] = ({axis: torch.export.Dim(dim) for axis, dim in
@@ -116,6 +124,17 @@ def scrub(path, options):
     onnx.save(model, path)
 
 
+def restore_statistics(path, family):
+    """Exporting in training mode runs the module, which moves its running statistics."""
+    module, _ = families.make(family)
+    buffers = dict(module.named_buffers())
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        if tensor.name in buffers:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(buffers[tensor.name].numpy(), tensor.name))
+    onnx.save(model, path)
+
+
 def main(names):
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
@@ -134,6 +153,8 @@ def main(names):
             print(f"{fixture}: {type(problem).__name__}: {str(problem)[:300]}", file=sys.stderr)
             continue
         scrub(path, options)
+        if options.get("training"):
+            restore_statistics(path, family)
         if options.get("functions"):
             local_functions.outline(path)
         model = onnx.load(path)

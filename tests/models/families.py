@@ -283,6 +283,55 @@ class Cnn(nn.Module):
         return self.head(x.mean((2, 3)))
 
 
+class ResidualBlock(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.conv1 = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width, momentum=0.3)
+
+    def forward(self, x):
+        y = functional.relu(self.bn1(self.conv1(x)))
+        return functional.relu(self.bn2(self.conv2(y)) + x)
+
+
+class ResNet(nn.Module):
+    """A small residual network: convolutions with batch norm, a pool of largest elements, one of means."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(IMAGE_CHANNELS, CNN_WIDTH, 3, bias=False)
+        self.bn1 = nn.BatchNorm2d(CNN_WIDTH)
+        self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
+        self.layer = ResidualBlock(CNN_WIDTH)
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.head = nn.Linear(CNN_WIDTH, MLP_OUTPUTS)
+
+    def forward(self, x):
+        x = self.maxpool(functional.relu(self.bn1(self.conv1(x))))
+        return self.head(torch.flatten(self.avgpool(self.layer(x)), 1))
+
+
+class DenseNet(nn.Module):
+    """Norms in front of convolutions, so that no exporter folds them, and concatenated features."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(IMAGE_CHANNELS, CNN_WIDTH, 3, padding=1, bias=False)
+        self.norm1 = nn.BatchNorm2d(CNN_WIDTH)
+        self.conv1 = nn.Conv2d(CNN_WIDTH, CNN_WIDTH, 3, padding=1, bias=False)
+        self.norm2 = nn.BatchNorm2d(2 * CNN_WIDTH)
+        self.pool = nn.AvgPool2d(3, stride=2, padding=1, ceil_mode=True)
+        self.head = nn.Linear(2 * CNN_WIDTH, MLP_OUTPUTS)
+
+    def forward(self, x):
+        x = self.conv(x)
+        y = self.conv1(functional.relu(self.norm1(x)))
+        x = functional.relu(self.norm2(torch.cat([x, y], 1)))
+        return self.head(self.pool(x).mean((2, 3)))
+
+
 def seed_weights(module, seed):
     """Weights that put every part of the model to work: norms off one, biases off zero."""
     generator = torch.Generator().manual_seed(seed)
@@ -336,7 +385,14 @@ FAMILIES = {
     "fresh_pegasus": (fresh_pegasus, 17, tokens("labels.npy")),
     "cnn": (Cnn, 18, images()),
     "fresh_cnn": (Cnn, 19, images()),
+    # Batch norms: trained in train(), which is another function than eval().
+    "resnet": (ResNet, 20, images()),
+    "fresh_densenet": (DenseNet, 21, images()),
 }
+
+
+def trains_batch_norm(family):
+    return family in ("resnet", "fresh_densenet")
 
 
 def is_fresh(family):

@@ -44,7 +44,7 @@ def optimizer_for(module, kind):
 
 def train(family, dtype, kind, data):
     module, recipe = families.make(family)
-    module.to(dtype)
+    module.to(dtype).train(families.trains_batch_norm(family))
     optimizer = optimizer_for(module, kind)
     name, file = next(iter(recipe["inputs"].items()))
     inputs = torch.from_numpy(data[file])
@@ -63,7 +63,13 @@ def train(family, dtype, kind, data):
         if gradients is None:
             gradients = {n: g.clone().numpy() for n, g in trained.items()}
         optimizer.step()
-    return {"losses": losses, "gradient_norms": norms}, gradients
+    result = {"losses": losses, "gradient_norms": norms}
+    if families.trains_batch_norm(family):
+        # Running statistics, and what eval() makes of the last batch by them.
+        result["buffers"] = {n: b.tolist() for n, b in module.named_buffers() if b.dim()}
+        with torch.no_grad():
+            result["prediction"] = module.eval()(inputs[rows]).tolist()
+    return result, gradients
 
 
 def torch_weights(family):

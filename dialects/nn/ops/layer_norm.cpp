@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nn.layer_norm; ONNX LayerNormalization, whose scale and bias become pointwise
-// operations. The gradient recomputes the rows' statistics by the operations of
-// the decomposition, so that after decompose both share them.
+// operations.
+#include "dialects/nn/normalization.h"
 #include "dialects/nn/onnx_node.h"
 #include "dialects/nn/raised_pattern.h"
 
@@ -10,22 +10,9 @@ using namespace mlir;
 
 namespace trainc::nn {
 
-namespace {
-
-struct Statistics {
-  Value mean, centered, rstd; // rstd: 1 / standard deviation
-
-  Statistics(Builder &builder, Value x, double epsilon) {
-    ArrayRef<int64_t> shape = tensorType(x).getShape();
-    mean = builder.reduceMean(x, -1, "mean");
-    centered = builder.named("centered", builder.sub(x, builder.expand(mean, -1, shape)));
-    Value variance = builder.reduceMean(builder.mul(centered, centered), -1, "variance");
-    rstd = builder.named("rstd", builder.create<RsqrtOp>(builder.add(
-                                     variance, builder.constant(epsilon, variance.getType()))));
-  }
-};
-
-} // namespace
+static Normalization normalizationOf(Builder &builder, Value x, double epsilon) {
+  return {builder, x, {tensorType(x).getRank() - 1}, epsilon};
+}
 
 static OnnxResults importLayerNormalization(OnnxNode &node) {
   Builder &builder = node.builder();
@@ -63,7 +50,7 @@ static OnnxResults importLayerNormalization(OnnxNode &node) {
       results[0] = builder.named("scaled", results[0]);
   }
   if (node.numOutputs() > 1) { // mean and reciprocal deviation, with sizes of 1
-    Statistics statistics(builder, rowsFlat, epsilon);
+    Normalization statistics = normalizationOf(builder, rowsFlat, epsilon);
     results.push_back(builder.reshape(statistics.mean, rows));
     results.push_back(builder.reshape(statistics.rstd, rows));
     results.resize(std::min<size_t>(node.numOutputs(), results.size()));
@@ -85,27 +72,15 @@ LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
 LogicalResult LayerNormOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
                                          const llvm::SmallBitVector &,
                                          SmallVectorImpl<Value> &operandGradients) {
-  Value dy = resultGradients[0];
-  ArrayRef<int64_t> shape = getX().getType().getShape();
-  Statistics statistics(builder, getX(), getEpsilon().convertToDouble());
-  Value rstd = builder.expand(statistics.rstd, -1, shape);
-  Value y = builder.named("normalized", builder.mul(statistics.centered, rstd));
-  Value meanOfGradient = builder.reduceMean(dy, -1, "gradient_mean");
-  Value meanOfProduct =
-      builder.reduceMean(builder.mul(dy, y), -1, "gradient_times_normalized_mean");
-  Value dx = builder.sub(
-      builder.sub(dy, builder.expand(meanOfGradient, -1, shape)),
-      builder.named("normalized_part", builder.mul(y, builder.expand(meanOfProduct, -1, shape))));
-  operandGradients.assign({builder.mul(builder.named("gradient_without_means", dx), rstd)});
+  Normalization normalization = normalizationOf(builder, getX(), getEpsilon().convertToDouble());
+  operandGradients.assign({normalization.gradient(builder, resultGradients[0])});
   return success();
 }
 
 double LayerNormOp::flops() { return 6.0 * getX().getType().getNumElements(); }
 
 SmallVector<Value> LayerNormOp::decompose(Builder &builder) {
-  Statistics statistics(builder, getX(), getEpsilon().convertToDouble());
-  ArrayRef<int64_t> shape = getX().getType().getShape();
-  return {builder.mul(statistics.centered, builder.expand(statistics.rstd, -1, shape))};
+  return {normalizationOf(builder, getX(), getEpsilon().convertToDouble()).result(builder)};
 }
 
 namespace {

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX BatchNormalization. As PyTorch's module in train(): in training by the statistics of the
+// batch, of which the running ones keep a mean with decaying weights; in inference by the running
+// ones. That is so whichever mode the file says, for PyTorch's default exporter always says
+// inference. A model that is only run is taken at its word.
+//
+// The running variance takes the unbiased variance of the batch, as in PyTorch and as its exporters
+// mean it; ONNX's operator would take the biased one.
+#include "dialects/nn/normalization.h"
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+namespace {
+
+class BatchNormalization {
+public:
+  explicit BatchNormalization(OnnxNode &node)
+      : node(node), builder(node.builder()), x(node.input(0)), type(tensorType(x)),
+        saysBatch(saysBatchStatistics(node.opset(), node.integer("training_mode", 0),
+                                      node.numOutputs())) {}
+
+  OnnxResults build() {
+    if (failed(check()))
+      return failure();
+    BatchNormMode mode = node.batchNormMode();
+    bool hasBuffers = node.buffer(3) && node.buffer(4);
+    if (mode == BatchNormMode::train && hasBuffers)
+      return replacingStatistics();
+    if (mode == BatchNormMode::train && saysBatch)
+      return node.error("its running statistics are no initializers, so that no step can replace "
+                        "them",
+                        "--batch-norm frozen");
+    bool ofBatch = mode == BatchNormMode::file && saysBatch;
+    SmallVector<Value> results{ofBatch ? byBatch() : byRunningStatistics()};
+    if (ofBatch)
+      addOutputs(results);
+    return results;
+  }
+
+private:
+  LogicalResult check() {
+    if (!isa<FloatType>(type.getElementType()) || type.getRank() < 2)
+      return node.error("its operand is not of a float type with batch and channels");
+    auto perChannel = type.clone(type.getShape().slice(1, 1));
+    for (unsigned i = 1; i < 5; ++i)
+      if (tensorType(node.input(i)) != perChannel) {
+        static constexpr const char *names[] = {"scale", "bias", "mean", "variance"};
+        return node.error(llvm::Twine("its ") + names[i - 1] + " does not fit the input",
+                          "one number for each of the " + llvm::Twine(type.getDimSize(1)) +
+                              " channels, of the input's type");
+      }
+    if (node.opset() < 9 && node.integer("spatial", 1) == 0)
+      return node.error("normalizes each element by itself (spatial = 0), which is not supported");
+    epsilon = node.real("epsilon", 1e-5f);
+    momentum = node.real("momentum", 0.9f);
+    if (!(epsilon >= 0))
+      return node.error("epsilon is negative");
+    return success();
+  }
+
+  int64_t count() const { return type.getNumElements() / type.getDimSize(1); } // per channel
+
+  Value spread(Value channels) { return builder.broadcast(channels, {1}, type.getShape()); }
+
+  Value scaleAndShift(Value normalized) {
+    Value scaled = builder.mul(normalized, spread(node.input(1)));
+    return builder.add(builder.named("scaled", scaled), spread(node.input(2)));
+  }
+
+  Value byBatch() {
+    return scaleAndShift(
+        builder.named("normalized", builder.create<BatchNormOp>(x, llvm::APFloat(epsilon))));
+  }
+
+  Value byRunningStatistics() {
+    Value variance = node.input(4);
+    Value rstd = builder.named(
+        "running_rstd", builder.create<RsqrtOp>(
+                            builder.add(variance, builder.constant(epsilon, variance.getType()))));
+    Value centered = builder.named("centered", builder.sub(x, spread(node.input(3))));
+    return scaleAndShift(builder.named("normalized", builder.mul(centered, spread(rstd))));
+  }
+
+  // momentum * running + (1 - momentum) * factor * of the batch
+  Value mix(StringRef role, Value running, Value ofBatch, double factor) {
+    Value kept = builder.scale(running, momentum);
+    Value added = builder.scale(ofBatch, (1 - momentum) * factor);
+    return builder.named(role, builder.add(kept, added));
+  }
+
+  OnnxResults replacingStatistics() {
+    if (count() < 2)
+      return node.error("has one value per channel in a batch, which has no variance",
+                        "a larger batch, or --batch-norm frozen");
+    if (!saysBatch)
+      node.warning("the file says inference mode; in training it takes the statistics of the batch "
+                   "and updates the running ones, as PyTorch's train() does",
+                   "--batch-norm frozen, which keeps the running statistics, as eval() does");
+    Normalization ofBatch(builder, x, batchDimensions(x), epsilon);
+    double count = static_cast<double>(this->count());
+    node.replaceBuffer(3, mix("running_mean", node.buffer(3), ofBatch.mean, 1));
+    node.replaceBuffer(
+        4, mix("running_variance", node.buffer(4), ofBatch.variance, count / (count - 1)));
+    Value training = byBatch(), inference = byRunningStatistics();
+    SmallVector<Value> results{builder.create<TrainingFormOp>(training, inference)};
+    if (saysBatch)
+      addOutputs(results);
+    return results;
+  }
+
+  // What ONNX calls the running statistics.
+  void addOutputs(SmallVector<Value> &results) {
+    if (!node.outputUsed(1) && !node.outputUsed(2))
+      return;
+    Normalization ofBatch(builder, x, batchDimensions(x), epsilon);
+    results.push_back(mix("next_mean", node.input(3), ofBatch.mean, 1));
+    results.push_back(mix("next_variance", node.input(4), ofBatch.variance, 1));
+  }
+
+  OnnxNode &node;
+  Builder &builder;
+  Value x;
+  RankedTensorType type;
+  bool saysBatch;
+  double epsilon = 0, momentum = 0;
+};
+
+} // namespace
+
+static OnnxResults importBatchNormalization(OnnxNode &node) {
+  return BatchNormalization(node).build();
+}
+
+static OnnxWeight weightsOfBatchNormalization(unsigned input, ArrayRef<int64_t>) {
+  return input == 1 ? OnnxWeight::scale : input == 2 ? OnnxWeight::bias : OnnxWeight::none;
+}
+
+static OnnxRegistration registration("BatchNormalization", 7, importBatchNormalization,
+                                     weightsOfBatchNormalization);
+
+} // namespace trainc::nn

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Problem: the optimizer of PyTorch's default exporter keeps one of all small initializers with
+// equal values. The running statistics of a fresh batch norm are zeros and ones, as its bias and
+// scale are: one initializer then stands for both, of all norms.
+//
+// Method: the call that a BatchNormalization was made from names its buffers. Files without calls
+// share a statistic only where the module does.
+#include "compiler/onnx/graph.h"
+#include "compiler/onnx/separation.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+// batch_norm(input, weight, bias, mean, variance, ...), as ONNX has them.
+constexpr int kStatistics[] = {3, 4};
+
+static StringRef bufferMeant(const ExportedProgram &program, const onnx::NodeProto &node,
+                             int index) {
+  std::optional<ProgramCall> call = callOf(node);
+  bool isNorm = call && (call->is("aten.batch_norm") ||
+                         call->is("aten._native_batch_norm_legit_no_training"));
+  if (!isNorm || index >= static_cast<int>(call->arguments.size()))
+    return "";
+  StringRef text = call->arguments[index];
+  return text.consume_front("%") ? program.bufferAt(text) : "";
+}
+
+void separateBuffers(ModelFile &file, Separation &separation) {
+  ExportedProgram program(file);
+  if (!program.isRecorded())
+    return;
+  StringMap<int> initializers;
+  for (int i = 0; i < file.graph().initializer_size(); ++i)
+    initializers[file.graph().initializer(i).name()] = i;
+  for (onnx::NodeProto &node : *file.editableGraph().mutable_node())
+    for (int index : kStatistics) {
+      if (node.op_type() != "BatchNormalization" || index >= node.input_size())
+        continue;
+      std::string from = node.input(index), meant = bufferMeant(program, node, index).str();
+      auto source = initializers.find(from);
+      if (meant.empty() || meant == from || source == initializers.end())
+        continue;
+      if (!initializers.count(meant)) {
+        const TensorBytes &values = file.initializer(source->second);
+        auto copy = std::make_unique<TensorBytes>();
+        copy->name = meant;
+        copy->dataType = values.dataType;
+        copy->shape = values.shape;
+        copy->count = values.count;
+        copy->bytes = values.bytes; // of an initializer that stays
+        initializers[meant] = file.graph().initializer_size();
+        separation.origin[meant] =
+            "the exporter merged it with " + from + ", which was equal: apart again";
+        describeInitializer(file.editableGraph(), *copy, kKindKey, "BUFFER");
+        file.addInitializer(std::move(copy));
+      }
+      node.set_input(index, meant);
+    }
+}
+
+} // namespace trainc::reader

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which statistics a BatchNormalization is read with.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace trainc::nn {
+
+enum class BatchNormMode {
+  file,  // what the node says: of a model that is only run
+  train, // in training those of the batch, in inference the running ones, which each step replaces
+  frozen // always the running ones
+};
+
+/// Whether a node says that its statistics are those of the batch: from opset 14 by its attribute
+/// training_mode, before by more than one output.
+inline bool saysBatchStatistics(int64_t opset, int64_t trainingMode, size_t outputs) {
+  return opset >= 14 ? trainingMode != 0 : outputs > 1;
+}
+
+} // namespace trainc::nn
