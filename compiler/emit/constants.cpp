@@ -126,7 +126,8 @@ std::string trainc::constantsSource(const MemoryNames &names) {
   writer.line();
   for (nn::ConstantOp op : names.constants()) {
     const std::string &name = names.find(op.getResult())->name;
-    writer.line("static_assert(offsetof(constant_tables, " + name + ") == memory::" + name + ");");
+    writer.line("static_assert(offsetof(constant_tables, " + name + ") == memory::shared::" + name +
+                ");");
   }
   if (isBinary(names)) {
     writeBinary(writer, constantsData(names).size());

@@ -32,7 +32,8 @@ void printLaunch(kernel::FunctionOp function, const KernelNames &names, ArrayRef
                       ", .threads = " + std::to_string(device.schedule.getThreads());
   if (device.schedule.getBlocksY() != 1)
     shape += ", .blocks_y = " + std::to_string(device.schedule.getBlocksY());
-  SmallVector<std::string> arguments = {stringLiteral(names.function), device.name, shape + "}"};
+  SmallVector<std::string> arguments = {stringLiteral(resolved(names.function)), device.name,
+                                        shape + "}"};
   size_t inputs = names.buffers.size() - function.getOutputs();
   auto buffer = [&](bool isInput, const std::string &name, const std::string &extent) {
     arguments.push_back((isInput ? "reads(" : "writes(") + name + ", " + extent + ")");
@@ -51,15 +52,12 @@ void printLaunch(kernel::FunctionOp function, const KernelNames &names, ArrayRef
 }
 
 void printKernelStages(kernel::FunctionOp function, kernel::CudaScheduleAttr schedule,
-                       const KernelNames &names, ArrayRef<int64_t> elements, NameTable &functions,
-                       SourceWriter &writer) {
+                       const KernelNames &names, ArrayRef<int64_t> elements, SourceWriter &writer) {
   kernel::PartsAttr cut = schedule.getParts();
   std::vector<std::unique_ptr<DeviceFunction>> devices;
-  for (kernel::DeviceFunctionAttr part : schedule.getFunctions()) {
-    devices.push_back(std::make_unique<DeviceFunction>(function, names, writer, part, cut));
-    DeviceFunction &device = *devices.back();
-    device.name = functions.unique(names.function + device.suffix());
-    device.print();
+  for (size_t part = 0; part < schedule.getFunctions().size(); ++part) {
+    devices.push_back(std::make_unique<DeviceFunction>(function, names, writer, schedule, part));
+    devices.back()->print();
     writer.line();
   }
   kernelSignature(function, names, " {", writer);
@@ -78,11 +76,10 @@ void printKernelStages(kernel::FunctionOp function, kernel::CudaScheduleAttr sch
 } // namespace
 
 LogicalResult trainc::emitCudaKernel(kernel::FunctionOp function, const KernelNames &names,
-                                     ArrayRef<int64_t> elements, NameTable &functions,
-                                     SourceWriter &writer) {
+                                     ArrayRef<int64_t> elements, SourceWriter &writer) {
   auto schedule = dyn_cast_or_null<kernel::CudaScheduleAttr>(function.getScheduleAttr());
   if (!schedule)
     return function.emitOpError("internal error: has no schedule for cuda");
-  return printKernel(
-      function, [&] { printKernelStages(function, schedule, names, elements, functions, writer); });
+  return printKernel(function,
+                     [&] { printKernelStages(function, schedule, names, elements, writer); });
 }

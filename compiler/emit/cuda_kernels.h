@@ -8,11 +8,9 @@
 
 namespace trainc {
 
-/// Prints the definition. `functions` names the device functions; `elements` are those of the
-/// tensors that launches pass as inputs, -1 where they differ. Errors are diagnostics of the
-/// operation concerned.
+/// Prints the definition. `elements` are those of the tensors that launches pass as inputs, -1
+/// where they differ. Errors are diagnostics of the operation concerned.
 mlir::LogicalResult emitCudaKernel(kernel::FunctionOp function, const KernelNames &names,
-                                   llvm::ArrayRef<int64_t> elements, NameTable &functions,
-                                   SourceWriter &writer);
+                                   llvm::ArrayRef<int64_t> elements, SourceWriter &writer);
 
 } // namespace trainc

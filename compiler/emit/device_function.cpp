@@ -12,10 +12,11 @@ using namespace trainc;
 using kernel::Stage;
 
 DeviceFunction::DeviceFunction(kernel::FunctionOp function, const KernelNames &names,
-                               SourceWriter &writer, kernel::DeviceFunctionAttr schedule,
-                               kernel::PartsAttr cut)
-    : KernelPrinter(function, names, writer), schedule(schedule), stage(schedule.getStage()),
-      cut(cut), wanted(kernel::operationsOfStage(function, stage)),
+                               SourceWriter &writer, kernel::CudaScheduleAttr kernelSchedule,
+                               size_t number)
+    : KernelPrinter(function, names, writer), name(names.deviceFunctions[number]),
+      schedule(kernelSchedule.getFunctions()[number]), stage(schedule.getStage()),
+      cut(kernelSchedule.getParts()), wanted(kernel::operationsOfStage(function, stage)),
       keptMask(LoopNest::bits(nest.kept)), step(schedule.getVector()),
       worker(schedule.getWorker()) {
   llvm::DenseSet<unsigned> used;
@@ -33,7 +34,7 @@ DeviceFunction::DeviceFunction(kernel::FunctionOp function, const KernelNames &n
   });
 }
 
-std::string DeviceFunction::suffix() {
+StringRef trainc::deviceSuffix(kernel::FunctionOp function, Stage stage) {
   if (stage == Stage::parts)
     return "_parts";
   if (stage == Stage::total || function.getForm() == kernel::Form::full)

@@ -9,18 +9,19 @@
 
 namespace trainc {
 
+/// What the name of a part of a kernel ends in: `_rows`.
+llvm::StringRef deviceSuffix(kernel::FunctionOp function, kernel::Stage stage);
+
 class DeviceFunction : public KernelPrinter {
 public:
+  /// Part `number` of the kernel's schedule.
   DeviceFunction(kernel::FunctionOp function, const KernelNames &names, SourceWriter &writer,
-                 kernel::DeviceFunctionAttr schedule, kernel::PartsAttr cut);
+                 kernel::CudaScheduleAttr schedule, size_t number);
 
-  /// What its name ends in: `_rows`.
-  std::string suffix();
-  /// Prints the function under `name`.
+  /// Prints the function.
   void print();
 
-  std::string name;
-
+  const std::string name;
   const kernel::DeviceFunctionAttr schedule;
   const kernel::Stage stage;
   llvm::SmallVector<unsigned> buffers;  // arguments of the kernel that it gets

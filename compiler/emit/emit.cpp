@@ -4,6 +4,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/emit/cpu_kernels.h"
 #include "compiler/emit/cuda_kernels.h"
+#include "compiler/emit/device_function.h"
 #include "compiler/emit/step_program.h"
 #include "dialects/kernel/internal_error.h"
 #include "dialects/names/node_name.h"
@@ -19,16 +20,22 @@ std::string generic(StringRef name, size_t number, size_t inputs) {
   return name.empty() ? (number < inputs ? "in" : "out") : name.str();
 }
 
-/// Names of a kernel's buffers, after the tensors of its first launch and what stores the results.
+/// Names of a kernel: its buffers' after the tensors of its first launch and what stores the
+/// results, none of them among `words`. `functions` are the names of all kernels' functions.
 KernelNames nameKernel(kernel::FunctionOp function, kernel::StepOpInterface launch,
-                       const MemoryNames &memory, NameTable &functions) {
+                       const MemoryNames &memory, const Words &words, NameTable &functions) {
   KernelNames names;
-  std::string symbol = sanitize(function.getSymName());
-  names.function = functions.unique(functions.contains(symbol) ? symbol + "_kernel" : symbol);
-  NameTable buffers;
-  buffers.reserve(names.function);
-  for (const char *index : {"i", "j", "k", "l", "m", "n", "o", "p"})
-    buffers.reserve(index);
+  names.locals = NameTable(words);
+  names.function = functions.value(sanitize(function.getSymName()), "_kernel");
+  if (auto schedule = dyn_cast_or_null<kernel::CudaScheduleAttr>(function.getScheduleAttr()))
+    for (kernel::DeviceFunctionAttr part : schedule.getFunctions()) {
+      StringRef suffix = deviceSuffix(function, part.getStage());
+      names.deviceFunctions.push_back(functions.unique(names.function + suffix.str()));
+      names.locals.reserve(resolved(names.deviceFunctions.back()));
+    }
+  for (size_t d = 0; d < function.getDims().size(); ++d)
+    names.indices.push_back(
+        names.locals.unique(d < 8 ? std::string(1, "ijklmnop"[d]) : "i" + std::to_string(d)));
   size_t inputs = function.getBody().getNumArguments() - function.getOutputs();
   for (BlockArgument argument : function.getBody().getArguments()) {
     size_t number = argument.getArgNumber();
@@ -47,7 +54,7 @@ KernelNames nameKernel(kernel::FunctionOp function, kernel::StepOpInterface laun
           typeText(tensor ? Type(tensor->type)
                           : (number < inputs ? launch->getOperand(number).getType()
                                              : launch->getResult(number - inputs).getType())));
-    names.buffers.push_back(buffers.unique(generic(name, number, inputs)));
+    names.buffers.push_back(names.locals.unique(generic(name, number, inputs)));
   }
   return names;
 }
@@ -99,15 +106,15 @@ std::string kernelsHeader(const NamedKernels &kernels) {
   writer.line();
   writer.line("#include <cstdint>");
   writer.line();
-  writer.line("namespace trainc {");
+  writer.line("namespace trainc::kernels {");
   writer.outdent();
   writer.line();
   for (auto &[function, names] : kernels)
     kernelSignature(function, *names, ";", writer);
   writer.line();
   writer.indent();
-  writer.line("} // namespace trainc");
-  return writer.text();
+  writer.line("} // namespace trainc::kernels");
+  return resolved(writer.text());
 }
 
 /// Elements of the tensors that steps pass as a kernel's inputs; -1 where they differ.
@@ -129,8 +136,9 @@ bool drawsNumbers(kernel::FunctionOp function) {
       .wasInterrupted();
 }
 
+/// Text of kernels.cpp or kernels.cu, with marks at chosen names.
 FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef target,
-                                     const InputElements &elements, NameTable &functions) {
+                                     const InputElements &elements) {
   bool cuda = target == "cuda";
   SourceWriter source;
   source.line("// The kernels. Each comment names the model nodes of the kernel's first use.");
@@ -143,20 +151,19 @@ FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef targ
   if (llvm::any_of(kernels, [](const auto &kernel) { return drawsNumbers(kernel.first); }))
     source.line("#include \"runtime/kernels/random.h\"");
   source.line();
-  source.line("namespace trainc {");
+  source.line("namespace trainc::kernels {");
   source.outdent();
   bool failed = false;
   for (auto [function, names] : kernels) {
     source.line();
     describeKernel(function, *names, source);
-    failed |=
-        mlir::failed(cuda ? emitCudaKernel(function, *names, elements.lookup(function.getSymName()),
-                                           functions, source)
-                          : emitCpuKernel(function, *names, source));
+    failed |= mlir::failed(
+        cuda ? emitCudaKernel(function, *names, elements.lookup(function.getSymName()), source)
+             : emitCpuKernel(function, *names, source));
   }
   source.line();
   source.indent();
-  source.line("} // namespace trainc");
+  source.line("} // namespace trainc::kernels");
   if (failed)
     return failure();
   return source.text();
@@ -211,19 +218,11 @@ std::vector<std::string> entriesOf(ModuleOp module) {
 
 } // namespace
 
-FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memory,
-                                        StringRef target) {
-  KernelTable table;
-  NameTable functions;
-  reserveCallees(module, functions);
-  for (const PlacedTensor *tensor : memory.shared())
-    functions.reserve(tensor->name);
-  for (nn::ConstantOp op : memory.constants())
-    functions.reserve(memory.find(op.getResult())->name);
-  for (const std::string &entry : memory.entries())
-    for (const PlacedTensor *tensor : memory.ofEntry(entry))
-      functions.reserve(tensor->name);
-  NamedKernels kernels;
+/// Names and prints all kernels. A name chosen after the model must not hide what the kernels call
+/// or declare: where one is a word of the text, everything is named and printed again without it.
+static FailureOr<std::string> printKernels(ModuleOp module, const MemoryNames &memory,
+                                           StringRef target, KernelTable &table,
+                                           NamedKernels &kernels) {
   llvm::StringMap<kernel::StepOpInterface> firstLaunch;
   InputElements elements;
   for (const std::string &entry : memory.entries())
@@ -233,18 +232,33 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
           firstLaunch.try_emplace(kernel.getValue(), step);
           addElements(step, elements);
         }
-  for (auto function : module.getOps<kernel::FunctionOp>()) {
-    auto &names = table[function.getSymName()] =
-        nameKernel(function, firstLaunch.lookup(function.getSymName()), memory, functions);
-    kernels.push_back({function, &names});
+  Words words;
+  while (true) {
+    const Words avoided = words;
+    NameTable functions(avoided);
+    kernels.clear();
+    for (auto function : module.getOps<kernel::FunctionOp>()) {
+      StringRef symbol = function.getSymName();
+      KernelNames &names = table[symbol];
+      names = nameKernel(function, firstLaunch.lookup(symbol), memory, avoided, functions);
+      kernels.push_back({function, &names});
+    }
+    FailureOr<std::string> source = kernelsSource(kernels, target, elements);
+    if (failed(source) || !addWords(*source, words))
+      return source;
   }
+}
 
-  FailureOr<std::string> source = kernelsSource(kernels, target, elements, functions);
+FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memory,
+                                        StringRef target) {
+  KernelTable table;
+  NamedKernels kernels;
+  FailureOr<std::string> source = printKernels(module, memory, target, table, kernels);
   if (failed(source))
     return failure();
   EmittedCode code;
   code.kernelsHeader = kernelsHeader(kernels);
-  code.kernels = *source;
+  code.kernels = resolved(*source);
   code.memory = memoryHeader(module, memory);
   code.constantsHeader = constantsHeader(memory);
   code.constants = constantsSource(memory);

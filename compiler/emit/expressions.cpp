@@ -135,12 +135,10 @@ std::pair<StringRef, bool> comparison(arith::CmpFPredicate predicate) {
 
 } // namespace
 
-ExpressionPrinter::ExpressionPrinter(const LoopNest &nest, SourceWriter &writer)
-    : nest(nest), writer(writer), indices(nest.sizes.size()), buffers(nest.strides.size()) {
-  static const char *const letters[] = {"i", "j", "k", "l", "m", "n", "o", "p"};
-  for (size_t d = 0; d < indices.size(); ++d)
-    indices[d] = d < 8 ? names.unique(letters[d]) : names.unique("i" + std::to_string(d));
-}
+ExpressionPrinter::ExpressionPrinter(const LoopNest &nest, SourceWriter &writer,
+                                     const KernelNames &kernel)
+    : names(kernel.locals), nest(nest), writer(writer), indices(kernel.indices),
+      buffers(kernel.buffers) {}
 
 std::string ExpressionPrinter::text(Value value) { return operand(value, 0); }
 
@@ -360,7 +358,7 @@ bool ExpressionPrinter::printsInline(Operation &op, const Text &text) {
   Operation *user = *op.getUsers().begin();
   // Moving into an inner loop would repeat the work there, past an end of region lose the place.
   return user->getBlock() == op.getBlock() && nest.innermost(user) == nest.innermost(&op) &&
-         text.text.size() <= kInlineLength;
+         columns(text.text) <= kInlineLength;
 }
 
 std::string ExpressionPrinter::temporaryName(Operation &op) {

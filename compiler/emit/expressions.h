@@ -18,15 +18,23 @@ llvm::StringRef elementType(mlir::Type type);
 /// A number as C++ text, as in a table of constants: bool is 0 or 1.
 std::string literal(mlir::Attribute number);
 
+/// What the emitted function of a kernel is called, and the names in it (of kind kChosenName).
+struct KernelNames {
+  std::string function;
+  llvm::SmallVector<std::string> deviceFunctions; // one for each part of a schedule for cuda
+  llvm::SmallVector<std::string> indices;         // one per dimension
+  llvm::SmallVector<std::string> buffers;         // one per argument
+  llvm::SmallVector<std::string> types; // of the tensors in its first launch: `f32 [4, 64]`
+  NameTable locals;                     // with all of these, for what stands in the body
+};
+
 class ExpressionPrinter {
 public:
-  ExpressionPrinter(const LoopNest &nest, SourceWriter &writer);
+  ExpressionPrinter(const LoopNest &nest, SourceWriter &writer, const KernelNames &kernel);
 
   /// C++ text of a dimension's current index, such as `i` or `first + lane`.
   void setIndex(size_t dimension, std::string text) { indices[dimension] = std::move(text); }
   llvm::StringRef index(size_t dimension) const { return indices[dimension]; }
-  /// Names the buffers; also used by the caller for the signature.
-  void setBuffer(unsigned argument, std::string name) { buffers[argument] = std::move(name); }
   llvm::StringRef buffer(unsigned argument) const { return buffers[argument]; }
   void setText(mlir::Value value, std::string text) { texts[value] = {std::move(text), 20}; }
   /// The element that a load or store means, such as `x[i * 64 + j]`.

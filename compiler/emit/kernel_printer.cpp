@@ -82,12 +82,8 @@ LogicalResult trainc::printKernel(kernel::FunctionOp function, llvm::function_re
 
 KernelPrinter::KernelPrinter(kernel::FunctionOp function, const KernelNames &names,
                              SourceWriter &writer)
-    : function(function), nest(function), writer(writer), code(nest, writer),
-      indexType(nest.fitsInt() ? "int" : "int64_t") {
-  code.names.reserve(names.function);
-  for (auto [i, name] : llvm::enumerate(names.buffers))
-    code.setBuffer(i, code.names.unique(name));
-}
+    : function(function), nest(function), writer(writer), code(nest, writer, names),
+      indexType(nest.fitsInt() ? "int" : "int64_t") {}
 
 void KernelPrinter::emit() {
   switch (function.getForm()) {

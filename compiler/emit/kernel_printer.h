@@ -10,13 +10,6 @@
 
 namespace trainc {
 
-/// What the emitted function of a kernel is called, and its parameters.
-struct KernelNames {
-  std::string function;
-  llvm::SmallVector<std::string> buffers; // one per argument
-  llvm::SmallVector<std::string> types;   // of the tensors in its first launch: `f32 [4, 64]`
-};
-
 /// `const float *x`, for a parameter that the function may not use [[maybe_unused]].
 std::string bufferParameter(kernel::FunctionOp function, unsigned argument, llvm::StringRef name);
 

@@ -55,18 +55,9 @@ std::string trainc::typeText(Type type) {
   return text + "]";
 }
 
-void trainc::reserveCallees(ModuleOp module, NameTable &names) {
-  module.walk([&](kernel::StepOpInterface step) {
-    if (kernel::StepCall call = step.call(); !call.library.empty())
-      names.reserve(call.function);
-  });
-}
-
 MemoryNames::MemoryNames(ModuleOp module, const std::vector<std::string> &stateNames,
                          std::vector<std::string> entries)
-    : module(module), stateNames(stateNames), entryNames(std::move(entries)) {
-  reserveCallees(module, sharedNames);
-}
+    : module(module), stateNames(stateNames), entryNames(std::move(entries)) {}
 
 const PlacedTensor *MemoryNames::find(Value value) const {
   while (auto view = value.getDefiningOp<nn::ReshapeOp>())
@@ -315,7 +306,16 @@ std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names) {
   writer.line();
   writer.line("namespace trainc::memory {");
   writer.outdent();
-  writer.line();
+  auto open = [&](StringRef name) {
+    writer.line();
+    writer.line("namespace " + name + " {");
+    writer.outdent();
+  };
+  auto close = [&](StringRef name) {
+    writer.indent();
+    writer.line("} // namespace " + name);
+  };
+  open("shared");
   writer.line("// Parameters and inputs, the same in every entry function.");
   list(writer, names.shared(), false);
   if (!names.constants().empty()) {
@@ -324,15 +324,12 @@ std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names) {
     for (nn::ConstantOp op : names.constants())
       list(writer, names.find(op.getResult()), false);
   }
+  close("shared");
   for (const std::string &entry : names.entries()) {
-    if (names.ofEntry(entry).empty())
-      continue;
-    writer.line();
-    writer.line("namespace " + llvm::Twine(entry) + " {");
-    writer.outdent();
+    open(entry);
+    writer.line("using namespace shared;");
     list(writer, names.ofEntry(entry), true);
-    writer.indent();
-    writer.line("} // namespace");
+    close(entry);
   }
   writer.line();
   writer.indent();

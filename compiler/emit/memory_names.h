@@ -30,9 +30,6 @@ std::string typeText(mlir::Type type);
 /// Name of a kernel's output `argument`, after the node that stores it.
 std::string outputName(kernel::FunctionOp function, unsigned argument);
 
-/// Keeps the names of the runtime's functions that the module's steps call from being given away.
-void reserveCallees(mlir::ModuleOp module, NameTable &names);
-
 class MemoryNames {
 public:
   /// `entries` are the names of the entry functions.

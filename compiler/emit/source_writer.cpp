@@ -2,7 +2,7 @@
 //
 // Text of emitted sources: indentation, identifiers, comments, literals.
 #include "compiler/emit/source_writer.h"
-#include "dialects/nn/scalar_code.h"
+#include "dialects/elements/element_type.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -15,6 +15,8 @@ using namespace llvm;
 
 static constexpr size_t kLineWidth = 100; // width of emitted lines
 
+size_t trainc::columns(StringRef text) { return text.size() - text.count(kChosenName); }
+
 /// Breaks a statement of more than 100 columns behind an operator or comma; later lines are
 /// indented by `indent`. Lines with comments or literals stay as they are.
 static std::string broken(StringRef text, size_t indent) {
@@ -22,11 +24,13 @@ static std::string broken(StringRef text, size_t indent) {
     return text.str();
   std::string result;
   size_t start = indent;
-  while (start + text.size() > kLineWidth) {
-    size_t at = StringRef::npos;
-    for (size_t i = 1; i < text.size() && start + i <= kLineWidth; ++i)
+  while (start + columns(text) > kLineWidth) {
+    size_t at = StringRef::npos, column = start + columns(text.take_front(1));
+    for (size_t i = 1; i < text.size() && column <= kLineWidth; ++i) {
       if (text[i] == ' ' && StringRef("+-*/%?:,&|=").contains(text[i - 1]))
         at = i;
+      column += text[i] == kChosenName ? 0 : 1;
+    }
     if (at == StringRef::npos)
       break;
     result += text.substr(0, at).str() + "\n" + std::string(indent + 4, ' ');
@@ -57,12 +61,12 @@ void SourceWriter::directive(const Twine &text) {
 void SourceWriter::call(StringRef head, ArrayRef<std::string> arguments, StringRef tail) {
   std::string text = (head + "(").str();
   size_t start = 2 * static_cast<size_t>(depth);
-  size_t column = start + text.size();
+  size_t column = start + columns(text);
   const size_t aligned = column < 60 ? column : start + 4;
   for (size_t i = 0; i < arguments.size(); ++i) {
     bool last = i + 1 == arguments.size();
-    size_t width = arguments[i].size() + (last ? 1 + tail.size() : 1);
-    if (i != 0 && column + 1 + width > kLineWidth) {
+    const size_t width = columns(arguments[i]) + 1;
+    if (i != 0 && column + 1 + width + (last ? tail.size() : 0) > kLineWidth) {
       text += "\n" + std::string(aligned, ' ');
       column = aligned;
     } else if (i != 0) {
@@ -70,7 +74,7 @@ void SourceWriter::call(StringRef head, ArrayRef<std::string> arguments, StringR
       ++column;
     }
     text += arguments[i] + (last ? "" : ",");
-    column += arguments[i].size() + 1;
+    column += width;
   }
   line(text + ")" + tail);
 }
@@ -80,7 +84,7 @@ void SourceWriter::comment(StringRef text) {
   SmallVector<StringRef> words;
   text.split(words, ' ', -1, false);
   for (StringRef word : words) {
-    if (current.size() > 2 && 2 * depth + current.size() + 1 + word.size() > kLineWidth) {
+    if (current.size() > 2 && 2 * depth + columns(current) + 1 + columns(word) > kLineWidth) {
       line(current);
       current = "//";
     }
@@ -90,37 +94,84 @@ void SourceWriter::comment(StringRef text) {
   line(current);
 }
 
-// C++ keywords, what emitted code and its headers call, and macros of <cmath> and <cstdint>.
-static const char *const kReserved =
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
-    "char32_t class compl concept const consteval constexpr constinit const_cast continue co_await "
-    "co_return co_yield decltype default delete do double dynamic_cast else enum explicit export "
-    "extern false float for friend goto if inline int long mutable namespace new noexcept not "
-    "not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires "
-    "return short signed sizeof static static_assert static_cast struct switch template this "
-    "thread_local throw true try typedef typeid typename union unsigned using virtual void "
-    "volatile "
-    "wchar_t while xor xor_eq linux unix main errno assert std trainc memory "
-    "maximum minimum maximum_number minimum_number narrow fma sqrt abs floor ceil trunc round_even "
-    "copy_sign power_of_two exponent_of log_of_parts sine small_asin log2_f64 "
-    "exp2_f64 pow rounding_f32 rounding_f64 lanes lane in_lanes combine_lanes sum_lanes max_lanes "
-    "min_lanes set_lanes "
-    "ALWAYS_INLINED TRAINC_INLINE INFINITY NAN HUGE_VAL INT32_MIN INT32_MAX INT64_MIN INT64_MAX "
-    "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t "
-    "matmul_shape arenas arena_kind f32 f64 "
-    "i32 "
-    "i64 boolean program trainer_program forward_backward update evaluate block first width row "
-    "chunk launch reads writes scratch point element column part thread four load_four store_four "
-    "parameters gradients optimizer_state activations workspace data_type isnan isinf "
-    "signbit fpclassify isfinite isnormal M_PI M_E bases constants constant_tables";
+static const Words &reservedWords() {
+  static const Words words = [] {
+    Words all;
+    auto add = [&](StringRef text) {
+      SmallVector<StringRef> list;
+      text.split(list, ' ', -1, false);
+      for (StringRef word : list)
+        all.insert(word);
+    };
+    // C++ keywords, and words that are some only in places.
+    add("alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t "
+        "char16_t char32_t class compl concept const consteval constexpr constinit const_cast "
+        "continue co_await co_return co_yield decltype default delete do double dynamic_cast else "
+        "enum explicit export extern false float for friend goto if import inline int long module "
+        "mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected "
+        "public register reinterpret_cast requires return short signed sizeof static static_assert "
+        "static_cast struct switch template this thread_local throw true try typedef typeid "
+        "typename typeof union unsigned using virtual void volatile wchar_t while xor xor_eq");
+    add(
+#include "compiler/emit/macros.inc"
+    );
+    for (StringRef type : storedTypeNames())
+      all.insert(type);
+    return all;
+  }();
+  return words;
+}
 
-NameTable::NameTable() {
-  SmallVector<StringRef> words;
-  StringRef(kReserved).split(words, ' ', -1, false);
-  for (StringRef word : words)
-    used.take(word);
-  for (const ElementaryFunction &function : elementaryFunctions())
-    used.take(function.name);
+bool NameTable::isFree(StringRef name) const {
+  return !reservedWords().contains(name) && !(words && words->contains(name));
+}
+
+std::string NameTable::unique(StringRef raw) {
+  const std::string base = sanitize(raw);
+  std::string name = used.unique(base);
+  while (!isFree(name)) // the name is taken now, so the next is another
+    name = used.unique(base);
+  return words ? kChosenName + name : name;
+}
+
+std::string trainc::resolved(StringRef text) {
+  std::string plain = text.str();
+  llvm::erase(plain, kChosenName);
+  return plain;
+}
+
+/// Past a comment, a literal, a directive or a number at the beginning of `text`; 0: it is none.
+static size_t skipped(StringRef text, bool atLineStart) {
+  if (text.starts_with("//") || (atLineStart && text.starts_with("#")))
+    return std::min(text.find('\n'), text.size());
+  if (text.starts_with("\"")) {
+    size_t end = 1;
+    while (end < text.size() && text[end] != '"')
+      end += text[end] == '\\' ? 2 : 1;
+    return std::min(end + 1, text.size());
+  }
+  if (!isDigit(text.front()))
+    return 0;
+  return std::min(text.find_if_not([](char c) { return isAlnum(c) || c == '.'; }), text.size());
+}
+
+bool trainc::addWords(StringRef text, Words &words) {
+  Words chosen;
+  bool lineStart = true, isMember = false; // of what stands before the dot: nothing hides it
+  while (!text.empty()) {
+    if (size_t skip = skipped(text, lineStart)) {
+      text = text.drop_front(skip);
+      continue;
+    }
+    lineStart = text.front() == '\n';
+    const bool isChosen = text.consume_front(StringRef(&kChosenName, 1));
+    StringRef word = text.take_while([](char c) { return isAlnum(c) || c == '_'; });
+    if (!word.empty() && !isMember)
+      (isChosen ? chosen : words).insert(word);
+    isMember = text.front() == '.';
+    text = text.drop_front(std::max<size_t>(word.size(), 1));
+  }
+  return llvm::any_of(chosen, [&](const auto &name) { return words.contains(name.getKey()); });
 }
 
 std::string trainc::sanitize(StringRef raw) {
@@ -140,8 +191,6 @@ std::string trainc::sanitize(StringRef raw) {
     name = name.substr(0, 80);
   return isDigit(name.front()) ? "n" + name : name;
 }
-
-std::string NameTable::unique(StringRef raw) { return used.unique(sanitize(raw)); }
 
 std::string trainc::commentText(StringRef raw) {
   std::string text;

@@ -8,6 +8,7 @@
 #include "dialects/names/unique_names.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/raw_ostream.h"
 #include <string>
@@ -16,6 +17,9 @@ namespace trainc {
 
 /// A blank at which a comment is not broken.
 constexpr char kNoBreak = '\x01';
+
+/// Stands before an identifier whose spelling follows from the model's names, until `resolved`.
+constexpr char kChosenName = '\x02';
 
 /// Lines of C++ with two blanks per open brace. `line` takes one line without
 /// its end; a line ending in `{` opens, one beginning with `}` closes.
@@ -38,22 +42,43 @@ private:
   int depth = 0;
 };
 
-/// Identifiers that are unique within a scope.
+/// Words of a text that was printed, beside the identifiers chosen for it.
+using Words = llvm::StringSet<>;
+
+/// Identifiers that are unique within a scope. None is a keyword, a macro of a header that emitted
+/// code includes or a type of an element; nothing else is reserved. Names of one kind have a
+/// namespace of their own in emitted code, so what else a header declares does not meet them.
 class NameTable {
 public:
-  NameTable();
+  NameTable() = default;
+  /// Of identifiers that stand among words of the printer's own (names in a function's body): they
+  /// are none of `words` and marked with kChosenName.
+  explicit NameTable(const Words &words) : words(&words) {}
   /// An identifier like `raw`: every other character becomes an underscore.
   std::string unique(llvm::StringRef raw);
   /// For what has a name of its own: `mean`, or `mean_value` where that is a buffer's.
-  std::string value(llvm::StringRef word) {
-    return unique(contains(word) ? (word + "_value").str() : word.str());
+  std::string value(llvm::StringRef word, llvm::StringRef suffix = "_value") {
+    const bool taken = used.contains(word) || !isFree(word);
+    return unique(taken ? (word + suffix).str() : word.str());
   }
   void reserve(llvm::StringRef name) { used.take(name); }
-  bool contains(llvm::StringRef name) const { return used.contains(name); }
 
 private:
+  bool isFree(llvm::StringRef name) const;
+
   UniqueNames used;
+  const Words *words = nullptr;
 };
+
+/// Columns of a text with marked names.
+size_t columns(llvm::StringRef text);
+
+/// The text without the marks of chosen names.
+std::string resolved(llvm::StringRef text);
+
+/// Adds to `words` what `text` says outside comments, literals and directives beside chosen names.
+/// Whether one of these is among them: then it may hide what the text means.
+bool addWords(llvm::StringRef text, Words &words);
 
 /// `raw` as an identifier, not yet unique nor checked against keywords.
 std::string sanitize(llvm::StringRef raw);

@@ -66,7 +66,7 @@ private:
     // A cast, not a function: there are thousands, and each would be compiled as a call.
     StringRef qualifier = arena == kernel::Arena::constants ? "const " : "";
     return ("(" + qualifier + elementType(element) + " *)(m." + kernel::stringifyArena(arena) +
-            " + " + offset + ")")
+            " + at::" + offset + ")")
         .str();
   }
 
@@ -76,14 +76,11 @@ private:
     if (function)
       llvm::append_range(steps, function.getBody().front().getOps<kernel::StepOpInterface>());
     int parts = (steps.size() + kStepsPerFunction - 1) / kStepsPerFunction;
-    bool hasNames = !names.ofEntry(entry).empty();
     for (int part = 0; part < parts; ++part) {
       body.line();
       body.line(
           ("static void " + entry + "_" + llvm::Twine(part + 1) + "(const bases &m) {").str());
-      body.line("using namespace memory;");
-      if (hasNames)
-        body.line("using namespace memory::" + entry + ";");
+      body.line("namespace at = memory::" + entry + ";");
       for (int i = part * kStepsPerFunction;
            i < std::min<int>(steps.size(), (part + 1) * kStepsPerFunction); ++i)
         printStep(steps[i]);
@@ -115,7 +112,8 @@ private:
                                                : " + " + std::to_string(scratch.getOffset())));
     auto kernel = kernels.find(call.function);
     bool isKernel = step.calledKernel() && kernel != kernels.end();
-    body.call(isKernel ? kernel->second.function : sanitize(call.function), arguments, ";");
+    body.call(isKernel ? "kernels::" + resolved(kernel->second.function) : sanitize(call.function),
+              arguments, ";");
   }
 
   std::string text(Value tensor) { return tensor ? pointer(tensor) : "nullptr"; }

@@ -61,6 +61,14 @@ const ElementType &elementTypeOf(Type type) {
   internalError("no tensor has elements of type " + text);
 }
 
+SmallVector<StringRef> storedTypeNames() {
+  SmallVector<StringRef> names;
+  for (const Row &row : kRows)
+    if (!row.facts.storedName.empty() && !llvm::is_contained(names, row.facts.storedName))
+      names.push_back(row.facts.storedName);
+  return names;
+}
+
 int64_t elementBytes(Type element) { return elementTypeOf(element).bytes; }
 
 int64_t bytesOf(Type tensor) {

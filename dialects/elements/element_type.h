@@ -5,6 +5,7 @@
 #pragma once
 
 #include "mlir/IR/Types.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
 #include <cstdint>
@@ -31,6 +32,9 @@ struct ElementType {
 
 /// The facts of an element type, or of a tensor's. An unknown type is an internal error.
 const ElementType &elementTypeOf(mlir::Type type);
+
+/// C++ types of elements in emitted sources, each once.
+llvm::SmallVector<llvm::StringRef> storedTypeNames();
 
 int64_t elementBytes(mlir::Type element);
 int64_t bytesOf(mlir::Type tensor);

@@ -7,8 +7,9 @@
 // CHECK: #include "runtime/kernels/some.h"
 // CHECK-NEXT: #include "step.h"
 // CHECK: // mixed
-// CHECK-NEXT: mixed(3, -0.5f, 2.0, 1, {4, 5}, (float *)(m.activations + x), (float *)(m.activations + first_2),
-// CHECK-NEXT: (float *)(m.activations + mixed), m.workspace + 64);
+// CHECK-NEXT: mixed(3, -0.5f, 2.0, 1, {4, 5}, (float *)(m.activations + at::x),
+// CHECK-NEXT: (float *)(m.activations + at::first), (float *)(m.activations + at::mixed),
+// CHECK-NEXT: m.workspace + 64);
 // CHECK: nothing();
 
 module attributes {kernel.arena_bytes = array<i64: 0, 0, 0, 196, 96, 0>, kernel.arena_lower_bound = array<i64: 0, 0, 0, 196, 96, 0>} {

@@ -498,7 +498,7 @@ module attributes {train.model = "kernels"} {
     kernel.store %s, %z : f32, !kernel.buffer<f32>
   }
 
-  // STEP: column_sums({{.*}}m.activations + x{{.*}}m.activations + mean
+  // STEP: kernels::column_sums({{.*}}m.activations + at::x{{.*}}m.activations + at::mean
   // STEP: m.workspace);
   func.func @evaluate(
       %x: tensor<40000xf32> {train.role = #train.input<"x">},

@@ -20,7 +20,7 @@ module attributes {
   // KERNELS: // h.0.ln_1
   // KERNELS-NEXT: // reads x f32 [64, 192], ln_weight f32 [192]
   // KERNELS-NEXT: // writes ln_1 f32 [64, 192], mean f32 [64]
-  // KERNELS-NEXT: void ln_1_kernel(const float *x, const float *ln_weight, float *ln_1, float *mean) {
+  // KERNELS-NEXT: void ln_1(const float *x, const float *ln_weight, float *ln_1, float *mean) {
   // KERNELS: #pragma omp parallel for schedule(static)
   // KERNELS: for (int i = 0; i < 64; ++i) {
   // KERNELS: in_lanes<int>(0, 192, [&](int j, int lane) ALWAYS_INLINED {
@@ -122,15 +122,19 @@ module attributes {
   }
 
   // MEMORY: //   activations: 1000000 bytes
+  // MEMORY: namespace shared {
   // MEMORY: constexpr int64_t ln_weight = 0; // f32 [192], parameters
   // MEMORY: namespace forward_backward {
+  // MEMORY-NEXT: using namespace shared;
   // MEMORY: constexpr int64_t ln_1 = 65536; // f32 [64, 192], activations, steps 1 to 3
   // STEP: constexpr matmul_shape product_64x64x192 = {
   // STEP: static void forward_backward_1(const bases &m) {
-  // STEP: // ln_1
-  // STEP-NEXT: ln_1_kernel((float *)(m.activations + x), (float *)(m.parameters + ln_weight),
+  // STEP-NEXT: namespace at = memory::forward_backward;
+  // STEP-NEXT: // ln_1
+  // STEP-NEXT: kernels::ln_1((float *)(m.activations + at::x), (float *)(m.parameters + at::ln_weight),
   // STEP: // gradient of ln.weight
-  // STEP-NEXT: column_sum((float *)(m.activations + ln_1), (float *)(m.gradients + d_ln_weight));
+  // STEP-NEXT: kernels::column_sum((float *)(m.activations + at::ln_1),
+  // STEP-NEXT: (float *)(m.gradients + at::d_ln_weight));
   // TRAINER: constexpr parameter_place parameters[] = {
   // TRAINER-NEXT: {{[{][{]}}"ln.weight", data_type::f32, 1, {192}, arena_kind::parameters, 0}, parameter_role::trained, false},
   func.func @forward_backward(

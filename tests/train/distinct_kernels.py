@@ -17,8 +17,8 @@ for file in files:
     text = pathlib.Path(file).read_text()
     for line in re.findall(r"^#include .*$", text, re.M):
         includes[line] = None
-    begin = text.index("namespace trainc {") + len("namespace trainc {")
-    body = text[begin : text.rindex("} // namespace trainc")]
+    begin = text.index("namespace trainc::kernels {") + len("namespace trainc::kernels {")
+    body = text[begin : text.rindex("} // namespace trainc::kernels")]
     current = []
     for paragraph in re.split(r"\n\n+", body.strip("\n")):
         if paragraph.startswith("//") and current:
