@@ -10,6 +10,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 
@@ -132,6 +133,15 @@ struct PowerToProduct : OpRewritePattern<PowOp> {
     } else if (*exponent == 3) {
       rewriter.replaceOpWithNewOp<MulOp>(op, rewriter.create<MulOp>(location, x, x), x);
     } else if (*exponent == 0.5) {
+      // Unlike the root, the power of -0 is 0 and that of -infinity is infinity.
+      Builder builder(rewriter, location);
+      const double infinity = std::numeric_limits<double>::infinity();
+      auto replaced = [&](double from, double to) {
+        Value condition = builder.create<EqualOp>(x, builder.constant(from, x.getType()));
+        x = builder.select(condition, builder.constant(to, x.getType()), x);
+      };
+      replaced(0, 0);
+      replaced(-infinity, infinity);
       rewriter.replaceOpWithNewOp<SqrtOp>(op, x);
     } else if (*exponent == -1) {
       rewriter.replaceOpWithNewOp<ReciprocalOp>(op, x);

@@ -130,6 +130,19 @@ func.func @numbers_square_root(%x: tensor<5xf64>) -> tensor<5xf64> attributes {
 // -----
 
 // NUMBERS
+// Unlike the square root: infinity of -infinity, and 0 of -0, whose reciprocal is infinity.
+func.func @numbers_power_of_infinity(%x: tensor<3xf64>) -> tensor<3xf64> attributes {
+    check.inputs = [dense<[0xFFF0000000000000, -0.0, 4.0]> : tensor<3xf64>],
+    check.results = [dense<[0.0, 0x7FF0000000000000, 0.5]> : tensor<3xf64>]} {
+  %e = nn.constant dense<0.5> : tensor<3xf64>
+  %y = nn.pow %x, %e : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  %r = nn.reciprocal %y : (tensor<3xf64>) -> tensor<3xf64>
+  return %r : tensor<3xf64>
+}
+
+// -----
+
+// NUMBERS
 // x^0 is the constant 1: its slope is 0, at 0 too.
 func.func @numbers_at_zero(%x: tensor<4xf64>) -> tensor<4xf64> attributes {
     check.inputs = [dense<[0.0, 0.0, -1.5, 0.0]> : tensor<4xf64>],

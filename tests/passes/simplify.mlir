@@ -70,9 +70,17 @@ func.func @transposes_into_matmul(%a: tensor<2x3x4xf32>, %b: tensor<2x5x4xf32>) 
   return %2 : tensor<2x3x5xf32>
 }
 
+// The root of -0 is -0 and that of -infinity is no number; the powers are 0 and infinity.
 // CHECK-LABEL: func.func @powers
-// CHECK-NEXT: %[[SQUARE:.*]] = nn.mul %arg0, %arg0
-// CHECK-NEXT: %[[ROOT:.*]] = nn.sqrt %[[SQUARE]]
+// CHECK-DAG: %[[ZERO:.*]] = nn.constant dense<0.000000e+00>
+// CHECK-DAG: %[[INFINITY:.*]] = nn.constant dense<0x7F800000>
+// CHECK-DAG: %[[MINUS_INFINITY:.*]] = nn.constant dense<0xFF800000>
+// CHECK: %[[SQUARE:.*]] = nn.mul %arg0, %arg0
+// CHECK-NEXT: %[[NAUGHT:.*]] = nn.equal %[[SQUARE]], %[[ZERO]]
+// CHECK-NEXT: %[[POSITIVE:.*]] = nn.select %[[NAUGHT]], %[[ZERO]], %[[SQUARE]]
+// CHECK-NEXT: %[[LEAST:.*]] = nn.equal %[[POSITIVE]], %[[MINUS_INFINITY]]
+// CHECK-NEXT: %[[OF:.*]] = nn.select %[[LEAST]], %[[INFINITY]], %[[POSITIVE]]
+// CHECK-NEXT: %[[ROOT:.*]] = nn.sqrt %[[OF]]
 // CHECK-NEXT: %[[RECIPROCAL:.*]] = nn.reciprocal %[[ROOT]]
 // CHECK-NEXT: return %[[RECIPROCAL]]
 func.func @powers(%x: tensor<4xf32>) -> tensor<4xf32> {
