@@ -357,13 +357,13 @@ Location mainLocation(Block &body, Operation *lastRoot) {
   Operation *main = nullptr;
   for (Operation &op : body)
     if (!isView(&op) && !isa<nn::ConstantOp>(op))
-      if (!main || flopsOf(&op) > flopsOf(main) ||
+      if (!main || flopsPerElement(&op) > flopsPerElement(main) ||
           (nn::isReduction(&op) && !nn::isReduction(main))) {
         if (main && nn::isReduction(main) && !nn::isReduction(&op))
           continue;
         main = &op;
       }
-  return main && (nn::isReduction(main) || flopsOf(main) > 1) ? main->getLoc() : lastRoot->getLoc();
+  return main && (nn::isReduction(main) || flopsPerElement(main) > 1) ? main->getLoc() : lastRoot->getLoc();
 }
 
 void Fusion::buildGroup(const planning::FusionGroup &group, OpBuilder &builder) {

@@ -13,7 +13,7 @@ using namespace mlir;
 
 namespace {
 
-/// Of a tensor of floats, which are f32 before this pass.
+/// Of a tensor of floats, whatever their type.
 Type widened(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !isa<FloatType>(tensor.getElementType()))

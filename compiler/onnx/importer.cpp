@@ -330,12 +330,11 @@ void Importer::inheritPath(const GraphNode &node) {
 bool Importer::splitToSequence(const GraphNode &node, nn::Builder &at) {
   Value x = tensorOf(*find(node.inputs[0]), at);
   ArrayRef<int64_t> shape = nn::tensorType(x).getShape();
-  int64_t rank = shape.size(), axis = node.integer("axis", 0);
-  if (axis < -rank || axis >= rank)
-    return succeeded(
-        fail(node, "axis " + Twine(axis) + " is out of range for rank " + Twine(rank)));
-  axis = axis < 0 ? axis + rank : axis;
   ImportedNode view(*this, node, at);
+  FailureOr<int64_t> found = nn::axisOf(view, static_cast<int64_t>(shape.size()), 0);
+  if (failed(found))
+    return false;
+  int64_t axis = *found;
   auto split = view.integers(1);
   bool hasSplit = view.hasInput(1);
   if (hasSplit && !split)

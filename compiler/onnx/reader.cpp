@@ -35,7 +35,7 @@ struct Opened {
   std::shared_ptr<ModelFile> file;
   Separation separation;
   std::unique_ptr<Graph> graph;
-  std::optional<Decisions> decisions; // absent after errors, which do not stop the rest
+  bool separated = false; // false after errors, which do not stop the rest
 };
 } // namespace
 
@@ -48,22 +48,29 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, Report &repo
     liftWeights(*opened.file, opened.separation);
     separateBuffers(*opened.file, opened.separation);
   }
-  bool separate = !recipe.trains || (separateParameters(*opened.file, opened.separation, report) &&
-                                     separateCopies(*opened.file, opened.separation, report));
+  opened.separated =
+      !recipe.trains || (separateParameters(*opened.file, opened.separation, report) &&
+                         separateCopies(*opened.file, opened.separation, report));
   opened.graph = Graph::build(*opened.file, report);
   if (!opened.graph)
     return failure();
-  if (separate)
-    opened.decisions =
-        decideParameters(*opened.file, *opened.graph, opened.separation, recipe, report);
   return opened;
+}
+
+static std::optional<Decisions> decide(const Opened &opened, const Recipe &recipe, Report &report) {
+  if (!opened.separated)
+    return std::nullopt;
+  return decideParameters(*opened.file, *opened.graph, opened.separation, recipe, report);
 }
 
 FailureOr<std::string> readParameterTable(StringRef path, const Recipe &recipe, Report &report) {
   FailureOr<Opened> opened = open(path, recipe, report);
-  if (failed(opened) || !opened->decisions)
+  if (failed(opened))
     return failure();
-  return parameterTable(*opened->decisions, opened->separation);
+  std::optional<Decisions> decisions = decide(*opened, recipe, report);
+  if (!decisions)
+    return failure();
+  return parameterTable(*decisions, opened->separation);
 }
 
 FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &context,
@@ -76,10 +83,10 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   model.trains = recipe.trains;
   model.file = opened->file;
   Graph *graph = opened->graph.get();
-  const std::optional<Decisions> &decisions = opened->decisions;
   // Problems of all three kinds in one round.
   bool supported = checkOperators(*graph, report);
   auto inputs = resolveInputs(*model.file, recipe, report);
+  std::optional<Decisions> decisions = decide(*opened, recipe, report);
   if (!supported || !inputs || !decisions)
     return failure();
   SmallVector<const Decision *> parameters;

@@ -51,7 +51,7 @@ StepCall CallOp::call() {
 std::string CallOp::describe() {
   std::string text = getFunction().str();
   llvm::raw_string_ostream stream(text);
-  stream << " ";
+  stream << (getNumbers().empty() ? "" : " ");
   auto print = [&](Attribute number) {
     if (auto list = dyn_cast<DenseI64ArrayAttr>(number))
       llvm::interleave(list.asArrayRef(), stream, "x");

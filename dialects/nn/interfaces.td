@@ -37,7 +37,12 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
     InterfaceMethod<"Bytes of an operand that it reads by itself.", "int64_t", "bytesRead",
       (ins "unsigned":$operand), "", [{
         return ::trainc::bytesOf($_op->getOperand(operand).getType());
-      }]>
+      }]>,
+    InterfaceMethod<[{
+      What a kernel that computes an element on the way does for it, beside what it does for the
+      operands' elements; moving one from place to place is an operation, too.
+    }],
+    "double", "flopsPerElement", (ins), "", [{ return 0; }]>
   ];
 }
 
@@ -102,8 +107,6 @@ def PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
       "::llvm::StringRef", "valueExpression", (ins)>,
     StaticInterfaceMethod<"One gradient expression per operand; `none` where there is none.",
       "::llvm::ArrayRef<::llvm::StringRef>", "gradientExpressions", (ins)>,
-    StaticInterfaceMethod<"Floating-point operations per element.",
-      "double", "flopsPerElement", (ins)>,
     StaticInterfaceMethod<"How exact the f32 value is.",
       "::trainc::nn::Accuracy", "accuracy", (ins)>
   ];

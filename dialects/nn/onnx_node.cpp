@@ -64,10 +64,12 @@ std::optional<SmallVector<int64_t>> OnnxNode::integers(unsigned index) {
 }
 
 FailureOr<int64_t> axisOf(OnnxNode &node, int64_t rank, int64_t otherwise) {
-  int64_t axis = node.integer("axis", otherwise);
+  return dimensionOf(node, node.integer("axis", otherwise), rank);
+}
+
+FailureOr<int64_t> dimensionOf(OnnxNode &node, int64_t axis, int64_t rank) {
   if (axis < -rank || axis >= rank)
-    return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
-                      llvm::Twine(rank));
+    return node.error("axis " + Twine(axis) + " is out of range for rank " + Twine(rank));
   return axis < 0 ? axis + rank : axis;
 }
 

@@ -66,6 +66,8 @@ public:
 /// The attribute `axis` of an operator on `rank` dimensions, counted from the front; an error where
 /// it is out of range.
 mlir::FailureOr<int64_t> axisOf(OnnxNode &node, int64_t rank, int64_t otherwise);
+/// The same of an axis that an input gives.
+mlir::FailureOr<int64_t> dimensionOf(OnnxNode &node, int64_t axis, int64_t rank);
 
 /// The number of elements of a tensor that the node makes with sizes out of the file, or an error
 /// of the node.

@@ -24,12 +24,9 @@ bool isInMemory(Value value) {
   return !op || isStep(op) || (isa<nn::ConstantOp>(op) && !isSplatConstant(op));
 }
 
-double flopsOf(Operation *op) {
-  if (auto pointwise = dyn_cast<nn::PointwiseOpInterface>(op))
-    return pointwise.flopsPerElement();
-  if (isa<nn::RandomBitsOp>(op))
-    return nn::RandomBitsOp::kFlopsPerElement;
-  return isa<nn::CastOp, nn::PadOp, nn::ConcatOp>(op) ? 1 : 0;
+double flopsPerElement(Operation *op) {
+  auto cost = dyn_cast<nn::CostOpInterface>(op);
+  return cost ? cost.flopsPerElement() : 0;
 }
 
 double bytesRead(Value tensor, Value value) {
@@ -68,7 +65,7 @@ void FusionRoots::markForced() {
 
 ExpressionCost FusionRoots::expressionOf(Operation *op) const {
   ExpressionCost cost;
-  cost.flops = flopsOf(op);
+  cost.flops = flopsPerElement(op);
   if (isa<nn::GatherOp>(op))
     cost.gathered = double(bytesOf(op->getResult(0).getType()));
   SmallVector<int, 4> needs;

@@ -21,8 +21,8 @@ bool isStep(mlir::Operation *op);
 /// In memory before any kernel of the group runs: argument, step's result, table of constants.
 bool isInMemory(mlir::Value value);
 
-/// Of a pointwise operation, per element.
-double flopsOf(mlir::Operation *op);
+/// What nn::CostOpInterface says; 0 of other operations.
+double flopsPerElement(mlir::Operation *op);
 
 /// Cost of a value's expression, down to roots and tensors in memory.
 struct ExpressionCost {

@@ -23,10 +23,10 @@ static OnnxResults importCumSum(OnnxNode &node) {
   auto axis = node.integers(1);
   if (!axis || axis->size() != 1)
     return node.error("its axis must be known when the model is compiled");
-  int64_t dimension = (*axis)[0] < 0 ? (*axis)[0] + type.getRank() : (*axis)[0];
-  if (dimension < 0 || dimension >= type.getRank())
-    return node.error("axis " + llvm::Twine((*axis)[0]) + " is out of range for rank " +
-                      llvm::Twine(type.getRank()));
+  FailureOr<int64_t> found = dimensionOf(node, (*axis)[0], type.getRank());
+  if (failed(found))
+    return failure();
+  int64_t dimension = *found;
   bool backwards = node.integer("reverse", 0);
   if (backwards)
     x = builder.create<ReverseOp>(x, dimension);

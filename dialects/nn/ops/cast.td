@@ -10,4 +10,5 @@ def CastOp : Structured<"cast", [SameOperandsAndResultShape, Differentiable]> {
   let arguments = (ins NN_Tensor:$x);
   let results = (outs NN_Tensor:$result);
   let hasFolder = 1;
+  let extraClassDeclaration = [{ static double flopsPerElement() { return 1; } }];
 }

@@ -9,4 +9,5 @@ def ConcatOp : Structured<"concat", [Differentiable, Interpreted, InfersShape]> 
   }];
   let arguments = (ins Variadic<NN_Tensor>:$inputs, I64Attr:$dimension);
   let results = (outs NN_Tensor:$result);
+  let extraClassDeclaration = [{ static double flopsPerElement() { return 1; } }];
 }

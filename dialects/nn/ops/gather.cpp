@@ -42,11 +42,10 @@ static OnnxResults importGather(OnnxNode &node) {
   Builder &builder = node.builder();
   Value table = node.input(0), indices = node.input(1);
   auto type = tensorType(table), indexType = tensorType(indices);
-  int64_t rank = type.getRank(), axis = node.integer("axis", 0);
-  if (axis < -rank || axis >= rank)
-    return node.error("axis " + llvm::Twine(axis) + " is out of range for rank " +
-                      llvm::Twine(rank));
-  axis = axis < 0 ? axis + rank : axis;
+  FailureOr<int64_t> found = axisOf(node, type.getRank(), 0);
+  if (failed(found))
+    return failure();
+  int64_t rank = type.getRank(), axis = *found;
   int64_t rows = type.getDimSize(axis);
   SmallVector<int64_t> shape(type.getShape().take_front(axis));
   llvm::append_range(shape, indexType.getShape());

@@ -12,4 +12,5 @@ def PadOp : Structured<"pad", [Differentiable, Interpreted, InfersShape]> {
   let arguments = (ins NN_Tensor:$x, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high,
                        DenseI64ArrayAttr:$interior);
   let results = (outs NN_Tensor:$result);
+  let extraClassDeclaration = [{ static double flopsPerElement() { return 1; } }];
 }

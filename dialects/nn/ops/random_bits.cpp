@@ -22,7 +22,7 @@ LogicalResult RandomBitsOp::verify() {
 }
 
 double RandomBitsOp::flops() {
-  return kFlopsPerElement * static_cast<double>(getResult().getType().getNumElements());
+  return flopsPerElement() * static_cast<double>(getResult().getType().getNumElements());
 }
 
 FailureOr<Tensor> RandomBitsOp::interpret(ArrayRef<Tensor> operands) {

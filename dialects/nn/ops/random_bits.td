@@ -21,6 +21,6 @@ def RandomBitsOp : Structured<"random_bits", [NotDifferentiable, Interpreted, Va
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// 10 rounds of two products of 32 bits and six other operations.
-    static constexpr double kFlopsPerElement = 80;
+    static double flopsPerElement() { return 80; }
   }];
 }

@@ -27,8 +27,10 @@ static OnnxResults importReshape(OnnxNode &node) {
     }
     if (size == -1 && open >= 0)
       return node.error("more than one size is -1");
-    if (size == -1)
-      open = std::exchange(size, 1) ? i : open;
+    if (size == -1) {
+      open = static_cast<int64_t>(i);
+      size = 1; // for the product of the others
+    }
   }
   auto count = countElements(node, *asked);
   if (failed(count))
