@@ -363,7 +363,8 @@ Location mainLocation(Block &body, Operation *lastRoot) {
           continue;
         main = &op;
       }
-  return main && (nn::isReduction(main) || flopsPerElement(main) > 1) ? main->getLoc() : lastRoot->getLoc();
+  return main && (nn::isReduction(main) || flopsPerElement(main) > 1) ? main->getLoc()
+                                                                      : lastRoot->getLoc();
 }
 
 void Fusion::buildGroup(const planning::FusionGroup &group, OpBuilder &builder) {

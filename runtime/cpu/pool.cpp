@@ -63,9 +63,12 @@ template <typename Body> void with_stride(int64_t stride, Body body) {
     body(stride);
 }
 
+// NOLINTNEXTLINE(misc-redundant-expression): a NaN differs from itself
+template <typename T> inline bool is_none(T value) { return value != value; }
+
 // Functions as types, which loops take in.
 struct larger {
-  template <typename T> T operator()(T a, T b) const { return (b > a) | (b != b) ? b : a; }
+  template <typename T> T operator()(T a, T b) const { return (b > a) | is_none(b) ? b : a; }
 };
 struct sum {
   template <typename T> T operator()(T a, T b) const { return a + b; }
@@ -154,7 +157,7 @@ public:
 #pragma omp simd
       for (int64_t c = 0; c < row_.count(); ++c) {
         const T value = elements[c];
-        const bool takes = (value > values[c]) | (value != value) | (rows[c] == nowhere);
+        const bool takes = (value > values[c]) | is_none(value) | (rows[c] == nowhere);
         values[c] = takes ? value : values[c];
         rows[c] = takes ? place : rows[c];
       }
@@ -183,7 +186,7 @@ private:
       for (int64_t p = 0; p < row_.points(); ++p) {
         const T value = values[p * stride];
         const Place row = rows[p * stride];
-        const bool none = value != value, best_is_none = best[p] != best[p];
+        const bool none = is_none(value), best_is_none = is_none(best[p]);
         // Of equal ones the first, of several that are no numbers the last.
         const bool takes = (value > best[p]) | ((value == best[p]) & (row < best_rows[p])) |
                            (none & (!best_is_none | (row >= best_rows[p])));
@@ -214,7 +217,7 @@ void for_each_largest(const pool_windows &windows, const T *x, Work work) {
         windows, [&](int64_t a, int64_t b, int64_t begin) { work(places.find(x, a, b), begin); });
   };
   // Places as wide as f32 share its vectors.
-  if (windows.input.count() < INT32_MAX)
+  if (windows.input.count() < INT32_MAX) // NOLINT(bugprone-branch-clone): of two types
     walk(int32_t());
   else
     walk(int64_t());

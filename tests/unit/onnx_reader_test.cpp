@@ -380,12 +380,14 @@ TEST_P(OnnxFixture, HasPyTorchsParameters) {
     wanted.insert(entry.getAsObject()->getString("onnx")->str());
   for (const auto &entry : *expected.getArray("folded"))
     wantedTied.insert(entry.getAsObject()->getString("onnx")->str());
-  for (const Parameter &parameter : model->parameters) {
-    if (!parameter.frozen) // what the fixture freezes is a buffer of the module
-      found.insert(parameter.name);
+  auto function = model->module->lookupSymbol<mlir::func::FuncOp>("model");
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (auto role = train::roleAs<train::ParameterAttr>(function, i);
+        role && !role.isFrozen()) // what the fixture freezes is a buffer of the module
+      found.insert(role.getName().str());
+  for (const Parameter &parameter : model->parameters)
     for (const TiedInitializer &other : parameter.tied)
       tied.insert(other.onnxName);
-  }
   EXPECT_EQ(found, wanted);
   EXPECT_EQ(tied, wantedTied);
 }
