@@ -57,11 +57,26 @@ constexpr const char *safetensors_name_of(data_type type) {
   return "";
 }
 
-// The type whose elements are of a C++ type; those of bool are uint8_t.
+// C++ types of elements; those of bool are uint8_t.
+template <typename T>
+constexpr bool has_data_type =
+    std::is_same_v<T, double> || std::is_same_v<T, float> || std::is_same_v<T, int64_t> ||
+    std::is_same_v<T, int32_t> || std::is_same_v<T, uint8_t>;
+
+// The type whose elements are of a C++ type.
 template <typename T> constexpr data_type data_type_of(T /*zero*/) {
-  if (std::is_floating_point_v<T>)
-    return sizeof(T) == 8 ? data_type::f64 : data_type::f32;
-  return sizeof(T) == 8 ? data_type::i64 : sizeof(T) == 4 ? data_type::i32 : data_type::boolean;
+  if constexpr (std::is_same_v<T, double>)
+    return data_type::f64;
+  else if constexpr (std::is_same_v<T, float>)
+    return data_type::f32;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return data_type::i64;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return data_type::i32;
+  else {
+    static_assert(has_data_type<T>, "no type of a trainer's data");
+    return data_type::boolean;
+  }
 }
 
 // An f32 or f64 in memory.

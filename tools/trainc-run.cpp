@@ -2,6 +2,7 @@
 //
 // trainc-run: evaluates a forward ONNX model without compiling it, in the reference interpreter.
 #include "compiler/onnx/evaluate.h"
+#include "dialects/kernel/internal_error.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -79,8 +80,12 @@ bool parseDimensions(Recipe &recipe, Report &report) {
 
 /// Of inputs and values, whose types are compiled ones.
 data_type dataTypeOf(mlir::Type tensor) {
-  return trainc::withHostType(trainc::elementTypeOf(tensor).stored,
-                              [](auto zero) { return data_type_of(zero); });
+  return trainc::withHostType(trainc::elementTypeOf(tensor).stored, [](auto zero) -> data_type {
+    if constexpr (has_data_type<decltype(zero)>)
+      return data_type_of(zero);
+    else
+      trainc::internalError("a value has a type that is not compiled");
+  });
 }
 
 /// The whole file as elements of `type`, which is an input's.

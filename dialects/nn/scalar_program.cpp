@@ -24,8 +24,10 @@ template <typename T, typename Lanes> auto *lanes(Lanes &lanes) {
     return lanes.f32;
   else if constexpr (std::is_same_v<T, double>)
     return lanes.f64;
-  else
+  else {
+    static_assert(std::is_same_v<T, int64_t>, "no lanes of this type");
     return lanes.integer;
+  }
 }
 
 // What an element in memory is computed in: integers in 64 bits.
@@ -59,8 +61,10 @@ struct Primitive {
       return f32;
     else if constexpr (std::is_same_v<T, double>)
       return f64;
-    else
+    else {
+      static_assert(std::is_same_v<T, int64_t>, "no lanes of this type");
       return integer;
+    }
   }
 };
 
