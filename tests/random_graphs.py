@@ -472,7 +472,9 @@ class Graph:
         if kind < 0.6:
             dy = self.floats(y_shape)
             bound = dy.magnitude * math.prod(kernel)
-            return self.scaled(self.emit("max_pool_gradient", [x, dy], x.shape, -bound, bound, attributes))
+            y = self.scaled(self.emit("max_pool_gradient", [x, dy], x.shape, -bound, bound, attributes))
+            # Where the largest are found has no gradient: a graph may read x nowhere else.
+            return self.emit("add", [y, x], x.shape, y.low + x.low, y.high + x.high)
         y = self.scaled(self.emit("sum_pool", [x], y_shape, -bound, bound, attributes))
         if kind < 0.8:
             return y
