@@ -139,12 +139,15 @@ private:
   bool runPasses() {
     std::string pass;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-      if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
-        report.warning(subjectAt(options.model, diagnostic.getLocation()), diagnostic.str());
-      if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
-        return success(diagnostic.getSeverity() == DiagnosticSeverity::Warning);
+      DiagnosticSeverity severity = diagnostic.getSeverity();
+      if (severity != DiagnosticSeverity::Error && severity != DiagnosticSeverity::Warning)
+        return failure();
       std::string subject = subjectAt(options.model, diagnostic.getLocation());
       std::string text = diagnostic.str();
+      if (severity == DiagnosticSeverity::Warning) {
+        report.warning(subject, text);
+        return success();
+      }
       auto [message, advice] = StringRef(text).split("; try: ");
       ExitCode code =
           reportsUserErrors(pass) ? ExitCode::unsupportedModel : ExitCode::internalError;

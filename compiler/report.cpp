@@ -3,12 +3,18 @@
 // The one form of user errors. Equal messages are kept once: one cause is often met twice. A model
 // of five hundred nodes that one missing operator stops gives one line, not five hundred.
 #include "compiler/report.h"
-#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 
 namespace trainc {
+
+std::string quotedList(ArrayRef<std::string> names, size_t shown) {
+  std::string text = "'" + join(names.take_front(shown), "', '") + "'";
+  return names.size() > shown ? text + " and " + std::to_string(names.size() - shown) + " more"
+                              : text;
+}
 
 static std::string subjectText(const Subject &subject, ArrayRef<std::string> nodes) {
   if (nodes.empty())

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/exit_codes.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSet.h"
@@ -14,6 +15,9 @@
 #include <vector>
 
 namespace trainc {
+
+/// `'a', 'b' and 3 more`: the first `shown` of the names.
+std::string quotedList(llvm::ArrayRef<std::string> names, size_t shown = 8);
 
 /// What a problem is about: a file, an option, or a node of a model.
 struct Subject {

@@ -12,6 +12,16 @@ using namespace llvm;
 
 namespace trainc::reader {
 
+std::unique_ptr<TensorBytes> sharedCopy(const TensorBytes &values, std::string name) {
+  auto copy = std::make_unique<TensorBytes>();
+  copy->name = std::move(name);
+  copy->dataType = values.dataType;
+  copy->shape = values.shape;
+  copy->count = values.count;
+  copy->bytes = values.bytes;
+  return copy;
+}
+
 using onnx::TensorProto;
 
 int64_t elementBytes(int32_t dataType) {

@@ -34,6 +34,9 @@ struct TensorBytes {
   std::string storage; // holds `bytes` where the file has them in another form
 };
 
+/// A tensor of another name with the same bytes, which remain those of the file or of `values`.
+std::unique_ptr<TensorBytes> sharedCopy(const TensorBytes &values, std::string name);
+
 class ModelFile {
 public:
   /// Reads a binary file, or ONNX's text form where the name ends in .onnxtxt or .onnxtext.

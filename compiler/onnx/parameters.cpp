@@ -472,15 +472,12 @@ static void warnOfNameless(const Decisions &decisions, const ModelFile &file, co
     if (decision->role == Role::constant && decision->exporterMade && isFloat(*decision) &&
         decision->tensor->count > 1 && !looksLikeMask(*decision->tensor) &&
         !isUniform(*decision->tensor) && fixedTable(*decision, true).empty())
-      names.push_back("'" + decision->name().str() + "'");
+      names.push_back(decision->name().str());
   if (names.empty())
     return;
   constexpr size_t kShown = 3;
-  std::string text = join(ArrayRef(names).take_front(kShown), ", ");
-  if (names.size() > kShown)
-    text += " and " + std::to_string(names.size() - kShown) + " more";
   report.warning(file.path(),
-                 text + (names.size() == 1 ? ", which has" : ", which have") +
+                 quotedList(names, kShown) + (names.size() == 1 ? ", which has" : ", which have") +
                      " no module's name and no operator learns, " +
                      (names.size() == 1 ? "is" : "are") + " not trained",
                  "if the exporter computed " + std::string(names.size() == 1 ? "it" : "them") +

@@ -44,16 +44,9 @@ void separateBuffers(ModelFile &file, Separation &separation) {
       if (meant.empty() || meant == from || source == initializers.end())
         continue;
       if (!initializers.count(meant)) {
-        const TensorBytes &values = file.initializer(source->second);
-        auto copy = std::make_unique<TensorBytes>();
-        copy->name = meant;
-        copy->dataType = values.dataType;
-        copy->shape = values.shape;
-        copy->count = values.count;
-        copy->bytes = values.bytes; // of an initializer that stays
+        auto copy = sharedCopy(file.initializer(source->second), meant);
         initializers[meant] = file.graph().initializer_size();
-        separation.origin[meant] =
-            "the exporter merged it with " + from + ", which was equal: apart again";
+        separation.origin[meant] = apartFrom(from);
         describeInitializer(file.editableGraph(), *copy, kKindKey, "BUFFER");
         file.addInitializer(std::move(copy));
       }

@@ -116,15 +116,8 @@ private:
         }
       apart[source].push_back(copy);
     }
-    auto result = std::make_unique<TensorBytes>();
-    result->name = copy;
-    result->dataType = values.dataType;
-    result->shape = values.shape;
-    result->count = values.count;
-    result->bytes = values.bytes; // of an initializer that stays
-    file.addInitializer(std::move(result));
-    separation.origin[copy] =
-        "the exporter merged it with " + source + ", which was equal: apart again";
+    file.addInitializer(sharedCopy(values, copy));
+    separation.origin[copy] = apartFrom(source);
     return true;
   }
 

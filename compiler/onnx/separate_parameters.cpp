@@ -324,8 +324,7 @@ private:
     placed.insert(parameter);
     taken[from].push_back(parameter);
     if (!initializers.count(name)) {
-      std::string reason = "the exporter merged it with " + from + ", which was equal: apart again";
-      addCopy(name, file.initializer(initializers[from]), reason);
+      addCopy(name, file.initializer(initializers[from]), apartFrom(from));
       if (transposed)
         describe(name, kSourcesKey, "['" + parameter + "']");
       else
@@ -405,13 +404,7 @@ private:
   }
 
   void addCopy(const std::string &name, const TensorBytes &values, const std::string &reason) {
-    auto copy = std::make_unique<TensorBytes>();
-    copy->name = name;
-    copy->dataType = values.dataType;
-    copy->shape = values.shape;
-    copy->count = values.count;
-    copy->bytes = values.bytes; // of the mapped file, or of an initializer that stays
-    add(std::move(copy), reason);
+    add(sharedCopy(values, name), reason);
   }
 
   void add(std::unique_ptr<TensorBytes> values, const std::string &reason) {
@@ -549,13 +542,6 @@ private:
         separation.absent.emplace_back(parameter,
                                        "nothing uses it, or it is another name of a parameter");
     }
-  }
-
-  static std::string quotedList(ArrayRef<std::string> names) {
-    constexpr size_t kShown = 8;
-    std::string text = "'" + join(names.take_front(kShown), "', '") + "'";
-    return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more"
-                                 : text;
   }
 
   void reportBatchNorms() {

@@ -19,6 +19,11 @@ struct Separation {
   std::vector<std::pair<std::string, std::string>> absent;
 };
 
+/// Why an initializer is one of its own again.
+inline std::string apartFrom(const std::string &other) {
+  return "the exporter merged it with " + other + ", which was equal: apart again";
+}
+
 /// For files that record the exported program: running statistics get their own initializers.
 void separateBuffers(ModelFile &file, Separation &separation);
 
