@@ -11,7 +11,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/stage_clock.h"
 #include "compiler/step_list.h"
-#include "dialects/kernel/internal_error.h"
+#include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"

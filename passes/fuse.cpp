@@ -24,7 +24,7 @@
 // Ideas from XLA's multi-output fusion and Inductor's persistent reductions.
 // Weakness: greedy; roots are chosen as if each user were another kernel; a
 // reduction is never recomputed, even where that would join two kernels.
-#include "dialects/kernel/internal_error.h"
+#include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/reduction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

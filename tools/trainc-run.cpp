@@ -2,7 +2,7 @@
 //
 // trainc-run: evaluates a forward ONNX model without compiling it, in the reference interpreter.
 #include "compiler/onnx/evaluate.h"
-#include "dialects/kernel/internal_error.h"
+#include "dialects/errors/internal_error.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

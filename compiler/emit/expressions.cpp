@@ -4,7 +4,7 @@
 #include "compiler/emit/expressions.h"
 #include "compiler/emit/value_names.h"
 #include "dialects/elements/element_type.h"
-#include "dialects/kernel/internal_error.h"
+#include "dialects/errors/internal_error.h"
 #include "dialects/nn/scalar_code.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"

@@ -4,7 +4,7 @@
 #include "compiler/emit/kernel_printer.h"
 #include "compiler/emit/value_names.h"
 #include "dialects/elements/element_type.h"
-#include "dialects/kernel/internal_error.h"
+#include "dialects/errors/internal_error.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;

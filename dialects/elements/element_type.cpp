@@ -2,7 +2,7 @@
 //
 // The table of element types (element_type.h).
 #include "dialects/elements/element_type.h"
-#include "dialects/kernel/internal_error.h"
+#include "dialects/errors/internal_error.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;

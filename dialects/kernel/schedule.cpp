@@ -3,7 +3,7 @@
 // What follows from a schedule, and whether it fits its kernel.
 #include "dialects/kernel/schedule.h"
 #include "dialects/elements/element_type.h"
-#include "dialects/kernel/internal_error.h"
+#include "dialects/errors/internal_error.h"
 #include "dialects/kernel/loop_nest.h"
 
 using namespace mlir;

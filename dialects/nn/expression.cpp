@@ -3,7 +3,7 @@
 // Recursive-descent parser of the pointwise expressions, and their construction
 // as nn operations.
 #include "dialects/nn/expression.h"
-#include "dialects/kernel/internal_error.h"
+#include "dialects/errors/internal_error.h"
 #include "llvm/ADT/StringExtras.h"
 #include <mutex>
 

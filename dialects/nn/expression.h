@@ -28,7 +28,7 @@ struct Expression {
 };
 
 /// The parsed form of `text`, cached for the life of the process. A malformed
-/// text is an internal error (dialects/kernel/internal_error.h).
+/// text is an internal error (dialects/errors/internal_error.h).
 const Expression &parseExpression(llvm::StringRef text);
 
 /// Builds `expression` as nn operations over tensors. Numbers become splats of

@@ -3,7 +3,7 @@
 // Primitives of pointwise.td become one arith or math operation; a record with a
 // value expression is expanded through its parsed form (scalar_code.h).
 #include "dialects/nn/scalar_code.h"
-#include "dialects/kernel/internal_error.h"
+#include "dialects/errors/internal_error.h"
 #include "dialects/nn/expression.h"
 #include "dialects/nn/nn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

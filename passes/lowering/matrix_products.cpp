@@ -8,7 +8,7 @@
 // product is written in the order its reader wants. Batch dimensions that
 // continue the rows of one matrix are merged into it.
 #include "passes/lowering/matrix_products.h"
-#include "dialects/kernel/internal_error.h"
+#include "dialects/errors/internal_error.h"
 #include "passes/lowering/value_views.h"
 
 using namespace mlir;

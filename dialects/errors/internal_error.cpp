@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Internal errors (internal_error.h).
-#include "dialects/kernel/internal_error.h"
+#include "dialects/errors/internal_error.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Dependencies point one way: what a folder may include.
+#
+#   includes.py ROOT
+#
+# Prints what breaks the rule; ends with 1 where there is something.
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1])
+
+# A folder, with all below that has no row of its own, and the folders that it may include besides itself. The list is
+# lowest first: nothing may be included that stands further down.
+MAY_INCLUDE = {
+    "runtime/kernels": [],  # plain functions, also called by what is emitted and by shape rules
+    "runtime": ["runtime/kernels"],
+    "dialects/errors": [],
+    "dialects/names": [],
+    "dialects/elements": ["dialects/errors"],
+    "dialects/kernel": ["dialects/errors", "dialects/names", "dialects/elements"],
+    "dialects/nn": ["dialects/errors", "dialects/names", "dialects/elements", "dialects/kernel", "runtime/kernels"],
+    "dialects/train": ["dialects/errors", "dialects/names", "dialects/elements", "dialects/nn"],
+    "passes/planning": [],
+    "passes": ["dialects", "passes/planning"],
+    "compiler": ["dialects", "passes", "runtime/program.h"],
+    "tools": ["dialects", "passes", "compiler", "runtime"],
+}
+
+
+def room(path):
+    """The row of a file: the longest that it lies below."""
+    rows = [row for row in MAY_INCLUDE if path.startswith(row + "/")]
+    return max(rows, key=len, default=None)
+
+
+status = 0
+rows = list(MAY_INCLUDE)
+for row, others in MAY_INCLUDE.items():
+    for other in others:
+        if any(room(other + "/") == later or later.startswith(other + "/") for later in rows[rows.index(row):]):
+            print(f"includes.py: {row} stands before {other}, which it may include")
+            status = 1
+for top in sorted({row.split("/")[0] for row in rows}):
+    for file in sorted((root / top).rglob("*")):
+        if file.suffix not in (".cpp", ".h", ".cu", ".td") or not file.is_file():
+            continue
+        path = file.relative_to(root).as_posix()
+        own = room(path)
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            found = re.match(r'#?include "((?:' + "|".join({row.split("/")[0] for row in rows}) + r')/[^"]+)"', line)
+            if not found or found.group(1).endswith(".inc"):
+                continue
+            included = found.group(1)
+            if own and room(included) != own and not any(
+                    included == one or included.startswith(one + "/") for one in MAY_INCLUDE[own]):
+                print(f"{path}:{number}: {own} may not include {included}")
+                status = 1
+            elif not own:
+                print(f"{path}:{number}: no row of includes.py says what this folder may include")
+                status = 1
+sys.exit(status)
