@@ -349,22 +349,20 @@ bool Importer::splitToSequence(const GraphNode &node, nn::Builder &at) {
     sizes = *split;
   ImportedValue result;
   result.isSequence = true;
-  SmallVector<int64_t> starts(shape.size(), 0), part(shape), strides(shape.size(), 1);
+  SmallVector<int64_t> squeezed(shape);
+  squeezed.erase(squeezed.begin() + axis);
+  int64_t start = 0;
   for (int64_t length : sizes) {
-    part[axis] = length;
-    if (length <= 0 || length > size - starts[axis])
+    if (length <= 0 || length > size - start)
       return succeeded(fail(node, "split sizes are not positive or do not sum to " + Twine(size)));
     ImportedValue element;
-    element.tensor = at.create<nn::SliceOp>(x, starts, part, strides);
-    if (!hasSplit && !node.integer("keepdims", 1)) {
-      SmallVector<int64_t> squeezed(part);
-      squeezed.erase(squeezed.begin() + axis);
+    element.tensor = at.slice(x, axis, start, length);
+    if (!hasSplit && !node.integer("keepdims", 1))
       element.tensor = at.reshape(element.tensor, squeezed);
-    }
     result.sequence.push_back(std::move(element));
-    starts[axis] += length;
+    start += length;
   }
-  if (starts[axis] != size)
+  if (start != size)
     return succeeded(fail(node, "split sizes do not sum to " + Twine(size)));
   return define(node, 0, std::move(result));
 }

@@ -98,6 +98,17 @@ LogicalResult Builder::unify(MutableArrayRef<Value> operands) {
   return success();
 }
 
+Value Builder::slice(Value x, int64_t dimension, int64_t start, int64_t size, int64_t stride) {
+  SmallVector<int64_t> sizes(tensorType(x).getShape());
+  if (start == 0 && size == sizes[dimension])
+    return x;
+  SmallVector<int64_t> starts(sizes.size(), 0), strides(sizes.size(), 1);
+  starts[dimension] = start;
+  sizes[dimension] = size;
+  strides[dimension] = stride;
+  return create<SliceOp>(x, starts, sizes, strides);
+}
+
 Value Builder::expand(Value x, ArrayRef<int64_t> reducedDimensions, ArrayRef<int64_t> shape) {
   int64_t rank = shape.size();
   SmallVector<int64_t> reduced = fromFront(reducedDimensions, rank), kept;

@@ -57,6 +57,9 @@ public:
   mlir::Value broadcastTo(mlir::Value x, llvm::ArrayRef<int64_t> shape);
   /// Brings operands to one shape by NumPy's rule; emits an error and fails where they do not fit.
   mlir::LogicalResult unify(llvm::MutableArrayRef<mlir::Value> operands);
+  /// `size` elements along one dimension, from `start`.
+  mlir::Value slice(mlir::Value x, int64_t dimension, int64_t start, int64_t size,
+                    int64_t stride = 1);
   /// Undoes a reduction: puts x back along the reduced dimensions of `shape`.
   mlir::Value expand(mlir::Value x, llvm::ArrayRef<int64_t> reducedDimensions,
                      llvm::ArrayRef<int64_t> shape);

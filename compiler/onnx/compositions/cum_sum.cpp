@@ -9,11 +9,10 @@ namespace trainc::nn {
 
 // The elements moved `distance` places along a dimension, zeros before them.
 static Value shifted(Builder &builder, Value x, int64_t dimension, int64_t distance) {
-  SmallVector<int64_t> sizes(tensorType(x).getShape()), zeros(sizes.size(), 0), low(zeros),
-      ones(sizes.size(), 1);
-  sizes[dimension] -= distance;
+  SmallVector<int64_t> zeros(tensorType(x).getRank(), 0), low(zeros);
+  int64_t left = tensorType(x).getDimSize(dimension) - distance;
   low[dimension] = distance;
-  return builder.create<PadOp>(builder.create<SliceOp>(x, zeros, sizes, ones), low, zeros, zeros);
+  return builder.create<PadOp>(builder.slice(x, dimension, 0, left), low, zeros, zeros);
 }
 
 static OnnxResults importCumSum(OnnxNode &node) {

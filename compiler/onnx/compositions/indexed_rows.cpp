@@ -103,10 +103,7 @@ FailureOr<IndexedRows> rowsOfTuples(OnnxNode &node, ArrayRef<int64_t> shape, int
     for (int64_t d = 0; d < batch; ++d)
       indices.push_back(placesAlong(builder, tuples, d));
     for (int64_t d = 0; d < own; ++d) {
-      SmallVector<int64_t> starts(sizes.size(), 0), one(sizes), strides(sizes.size(), 1);
-      starts.back() = d;
-      one.back() = 1;
-      Value entry = builder.create<SliceOp>(node.input(1), starts, one, strides);
+      Value entry = builder.slice(node.input(1), sizes.size() - 1, d, 1);
       indices.push_back(checkedIndices(builder, builder.reshape(entry, tuples), shape[batch + d]));
     }
     return joinedRows(builder, indices, shape.take_front(depth));

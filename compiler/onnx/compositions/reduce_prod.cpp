@@ -7,23 +7,15 @@ using namespace mlir;
 
 namespace trainc::nn {
 
-static Value part(Builder &builder, Value x, int64_t dimension, int64_t start, int64_t size) {
-  SmallVector<int64_t> sizes(tensorType(x).getShape()), starts(sizes.size(), 0),
-      strides(sizes.size(), 1);
-  starts[dimension] = start;
-  sizes[dimension] = size;
-  return builder.create<SliceOp>(x, starts, sizes, strides);
-}
-
 static Value productAlong(Builder &builder, Value x, int64_t dimension) {
   int64_t size = tensorType(x).getDimSize(dimension);
   while (size > 1) {
     int64_t half = size / 2;
-    Value front = part(builder, x, dimension, 0, half);
-    Value product = builder.mul(front, part(builder, x, dimension, half, half));
+    Value front = builder.slice(x, dimension, 0, half);
+    Value product = builder.mul(front, builder.slice(x, dimension, half, half));
     Value parts[] = {product, x};
     if (size % 2)
-      parts[1] = part(builder, x, dimension, size - 1, 1);
+      parts[1] = builder.slice(x, dimension, size - 1, 1);
     x = size % 2 ? builder.create<ConcatOp>(ValueRange(parts), dimension) : product;
     size = half + size % 2;
   }

@@ -27,16 +27,15 @@ static OnnxResults importSplit(OnnxNode &node) {
   if (static_cast<int64_t>(sizes->size()) != parts)
     return node.error("has " + llvm::Twine(sizes->size()) + " sizes for " + llvm::Twine(parts) +
                       " outputs");
-  SmallVector<int64_t> starts(rank, 0), part(shape), strides(rank, 1);
+  int64_t start = 0;
   SmallVector<Value> results;
   for (int64_t length : *sizes) {
-    if (length < 0 || length > size - starts[axis])
+    if (length < 0 || length > size - start)
       break;
-    part[axis] = length;
-    results.push_back(node.builder().create<SliceOp>(x, starts, part, strides));
-    starts[axis] += length;
+    results.push_back(node.builder().slice(x, axis, start, length));
+    start += length;
   }
-  if (static_cast<int64_t>(results.size()) != parts || starts[axis] != size)
+  if (static_cast<int64_t>(results.size()) != parts || start != size)
     return node.error("sizes are negative or do not sum to " + llvm::Twine(size));
   return results;
 }

@@ -65,15 +65,12 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
 LogicalResult ConcatOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
                                       const llvm::SmallBitVector &needed,
                                       SmallVectorImpl<Value> &operandGradients) {
-  int64_t rank = getResult().getType().getRank(), start = 0;
+  int64_t start = 0;
   for (auto [index, input] : llvm::enumerate(getInputs())) {
-    auto type = tensorType(input);
-    SmallVector<int64_t> starts(rank, 0), strides(rank, 1);
-    starts[getDimension()] = start;
-    start += type.getDimSize(getDimension());
-    operandGradients.push_back(needed[index] ? builder.create<SliceOp>(resultGradients[0], starts,
-                                                                       type.getShape(), strides)
-                                             : Value());
+    int64_t size = tensorType(input).getDimSize(getDimension());
+    operandGradients.push_back(
+        needed[index] ? builder.slice(resultGradients[0], getDimension(), start, size) : Value());
+    start += size;
   }
   return success();
 }

@@ -20,13 +20,8 @@ static SmallVector<int64_t> moveToFront(int64_t rank, int64_t axis) {
 }
 
 static Value sliceAlong(Builder &builder, Value table, int64_t axis, ArrayRef<int64_t> indices) {
-  auto type = tensorType(table);
-  SmallVector<int64_t> starts(type.getRank(), 0), sizes(type.getShape()),
-      strides(type.getRank(), 1);
-  starts[axis] = indices.front();
-  sizes[axis] = indices.size();
-  strides[axis] = indices.size() > 1 ? indices[1] - indices[0] : 1;
-  return builder.create<SliceOp>(table, starts, sizes, strides);
+  int64_t stride = indices.size() > 1 ? indices[1] - indices[0] : 1;
+  return builder.slice(table, axis, indices.front(), indices.size(), stride);
 }
 
 static bool isProgression(ArrayRef<int64_t> indices) {

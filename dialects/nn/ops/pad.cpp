@@ -51,27 +51,19 @@ static FailureOr<double> padValue(OnnxNode &node) {
   return value.real(0);
 }
 
-static Value part(Builder &builder, Value x, int64_t dimension, int64_t start, int64_t size) {
-  SmallVector<int64_t> sizes(tensorType(x).getShape()), starts(sizes.size(), 0),
-      strides(sizes.size(), 1);
-  starts[dimension] = start;
-  sizes[dimension] = size;
-  return builder.create<SliceOp>(x, starts, sizes, strides);
-}
-
 // Elements of x itself before and behind it along one dimension.
 static Value extended(Builder &builder, Value x, int64_t dimension, int64_t before, int64_t after,
                       StringRef mode) {
   int64_t size = tensorType(x).getDimSize(dimension);
   auto side = [&](int64_t count, bool isFront) {
     if (mode == "wrap")
-      return part(builder, x, dimension, isFront ? size - count : 0, count);
+      return builder.slice(x, dimension, isFront ? size - count : 0, count);
     if (mode == "reflect")
       return builder.create<ReverseOp>(
-          part(builder, x, dimension, isFront ? 1 : size - 1 - count, count), dimension);
+          builder.slice(x, dimension, isFront ? 1 : size - 1 - count, count), dimension);
     SmallVector<int64_t> shape(tensorType(x).getShape());
     shape[dimension] = count;
-    return builder.broadcastTo(part(builder, x, dimension, isFront ? 0 : size - 1, 1), shape);
+    return builder.broadcastTo(builder.slice(x, dimension, isFront ? 0 : size - 1, 1), shape);
   };
   SmallVector<Value> parts{x};
   if (before > 0)
