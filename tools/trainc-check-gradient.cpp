@@ -143,8 +143,6 @@ public:
       std::vector<double> operands;
       for (const std::vector<double> &list : values)
         operands.push_back(list[i]);
-      if (llvm::any_of(operands, [&](double x) { return std::abs(x) > record.accuracy.domain; }))
-        continue;
       double error = errorInUnits(memory.read(c.results[0], i), memory.read(c.results[1], i),
                                   operands, record.accuracy.cancels);
       if (error > largest) {

@@ -41,9 +41,8 @@ class VariesByStep : public mlir::OpTrait::TraitBase<ConcreteType, VariesByStep>
 
 /// How far the f32 value of a pointwise operation may be from the exact one (pointwise.td).
 struct Accuracy {
-  double ulp;    // negative: the operation takes no floats
-  bool cancels;  // the unit is that of the largest operand, not of the result
-  double domain; // largest magnitude of operands for which this holds
+  double ulp;   // negative: the operation takes no floats
+  bool cancels; // the unit is that of the largest operand, not of the result
 };
 
 /// Result type of a pointwise operation: the operands' shape with the element

@@ -14,7 +14,6 @@
 //             smallest normal number may be off by as much as that.
 //   cancels   the value is a difference of terms as large as the operands: the unit
 //             is the last place of the largest operand where that is larger.
-//   domain    largest magnitude of operands for which `ulp` holds.
 //             `trainc-check-gradient --records` measures all of them.
 #ifndef TRAINC_NN_POINTWISE
 #define TRAINC_NN_POINTWISE
@@ -39,7 +38,6 @@ class PointwiseBase<string mnemonic, list<string> names, string resultKind, list
   int flops = 1;
   string ulp = "0.5";
   bit cancels = 0;
-  string domain = "INFINITY";
 
   dag arguments = !con((ins), !dag(ins, !foreach(n, names, NN_Tensor), names));
   dag results = (outs NN_Tensor:$result);
@@ -62,7 +60,7 @@ class PointwiseBase<string mnemonic, list<string> names, string resultKind, list
       return list;
     }
     static double flopsPerElement() { return }] # flops # [{; }
-    static ::trainc::nn::Accuracy accuracy() { return {}] # !if(!eq(ulp, "no floats"), "-1", ulp) # ", " # cancels # ", " # domain # [{}; }
+    static ::trainc::nn::Accuracy accuracy() { return {}] # !if(!eq(ulp, "no floats"), "-1", ulp) # ", " # cancels # [{}; }
     double flops() {
       return flopsPerElement() * static_cast<double>(getResult().getType().getNumElements());
     }
@@ -160,14 +158,12 @@ def SinOp : Pointwise<"sin", ["x"]> {
   let onnx = [OnnxOp<"Sin", 7>];
   let gradient = ["dy * cos(x)"];
   let ulp = "1";
-  let domain = "1e9"; // beyond, only some number in [-1, 1]
   let flops = 15;
 }
 def CosOp : Pointwise<"cos", ["x"]> {
   let onnx = [OnnxOp<"Cos", 7>];
   let gradient = ["-(dy * sin(x))"];
   let ulp = "1";
-  let domain = "1e9"; // beyond, only some number in [-1, 1]
   let flops = 15;
 }
 def AtanOp : Pointwise<"atan", ["x"]> {
@@ -277,7 +273,6 @@ def TanOp : Pointwise<"tan", ["x"]> {
   let value = "sin(x) / cos(x)";
   let gradient = ["dy * (1 + y * y)"];
   let ulp = "2";
-  let domain = "1e9"; // as of sin and cos
   let flops = 31;
 }
 // The first halves of the hyperbolic functions are for where exp(|x|) itself may overflow.
