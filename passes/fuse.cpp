@@ -200,9 +200,6 @@ void Fusion::describe(Operation *op, FusionNode &node) {
   Sizes space;
   for (int64_t d : order)
     space.push_back(shape[d]);
-  int64_t product = 1;
-  for (int64_t size : llvm::reverse(space))
-    node.cuts.push_back(product *= size);
   // Each split is at a boundary of some tensor's dimensions, so there are few.
   for (int attempt = 0; attempt < mostSplits; ++attempt) {
     node.inputs.clear();
@@ -217,8 +214,12 @@ void Fusion::describe(Operation *op, FusionNode &node) {
       map.index[order[i]] = (*indices)[i];
     bool done = nn::isReduction(op) ? collectEdges(op->getOperand(0), map, node, split)
                                     : collectOperands(op, map, node, split);
-    if (done)
+    if (done) {
+      int64_t product = 1;
+      for (int64_t size : llvm::reverse(space))
+        node.cuts.push_back(product *= size);
       return;
+    }
     if (!split)
       break;
     applySplit(space, *split);

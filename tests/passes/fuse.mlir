@@ -9,6 +9,8 @@
 // RUN: %section LABELS %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=LABELS
 // RUN: %section SERVED %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=SERVED
 // RUN: %section DISTANT %s | awk '/^ *MANY/ { for (i = 0; i < 500; ++i) printf "  %%%%c%%d = nn.matmul %%%%c%%d, %%%%w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\n", i + 1, i; next } { print }' | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=DISTANT
+// RUN: %section CUTS %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=CUTS
+// RUN: %section CUTS %s | %trainc-opt -form-products -fuse -lower-to-kernels
 // RUN: %section RESULTS %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=RESULTS
 
 // A bias and an activation are one kernel; a transposed product is written as its reader wants it.
@@ -221,4 +223,26 @@ func.func @results(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<64xf32>, ten
   %1 = nn.reshape %0 : (tensor<8x8xf32>) -> tensor<64xf32>
   %2 = nn.reduce_max %x {dimensions = array<i64: 0>} : (tensor<8x8xf32>) -> tensor<8xf32>
   return %x, %1, %x : tensor<8x8xf32>, tensor<64xf32>, tensor<8x8xf32>
+}
+
+// -----
+
+// Both sum 240 products, one in rows of 2 of what has rows of 5 and 10, one in planes of 12: no cut of
+// one iteration space gives both, so each has its own.
+// CUTS
+// CUTS-LABEL: func.func @cuts
+// CUTS: kernel.group full
+// CUTS-COUNT-1: nn.reduce_sum
+// CUTS: kernel.group full
+// CUTS: nn.reduce_sum
+// CUTS: return
+func.func @cuts(%x: tensor<2x6x2x5xf32>, %y: tensor<2x6x2x5xf32>) -> tensor<f32> {
+  %0 = nn.mul %x, %y : (tensor<2x6x2x5xf32>, tensor<2x6x2x5xf32>) -> tensor<2x6x2x5xf32>
+  %1 = nn.reshape %0 : (tensor<2x6x2x5xf32>) -> tensor<60x2xf32>
+  %2 = nn.reduce_sum %1 {dimensions = array<i64: 0, 1>} : (tensor<60x2xf32>) -> tensor<f32>
+  %3 = nn.atan %0 : (tensor<2x6x2x5xf32>) -> tensor<2x6x2x5xf32>
+  %4 = nn.transpose %3 {permutation = array<i64: 0, 3, 1, 2>} : (tensor<2x6x2x5xf32>) -> tensor<2x5x6x2xf32>
+  %5 = nn.reduce_sum %4 {dimensions = array<i64: 0, 1, 2, 3>} : (tensor<2x5x6x2xf32>) -> tensor<f32>
+  %6 = nn.add %2, %5 : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %6 : tensor<f32>
 }
