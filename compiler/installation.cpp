@@ -3,6 +3,7 @@
 // Finds the runtime beside the program or in the build tree.
 #include "compiler/installation.h"
 #include "compiler/installation_paths.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -16,9 +17,10 @@ Installation findInstallation() {
   Installation found;
   found.version = TRAINC_VERSION;
   static int anchor;
-  SmallString<256> prefix(sys::fs::getMainExecutable(nullptr, &anchor));
+  found.program = sys::fs::getMainExecutable(nullptr, &anchor);
+  SmallString<256> prefix(found.program);
   sys::path::remove_filename(prefix);
-  sys::path::append(prefix, "..");
+  sys::path::remove_filename(prefix); // of bin
   SmallString<256> shared(prefix), archive(prefix);
   sys::path::append(shared, "share", "trainc");
   sys::path::append(archive, "lib");
@@ -29,13 +31,9 @@ Installation findInstallation() {
     found.includeFolder = TRAINC_BUILD_SOURCE_FOLDER;
     found.libraryFolder = TRAINC_BUILD_LIBRARY_FOLDER;
   }
-  found.linkArguments = {"-fopenmp"};
-  for (StringRef list : {StringRef(TRAINC_MPI_LIBRARIES), StringRef(TRAINC_SANITIZER_FLAGS)}) {
-    SmallVector<StringRef> parts;
-    list.split(parts, ';', -1, /*KeepEmpty=*/false);
-    for (StringRef part : parts)
-      found.linkArguments.push_back(part.str());
-  }
+  found.linkArguments = {"-fopenmp", "-ldl"}; // MPI is loaded when a launcher starts a trainer
+  if (StringRef flags = TRAINC_SANITIZER_FLAGS; !flags.empty())
+    found.linkArguments.push_back(flags.str());
   return found;
 }
 
@@ -49,6 +47,21 @@ std::vector<std::string> Installation::archives(StringRef target) const {
   if (target == "cpu")
     arguments.push_back("-ldnnl");
   return arguments;
+}
+
+std::vector<std::string> Installation::files(StringRef target) const {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files = {program, libraryFolder + "/libtrainc_runtime.a"};
+  if (fs::exists(targetArchive(target)))
+    files.push_back(targetArchive(target));
+  std::error_code error;
+  for (const std::string &part : {std::string(), std::string("kernels"), target.str()})
+    for (const fs::directory_entry &entry :
+         fs::directory_iterator(fs::path(includeFolder) / "runtime" / part, error))
+      if (entry.path().extension() == ".h")
+        files.push_back(entry.path());
+  llvm::sort(files);
+  return files;
 }
 
 std::error_code Installation::copyRuntime(StringRef target, StringRef folder) const {

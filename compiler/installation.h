@@ -12,6 +12,7 @@ namespace trainc {
 
 struct Installation {
   std::string version;
+  std::string program;                    // the running one
   std::string includeFolder;              // holds runtime/
   std::string libraryFolder;              // holds the archives
   std::vector<std::string> linkArguments; // what every trainer needs behind them
@@ -19,6 +20,9 @@ struct Installation {
   /// The archives of a target, `cpu` or `cuda`: the runtime's core and what implements its seam.
   std::string targetArchive(llvm::StringRef target) const;
   std::vector<std::string> archives(llvm::StringRef target) const;
+  /// The files that a trainer for `target` is made from besides its model: this program, the
+  /// archives, the runtime's headers.
+  std::vector<std::string> files(llvm::StringRef target) const;
   /// Copies the runtime's sources for `target` into `folder`/runtime: an emitted folder builds on a
   /// machine without trainc.
   std::error_code copyRuntime(llvm::StringRef target, llvm::StringRef folder) const;

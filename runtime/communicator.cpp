@@ -3,10 +3,10 @@
 // Ranks and their small messages, through MPI.
 #include "runtime/communicator.h"
 
+#include "runtime/mpi.h"
+
 #include <cstdlib>
 #include <cstring>
-#define OMPI_SKIP_MPICXX 1 // the C interface alone; the C++ one warns
-#include <mpi.h>
 
 namespace trainc {
 namespace {
@@ -24,21 +24,22 @@ communicator::communicator() {
   launched_ = started_by_launcher();
   if (!launched_)
     return;
+  load_mpi();
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
   int provided;
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  mpi_call(MPI_Init_thread)(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  mpi_call(MPI_Comm_rank)(MPI_COMM_WORLD, &rank_);
+  mpi_call(MPI_Comm_size)(MPI_COMM_WORLD, &size_);
   MPI_Comm host;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host);
-  MPI_Comm_rank(host, &rank_on_host_);
-  MPI_Comm_size(host, &ranks_on_host_);
-  MPI_Comm_free(&host);
+  mpi_call(MPI_Comm_split_type)(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host);
+  mpi_call(MPI_Comm_rank)(host, &rank_on_host_);
+  mpi_call(MPI_Comm_size)(host, &ranks_on_host_);
+  mpi_call(MPI_Comm_free)(&host);
 }
 
 communicator::~communicator() {
   if (launched_)
-    MPI_Finalize();
+    mpi_call(MPI_Finalize)();
 }
 
 void communicator::abort(int code) {
@@ -46,7 +47,7 @@ void communicator::abort(int code) {
     return;
   fflush(stdout);
   fflush(stderr);
-  MPI_Abort(MPI_COMM_WORLD, code);
+  mpi_call(MPI_Abort)(MPI_COMM_WORLD, code);
 }
 
 void communicator::together(const std::function<void()> &work) {
@@ -63,9 +64,9 @@ void communicator::together(const std::function<void()> &work) {
   }
   int mine = code == exit_success ? size_ : rank_, first = mine;
   if (size_ > 1) {
-    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    mpi_call(MPI_Allreduce)(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (first < size_)
-      MPI_Bcast(&code, 1, MPI_INT, first, MPI_COMM_WORLD);
+      mpi_call(MPI_Bcast)(&code, 1, MPI_INT, first, MPI_COMM_WORLD);
   }
   if (first < size_)
     throw failure(static_cast<exit_code>(code), first == rank_ ? message : "", /*everywhere=*/true);
@@ -75,10 +76,10 @@ std::string communicator::broadcast(const std::string &text, int root) {
   if (size_ == 1)
     return text;
   auto length = static_cast<uint64_t>(text.size());
-  MPI_Bcast(&length, 1, MPI_UINT64_T, root, MPI_COMM_WORLD);
+  mpi_call(MPI_Bcast)(&length, 1, MPI_UINT64_T, root, MPI_COMM_WORLD);
   std::string result = text;
   result.resize(length);
-  MPI_Bcast(result.data(), static_cast<int>(length), MPI_BYTE, root, MPI_COMM_WORLD);
+  mpi_call(MPI_Bcast)(result.data(), static_cast<int>(length), MPI_BYTE, root, MPI_COMM_WORLD);
   return result;
 }
 
@@ -86,15 +87,15 @@ void communicator::barrier() {
   if (path_)
     path_->barrier();
   else if (size_ > 1)
-    MPI_Barrier(MPI_COMM_WORLD);
+    mpi_call(MPI_Barrier)(MPI_COMM_WORLD);
 }
 
 void communicator::gather(const void *mine, int64_t size, void *all) {
   if (path_)
     path_->gather(mine, size, all);
   else if (size_ > 1)
-    MPI_Allgather(mine, static_cast<int>(size), MPI_BYTE, all, static_cast<int>(size), MPI_BYTE,
-                  MPI_COMM_WORLD);
+    mpi_call(MPI_Allgather)(mine, static_cast<int>(size), MPI_BYTE, all, static_cast<int>(size),
+                            MPI_BYTE, MPI_COMM_WORLD);
   else
     memcpy(all, mine, static_cast<size_t>(size));
 }

@@ -6,11 +6,10 @@
 
 #include "runtime/arena.h"
 #include "runtime/failure.h"
+#include "runtime/mpi.h"
 
 #include <ctime>
 #include <fcntl.h>
-#define OMPI_SKIP_MPICXX 1 // the C interface alone; the C++ one warns
-#include <mpi.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -51,9 +50,9 @@ char *open_file(const file_address &address, int64_t bytes) {
 std::vector<char *> share_with_host(const char *name, int64_t bytes) {
   MPI_Comm host;
   int rank, size;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
-  MPI_Comm_rank(host, &rank);
-  MPI_Comm_size(host, &size);
+  mpi_call(MPI_Comm_split_type)(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  mpi_call(MPI_Comm_rank)(host, &rank);
+  mpi_call(MPI_Comm_size)(host, &size);
   int descriptor = memfd_create(name, MFD_CLOEXEC);
   char *mine = nullptr;
   if (descriptor >= 0 && ftruncate(descriptor, bytes) == 0)
@@ -68,8 +67,8 @@ std::vector<char *> share_with_host(const char *name, int64_t bytes) {
     magic_of(mine) = address.magic;
   }
   std::vector<file_address> addresses(static_cast<size_t>(size));
-  MPI_Allgather(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address, MPI_BYTE,
-                host);
+  mpi_call(MPI_Allgather)(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address,
+                          MPI_BYTE, host);
   std::vector<char *> files(static_cast<size_t>(size));
   int complete = mine != nullptr;
   for (int other = 0; other < size; ++other) {
@@ -79,10 +78,10 @@ std::vector<char *> share_with_host(const char *name, int64_t bytes) {
     if (!file || magic_of(file) != theirs.magic)
       complete = 0;
   }
-  MPI_Allreduce(MPI_IN_PLACE, &complete, 1, MPI_INT, MPI_MIN, host);
+  mpi_call(MPI_Allreduce)(MPI_IN_PLACE, &complete, 1, MPI_INT, MPI_MIN, host);
   if (descriptor >= 0)
     close(descriptor);
-  MPI_Comm_free(&host);
+  mpi_call(MPI_Comm_free)(&host);
   if (complete)
     return files;
   for (char *file : files)

@@ -91,7 +91,7 @@ file(GLOB tables ${CMAKE_CURRENT_SOURCE_DIR}/constants.bin)
 add_executable(trainer ${emitted} ${runtime} ${target_runtime} ${device_runtime})
 target_compile_features(trainer PRIVATE cxx_std_20)
 set_target_properties(trainer PROPERTIES CXX_EXTENSIONS OFF)
-target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${MPI_CXX_INCLUDE_DIRS})
 )" + compileFlags(tables) +
          "set_source_files_properties(" + llvm::join(filesWithoutLoops(), " ") +
          "\n  PROPERTIES COMPILE_OPTIONS \"" + llvm::join(flagsWithoutLoops(), ";") +
@@ -105,6 +105,7 @@ foreach(file ${runtime})
   math(EXPR number "(${number} + 1) % 3")
   set_source_files_properties(${file} PROPERTIES UNITY_GROUP runtime_${number})
 endforeach()
-target_link_libraries(trainer PRIVATE MPI::MPI_CXX OpenMP::OpenMP_CXX ${libraries})
+# MPI's headers alone: the trainer loads its library where a launcher starts it.
+target_link_libraries(trainer PRIVATE OpenMP::OpenMP_CXX ${libraries} ${CMAKE_DL_LIBS})
 )";
 }

@@ -12,6 +12,7 @@
 
 #include "runtime/cpu/flat_sum.h"
 #include "runtime/data_types.h"
+#include "runtime/mpi.h"
 #include "runtime/shared_memory.h"
 
 #include <algorithm>
@@ -21,8 +22,6 @@
 #include <cstring>
 #include <immintrin.h>
 #include <linux/futex.h>
-#define OMPI_SKIP_MPICXX 1 // the C interface alone; the C++ one warns
-#include <mpi.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -124,14 +123,15 @@ struct gradient_sum::message_transport final : transport {
     int64_t mine = piece_length(rank, done);
     for (int other = 0; other < size; ++other)
       if (other != rank && mine > 0)
-        MPI_Irecv(pieces.data() + other * message_bytes, static_cast<int>(mine * element_bytes),
-                  MPI_BYTE, other, 0, MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
+        mpi_call(MPI_Irecv)(pieces.data() + other * message_bytes,
+                            static_cast<int>(mine * element_bytes), MPI_BYTE, other, 0,
+                            MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
     for (int other = 0; other < size; ++other)
       if (int64_t length = piece_length(other, done); other != rank && length > 0)
-        MPI_Isend(gradients + (parts->begin(other) + done) * element_bytes,
-                  static_cast<int>(length * element_bytes), MPI_BYTE, other, 0, MPI_COMM_WORLD,
-                  &requests[static_cast<size_t>(used++)]);
-    MPI_Waitall(used, requests.data(), MPI_STATUSES_IGNORE);
+        mpi_call(MPI_Isend)(gradients + (parts->begin(other) + done) * element_bytes,
+                            static_cast<int>(length * element_bytes), MPI_BYTE, other, 0,
+                            MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
+    mpi_call(MPI_Waitall)(used, requests.data(), MPI_STATUSES_IGNORE);
   }
 
   void publish(char *gradients, int64_t done) {
@@ -139,14 +139,14 @@ struct gradient_sum::message_transport final : transport {
     auto piece = [&](int part) { return gradients + (parts->begin(part) + done) * element_bytes; };
     for (int other = 0; other < size; ++other)
       if (int64_t length = piece_length(other, done); other != rank && length > 0)
-        MPI_Irecv(piece(other), static_cast<int>(length * element_bytes), MPI_BYTE, other, 1,
-                  MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
+        mpi_call(MPI_Irecv)(piece(other), static_cast<int>(length * element_bytes), MPI_BYTE, other,
+                            1, MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
     int64_t mine = piece_length(rank, done);
     for (int other = 0; other < size; ++other)
       if (other != rank && mine > 0)
-        MPI_Isend(piece(rank), static_cast<int>(mine * element_bytes), MPI_BYTE, other, 1,
-                  MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
-    MPI_Waitall(used, requests.data(), MPI_STATUSES_IGNORE);
+        mpi_call(MPI_Isend)(piece(rank), static_cast<int>(mine * element_bytes), MPI_BYTE, other, 1,
+                            MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
+    mpi_call(MPI_Waitall)(used, requests.data(), MPI_STATUSES_IGNORE);
   }
 
   void add(const gradient_sum &sum, bool first, bool last) override {
