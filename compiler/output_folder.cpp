@@ -2,6 +2,7 @@
 //
 // The output folder, complete or untouched.
 #include "compiler/output_folder.h"
+#include "compiler/output_exchange.h"
 #include "llvm/Support/FileSystem.h"
 #include <cerrno>
 #include <csignal>
@@ -138,17 +139,9 @@ LogicalResult OutputFolder::writeText(StringRef name, StringRef text, Report &re
 LogicalResult OutputFolder::publish(Report &report) {
   std::error_code error;
   fs::create_directories(target, error);
-  std::string previous = partial + ".previous";
-  for (const fs::directory_entry &made : fs::directory_iterator(partial, error)) {
-    fs::path place = fs::path(target) / made.path().filename();
-    if (fs::exists(place, error))
-      fs::rename(place, previous, error);
-    if (!error)
-      fs::rename(made.path(), place, error);
-    if (error)
-      return report.error(ExitCode::outputNotWritten, place.string(), error.message());
-    fs::remove_all(previous, error);
-  }
+  std::string problem = exchangeOutput(partial, target);
+  if (!problem.empty())
+    return report.error(ExitCode::outputNotWritten, target, problem);
   fs::remove_all(partial, error);
   partial.clear();
   removeOnInterrupt("");

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The output folder, complete or untouched: everything is made in a sibling
-// folder and moved in place at the end. An interrupt removes what was begun, the next compilation
-// what a kill left.
+// The output folder, complete or untouched: everything is made in a sibling folder and moved in
+// place at the end. An interrupt removes what was begun, the next compilation what a kill left.
 #pragma once
 
 #include "compiler/report.h"
@@ -18,12 +17,21 @@ public:
 
   /// Also removes what a compilation into the same folder left that was killed.
   llvm::LogicalResult begin(Report &report);
+  /// The folder itself, as `publish` leaves it.
+  const std::string &path() const { return target; }
   /// Path of an entry while it is being made; `folder` entries are created.
   std::string entry(llvm::StringRef name) const;
   llvm::LogicalResult makeFolder(llvm::StringRef name, Report &report);
   llvm::LogicalResult writeText(llvm::StringRef name, llvm::StringRef text, Report &report);
-  /// Moves the entries into the target folder, replacing those of an earlier compilation
-  /// and leaving everything else there (checkpoints, logs) alone.
+
+  /// Moves the entries into the target folder, in place of those of an earlier compilation, and
+  /// leaves everything else there (runs, builds of the source) alone. A file whose content is the
+  /// same keeps its time stamp. Another compilation that publishes there waits.
+  ///
+  /// Whenever this process is killed, the trainer in the folder is the old one with the old files
+  /// or the new one with the new files: renaming the trainer is the one moment that decides. What
+  /// the new one reads lies before that in a folder with its build id in the name
+  /// (runtime/own_files.h), and gets its usual name afterwards.
   llvm::LogicalResult publish(Report &report);
 
 private:

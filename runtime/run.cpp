@@ -4,6 +4,7 @@
 #include "runtime/run.h"
 
 #include "runtime/data_types.h"
+#include "runtime/own_files.h"
 #include "runtime/run_folder.h"
 #include "runtime/safetensors.h"
 
@@ -29,7 +30,7 @@ run::run(const program &program, const option_table &table, const settings &opti
 
 void run::load_initial_parameters() {
   ranks.together([&] {
-    input_file file(folder + "/parameters.safetensors", exit_checkpoint);
+    input_file file(own_file(folder, "parameters.safetensors"), exit_checkpoint);
     safetensors_index index = read_safetensors_index(file, exit_checkpoint);
     for (const tensor_view &tensor : parameter_tensors(prog, places()))
       read_tensor(file, index, tensor, target, exit_checkpoint);

@@ -4,6 +4,7 @@
 #include "runtime/cpu_check.h"
 #include "runtime/onnx_export.h"
 #include "runtime/output_file.h"
+#include "runtime/own_files.h"
 #include "runtime/run.h"
 #include "runtime/run_folder.h"
 #include "runtime/signals.h"
@@ -24,7 +25,7 @@ int export_model(run &run) {
   run.ranks.together([&] {
     if (!run.is_first())
       return;
-    export_onnx(run.prog, run.places(), run.folder + "/export_template.onnx", path,
+    export_onnx(run.prog, run.places(), own_file(run.folder, "export_template.onnx"), path,
                 run.options.flag("external-data"), real_file_operations());
     printf("parameters  %s\nmodel       %s\n", parameters.c_str(), path.c_str());
   });

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the files lie that were made with this trainer: its initial parameters, its model for
+// export. Beside it; but where a compiler was killed while it replaced a trainer and its files,
+// those of the new one may still be in a folder named after it.
+#pragma once
+
+#include <string>
+
+namespace trainc {
+
+// The build id of this program, which the linker makes from its content, in hexadecimal;
+// empty where it was linked without.
+std::string own_build_id();
+
+// The path of the file that was made with this trainer, which lies in `folder`.
+std::string own_file(const std::string &folder, const std::string &name);
+
+// The name of the folder that holds a trainer's files until they have their place; the compiler
+// makes it (compiler/output_folder.cpp).
+constexpr char files_of_prefix[] = ".files-of-";
+
+} // namespace trainc
