@@ -16,8 +16,10 @@ namespace trainc {
 static const char kUsualFolder[] = "/usr/local/cuda/bin";
 
 static std::string findNvcc(StringRef name) {
-  if (name.contains('/'))
-    return sys::fs::can_execute(name) ? name.str() : "";
+  if (name.contains('/')) {
+    SmallString<256> path(name); // the compilation has another working folder
+    return !sys::fs::can_execute(name) || sys::fs::make_absolute(path) ? "" : path.str().str();
+  }
   if (auto found = sys::findProgramByName(name))
     return *found;
   auto usual = sys::findProgramByName(name, {kUsualFolder});

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs the host compiler, and nvcc on .cu files, on an emitted folder: one process a
-// file, at most as many as there are cores, arguments passed as they are, no shell.
+// file, at most as many as there are cores, arguments passed as they are, no shell. They run
+// in the folder and name its files without it: so objects do not depend on where it is, and
+// ccache knows a file again that another folder held.
 #include "compiler/emit/emit.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Program.h"
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
@@ -27,8 +30,9 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-/// Starts a program whose output goes to `log`. 0, or an errno value.
-int start(const Arguments &arguments, const std::string &log, pid_t &child) {
+/// Starts a program in `directory` whose output goes to `log`. 0, or an errno value.
+int start(const Arguments &arguments, const std::string &directory, const std::string &log,
+          pid_t &child) {
   std::vector<char *> argv;
   for (const std::string &argument : arguments)
     argv.push_back(const_cast<char *>(argument.c_str()));
@@ -38,6 +42,7 @@ int start(const Arguments &arguments, const std::string &log, pid_t &child) {
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0644);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
   int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   return error;
@@ -74,9 +79,19 @@ std::string lastLines(const std::string &text, int count) {
 
 bool isCuda(const fs::path &source) { return source.extension() == ".cu"; }
 
+/// What the compilers, which run in the emitted folder, find from there. A name without a folder
+/// is a program on PATH.
+std::string fromAnywhere(const std::string &path) {
+  return path.find('/') == std::string::npos ? path : fs::absolute(path).string();
+}
+
 class HostCompiler {
 public:
-  explicit HostCompiler(const CompileOptions &options) : options(options) {}
+  explicit HostCompiler(const CompileOptions &given)
+      : options(given), compiler(fromAnywhere(given.compiler)), nvcc(fromAnywhere(given.nvcc)) {
+    if (auto found = llvm::sys::findProgramByName("ccache"))
+      cache = *found;
+  }
 
   bool run(std::string &message) {
     std::vector<Arguments> jobs = compilations();
@@ -84,7 +99,7 @@ public:
     if (good)
       good = runAll({link()});
     for (const std::string &object : objects)
-      fs::remove(object);
+      fs::remove(fs::path(options.directory) / object);
     writeLog();
     if (good && !options.registers.empty())
       std::ofstream(options.registers) << registerTable(deviceLog);
@@ -123,19 +138,21 @@ private:
     });
     std::vector<Arguments> jobs;
     for (const fs::path &source : sources) {
-      objects.push_back(options.directory + "/" + source.stem().string() + ".o");
+      objects.push_back(source.stem().string() + ".o");
       Arguments arguments = isCuda(source) ? nvccFlagsFor() : hostFlagsFor(source);
-      arguments.insert(arguments.end(), {"-I", options.directory});
+      arguments.insert(arguments.end(), {"-I", "."});
       for (const std::string &include : options.includes)
-        arguments.insert(arguments.end(), {"-I", include});
-      arguments.insert(arguments.end(), {"-c", source.string(), "-o", objects.back()});
+        arguments.insert(arguments.end(), {"-I", fs::absolute(include).string()});
+      bool inside = source.parent_path() == fs::path(options.directory);
+      std::string name = inside ? source.filename().string() : fs::absolute(source).string();
+      arguments.insert(arguments.end(), {"-c", name, "-o", objects.back()});
       jobs.push_back(std::move(arguments));
     }
     return jobs;
   }
 
   Arguments hostFlagsFor(const fs::path &source) const {
-    Arguments arguments = {options.compiler,
+    Arguments arguments = {compiler,
                            "-std=c++20",
                            "-march=" + options.march,
                            "-ffp-contract=off",
@@ -156,7 +173,7 @@ private:
   }
 
   Arguments nvccFlagsFor() const {
-    Arguments arguments = {options.nvcc, "-ccbin", options.compiler, "--threads", "0"};
+    Arguments arguments = {nvcc, "-ccbin", compiler, "--threads", "0"};
     for (llvm::StringRef flag : nvccFlags())
       arguments.push_back(flag.str());
     if (options.warningsAreErrors)
@@ -172,7 +189,9 @@ private:
   }
 
   Arguments link() const {
-    Arguments arguments = {options.compiler, "-fopenmp", "-o", options.output};
+    Arguments arguments = {compiler, "-fopenmp", "-o", fs::absolute(options.output).string()};
+    // By its id a trainer knows the files that were made with it (runtime/own_files.h).
+    arguments.push_back("-Wl,--build-id");
     if (options.shared)
       arguments.push_back("-shared");
     arguments.insert(arguments.end(), objects.begin(), objects.end());
@@ -188,7 +207,7 @@ private:
     while (next < jobs.size() || !running.empty()) {
       if (good && next < jobs.size() && running.size() < width) {
         pid_t child = 0;
-        int error = start(jobs[next], jobLog(next), child);
+        int error = start(throughCache(jobs[next]), options.directory, jobLog(next), child);
         if (error != 0) {
           good = false;
           failed = nameOf(jobs[next]);
@@ -214,12 +233,20 @@ private:
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    std::string problem = describe(status);
+    std::string problem = describe(status), text = readFile(jobLog(job));
+    if (!problem.empty() && !cache.empty() && llvm::StringRef(text).contains("ccache: error")) {
+      // A cache that cannot be used, such as one in a home that cannot be written.
+      cache.clear();
+      pid_t again = 0;
+      if (start(jobs[job], options.directory, jobLog(job), again) == 0) {
+        running[again] = job;
+        return true;
+      }
+    }
     for (const std::string &argument : jobs[job])
       log += argument + " ";
-    std::string text = readFile(jobLog(job));
     log += "\n" + text;
-    if (jobs[job][0] == options.nvcc)
+    if (jobs[job][0] == nvcc)
       deviceLog += text;
     fs::remove(jobLog(job));
     if (!problem.empty() && reason.empty()) {
@@ -229,18 +256,28 @@ private:
     return problem.empty();
   }
 
+  /// The command by way of ccache where that is there; linking is nothing that it keeps.
+  Arguments throughCache(const Arguments &job) const {
+    Arguments command = job;
+    if (!cache.empty() && llvm::is_contained(job, "-c"))
+      command.insert(command.begin(), cache);
+    return command;
+  }
+
   std::string jobLog(size_t job) const {
     return options.directory + "/compile." + std::to_string(job) + ".log";
   }
 
   std::string nameOf(const Arguments &job) const {
-    return job[0] == options.nvcc ? "nvcc" : "the host compiler";
+    return job[0] == nvcc ? "nvcc" : "the host compiler";
   }
 
   void writeLog() const { std::ofstream(logPath()) << log; }
 
   const CompileOptions &options;
-  std::vector<std::string> objects;
+  const std::string compiler, nvcc;
+  std::string cache;                // ccache, where it is
+  std::vector<std::string> objects; // in the folder
   std::string log, deviceLog, reason, failed;
 };
 

@@ -44,7 +44,8 @@ struct CompileOptions {
   bool warningsAreErrors = false; // for tests: another compiler may warn of what ours does not
 };
 
-/// Compiles the folder's files side by side and links them, without a shell. On failure `message`
+/// Compiles the folder's files side by side, through ccache where that is on PATH, and links them,
+/// without a shell. On failure `message`
 /// ends with the log's path and its last lines; after warnings it says so, with the log's path. The
 /// log stays.
 bool compileSources(const CompileOptions &options, std::string &message);
