@@ -2,13 +2,17 @@
 //
 // The compiler from command line to output folder: read, passes, emit, host compile.
 #include "compiler/driver.h"
+#include "compiler/bundle.h"
 #include "compiler/cuda_toolkit.h"
+#include "compiler/depfile.h"
 #include "compiler/emit/emit.h"
 #include "compiler/installation.h"
 #include "compiler/ir_file.h"
+#include "compiler/memory_limit.h"
 #include "compiler/onnx/reader.h"
 #include "compiler/output_folder.h"
 #include "compiler/pipeline.h"
+#include "compiler/plan_json.h"
 #include "compiler/stage_clock.h"
 #include "compiler/step_list.h"
 #include "dialects/errors/internal_error.h"
@@ -43,18 +47,23 @@ class Compilation {
 public:
   explicit Compilation(const Options &options)
       : options(options), output(options.output.empty() ? defaultOutput() : options.output),
-        clock(options.quiet) {}
+        clock(options.quiet || options.messageFormat != "text") {}
 
   ExitCode run() {
     bool good = steps();
     clock.finish();
-    report.print(llvm::errs());
+    printReport();
     return good && report.empty() ? ExitCode::ok
            : report.empty()       ? ExitCode::internalError
                                   : report.exitCode();
   }
 
 private:
+  void printReport() const {
+    report.print(llvm::errs(),
+                 parseMessageFormat(options.messageFormat).value_or(MessageFormat::text));
+  }
+
   std::string defaultOutput() const { return llvm::sys::path::stem(options.model).str(); }
   bool stopsAfter(StringRef stage) const { return options.stopAfter == stage; }
 
@@ -79,20 +88,23 @@ private:
   /// Names that no later stage would explain as well.
   bool checkNames(const Recipe &recipe) {
     if (!train::findOptimizer(recipe.optimizer))
-      (void)report.error(ExitCode::usage, "trainc", "unknown optimizer '" + recipe.optimizer + "'",
+      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"),
+                         "unknown optimizer '" + recipe.optimizer + "'",
                          "--optimizer with one of " + llvm::join(train::listOptimizers(), ", "));
     if (!train::findLoss(recipe.loss)) {
       std::vector<std::string> known;
       for (const train::Loss *loss : train::listLosses())
         known.push_back(loss->name.str());
-      (void)report.error(ExitCode::usage, "trainc", "unknown loss '" + recipe.loss + "'",
+      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"),
+                         "unknown loss '" + recipe.loss + "'",
                          "--loss with one of " + llvm::join(known, ", "));
     }
     std::vector<std::string> stages = pipelinePasses(recipe);
     stages.insert(stages.begin(), "import");
     stages.push_back("emit");
     if (!options.stopAfter.empty() && !llvm::is_contained(stages, options.stopAfter))
-      (void)report.error(ExitCode::usage, "trainc", "no step is called '" + options.stopAfter + "'",
+      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"),
+                         "no step is called '" + options.stopAfter + "'",
                          "--stop-after with one of " + llvm::join(stages, ", "));
     return report.empty();
   }
@@ -142,7 +154,7 @@ private:
       DiagnosticSeverity severity = diagnostic.getSeverity();
       if (severity != DiagnosticSeverity::Error && severity != DiagnosticSeverity::Warning)
         return failure();
-      std::string subject = subjectAt(options.model, diagnostic.getLocation());
+      Subject subject(options.model, nodeName(diagnostic.getLocation()).node, "", 0);
       std::string text = diagnostic.str();
       if (severity == DiagnosticSeverity::Warning) {
         report.warning(subject, text);
@@ -159,7 +171,7 @@ private:
     internalErrorContext().report = [this](const std::string &message) {
       (void)report.error(ExitCode::internalError, options.model, message,
                          "report it with that file");
-      report.print(llvm::errs());
+      printReport();
     };
     PipelineHooks hooks;
     hooks.before = [&](StringRef name) { clock.begin(pass = name.str()); };
@@ -196,6 +208,10 @@ private:
 
   bool emit() {
     Installation installation = findInstallation();
+    MemoryTable memory = describeMemory(*model.module);
+    if (!options.limitMemory.empty() &&
+        failed(checkMemoryLimit(memory, *parseBytes(options.limitMemory), options.model, report)))
+      return false;
     clock.begin("emit");
     if (failed(output.begin(report)) || failed(output.makeFolder("source", report)) ||
         failed(output.makeFolder("plan", report)))
@@ -204,7 +220,7 @@ private:
       return report.empty()
                  ? succeeded(report.error(ExitCode::internalError, options.model, "emit failed"))
                  : false;
-    if (!copyRuntime(installation) || !writePlans())
+    if (!copyRuntime(installation) || !writePlans(memory))
       return false;
     clock.begin("parameters");
     if (failed(writeInitialParameters(model, output.entry("parameters.safetensors"),
@@ -213,7 +229,16 @@ private:
       return false;
     if (!options.sourceOnly && !stopsAfter("emit") && !hostCompile(installation))
       return false;
-    return succeeded(output.publish(report));
+    return succeeded(output.publish(report)) &&
+           (options.depfile.empty() || writeDepfile(installation));
+  }
+
+  /// For a build system: the output depends on the model's files and on this compiler.
+  bool writeDepfile(const Installation &installation) {
+    std::vector<std::string> files = modelFiles(model);
+    llvm::append_range(files, installation.files(recipe.target));
+    std::string made = options.sourceOnly ? "/source/CMakeLists.txt" : "/trainer";
+    return succeeded(trainc::writeDepfile(options.depfile, output.path() + made, files, report));
   }
 
   bool copyRuntime(const Installation &installation) {
@@ -225,8 +250,13 @@ private:
     return !error;
   }
 
-  bool writePlans() {
-    return succeeded(output.writeText("plan/memory.txt", memoryPlanText(*model.module), report)) &&
+  bool writePlans(const MemoryTable &memory) {
+    return succeeded(output.writeText("plan/memory.json", memoryPlanJson(memory), report)) &&
+           succeeded(output.writeText("plan/kernels.json",
+                                      kernelListJson(describeKernels(*model.module)), report)) &&
+           succeeded(output.writeText("plan/parameters.json", parametersJson(model, *model.module),
+                                      report)) &&
+           succeeded(output.writeText("plan/memory.txt", memoryPlanText(*model.module), report)) &&
            succeeded(output.writeText("plan/kernels.txt", kernelListText(*model.module), report)) &&
            succeeded(output.writeText("plan/steps.txt", stepListText(*model.module), report)) &&
            succeeded(
@@ -254,7 +284,7 @@ private:
       toolkit.reset();
     }
     if (!toolkit)
-      return report.error(ExitCode::hostCompilerFailed, "trainc", missing,
+      return report.error(ExitCode::hostCompilerFailed, Subject::ofProgram("trainc"), missing,
                           "--source-only, and build the source folder with its CMakeLists.txt "
                           "where CUDA and NCCL are; or --nvcc PROGRAM");
     compile.march = "x86-64"; // no kernel is among the host's files
@@ -277,6 +307,8 @@ private:
     if (recipe.target == "cuda" && failed(addCuda(installation, compile)))
       return false;
     llvm::append_range(compile.linkArguments, installation.linkArguments);
+    if (options.bundle)
+      llvm::append_range(compile.linkArguments, bundleLinkArguments("trainer.libs"));
     compile.output = output.entry("trainer");
     compile.log = temporaryPath("compile.log"); // outlives the output folder of a failure
     std::string message;
@@ -286,12 +318,18 @@ private:
         llvm::sys::fs::remove(compile.log);
       else
         report.warning(options.model, message);
-      return true;
+      return !options.bundle || bundle();
     }
     (void)report.error(ExitCode::hostCompilerFailed, options.model, message,
                        recipe.target == "cuda" ? "another --nvcc, --host-compiler or --cuda-arch"
                                                : "tools/setup.sh, or --host-compiler PROGRAM");
     return false;
+  }
+
+  bool bundle() {
+    return succeeded(output.makeFolder("trainer.libs", report)) &&
+           succeeded(
+               bundleLibraries(output.entry("trainer"), output.entry("trainer.libs"), report));
   }
 
   const Options &options;

@@ -4,6 +4,7 @@
 #include "compiler/options.h"
 #include "compiler/cuda_toolkit.h"
 #include "compiler/exit_codes.h"
+#include "compiler/memory_limit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
@@ -61,8 +62,7 @@ static void forgetLibraryOptions() {
 
 // Words that are no option, each with the nearest one; LLVM's parser would take `--optimiser` for
 // an `-o`.
-static bool namesKnownOptions(int argc, char **argv) {
-  bool good = true;
+static bool namesKnownOptions(int argc, char **argv, Report &report) {
   StringMap<cl::Option *> &known = cl::getRegisteredOptions();
   for (int i = 1; i < argc && StringRef(argv[i]) != "--"; ++i) {
     StringRef word = argv[i];
@@ -83,17 +83,29 @@ static bool namesKnownOptions(int argc, char **argv) {
         nearest = entry.getKey();
         distance = edits;
       }
-    errs() << "trainc: unknown option '" << word.split('=').first
-           << "'\n  try: " << (nearest.size() == 1 ? "-" : "--") << nearest << "\n";
-    good = false;
+    (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"),
+                       "unknown option '" + word.split('=').first + "'",
+                       (nearest.size() == 1 ? "-" : "--") + nearest);
   }
-  return good;
+  return report.empty();
 }
 
-std::optional<Options> parseOptions(int argc, char **argv) {
+MessageFormat messageFormatAmong(int argc, char **argv) {
+  MessageFormat format = MessageFormat::text;
+  for (int i = 1; i < argc; ++i) {
+    StringRef word = StringRef(argv[i]).ltrim('-');
+    if (!StringRef(argv[i]).starts_with("-") || !word.consume_front("message-format"))
+      continue;
+    StringRef value = word.consume_front("=") ? word : i + 1 < argc ? argv[i + 1] : "";
+    format = parseMessageFormat(value).value_or(format);
+  }
+  return format;
+}
+
+std::optional<Options> parseOptions(int argc, char **argv, Report &report) {
   forgetLibraryOptions();
   static Parser parser;
-  if (!namesKnownOptions(argc, argv))
+  if (!namesKnownOptions(argc, argv, report))
     return std::nullopt;
   cl::HideUnrelatedOptions(parser.category);
   static const std::string exitCodes = exitCodeHelp();
@@ -101,7 +113,11 @@ std::optional<Options> parseOptions(int argc, char **argv) {
   std::string complaint;
   raw_string_ostream stream(complaint);
   if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &stream)) {
-    errs() << stream.str();
+    StringRef text = stream.str();
+    text.consume_front(StringRef(argv[0]).rsplit('/').second);
+    text.consume_front(argv[0]);
+    text.consume_front(": ");
+    (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"), text.trim(), "trainc --help");
     return std::nullopt;
   }
   Options options;
@@ -122,7 +138,7 @@ std::optional<Options> parseOptions(int argc, char **argv) {
 std::optional<Recipe> Options::recipe(Report &report) const {
   Recipe recipe;
   auto complain = [&](const Twine &message, const Twine &advice) {
-    (void)report.error(ExitCode::usage, "trainc", message, advice);
+    (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"), message, advice);
   };
   for (const std::string &text : dimensions) {
     auto [name, size] = StringRef(text).split('=');
@@ -151,6 +167,13 @@ std::optional<Recipe> Options::recipe(Report &report) const {
              "--cuda-arch 80,90");
   if (batchNorm != "train" && batchNorm != "frozen")
     complain("unknown mode '" + batchNorm + "' of batch norm", "--batch-norm train or frozen");
+  if (!limitMemory.empty() && !parseBytes(limitMemory))
+    complain("--limit-memory expects a size, found '" + limitMemory + "'", "--limit-memory 2GiB");
+  if (bundle && sourceOnly)
+    complain("--bundle says nothing where --source-only makes no trainer", "one of the two");
+  if (!parseMessageFormat(messageFormat))
+    complain("unknown format '" + messageFormat + "' of messages",
+             "--message-format text, json or sarif");
   const Options defaults;
   auto refuse = [&](StringRef name, const auto &given, const auto &otherwise) {
     if (given != otherwise)

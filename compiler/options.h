@@ -27,9 +27,12 @@ struct Options {
   std::optional<Recipe> recipe(Report &report) const;
 };
 
-/// Parses the command line. On a wrong one it prints a message and returns
-/// nothing; `--help` and `--version` print and exit with 0.
-std::optional<Options> parseOptions(int argc, char **argv);
+/// Parses the command line. Of a wrong one `report` says what is wrong, and nothing is returned;
+/// `--help` and `--version` print and exit with 0.
+std::optional<Options> parseOptions(int argc, char **argv, Report &report);
+
+/// How a command line that may be wrong wants its messages.
+MessageFormat messageFormatAmong(int argc, char **argv);
 
 /// The table as Markdown: docs/trainc.md.
 std::string optionsDocumentation();

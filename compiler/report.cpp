@@ -5,6 +5,7 @@
 #include "compiler/report.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
 
 using namespace llvm;
 
@@ -16,32 +17,72 @@ std::string quotedList(ArrayRef<std::string> names, size_t shown) {
                               : text;
 }
 
+Subject Subject::ofPart(std::string file, std::string part) {
+  Subject subject(std::move(file));
+  subject.part = std::move(part);
+  return subject;
+}
+
+Subject Subject::ofOption(const Twine &name) {
+  Subject subject("");
+  subject.option = name.str();
+  return subject;
+}
+
+Subject Subject::ofProgram(const Twine &name) {
+  Subject subject("");
+  subject.program = name.str();
+  return subject;
+}
+
+std::optional<MessageFormat> parseMessageFormat(StringRef name) {
+  if (name == "text")
+    return MessageFormat::text;
+  if (name == "json")
+    return MessageFormat::json;
+  if (name == "sarif")
+    return MessageFormat::sarif;
+  return std::nullopt;
+}
+
+static std::string operatorText(const Subject &subject) {
+  return subject.operatorName +
+         (subject.opset ? ", opset " + std::to_string(subject.opset) : std::string());
+}
+
 static std::string subjectText(const Subject &subject, ArrayRef<std::string> nodes) {
+  std::string result = subject.file + subject.option + subject.program;
+  if (!subject.part.empty())
+    result += ": " + subject.part;
   if (nodes.empty())
-    return subject.text;
-  std::string result = subject.text + (nodes.size() == 1 ? ": node '" : ": nodes '") + nodes[0];
+    return result;
+  result += (nodes.size() == 1 ? ": node '" : ": nodes '") + nodes[0];
   if (nodes.size() == 2)
     result += "' and '" + nodes[1];
   else if (nodes.size() > 2)
     result += "', '" + nodes[1] + "' and " + std::to_string(nodes.size() - 2) +
               (nodes.size() == 3 ? " other" : " others");
-  return result + (nodes.size() > 2 ? " (" : "' (") + subject.operatorText + ")";
+  std::string quote = nodes.size() > 2 ? "" : "'";
+  return result + quote + (subject.operatorName.empty() ? "" : " (" + operatorText(subject) + ")");
 }
 
-bool Report::add(const Subject &subject, const std::string &message, const Twine &advice) {
-  std::string separator(1, '\0'), about = separator + message;
-  if (!known.insert(subject.text + separator + subject.node + about).second)
+bool Report::add(ExitCode code, const Subject &subject, const std::string &message,
+                 const Twine &advice) {
+  std::string separator(1, '\0'),
+      about = separator + (code == ExitCode::ok ? "warning" : "error") + separator + message;
+  std::string whole = subjectText(subject, {});
+  if (!known.insert(whole + separator + subject.node + about).second)
     return false;
   if (!subject.node.empty()) {
     std::string cause =
-        subject.text + separator + subject.operatorText + about + separator + advice.str();
+        whole + separator + operatorText(subject) + about + separator + advice.str();
     auto [entry, isNew] = byCause.try_emplace(cause, problems.size());
     if (!isNew) {
       problems[entry->second].nodes.push_back(subject.node);
       return true;
     }
   }
-  problems.push_back({subject, {}, message, advice.str()});
+  problems.push_back({subject, {}, message, advice.str(), code});
   if (!subject.node.empty())
     problems.back().nodes.push_back(subject.node);
   return true;
@@ -49,28 +90,138 @@ bool Report::add(const Subject &subject, const std::string &message, const Twine
 
 LogicalResult Report::error(ExitCode code, const Subject &subject, const Twine &message,
                             const Twine &advice) {
-  if (add(subject, message.str(), advice) && errors++ == 0)
+  if (add(code, subject, message.str(), advice) && errors++ == 0)
     firstCode = code;
   return failure();
 }
 
 void Report::warning(const Subject &subject, const Twine &message, const Twine &advice) {
-  add(subject, "warning: " + message.str(), advice);
+  add(ExitCode::ok, subject, message.str(), advice);
 }
 
-void Report::print(raw_ostream &stream) const {
-  for (const Problem &problem : problems) {
-    stream << subjectText(problem.subject, problem.nodes) << ": " << problem.message << '\n';
-    if (!problem.advice.empty())
-      stream << "  try: " << problem.advice << '\n';
+void Report::print(raw_ostream &stream, MessageFormat format) const {
+  switch (format) {
+  case MessageFormat::text:
+    return printText(stream);
+  case MessageFormat::json:
+    return printJson(stream);
+  case MessageFormat::sarif:
+    return printSarif(stream);
   }
 }
 
 std::string Report::text() const {
   std::string result;
   raw_string_ostream stream(result);
-  print(stream);
+  printText(stream);
   return result;
+}
+
+void Report::printText(raw_ostream &stream) const {
+  for (const Problem &problem : problems) {
+    stream << subjectText(problem.subject, problem.nodes) << ": "
+           << (problem.code == ExitCode::ok ? "warning: " : "") << problem.message << '\n';
+    if (!problem.advice.empty())
+      stream << "  try: " << problem.advice << '\n';
+  }
+}
+
+/// The stable name of what an error means.
+static StringRef kindOf(ExitCode code) {
+  if (code != ExitCode::ok)
+    for (const ExitCodeEntry &entry : kExitCodes)
+      if (entry.code == code)
+        return entry.name;
+  return "warning";
+}
+
+/// A model's names may be any bytes.
+static json::Value jsonText(StringRef text) { return json::fixUTF8(text); }
+
+/// What a problem is about, each under its name where there is one.
+static json::Object describe(const Subject &subject, ArrayRef<std::string> nodes) {
+  json::Object object;
+  auto add = [&](StringRef name, StringRef value) {
+    if (!value.empty())
+      object[name] = jsonText(value);
+  };
+  add("file", subject.file);
+  add("option", subject.option);
+  add("part", subject.part);
+  if (nodes.empty())
+    return object;
+  add("node", nodes[0]);
+  json::Array all;
+  for (const std::string &node : nodes)
+    all.push_back(jsonText(node));
+  object["nodes"] = std::move(all);
+  add("operator", subject.operatorName);
+  if (subject.opset)
+    object["opset"] = subject.opset;
+  return object;
+}
+
+void Report::printJson(raw_ostream &stream) const {
+  for (const Problem &problem : problems) {
+    json::Object object = describe(problem.subject, problem.nodes);
+    object["severity"] = problem.code == ExitCode::ok ? "warning" : "error";
+    object["kind"] = kindOf(problem.code);
+    object["text"] = jsonText(problem.message);
+    if (!problem.advice.empty())
+      object["remedy"] = jsonText(problem.advice);
+    object["exit_code"] = static_cast<int>(problem.code);
+    stream << json::Value(std::move(object)) << '\n';
+  }
+}
+
+/// Where a problem is: the file, and in it the nodes or the part.
+static json::Array locationsOf(const Subject &subject, ArrayRef<std::string> nodes) {
+  json::Array logical;
+  for (const std::string &node : nodes)
+    logical.push_back(json::Object{{"name", jsonText(node)}, {"kind", "node"}});
+  if (!subject.part.empty())
+    logical.push_back(json::Object{{"name", jsonText(subject.part)}, {"kind", "value"}});
+  json::Object location;
+  if (!subject.file.empty())
+    location["physicalLocation"] =
+        json::Object{{"artifactLocation", json::Object{{"uri", jsonText(subject.file)}}}};
+  if (!logical.empty())
+    location["logicalLocations"] = std::move(logical);
+  json::Array locations;
+  if (!location.empty())
+    locations.push_back(std::move(location));
+  return locations;
+}
+
+void Report::printSarif(raw_ostream &stream) const {
+  json::Array rules{json::Object{{"id", "warning"}}}, results;
+  for (const ExitCodeEntry &entry : kExitCodes)
+    if (entry.code != ExitCode::ok)
+      rules.push_back(
+          json::Object{{"id", entry.name},
+                       {"shortDescription", json::Object{{"text", entry.meaning}}},
+                       {"properties", json::Object{{"exit_code", static_cast<int>(entry.code)}}}});
+  for (const Problem &problem : problems) {
+    std::string text = subjectText(problem.subject, problem.nodes) + ": " + problem.message;
+    if (!problem.advice.empty())
+      text += "\ntry: " + problem.advice;
+    json::Object properties = describe(problem.subject, problem.nodes);
+    if (!problem.advice.empty())
+      properties["remedy"] = jsonText(problem.advice);
+    properties["exit_code"] = static_cast<int>(problem.code);
+    results.push_back(json::Object{{"ruleId", kindOf(problem.code)},
+                                   {"level", problem.code == ExitCode::ok ? "warning" : "error"},
+                                   {"message", json::Object{{"text", jsonText(text)}}},
+                                   {"locations", locationsOf(problem.subject, problem.nodes)},
+                                   {"properties", std::move(properties)}});
+  }
+  json::Object driver{{"name", "trainc"}, {"rules", std::move(rules)}};
+  json::Object document{
+      {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+      {"version", "2.1.0"},
+      {"runs", json::Array{json::Object{{"tool", json::Object{{"driver", std::move(driver)}}},
+                                        {"results", std::move(results)}}}}};
+  stream << json::Value(std::move(document)) << '\n';
 }
 
 } // namespace trainc

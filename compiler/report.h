@@ -11,6 +11,7 @@
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/LogicalResult.h"
 #include "llvm/Support/raw_ostream.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,19 +20,35 @@ namespace trainc {
 /// `'a', 'b' and 3 more`: the first `shown` of the names.
 std::string quotedList(llvm::ArrayRef<std::string> names, size_t shown = 8);
 
-/// What a problem is about: a file, an option, or a node of a model.
+/// What a problem is about: a file, a part or a node of the model in it, an option, or the program
+/// as it was called.
 struct Subject {
-  Subject(std::string text) : text(std::move(text)) {}
-  Subject(llvm::StringRef text) : text(text.str()) {}
-  Subject(const char *text) : text(text) {}
-  Subject(const llvm::Twine &text) : text(text.str()) {}
-  /// `FILE: node 'NODE' (OPERATOR)`; the operator with its opset
-  Subject(std::string file, std::string node, std::string operatorText)
-      : text(std::move(file)), node(std::move(node)), operatorText(std::move(operatorText)) {}
+  Subject(std::string file) : file(std::move(file)) {}
+  Subject(llvm::StringRef file) : file(file.str()) {}
+  Subject(const char *file) : file(file) {}
+  Subject(const llvm::Twine &file) : file(file.str()) {}
+  /// `FILE: node 'NODE' (OPERATOR, opset OPSET)`; what is empty or 0 is left out
+  Subject(std::string file, std::string node, std::string operatorName, int opset)
+      : file(std::move(file)), node(std::move(node)), operatorName(std::move(operatorName)),
+        opset(opset) {}
+  /// `FILE: PART`, such as `input 'x'`
+  static Subject ofPart(std::string file, std::string part);
+  /// `--dim`
+  static Subject ofOption(const llvm::Twine &name);
+  /// Of the command line as a whole.
+  static Subject ofProgram(const llvm::Twine &name);
 
-  std::string text; // of a node: the file
-  std::string node, operatorText;
+  std::string file, part;
+  std::string node, operatorName;
+  int opset = 0;
+  std::string option, program;
 };
+
+/// How problems are written: for people; a JSON object a line; or one SARIF document.
+/// docs/messages.md describes the latter two.
+enum class MessageFormat { text, json, sarif };
+
+std::optional<MessageFormat> parseMessageFormat(llvm::StringRef name);
 
 class Report {
 public:
@@ -48,7 +65,7 @@ public:
   ExitCode exitCode() const { return firstCode; }
   /// In the order in which they came. Nodes of one operator with the same problem are told
   /// together.
-  void print(llvm::raw_ostream &stream) const;
+  void print(llvm::raw_ostream &stream, MessageFormat format = MessageFormat::text) const;
   std::string text() const;
 
 private:
@@ -56,9 +73,14 @@ private:
     Subject subject;
     std::vector<std::string> nodes;
     std::string message, advice;
+    ExitCode code; // ok: a warning
   };
   /// False for one that is known already.
-  bool add(const Subject &subject, const std::string &message, const llvm::Twine &advice);
+  bool add(ExitCode code, const Subject &subject, const std::string &message,
+           const llvm::Twine &advice);
+  void printText(llvm::raw_ostream &stream) const;
+  void printJson(llvm::raw_ostream &stream) const;
+  void printSarif(llvm::raw_ostream &stream) const;
 
   std::vector<Problem> problems;
   llvm::StringSet<> known;         // subjects with their messages

@@ -63,16 +63,16 @@ bool parseDimensions(Recipe &recipe, Report &report) {
     auto [name, size] = text.split('=');
     int64_t number = 0;
     if (name.empty() || size.getAsInteger(10, number) || number <= 0)
-      (void)report.error(ExitCode::usage, "trainc-run",
+      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc-run"),
                          "--dim expects NAME=SIZE with a positive size, found '" + text + "'",
                          "--dim batch=8");
     else if (!recipe.dimensions.emplace(name.str(), number).second)
-      (void)report.error(ExitCode::usage, "trainc-run", "--dim gives '" + name + "' twice",
-                         "one --dim for each dimension");
+      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc-run"),
+                         "--dim gives '" + name + "' twice", "one --dim for each dimension");
   }
   if (precision != "f32" && precision != "f64")
-    (void)report.error(ExitCode::usage, "trainc-run", "unknown precision '" + precision + "'",
-                       "--precision f32 or f64");
+    (void)report.error(ExitCode::usage, Subject::ofProgram("trainc-run"),
+                       "unknown precision '" + precision + "'", "--precision f32 or f64");
   recipe.precision = precision;
   recipe.trains = false;
   return report.empty();
@@ -118,7 +118,7 @@ bool readInputs(Model &model, NamedTensors &inputs, Report &report) {
     auto [name, path] = text.split('=');
     auto type = types.find(name.str());
     if (name.empty() || path.empty())
-      (void)report.error(ExitCode::usage, "trainc-run",
+      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc-run"),
                          "--input expects NAME=FILE.npy, found '" + text + "'", "--input x=x.npy");
     else if (type == types.end())
       (void)report.error(ExitCode::usage, modelPath, "the model has no input '" + name + "'",
@@ -127,7 +127,7 @@ bool readInputs(Model &model, NamedTensors &inputs, Report &report) {
       try {
         inputs[name.str()] = readNpy(path.str(), cast<mlir::RankedTensorType>(type->second));
       } catch (const trainc::failure &problem) {
-        (void)report.error(ExitCode::usage, "--input " + name, problem.message);
+        (void)report.error(ExitCode::usage, Subject::ofOption("--input " + name), problem.message);
       }
   }
   return report.empty();
@@ -176,7 +176,7 @@ bool readParameters(const Model &model, mlir::MLIRContext &context, NamedTensors
                            "a file that a trainer's export or trainc wrote for this model");
     }
   } catch (const trainc::failure &problem) {
-    (void)report.error(ExitCode::usage, "--parameters", problem.message);
+    (void)report.error(ExitCode::usage, Subject::ofOption("--parameters"), problem.message);
   }
   return report.empty();
 }
@@ -187,7 +187,7 @@ template <typename Work> bool onOutput(Report &report, Work work) {
     work();
   } catch (const trainc::failure &problem) {
     ExitCode code = problem.code == exit_usage ? ExitCode::usage : ExitCode::outputNotWritten;
-    (void)report.error(code, "-o", problem.message);
+    (void)report.error(code, Subject::ofOption("-o"), problem.message);
   }
   return report.empty();
 }

@@ -2,18 +2,24 @@
 //
 // trainc: compiles a forward ONNX model into a training program.
 #include "compiler/driver.h"
-#include "compiler/installation.h"
 #include "compiler/operator_table.h"
+#include "compiler/version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
 int main(int argc, char **argv) {
   using namespace trainc;
   llvm::cl::SetVersionPrinter(
-      [](llvm::raw_ostream &stream) { stream << "trainc " << findInstallation().version << "\n"; });
-  std::optional<Options> options = parseOptions(argc, argv);
-  if (!options)
-    return static_cast<int>(ExitCode::usage);
+      [](llvm::raw_ostream &stream) { stream << describeBuild(findInstallation()); });
+  Report report;
+  std::optional<Options> options = parseOptions(argc, argv, report);
+  if (options && options->model.empty() && !options->printDocumentation && !options->listOperators)
+    (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"), "no model given",
+                       "trainc model.onnx -o out, or trainc --help");
+  if (!report.empty()) {
+    report.print(llvm::errs(), messageFormatAmong(argc, argv));
+    return static_cast<int>(report.exitCode());
+  }
   if (options->printDocumentation) {
     llvm::outs() << optionsDocumentation();
     return 0;
@@ -21,10 +27,6 @@ int main(int argc, char **argv) {
   if (options->listOperators) {
     llvm::outs() << operatorTable();
     return 0;
-  }
-  if (options->model.empty()) {
-    llvm::errs() << "trainc: no model given\n  try: trainc model.onnx -o out, or trainc --help\n";
-    return static_cast<int>(ExitCode::usage);
   }
   return static_cast<int>(compileModel(*options));
 }

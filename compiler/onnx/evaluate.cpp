@@ -87,8 +87,8 @@ public:
     ScopedDiagnosticHandler handler(function.getContext(), [&](Diagnostic &diagnostic) {
       bool tooLarge = interpreter.stoppedAtLimit(); // else values are what they may not be
       (void)report.error(tooLarge ? ExitCode::unsupportedModel : ExitCode::badData,
-                         subjectAt(model.file->path(), diagnostic.getLocation()), diagnostic.str(),
-                         tooLarge ? "a smaller --dim" : kOtherData);
+                         {model.file->path(), nodeName(diagnostic.getLocation()).node, "", 0},
+                         diagnostic.str(), tooLarge ? "a smaller --dim" : kOtherData);
     });
     auto keep = [&](Value value) { return wanted.contains(value); };
     return succeeded(interpreter.run(function.front(), values, keep)) && checkIndexes() &&
@@ -120,7 +120,7 @@ private:
           continue;
         auto index = cast<train::CheckedIndexAttr>(check.getChecks()[number - 1]);
         return succeeded(report.error(
-            ExitCode::badData, model.file->path() + ": node '" + index.getNode().str() + "'",
+            ExitCode::badData, {model.file->path(), index.getNode().str(), "", 0},
             "the model computes the index " + Twine(static_cast<int64_t>(value.real(1))) +
                 ", which is outside [" + Twine(index.getLow()) + ", " + Twine(index.getEnd()) + ")",
             kOtherData));

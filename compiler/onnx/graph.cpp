@@ -198,8 +198,7 @@ public:
 
 Subject Graph::subject(const GraphNode &node) const {
   std::string type = node.domain.empty() ? "" : node.domain + "::";
-  return {file.path(), node.label,
-          type + node.proto->op_type() + ", opset " + std::to_string(node.opset)};
+  return {file.path(), node.label, type + node.proto->op_type(), static_cast<int>(node.opset)};
 }
 
 std::unique_ptr<Graph> Graph::build(const ModelFile &file, Report &report) {
@@ -272,7 +271,8 @@ bool Graph::sort(Report &report) {
   };
   for (const auto &output : file.graph().output())
     need(
-        output.name(), [&] { return Subject(file.path() + ": output '" + output.name() + "'"); },
+        output.name(),
+        [&] { return Subject::ofPart(file.path(), "output '" + output.name() + "'"); },
         std::nullopt);
   while (!work.empty()) {
     size_t index = work.back();

@@ -581,7 +581,8 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
   // Importers check what their operators say; what a damaged file still gets wrong, the verifier
   // finds.
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    (void)report.error(ExitCode::unsupportedModel, subjectAt(file.path(), diagnostic.getLocation()),
+    (void)report.error(ExitCode::unsupportedModel,
+                       {file.path(), nodeName(diagnostic.getLocation()).node, "", 0},
                        diagnostic.str());
   });
   if (failed(verify(*module)))

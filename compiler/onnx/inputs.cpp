@@ -61,8 +61,9 @@ public:
 private:
   LogicalResult error(const onnx::ValueInfoProto &value, const Twine &message,
                       const Twine &advice = "") {
-    return report.error(ExitCode::unsupportedModel, file.path() + ": input '" + value.name() + "'",
-                        message, advice);
+    return report.error(ExitCode::unsupportedModel,
+                        Subject::ofPart(file.path(), "input '" + value.name() + "'"), message,
+                        advice);
   }
 
   void resolve(const onnx::ValueInfoProto &value, ModelInput &input) {
@@ -102,7 +103,7 @@ private:
     if (bound == recipe.dimensions.end())
       return fixed ? checked(name, dimension.dim_value()) : 1;
     if (fixed && bound->second != dimension.dim_value())
-      (void)report.error(ExitCode::usage, "--dim",
+      (void)report.error(ExitCode::usage, Subject::ofOption("--dim"),
                          "'" + name + "' is " + Twine(dimension.dim_value()) +
                              " in the model, not " + Twine(bound->second));
     return checked(name, bound->second);
@@ -111,7 +112,7 @@ private:
   int64_t checked(const std::string &name, int64_t size) {
     if (size > 0 && size <= kLargestSize)
       return size;
-    (void)report.error(ExitCode::usage, "--dim",
+    (void)report.error(ExitCode::usage, Subject::ofOption("--dim"),
                        "size " + Twine(size) + " of '" + name + "' is not between 1 and " +
                            Twine(kLargestSize));
     return 1;

@@ -325,12 +325,12 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
           any = true;
         }
     } catch (const std::regex_error &) {
-      good = succeeded(report.error(ExitCode::usage, "--" + option,
+      good = succeeded(report.error(ExitCode::usage, Subject::ofOption("--" + option),
                                     "'" + pattern + "' is not a regular expression"));
       continue;
     }
     if (!any)
-      good = succeeded(report.error(ExitCode::usage, "--" + option,
+      good = succeeded(report.error(ExitCode::usage, Subject::ofOption("--" + option),
                                     "'" + pattern + "' matches no parameter",
                                     "--print-parameters lists them; a pattern must match a whole "
                                     "name, as '.*weight' does"));

@@ -107,6 +107,8 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   return model;
 }
 
+std::vector<std::string> modelFiles(const Model &model) { return model.file->paths(); }
+
 std::vector<ExportInitializer> exportInitializers(const Model &model) {
   std::vector<ExportInitializer> result;
   for (const Parameter &parameter : model.parameters) {

@@ -56,6 +56,9 @@ struct Model {
 mlir::FailureOr<Model> readModel(llvm::StringRef path, const Recipe &recipe,
                                  mlir::MLIRContext &context, Report &report);
 
+/// The files that the model was read from: itself, and those of its weights.
+std::vector<std::string> modelFiles(const Model &model);
+
 /// The table of all decisions about initializers. Needs neither sizes of dimensions nor operators
 /// that can be imported.
 mlir::FailureOr<std::string> readParameterTable(llvm::StringRef path, const Recipe &recipe,

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A trainer that runs where its libraries are not installed.
+#pragma once
+
+#include "compiler/report.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace trainc {
+
+/// Copies the shared libraries that `program` loads, and those that they load, into `folder`: all
+/// but the C library's own, which belong to the system's loader.
+llvm::LogicalResult bundleLibraries(const std::string &program, const std::string &folder,
+                                    Report &report);
+
+/// What the linker needs so that the program finds them in the folder of this name beside it.
+std::vector<std::string> bundleLinkArguments(llvm::StringRef folderName);
+
+} // namespace trainc

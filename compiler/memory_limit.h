@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a trainer fits the machine that it is built for: --limit-memory.
+#pragma once
+
+#include "compiler/report.h"
+#include "passes/plan_tables.h"
+#include <optional>
+
+namespace trainc {
+
+/// `2GiB`, `500 MB`, `1073741824`: bytes, with a decimal or binary unit. Nothing where it is none.
+std::optional<int64_t> parseBytes(llvm::StringRef text);
+
+/// Adds an error that names arenas and largest tensors where the plan takes more than `limit`
+/// bytes.
+llvm::LogicalResult checkMemoryLimit(const MemoryTable &plan, int64_t limit,
+                                     const std::string &model, Report &report);
+
+} // namespace trainc

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every document is an object with `version`; bytes and steps are numbers, names are those of the
+// text.
+#include "compiler/plan_json.h"
+#include "dialects/train/train.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/JSON.h"
+
+using namespace llvm;
+
+namespace trainc {
+
+/// Indented: people and `diff` read it too.
+static std::string documentText(json::Object object) {
+  object["version"] = kPlanVersion;
+  std::string text;
+  raw_string_ostream(text) << formatv("{0:2}", json::Value(std::move(object))) << "\n";
+  return text;
+}
+
+/// A model's names may be any bytes.
+static json::Value jsonText(StringRef text) { return json::fixUTF8(text); }
+
+std::string memoryPlanJson(const MemoryTable &plan) {
+  json::Array arenas, entries;
+  for (const PlannedArena &arena : plan.arenas)
+    arenas.push_back(json::Object{
+        {"arena", arena.name}, {"bytes", arena.bytes}, {"lower_bound", arena.lowerBound}});
+  for (const PlannedEntry &entry : plan.entries) {
+    json::Array tensors;
+    for (const PlannedTensor &tensor : entry.tensors)
+      tensors.push_back(json::Object{{"tensor", jsonText(tensor.name)},
+                                     {"arena", tensor.arena},
+                                     {"offset", tensor.offset},
+                                     {"bytes", tensor.bytes},
+                                     {"first_step", tensor.first},
+                                     {"last_step", tensor.last},
+                                     {"at_peak", tensor.isAtPeak}});
+    json::Object object{
+        {"entry", entry.name}, {"steps", entry.steps}, {"tensors", std::move(tensors)}};
+    if (entry.peak >= 0)
+      object["peak_step"] = entry.peak;
+    entries.push_back(std::move(object));
+  }
+  return documentText(json::Object{
+      {"bytes", plan.bytes()}, {"arenas", std::move(arenas)}, {"entries", std::move(entries)}});
+}
+
+std::string kernelListJson(const std::vector<ListedEntry> &entries) {
+  json::Array all;
+  for (const ListedEntry &entry : entries) {
+    json::Array kernels;
+    for (const ListedKernel &kernel : entry.kernels)
+      kernels.push_back(json::Object{{"form", kernel.form},
+                                     {"step", jsonText(kernel.text)},
+                                     {"times", kernel.count},
+                                     {"flops_each", kernel.flops},
+                                     {"bytes_each", kernel.bytes}});
+    all.push_back(json::Object{{"entry", entry.name},
+                               {"steps", entry.steps},
+                               {"flops", entry.flops},
+                               {"bytes", entry.bytes},
+                               {"least_bytes", entry.leastBytes},
+                               {"kernels", std::move(kernels)}});
+  }
+  return documentText(json::Object{{"entries", std::move(all)}});
+}
+
+/// Of those that the program holds, what a step does with the argument.
+static StringMap<std::pair<StringRef, bool>> rolesOf(mlir::ModuleOp module) {
+  StringMap<std::pair<StringRef, bool>> roles;
+  auto function = module.lookupSymbol<mlir::func::FuncOp>("forward_backward");
+  if (!function)
+    function = module.lookupSymbol<mlir::func::FuncOp>("evaluate");
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (auto role = train::roleAs<train::ParameterAttr>(function, i))
+      roles[role.getName()] = {role.isFrozen() ? "frozen" : "trained",
+                               role.getRun() == train::Run::decayed};
+    else if (auto buffer = train::roleAs<train::BufferAttr>(function, i))
+      roles[buffer.getName()] = {"buffer", false};
+  return roles;
+}
+
+std::string parametersJson(const Model &model, mlir::ModuleOp module) {
+  StringMap<std::pair<StringRef, bool>> roles = rolesOf(module);
+  json::Array all;
+  for (const Parameter &parameter : model.parameters) {
+    auto role = roles.find(parameter.name);
+    json::Array shape, tied;
+    for (int64_t size : parameter.shape)
+      shape.push_back(size);
+    for (const TiedInitializer &other : parameter.tied)
+      tied.push_back(
+          json::Object{{"name", jsonText(other.onnxName)}, {"transposed", other.transposed}});
+    json::Object object{{"name", jsonText(parameter.name)},
+                        {"module_name", jsonText(parameter.moduleName)},
+                        {"shape", std::move(shape)},
+                        {"reason", jsonText(parameter.reason)},
+                        {"tied", std::move(tied)}};
+    if (role != roles.end()) {
+      object["role"] = role->second.first;
+      object["decays"] = role->second.second;
+    }
+    all.push_back(std::move(object));
+  }
+  return documentText(json::Object{{"parameters", std::move(all)}});
+}
+
+} // namespace trainc

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plans for programs: the JSON files beside the text of `plan/`. docs/messages.md describes
+// them; kPlanVersion grows where a reader of an older one could misread.
+#pragma once
+
+#include "compiler/onnx/reader.h"
+#include "passes/plan_tables.h"
+
+namespace trainc {
+
+constexpr int kPlanVersion = 1;
+
+std::string memoryPlanJson(const MemoryTable &plan);
+std::string kernelListJson(const std::vector<ListedEntry> &entries);
+/// Parameters and buffers with what the step does with them.
+std::string parametersJson(const Model &model, mlir::ModuleOp module);
+
+} // namespace trainc

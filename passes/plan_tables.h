@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What was planned, as tables: the text and the JSON of `plan/` are printed from them, and limits
+// are compared with them.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+struct PlannedArena {
+  std::string name;
+  int64_t bytes, lowerBound;
+};
+
+struct PlannedTensor {
+  std::string name, arena;
+  int64_t offset, bytes; // in its arena
+  int first, last;       // steps that it is alive in
+  bool isAtPeak = false; // an activation that is alive when most of them are
+};
+
+struct PlannedEntry {
+  std::string name;
+  int steps = 0;
+  int peak = -1;                      // the step with most activation bytes alive; -1: none has any
+  std::vector<PlannedTensor> tensors; // by arena, offset and time
+};
+
+struct MemoryTable {
+  std::vector<PlannedArena> arenas;
+  std::vector<PlannedEntry> entries;
+
+  /// Of all arenas.
+  int64_t bytes() const;
+};
+
+/// Of a module behind plan-memory.
+MemoryTable describeMemory(mlir::ModuleOp module);
+
+/// Equal steps of an entry function.
+struct ListedKernel {
+  std::string form; // of a kernel; `library` for a function of the runtime
+  std::string text; // what it is, and the nodes that it comes from
+  double flops;     // of one
+  int64_t bytes;    // read and written by one
+  int count = 0;
+};
+
+struct ListedEntry {
+  std::string name;
+  int steps = 0;
+  double flops = 0;
+  int64_t bytes = 0;
+  int64_t leastBytes = 0; // where caches hold every tensor between its uses
+  std::vector<ListedKernel> kernels;
+};
+
+/// Of a module behind lower-to-kernels.
+std::vector<ListedEntry> describeKernels(mlir::ModuleOp module);
+
+} // namespace trainc

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that messages for programs say what the text says.
+
+    check_messages.py SCHEMA FOLDER
+
+FOLDER holds N.txt, N.json and N.sarif: one command's messages in the three formats. Every JSON object must fit the schema,
+and the text must follow from the objects, nodes included."""
+import glob
+import json
+import os
+import sys
+
+TYPES = {"string": str, "integer": int, "array": list}
+
+
+def quoted(nodes):
+    if not nodes:
+        return ""
+    if len(nodes) == 1:
+        return ": node '%s'" % nodes[0]
+    if len(nodes) == 2:
+        return ": nodes '%s' and '%s'" % tuple(nodes)
+    rest = len(nodes) - 2
+    return ": nodes '%s', '%s' and %d other%s" % (nodes[0], nodes[1], rest, "" if rest == 1 else "s")
+
+
+def as_text(message):
+    text = message.get("file") or message.get("option") or "trainc"
+    if "part" in message:
+        text += ": " + message["part"]
+    text += quoted(message.get("nodes", []))
+    if "operator" in message:
+        text += " (%s, opset %d)" % (message["operator"], message["opset"])
+    text += ": " + ("warning: " if message["severity"] == "warning" else "") + message["text"] + "\n"
+    if "remedy" in message:
+        text += "  try: " + message["remedy"] + "\n"
+    return text
+
+
+def check(message, schema):
+    for name in schema["required"]:
+        assert name in message, "no '%s'" % name
+    for name, value in message.items():
+        assert name in schema["properties"], "'%s' is not in the schema" % name
+        rule = schema["properties"][name]
+        assert isinstance(value, TYPES[rule["type"]]), "'%s' is no %s" % (name, rule["type"])
+        assert "enum" not in rule or value in rule["enum"], "'%s' is '%s'" % (name, value)
+    if "nodes" in message:
+        assert message["node"] == message["nodes"][0]
+
+
+def check_sarif(document, messages):
+    assert document["version"] == "2.1.0"
+    (run,) = document["runs"]
+    rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert len(run["results"]) == len(messages), "another number of results"
+    for result, message in zip(run["results"], messages):
+        assert result["ruleId"] == message["kind"] and result["ruleId"] in rules
+        assert result["level"] == message["severity"]
+        assert message["text"] in result["message"]["text"]
+        names = [place["name"] for location in result["locations"] for place in location.get("logicalLocations", [])
+                 if place["kind"] == "node"]
+        assert names == message.get("nodes", []), "other nodes"
+
+
+def main(schema_file, folder):
+    with open(schema_file) as file:
+        schema = json.load(file)
+    texts = glob.glob(os.path.join(folder, "*.txt"))
+    count = nodes = 0
+    for path in texts:
+        name = path[:-len(".txt")]
+        try:
+            with open(name + ".json") as file:
+                messages = [json.loads(line) for line in file]
+            assert messages, "no message"
+            for message in messages:
+                check(message, schema)
+                nodes += len(message.get("nodes", []))
+            text = open(path).read()
+            assert text == "".join(map(as_text, messages)), "the text is another:\n" + text
+            with open(name + ".sarif") as file:
+                check_sarif(json.load(file), messages)
+        except (AssertionError, KeyError, ValueError) as problem:
+            sys.exit("%s: %s\n%s" % (name, problem, open(name + ".json").read()))
+        count += len(messages)
+    print("%d commands, %d messages, %d nodes" % (len(texts), count, nodes))
+    assert texts
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
