@@ -10,10 +10,18 @@
 # ROOT, made by `debootstrap --variant=minbase bookworm ROOT`, saves making one; it is copied.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+if [ "${TRAINC_PACKAGE_WORK:-}" = "" ]; then
+  # All mounts are of a namespace that ends before anything is removed, and nothing of the host's is
+  # mounted in the root.
+  work=$(mktemp -d /var/tmp/trainc-package.XXXXXX)
+  trap 'rm -rf --one-file-system "$work"' EXIT
+  TRAINC_PACKAGE_WORK=$work unshare --mount --propagation private "$0" "$@"
+  exit
+fi
+work=$TRAINC_PACKAGE_WORK
 build=$(realpath "${1:-build/release}")
 mirror=http://deb.debian.org/debian
-work=$(mktemp -d /var/tmp/trainc-package.XXXXXX)
-trap 'umount -q "$work"/root/{proc,dev} || true; rm -rf "$work"' EXIT
 say() { printf '\n== %s\n' "$*"; }
 
 say 'the package'
@@ -30,7 +38,8 @@ else
 fi
 cp /etc/resolv.conf "$work/root/etc/"
 mount -t proc none "$work/root/proc"
-mount --rbind /dev "$work/root/dev" && mount --make-rslave "$work/root/dev"
+mkdir -p "$work/root/dev/shm" # its device nodes are debootstrap's
+mount -t tmpfs -o mode=1777 none "$work/root/dev/shm"
 in_root() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/home/user chroot "$@"; }
 
 say 'installed with its declared dependencies'
@@ -47,7 +56,7 @@ head -c 20000 /dev/urandom >"$work/root/home/user/text.bin"
   echo 'set -ex; cd; export OMPI_MCA_rmaps_base_oversubscribe=1; trainc --version'
   echo 'trainc-fill bytes_4.onnx -o model.onnx'
   sed -n '/^## Four commands/,/^Models come/s/^    //p' README.md | sed 's/--steps 1000/--steps 3/'
-  echo 'ls -l trained.onnx; man -w trainc 2>/dev/null || ls /usr/share/man/man1/trainc.1.gz'
+  echo 'ls -l trained.onnx /usr/share/man/man1/trainc.1.gz'
 } >"$work/root/home/user/commands.sh"
 in_root --userspec=user:user "$work/root" bash /home/user/commands.sh
 say 'all is well'
