@@ -222,7 +222,7 @@ private:
   }
 
   const fs::path partial, target;
-  StringSet<> made;
+  llvm::StringSet<> made;
   std::string problem;
   std::error_code ignored;
   int held = -1; // the lock of the target

@@ -3,9 +3,9 @@
 // Every document is an object with `version`; bytes and steps are numbers, names are those of the
 // text.
 #include "compiler/plan_json.h"
+#include "compiler/json_text.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/Support/JSON.h"
 
 using namespace llvm;
 
@@ -18,9 +18,6 @@ static std::string documentText(json::Object object) {
   raw_string_ostream(text) << formatv("{0:2}", json::Value(std::move(object))) << "\n";
   return text;
 }
-
-/// A model's names may be any bytes.
-static json::Value jsonText(StringRef text) { return json::fixUTF8(text); }
 
 std::string memoryPlanJson(const MemoryTable &plan) {
   json::Array arenas, entries;

@@ -3,9 +3,9 @@
 // The one form of user errors. Equal messages are kept once: one cause is often met twice. A model
 // of five hundred nodes that one missing operator stops gives one line, not five hundred.
 #include "compiler/report.h"
+#include "compiler/json_text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/JSON.h"
 
 using namespace llvm;
 
@@ -134,9 +134,6 @@ static StringRef kindOf(ExitCode code) {
         return entry.name;
   return "warning";
 }
-
-/// A model's names may be any bytes.
-static json::Value jsonText(StringRef text) { return json::fixUTF8(text); }
 
 /// What a problem is about, each under its name where there is one.
 static json::Object describe(const Subject &subject, ArrayRef<std::string> nodes) {
