@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <spawn.h>
 #include <sstream>
 #include <sys/wait.h>
@@ -234,7 +235,8 @@ private:
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     std::string problem = describe(status), text = readFile(jobLog(job));
-    if (!problem.empty() && !cache.empty() && llvm::StringRef(text).contains("ccache: error")) {
+    if (!problem.empty() && llvm::StringRef(text).contains("ccache: error") &&
+        withoutCache.insert(job).second) {
       // A cache that cannot be used, such as one in a home that cannot be written.
       cache.clear();
       pid_t again = 0;
@@ -277,6 +279,7 @@ private:
   const CompileOptions &options;
   const std::string compiler, nvcc;
   std::string cache;                // ccache, where it is
+  std::set<size_t> withoutCache;    // jobs started again
   std::vector<std::string> objects; // in the folder
   std::string log, deviceLog, reason, failed;
 };
