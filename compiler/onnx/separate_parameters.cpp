@@ -12,6 +12,7 @@
 // Weakness: equal nodes are merged after their parameters. The call of one is lost then, and with
 // it which parameters it named: references to values that no call defines show it.
 #include "compiler/onnx/graph.h"
+#include "compiler/onnx/parameters.h"
 #include "compiler/onnx/separation.h"
 #include "compiler/onnx/wire.h"
 #include "dialects/nn/onnx_node.h"
@@ -114,6 +115,7 @@ public:
     for (int i = 0, count = file.graph().initializer_size(); i < count; ++i)
       unfoldSum(i);
     refuseUnsaid();
+    refuseMergedFunctions();
     explainMissing();
     reportBatchNorms();
     reportUndecided();
@@ -164,16 +166,15 @@ private:
     }
   }
 
-  bool isFloat(StringRef name) const {
-    Element element = elementOf(file.graph().initializer(initializers.lookup(name)).data_type());
-    return element == Element::f32 || element == Element::f64;
+  bool holdsFloats(StringRef name) const {
+    return isFloat(file.graph().initializer(initializers.lookup(name)).data_type());
   }
 
   std::vector<InitializerUse> usesIn(const CallGroup &group) const {
     std::vector<InitializerUse> uses;
     for (NodeProto *node : group.nodes)
       for (int i = 0; i < node->input_size(); ++i)
-        if (initializers.count(node->input(i)) && isFloat(node->input(i)))
+        if (initializers.count(node->input(i)) && holdsFloats(node->input(i)))
           uses.push_back({node, i});
     return uses;
   }
@@ -240,7 +241,8 @@ private:
     for (const InitializerUse &use : uses) {
       OnnxWeight kind = weightOf(use);
       const std::string &meant = kind == OnnxWeight::bias ? bias : weight;
-      if (kind != OnnxWeight::none && !meant.empty())
+      bool isTrained = kind != OnnxWeight::none && kind != OnnxWeight::statistic;
+      if (isTrained && !meant.empty())
         assign(use, meant, isTransposed(group.call, use));
       else if (!isOwn(use, weight) && !isOwn(use, bias) && none_of(group.call.references, lost))
         makeConstant(use); // of a norm written out
@@ -509,6 +511,60 @@ private:
           undecided.insert(found->second.begin(), found->second.end());
   }
 
+  // The initializer that a node reads, or that a node without a call (a split) passes on to it.
+  std::string initializerBehind(const std::string &value) const {
+    if (initializers.count(value))
+      return value;
+    for (const NodeProto *node : callless)
+      if (node->input_size() && is_contained(node->output(), value) &&
+          initializers.count(node->input(0)))
+        return node->input(0);
+    return "";
+  }
+
+  // Parameters other than those that an initializer is made of, of which it could as well be.
+  std::vector<std::string> equalParameters(const std::string &name) const {
+    ArrayRef<char> bytes = file.initializer(initializers.lookup(name)).bytes;
+    std::vector<std::string> equal;
+    for (const auto &[other, from] : origins)
+      if (other != name && from.size() == 1 && !is_contained(origins.at(name), from[0]) &&
+          file.initializer(initializers.lookup(other)).bytes == bytes)
+        equal.push_back(from[0]);
+    return equal;
+  }
+
+  // A call takes a value whose own call is gone, and its node reads a parameter instead, or what
+  // was made of one, that the call does not name. The value may have been a selection, say, of
+  // another parameter that was equal: nothing tells, so that nobody may train the two as one.
+  void refuseMergedFunctions() {
+    for (const CallGroup &group : groups) {
+      auto lost = [&](const std::string &name) { return isLost(name) && !resolved.contains(name); };
+      if (none_of(group.call.references, lost))
+        continue;
+      std::vector<std::string> named = program.parametersOf(group.call);
+      for (const NodeProto *node : group.nodes)
+        for (const std::string &input : node->input()) {
+          std::string name = initializerBehind(input);
+          if (name.empty() || !holdsFloats(name) || origins.at(name).empty())
+            continue;
+          auto isNamed = [&](const std::string &one) {
+            return is_contained(named, one) || is_contained(group.call.references, one);
+          };
+          const onnx::TensorProto &tensor = file.graph().initializer(initializers.lookup(name));
+          if (isNamed(name) || any_of(origins.at(name), isNamed) ||
+              any_of(program.sourcesOf(tensor), isNamed))
+            continue;
+          anyMerged = true;
+          std::vector<std::string> equal = equalParameters(name);
+          undecided.insert(equal.begin(), equal.end());
+          bool isFunction = program.kindOf(tensor) != "PARAMETER";
+          if (!equal.empty() ||
+              (isFunction && isUniform(file.initializer(initializers.lookup(name)))))
+            undecided.insert(origins.at(name).begin(), origins.at(name).end());
+        }
+    }
+  }
+
   // Values that remaining calls refer to, but whose calls are gone and might have had parameters.
   bool lostCalls() const {
     for (const CallGroup &group : groups)
@@ -520,7 +576,7 @@ private:
   }
 
   void explainMissing() {
-    bool lost = lostCalls();
+    bool lost = lostCalls() || anyMerged;
     for (const std::string &parameter : program.parameters()) {
       if (!isMissing(parameter) || is_contained(foldedNorms, parameter) ||
           is_contained(changed, parameter))
@@ -531,7 +587,7 @@ private:
       }
       std::string module = moduleOfParameter(parameter), tied;
       for (const std::string &other : usedIn[module])
-        if (moduleOfParameter(other) != module &&
+        if (moduleOfParameter(other) != module && !StringRef(other).starts_with(module + ".") &&
             (tied.empty() || attributeOf(other) == attributeOf(parameter)))
           tied = other;
       if (!tied.empty())
@@ -583,6 +639,7 @@ private:
   std::vector<const NodeProto *> callless;
   std::set<std::string, std::less<>> values, mentioned, held, placed, resolved, undecided;
   std::vector<std::string> foldedNorms, changed;
+  bool anyMerged = false; // a call uses a parameter that it does not name
 };
 
 } // namespace

@@ -177,6 +177,44 @@ class Sinusoids(nn.Module):
         return self.words(ids) + self.positions
 
 
+class EqualViews(nn.Module):
+    """Two equal parameters, one of which is only used by rows, or chosen by an index."""
+
+    def __init__(self, view):
+        super().__init__()
+        self.left, self.right = nn.Parameter(torch.zeros(12)), nn.Parameter(torch.zeros(12))
+        self.linear, self.view = nn.Linear(12, 12), view
+
+    def forward(self, x):
+        hidden = (self.linear(x) + self.left).tanh()
+        return self.view(hidden, self.right)
+
+
+def split(hidden, parameter):
+    front, back = parameter.split([5, 7])
+    return torch.cat([hidden[:, :5] + front, hidden[:, 5:] * 2 + back], 1)
+
+
+def halves(hidden, parameter):
+    return torch.cat([hidden[:, :6] + parameter[:6], hidden[:, 6:] * 2 + parameter[6:]], 1)
+
+
+def chosen(hidden, parameter):
+    return hidden + parameter[torch.arange(12).flip(0)]
+
+
+class CrossAttention(nn.Module):
+    """Both attentions have zeros as their biases; the second is used in parts."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = (nn.MultiheadAttention(12, 2, batch_first=True) for _ in range(2))
+
+    def forward(self, x):
+        x = x[None] + self.first(x[None], x[None], x[None])[0]
+        return self.second(x, x * 2, x * 2)[0][0]
+
+
 def exported(name, module, example, dynamo=True):
     torch.manual_seed(1)
     path = os.path.join(HERE, "bad", name + ".onnx")
@@ -206,6 +244,10 @@ def main():
     exported("plain_batch_norm", lambda: BareBatchNorm(affine=False), torch.zeros(8, 12))
     exported("conv_batch_norm_script", ConvBatchNorm, torch.zeros(8, 12), dynamo=False)
     exported("group_norm_script", GroupNorm, torch.zeros(8, 12), dynamo=False)
+    exported("split_parameter", lambda: EqualViews(split), torch.zeros(8, 12))
+    exported("halved_parameter", lambda: EqualViews(halves), torch.zeros(8, 12))
+    exported("chosen_parameter", lambda: EqualViews(chosen), torch.zeros(8, 12))
+    exported("cross_attention", CrossAttention, torch.zeros(8, 12))
     exported("equal_norms", EqualNorms, torch.zeros(8, 12))
     exported("token_types", TokenTypes, torch.zeros(8, 16, dtype=torch.int64))
     exported("sinusoids", Sinusoids, torch.zeros(8, 16, dtype=torch.int64))
