@@ -124,7 +124,8 @@ private:
           if (by.low < -INT64_MAX)
             return all;
           int64_t most = std::max<int64_t>({-by.low, by.high, 1}) - 1;
-          return Range{x.low < 0 ? -most : 0, x.high > 0 ? most : 0};
+          Range range = {x.low < 0 ? -most : 0, x.high > 0 ? most : 0};
+          return by.low <= 0 && by.high >= 0 ? range.with(x) : range; // by zero: the dividend
         })
         .Default([&](Operation *) { return all; });
   }
@@ -166,13 +167,16 @@ struct Index {
 };
 
 std::optional<Index> indexOf(Operation *op) {
+  auto ofLabels = [](OpOperand &labels, RankedTensorType classes, std::optional<uint64_t> ignored) {
+    return Index{&labels, classes.getShape().back(), false,
+                 ignored ? std::optional<int64_t>(*ignored) : std::nullopt};
+  };
   if (auto gather = dyn_cast<nn::GatherOp>(op))
     return Index{&gather.getIndicesMutable(), gather.getTable().getType().getDimSize(0), true, {}};
-  if (auto loss = dyn_cast<nn::CrossEntropyOp>(op)) {
-    std::optional<uint64_t> ignored = loss.getIgnoreIndex();
-    return Index{&loss.getLabelsMutable(), loss.getLogits().getType().getShape().back(), false,
-                 ignored ? std::optional<int64_t>(*ignored) : std::nullopt};
-  }
+  if (auto loss = dyn_cast<nn::CrossEntropyOp>(op))
+    return ofLabels(loss.getLabelsMutable(), loss.getLogits().getType(), loss.getIgnoreIndex());
+  if (auto mask = dyn_cast<nn::LabelMaskOp>(op))
+    return ofLabels(mask.getLabelsMutable(), mask.getResult().getType(), mask.getIgnoreIndex());
   return std::nullopt;
 }
 
@@ -208,7 +212,7 @@ public:
   }
 
 private:
-  /// None where arithmetic is in between.
+  /// None where arithmetic is in between, or a part is taken: the rest may be no index.
   static std::optional<Sources> sourcesOf(Value index) {
     Sources sources;
     llvm::SetVector<Value> values;
@@ -222,8 +226,8 @@ private:
         sources.arguments.insert(cast<BlockArgument>(value));
       else if (isa<nn::ConstantOp, nn::IotaOp>(op))
         sources.others.push_back(value);
-      else if (isa<nn::CastOp, nn::ReshapeOp, nn::BroadcastOp, nn::SliceOp, nn::TransposeOp,
-                   nn::ConcatOp, nn::ReverseOp>(op) &&
+      else if (isa<nn::CastOp, nn::ReshapeOp, nn::BroadcastOp, nn::TransposeOp, nn::ConcatOp,
+                   nn::ReverseOp>(op) &&
                !isTruth(op))
         values.insert(op->operand_begin(), op->operand_end());
       else
