@@ -1,37 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nn.cross_entropy; ONNX SoftmaxCrossEntropyLoss with its mean reduction. Value
-// and gradient share the rows' maxima and sums: both are built by the same
+// nn.cross_entropy. Value and gradient share the rows' maxima and sums: both are built by the same
 // functions below, and decompose merges equal operations.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/builder.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
-
-static OnnxResults importLoss(OnnxNode &node) {
-  if (node.hasInput(2))
-    return node.error("class weights are not supported");
-  if (node.string("reduction", "mean") != "mean")
-    return node.error("only the mean reduction is supported");
-  if (node.numOutputs() > 1 && node.outputUsed(1))
-    return node.error("its second output, the log-probabilities, is not supported");
-  Builder &builder = node.builder();
-  Value logits = node.input(0), labels = node.input(1);
-  int64_t rank = tensorType(logits).getRank();
-  if (rank < 2 || tensorType(labels).getRank() != rank - 1)
-    return node.error("expects scores [N, C, ...] and labels [N, ...]");
-  SmallVector<int64_t> classesLast{0};
-  llvm::append_range(classesLast, llvm::seq<int64_t>(2, rank));
-  classesLast.push_back(1);
-  logits = builder.transpose(logits, classesLast);
-  if (tensorType(logits).getShape().drop_back() != tensorType(labels).getShape())
-    return node.error("the labels do not have the shape of the scores without the classes");
-  IntegerAttr ignored; // without the attribute every label counts
-  if (node.hasAttribute("ignore_index"))
-    ignored = builder.op().getI64IntegerAttr(node.integer("ignore_index", 0));
-  return SmallVector<Value>{builder.create<CrossEntropyOp>(logits, labels, ignored)};
-}
 
 LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                                Adaptor adaptor, SmallVectorImpl<Type> &types) {
@@ -118,7 +93,5 @@ SmallVector<Value> CrossEntropyOp::decompose(Builder &builder) {
       "total_loss", builder.reduceSum(row, llvm::to_vector(llvm::seq(tensorType(row).getRank()))));
   return {builder.div(total, parts.count)};
 }
-
-static OnnxRegistration loss("SoftmaxCrossEntropyLoss", 12, importLoss);
 
 } // namespace trainc::nn

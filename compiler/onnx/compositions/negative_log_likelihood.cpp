@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: of scores [N, C, ...] and labels
+// [N, ...], the weighted negative log-probability of each label's class; weights are by class. Mean
+// divides by the sum of the weights that count. The plain mean of a softmax is nn.cross_entropy.
+#include "dialects/nn/onnx_node.h"
+
+using namespace mlir;
+
+namespace trainc::nn {
+namespace {
+
+class LabelLoss {
+public:
+  explicit LabelLoss(OnnxNode &node)
+      : node(node), builder(node.builder()), labels(node.input(1)),
+        reduction(node.string("reduction", "mean")) {
+    if (node.hasAttribute("ignore_index"))
+      ignored = builder.op().getI64IntegerAttr(node.integer("ignore_index", 0));
+  }
+
+  LogicalResult check() {
+    ArrayRef<int64_t> shape = tensorType(node.input(0)).getShape();
+    if (shape.size() < 2 || tensorType(labels).getRank() != static_cast<int64_t>(shape.size()) - 1)
+      return node.error("expects scores [N, C, ...] and labels [N, ...]");
+    scores = builder.transpose(node.input(0), classesLast(shape.size()));
+    if (tensorType(scores).getShape().drop_back() != tensorType(labels).getShape())
+      return node.error("the labels do not have the shape of the scores without the classes");
+    if (node.hasInput(2) && tensorType(node.input(2)).getShape() != ArrayRef<int64_t>{shape[1]})
+      return node.error("its weights are not one number for each of " + llvm::Twine(shape[1]) +
+                        " classes");
+    if (reduction != "mean" && reduction != "sum" && reduction != "none")
+      return node.error("reduction '" + reduction + "' is none of mean, sum and none");
+    return success();
+  }
+
+  bool isPlainMean() const { return reduction == "mean" && !node.hasInput(2); }
+
+  Value crossEntropy() { return builder.create<CrossEntropyOp>(scores, labels, ignored); }
+
+  Value logProbabilities() { return builder.create<LogSoftmaxOp>(scores); }
+
+  /// In the order of the node's scores.
+  Value inOrder(Value classesLastValue) {
+    auto order = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(scores).getRank()));
+    order.insert(order.begin() + 1, order.pop_back_val());
+    return builder.transpose(classesLastValue, order);
+  }
+
+  /// Of log-probabilities with the classes last.
+  Value loss(Value logProbabilities) {
+    auto type = tensorType(logProbabilities);
+    Value mask = builder.create<LabelMaskOp>(
+        type.clone(IntegerType::get(builder.op().getContext(), 1)), labels, ignored);
+    Value zero = builder.constant(0, type);
+    auto picked = [&](Value values) {
+      return builder.reduceSum(builder.select(mask, values, zero), -1);
+    };
+    Value row = builder.neg(picked(logProbabilities)), weight;
+    if (node.hasInput(2)) {
+      int64_t classes[] = {type.getRank() - 1};
+      weight = builder.named("label_weight",
+                             picked(builder.broadcast(node.input(2), classes, type.getShape())));
+      row = builder.mul(row, weight);
+    }
+    row = builder.named("row_loss", row);
+    if (reduction == "none")
+      return row;
+    auto all = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(row).getRank()));
+    Value total = builder.reduceSum(row, all);
+    if (reduction == "sum")
+      return total;
+    if (!weight && !ignored)
+      return builder.scale(total, 1.0 / static_cast<double>(tensorType(row).getNumElements()));
+    if (!weight)
+      weight = picked(builder.constant(1, type));
+    return builder.div(builder.named("total_loss", total),
+                       builder.named("total_weight", builder.reduceSum(weight, all)));
+  }
+
+  Value classesLastScores() const { return scores; }
+
+private:
+  static SmallVector<int64_t> classesLast(int64_t rank) {
+    SmallVector<int64_t> order{0};
+    llvm::append_range(order, llvm::seq<int64_t>(2, rank));
+    order.push_back(1);
+    return order;
+  }
+
+  OnnxNode &node;
+  Builder &builder;
+  Value scores, labels; // classes last
+  std::string reduction;
+  IntegerAttr ignored; // without the attribute every label counts
+};
+
+} // namespace
+
+static OnnxResults importLikelihood(OnnxNode &node) {
+  LabelLoss loss(node);
+  if (failed(loss.check()))
+    return failure();
+  return SmallVector<Value>{loss.loss(loss.classesLastScores())};
+}
+
+static OnnxResults importCrossEntropy(OnnxNode &node) {
+  LabelLoss loss(node);
+  if (failed(loss.check()))
+    return failure();
+  bool yieldsLogProbabilities = node.numOutputs() > 1 && node.outputUsed(1);
+  if (loss.isPlainMean() && !yieldsLogProbabilities)
+    return SmallVector<Value>{loss.crossEntropy()};
+  Value logProbabilities = loss.logProbabilities();
+  return SmallVector<Value>{loss.isPlainMean() ? loss.crossEntropy() : loss.loss(logProbabilities),
+                            loss.inOrder(logProbabilities)};
+}
+
+static OnnxRegistration likelihood("NegativeLogLikelihoodLoss", 12, importLikelihood);
+static OnnxRegistration crossEntropy("SoftmaxCrossEntropyLoss", 12, importCrossEntropy);
+
+} // namespace trainc::nn
