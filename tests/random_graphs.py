@@ -389,7 +389,25 @@ class Graph:
         ignored = self.random.choice(["", "ignore_index = %d : i64" % self.random.randrange(x.shape[-1])])
         if ignored and math.prod(x.shape[:-1]) * x.shape[-1] < 30: # all may be ignored: the mean of nothing
             ignored = "ignore_index = -1 : i64"
-        return self.emit("cross_entropy", [x, labels], [], 0, 50, ignored)
+        if self.random.random() < 0.6:
+            return self.emit("cross_entropy", [x, labels], [], 0, 50, ignored)
+        mask = self.emit("label_mask", [labels], x.shape, 0, 1, ignored, element="i1")
+        return self.emit("select", [mask, x, self.filled(0, x)], x.shape, min(x.low, 0), max(x.high, 0))
+
+    def resample(self):
+        x = self.pick_float(lambda v: v.shape and 0 not in v.shape)
+        if not x:
+            return None
+        dimension, taps = self.random.randrange(len(x.shape)), self.random.choice([1, 2, 2, 4, 9])
+        count = self.random.randint(1, 2 * x.shape[dimension])
+        shape = x.shape[:dimension] + [count] + x.shape[dimension + 1:]
+        if math.prod(shape) * taps > self.most:
+            return None
+        indices = [self.random.randrange(x.shape[dimension]) for _ in range(count * taps)]
+        weights = [self.random.choice(["1.0", "0.5", "%.2f" % self.random.uniform(-1, 1)]) for _ in indices]
+        return self.one("resample", x, shape, -taps * x.magnitude, taps * x.magnitude,
+                        "dimension = %d : i64, taps = %d : i64, indices = array<i64: %s>, weights = array<f64: %s>" % (
+                            dimension, taps, ", ".join(map(str, indices)), ", ".join(weights)))
 
     def matmul(self):
         a = self.pick_float(lambda v: len(v.shape) >= 2)
@@ -523,7 +541,7 @@ class Graph:
     def text(self):
         steps = [self.unary] * 5 + [self.binary] * 5 + [self.movement] * 4 + [
             self.broadcast, self.broadcast, self.reduction, self.reduction, self.row, self.channels, self.matmul, self.matmul,
-            self.convolution, self.pool, self.concat, self.concat, self.gather, self.gather, self.rounding, self.comparison, self.logic,
+            self.convolution, self.pool, self.resample, self.concat, self.concat, self.gather, self.gather, self.rounding, self.comparison, self.logic,
             self.selection, self.not_a_number, self.integer, self.integer, self.conversion, self.source, self.loss]
         length = self.random.randint(3, 16)
         for _ in range(300):
