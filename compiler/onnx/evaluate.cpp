@@ -5,6 +5,7 @@
 #include "dialects/names/node_name.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_types.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"

@@ -7,6 +7,7 @@
 #include "dialects/names/node_name.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_types.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -408,9 +409,8 @@ bool Importer::hasEmptyInput(const GraphNode &node) {
     ImportedValue *value = input.empty() ? nullptr : find(input);
     if (!value || !value->constant || value->constant.count() != 0)
       return false;
-    Type element = value->constant.type().getElementType();
-    bool isShape = isa<IntegerType>(element) && trainc::elementBytes(element) == sizeof(int64_t);
-    return !isShape || node.opType() == "Gather" || node.opType() == "Concat";
+    return !isIndexElement(value->constant.type().getElementType()) || node.opType() == "Gather" ||
+           node.opType() == "Concat";
   });
 }
 

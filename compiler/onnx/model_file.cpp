@@ -4,6 +4,7 @@
 #include "compiler/onnx/model_file.h"
 #include "compiler/onnx/strip.h"
 #include "compiler/onnx/wire.h"
+#include "dialects/nn/onnx_types.h"
 #include <climits>
 #include <cstring>
 #include <onnx/defs/parser.h>
@@ -25,39 +26,16 @@ std::unique_ptr<TensorBytes> sharedCopy(const TensorBytes &values, std::string n
 using onnx::TensorProto;
 
 int64_t elementBytes(int32_t dataType) {
-  switch (dataType) {
-  case TensorProto::FLOAT:
-  case TensorProto::INT32:
-  case TensorProto::UINT32:
-    return 4;
-  case TensorProto::DOUBLE:
-  case TensorProto::INT64:
-  case TensorProto::UINT64:
-    return 8;
-  case TensorProto::INT16:
-  case TensorProto::UINT16:
-    return 2;
-  case TensorProto::BOOL:
-  case TensorProto::INT8:
-  case TensorProto::UINT8:
-    return 1;
-  default:
-    return 0;
-  }
+  const nn::OnnxType *type = nn::findOnnxType(dataType);
+  return type ? type->bits / 8 : 0;
 }
 
-Element elementOf(int32_t dataType) {
-  switch (dataType) {
-  case TensorProto::FLOAT:
-    return Element::f32;
-  case TensorProto::DOUBLE:
-    return Element::f64;
-  case TensorProto::BOOL:
-    return Element::boolean;
-  default:
-    return elementBytes(dataType) ? Element::i64 : Element::unsupported;
-  }
+bool isFloat(int32_t dataType) {
+  const nn::OnnxType *type = nn::findOnnxType(dataType);
+  return type && type->kind == nn::OnnxType::Kind::real;
 }
+
+bool isDouble(int32_t dataType) { return dataType == TensorProto::DOUBLE; }
 
 std::string elementName(int32_t dataType) {
   if (TensorProto::DataType_IsValid(dataType))
@@ -76,13 +54,12 @@ static bool decodeTyped(const Payload &payload, TensorBytes &result) {
   int64_t width = elementBytes(result.dataType);
   for (uint64_t value : payload.varints)
     appendInteger(result.storage, value, width);
-  bool isFloat = result.dataType == TensorProto::FLOAT || result.dataType == TensorProto::DOUBLE;
   for (const auto &[field, pieces] : payload.typed) {
     if (field == TensorProto::kStringDataFieldNumber)
       return false;
     bool floatField =
         field == TensorProto::kFloatDataFieldNumber || field == TensorProto::kDoubleDataFieldNumber;
-    if (floatField != isFloat)
+    if (floatField != isFloat(result.dataType))
       return false;
     if (floatField && pieces.size() == 1 && result.storage.empty()) {
       result.bytes = pieces[0];

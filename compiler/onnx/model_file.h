@@ -13,8 +13,6 @@
 
 namespace trainc::reader {
 
-enum class Element { f32, f64, i64, boolean, unsupported };
-
 /// Where the values of one tensor lie before its element type is known.
 struct Payload {
   llvm::ArrayRef<char> raw;
@@ -76,7 +74,8 @@ std::unique_ptr<TensorBytes> tensorBytes(const onnx::TensorProto &tensor, std::s
 
 /// Bytes of one element, 0 for types that no tensor here may have.
 int64_t elementBytes(int32_t dataType);
-Element elementOf(int32_t dataType);
+bool isFloat(int32_t dataType);
+bool isDouble(int32_t dataType);
 std::string elementName(int32_t dataType);
 
 } // namespace trainc::reader

@@ -59,15 +59,14 @@ private:
     decision->tensor = &file.initializer(index);
     ArrayRef<Use> uses = graph.uses(decision->name());
     decision->firstUse = uses.empty() ? SIZE_MAX : uses[0].node->index * 64 + uses[0].index;
-    Element element = elementOf(decision->tensor->dataType);
     if (uses.empty() && !graph.isOutput(decision->name())) {
       decision->role = Role::unused;
       decision->reason = "no node that an output needs uses it";
-    } else if (const Use *use = statisticOfBatchNorm(uses)) {
+    } else if (const Use *use = useAsStatistic(uses, *decision->tensor)) {
       runningStatistic(*use, *decision);
     } else if (hasSignature()) {
       bySignature(index, *decision);
-    } else if (element != Element::f32 && element != Element::f64) {
+    } else if (!isFloat(decision->tensor->dataType)) {
       decision->reason = "integers and booleans are not trained";
     } else {
       byNameAndUse(*decision);
@@ -79,11 +78,9 @@ private:
     return decision;
   }
 
-  static const Use *statisticOfBatchNorm(ArrayRef<Use> uses) {
-    const Use *found = llvm::find_if(uses, [](const Use &use) {
-      return use.node->domain.empty() && use.node->opType() == "BatchNormalization" &&
-             use.index >= 3;
-    });
+  static const Use *useAsStatistic(ArrayRef<Use> uses, const TensorBytes &tensor) {
+    const Use *found = llvm::find_if(
+        uses, [&](const Use &use) { return weightOf(use, tensor) == OnnxWeight::statistic; });
     return found == uses.end() ? nullptr : found;
   }
 
@@ -100,12 +97,10 @@ private:
   void bySignature(int index, Decision &decision) {
     const onnx::TensorProto &tensor = file.graph().initializer(index);
     std::string kind = program.kindOf(tensor);
-    Element element = elementOf(decision.tensor->dataType);
-    bool isFloat = element == Element::f32 || element == Element::f64;
     std::vector<std::string> sources = program.sourcesOf(tensor);
     decision.exporterMade = kind.empty();
     if (!kind.empty()) {
-      bool trains = kind == "PARAMETER" && isFloat;
+      bool trains = kind == "PARAMETER" && isFloat(decision.tensor->dataType);
       decision.role = trains ? Role::trained : Role::constant;
       decision.reason = "the file says " + kind;
       return;
@@ -118,7 +113,8 @@ private:
                                         : "computed by the exporter from constants";
       return;
     }
-    if (origins.size() == 1 && isFloat && isSelection(decision, others)) {
+    if (origins.size() == 1 && isFloat(decision.tensor->dataType) &&
+        isSelection(decision, others)) {
       decision.role = Role::trained;
       decision.moduleName = origins[0];
       decision.reason = "the exporter's " + selectionName(decision) + " of parameter " + origins[0];
@@ -135,9 +131,9 @@ private:
     if (decision.name().ends_with(kTransposed))
       return true;
     return baseName(decision.name()) == "val" && decision.tensor->shape.size() == 2 &&
-           all_of(graph.uses(decision.name()), [](const Use &use) {
+           all_of(graph.uses(decision.name()), [&](const Use &use) {
              return baseName(programOperation(*use.node)) == "linear" && use.index == 1 &&
-                    (use.node->opType() == "MatMul" || use.node->opType() == "Gemm");
+                    weightOf(use, *decision.tensor) == OnnxWeight::matrix;
            });
   }
 
@@ -338,11 +334,6 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
   return good;
 }
 
-static bool isFloat(const Decision &decision) {
-  Element element = elementOf(decision.tensor->dataType);
-  return element == Element::f32 || element == Element::f64;
-}
-
 // What decays unless told otherwise. A module's vector may have got further axes by its exporter.
 static bool isMatrix(const Decision &decision) {
   ArrayRef<int64_t> shape = decision.tensor->shape;
@@ -357,12 +348,12 @@ static bool applyRecipe(const Decisions &decisions, const Recipe &recipe, Report
   };
   std::set<const Decision *> chosen;
   auto mayTrain = [](const Decision &decision) {
-    return isFloat(decision) && decision.role != Role::unused && decision.role != Role::tied &&
-           decision.role != Role::buffer;
+    return isFloat(decision.tensor->dataType) && decision.role != Role::unused &&
+           decision.role != Role::tied && decision.role != Role::buffer;
   };
   for (const auto &decision : decisions)
     for (const auto &buffer : recipe.buffers)
-      if (decision->name() == buffer.first && isFloat(*decision)) {
+      if (decision->name() == buffer.first && isFloat(decision->tensor->dataType)) {
         decision->role = Role::buffer;
         decision->reason += "; a buffer by --buffer";
       }
@@ -469,9 +460,10 @@ static void warnOfNameless(const Decisions &decisions, const ModelFile &file, co
     return;
   std::vector<std::string> names;
   for (const auto &decision : decisions)
-    if (decision->role == Role::constant && decision->exporterMade && isFloat(*decision) &&
-        decision->tensor->count > 1 && !looksLikeMask(*decision->tensor) &&
-        !isUniform(*decision->tensor) && fixedTable(*decision, true).empty())
+    if (decision->role == Role::constant && decision->exporterMade &&
+        isFloat(decision->tensor->dataType) && decision->tensor->count > 1 &&
+        !looksLikeMask(*decision->tensor) && !isUniform(*decision->tensor) &&
+        fixedTable(*decision, true).empty())
       names.push_back(decision->name().str());
   if (names.empty())
     return;
@@ -490,7 +482,7 @@ static void checkTypes(const Decisions &decisions, const ModelFile &file, const 
   for (const auto &decision : decisions) {
     anyTrained |= decision->role == Role::trained;
     if (decision->isParameter() && recipe.precision == "f32" &&
-        elementOf(decision->tensor->dataType) == Element::f64)
+        isDouble(decision->tensor->dataType))
       (void)report.error(ExitCode::unsupportedModel, file.path(),
                          "parameter '" + decision->name() + "' is f64, but the precision is f32",
                          "--precision f64, or export the model in float32");
@@ -558,7 +550,7 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
   std::string result;
   raw_string_ostream stream(result);
   size_t nameWidth = 4, shapeWidth = 5, hidden = 0;
-  auto shown = [](const Decision &decision) { return isFloat(decision); };
+  auto shown = [](const Decision &decision) { return isFloat(decision.tensor->dataType); };
   int64_t trained = 0, elements = 0;
   for (const auto &decision : decisions) {
     trained += decision->role == Role::trained;

@@ -8,15 +8,15 @@
 // share a statistic only where the module does.
 #include "compiler/onnx/graph.h"
 #include "compiler/onnx/separation.h"
+#include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace llvm;
 
 namespace trainc::reader {
 
-// batch_norm(input, weight, bias, mean, variance, ...), as ONNX has them.
-constexpr int kStatistics[] = {3, 4};
-
+// A call's arguments are those of batch_norm(input, weight, bias, mean, variance, ...), as ONNX has
+// them.
 static StringRef bufferMeant(const ExportedProgram &program, const onnx::NodeProto &node,
                              int index) {
   std::optional<ProgramCall> call = callOf(node);
@@ -36,8 +36,8 @@ void separateBuffers(ModelFile &file, Separation &separation) {
   for (int i = 0; i < file.graph().initializer_size(); ++i)
     initializers[file.graph().initializer(i).name()] = i;
   for (onnx::NodeProto &node : *file.editableGraph().mutable_node())
-    for (int index : kStatistics) {
-      if (node.op_type() != "BatchNormalization" || index >= node.input_size())
+    for (int index = 0; index < node.input_size(); ++index) {
+      if (nn::onnxWeight(node.domain(), node.op_type(), index, {}) != nn::OnnxWeight::statistic)
         continue;
       std::string from = node.input(index), meant = bufferMeant(program, node, index).str();
       auto source = initializers.find(from);

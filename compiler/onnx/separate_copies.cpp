@@ -63,9 +63,7 @@ private:
     if (found == initializers.end())
       return false;
     const TensorBytes &values = file.initializer(found->second);
-    Element element = elementOf(values.dataType);
-    bool isFloat = element == Element::f32 || element == Element::f64;
-    return isFloat && !looksLikeMask(values) && !isOutput(node.output(0));
+    return isFloat(values.dataType) && !looksLikeMask(values) && !isOutput(node.output(0));
   }
 
   bool isOutput(const std::string &name) const {

@@ -69,6 +69,8 @@ SmallVector<StringRef> storedTypeNames() {
   return names;
 }
 
+bool isIndexElement(Type element) { return elementTypeOf(element).stored == HostType::i64; }
+
 int64_t elementBytes(Type element) { return elementTypeOf(element).bytes; }
 
 int64_t bytesOf(Type tensor) {

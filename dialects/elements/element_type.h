@@ -4,10 +4,10 @@
 // ask for the fact that they need, so that a new type is a row here.
 #pragma once
 
+#include "dialects/errors/internal_error.h"
 #include "mlir/IR/Types.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/ErrorHandling.h"
 #include <cstdint>
 
 namespace trainc {
@@ -36,6 +36,9 @@ const ElementType &elementTypeOf(mlir::Type type);
 /// C++ types of elements in emitted sources, each once.
 llvm::SmallVector<llvm::StringRef> storedTypeNames();
 
+/// i64: what shapes, positions and indices are.
+bool isIndexElement(mlir::Type element);
+
 int64_t elementBytes(mlir::Type element);
 int64_t bytesOf(mlir::Type tensor);
 
@@ -63,7 +66,7 @@ template <typename Function> auto withHostType(HostType type, Function function)
     return function(int64_t());
   }
   // NOLINTEND(bugprone-branch-clone)
-  llvm_unreachable("every enumerator is above");
+  internalError("a type of the host has no C++ type");
 }
 
 } // namespace trainc

@@ -2,8 +2,8 @@
 //
 // The three ways in which an operation has its meaning, and the walk over a block.
 #include "dialects/nn/interpreter.h"
+#include "dialects/errors/internal_error.h"
 #include "dialects/nn/builder.h"
-#include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
 
@@ -60,8 +60,7 @@ FailureOr<Tensor> Interpreter::evaluate(Operation *op, ArrayRef<Tensor> operands
 FailureOr<Tensor> Interpreter::evaluateParts(Operation *op, ArrayRef<Tensor> operands) {
   auto composite = dyn_cast<DecomposableOpInterface>(op);
   if (!composite)
-    llvm::report_fatal_error(llvm::Twine("the reference interpreter has no meaning of '") +
-                             op->getName().getStringRef() + "'");
+    internalError(op, "the reference interpreter has no meaning of it");
   Block parts;
   OpBuilder opBuilder(op->getContext());
   opBuilder.setInsertionPointToEnd(&parts);

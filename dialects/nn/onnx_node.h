@@ -73,15 +73,12 @@ mlir::FailureOr<int64_t> dimensionOf(OnnxNode &node, int64_t axis, int64_t rank)
 /// of the node.
 mlir::FailureOr<int64_t> countElements(OnnxNode &node, llvm::ArrayRef<int64_t> sizes);
 
-/// Element type of a number of onnx.TensorProto.DataType; null for those that no tensor here has.
-/// uint64 is read as int64.
-mlir::Type onnxElementType(mlir::MLIRContext *context, int64_t dataType);
-
 using OnnxResults = mlir::FailureOr<llvm::SmallVector<mlir::Value>>;
 using OnnxImporter = OnnxResults (*)(OnnxNode &);
 
-/// What an operator does with an input, where that is something that models learn.
-enum class OnnxWeight { none, table, matrix, filter, scale, bias };
+/// What an operator does with an input, where that is something that models learn. A statistic is
+/// not trained: training replaces it.
+enum class OnnxWeight { none, table, matrix, filter, scale, bias, statistic };
 
 /// Says it of an input that is a tensor of the given shape.
 using OnnxWeightRule = OnnxWeight (*)(unsigned input, llvm::ArrayRef<int64_t> shape);

@@ -2,9 +2,9 @@
 //
 // Storage of tensors, as the table of element types says that they lie in memory.
 #include "dialects/nn/tensor.h"
+#include "dialects/errors/internal_error.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
-#include "llvm/Support/ErrorHandling.h"
 #include <cstring>
 
 using namespace mlir;
@@ -60,7 +60,7 @@ Tensor Tensor::of(ElementsAttr elements) {
     auto resource = dyn_cast<DenseResourceElementsAttr>(elements);
     AsmResourceBlob *blob = resource ? resource.getRawHandle().getBlob() : nullptr;
     if (!blob)
-      llvm::report_fatal_error("nn::Tensor: a constant without its elements");
+      internalError("a constant without its elements");
     Tensor result(type);
     llvm::copy(blob->getData(), result.data());
     return result;

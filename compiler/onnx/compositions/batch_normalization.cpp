@@ -136,7 +136,9 @@ static OnnxResults importBatchNormalization(OnnxNode &node) {
 }
 
 static OnnxWeight weightsOfBatchNormalization(unsigned input, ArrayRef<int64_t>) {
-  return input == 1 ? OnnxWeight::scale : input == 2 ? OnnxWeight::bias : OnnxWeight::none;
+  constexpr OnnxWeight kInputs[] = {OnnxWeight::none, OnnxWeight::scale, OnnxWeight::bias,
+                                    OnnxWeight::statistic, OnnxWeight::statistic};
+  return input < std::size(kInputs) ? kInputs[input] : OnnxWeight::none;
 }
 
 static OnnxRegistration registration("BatchNormalization", 7, importBatchNormalization,

@@ -2,6 +2,7 @@
 //
 // ONNX EyeLike: ones where column - row is k.
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_types.h"
 
 using namespace mlir;
 

@@ -3,6 +3,7 @@
 // ONNX RandomUniform, RandomNormal, their forms with the shape of an input, and Bernoulli. They
 // draw in inference too: always the same numbers there, others in each micro-batch of training.
 #include "compiler/onnx/compositions/random.h"
+#include "dialects/nn/onnx_types.h"
 #include <numbers>
 
 using namespace mlir;

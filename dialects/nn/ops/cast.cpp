@@ -2,39 +2,11 @@
 //
 // nn.cast; ONNX Cast and CastLike.
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_types.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
-
-// Numbers of onnx.TensorProto.DataType.
-Type onnxElementType(MLIRContext *context, int64_t number) {
-  switch (number) {
-  case 1:
-    return Float32Type::get(context);
-  case 2:
-    return IntegerType::get(context, 8, IntegerType::Unsigned);
-  case 3:
-    return IntegerType::get(context, 8);
-  case 4:
-    return IntegerType::get(context, 16, IntegerType::Unsigned);
-  case 5:
-    return IntegerType::get(context, 16);
-  case 6:
-    return IntegerType::get(context, 32);
-  case 7:
-  case 13: // uint64
-    return IntegerType::get(context, 64);
-  case 9:
-    return IntegerType::get(context, 1);
-  case 11:
-    return Float64Type::get(context);
-  case 12:
-    return IntegerType::get(context, 32, IntegerType::Unsigned);
-  default:
-    return {};
-  }
-}
 
 static OnnxResults importCast(OnnxNode &node) {
   int64_t number = node.integer("to", 0);

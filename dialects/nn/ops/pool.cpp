@@ -269,9 +269,8 @@ LogicalResult MaxPoolOp::inferReturnTypes(MLIRContext *, std::optional<Location>
                                           Adaptor adaptor, SmallVectorImpl<Type> &types) {
   auto x = tensorType(adaptor.getX()), values = tensorType(adaptor.getValues());
   Type element = values.getElementType();
-  bool isPosition = isa<IntegerType>(element) && elementBytes(element) == sizeof(int64_t);
   if (x.getShape() != values.getShape() ||
-      (x.getElementType() != element && !isPosition)) // pool-c5
+      (x.getElementType() != element && !isIndexElement(element))) // pool-c5
     return emitOptionalError(location,
                              "x and values have one shape, and values are of x's type or i64; "
                              "found ",
