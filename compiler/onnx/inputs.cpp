@@ -15,7 +15,6 @@ namespace trainc::reader {
 constexpr int64_t kOldestIr = 3, kNewestIr = 14;
 constexpr int64_t kOldestOpset = 7, kNewestOpset = 22;
 constexpr int64_t kLargestSize = INT32_MAX; // of one dimension; keeps every product in 64 bits
-constexpr size_t kLargestRank = 8;          // the runtime's
 
 bool servesOpset(int64_t version) { return version >= kOldestOpset && version <= kNewestOpset; }
 
@@ -79,9 +78,6 @@ private:
                       input.dataType))
       (void)error(value, "has elements of type " + elementName(input.dataType),
                   "one of float, double, int64, int32 and bool");
-    if (type.shape().dim_size() > static_cast<int>(kLargestRank))
-      (void)error(value, "has rank " + Twine(type.shape().dim_size()) + ", above the largest, " +
-                             Twine(kLargestRank));
     for (const auto &dimension : type.shape().dim())
       input.shape.push_back(sizeOf(value, dimension, input.shape.size()));
     if (!nn::elementCount(input.shape))

@@ -9,6 +9,7 @@
 #include "compiler/onnx/separation.h"
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <cstring>
 
 using namespace llvm;
@@ -19,9 +20,12 @@ using onnx::NodeProto;
 
 namespace {
 
+constexpr int64_t kLargest = int64_t{1} << 28; // elements; weights that say nothing
+
 class WeightLifter {
 public:
-  WeightLifter(ModelFile &file, Separation &separation) : file(file), separation(separation) {
+  WeightLifter(ModelFile &file, Separation &separation, Report &report)
+      : file(file), separation(separation), report(report) {
     for (const NodeProto &node : file.graph().node()) {
       for (int i = 0; i < node.input_size(); ++i)
         users[node.input(i)].push_back({&node, i});
@@ -39,6 +43,15 @@ public:
       std::unique_ptr<TensorBytes> values = valuesOf(nodes[i]);
       if (!values || !isLearnt(nodes[i].output(0), values->shape))
         continue;
+      if (values->count > kLargest) {
+        report.warning({file.path(), nodes[i].name().empty() ? nodes[i].output(0) : nodes[i].name(),
+                        nodes[i].op_type(), 0},
+                       "fills a weight of " + llvm::Twine(values->count) + " elements, more than " +
+                           llvm::Twine(kLargest) + ": it stays a constant and is not trained",
+                       "keep the weight as an initializer");
+        continue;
+      }
+      repeat(*values);
       values->name = nodes[i].output(0);
       separation.origin[values->name] = "the value of a " + nodes[i].op_type() + " node";
       file.addInitializer(std::move(values));
@@ -49,11 +62,6 @@ public:
   }
 
 private:
-  static bool isFloat(const TensorBytes &values) {
-    Element element = elementOf(values.dataType);
-    return element == Element::f32 || element == Element::f64;
-  }
-
   bool isLearnt(const std::string &value, ArrayRef<int64_t> shape) const {
     auto found = users.find(value);
     return found != users.end() && any_of(found->second, [&](const auto &user) {
@@ -81,7 +89,7 @@ private:
       values = tensorBytes(*tensor, why);
     else if (node.op_type() == "ConstantOfShape" && node.input_size() == 1)
       values = filled(*tensor, node.input(0));
-    return values && isFloat(*values) && values->count > 1 ? std::move(values) : nullptr;
+    return values && isFloat(values->dataType) && values->count > 1 ? std::move(values) : nullptr;
   }
 
   std::unique_ptr<TensorBytes> filled(const onnx::TensorProto &tensor,
@@ -94,28 +102,34 @@ private:
     else if (auto maker = constants.find(shapeName); maker != constants.end())
       if (const onnx::TensorProto *tensor = tensorOf(*maker->second))
         shape = (node = tensorBytes(*tensor, why)).get();
-    constexpr int64_t kLargest = int64_t{1} << 28; // elements; weights that say nothing
     if (!values || values->count != 1 || !shape || shape->dataType != onnx::TensorProto::INT64)
       return nullptr;
-    std::string one(values->bytes.data(), values->bytes.size());
     values->shape.clear();
     for (int64_t i = 0; i < shape->count; ++i) {
       int64_t size;
       std::memcpy(&size, shape->bytes.data() + i * sizeof(size), sizeof(size));
-      if (size <= 0 || size > kLargest / values->count)
+      if (size <= 0 || MulOverflow(values->count, size, values->count))
         return nullptr;
       values->shape.push_back(size);
-      values->count *= size;
     }
-    values->storage.clear();
-    for (int64_t i = 0; i < values->count; ++i)
-      values->storage += one;
-    values->bytes = {values->storage.data(), values->storage.size()};
     return values;
+  }
+
+  /// Its one element, of ConstantOfShape, as often as it has elements.
+  static void repeat(TensorBytes &values) {
+    size_t width = elementBytes(values.dataType), all = values.count * width;
+    if (values.bytes.size() == all)
+      return;
+    std::string one(values.bytes.data(), width);
+    values.storage.clear();
+    while (values.storage.size() < all)
+      values.storage += one;
+    values.bytes = {values.storage.data(), values.storage.size()};
   }
 
   ModelFile &file;
   Separation &separation;
+  Report &report;
   std::map<std::string, std::vector<std::pair<const NodeProto *, int>>> users;
   std::map<std::string, const NodeProto *> constants;
   std::map<std::string, int> initializers;
@@ -123,9 +137,9 @@ private:
 
 } // namespace
 
-void liftWeights(ModelFile &file, Separation &separation) {
+void liftWeights(ModelFile &file, Separation &separation, Report &report) {
   if (file.model().producer_name() != "pytorch")
-    WeightLifter(file, separation).run();
+    WeightLifter(file, separation, report).run();
 }
 
 } // namespace trainc::reader

@@ -4,6 +4,8 @@
 #include "compiler/onnx/reader.h"
 #include "compiler/onnx/importer.h"
 #include "dialects/train/train.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/program.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
@@ -18,7 +20,7 @@ static Parameter makeParameter(const Decision &decision, const Decisions &decisi
   parameter.name = decision.name().str();
   parameter.moduleName = decision.moduleName.empty() ? parameter.name : decision.moduleName;
   parameter.shape.assign(decision.tensor->shape.begin(), decision.tensor->shape.end());
-  parameter.isDouble = elementOf(decision.tensor->dataType) == Element::f64;
+  parameter.isDouble = isDouble(decision.tensor->dataType);
   parameter.bytes = decision.tensor->bytes;
   parameter.frozen = decision.role == Role::frozen;
   parameter.decays = decision.decays;
@@ -45,7 +47,7 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, Report &repo
   if (!opened.file || !checkVersions(*opened.file, report))
     return failure();
   if (recipe.trains) { // a model that is only evaluated is taken as it is
-    liftWeights(*opened.file, opened.separation);
+    liftWeights(*opened.file, opened.separation, report);
     separateBuffers(*opened.file, opened.separation);
   }
   opened.separated =
@@ -73,6 +75,25 @@ FailureOr<std::string> readParameterTable(StringRef path, const Recipe &recipe, 
   return parameterTable(*decisions, opened->separation);
 }
 
+// Tensors inside a step have any rank; of those with a name the trainer knows the sizes.
+static bool checkRanks(ModuleOp module, StringRef path, Report &report) {
+  size_t before = report.size();
+  auto check = [&](const Twine &what, StringRef name, Type type) {
+    if (int64_t rank = cast<RankedTensorType>(type).getRank(); rank > max_rank)
+      (void)report.error(ExitCode::unsupportedModel,
+                         Subject::ofPart(path.str(), (what + " '" + name + "'").str()),
+                         "has rank " + Twine(rank) + ", above the largest, " + Twine(max_rank));
+  };
+  for (auto function : module.getOps<func::FuncOp>()) {
+    for (auto [i, type] : enumerate(function.getArgumentTypes()))
+      check(train::roleAs<train::InputAttr>(function, i) ? "input" : "parameter",
+            train::nameOf(function, i), type);
+    for (auto [i, type] : enumerate(function.getResultTypes()))
+      check("output", train::resultNameOf(function, i), type);
+  }
+  return report.size() == before;
+}
+
 FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &context,
                            Report &report) {
   FailureOr<Opened> opened = open(path, recipe, report);
@@ -98,6 +119,8 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs,
                              batchNormModeOf(recipe), context, report, model.values);
   if (!model.module)
+    return failure();
+  if (!checkRanks(*model.module, path, report))
     return failure();
   checkIndices(*model.module);
   if (!markBuffers(*model.module, *model.file, recipe, report))

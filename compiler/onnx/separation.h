@@ -36,7 +36,7 @@ bool separateParameters(ModelFile &file, Separation &separation, Report &report)
 bool separateCopies(ModelFile &file, Separation &separation, Report &report);
 
 /// Makes initializers of nodes that hold weights, in files of exporters that write them so.
-void liftWeights(ModelFile &file, Separation &separation);
+void liftWeights(ModelFile &file, Separation &separation, Report &report);
 
 /// The end of the name of an initializer that is the transposition of a parameter.
 constexpr char kTransposed[] = ".transposed";
