@@ -128,9 +128,16 @@ std::pair<StringRef, bool> comparison(arith::CmpFPredicate predicate) {
     return {">=", true};
   case P::ULE:
     return {">", true};
-  default:
+  case P::UNO:
+  case P::ORD:
+  case P::ONE:
+  case P::UEQ: // take two comparisons
     return {"", false};
+  case P::AlwaysFalse:
+  case P::AlwaysTrue:
+    break;
   }
+  internalError("a comparison of floats has no text");
 }
 
 } // namespace
@@ -226,7 +233,7 @@ ExpressionPrinter::Text ExpressionPrinter::compareIntegers(Operation &op) {
   bool isUnsigned =
       predicate == P::ult || predicate == P::ule || predicate == P::ugt || predicate == P::uge;
   auto side = [&](Value value, Value other) -> std::string {
-    if (isUnsigned)
+    if (isUnsigned && !value.getType().isInteger(1)) // false is less than true
       return "static_cast<u" + scalarType(value.getType()).str() + ">(" + text(value) + ")";
     if (nest.narrowInteger(other) && !nest.narrowInteger(value))
       return "narrow(" + text(value) + ")";
@@ -292,6 +299,9 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
     std::string inner = text(op.getOperand(0));
     bool signExtended =
         isa<arith::ExtSIOp, arith::SIToFPOp>(op) && op.getOperand(0).getType().isSignlessInteger(1);
+    if (isa<arith::FPToSIOp>(op))
+      return {("truncated<" + scalarType(op.getResult(0).getType())).str() + ">(" + inner + ")",
+              kPrimary};
     if (isa<arith::TruncIOp>(op) && op.getResult(0).getType().isSignlessInteger(1))
       return {"(" + inner + " & 1) != 0", kCompare};
     return {(signExtended ? "-" : "") +
@@ -382,6 +392,7 @@ std::string ExpressionPrinter::temporaryName(Operation &op) {
                           .Cases("minimumf", "minsi", "smallest")
                           .Case("select", "chosen")
                           .Case("random_bits", "random")
+                          .Cases("remf", "remsi", "remainder")
                           .Case("negf", "negative")
                           .Case("sqrt", "root")
                           .Case("rsqrt", "inverse_root")

@@ -103,6 +103,8 @@ def MulOp : Pointwise<"mul", ["a", "b"]> {
   let onnx = [OnnxOp<"Mul", 7>];
   let gradient = ["dy * b", "dy * a"];
 }
+// Of integers: rounded towards zero. By zero it has no value: the interpreter fails, and with it the
+// import of a model whose shapes need one; a step goes on with 0, as it does with the infinity of floats.
 def DivOp : Pointwise<"div", ["a", "b"]> {
   let onnx = [OnnxOp<"Div", 7>];
   let gradient = ["dy / b", "-(dy * y / b)"];
@@ -208,7 +210,8 @@ def SelectOp : Pointwise<"select", ["condition", "a", "b"]> {
 def FloorOp : IntegerLike<"floor", ["x"]> { let onnx = [OnnxOp<"Floor", 6>]; }
 def CeilOp : IntegerLike<"ceil", ["x"]> { let onnx = [OnnxOp<"Ceil", 6>]; }
 def RoundOp : IntegerLike<"round", ["x"]> { let onnx = [OnnxOp<"Round", 11>]; } // half to even
-// Sign of the dividend; (a - y) / b is the quotient rounded towards zero.
+// Sign of the dividend; (a - y) / b is the quotient rounded towards zero. Of integers by zero: as
+// div, but a step goes on with the dividend.
 def RemainderOp : Pointwise<"remainder", ["a", "b"]> {
   let gradient = ["dy", "-(dy * ((a - y) / b))"];
 }

@@ -2,14 +2,15 @@
 //
 // What each operation of the scalar language (arith, math) computes.
 #include "dialects/nn/scalar_program.h"
+#include "dialects/errors/internal_error.h"
 #include "dialects/nn/nn.h"
 #include "dialects/nn/scalar_code.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/Support/ErrorHandling.h"
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 using namespace mlir;
 
@@ -85,8 +86,14 @@ uint64_t bits(int64_t value) { return static_cast<uint64_t>(value); }
 int64_t quotient(int64_t a, int64_t b) { return b == -1 ? int64_t(-bits(a)) : a / b; }
 int64_t remainder(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
 
-int64_t truncated(double value) { // a NaN fails the comparison
-  return std::fabs(value) < 0x1p63 ? static_cast<int64_t>(value) : INT64_MIN;
+// Towards zero; beyond the integers of T the nearest of them, of NaN 0.
+template <typename T> int64_t truncated(double value) {
+  if (std::isnan(value))
+    return 0;
+  double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
+  return value >= end    ? std::numeric_limits<T>::max()
+         : value <= -end ? std::numeric_limits<T>::min()
+                         : static_cast<T>(value);
 }
 
 const Primitive kPrimitives[] = {
@@ -136,7 +143,6 @@ const Primitive kPrimitives[] = {
      apply<[](int64_t c, int64_t a, int64_t b) { return c ? a : b; }, int64_t, int64_t, int64_t,
            int64_t>},
     // Conversions whose result has one form of register.
-    {"arith.fptosi", apply<truncated, int64_t, float>, apply<truncated, int64_t, double>, nullptr},
     {"arith.extf", apply<[](float a) { return a; }, double, float>, nullptr, nullptr},
     {"arith.truncf", nullptr, apply<[](double a) { return a; }, float, double>, nullptr},
     {"arith.extui", nullptr, nullptr, apply<[](int64_t a) { return a; }, int64_t, int64_t>},
@@ -199,6 +205,14 @@ Loop findConversion(Operation *op) {
   if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
     return withLaneType(to, [](auto zero) -> Loop {
       return apply<[](int64_t a) { return a; }, decltype(zero), int64_t>;
+    });
+  if (isa<arith::FPToSIOp>(op))
+    return withLaneType(op->getOperand(0).getType(), [&](auto from) -> Loop {
+      return withHostType(elementTypeOf(to).stored, [](auto zero) -> Loop {
+        if constexpr (std::is_integral_v<decltype(zero)>)
+          return apply<truncated<decltype(zero)>, int64_t, decltype(from)>;
+        return nullptr;
+      });
     });
   if (isa<arith::TruncIOp>(op) && to.isInteger(1))
     return apply<[](int64_t a) { return a & 1; }, int64_t, int64_t>;
@@ -311,9 +325,7 @@ void ScalarProgram::addConstant(Attribute value) {
 void ScalarProgram::addStep(Operation *op, ArrayRef<unsigned> operands) {
   Apply apply = find(op, exact);
   if (!apply)
-    llvm::report_fatal_error(llvm::Twine("the reference interpreter does not know scalar "
-                                         "operation '") +
-                             op->getName().getStringRef() + "'");
+    internalError(op, "the reference interpreter does not know this scalar operation");
   steps.push_back({apply, SmallVector<unsigned, 3>(operands), registerCount,
                    isa<arith::DivSIOp, arith::RemSIOp>(op)});
 }

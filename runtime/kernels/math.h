@@ -38,8 +38,8 @@ TRAINC_INLINE int narrow(int64_t value) {
   return static_cast<int>(value < low ? low : value > high ? high : value);
 }
 
-// Integer division that never traps: by zero the quotient is 0 and the remainder a; the quotient of
-// the least number and -1 wraps.
+// Integer division that never traps, as the records of div and remainder say (pointwise.td): by
+// zero the quotient is 0 and the remainder a; the quotient of the least number and -1 wraps.
 template <typename A, typename B> TRAINC_INLINE std::common_type_t<A, B> quotient(A a, B b) {
   using T = std::common_type_t<A, B>;
   using U = std::make_unsigned_t<T>;
@@ -47,6 +47,13 @@ template <typename A, typename B> TRAINC_INLINE std::common_type_t<A, B> quotien
 }
 template <typename A, typename B> TRAINC_INLINE std::common_type_t<A, B> remainder(A a, B b) {
   return b == 0 ? a : b == -1 ? 0 : a % b;
+}
+
+// The integer towards zero; beyond the integers of T the nearest of them, of NaN 0.
+template <typename T, typename From> TRAINC_INLINE T truncated(From x) {
+  constexpr T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+  constexpr From end = -static_cast<From>(low); // a power of two, hence exact
+  return x >= end ? high : x >= -end ? static_cast<T>(x) : x < -end ? low : 0;
 }
 
 TRAINC_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

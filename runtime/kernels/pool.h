@@ -21,8 +21,8 @@ struct pool_windows {
   int64_t planes, const space_sizes &input, const space_sizes &kernel, const space_sizes &result,  \
       const space_sizes &stride, const space_sizes &dilation, const space_sizes &before
 
-// Tensors are contiguous, plane after plane. Windows are walked in order of points and taps, so
-// that every sum has one order, whatever the number of threads.
+// Tensors are contiguous, plane after plane. Every sum has one order that depends on sizes
+// alone, whatever the number of threads.
 // NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types
 #define DECLARE_POOLS(T)                                                                           \
   /* y: the largest element of each window; a window has one. What is no number is larger. */      \
