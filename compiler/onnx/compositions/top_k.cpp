@@ -53,18 +53,28 @@ static OnnxResults oneByOne(Builder &builder, Value x, const TopKOptions &option
   one[axis] = 1;
   Value none = leastExtreme(builder, type, options.extreme), zero = builder.constant(0, type);
   Value index = indicesAlong(builder, x, axis);
-  Value candidates, left = x;
-  if (options.extreme == Extreme::smallest && isa<FloatType>(type.getElementType()))
+  Value candidates, left = x, isNumber, numbers;
+  if (options.extreme == Extreme::smallest && isa<FloatType>(type.getElementType())) {
     left = builder.select(builder.create<IsNaNOp>(x), none, x);
+    isNumber = builder.create<NotOp>(builder.create<IsNaNOp>(x));
+    numbers = builder.reduceSum(builder.cast(isNumber, builder.op().getI64Type()), axis);
+  }
+  auto both = [&](Value a, Value b) { return a ? builder.create<AndOp>(a, b) : b; };
   SmallVector<Value> values, indices;
   for (int64_t i = 0; i < options.count; ++i) {
-    Value found = extremeIndex(builder, left, axis, options.extreme, Tie::first, candidates);
+    Value allowed = candidates;
+    if (isNumber) { // what is none comes behind all infinities
+      Value gone = builder.create<LessOrEqualOp>(
+          numbers, builder.constant(static_cast<double>(i), numbers.getType()));
+      gone = builder.expand(gone, axis, type.getShape());
+      allowed = both(candidates, builder.create<OrOp>(isNumber, gone));
+    }
+    Value found = extremeIndex(builder, left, axis, options.extreme, Tie::first, allowed);
     Value taken = builder.create<EqualOp>(index, builder.expand(found, axis, type.getShape()));
     Value value = builder.reduceSum(builder.select(taken, x, zero), axis);
     values.push_back(builder.reshape(value, one));
     indices.push_back(builder.reshape(found, one));
-    Value others = builder.create<NotOp>(taken);
-    candidates = candidates ? builder.create<AndOp>(candidates, others) : others;
+    candidates = both(candidates, builder.create<NotOp>(taken));
     left = builder.select(taken, none, left);
   }
   if (values.size() == 1)
