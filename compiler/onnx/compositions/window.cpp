@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX HannWindow, HammingWindow and BlackmanWindow: sums of cosines over the size, or over one
+// less where the window is symmetric.
+#include "dialects/nn/interpreter.h"
+#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_types.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+// a[0] - a[1] cos(2 pi n / N) + a[2] cos(4 pi n / N)
+static OnnxResults importWindow(OnnxNode &node, ArrayRef<double> a) {
+  Builder &builder = node.builder();
+  Tensor size = node.constant(0);
+  if (!size || size.count() != 1)
+    return node.error("its size must be one number, known when the model is compiled");
+  int64_t count = size.integer(0);
+  if (count < 1 || count > kLargestFolded)
+    return node.error("its size is " + llvm::Twine(count) + ", expected 1 to " +
+                      llvm::Twine(kLargestFolded));
+  Type element = onnxElementType(builder.op().getContext(), node.integer("output_datatype", 1));
+  if (!element)
+    return node.error("its element type is not supported");
+  int64_t period = node.integer("periodic", 1) ? count : count - 1;
+  auto type = RankedTensorType::get({count}, builder.op().getF64Type());
+  Value place = builder.create<IotaOp>(type, 0), sum = builder.constant(a[0], type);
+  for (size_t i = 1; i < a.size(); ++i) {
+    double step =
+        2 * M_PI * static_cast<double>(i) / static_cast<double>(std::max<int64_t>(period, 1));
+    Value wave = builder.create<CosOp>(builder.scale(place, step));
+    sum = builder.add(sum, builder.scale(wave, i % 2 ? -a[i] : a[i]));
+  }
+  return SmallVector<Value>{builder.cast(sum, element)};
+}
+
+static OnnxRegistration hann("HannWindow", 17, [](OnnxNode &node) {
+  return importWindow(node, {0.5, 0.5});
+});
+static OnnxRegistration hamming("HammingWindow", 17, [](OnnxNode &node) {
+  return importWindow(node, {25.0 / 46, 21.0 / 46});
+});
+static OnnxRegistration blackman("BlackmanWindow", 17, [](OnnxNode &node) {
+  return importWindow(node, {0.42, 0.5, 0.08});
+});
+
+} // namespace trainc::nn
