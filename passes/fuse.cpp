@@ -49,8 +49,6 @@ using planning::IndexMap;
 using planning::Sizes;
 using planning::Split;
 
-constexpr int mostSplits = 256; // of one iteration space
-
 Sizes reducedDimensions(Operation *op) {
   return cast<DenseI64ArrayAttr>(op->getAttr("dimensions")).asArrayRef().vec();
 }
@@ -201,7 +199,7 @@ void Fusion::describe(Operation *op, FusionNode &node) {
   for (int64_t d : order)
     space.push_back(shape[d]);
   // Each split is at a boundary of some tensor's dimensions, so there are few.
-  for (int attempt = 0; attempt < mostSplits; ++attempt) {
+  for (int attempt = 0; attempt < planning::kMostSplits; ++attempt) {
     node.inputs.clear();
     std::optional<Split> split;
     Sizes ordered;
@@ -466,6 +464,10 @@ struct Fuse : PassWrapper<Fuse, OperationPass<ModuleOp>> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isDeclaration())
         continue;
+      if (!function.getOps<kernel::GroupOp>().empty()) {
+        function.emitError("fuse expects operations that are in no group; it ran already");
+        return signalPassFailure();
+      }
       separateResults(function);
       if (failed(Fusion(function).run()))
         return signalPassFailure();

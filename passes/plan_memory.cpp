@@ -291,7 +291,7 @@ LogicalResult EntryPlan::joinTensors() {
       continue;
     auto step = dyn_cast<kernel::StepOpInterface>(op);
     if (!step && !op.hasTrait<OpTrait::IsTerminator>())
-      return op.emitError("internal error: neither a step nor a constant");
+      return op.emitError("plan-memory expects steps and constants; run lower-to-kernels first");
     if (step && failed(addResults(step, number)))
       return failure();
     ++number;

@@ -152,7 +152,7 @@ LogicalResult trainc::emitCpuKernel(kernel::FunctionOp function, const KernelNam
                                     SourceWriter &writer) {
   auto schedule = dyn_cast_or_null<kernel::CpuScheduleAttr>(function.getScheduleAttr());
   if (!schedule)
-    return function.emitOpError("internal error: has no schedule for cpu");
+    return function.emitOpError("has no schedule for cpu; run schedule-kernels --target=cpu first");
   return printKernel(function, [&] {
     kernelSignature(function, names, " {", writer);
     CpuKernel(function, names, writer, schedule).emit();

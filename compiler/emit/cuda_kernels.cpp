@@ -79,7 +79,8 @@ LogicalResult trainc::emitCudaKernel(kernel::FunctionOp function, const KernelNa
                                      ArrayRef<int64_t> elements, SourceWriter &writer) {
   auto schedule = dyn_cast_or_null<kernel::CudaScheduleAttr>(function.getScheduleAttr());
   if (!schedule)
-    return function.emitOpError("internal error: has no schedule for cuda");
+    return function.emitOpError(
+        "has no schedule for cuda; run schedule-kernels --target=cuda first");
   return printKernel(function,
                      [&] { printKernelStages(function, schedule, names, elements, writer); });
 }

@@ -9,10 +9,12 @@
 // In row form whatever does not depend on the walked dimensions is computed once
 // per row. Reductions of the same depth share a loop.
 #include "passes/lowering/kernel_builder.h"
+#include "dialects/errors/internal_error.h"
 #include "dialects/nn/reduction.h"
 #include "dialects/nn/scalar_code.h"
 #include "passes/lowering/value_views.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include <map>
 
 using namespace mlir;
@@ -106,9 +108,13 @@ private:
 };
 
 kernel::Reduction kindOf(Operation *op) {
-  return isa<nn::ReduceSumOp>(op)   ? kernel::Reduction::add
-         : isa<nn::ReduceMaxOp>(op) ? kernel::Reduction::max
-                                    : kernel::Reduction::min;
+  return TypeSwitch<Operation *, kernel::Reduction>(op)
+      .Case([](nn::ReduceSumOp) { return kernel::Reduction::add; })
+      .Case([](nn::ReduceMaxOp) { return kernel::Reduction::max; })
+      .Case([](nn::ReduceMinOp) { return kernel::Reduction::min; })
+      .Default([](Operation *other) -> kernel::Reduction {
+        internalError(other, "no loop combines as this reduction does");
+      });
 }
 
 bool KernelBuilder::fail(std::optional<Split> wanted) {
@@ -703,8 +709,10 @@ std::pair<Sizes, size_t> initialSpace(kernel::GroupOp group) {
       return {{kept, walked}, 1};
     case kernel::Form::column:
       return {{walked, kept}, 1};
-    default:
+    case kernel::Form::full:
       return {{all}, 0};
+    case kernel::Form::pointwise:
+      internalError(group, "a group that reduces nothing holds a reduction");
     }
   }
   Value first = group.getBody().front().getTerminator()->getOperand(0);
@@ -715,17 +723,17 @@ std::pair<Sizes, size_t> initialSpace(kernel::GroupOp group) {
 
 FailureOr<BuiltKernel> buildKernel(kernel::GroupOp group) {
   auto [dims, outer] = initialSpace(group);
-  for (int attempt = 0; attempt < 64; ++attempt) {
+  for (int attempt = 0; attempt < planning::kMostSplits; ++attempt) {
     std::optional<Split> split;
     KernelBuilder builder(group, dims, outer);
     if (kernel::FunctionOp function = builder.build(split))
       return BuiltKernel{function, builder.inputs};
     if (!split)
-      break;
+      internalError(group, "the values do not share an iteration space");
     applySplit(dims, *split);
     outer += split->dimension < outer;
   }
-  return group.emitOpError("internal error: the values do not share an iteration space");
+  internalError(group, "no number of splits of its iteration space serves its values");
 }
 
 } // namespace trainc

@@ -44,6 +44,9 @@ struct Split {
   int64_t inner;
 };
 
+/// Of one iteration space; each is at a boundary of some tensor's dimensions, so there are few.
+constexpr int kMostSplits = 256;
+
 /// The index of a tensor element as a function of the iteration point. `space`
 /// holds the sizes of the iteration dimensions, then the ranges of symbols:
 /// values computed in the kernel which serve as an index (of a gather).

@@ -9,6 +9,7 @@
 // RUN: %section LABELS %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=LABELS
 // RUN: %section SERVED %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=SERVED
 // RUN: %section DISTANT %s | awk '/^ *MANY/ { for (i = 0; i < 500; ++i) printf "  %%%%c%%d = nn.matmul %%%%c%%d, %%%%w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>\n", i + 1, i; next } { print }' | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=DISTANT
+// RUN: %section CUTS %s | not %trainc-opt -form-products -fuse -fuse 2>&1 | %FileCheck %s --check-prefix=TWICE
 // RUN: %section CUTS %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=CUTS
 // RUN: %section CUTS %s | %trainc-opt -form-products -fuse -lower-to-kernels
 // RUN: %section RESULTS %s | %trainc-opt -form-products -fuse | %FileCheck %s --check-prefix=RESULTS
@@ -230,6 +231,7 @@ func.func @results(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<64xf32>, ten
 // Both sum 240 products, one in rows of 2 of what has rows of 5 and 10, one in planes of 12: no cut of
 // one iteration space gives both, so each has its own.
 // CUTS
+// TWICE: fuse expects operations that are in no group; it ran already
 // CUTS-LABEL: func.func @cuts
 // CUTS: kernel.group full
 // CUTS-COUNT-1: nn.reduce_sum
