@@ -16,7 +16,7 @@ struct Recipe {
   std::string loss = "cross_entropy";        // or mse, bce_with_logits, output
   std::string lossOutput;          // --loss-output: which model output; empty: the only one
   std::string optimizer = "adamw"; // or sgd
-  std::vector<std::string> decay;  // regular expressions; empty: two or more axes
+  std::vector<std::string> decay;  // regular expressions; empty: two or more axes (isMatrix)
   std::vector<std::string> freeze;
   std::vector<std::string> trainOnly;
   std::map<std::string, std::string> buffers; // initializer and the output that replaces it

@@ -2,7 +2,7 @@
 //
 // The tools' safetensors reader: eight bytes of header length, a JSON header,
 // the data. Offsets are checked against the file before anything is read.
-#include "safetensors.h"
+#include "tools/safetensors.h"
 
 #include <cstring>
 #include <filesystem>

@@ -14,7 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "safetensors.h"
+#include "tools/safetensors.h"
 
 using nlohmann::json;
 using trainc::tools::InputError;
