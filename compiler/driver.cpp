@@ -184,7 +184,7 @@ private:
       (void)report.error(ExitCode::internalError, options.model,
                          "internal error in pass " + result.lastPass + "; the IR is in " +
                              result.dumpFile,
-                         "report it with that file");
+                         "report it with that file; with --dump-ir FOLDER every pass is verified");
     return result.succeeded;
   }
 
