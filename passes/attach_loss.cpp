@@ -4,7 +4,9 @@
 //
 // The recipe names a loss (dialects/train/losses) and, where the model has
 // several outputs, the one it is computed from. The labels become an argument
-// `labels`; the model's outputs stay results, for evaluation.
+// `labels`; the model's outputs stay results, for evaluation. A mean over those labels that are not
+// ignored has its weight as a further result, so that a step's loss is that of its samples however
+// they are split; a loss of elements has that of each sample, for the last batch of an evaluation.
 #include "dialects/train/loss.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -132,7 +134,16 @@ private:
     Operation *terminator = model.getBody().front().getTerminator();
     OpBuilder at(terminator);
     trainc::nn::Builder builder(at, NameLoc::get(at.getStringAttr("loss")));
-    Value value = loss.build(builder, terminator->getOperand(index), *labels);
+    Value output = terminator->getOperand(index), value, perSample;
+    if (loss.build) {
+      value = loss.build(builder, output, *labels);
+    } else {
+      Value elements = loss.buildElements(builder, output, *labels);
+      auto axes = llvm::seq<int64_t>(0, trainc::nn::tensorType(output).getRank());
+      value = builder.reduceMean(elements, llvm::to_vector(axes));
+      if (!axes.empty())
+        perSample = builder.reduceMean(elements, llvm::to_vector(llvm::drop_begin(axes)), "sample");
+    }
     if (kind == "output") { // it is the loss now, not an output beside it
       terminator->eraseOperand(index);
       model.eraseResult(index);
@@ -140,7 +151,26 @@ private:
     terminator->insertOperands(0, value);
     auto role = trainc::train::LossAttr::get(&getContext());
     model.insertResult(0, value.getType(), trainc::train::attributesOf(role));
+    if (Value weight = countedShare(builder, value))
+      addResult(model, weight, trainc::train::LossWeightAttr::get(&getContext()));
+    if (perSample)
+      addResult(model, perSample, trainc::train::SampleLossesAttr::get(&getContext()));
     return success();
+  }
+
+  /// What a loss weighs that is a mean over some of its labels, the model's own too. Null: always
+  /// the same. Known weakness: of a loss with further terms, no part is seen to be such a mean.
+  static Value countedShare(trainc::nn::Builder &builder, Value loss) {
+    while (auto view = loss.getDefiningOp<trainc::nn::ReshapeOp>())
+      loss = view.getX();
+    auto mean = loss.getDefiningOp<trainc::nn::CountingMeanOpInterface>();
+    return mean ? mean.buildCountedShare(builder) : Value();
+  }
+
+  static void addResult(func::FuncOp model, Value value, trainc::train::RoleAttrInterface role) {
+    Operation *terminator = model.getBody().front().getTerminator();
+    terminator->insertOperands(terminator->getNumOperands(), value);
+    model.insertResult(model.getNumResults(), value.getType(), trainc::train::attributesOf(role));
   }
 };
 

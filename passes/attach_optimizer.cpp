@@ -7,11 +7,18 @@
 // global norm (as torch.nn.utils.clip_grad_norm_) and handed to the optimizer's
 // formula. Buffers become the mean of their new values. All of it is ordinary nn operations, which
 // fuse to one reduction and one pointwise kernel per run. The norm is accumulated in f64.
+//
+// @forward_backward gets #train.step_totals as a further result, which micro-batches and ranks sum
+// with the gradients. So each rank has the same sums without a word of its own, and the update
+// knows on the device what the step's labels weigh and whether it may be taken at all: where the
+// loss or the norm is not finite, or a batch had a fault, each new value is the old one. States are
+// selected before the parameters' formula reads them, so that no old state outlives its place.
 #include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/passes.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace trainc;
@@ -59,6 +66,9 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
       return signalPassFailure();
     }
     Signature signature;
+    RankedTensorType totalsType;
+    if (auto function = getOperation().lookupSymbol<func::FuncOp>("forward_backward"))
+      totalsType = addTotals(function);
     SmallVector<FlatRun> trained;
     for (train::Run run : {train::Run::decayed, train::Run::undecayed})
       if (int64_t count = layout.elementsOf(run))
@@ -66,11 +76,17 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
     std::optional<FlatRun> buffers;
     if (int64_t count = layout.elementsOf(train::Run::buffer))
       buffers = declareRun(signature, train::Run::buffer, count, 0);
+    if (totalsType)
+      totalsIndex = declare(signature, totalsType, train::StepTotalsAttr::get(&getContext()));
     buildUpdate(*optimizer, signature, trained, buffers);
     train::setOptimizerName(getOperation(), kind);
   }
 
 private:
+  bool weighs = false;                 // the micro-batches' losses have weights
+  std::optional<unsigned> totalsIndex; // argument of @update
+  Value applied;                       // whether the step is taken; null: always
+
   Type elementType() {
     auto function = getOperation().lookupSymbol<func::FuncOp>("forward_backward");
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -83,6 +99,66 @@ private:
     signature.types.push_back(type);
     signature.attributes.push_back(train::attributesOf(role));
     return signature.types.size() - 1;
+  }
+
+  static Value element(nn::Builder &b, Value vector, int64_t index) {
+    Value part = b.create<nn::SliceOp>(vector, ArrayRef<int64_t>(index), ArrayRef<int64_t>(1),
+                                       ArrayRef<int64_t>(1));
+    return b.reshape(part, {});
+  }
+
+  static Value isAbove(nn::Builder &b, Value number, double bound) {
+    return b.create<nn::GreaterOp>(number, b.constant(bound, number.getType()));
+  }
+
+  /// Adds the step's totals to @forward_backward: their type; null where there is no loss.
+  RankedTensorType addTotals(func::FuncOp function) {
+    Operation *terminator = function.front().getTerminator();
+    Value loss, weight, check;
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      train::RoleAttrInterface role = train::resultRoleOf(function, i);
+      Value value = terminator->getOperand(i);
+      if (isa_and_nonnull<train::LossAttr>(role))
+        loss = value;
+      else if (isa_and_nonnull<train::LossWeightAttr>(role))
+        weight = value;
+      else if (isa_and_nonnull<train::IndexCheckAttr>(role))
+        check = value;
+    }
+    if (!loss)
+      return nullptr;
+    weighs = static_cast<bool>(weight);
+    MLIRContext *context = &getContext();
+    unsigned index = function.getNumArguments();
+    function.insertArgument(index, RankedTensorType::get({}, Float64Type::get(context)),
+                            train::attributesOf(train::BatchFaultAttr::get(context)),
+                            NameLoc::get(StringAttr::get(context, "batch_fault")));
+    OpBuilder at(terminator);
+    nn::Builder b(at, NameLoc::get(at.getStringAttr("step_totals")));
+    Value faulty = isAbove(b, function.getArgument(index), 0);
+    if (check)
+      faulty = b.create<nn::OrOp>(faulty, isAbove(b, element(b, check, 0), 0));
+    Value zero = b.constant(0, loss.getType()), one = b.constant(1, loss.getType());
+    Value faults = b.named("faults", b.select(faulty, one, zero)), total = loss;
+    if (weight) { // without a counted label the mean is NaN, and no part of the sum
+      Value counts = isAbove(b, weight, 0), product = b.mul(loss, weight);
+      total = b.named("weighed_loss", b.select(counts, product, zero));
+    }
+    auto type = RankedTensorType::get({train::kStepTotals}, nn::tensorType(loss).getElementType());
+    Value position = b.create<nn::IotaOp>(type.clone(at.getI64Type()), 0);
+    // Each number where it belongs, the last one wherever no other does.
+    Value totals = b.broadcast(faults, {}, type.getShape());
+    auto place = [&](train::StepTotal which, Value number) {
+      Value isHere = b.create<nn::EqualOp>(position, b.constant(which, position.getType()));
+      Value spread = b.broadcast(number, {}, type.getShape());
+      totals = b.select(isHere, spread, totals);
+    };
+    place(train::kTotalLoss, total);
+    place(train::kTotalWeight, weight ? weight : one);
+    terminator->insertOperands(terminator->getNumOperands(), totals);
+    function.insertResult(function.getNumResults(), type,
+                          train::attributesOf(train::StepTotalsAttr::get(context)));
+    return type;
   }
 
   FlatRun declareRun(Signature &signature, train::Run name, int64_t count, size_t states) {
@@ -120,8 +196,13 @@ private:
 
     Location normLocation = NameLoc::get(StringAttr::get(&getContext(), "gradient_norm"));
     nn::Builder normBuilder(builder, normLocation);
-    Value norm = gradientNorm(normBuilder, *block, trained, scalars["gradient_scale"]);
-    Value factor = clipFactor(normBuilder, norm, scalars);
+    Value scale = gradientScale(normBuilder, *block, scalars["gradient_scale"]);
+    Value norm = gradientNorm(normBuilder, *block, trained, scale);
+    Value factor = clipFactor(normBuilder, norm, scale, scalars);
+    nn::Builder stepBuilder(builder, NameLoc::get(StringAttr::get(&getContext(), "step")));
+    findApplied(stepBuilder, *block, norm);
+    if (applied)
+      norm = normBuilder.select(applied, norm, normBuilder.constant(NAN, norm.getType()));
 
     SmallVector<Value> results{norm};
     SmallVector<DictionaryAttr> resultAttributes{
@@ -152,13 +233,52 @@ private:
     return b.mul(b.create<nn::SqrtOp>(b.named("sum_of_squares", total)), scale);
   }
 
+  /// What turns the summed gradients into those of the step's loss: over the sum of the weights,
+  /// which is the number of micro-batches where every label counts.
+  Value gradientScale(nn::Builder &b, Block &block, Value perBatch) {
+    if (!weighs)
+      return perBatch;
+    Value weight = element(b, block.getArgument(*totalsIndex), train::kTotalWeight);
+    Value one = b.constant(1, perBatch.getType()), sum = b.cast(weight, b.op().getF64Type());
+    return b.named("loss_scale", b.div(one, sum));
+  }
+
+  void findApplied(nn::Builder &b, Block &block, Value norm) {
+    if (!totalsIndex)
+      return;
+    auto isFinite = [&](Value number) {
+      Value size = b.create<nn::AbsOp>(number);
+      return b.create<nn::LessOp>(size, b.constant(INFINITY, number.getType()));
+    };
+    Value totals = block.getArgument(*totalsIndex);
+    Value faults = element(b, totals, train::kTotalFaults);
+    Value sound = b.create<nn::EqualOp>(faults, b.constant(0, faults.getType()));
+    Value finiteNorm = isFinite(norm), finiteLoss = isFinite(element(b, totals, train::kTotalLoss));
+    Value finite = b.create<nn::AndOp>(finiteNorm, finiteLoss);
+    applied = b.named("is_applied", b.create<nn::AndOp>(finite, sound));
+  }
+
+  /// `now` where the step is taken, else `before`; made right behind `now`.
+  Value replaced(nn::Builder &b, Value before, Value now) {
+    if (!applied)
+      return now;
+    OpBuilder::InsertionGuard guard(b.op());
+    if (Operation *op = now.getDefiningOp())
+      b.op().setInsertionPointAfter(op);
+    Value spread = b.broadcast(applied, {}, nn::tensorType(now).getShape());
+    Value chosen = b.select(spread, now, before);
+    chosen.getDefiningOp()->setLoc(now.getLoc()); // it is what the formula's value was
+    return chosen;
+  }
+
   /// What turns the summed gradient into the mean one, clipped.
-  static Value clipFactor(nn::Builder &b, Value norm, llvm::StringMap<Value> &scalars) {
+  static Value clipFactor(nn::Builder &b, Value norm, Value scale,
+                          llvm::StringMap<Value> &scalars) {
     Value guarded = b.add(norm, b.constant(1e-6, norm.getType())); // as PyTorch
     Value ratio = b.div(scalars["clip_norm"], guarded);
     Value coefficient =
         b.named("clip_coefficient", b.create<nn::MinimumOp>(ratio, b.constant(1, norm.getType())));
-    return b.named("gradient_factor", b.mul(scalars["gradient_scale"], coefficient));
+    return b.named("gradient_factor", b.mul(scale, coefficient));
   }
 
   /// A buffer becomes the mean of what the micro-batches made of it, over all ranks.
@@ -168,7 +288,7 @@ private:
     Value sum = block.getArgument(run.gradients);
     RankedTensorType type = nn::tensorType(sum);
     Value factor = b.broadcast(b.cast(scale, type.getElementType()), {}, type.getShape());
-    results.push_back(b.mul(sum, factor));
+    results.push_back(replaced(b, block.getArgument(run.parameters), b.mul(sum, factor)));
     resultAttributes.push_back(
         train::attributesOf(train::RunParametersAttr::get(&getContext(), run.name)));
   }
@@ -208,7 +328,14 @@ private:
         b.named("clipped_gradient", b.mul(block.getArgument(run.gradients), spread)), states,
         scalars, segments, run.name == train::Run::decayed);
     train::UpdateResult updated = optimizer.build(update);
-    results.push_back(updated.parameter);
+    for (auto [state, before] : llvm::zip(updated.states, states)) {
+      Value now = state;
+      state = replaced(b, before, now);
+      if (state != now)
+        now.replaceUsesWithIf(
+            state, [&](OpOperand &use) { return use.getOwner() != state.getDefiningOp(); });
+    }
+    results.push_back(replaced(b, parameter, updated.parameter));
     resultAttributes.push_back(
         train::attributesOf(train::RunParametersAttr::get(&getContext(), run.name)));
     for (auto [slot, state] : llvm::enumerate(updated.states)) {

@@ -50,7 +50,8 @@ public:
     Value loss = terminator->getOperand(0);
     if (isActive(loss)) {
       trainc::nn::Builder builder(at, gradientLocation(loss.getLoc()));
-      contributions[loss].push_back({builder.constant(1, loss.getType()), ""});
+      Value weight = weightOfLoss(builder);
+      contributions[loss].push_back({weight ? weight : builder.constant(1, loss.getType()), ""});
     }
     for (Operation *op : llvm::reverse(forward))
       if (failed(visit(at, op)))
@@ -103,6 +104,29 @@ private:
         result = op->emitError("operation ") << op->getName() << " has no gradient";
     }
     return result;
+  }
+
+  /// The gradient is that of the micro-batch's part in the step's loss: its mean loss times its
+  /// weight, unless the trainer asks for plain means. Null where every weight is 1.
+  Value weightOfLoss(trainc::nn::Builder &builder) {
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      if (!trainc::train::resultRoleAs<trainc::train::LossWeightAttr>(function, i))
+        continue;
+      MLIRContext *context = function.getContext();
+      unsigned index = function.getNumArguments();
+      function.insertArgument(
+          index, RankedTensorType::get({}, Float64Type::get(context)),
+          trainc::train::attributesOf(trainc::train::MeanPerBatchAttr::get(context)),
+          NameLoc::get(StringAttr::get(context, "mean_per_batch")));
+      Value plain = function.getArgument(index), share = terminator->getOperand(i);
+      Value isPlain =
+          builder.create<trainc::nn::GreaterOp>(plain, builder.constant(0, plain.getType()));
+      Value weight = builder.named(
+          "loss_weight", builder.select(isPlain, builder.constant(1, share.getType()), share));
+      terminator->setOperand(i, weight);
+      return weight;
+    }
+    return nullptr;
   }
 
   /// What the module calls a value.
@@ -240,7 +264,8 @@ private:
           trainc::train::GradientAttr::get(function.getContext(), name)));
     }
     for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
-      if (isa_and_nonnull<trainc::train::NewValueAttr, trainc::train::IndexCheckAttr>(
+      if (isa_and_nonnull<trainc::train::NewValueAttr, trainc::train::IndexCheckAttr,
+                          trainc::train::LossWeightAttr>(
               trainc::train::resultRoleOf(function, i))) {
         results.push_back(value);
         attributes.push_back(function.getResultAttrDict(i));

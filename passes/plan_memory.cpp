@@ -70,6 +70,13 @@ public:
     return place;
   }
 
+  /// Behind all that micro-batches and ranks sum.
+  Place stepTotals(Type type) {
+    elementWidth = elementBytes(cast<RankedTensorType>(type).getElementType());
+    totalsBytes = alignedBytes(bytesOf(type));
+    return {Arena::gradients, (layout ? layout.summedElements() : 0) * elementWidth};
+  }
+
   /// One place per name, pinned for all entries.
   Place pinned(Arena arena, StringRef name, Type type) {
     auto [entry, isNew] = named[int(arena)].try_emplace(name, namedBytes[int(arena)]);
@@ -83,7 +90,7 @@ public:
   void addTo(Totals &totals) const {
     if (layout) {
       totals.bytes[int(Arena::parameters)] = layout.totalElements() * elementWidth;
-      totals.bytes[int(Arena::gradients)] = layout.summedElements() * elementWidth;
+      totals.bytes[int(Arena::gradients)] = layout.summedElements() * elementWidth + totalsBytes;
       totals.bytes[int(Arena::optimizer_state)] = slots * layout.trainedElements() * elementWidth;
     }
     for (Arena arena : {Arena::parameters, Arena::gradients})
@@ -102,7 +109,7 @@ private:
 
   llvm::StringMap<int64_t> offsets; // elements
   train::LayoutAttr layout;
-  int64_t slots = 0, elementWidth = 4;
+  int64_t slots = 0, elementWidth = 4, totalsBytes = 0;
   llvm::StringMap<int64_t> loose[arenaCount], named[arenaCount];
   int64_t looseBytes[arenaCount] = {}, namedBytes[arenaCount] = {};
 };
@@ -168,12 +175,18 @@ Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::T
     return fixed.pinned(Arena::activations, role.getName(), type);
   if (isa_and_nonnull<train::LossAttr>(role))
     return fixed.pinned(Arena::activations, "loss of the step", type);
+  if (isa_and_nonnull<train::LossWeightAttr>(role))
+    return fixed.pinned(Arena::activations, "loss weight of the step", type);
+  if (isa_and_nonnull<train::SampleLossesAttr>(role))
+    return fixed.pinned(Arena::activations, "losses of the samples", type);
+  if (isa_and_nonnull<train::StepTotalsAttr>(role))
+    return fixed.stepTotals(type);
   if (isa_and_nonnull<train::IndexCheckAttr>(role))
     return fixed.pinned(Arena::activations, "index check of the step", type);
   if (isa_and_nonnull<train::ScalarAttr, train::GradientNormAttr>(role))
     return fixed.pinned(Arena::workspace, role.getName(), type);
-  if (isa_and_nonnull<train::RandomKeyAttr>(role))
-    return fixed.pinned(Arena::workspace, "random key of the micro-batch", type);
+  if (isa_and_nonnull<train::RandomKeyAttr, train::BatchFaultAttr, train::MeanPerBatchAttr>(role))
+    return fixed.pinned(Arena::workspace, (role.getTitle().str() + " of the micro-batch"), type);
   // A plain function, as tests have them: arguments and results one after the other.
   return fixed.pinned(arena, (function.getName() + fallback).str(), type);
 }

@@ -42,7 +42,7 @@ enum class parameter_role { trained, frozen, buffer };
 // A parameter has the same byte offset in the parameters arena, in the gradients
 // arena (where a buffer has its new value) and, per state slot, in the
 // optimizer-state arena (slot s of it begins at s * optimizer_slot_bytes), which has
-// no buffers. A frozen parameter lies behind `summed_bytes` in the parameters arena
+// no buffers. A frozen parameter lies behind all others in the parameters arena
 // and has neither gradient nor state.
 struct parameter_place {
   tensor_place tensor;
@@ -116,12 +116,14 @@ struct program {
   // Tunable values of the optimizer, then the five which the runtime computes itself:
   const hyperparameter *hyperparameters;
   int64_t hyperparameter_count;
-  int64_t learning_rate_offset; // f64 scalars in the workspace arena
-  int64_t step_offset;          // 1 for the first update
-  int64_t
-      gradient_scale_offset; // 1 / (ranks x micro-batches): turns the summed gradient into a mean
-  int64_t clip_norm_offset;  // largest global gradient norm; infinity: no clipping
-  int64_t gradient_norm_offset; // written by `update`: norm of the mean gradient before clipping
+  int64_t learning_rate_offset;  // f64 scalars in the workspace arena
+  int64_t step_offset;           // 1 for the first update
+  int64_t gradient_scale_offset; // 1 / (ranks x micro-batches): turns summed buffers into means,
+                                 // and summed gradients where there is no `loss_weight`
+  int64_t clip_norm_offset;      // largest global gradient norm; infinity: no clipping
+  // Written by `update`: norm of the step's gradient before clipping. Not finite: the step was
+  // skipped, and parameters, buffers and states are what they were.
+  int64_t gradient_norm_offset;
 
   // Whether forward_backward draws random numbers, and where it finds the key that they follow
   // from: 64 bits in the workspace arena, which the runtime computes for each micro-batch.
@@ -134,8 +136,8 @@ struct program {
   int64_t export_count;
 
   // Entry functions. None allocates. forward_backward overwrites the gradients arena
-  // with the gradients of the mean loss of one micro-batch; update reads the summed
-  // gradients and changes parameters and optimizer state; evaluate is forward only.
+  // with the gradients of the mean loss of one micro-batch, times its weight; update reads the
+  // summed gradients and changes parameters and optimizer state; evaluate is forward only.
   void (*forward_backward)(const arenas &);
   void (*update)(const arenas &);
   void (*evaluate)(const arenas &);
@@ -150,6 +152,20 @@ struct program {
   tensor_place index_check = {};
   const checked_index *checked_indexes = nullptr;
   int64_t checked_index_count = 0;
+
+  // What the mean loss of a micro-batch weighs in that of the step: a scalar that forward_backward
+  // and evaluate write, the share of the labels that count. No name: always 1. Where the f64 in the
+  // workspace arena is above 0, forward_backward takes 1 whatever counts.
+  tensor_place loss_weight = {};
+  int64_t mean_per_batch_offset = 0;
+  // The loss of each sample, written by evaluate, where a loss is a mean over all elements. No
+  // name: there is none.
+  tensor_place sample_losses = {};
+  // At the end of the gradients arena and summed like them: the weight, the loss times it, the
+  // number of faults. A micro-batch has one where an index is out of range or where the f64 in the
+  // workspace arena is above 0, which the runtime sets for a batch that it could not read.
+  tensor_place step_totals = {};
+  int64_t batch_fault_offset = 0;
 };
 
 // Defined by the emitted source of each trainer.

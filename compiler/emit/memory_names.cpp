@@ -130,6 +130,8 @@ LogicalResult MemoryNames::addArgument(func::FuncOp function, unsigned index, Na
   train::RoleAttrInterface role = train::roleOf(function, index);
   if (std::string run = runName(role); !run.empty())
     return add(value, place, run, run, false, names);
+  if (isa_and_nonnull<train::StepTotalsAttr>(role))
+    return add(value, place, "step_totals", "step_totals", false, names);
   // What the module calls it says more than a name that an exporter made up.
   StringAttr title = role ? role.getTitle() : StringAttr();
   std::string text = title ? title.str() : "argument_" + std::to_string(index);
@@ -204,6 +206,12 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
       resultNames[value] = "new " + titles[role.getName()];
     else if (isa_and_nonnull<train::LossAttr>(role))
       resultNames[value] = "loss";
+    else if (isa_and_nonnull<train::LossWeightAttr>(role))
+      resultNames[value] = "loss_weight";
+    else if (isa_and_nonnull<train::SampleLossesAttr>(role))
+      resultNames[value] = "sample_losses";
+    else if (isa_and_nonnull<train::StepTotalsAttr>(role))
+      resultNames[value] = "step_totals";
     else if (isa_and_nonnull<train::IndexCheckAttr>(role))
       resultNames[value] = "index_check";
   }

@@ -61,6 +61,7 @@ private:
   void addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
                 std::optional<int64_t> ignored);
   void collectOutputs(func::FuncOp function);
+  void findStepTotals(func::FuncOp function);
   void addIndexCheck(train::IndexCheckAttr check, const std::string &place);
   void collectScalars(func::FuncOp function);
   int64_t scalar(StringRef name, bool required);
@@ -72,11 +73,12 @@ private:
   const MemoryNames &names;
   SourceWriter writer;
   bool failed = false;
-  std::string lossPlace, indexCheckPlace, precision = "data_type::f32";
+  std::string lossPlace, lossWeightPlace, sampleLossesPlace, stepTotalsPlace, indexCheckPlace,
+      precision = "data_type::f32";
   std::vector<std::string> parameters, inputs, outputs, checkedIndexes, hyperparameters, exports,
       states;
   llvm::StringMap<int64_t> scalars;
-  std::optional<int64_t> randomKey; // where, if forward_backward draws random numbers
+  llvm::StringMap<int64_t> stepScalars; // where, of those that forward_backward has
 };
 
 void TablePrinter::collectArguments(func::FuncOp function) {
@@ -95,8 +97,10 @@ void TablePrinter::collectArguments(func::FuncOp function) {
       addInput(tensor, false, input.getIndexBound(), input.getIgnoreIndex());
     } else if (auto label = dyn_cast_or_null<train::LabelAttr>(role)) {
       addInput(tensor, true, label.getIndexBound(), label.getIgnoreIndex());
-    } else if (isa_and_nonnull<train::RandomKeyAttr>(role)) {
-      randomKey = placeOf(function.getArgAttrDict(i), "the random key").getOffset();
+    } else if (isa_and_nonnull<train::RandomKeyAttr, train::BatchFaultAttr,
+                               train::MeanPerBatchAttr>(role)) {
+      stepScalars[role.getTitle()] =
+          placeOf(function.getArgAttrDict(i), role.getTitle()).getOffset();
     } else {
       function.emitError("emit: argument ") << i << " has no role that a trainer knows";
       failed = true;
@@ -120,16 +124,28 @@ void TablePrinter::collectOutputs(func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumResults(); ++i) {
     train::RoleAttrInterface role = train::resultRoleOf(function, i);
     StringRef name = train::resultNameOf(function, i);
-    bool isCheck = isa_and_nonnull<train::IndexCheckAttr>(role);
-    std::string text = placeText(isCheck ? "index_check" : name, function.getResultTypes()[i],
-                                 placeOf(function.getResultAttrDict(i), name));
+    auto text = [&](StringRef name) {
+      return placeText(name, function.getResultTypes()[i],
+                       placeOf(function.getResultAttrDict(i), name));
+    };
     if (isa_and_nonnull<train::LossAttr>(role))
-      lossPlace = text;
+      lossPlace = text(name);
+    else if (isa_and_nonnull<train::LossWeightAttr>(role))
+      lossWeightPlace = text("loss_weight");
+    else if (isa_and_nonnull<train::SampleLossesAttr>(role))
+      sampleLossesPlace = text("sample_losses");
     else if (isa_and_nonnull<train::OutputAttr>(role))
-      outputs.push_back(text);
+      outputs.push_back(text(name));
     else if (auto check = dyn_cast_or_null<train::IndexCheckAttr>(role))
-      addIndexCheck(check, text);
+      addIndexCheck(check, text("index_check"));
   }
+}
+
+void TablePrinter::findStepTotals(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    if (train::resultRoleAs<train::StepTotalsAttr>(function, i))
+      stepTotalsPlace = placeText("step_totals", function.getResultTypes()[i],
+                                  placeOf(function.getResultAttrDict(i), "the step's totals"));
 }
 
 void TablePrinter::addIndexCheck(train::IndexCheckAttr check, const std::string &place) {
@@ -177,7 +193,6 @@ std::string TablePrinter::arenaList(StringRef attribute) {
 void TablePrinter::printProgram() {
   train::LayoutAttr layout = train::layoutOf(module);
   int64_t width = precision == "data_type::f64" ? 8 : 4;
-  int64_t summed = layout ? layout.summedElements() * width : 0;
   int64_t slot = layout ? layout.trainedElements() * width : 0;
   auto field = [&](StringRef name, const llvm::Twine &value) {
     writer.line("  ." + name + " = " + value + ",");
@@ -203,7 +218,9 @@ void TablePrinter::printProgram() {
   constexpr auto constants = static_cast<size_t>(kernel::Arena::constants);
   field("constant_bytes",
         llvm::Twine(bytes && bytes.asArrayRef().size() > constants ? bytes[constants] : 0));
-  field("summed_bytes", llvm::Twine(summed));
+  auto arenas = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes");
+  constexpr auto gradients = static_cast<size_t>(kernel::Arena::gradients);
+  field("summed_bytes", llvm::Twine(arenas ? arenas[gradients] : 0));
   field("optimizer_slot_bytes", llvm::Twine(slot));
   list("parameters", "parameter_count", parameters);
   list("inputs", "input_count", inputs);
@@ -213,8 +230,8 @@ void TablePrinter::printProgram() {
   bool update = static_cast<bool>(module.lookupSymbol("update"));
   for (StringRef name : {"learning_rate", "step", "gradient_scale", "clip_norm", "gradient_norm"})
     field((name + "_offset").str(), llvm::Twine(scalar(name, update)));
-  field("draws_random_numbers", randomKey ? "true" : "false");
-  field("random_key_offset", llvm::Twine(randomKey.value_or(0)));
+  field("draws_random_numbers", stepScalars.contains("random_key") ? "true" : "false");
+  field("random_key_offset", llvm::Twine(stepScalars.lookup("random_key")));
   field("loss", lossPlace.empty() ? "{}" : lossPlace);
   list("exports", "export_count", exports);
   for (StringRef entry : {"forward_backward", "update", "evaluate"})
@@ -223,6 +240,16 @@ void TablePrinter::printProgram() {
   if (!checkedIndexes.empty()) {
     field("index_check", indexCheckPlace);
     list("checked_indexes", "checked_index_count", checkedIndexes);
+  }
+  if (!lossWeightPlace.empty()) {
+    field("loss_weight", lossWeightPlace);
+    field("mean_per_batch_offset", llvm::Twine(stepScalars.lookup("mean_per_batch")));
+  }
+  if (!sampleLossesPlace.empty())
+    field("sample_losses", sampleLossesPlace);
+  if (!stepTotalsPlace.empty()) {
+    field("step_totals", stepTotalsPlace);
+    field("batch_fault_offset", llvm::Twine(stepScalars.lookup("batch_fault")));
   }
   writer.line("};");
 }
@@ -234,6 +261,8 @@ FailureOr<std::string> TablePrinter::print() {
     return module.emitError("emit: expects @evaluate");
   collectArguments(training ? training : evaluation);
   collectOutputs(evaluation);
+  if (training)
+    findStepTotals(training);
   if (auto update = module.lookupSymbol<func::FuncOp>("update"))
     collectScalars(update);
   for (const HyperparameterEntry &entry : tables.hyperparameters)

@@ -93,6 +93,21 @@ def InterpretedOpInterface : OpInterface<"InterpretedOpInterface"> {
   ];
 }
 
+def CountingMeanOpInterface : OpInterface<"CountingMeanOpInterface"> {
+  let cppNamespace = "::trainc::nn";
+  let description = [{
+    A mean over as many elements as its operands say, such as the labels that are not ignored: the
+    mean over several batches is then no mean of theirs.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      How many of the elements count, of as many as there are: a scalar of the result's type, exactly 1
+      where all do. Null where all always do.
+    }],
+    "::mlir::Value", "buildCountedShare", (ins "::trainc::nn::Builder &":$builder)>
+  ];
+}
+
 def PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
   let cppNamespace = "::trainc::nn";
   let description = [{

@@ -60,6 +60,7 @@ class Structured<string mnemonic, list<Trait> traits = []>
 def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
 def Interpreted : DeclareOpInterfaceMethods<InterpretedOpInterface>;
 def Decomposable : DeclareOpInterfaceMethods<DecomposableOpInterface>;
+def CountingMean : DeclareOpInterfaceMethods<CountingMeanOpInterface>;
 def Library : DeclareOpInterfaceMethods<LibraryOpInterface>;
 def InfersShape : InferTypeOpAdaptorBase;
 

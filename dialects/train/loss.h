@@ -18,8 +18,12 @@ struct Loss {
   /// Type of the input `labels` for an output of this type; null where the loss takes no labels or
   /// where it cannot be computed from such an output: then `problem` says why.
   mlir::RankedTensorType (*labelType)(mlir::RankedTensorType output, std::string &problem);
-  /// The scalar loss; `labels` is null where labelType is.
-  mlir::Value (*build)(nn::Builder &builder, mlir::Value output, mlir::Value labels);
+  /// The scalar loss; `labels` is null where labelType is. Null where the loss is the mean of
+  /// what `buildElements` makes.
+  mlir::Value (*build)(nn::Builder &builder, mlir::Value output, mlir::Value labels) = nullptr;
+  /// The loss of each element of the output.
+  mlir::Value (*buildElements)(nn::Builder &builder, mlir::Value output,
+                               mlir::Value labels) = nullptr;
 };
 
 constexpr int64_t kIgnoreIndex = -100; // PyTorch's default

@@ -96,7 +96,13 @@ LogicalResult checkType(Operation *op, Attribute role, Type type) {
       isa<IndexCheckAttr>(role) &&
       (!isFloatTensor(type) || tensor.getShape() != ArrayRef<int64_t>(2)))
     return op->emitOpError("expects two floats for ") << role << ", found " << type;
-  if (isa<ScalarAttr, RandomKeyAttr, GradientNormAttr>(role) && !isScalar(type))
+  if (auto tensor = dyn_cast<RankedTensorType>(type);
+      isa<StepTotalsAttr>(role) &&
+      (!isFloatTensor(type) || tensor.getShape() != ArrayRef<int64_t>(kStepTotals)))
+    return op->emitOpError("expects three floats for ") << role << ", found " << type;
+  if (isa<ScalarAttr, RandomKeyAttr, BatchFaultAttr, MeanPerBatchAttr, GradientNormAttr,
+          LossWeightAttr>(role) &&
+      !isScalar(type))
     return op->emitOpError("expects a scalar for ") << role << ", found " << type;
   if (isa<RandomKeyAttr>(role) && type != randomKeyType(role.getContext()))
     return op->emitOpError("expects ")
@@ -179,7 +185,8 @@ LogicalResult TrainDialect::verifyRegionArgAttribute(Operation *op, unsigned, un
     return unknownAttribute(op, attribute, "on an argument");
   Attribute role = attribute.getValue();
   if (!isa<ParameterAttr, BufferAttr, InputAttr, LabelAttr, RunParametersAttr, RunGradientsAttr,
-           StateAttr, ScalarAttr, RandomKeyAttr>(role))
+           StateAttr, StepTotalsAttr, ScalarAttr, RandomKeyAttr, BatchFaultAttr, MeanPerBatchAttr>(
+          role))
     return op->emitOpError("expects the role of an argument, found ") << role;
   if (failed(checkType(op, role, function.getArgumentTypes()[index])))
     return failure();
@@ -193,8 +200,8 @@ LogicalResult TrainDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   if (attribute.getName() != kRole || !function)
     return unknownAttribute(op, attribute, "on a result");
   Attribute role = attribute.getValue();
-  if (!isa<LossAttr, OutputAttr, GradientAttr, NewValueAttr, IndexCheckAttr, RunParametersAttr,
-           StateAttr, GradientNormAttr>(role))
+  if (!isa<LossAttr, LossWeightAttr, SampleLossesAttr, StepTotalsAttr, OutputAttr, GradientAttr,
+           NewValueAttr, IndexCheckAttr, RunParametersAttr, StateAttr, GradientNormAttr>(role))
     return op->emitOpError("expects the role of a result, found ") << role;
   if (failed(checkType(op, role, function.getResultTypes()[index])))
     return failure();

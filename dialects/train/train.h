@@ -40,6 +40,9 @@ mlir::DictionaryAttr attributesOf(RoleAttrInterface role);
 /// Of an argument with the role #train.random_key: a scalar of 64 bits.
 mlir::RankedTensorType randomKeyType(mlir::MLIRContext *context);
 
+/// Of #train.step_totals: which number is which, and how many there are.
+enum StepTotal : int64_t { kTotalWeight, kTotalLoss, kTotalFaults, kStepTotals };
+
 /// The name of an argument or result in the ONNX file; empty where it has none.
 llvm::StringRef nameOf(mlir::func::FuncOp function, unsigned argument);
 llvm::StringRef resultNameOf(mlir::func::FuncOp function, unsigned result);

@@ -117,6 +117,18 @@ def Train_Loss : Train_Role<"Loss", "loss"> {
   }];
 }
 
+def Train_LossWeight : Train_Role<"LossWeight", "loss_weight"> {
+  let summary = "What the micro-batch's mean loss weighs in the step's: 1 where all its labels count";
+  let description = [{
+    The step's loss is the sum of the micro-batches' losses times their weights, over the sum of
+    the weights; its gradient likewise. Absent where every weight is 1.
+  }];
+}
+
+def Train_SampleLosses : Train_Role<"SampleLosses", "sample_losses"> {
+  let summary = "The loss of each sample, for a batch that is not full; `@evaluate` alone has it";
+}
+
 def Train_Output : Train_NamedRole<"Output", "output"> {
   let summary = "An output of the model";
 }
@@ -127,6 +139,15 @@ def Train_Gradient : Train_NamedRole<"Gradient", "gradient"> {
 
 def Train_NewValue : Train_NamedRole<"NewValue", "new_value"> {
   let summary = "What one micro-batch makes of the buffer of this name";
+}
+
+def Train_StepTotals : Train_Role<"StepTotals", "step_totals"> {
+  let summary = "What micro-batches and ranks sum beside the gradients, in the same order";
+  let description = [{
+    Three numbers: the loss weight, the loss times its weight, and how many micro-batches had a fault
+    (a batch that could not be read, an index out of range). `@update` reads their sums: with a fault,
+    or with a sum that is not finite, it leaves everything as it was.
+  }];
 }
 
 def Train_CheckedIndex : Train_Attr<"CheckedIndex", "checked_index"> {
@@ -173,8 +194,22 @@ def Train_RandomKey : Train_Role<"RandomKey", "random_key"> {
   }];
 }
 
+def Train_BatchFault : Train_Role<"BatchFault", "batch_fault"> {
+  let summary = "Above 0: the trainer could not read the micro-batch, and what it holds is none";
+  let extraClassDeclaration = [{
+    ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "batch_fault"); }
+  }];
+}
+
+def Train_MeanPerBatch : Train_Role<"MeanPerBatch", "mean_per_batch"> {
+  let summary = "Above 0: every micro-batch weighs 1, however many of its labels count";
+  let extraClassDeclaration = [{
+    ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "mean_per_batch"); }
+  }];
+}
+
 def Train_GradientNorm : Train_Role<"GradientNorm", "gradient_norm"> {
-  let summary = "Norm of the mean gradient over all trained parameters";
+  let summary = "Norm of the mean gradient over all trained parameters; not finite: the step was skipped";
   let extraClassDeclaration = [{
     ::mlir::StringAttr getName() const { return ::mlir::StringAttr::get(getContext(), "gradient_norm"); }
   }];

@@ -11,6 +11,7 @@ namespace trainc {
 
 bool hasPlaceOfItsOwn(func::FuncOp function, unsigned result) {
   return isa_and_nonnull<train::GradientAttr, train::NewValueAttr, train::LossAttr,
+                         train::LossWeightAttr, train::SampleLossesAttr, train::StepTotalsAttr,
                          train::IndexCheckAttr, train::RunParametersAttr, train::StateAttr>(
       train::resultRoleOf(function, result));
 }

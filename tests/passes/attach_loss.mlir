@@ -12,9 +12,13 @@
 // CLASSES
 // CLASSES: train.loss = "cross_entropy"
 // CLASSES: func.func @model(%arg0: tensor<2x4x7xf32> {{.*}}, %arg1: tensor<2x4xi64> {train.role = #train.label<"labels", index_bound = 7, ignore_index = -100>})
-// CLASSES-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<2x4x7xf32> {train.role = #train.output<"logits">})
+// CLASSES-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<2x4x7xf32> {train.role = #train.output<"logits">}, tensor<f32> {train.role = #train.loss_weight})
 // CLASSES: %[[LOSS:.*]] = nn.cross_entropy %arg0, %arg1 {ignore_index = -100 : i64}
-// CLASSES: return %[[LOSS]], %arg0
+// The mean weighs as many of its eight labels as are not ignored.
+// CLASSES: %[[COUNT:.*]] = nn.reduce_sum %{{.*}} {dimensions = array<i64: 0, 1>}
+// CLASSES: %[[ALL:.*]] = nn.constant dense<8.0{{.*}}> : tensor<f32>
+// CLASSES: %[[WEIGHT:.*]] = nn.div %[[COUNT]], %[[ALL]]
+// CLASSES: return %[[LOSS]], %arg0, %[[WEIGHT]]
 func.func @model(%x: tensor<2x4x7xf32> {train.role = #train.input<"x">})
     -> (tensor<2x4x7xf32> {train.role = #train.output<"logits">}) {
   return %x : tensor<2x4x7xf32>
@@ -29,7 +33,10 @@ func.func @model(%x: tensor<2x4x7xf32> {train.role = #train.input<"x">})
 // MSE: %[[SUM:.*]] = nn.reduce_sum %[[SQUARE]] {dimensions = array<i64: 0, 1>}
 // MSE: %[[COUNT:.*]] = nn.constant dense<6.0{{.*}}> : tensor<f32>
 // MSE: %[[MEAN:.*]] = nn.div %[[SUM]], %[[COUNT]]
-// MSE: return %[[MEAN]], %arg0
+// And the mean of each sample.
+// MSE: %[[PART:.*]] = nn.reduce_sum %[[SQUARE]] {dimensions = array<i64: 1>}
+// MSE: %[[SAMPLES:.*]] = nn.div %[[PART]], %{{.*}} : {{.*}} -> tensor<2xf32>
+// MSE: return %[[MEAN]], %arg0, %[[SAMPLES]]
 func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">})
     -> (tensor<2x3xf32> {train.role = #train.output<"y">}) {
   return %x : tensor<2x3xf32>

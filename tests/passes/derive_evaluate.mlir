@@ -52,7 +52,7 @@ func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">},
 // FORMS: nn.random_bits {bits = 24 : i64, stream = 2 : i64} : () -> tensor<2x3xi64>
 //
 // The key is pinned in the workspace, where the trainer writes it.
-// PLAN: func.func @forward_backward({{.*}}tensor<i64> {kernel.place = #kernel.place<workspace, {{[0-9]+}}>, train.role = #train.random_key})
+// PLAN: func.func @forward_backward({{.*}}tensor<i64> {kernel.place = #kernel.place<workspace, {{[0-9]+}}>, train.role = #train.random_key}
 
 // FORMS
 func.func @model(%w: tensor<2x3xf32> {train.role = #train.parameter<"w">})

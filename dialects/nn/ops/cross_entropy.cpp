@@ -80,6 +80,15 @@ LogicalResult CrossEntropyOp::buildGradient(Builder &builder, ArrayRef<Value> re
   return success();
 }
 
+Value CrossEntropyOp::buildCountedShare(Builder &builder) {
+  Parts parts(builder, getLogits(), getLabels(), getIgnoreIndex());
+  if (!parts.counted)
+    return nullptr;
+  Value all = builder.constant(static_cast<double>(getLabels().getType().getNumElements()),
+                               parts.count.getType());
+  return builder.named("counted_share", builder.div(parts.count, all));
+}
+
 double CrossEntropyOp::flops() { return 15.0 * getLogits().getType().getNumElements(); }
 
 SmallVector<Value> CrossEntropyOp::decompose(Builder &builder) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def CrossEntropyOp : Structured<"cross_entropy", [Differentiable, Decomposable, InfersShape]> {
+def CrossEntropyOp : Structured<"cross_entropy", [Differentiable, Decomposable, CountingMean, InfersShape]> {
   let summary = "Mean cross-entropy of rows of logits against class labels";
   let description = [{
     `mean over rows r with labels[r] != ignore_index of logsumexp(logits[r]) - logits[r, labels[r]]`

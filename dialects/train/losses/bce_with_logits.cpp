@@ -11,16 +11,14 @@ namespace trainc::train {
 static Value binaryCrossEntropy(nn::Builder &builder, Value output, Value labels) {
   Value positive = builder.create<nn::SoftplusOp>(builder.neg(output));
   Value one = builder.constant(1, labels.getType());
-  Value row = builder.add(positive, builder.mul(builder.sub(one, labels), output));
-  auto all = llvm::to_vector(llvm::seq<int64_t>(0, nn::tensorType(output).getRank()));
-  return builder.reduceMean(row, all);
+  return builder.add(positive, builder.mul(builder.sub(one, labels), output));
 }
 
 static LossRegistration registration({
     .name = "bce_with_logits",
     .description = "mean binary cross-entropy of logits",
     .labelType = labelsLikeOutput,
-    .build = binaryCrossEntropy,
+    .buildElements = binaryCrossEntropy,
 });
 
 } // namespace trainc::train

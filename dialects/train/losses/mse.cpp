@@ -7,17 +7,16 @@ using namespace mlir;
 
 namespace trainc::train {
 
-static Value meanSquaredError(nn::Builder &builder, Value output, Value labels) {
+static Value squaredError(nn::Builder &builder, Value output, Value labels) {
   Value difference = builder.sub(output, labels);
-  auto all = llvm::to_vector(llvm::seq<int64_t>(0, nn::tensorType(output).getRank()));
-  return builder.reduceMean(builder.mul(difference, difference), all);
+  return builder.mul(difference, difference);
 }
 
 static LossRegistration registration({
     .name = "mse",
     .description = "mean squared error",
     .labelType = labelsLikeOutput,
-    .build = meanSquaredError,
+    .buildElements = squaredError,
 });
 
 } // namespace trainc::train
