@@ -4,8 +4,11 @@
 // device can work meanwhile.
 #pragma once
 
+#include "runtime/data_types.h"
 #include "runtime/device.h"
 #include "runtime/loader.h"
+
+#include <cstring>
 
 namespace trainc {
 
@@ -19,6 +22,18 @@ public:
     if (!(ready_ && part == part_ && batch == batch_))
       load(part, batch);
     ready_ = false;
+    target_.submit_batch();
+  }
+
+  // In place of a batch that could not be read: zeros, which every input may be.
+  void submit_nothing(const program &program) {
+    ready_ = false;
+    for (int64_t i = 0; i < program.input_count; ++i) {
+      const tensor_place &input = program.inputs[i].tensor;
+      memset(target_.batch_place(input), 0,
+             static_cast<size_t>(element_count(input) * bytes_of(input.type)));
+    }
+    target_.send_batch();
     target_.submit_batch();
   }
 

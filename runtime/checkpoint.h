@@ -5,12 +5,14 @@
 // dealt out among the ranks by size, so any number of ranks can load them.
 #pragma once
 
+#include "runtime/checkpoint_policy.h"
 #include "runtime/communicator.h"
 #include "runtime/file_operations.h"
 #include "runtime/program.h"
 #include "runtime/safetensors.h"
 
 #include <climits>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -27,8 +29,10 @@ inline size_t blocks_of(int64_t bytes) {
 struct checkpoint_info {
   std::string path;
   int64_t step = 0;
-  int64_t batches_taken = 0;     // by all ranks together
-  int64_t samples_per_batch = 0; // 0: of a run that did not say
+  int64_t batches_taken = 0;              // by all ranks together
+  int64_t samples_per_batch = 0;          // 0: of a run that did not say
+  int64_t skipped_steps = 0;              // of `step`: their updates were not taken
+  double loss = NAN, held_out_loss = NAN; // of the step; NaN where it was not known
   uint64_t seed = 0;
   uint64_t sequence = 0; // the newest has the greatest
   uint64_t fingerprint = 0;
@@ -46,10 +50,16 @@ struct checkpoint_info {
 std::vector<tensor_view> parameter_tensors(const program &program, const arenas &arenas);
 std::vector<tensor_view> state_tensors(const program &program, const arenas &arenas);
 
+// Whether values of tensor `number` of state_tensors can be trained on: trained parameters are
+// finite (of frozen ones, such as masks, infinity is a value), states are numbers.
+bool is_sound(const program &program, size_t number, data_type type, const char *data,
+              int64_t bytes);
+
 // All throw `failure` (exit_checkpoint).
 checkpoint_info read_manifest(const std::string &folder);
 void verify_files(const checkpoint_info &info); // sizes and every checksum
 void check_model(const checkpoint_info &info, const program &program);
+void check_sound(const checkpoint_info &info, const program &program); // every tensor's values
 void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors,
                   arena_access &access);
 
@@ -60,6 +70,9 @@ constexpr const char *temporary_prefix = ".writing-", *removed_prefix = ".removi
 // has it (a kill between two renames hides both the old and the new one), the rest is removed.
 // The caller holds the run's lock.
 void recover_checkpoints(const std::string &folder);
+
+// What the policy compares checkpoints by; NaN where this one has none.
+double metric_of(checkpoint_metric which, double loss, double held_out_loss);
 
 // Complete checkpoints in a folder, newest first. Unreadable ones are passed to
 // `warn` and left out.
@@ -74,10 +87,21 @@ checkpoint_info find_checkpoint(const std::string &which, const std::string &fol
                                 const program &program,
                                 const std::function<void(std::string)> &warn);
 
+// Where a run stands.
+struct run_position {
+  int64_t step = 0;
+  int64_t batches_taken = 0; // by all ranks together
+  int64_t skipped_steps = 0;
+  double loss = NAN, held_out_loss = NAN; // of the step; NaN: not known
+};
+
 struct save_result {
   int error = 0; // errno of this or another rank; 0: the checkpoint is complete
   char operation[32] = "";
   int64_t bytes_needed = 0, bytes_available = 0;
+  // With the error `not_finite`: a tensor that would have made every resumed run fail.
+  const char *tensor = "";
+  static constexpr int not_finite = -1;
 };
 
 // Writes checkpoints. Everything that needs memory happens in the constructor.
@@ -86,13 +110,17 @@ public:
   // Rank 0 makes the folder, completes or removes what an interrupted run left there.
   // Nobody else may write to it. Collective; throws `failure`.
   checkpoint_writer(const program &program, const arenas &arenas, arena_access &access,
-                    communicator &ranks, file_operations &files, std::string folder, int64_t keep,
-                    uint64_t seed, int64_t samples_per_batch);
+                    communicator &ranks, file_operations &files, std::string folder,
+                    const keep_policy &policy, uint64_t seed, int64_t samples_per_batch);
   checkpoint_writer(const checkpoint_writer &) = delete;
   checkpoint_writer &operator=(const checkpoint_writer &) = delete;
 
-  // Collective. After an error the checkpoints written before are as they were.
-  save_result save(int64_t step, int64_t batches_taken);
+  // Collective. After an error the checkpoints written before are as they were. Parameters that
+  // are not finite, and states that are no numbers, are not written.
+  save_result save(const run_position &at);
+  // Removes what the policy does not keep, the oldest first. Not part of `save`: until a step from
+  // there was finite, the checkpoint before may be the last good one. Any rank may call it.
+  void prune();
 
   const std::string &folder() const { return folder_; }
   int64_t total_bytes() const { return total_bytes_; }
@@ -100,11 +128,6 @@ public:
   static int64_t gather_bytes(const program &program);
 
 private:
-  struct kept {
-    int64_t step;
-    uint64_t sequence;
-    int ranks;
-  };
   using path_text = char[PATH_MAX];
   using file_path_text = char[PATH_MAX + 64]; // a path_text and a name of ours
 
@@ -112,13 +135,12 @@ private:
   void open_folder();
   int write_own_file();
   int write_block_wise(int file, const char *data, int64_t bytes);
-  int write_tensor(int file, const tensor_view &tensor);
-  int write_manifest(int64_t step, int64_t batches_taken);
+  int write_tensor(int file, size_t number);
+  int write_manifest(const run_position &at);
   int write_small_file(const char *path, const char *text, int64_t bytes);
-  int publish(int64_t step);
+  int publish(const run_position &at);
   int point_latest(int64_t step);
   void remove_folder(const char *path, int ranks);
-  void prune();
   int agree(int error);
   int failed(const char *operation);
 
@@ -127,15 +149,16 @@ private:
   communicator &ranks_;
   file_operations &files_;
   std::string folder_;
-  int64_t keep_;
+  keep_policy policy_;
   uint64_t seed_, sequence_ = 1;
   int64_t samples_per_batch_;
 
-  std::vector<tensor_view> own_; // this rank's tensors in file order
+  std::vector<tensor_view> tensors_; // of the run
+  std::vector<size_t> own_;          // this rank's of them in file order
   std::string own_header_;
   std::vector<int64_t> file_bytes_; // of each rank's file
   int64_t total_bytes_ = 0;
-  std::vector<kept> kept_; // oldest first
+  std::vector<kept_checkpoint> kept_; // oldest first
 
   // Checksums of the file being written: this rank's, then those of all.
   std::vector<uint32_t> checksums_, all_checksums_;

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 namespace trainc {
 namespace {
@@ -70,6 +70,13 @@ checkpoint_info read_manifest(const std::string &folder) {
     info.step = manifest.at("step").get<int64_t>();
     info.batches_taken = manifest.at("batches_taken").get<int64_t>();
     info.samples_per_batch = manifest.value("samples_per_batch", int64_t(0));
+    info.skipped_steps = manifest.value("skipped_steps", int64_t(0));
+    auto number = [&](const char *name) {
+      auto found = manifest.find(name);
+      return found == manifest.end() || found->is_null() ? NAN : found->get<double>();
+    };
+    info.loss = number("loss");
+    info.held_out_loss = number("held_out_loss");
     info.seed = manifest.at("seed").get<uint64_t>();
     info.sequence = manifest.at("sequence").get<uint64_t>();
     info.model = manifest.at("model").get<std::string>();
@@ -89,6 +96,12 @@ checkpoint_info read_manifest(const std::string &folder) {
     refuse(path, "is damaged");
   }
   return info;
+}
+
+double metric_of(checkpoint_metric which, double loss, double held_out_loss) {
+  if (which == checkpoint_metric::none)
+    return NAN;
+  return which == checkpoint_metric::loss ? loss : held_out_loss;
 }
 
 void verify_files(const checkpoint_info &info) {
@@ -122,28 +135,71 @@ void check_model(const checkpoint_info &info, const program &program) {
                     program.model_name, static_cast<unsigned long long>(program.fingerprint)));
 }
 
-void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors,
-                  arena_access &access) {
+namespace {
+
+// The files of a checkpoint, and which has a tensor.
+class tensor_files {
+public:
+  explicit tensor_files(const checkpoint_info &info) : info_(info) {
+    for (const checkpoint_info::file &entry : info.files) {
+      auto file = std::make_unique<input_file>(info.path + "/" + entry.name, exit_checkpoint);
+      safetensors_index index = read_safetensors_index(*file, exit_checkpoint);
+      for (auto &[name, tensor] : index.tensors)
+        if (!holder_.emplace(name, files_.size()).second)
+          refuse(info.path, "names tensor '" + name + "' in two files");
+      files_.push_back({std::move(file), std::move(index)});
+    }
+  }
+  void read(const tensor_view &tensor, arena_access &access) const {
+    auto found = holder_.find(tensor.name);
+    if (found == holder_.end())
+      refuse(info_.path, "has no tensor '" + tensor.name + "'");
+    const opened &entry = files_[found->second];
+    read_tensor(*entry.file, entry.index, tensor, access, exit_checkpoint);
+  }
+
+private:
   struct opened {
     std::unique_ptr<input_file> file;
     safetensors_index index;
   };
-  std::vector<opened> files;
-  std::set<std::string> names;
-  for (const checkpoint_info::file &entry : info.files) {
-    auto file = std::make_unique<input_file>(info.path + "/" + entry.name, exit_checkpoint);
-    safetensors_index index = read_safetensors_index(*file, exit_checkpoint);
-    for (auto &[name, tensor] : index.tensors)
-      if (!names.insert(name).second)
-        refuse(info.path, "names tensor '" + name + "' in two files");
-    files.push_back({std::move(file), std::move(index)});
+  const checkpoint_info &info_;
+  std::vector<opened> files_;
+  std::map<std::string, size_t> holder_;
+};
+
+// Memory of this process.
+struct host_memory final : arena_access {
+  const char *read(const char *address, int64_t) override { return address; }
+  void write(char *address, int64_t, const std::function<void(char *)> &fill) override {
+    fill(address);
   }
-  for (const tensor_view &tensor : tensors) {
-    if (!names.count(tensor.name))
-      refuse(info.path, "has no tensor '" + tensor.name + "'");
-    for (const opened &entry : files)
-      if (entry.index.tensors.count(tensor.name))
-        read_tensor(*entry.file, entry.index, tensor, access, exit_checkpoint);
+};
+
+} // namespace
+
+void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors,
+                  arena_access &access) {
+  tensor_files files(info);
+  for (const tensor_view &tensor : tensors)
+    files.read(tensor, access);
+}
+
+void check_sound(const checkpoint_info &info, const program &program) {
+  tensor_files files(info);
+  host_memory access;
+  std::vector<char> values;
+  char nowhere = 0;
+  arenas places = {};
+  for (char *&base : places.base)
+    base = &nowhere;
+  std::vector<tensor_view> tensors = state_tensors(program, places);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    values.resize(static_cast<size_t>(tensors[i].bytes));
+    tensors[i].data = values.data();
+    files.read(tensors[i], access);
+    if (!is_sound(program, i, tensors[i].type, values.data(), tensors[i].bytes))
+      refuse(info.path, "'" + tensors[i].name + "' is not finite");
   }
 }
 

@@ -9,6 +9,8 @@
 
 #include "runtime/crc32c.h"
 #include "runtime/failure.h"
+#include "runtime/number_class.h"
+#include "runtime/step_log.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -44,6 +46,12 @@ void print_path(char (&text)[size], const char *pattern, T... values) {
   snprintf(text, size, pattern, values...);
 }
 
+// Most checkpoints of a run that are pruned; what is written beyond stays.
+constexpr size_t kept_room = 1 << 16;
+
+// Errors of a save that are no errno: this less the number of a tensor that is not sound.
+constexpr int unsound_error = -1;
+
 void file_name(char *text, size_t size, const char *folder, int rank, int ranks) {
   snprintf(text, size, "%s/rank-%05d-of-%05d.safetensors", folder, rank, ranks);
 }
@@ -76,16 +84,27 @@ std::vector<tensor_view> state_tensors(const program &program, const arenas &are
   return result;
 }
 
+// A parameter that is not finite, or a state that is no number, would spoil the next step and all
+// after it.
+bool is_sound(const program &program, size_t number, data_type type, const char *data,
+              int64_t bytes) {
+  if (number >= static_cast<size_t>(program.parameter_count))
+    return !holds(number_class::nan, type, data, bytes);
+  return program.parameters[number].role != parameter_role::trained ||
+         !holds(number_class::not_finite, type, data, bytes);
+}
+
 int64_t checkpoint_writer::gather_bytes(const program &program) {
   return 4 * static_cast<int64_t>(blocks_of(largest_file(program)));
 }
 
 checkpoint_writer::checkpoint_writer(const program &program, const arenas &arenas,
                                      arena_access &access, communicator &ranks,
-                                     file_operations &files, std::string folder, int64_t keep,
-                                     uint64_t seed, int64_t samples_per_batch)
+                                     file_operations &files, std::string folder,
+                                     const keep_policy &policy, uint64_t seed,
+                                     int64_t samples_per_batch)
     : program_(program), access_(access), ranks_(ranks), files_(files), folder_(std::move(folder)),
-      keep_(keep), seed_(seed), samples_per_batch_(samples_per_batch) {
+      policy_(policy), seed_(seed), samples_per_batch_(samples_per_batch) {
   deal_out(program, arenas);
   ranks_.together([&] {
     if (ranks_.rank() == 0)
@@ -95,7 +114,8 @@ checkpoint_writer::checkpoint_writer(const program &program, const arenas &arena
 
 // Deals tensors out, the largest first, each to the rank with the fewest bytes.
 void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
-  std::vector<tensor_view> tensors = state_tensors(program, arenas);
+  tensors_ = state_tensors(program, arenas);
+  const std::vector<tensor_view> &tensors = tensors_;
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -117,7 +137,7 @@ void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
     file_bytes_.push_back(static_cast<int64_t>(header.size()) + bytes[rank]);
     total_bytes_ += file_bytes_.back();
     if (rank == static_cast<size_t>(ranks_.rank())) {
-      own_ = std::move(part);
+      own_ = dealt[rank];
       own_header_ = std::move(header);
     }
   }
@@ -126,7 +146,6 @@ void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
   all_checksums_.resize(blocks_room_ * ranks);
   model_json_ = nlohmann::json(program.model_name).dump();
   manifest_.resize(4096 + model_json_.size() + ranks * 256 + all_checksums_.size() * 8);
-  kept_.reserve(static_cast<size_t>(keep_) + 2);
 }
 
 void checkpoint_writer::open_folder() {
@@ -137,9 +156,10 @@ void checkpoint_writer::open_folder() {
                                  error.message() + "\n  try: --run DIR");
   recover_checkpoints(folder_);
   std::vector<checkpoint_info> present = list_checkpoints(folder_, [](const std::string &) {});
-  kept_.reserve(present.size() + static_cast<size_t>(keep_) + 2);
+  kept_.reserve(present.size() + kept_room);
   for (auto info = present.rbegin(); info != present.rend(); ++info) {
-    kept_.push_back({info->step, info->sequence, static_cast<int>(info->files.size())});
+    kept_.push_back({info->step, info->sequence, static_cast<int>(info->files.size()),
+                     metric_of(policy_.best_by, info->loss, info->held_out_loss)});
     sequence_ = std::max(sequence_, info->sequence + 1);
   }
 }
@@ -182,11 +202,16 @@ int checkpoint_writer::write_block_wise(int file, const char *data, int64_t byte
   return 0;
 }
 
-int checkpoint_writer::write_tensor(int file, const tensor_view &tensor) {
+int checkpoint_writer::write_tensor(int file, size_t number) {
+  const tensor_view &tensor = tensors_[number];
   int error = 0;
   in_transfers(tensor.bytes, [&](int64_t begin, int64_t bytes) {
-    if (!error)
-      error = write_block_wise(file, access_.read(tensor.data + begin, bytes), bytes);
+    if (error)
+      return;
+    const char *data = access_.read(tensor.data + begin, bytes);
+    error = is_sound(program_, number, tensors_[number].type, data, bytes)
+                ? write_block_wise(file, data, bytes)
+                : unsound_error - static_cast<int>(number);
   });
   return error;
 }
@@ -200,9 +225,9 @@ int checkpoint_writer::write_own_file() {
   if (file < 0)
     return failed("create");
   int error = write_block_wise(file, own_header_.data(), static_cast<int64_t>(own_header_.size()));
-  for (const tensor_view &tensor : own_)
+  for (size_t number : own_)
     if (!error)
-      error = write_tensor(file, tensor);
+      error = write_tensor(file, number);
   if (block_fill_ > 0)
     checksums_[blocks_done_++] = block_checksum_;
   if (!error && files_.sync(file) != 0)
@@ -226,7 +251,7 @@ int checkpoint_writer::write_small_file(const char *path, const char *text, int6
   return error;
 }
 
-int checkpoint_writer::write_manifest(int64_t step, int64_t batches_taken) {
+int checkpoint_writer::write_manifest(const run_position &at) {
   char *text = manifest_.data();
   size_t used = 0;
   auto print = [&](const char *pattern, auto... values) {
@@ -234,10 +259,14 @@ int checkpoint_writer::write_manifest(int64_t step, int64_t batches_taken) {
   };
   print("{\n  \"format\": \"trainc checkpoint 1\",\n  \"model\": %s,\n", model_json_.c_str());
   print("  \"fingerprint\": \"%016" PRIx64 "\",\n  \"step\": %" PRId64 ",\n", program_.fingerprint,
-        step);
-  print("  \"batches_taken\": %" PRId64 ",\n  \"samples_per_batch\": %" PRId64
-        ",\n  \"seed\": %" PRIu64 ",\n  \"sequence\": %" PRIu64 ",\n  \"files\": [",
-        batches_taken, samples_per_batch_, seed_, sequence_);
+        at.step);
+  print("  \"batches_taken\": %" PRId64 ",\n  \"skipped_steps\": %" PRId64
+        ",\n  \"samples_per_batch\": %" PRId64 ",\n  \"seed\": %" PRIu64
+        ",\n  \"sequence\": %" PRIu64 ",\n",
+        at.batches_taken, at.skipped_steps, samples_per_batch_, seed_, sequence_);
+  char loss[32], held_out_loss[32];
+  print("  \"loss\": %s,\n  \"held_out_loss\": %s,\n  \"files\": [", json_number(loss, at.loss),
+        json_number(held_out_loss, at.held_out_loss));
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     int64_t bytes = file_bytes_[static_cast<size_t>(rank)];
     print("%s\n    {\"name\": \"rank-%05d-of-%05d.safetensors\", \"bytes\": %" PRId64
@@ -255,7 +284,8 @@ int checkpoint_writer::write_manifest(int64_t step, int64_t batches_taken) {
   return write_small_file(scratch_, text, static_cast<int64_t>(used));
 }
 
-int checkpoint_writer::publish(int64_t step) {
+int checkpoint_writer::publish(const run_position &at) {
+  const int64_t step = at.step;
   print_path(final_, "%s/step-%08" PRId64, folder_.c_str(), step);
   if (files_.sync_directory(temporary_) != 0)
     return failed("fsync");
@@ -279,7 +309,9 @@ int checkpoint_writer::publish(int64_t step) {
         kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
         break;
       }
-  kept_.push_back({step, sequence_, ranks_.size()});
+  if (kept_.size() < kept_.capacity())
+    kept_.push_back(
+        {at.step, sequence_, ranks_.size(), metric_of(policy_.best_by, at.loss, at.held_out_loss)});
   return 0;
 }
 
@@ -307,9 +339,11 @@ void checkpoint_writer::remove_folder(const char *path, int ranks) {
 }
 
 void checkpoint_writer::prune() {
-  while (kept_.size() > static_cast<size_t>(keep_)) {
-    const kept oldest = kept_.front();
-    kept_.erase(kept_.begin());
+  if (ranks_.rank() != 0)
+    return;
+  for (size_t i; (i = first_superfluous(kept_, policy_)) < kept_.size();) {
+    const kept_checkpoint oldest = kept_[i];
+    kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
     print_path(final_, "%s/step-%08" PRId64, folder_.c_str(), oldest.step);
     print_path(scratch2_, "%s/%sstep-%08" PRId64, folder_.c_str(), removed_prefix, oldest.step);
     if (files_.rename(final_, scratch2_) == 0)
@@ -317,7 +351,8 @@ void checkpoint_writer::prune() {
   }
 }
 
-save_result checkpoint_writer::save(int64_t step, int64_t batches_taken) {
+save_result checkpoint_writer::save(const run_position &at) {
+  const int64_t step = at.step;
   result_ = {};
   print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, step);
   bool writes_manifest = ranks_.rank() == 0;
@@ -332,9 +367,8 @@ save_result checkpoint_writer::save(int64_t step, int64_t batches_taken) {
     error = agree(write_own_file());
   if (!error) {
     ranks_.gather(checksums_.data(), static_cast<int64_t>(blocks_room_ * 4), all_checksums_.data());
-    if (writes_manifest && !(error = write_manifest(step, batches_taken)) &&
-        !(error = publish(step)) && !(error = point_latest(step)))
-      prune();
+    if (writes_manifest && !(error = write_manifest(at)) && !(error = publish(at)))
+      error = point_latest(step);
     error = agree(error);
   }
   if (error && writes_manifest) {
@@ -347,11 +381,18 @@ save_result checkpoint_writer::save(int64_t step, int64_t batches_taken) {
   }
   ++sequence_;
   result_.error = error;
+  if (error <= unsound_error) {
+    result_.error = save_result::not_finite;
+    result_.tensor = tensors_[static_cast<size_t>(unsound_error - error)].name.c_str();
+  }
   result_.bytes_needed = total_bytes_;
   return result_;
 }
 
 std::string save_problem(const save_result &result, const std::string &folder, int64_t step) {
+  if (result.error == save_result::not_finite)
+    return format_text("%s: the checkpoint of step %lld was not written: '%s' is not finite",
+                       folder.c_str(), static_cast<long long>(step), result.tensor);
   std::string text = format_text("%s: the checkpoint of step %lld was not written (%s): %s",
                                  folder.c_str(), static_cast<long long>(step),
                                  result.operation[0] ? result.operation : "on another rank",

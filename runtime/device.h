@@ -23,8 +23,9 @@ namespace trainc {
 // on every target, so that it needs no device.
 enum class memory_use { parameters, forward, training };
 
-// Scalars that a step keeps: the loss and the index check of each micro-batch, the gradient norm.
-constexpr int64_t kept_slots(int64_t micro_batches) { return 3 * micro_batches + 1; }
+// Scalars that a step keeps: the loss, its weight and the index check of each micro-batch, the
+// gradient norm.
+constexpr int64_t kept_slots(int64_t micro_batches) { return 4 * micro_batches + 1; }
 
 class device final : public arena_access {
 public:

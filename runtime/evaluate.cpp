@@ -15,20 +15,20 @@ namespace trainc {
 namespace {
 
 // Brings a piece of summed gradients to the mean.
-void scale(data_type type, char *piece, int64_t bytes, int64_t count) {
+void scale(data_type type, char *piece, int64_t bytes, double weight) {
   auto divide = [&](auto *values, auto factor) {
     for (int64_t i = 0; i < bytes / static_cast<int64_t>(sizeof *values); ++i)
       values[i] *= factor;
   };
   if (type == data_type::f64)
-    divide(reinterpret_cast<double *>(piece), 1.0 / static_cast<double>(count));
+    divide(reinterpret_cast<double *>(piece), 1.0 / weight);
   else
-    divide(reinterpret_cast<float *>(piece), 1.0f / static_cast<float>(count));
+    divide(reinterpret_cast<float *>(piece), 1.0f / static_cast<float>(weight));
 }
 
-// Writes gradients that are sums over `count` batches as means.
+// Writes gradients that are sums over batches of this weight together as means.
 void write_gradients(const std::string &path, const std::vector<tensor_view> &tensors,
-                     int64_t count, arena_access &access,
+                     double weight, arena_access &access,
                      const std::map<std::string, std::string> &metadata) {
   output_file file(path);
   std::string header = safetensors_header(tensors, metadata);
@@ -38,8 +38,8 @@ void write_gradients(const std::string &path, const std::vector<tensor_view> &te
     in_transfers(tensor.bytes, [&](int64_t begin, int64_t bytes) {
       const char *sum = access.read(tensor.data + begin, bytes);
       mean.assign(sum, sum + bytes);
-      if (count > 1)
-        scale(tensor.type, mean.data(), bytes, count);
+      if (weight != 1)
+        scale(tensor.type, mean.data(), bytes, weight);
       file.write(mean.data(), bytes);
     });
   file.publish();
@@ -48,7 +48,7 @@ void write_gradients(const std::string &path, const std::vector<tensor_view> &te
 } // namespace
 
 int evaluate(run &run) {
-  loader data = run.open_data(/*shuffle=*/false, 0);
+  loader data = run.open_data(/*shuffle=*/false, 0, /*partial_batches=*/true);
   data_part part = run.options.real("holdout") > 0 ? data_part::held_out : data_part::all;
   int64_t batches = 0;
   run.ranks.together([&] { batches = data.batches(part); });
@@ -58,11 +58,11 @@ int evaluate(run &run) {
   run.target.allocate(memory_use::forward, 1);
   std::string parameters = run.load_chosen_parameters();
   batch_feed feed(run.target, data);
-  double loss = mean_loss(run, feed)(part, batches);
+  double loss = mean_loss(run, data, feed)(part, batches);
   if (!run.is_first())
     return exit_success;
 
-  int64_t samples = batches * data.samples_per_batch();
+  int64_t samples = std::min(batches * data.samples_per_batch(), data.samples(part));
   char number[32];
   if (run.options.flag("json")) {
     nlohmann::ordered_json line = {
@@ -91,7 +91,8 @@ int gradients(run &run) {
   run.target.allocate(memory_use::training, micro_batches);
   std::string parameters = run.load_chosen_parameters();
   batch_feed feed(run.target, data);
-  gradient_step step(run, feed, micro_batches, static_cast<uint64_t>(run.options.integer("seed")));
+  gradient_step step(run, feed, micro_batches, static_cast<uint64_t>(run.options.integer("seed")),
+                     run.options.flag("mean-per-batch"));
   step_result result = step(data_part::all, first, run.options.integer("step"));
   run.ranks.together([&] {
     if (!run.is_first())
@@ -105,7 +106,8 @@ int gradients(run &run) {
         tensors.push_back(view_of(parameter.tensor, parameter.tensor.name,
                                   run.places()[arena_kind::gradients] + parameter.tensor.offset));
     }
-    write_gradients(path, tensors, count, run.target, {{"loss", loss}, {"parameters", parameters}});
+    write_gradients(path, tensors, result.weight, run.target,
+                    {{"loss", loss}, {"parameters", parameters}});
     printf("loss %s\ngradients of %zu parameters: %s\n", loss, tensors.size(), path.c_str());
   });
   return exit_success;

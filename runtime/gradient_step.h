@@ -17,22 +17,26 @@ namespace trainc {
 constexpr int first_key = 1, last_key = 2, evaluation_key = 4, update_key = 4;
 
 struct step_result {
-  double loss;          // mean over all micro-batches, added in their order
-  double gradient_norm; // of the mean gradient, before clipping; 0 without an update
+  double loss;          // mean over all labels that count, added in the micro-batches' order
+  double weight;        // sum of the micro-batches' weights: their number where all labels count
+  double gradient_norm; // of the loss, before clipping; 0 without an update
+  bool applied;         // the update was taken: loss and gradient are finite
   int requests;         // signals that any rank got (signal_request bits)
 };
 
 class gradient_step {
 public:
-  // The model's random numbers follow from `seed`, the step and the micro-batch.
-  gradient_step(run &run, batch_feed &feed, int64_t micro_batches, uint64_t seed);
+  // The model's random numbers follow from `seed`, the step and the micro-batch. With
+  // `mean_per_batch` every micro-batch has the same weight, however many labels count in it.
+  gradient_step(run &run, batch_feed &feed, int64_t micro_batches, uint64_t seed,
+                bool mean_per_batch = false);
 
   int64_t batches_per_step() const { return micro_batches_ * run_.ranks.size(); }
 
   // Takes batches first_batch ... first_batch + batches_per_step() - 1 of the
   // part for step number `step`; batch first_batch + j * ranks + r is micro-batch j of
   // rank r. Leaves the sum in the gradients arena of every rank. An error of any rank is
-  // thrown on all. Allocates nothing.
+  // thrown on all, and the update was not taken then. Allocates nothing.
   step_result operator()(data_part part, int64_t first_batch, int64_t step) {
     return take(part, first_batch, step, false);
   }
@@ -43,19 +47,25 @@ public:
 
 private:
   step_result take(data_part part, int64_t first_batch, int64_t step, bool with_update);
+  void submit(data_part part, int64_t batch);
   void queue(data_part part, int64_t first_batch, int64_t step, bool with_update);
-  // Behind the losses and the gradient norm.
+  // Of device::keep: the losses, the gradient norm, the weights, the index checks.
+  int norm_slot() const { return static_cast<int>(micro_batches_); }
+  int weight_slot(int64_t micro_batch) const {
+    return static_cast<int>(micro_batches_ + 1 + micro_batch);
+  }
   int index_slot(int64_t micro_batch) const {
-    return static_cast<int>(micro_batches_ + 1 + 2 * micro_batch);
+    return static_cast<int>(2 * micro_batches_ + 1 + 2 * micro_batch);
   }
 
   run &run_;
   batch_feed &feed_;
   int64_t micro_batches_;
   uint64_t seed_;
+  bool mean_per_batch_;
   int status_ = 0; // an exit code, where this rank's data gave an error
   std::string message_;
-  std::vector<double> own_, all_; // status, signals, losses
+  std::vector<double> own_, all_; // status, signals, a loss and a weight for each micro-batch
 };
 
 // Runs the evaluate entry on the batch that was submitted last, to its end. `meanwhile` is called
@@ -64,15 +74,21 @@ private:
 // Allocates nothing.
 void evaluate_batch(run &run, const std::function<void()> &meanwhile);
 
-// Mean loss of batches [0, count) of a part, added in their order; ranks take them
-// in turn. Collective, allocates nothing.
+// Mean loss of the samples in batches [0, count) of a part, over all labels that count and added in
+// order; ranks take batches in turn. Collective, allocates nothing.
 class mean_loss {
 public:
-  mean_loss(run &run, batch_feed &feed);
+  mean_loss(run &run, loader &data, batch_feed &feed);
   double operator()(data_part part, int64_t count);
 
 private:
+  struct weighed_loss {
+    double weight, loss; // times the weight
+  };
+  weighed_loss evaluated(data_part part, int64_t batch);
+
   run &run_;
+  loader &data_;
   batch_feed &feed_;
   std::vector<double> all_;
 };

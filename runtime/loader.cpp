@@ -10,6 +10,7 @@
 #include "runtime/failure.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace trainc {
 
@@ -41,7 +42,11 @@ int64_t loader::samples(data_part part) const {
 }
 
 int64_t loader::whole_batches(data_part part) const {
-  return (samples(part) + (for_prediction_ ? batch_ - 1 : 0)) / batch_;
+  return (samples(part) + (fills_up(part) ? batch_ - 1 : 0)) / batch_;
+}
+
+int64_t loader::samples_in(data_part part, int64_t batch) const {
+  return std::min(batch_, samples(part) - batch % whole_batches(part) * batch_);
 }
 
 int64_t loader::batches(data_part part) const {
@@ -66,7 +71,9 @@ int64_t loader::batches(data_part part) const {
                             static_cast<long long>(batch_)));
 }
 
-int64_t loader::left_out(data_part part) const { return samples(part) % batch_; }
+int64_t loader::left_out(data_part part) const {
+  return fills_up(part) ? 0 : samples(part) % batch_;
+}
 
 std::vector<data_identity> loader::identities() const {
   constexpr int64_t block = 4096, blocks = 64;
@@ -119,6 +126,26 @@ void loader::load(data_part part, int64_t batch, const input_target &target) {
     load_rows(from, part, first, target);
   if (tokens_)
     load_windows(part, first, target);
+  int64_t count = samples_in(part, batch);
+  if (count == batch_ || for_prediction_)
+    return;
+  for (const source &from : sources_)
+    if (!from.constant)
+      ignore_rows(*from.input, count, target);
+  if (token_labels_)
+    ignore_rows(*token_labels_, count, target);
+}
+
+// From row `first` on; nothing where the model ignores no label.
+void loader::ignore_rows(const input_place &input, int64_t first,
+                         const input_target &target) const {
+  if (!input.has_ignore_index)
+    return;
+  const tensor_place &place = input.tensor;
+  int64_t elements = element_count(place), width = bytes_of(place.type);
+  char *values = target(place);
+  for (int64_t i = elements / batch_ * first; i < elements; ++i) // little-endian
+    memcpy(values + i * width, &input.ignore_index, static_cast<size_t>(width));
 }
 
 void loader::load_rows(const source &from, data_part part, int64_t first,

@@ -29,6 +29,10 @@ struct data_request {
   uint64_t seed = 0;
   // Every sample once: the last batch is filled up with the last sample. Labels need no data.
   bool for_prediction = false;
+  // The last batch of what is not for training holds what is left: further rows repeat the last
+  // sample, with ignored labels. Only where the program can tell their loss from the others':
+  // it ignores labels, or each sample has its loss.
+  bool partial_batches = false;
 };
 
 enum class data_part { all, training, held_out };
@@ -51,9 +55,11 @@ public:
   // files are in range.
   void check_values(int rank, int ranks) const;
 
-  // Complete batches in a part (for training: in one epoch; for prediction: the last
-  // may be filled up). Throws when there is none.
+  // Batches in a part (for training: in one epoch), complete ones unless the request lets the last
+  // be filled up. Throws when there is none.
   int64_t batches(data_part part) const;
+  // Samples of the part that a batch holds: all its rows unless it is filled up.
+  int64_t samples_in(data_part part, int64_t batch) const;
   int64_t samples(data_part part) const;
   int64_t left_out(data_part part) const; // samples that fill no batch
   // Identity of every file that is read.
@@ -94,6 +100,11 @@ private:
   bool has_source(const input_place &input) const;
   range part_range(data_part part) const; // rows, or tokens
   int64_t whole_batches(data_part part) const;
+  bool fills_up(data_part part) const {
+    return for_prediction_ || (partial_batches_ && part != data_part::training);
+  }
+  bool tells_samples_apart() const;
+  void ignore_rows(const input_place &input, int64_t first, const input_target &target) const;
   bool shuffled(data_part part) const { return shuffle_ && part == data_part::training; }
   bool offset_windows(data_part part) const;
   void begin_epoch(data_part part, int64_t epoch);
@@ -111,7 +122,7 @@ private:
   int64_t batch_ = 1;   // samples
   int64_t samples_ = 0; // rows of the files
   double holdout_;
-  bool shuffle_, for_prediction_;
+  bool shuffle_, for_prediction_, partial_batches_ = false;
   uint64_t seed_;
   // Of the epoch last used:
   int64_t epoch_ = -1, window_offset_ = 0;

@@ -41,11 +41,21 @@ loader::loader(const program &program, const data_request &request)
   problems.throw_if_any(exit_data);
   settle_batch(problems);
   problems.throw_if_any(exit_data);
+  partial_batches_ = request.partial_batches && tells_samples_apart();
 
   int64_t largest = tokens_ ? (window_ + 1) * bytes_of(tokens_->header.type) : 0;
   for (const source &from : sources_)
     largest = std::max(largest, from.rows * from.row_elements * bytes_of(from.header.type));
   staging_.resize(static_cast<size_t>(largest));
+}
+
+bool loader::tells_samples_apart() const {
+  if (!program_.loss_weight.name)
+    return program_.sample_losses.name && program_.sample_losses.shape[0] == batch_;
+  for (const source &from : sources_)
+    if (!from.constant && from.input->has_ignore_index)
+      return true;
+  return token_labels_ && token_labels_->has_ignore_index;
 }
 
 bool loader::has_source(const input_place &input) const {

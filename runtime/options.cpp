@@ -34,14 +34,15 @@ constexpr command_row commands[] = {
      "and writes checkpoints. One step takes --micro-batches batches on every rank.",
      "train --tokens text.bin --holdout 0.1 --steps 1000 --learning-rate 1e-3"},
     {command_evaluate, "evaluate", "print the mean loss over the data",
-     "Runs the model forward over all complete batches, in file order, and prints the mean loss.\n"
+     "Runs the model forward over all samples, each once, in file order, and prints the mean "
+     "loss.\n"
      "With --holdout, only the held-out last part of the data is used.",
      "evaluate --tokens text.bin --holdout 0.1"},
     {command_gradients, "gradients", "write the gradient of every parameter for one batch",
      "Computes loss and gradients of one batch and writes the gradients as safetensors, each "
      "under\n"
      "its parameter's ONNX name. The loss is printed and stands in the file's metadata. With\n"
-     "several ranks or micro-batches both are means over that many batches.",
+     "several ranks or micro-batches both are means over the labels of that many batches.",
      "gradients --data input=x.npy --data labels=y.npy -o gradients.safetensors"},
     {command_predict, "predict", "write the model's outputs for every sample",
      "Runs the model forward over all samples, in file order, and writes its outputs as "
@@ -60,6 +61,14 @@ constexpr command_row commands[] = {
      "[batch, length, vocabulary] with a vocabulary of at most 256; text longer than its window\n"
      "slides out at the front.",
      "generate --prompt 'The licence' --length 200 --temperature 0.8"},
+    {command_checkpoints, "checkpoints", "list, verify or prune a run's checkpoints",
+     "list: what there is. verify: reads all of each, compares checksums and looks for parameters "
+     "that\n"
+     "are not finite; exit status 4 where one is not sound. prune: removes what --keep, "
+     "--keep-every "
+     "and\n"
+     "--keep-best do not keep; those that are not sound neither count nor go.",
+     "checkpoints verify --run runs/gpt2-0001", "list|verify|prune"},
     {command_info, "info", "describe the compiled model",
      "Prints what the compiler built: model, "
      "inputs, outputs, memory and kernels.",
@@ -94,18 +103,44 @@ std::vector<option_row> common_rows() {
       row("learning-rate", 0, kind::real, "RATE", "0.001", "rate after warm-up", command_train, 0,
           unbounded),
       row("schedule", 0, kind::text, "KIND", "constant", "how the rate goes on after warm-up",
-          command_train, 0, 0, "constant|linear|cosine"),
+          command_train, 0, 0,
+          "constant|linear|cosine|cosine-restarts|polynomial|inverse-sqrt|warmup-stable-decay|step|"
+          "exponential"),
       row("warmup-steps", 0, kind::integer, "N", "0", "steps over which the rate rises from zero",
           command_train),
       row("final-learning-rate", 0, kind::real, "RATE", "0",
-          "rate that the linear and cosine schedules end at", command_train, 0, unbounded),
+          "rate that linear, cosine, polynomial and warmup-stable-decay end at", command_train, 0,
+          unbounded),
       row("schedule-steps", 0, kind::integer, "N", "",
           "length of the schedule, where it is not the number of steps", command_train, 1),
+      row("schedule-power", 0, kind::real, "P", "1", "exponent of the polynomial schedule",
+          command_train, 0, 1000),
+      row("cycle-steps", 0, kind::integer, "N", "", "cosine-restarts: steps of the first cycle",
+          command_train, 1),
+      row("cycle-factor", 0, kind::real, "X", "1",
+          "cosine-restarts: length of a cycle over that of the one before", command_train, 1, 1000),
+      row("decay-steps", 0, kind::integer, "N", "",
+          "warmup-stable-decay: steps at the end over which the rate falls", command_train, 1),
+      row("decay-every", 0, kind::integer, "N", "", "step: steps between two falls of the rate",
+          command_train, 1),
+      row("decay-factor", 0, kind::real, "X", "",
+          "step: factor of each fall (0.1 unless given); exponential: of each step", command_train,
+          0, 1),
       row("micro-batches", 0, kind::integer, "N", "1",
           "batches per step and rank, whose gradients are added up",
           command_train | command_gradients, 1, 65536),
       row("clip-norm", 0, kind::real, "NORM", "inf", "largest global norm of the gradient",
           command_train, 1e-300, unbounded),
+      row("mean-per-batch", 0, kind::flag, "", "",
+          "the loss is the mean of the batches' means, as PyTorch's data parallelism has it, and "
+          "not\n"
+          "of all labels of the step; they differ where batches have other numbers of ignored "
+          "labels",
+          command_train | command_gradients),
+      row("nonfinite-limit", 0, kind::integer, "N", "10",
+          "end the run after so many steps in a row whose loss or gradient is not finite; such a\n"
+          "step is skipped",
+          command_train, 1),
       row("no-shuffle", 0, kind::flag, "", "", "take samples in the order of the files",
           command_train),
       row("seed", 0, kind::integer, "N", "0", "seed of every random choice",
@@ -121,14 +156,22 @@ std::vector<option_row> common_rows() {
           "folder of the run: configuration.json, log.jsonl (a line a step), checkpoints/\n"
           "(default: train begins the next of runs/MODEL-0001, ...; other commands read the "
           "newest)",
-          command_train | reads_parameters),
+          command_train | reads_parameters | command_checkpoints),
       row("overwrite", 0, kind::flag, "", "", "give up the run that --run holds", command_train),
       row("config", 0, kind::text, "FILE", "",
           "options of a configuration.json; the command line goes before them", command_train),
       row("no-checkpoints", 0, kind::flag, "", "", "write no checkpoint", command_train),
-      row("checkpoint-every", 0, kind::integer, "N", "0",
-          "write a checkpoint every N steps; 0: only at the end", command_train),
-      row("keep", 0, kind::integer, "N", "2", "how many checkpoints stay", command_train, 1, 10000),
+      row("checkpoint-every", 0, kind::period, "PERIOD", "10min",
+          "write a checkpoint every N steps, Nmin or Nepochs; 0: only at the end", command_train),
+      row("keep", 0, kind::integer, "N", "2", "how many of the newest checkpoints stay",
+          command_train | command_checkpoints, 1, 10000),
+      row("keep-every", 0, kind::integer, "K", "0", "those of every K steps stay besides; 0: none",
+          command_train | command_checkpoints),
+      row("keep-best", 0, kind::text, "METRIC", "",
+          "the one with the lowest METRIC stays besides; with held-out-loss, one is written "
+          "whenever\n"
+          "an evaluation is the best so far",
+          command_train | command_checkpoints, 0, 0, "loss|held-out-loss"),
       row("resume", 0, kind::text, "WHICH", "",
           "go on with a run and its options: latest (the newest checkpoint of --run, else of\n"
           "the newest run), auto (the same, or begin where there is no run) or the path of a\n"
@@ -152,7 +195,7 @@ std::vector<option_row> common_rows() {
       row("top-k", 0, kind::integer, "K", "0", "choose among the K likeliest; 0: all",
           command_generate),
       row("json", 0, kind::flag, "", "", "print the result as one JSON line",
-          command_evaluate | command_info),
+          command_evaluate | command_info | command_checkpoints),
       row("hang-timeout", 0, kind::real, "SECONDS", "60",
           "end the job when a rank gives no sign of life for so long, or its host waits for it\n"
           "so long and five times a step; 0: wait for ever",
@@ -234,6 +277,8 @@ std::string complaint(const option_row &option, const std::string &value) {
              format_text(number < option.minimum ? " is below %g" : " is above %g",
                          number < option.minimum ? option.minimum : option.maximum);
   }
+  if (period every; option.kind == option_kind::period && !to_period(value, every))
+    return start + "'" + value + "' is no period\n  try: 100 (steps), 10min or 0.5epochs";
   if (!option.choices.empty() && !is_choice(option.choices, value))
     return start + "'" + value + "' is none of " + option.choices;
   if (option.kind == option_kind::list &&
@@ -307,6 +352,12 @@ int64_t settings::integer(const std::string &name) const {
 double settings::real(const std::string &name) const {
   double value = 0;
   to_number(text(name), value);
+  return value;
+}
+
+period settings::every(const std::string &name) const {
+  period value;
+  to_period(text(name), value);
   return value;
 }
 
@@ -412,6 +463,10 @@ settings option_table::parse(int count, const char *const *arguments) const {
       result.wants_help = true;
       return result;
     }
+    if (i == 1 && is_choice(result.command->actions, argument)) {
+      result.action_ = argument;
+      continue;
+    }
     size_t dashes = argument.rfind("--", 0) == 0 ? 2 : argument.rfind('-', 0) == 0 ? 1 : 0;
     if (dashes == 0) {
       problems.add("unexpected argument '" + argument + "'");
@@ -452,6 +507,9 @@ settings option_table::parse(int count, const char *const *arguments) const {
       problems.add("option --" + option->name + ": given twice");
     values.push_back(value);
   }
+  if (*result.command->actions && result.action_.empty())
+    problems.add(std::string(result.command->name) + ": needs one of " + result.command->actions +
+                 "\n  try: " + result.command->example);
   problems.throw_if_any(exit_usage);
   return result;
 }

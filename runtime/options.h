@@ -5,6 +5,7 @@
 // hyperparameters join it from the compiled program.
 #pragma once
 
+#include "runtime/checkpoint_policy.h"
 #include "runtime/program.h"
 
 #include <map>
@@ -23,19 +24,22 @@ enum command_bit : unsigned {
   command_generate = 16,
   command_info = 32,
   command_predict = 64,
+  command_checkpoints = 128,
 };
 
-constexpr unsigned computing_commands = ~unsigned(command_info | command_export);
+constexpr unsigned computing_commands =
+    ~unsigned(command_info | command_export | command_checkpoints);
 
 struct command_row {
   command_bit bit;
   const char *name;
   const char *summary;
-  const char *description; // paragraphs for `<command> --help`
-  const char *example;     // arguments
+  const char *description;  // paragraphs for `<command> --help`
+  const char *example;      // arguments
+  const char *actions = ""; // "a|b": the word that follows the command; empty: none does
 };
 
-enum class option_kind { flag, integer, real, text, list };
+enum class option_kind { flag, integer, real, text, list, period };
 
 struct option_row {
   std::string name; // without dashes
@@ -63,12 +67,14 @@ public:
   const command_row *command = nullptr;
   bool wants_help = false;
 
+  const std::string &action() const { return action_; } // of the command's
   bool given(const std::string &name) const { return given_.count(name) != 0; }
   bool has(const std::string &name) const { return !text(name).empty(); }
   const std::string &text(const std::string &name) const;
   int64_t integer(const std::string &name) const;
   double real(const std::string &name) const;
   bool flag(const std::string &name) const { return text(name) == "yes"; }
+  period every(const std::string &name) const;
   std::vector<std::string> list(const std::string &name) const;
 
 private:
@@ -76,6 +82,7 @@ private:
   const std::vector<std::string> *values(const std::string &name) const;
   std::map<std::string, std::vector<std::string>> given_, restored_;
   std::map<std::string, std::string> defaults_;
+  std::string action_;
 };
 
 class option_table {

@@ -66,8 +66,9 @@ std::string run::load_chosen_parameters() {
   return path;
 }
 
-loader run::open_data(bool shuffle, uint64_t seed) {
+loader run::open_data(bool shuffle, uint64_t seed, bool partial_batches) {
   data_request request;
+  request.partial_batches = partial_batches;
   request.holdout = options.real("holdout");
   request.shuffle = shuffle;
   request.seed = seed;

@@ -33,7 +33,7 @@ struct run {
   void load_initial_parameters();
   // As --checkpoint says; returns what it was, for the user.
   std::string load_chosen_parameters();
-  loader open_data(bool shuffle, uint64_t seed);
+  loader open_data(bool shuffle, uint64_t seed, bool partial_batches = false);
   loader open_prediction_data();
 
   // From the first rank alone. Warnings go to standard error.
@@ -57,6 +57,7 @@ int gradients(run &);
 int predict(run &);
 int export_model(run &);
 int generate(run &);
+int checkpoints(run &);
 int info(run &);
 
 } // namespace trainc

@@ -79,6 +79,33 @@ std::string run_around(const std::string &path) {
   return "";
 }
 
+// The members besides the options, which a person may have edited. All that are there are checked.
+void check_members(const std::string &path, const ordered_json &parsed) {
+  problem_list problems;
+  auto expect = [&](bool fits, const std::string &what) {
+    if (!fits)
+      problems.add(path + ": " + what);
+  };
+  if (parsed.contains("format"))
+    expect(parsed["format"] == format, format_text("member 'format' is %s, expected \"%s\"",
+                                                   parsed["format"].dump().c_str(), format));
+  if (parsed.contains("optimizer"))
+    expect(parsed["optimizer"].is_string(), "member 'optimizer' is no text");
+  if (parsed.contains("ranks"))
+    expect(parsed["ranks"].is_number_integer() && parsed["ranks"] > 0,
+           "member 'ranks' is no number of ranks: " + parsed["ranks"].dump());
+  if (!parsed.contains("data"))
+    return problems.throw_if_any(exit_usage);
+  expect(parsed["data"].is_array(), "member 'data' is no list of files");
+  for (const ordered_json &file : parsed["data"]) {
+    auto is_text = [&](const char *name) { return file.contains(name) && file[name].is_string(); };
+    expect(file.is_object() && is_text("input") && is_text("file") && is_text("digest") &&
+               file.contains("bytes") && file["bytes"].is_number_integer(),
+           "member 'data' has an entry without input, file, bytes and digest: " + file.dump());
+  }
+  problems.throw_if_any(exit_usage);
+}
+
 ordered_json read_configuration(const std::string &path) {
   input_file file(path, exit_usage);
   std::string text;
@@ -90,6 +117,7 @@ ordered_json read_configuration(const std::string &path) {
   if (!parsed.is_object() || !parsed.contains("options") || !parsed["options"].is_object())
     throw failure(exit_usage, path + ": is no configuration of a run: a JSON object with a "
                                      "member 'options' is expected");
+  check_members(path, parsed);
   return parsed;
 }
 
@@ -207,6 +235,14 @@ std::vector<std::string> restore_options(const program &program, const std::stri
   return changes;
 }
 
+std::string kept_option(const std::string &configuration, const std::string &name) {
+  std::vector<std::string> texts;
+  ordered_json parsed = read_configuration(configuration);
+  if (auto option = parsed["options"].find(name); option != parsed["options"].end())
+    option_text(*option, texts);
+  return texts.empty() ? "" : texts.front();
+}
+
 std::optional<batch_layout> layout_of(const std::string &configuration) {
   ordered_json parsed = read_configuration(configuration);
   std::vector<std::string> texts;
@@ -293,8 +329,13 @@ void run_folder::write_configuration(const program &program, const option_table 
 
 void check_same_data(const std::string &configuration, const std::vector<data_identity> &data) {
   ordered_json parsed = read_configuration(configuration);
-  if (!parsed.contains("data") || !parsed["data"].is_array())
-    return;
+  if (!parsed.contains("data"))
+    return; // written by hand
+  for (const data_identity &now : data)
+    if (std::none_of(parsed["data"].begin(), parsed["data"].end(),
+                     [&](const ordered_json &before) { return before["input"] == now.input; }))
+      throw failure(exit_data, configuration + ": does not say what data input '" + now.input +
+                                   "' had\n  try: --new-data to go on with " + now.path);
   for (const ordered_json &before : parsed["data"]) {
     std::string input = before.value("input", ""), path = before.value("file", "");
     for (const data_identity &now : data)

@@ -54,6 +54,9 @@ std::string run_to_read(const program &program, const settings &options);
 std::vector<std::string> restore_options(const program &program, const std::string &configuration,
                                          const option_table &table, settings &options);
 
+// The value of an option in `configuration`; empty where it does not say.
+std::string kept_option(const std::string &configuration, const std::string &name);
+
 // Who computes the batches of a step.
 struct batch_layout {
   int64_t ranks = 1, micro_batches = 1; // of each rank

@@ -4,22 +4,130 @@
 // resumed run needs no scheduler state.
 #include "runtime/schedule_rate.h"
 
+#include "runtime/failure.h"
+#include "runtime/options.h"
+
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace trainc {
+namespace {
+
+constexpr double default_time_scale = 10000; // of inverse_sqrt, steps
+
+struct kind_row {
+  const char *name;
+  schedule_kind kind;
+};
+constexpr kind_row kinds[] = {
+    {"constant", schedule_kind::constant},
+    {"linear", schedule_kind::linear},
+    {"cosine", schedule_kind::cosine},
+    {"cosine-restarts", schedule_kind::cosine_restarts},
+    {"polynomial", schedule_kind::polynomial},
+    {"inverse-sqrt", schedule_kind::inverse_sqrt},
+    {"warmup-stable-decay", schedule_kind::warmup_stable_decay},
+    {"step", schedule_kind::step},
+    {"exponential", schedule_kind::exponential},
+};
+
+schedule_kind kind_of(const std::string &name) {
+  auto row = std::find_if(std::begin(kinds), std::end(kinds),
+                          [&](const kind_row &known) { return name == known.name; });
+  return row == std::end(kinds) ? schedule_kind::constant : row->kind;
+}
+
+// Where in its cycle step t is, from 0 to 1. Cycles grow by a factor.
+double part_of_cycle(double t, double length, double factor) {
+  if (factor == 1)
+    return std::fmod(t, length) / length;
+  // Cycle n begins at length (factor ^ n - 1) / (factor - 1); the root may round across a border.
+  double cycle = std::floor(std::log(t / length * (factor - 1) + 1) / std::log(factor));
+  auto begin = [&](double n) { return length * (std::pow(factor, n) - 1) / (factor - 1); };
+  if (begin(cycle + 1) <= t)
+    ++cycle;
+  else if (begin(cycle) > t)
+    --cycle;
+  return (t - begin(cycle)) / (length * std::pow(factor, cycle));
+}
+
+} // namespace
 
 double rate_schedule::operator()(int64_t step) const {
   if (step <= warmup_steps)
     return peak * static_cast<double>(step) / static_cast<double>(warmup_steps);
-  if (kind == schedule_kind::constant)
+  int64_t length = std::max<int64_t>(total_steps - warmup_steps, 1),
+          since = step - 1 - warmup_steps;
+  auto t = static_cast<double>(since);
+  double part = static_cast<double>(std::min(since, length)) / static_cast<double>(length);
+  auto between = [&](double share) { return final_rate + (peak - final_rate) * share; };
+  switch (kind) {
+  case schedule_kind::constant:
     return peak;
-  int64_t length = std::max<int64_t>(total_steps - warmup_steps, 1);
-  int64_t taken = std::min(step - 1 - warmup_steps, length);
-  double part = static_cast<double>(taken) / static_cast<double>(length);
-  if (kind == schedule_kind::linear)
+  case schedule_kind::linear:
     return peak + (final_rate - peak) * part;
-  return final_rate + (peak - final_rate) * (1 + std::cos(M_PI * part)) / 2;
+  case schedule_kind::cosine:
+    return between((1 + std::cos(M_PI * part)) / 2);
+  case schedule_kind::cosine_restarts:
+    return between(
+        (1 + std::cos(M_PI * part_of_cycle(t, static_cast<double>(cycle_steps), cycle_factor))) /
+        2);
+  case schedule_kind::polynomial:
+    return between(std::pow(1 - part, power));
+  case schedule_kind::inverse_sqrt: {
+    double scale = warmup_steps > 0 ? static_cast<double>(warmup_steps) : default_time_scale;
+    return peak * std::sqrt(scale / (scale + t));
+  }
+  case schedule_kind::warmup_stable_decay: {
+    int64_t decay = std::min(decay_steps, length),
+            into = std::min(since, length) - (length - decay);
+    return peak + (final_rate - peak) * (static_cast<double>(std::max<int64_t>(into, 0)) /
+                                         static_cast<double>(std::max<int64_t>(decay, 1)));
+  }
+  case schedule_kind::step:
+    return peak * std::pow(decay_factor, static_cast<double>(since / decay_every));
+  case schedule_kind::exponential:
+    return peak * std::pow(decay_factor, t);
+  }
+  return peak;
+}
+
+rate_schedule schedule_of(const settings &options, int64_t last_step) {
+  rate_schedule schedule;
+  schedule.kind = kind_of(options.text("schedule"));
+  schedule.peak = options.real("learning-rate");
+  schedule.final_rate = options.real("final-learning-rate");
+  schedule.warmup_steps = options.integer("warmup-steps");
+  schedule.total_steps =
+      options.has("schedule-steps") ? options.integer("schedule-steps") : last_step;
+  schedule.power = options.real("schedule-power");
+  schedule.cycle_steps = options.integer("cycle-steps");
+  schedule.cycle_factor = options.real("cycle-factor");
+  schedule.decay_steps = options.integer("decay-steps");
+  schedule.decay_every = std::max<int64_t>(options.integer("decay-every"), 1);
+  if (options.has("decay-factor"))
+    schedule.decay_factor = options.real("decay-factor");
+  return schedule;
+}
+
+void check_schedule(const settings &options, problem_list &problems) {
+  struct need {
+    schedule_kind kind;
+    const char *option, *example;
+  };
+  constexpr need needs[] = {
+      {schedule_kind::cosine_restarts, "cycle-steps", "1000"},
+      {schedule_kind::warmup_stable_decay, "decay-steps", "1000"},
+      {schedule_kind::step, "decay-every", "1000"},
+      {schedule_kind::exponential, "decay-factor", "0.999"},
+  };
+  for (const need &row : needs) {
+    bool is_kind = kind_of(options.text("schedule")) == row.kind;
+    if (is_kind && !options.has(row.option))
+      problems.add("option --schedule: " + options.text("schedule") + " needs --" + row.option +
+                   "\n  try: --" + row.option + " " + row.example);
+  }
 }
 
 } // namespace trainc

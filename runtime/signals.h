@@ -6,7 +6,13 @@
 
 namespace trainc {
 
-enum signal_request : int { no_request = 0, checkpoint_request = 1, stop_request = 2 };
+// `period_request` is the trainer's own: the time between two checkpoints is over.
+enum signal_request : int {
+  no_request = 0,
+  checkpoint_request = 1,
+  stop_request = 2,
+  period_request = 4
+};
 
 // Installs the handlers; of the requests only where `requests` are looked for, else these
 // signals end the process as usual. SIGXFSZ and SIGPIPE are ignored, so that a file-size

@@ -94,7 +94,8 @@ void step_log::write(const step_record &record) {
   if (record.tokens_per_second > 0)
     length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
                        ", \"tokens_per_second\": %.3f", record.tokens_per_second);
-  length += snprintf(line + length, sizeof line - static_cast<size_t>(length), "}\n");
+  length += snprintf(line + length, sizeof line - static_cast<size_t>(length), "%s}\n",
+                     record.skipped ? ", \"skipped\": true" : "");
   put(line, length);
 }
 
@@ -109,9 +110,11 @@ void step_log::write(const run_summary &summary) {
   if (summary.allocations_after_step_2 >= 0)
     snprintf(allocations, sizeof allocations, "%" PRId64, summary.allocations_after_step_2);
   put(line, snprintf(line, sizeof line,
-                     "{\"summary\": true, \"steps\": %" PRId64 ", \"seconds\": %.3f, "
+                     "{\"summary\": true, \"steps\": %" PRId64 ", \"skipped_steps\": %" PRId64
+                     ", \"seconds\": %.3f, "
                      "\"allocations_after_step_2\": %s, \"peak_resident_bytes\": %" PRId64 "}\n",
-                     summary.steps, summary.seconds, allocations, summary.peak_resident_bytes));
+                     summary.steps, summary.skipped_steps, summary.seconds, allocations,
+                     summary.peak_resident_bytes));
 }
 
 } // namespace trainc

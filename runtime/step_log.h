@@ -14,10 +14,11 @@ struct step_record {
   double loss, gradient_norm, learning_rate, milliseconds;
   double samples_per_second;
   double tokens_per_second; // 0: the data are not tokens
+  bool skipped = false;     // loss or gradient was not finite: nothing was updated
 };
 
 struct run_summary {
-  int64_t steps;
+  int64_t steps, skipped_steps;
   double seconds;
   int64_t allocations_after_step_2; // negative: not counted
   int64_t peak_resident_bytes;

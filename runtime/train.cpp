@@ -12,6 +12,7 @@
 
 #include <cinttypes>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 
 namespace trainc {
@@ -24,20 +25,6 @@ struct extent {
   uint64_t seed = 0;
 };
 
-rate_schedule schedule_of(const settings &options, int64_t last_step) {
-  rate_schedule schedule;
-  const std::string &kind = options.text("schedule");
-  schedule.kind = kind == "linear"   ? schedule_kind::linear
-                  : kind == "cosine" ? schedule_kind::cosine
-                                     : schedule_kind::constant;
-  schedule.peak = options.real("learning-rate");
-  schedule.final_rate = options.real("final-learning-rate");
-  schedule.warmup_steps = options.integer("warmup-steps");
-  schedule.total_steps =
-      options.has("schedule-steps") ? options.integer("schedule-steps") : last_step;
-  return schedule;
-}
-
 class trainer {
 public:
   explicit trainer(run &run) : run_(run), options_(run.options) {}
@@ -49,18 +36,23 @@ public:
     run_.ranks.together([&] { keep_configuration(); });
     set_up();
     run_.print_table();
-    start_seconds_ = seconds_now();
+    start_seconds_ = saved_seconds_ = seconds_now();
     bool stopped = false;
     for (int64_t step = extent_.first + 1; step <= extent_.last && !stopped; ++step) {
       if (seconds_now() - start_seconds_ >= most_seconds_)
         request(stop_request); // like a signal: the ranks agree on it in the step
-      int requests = take_step(step);
+      ask_for_save();
+      int requests = step_or_save(step);
       stopped = requests & stop_request;
       bool last = step == extent_.last || stopped;
-      if (last || requests || (save_every_ > 0 && step % save_every_ == 0))
-        save(step, last); // first of all: who asked to stop may not wait for more
+      save_due_ |= save_is_due(step) || (requests & period_request);
+      bool asked = requests & (checkpoint_request | stop_request);
+      if (asked) // who asked may not wait for more
+        save(step, last);
       if (held_out_every_ > 0 && !stopped && (step % held_out_every_ == 0 || step == extent_.last))
         show_held_out(step);
+      if (!asked && (last || (save_due_ && skipped_in_a_row_ == 0)))
+        save(step, last);
       if (step == extent_.first + 2)
         allocations_ = allocation_count();
     }
@@ -76,16 +68,20 @@ private:
   void find_extent();
   void refuse_older(const std::string &path, const std::string &where) const;
   void find_layout();
+  void check_order(const std::string &configuration) const;
   void find_position();
   void keep_configuration();
   void settle_last_step();
   void load_state(const checkpoint_info &from);
+  void ask_for_save() const;
+  bool save_is_due(int64_t step) const;
+  int step_or_save(int64_t step);
   int take_step(int64_t step);
+  void note_skipped(int64_t step, const step_result &result);
   void set_scalars(int64_t step, double rate);
   void show_held_out(int64_t step);
   void save(int64_t step, bool last);
   void summarize();
-  [[noreturn]] void diverged(int64_t step, const char *what, double value) const;
   int64_t batch_of(int64_t step) const {
     return extent_.batches_taken + (step - 1 - extent_.first) * gradient_->batches_per_step();
   }
@@ -107,7 +103,15 @@ private:
   std::vector<double> hyperparameters_;
   rate_schedule schedule_;
   double clip_norm_ = INFINITY, start_seconds_ = 0, mark_seconds_ = 0, most_seconds_ = INFINITY;
-  int64_t held_out_every_ = 0, save_every_ = 0, held_out_batches_ = 0, steps_taken_ = 0;
+  int64_t held_out_every_ = 0, held_out_batches_ = 0, steps_taken_ = 0;
+  period save_every_;
+  keep_policy keep_;
+  double loss_ = NAN, held_out_loss_ = NAN, best_held_out_loss_ = NAN; // of the last step
+  double saved_seconds_ = 0;                                           // when, or the run began
+  int64_t skipped_steps_ = 0, skipped_in_a_row_ = 0; // of the whole run, and just before
+  int64_t saved_step_ = -1;
+  bool save_due_ = false;    // and waits for a finite step
+  bool prunes_next_ = false; // as soon as a step from the newest checkpoint is finite
   int64_t allocations_ = -1;
   int exit_code_ = exit_success;
 };
@@ -120,8 +124,12 @@ void trainer::check_options() const {
   if (options_.integer("evaluate-every") > 0 && options_.real("holdout") == 0)
     problems.add("option --evaluate-every: there is no held-out part of the data\n  try: --holdout "
                  "0.1");
+  if (keep_policy_of(options_).best_by == checkpoint_metric::held_out_loss &&
+      options_.integer("evaluate-every") == 0)
+    problems.add("option --keep-best: no held-out loss is computed\n  try: --evaluate-every 100");
   if (options_.flag("overwrite") && options_.has("resume"))
     problems.add("option --overwrite: a run that is resumed stays\n  try: --resume alone");
+  check_schedule(options_, problems);
   problems.throw_if_any(exit_usage);
 }
 
@@ -159,6 +167,8 @@ void trainer::find_extent() {
     return;
   run_.ranks.together([&] { resumed_ = read_manifest(path); });
   extent_.first = resumed_.step;
+  saved_step_ = choice_.goes_on() ? resumed_.step : -1;
+  skipped_steps_ = resumed_.skipped_steps;
   extent_.seed = resumed_.seed;
 }
 
@@ -196,16 +206,36 @@ void trainer::find_layout() {
                         layout_.ranks, layout_.micro_batches, known->ranks, known->micro_batches));
 }
 
+// Which samples are trained on, and in which order, is the run's.
+void trainer::check_order(const std::string &configuration) const {
+  std::string held_out = kept_option(configuration, "holdout");
+  bool in_order = kept_option(configuration, "no-shuffle") == "yes";
+  std::string problem;
+  if (std::atof(held_out.c_str()) != options_.real("holdout"))
+    problem = "option --holdout: the run has " + (held_out.empty() ? "none" : held_out);
+  else if (in_order != options_.flag("no-shuffle"))
+    problem = std::string("option --no-shuffle: the run's data are ") +
+              (in_order ? "in order" : "shuffled");
+  if (!problem.empty())
+    throw failure(exit_usage, problem + "; another would change which samples are trained on when"
+                                        "\n  try: --new-data, with which their order begins anew");
+}
+
 // The position in the data, which is counted in samples.
 void trainer::find_position() {
   if (resumed_.path.empty())
     return;
-  if (options_.given("seed") && static_cast<uint64_t>(options_.integer("seed")) != resumed_.seed)
+  std::string before = choice_.configuration();
+  bool says_seed =
+      options_.given("seed") || (!before.empty() && !kept_option(before, "seed").empty());
+  if (says_seed && static_cast<uint64_t>(options_.integer("seed")) != resumed_.seed)
     throw failure(exit_usage, format_text("option --seed: the checkpoint's run has seed %" PRIu64
                                           "; another would change the order of the data",
                                           resumed_.seed));
   if (options_.flag("new-data"))
     return;
+  if (!before.empty())
+    check_order(before);
   int64_t size =
       resumed_.samples_per_batch > 0 ? resumed_.samples_per_batch : data_->samples_per_batch();
   extent_.batches_taken = data_->batch_after(resumed_.batches_taken, size);
@@ -254,7 +284,8 @@ void trainer::decide() {
   run_.ranks.together([&] { check_options(); });
   find_extent();
   run_.ranks.together([&] { find_layout(); });
-  data_.emplace(run_.open_data(!options_.flag("no-shuffle"), extent_.seed));
+  data_.emplace(run_.open_data(!options_.flag("no-shuffle"), extent_.seed,
+                               /*partial_batches=*/true));
   run_.ranks.together([&] { find_position(); });
   settle_last_step();
 }
@@ -269,8 +300,9 @@ int trainer::nothing_to_do() const {
 void trainer::set_up() {
   run_.target.allocate(memory_use::training, layout_.micro_batches);
   feed_.emplace(run_.target, *data_);
-  gradient_ = std::make_unique<gradient_step>(run_, *feed_, layout_.micro_batches, extent_.seed);
-  held_out_ = std::make_unique<mean_loss>(run_, *feed_);
+  gradient_ = std::make_unique<gradient_step>(run_, *feed_, layout_.micro_batches, extent_.seed,
+                                              options_.flag("mean-per-batch"));
+  held_out_ = std::make_unique<mean_loss>(run_, *data_, *feed_);
   if (resumed_.path.empty())
     run_.load_initial_parameters();
   else
@@ -279,7 +311,8 @@ void trainer::set_up() {
 
   schedule_ = schedule_of(options_, extent_.last);
   clip_norm_ = options_.real("clip-norm");
-  save_every_ = options_.integer("checkpoint-every");
+  save_every_ = options_.every("checkpoint-every");
+  keep_ = keep_policy_of(options_);
   if (options_.has("max-time"))
     most_seconds_ = options_.real("max-time") * 60;
   for (int64_t i = 0; i < run_.prog.hyperparameter_count; ++i)
@@ -288,7 +321,7 @@ void trainer::set_up() {
   if (!options_.flag("no-checkpoints"))
     checkpoints_ = std::make_unique<checkpoint_writer>(
         run_.prog, run_.places(), run_.target, run_.ranks, real_file_operations(),
-        checkpoints_of(folder), options_.integer("keep"), extent_.seed, data_->samples_per_batch());
+        checkpoints_of(folder), keep_, extent_.seed, data_->samples_per_batch());
   run_.ranks.together([&] {
     log_ = std::make_unique<step_log>(run_.is_first() ? log_of(folder) : "", extent_.first);
   });
@@ -296,8 +329,22 @@ void trainer::set_up() {
                                          extent_.first, extent_.last);
 }
 
-void trainer::diverged(int64_t step, const char *what, double value) const {
-  std::string text = format_text("step %" PRId64 ": the %s is %g", step, what, value);
+// A step that is not finite left everything as it was. Goes on with the next, to a limit.
+void trainer::note_skipped(int64_t step, const step_result &result) {
+  ++skipped_steps_;
+  ++skipped_in_a_row_;
+  bool is_loss = !std::isfinite(result.loss);
+  std::string text =
+      format_text("step %" PRId64 ": the %s is %g", step, is_loss ? "loss" : "gradient norm",
+                  is_loss ? result.loss : result.gradient_norm);
+  if (skipped_in_a_row_ == 1) {
+    progress_->finish();
+    run_.warn(text + ": the step is skipped");
+  }
+  if (skipped_in_a_row_ < options_.integer("nonfinite-limit"))
+    return;
+  if (skipped_in_a_row_ > 1)
+    text += format_text("; %" PRId64 " steps in a row were skipped", skipped_in_a_row_);
   text += checkpoints_ ? "; checkpoints of earlier steps are as they were" : "";
   throw failure(exit_diverged,
                 run_.is_first() ? text + "\n  try: a lower --learning-rate, or --clip-norm 1" : "",
@@ -310,7 +357,8 @@ void trainer::set_scalars(int64_t step, double rate) {
     run_.target.set_scalar(program.hyperparameters[i].offset,
                            hyperparameters_[static_cast<size_t>(i)]);
   run_.target.set_scalar(program.learning_rate_offset, rate);
-  run_.target.set_scalar(program.step_offset, static_cast<double>(step));
+  // Of the updates: a skipped step is none.
+  run_.target.set_scalar(program.step_offset, static_cast<double>(step - skipped_steps_));
   run_.target.set_scalar(program.gradient_scale_offset,
                          1.0 / static_cast<double>(gradient_->batches_per_step()));
   run_.target.set_scalar(program.clip_norm_offset, clip_norm_);
@@ -322,11 +370,9 @@ int trainer::take_step(int64_t step) {
   double rate = schedule_(step);
   set_scalars(step, rate);
   step_result result = gradient_->with_update(data_part::training, batch_of(step), step);
-  if (!std::isfinite(result.loss))
-    diverged(step, "loss", result.loss);
-  if (!std::isfinite(result.gradient_norm))
-    diverged(step, "gradient norm", result.gradient_norm);
   ++steps_taken_;
+  loss_ = result.loss;
+  held_out_loss_ = NAN; // until it is evaluated
 
   double seconds = seconds_now() - mark_seconds_;
   auto per_second = [&](int64_t per_batch) {
@@ -338,31 +384,84 @@ int trainer::take_step(int64_t step) {
                         rate,
                         seconds * 1e3,
                         per_second(data_->samples_per_batch()),
-                        per_second(data_->tokens_per_batch())};
+                        per_second(data_->tokens_per_batch()),
+                        !result.applied};
   log_->write(record);
   progress_->step(record);
+  if (!result.applied) {
+    note_skipped(step, result);
+    return result.requests;
+  }
+  skipped_in_a_row_ = 0;
+  if (prunes_next_)
+    checkpoints_->prune();
+  prunes_next_ = false;
   return result.requests;
+}
+
+// Bad data end a run; what it has learnt before them is sound and stays.
+int trainer::step_or_save(int64_t step) {
+  try {
+    return take_step(step);
+  } catch (const failure &error) {
+    if (!error.everywhere || error.code != exit_data || steps_taken_ == 0)
+      throw;
+    save(step - 1, /*last=*/false);
+    throw;
+  }
+}
+
+// Of the first rank's clock; the ranks hear of it in the step, like of a signal.
+void trainer::ask_for_save() const {
+  bool is_over = seconds_now() - saved_seconds_ >= save_every_.count * 60;
+  if (run_.is_first() && save_every_.of == period::minutes && save_every_.count > 0 && is_over)
+    request(period_request);
+}
+
+bool trainer::save_is_due(int64_t step) const {
+  if (save_every_.count == 0 || save_every_.of == period::minutes)
+    return false;
+  if (save_every_.of == period::steps)
+    return step % static_cast<int64_t>(save_every_.count) == 0;
+  double batches = save_every_.count * static_cast<double>(data_->batches(data_part::training));
+  auto periods = [&](int64_t taken) { return std::floor(static_cast<double>(taken) / batches); };
+  return periods(batch_of(step + 1)) > periods(batch_of(step));
 }
 
 void trainer::show_held_out(int64_t step) {
   double loss = (*held_out_)(data_part::held_out, held_out_batches_);
+  held_out_loss_ = loss;
+  bool is_best = !(loss >= best_held_out_loss_);
+  if (is_best)
+    best_held_out_loss_ = loss;
+  save_due_ |= is_best && keep_.best_by == checkpoint_metric::held_out_loss;
   log_->write_held_out(step, loss);
   progress_->held_out(step, loss);
 }
 
 void trainer::save(int64_t step, bool last) {
-  if (!checkpoints_)
+  if (!checkpoints_ || step == saved_step_)
     return;
   run_.watch.now(activity::saving);
-  save_result result = checkpoints_->save(step, batch_of(step + 1));
-  if (result.error == 0)
+  save_due_ = false;
+  save_result result =
+      checkpoints_->save({step, batch_of(step + 1), skipped_steps_, loss_, held_out_loss_});
+  saved_seconds_ = seconds_now();
+  if (result.error == 0) {
+    saved_step_ = step;
+    prunes_next_ = true;
+    if (last && skipped_in_a_row_ == 0)
+      checkpoints_->prune();
     return;
+  }
   // From here on memory may be allocated: something is wrong anyway.
   std::string problem = save_problem(result, checkpoints_->folder(), step);
-  if (last)
-    throw failure(exit_disk,
-                  run_.is_first() ? problem + "\n  try: free space, or --run DIR elsewhere; "
-                                              "the checkpoints before it are as they were"
+  bool diverged = result.error == save_result::not_finite;
+  const char *advice = diverged ? "\n  try: a lower --learning-rate, or --clip-norm 1; "
+                                : "\n  try: free space, or --run DIR elsewhere; ";
+  if (last || diverged)
+    throw failure(diverged ? exit_diverged : exit_disk,
+                  run_.is_first() ? problem + advice + "the checkpoints before it are as they were"
                                   : "",
                   /*everywhere=*/true);
   progress_->finish();
@@ -374,11 +473,14 @@ void trainer::summarize() {
   if (!run_.is_first())
     return;
   progress_->finish();
-  run_summary summary = {steps_taken_, seconds_now() - start_seconds_,
+  run_summary summary = {steps_taken_, skipped_steps_, seconds_now() - start_seconds_,
                          now < 0 ? now : (allocations_ < 0 ? 0 : now - allocations_),
                          peak_resident_bytes()};
   log_->write(summary);
   printf("%" PRId64 " steps in %.1f s\n", summary.steps, summary.seconds);
+  if (skipped_steps_ > 0)
+    printf("skipped, their loss or gradient not finite: %" PRId64 " steps of the run\n",
+           skipped_steps_);
   if (summary.allocations_after_step_2 >= 0)
     printf("allocations after step 2: %" PRId64 "\n", summary.allocations_after_step_2);
   printf("peak resident memory: %s\n", byte_text(summary.peak_resident_bytes).c_str());

@@ -89,6 +89,8 @@ int dispatch(run &run) {
     return export_model(run);
   case command_generate:
     return generate(run);
+  case command_checkpoints:
+    return checkpoints(run);
   case command_info:
     return info(run);
   }

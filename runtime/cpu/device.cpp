@@ -84,7 +84,7 @@ void device::allocate(memory_use use, int64_t micro_batches) {
     request.arena_bytes = arena_bytes(own.prog, arena_kind::gradients);
     request.reduced_bytes = own.prog.summed_bytes;
     request.gather_bytes =
-        std::max<int64_t>(checkpoint_writer::gather_bytes(own.prog), (micro_batches + 2) * 8);
+        std::max<int64_t>(checkpoint_writer::gather_bytes(own.prog), (2 * micro_batches + 2) * 8);
     request.micro_batches = micro_batches;
     request.kind = communication_of(own.options.text("communication"));
     own.sum.emplace(own.ranks, own.memory, request);

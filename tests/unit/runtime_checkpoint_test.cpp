@@ -12,6 +12,8 @@
 #include "scratch_folder.h"
 
 #include <cerrno>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <map>
@@ -128,13 +130,14 @@ protected:
     for (arena_kind kind : {arena_kind::parameters, arena_kind::optimizer_state})
       memory.allocate(kind, trainer_program.arena_bytes[static_cast<int>(kind)]);
   }
-  // Other bytes for every seed; an odd factor makes neighbours differ too.
+  // Other bytes for every seed; an odd factor makes neighbours differ too. All are finite numbers.
   void fill(uint64_t seed) {
     uint64_t word = seed;
     for (const tensor_view &tensor : tensors())
       for (int64_t i = 0; i < tensor.bytes; i += 4) {
         word = word * 6364136223846793005u + 1442695040888963407u;
-        memcpy(tensor.data + i, reinterpret_cast<const char *>(&word) + 4, 4);
+        auto bits = static_cast<uint32_t>(word >> 32) & 0xbfffffffu;
+        memcpy(tensor.data + i, &bits, 4);
       }
   }
   bool holds(uint64_t seed) {
@@ -150,8 +153,16 @@ protected:
   }
   std::vector<tensor_view> tensors() { return state_tensors(trainer_program, memory.places); }
   std::unique_ptr<checkpoint_writer> writer(file_operations &files, int64_t keep = 2) {
+    keep_policy policy;
+    policy.newest = keep;
     return std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks, files,
-                                               folder.path(), keep, 17, 8);
+                                               folder.path(), policy, 17, 8);
+  }
+  // As a run does that finds the next step finite.
+  static int save(checkpoint_writer &saver, int64_t step) {
+    int error = saver.save({step, 4 * step, 0}).error;
+    saver.prune();
+    return error;
   }
   checkpoint_info newest() {
     warnings.clear();
@@ -180,7 +191,7 @@ TEST_F(CheckpointTest, RoundTripAndPruning) {
   auto saver = writer(real_file_operations());
   for (int64_t step : {1, 2, 3}) {
     fill(static_cast<uint64_t>(step));
-    EXPECT_EQ(saver->save(step, 4 * step).error, 0);
+    EXPECT_EQ(save(*saver, step), 0);
   }
   EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000002", "step-00000003"}));
   EXPECT_EQ(read_bytes(folder / "latest"), "step-00000003\n");
@@ -197,11 +208,11 @@ TEST_F(CheckpointTest, TheSameStepIsReplaced) {
   {
     auto saver = writer(real_file_operations());
     fill(1);
-    EXPECT_EQ(saver->save(5, 0).error, 0);
+    EXPECT_EQ(save(*saver, 5), 0);
   }
   auto saver = writer(real_file_operations());
   fill(2);
-  EXPECT_EQ(saver->save(5, 0).error, 0);
+  EXPECT_EQ(save(*saver, 5), 0);
   EXPECT_EQ(newest().step, 5);
   EXPECT_TRUE(holds(2));
   EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000005"}));
@@ -212,18 +223,95 @@ TEST_F(CheckpointTest, NewestIsTheOneWrittenLast) {
     auto saver = writer(real_file_operations(), 5);
     for (int64_t step : {10, 20, 30}) {
       fill(static_cast<uint64_t>(step));
-      saver->save(step, 0);
+      save(*saver, step);
     }
   }
   auto saver = writer(real_file_operations(), 5); // goes on from step 10 in another way
   fill(77);
-  saver->save(15, 0);
+  save(*saver, 15);
   EXPECT_EQ(newest().step, 15);
+}
+
+// Resuming from it would fail at the next step, and at every try.
+TEST_F(CheckpointTest, WhatIsNotFiniteIsNotWritten) {
+  auto saver = writer(real_file_operations(), 1);
+  fill(1);
+  EXPECT_EQ(save(*saver, 1), 0);
+  auto set = [&](const char *name, float value) {
+    for (const tensor_view &tensor : tensors())
+      if (tensor.name == name)
+        memcpy(tensor.data + tensor.bytes - 4, &value, 4);
+  };
+  struct damage {
+    const char *tensor;
+    float value;
+  };
+  for (auto [tensor, value] :
+       {damage{"table", INFINITY}, damage{"bias", NAN}, damage{"bias", -INFINITY},
+        damage{"optimizer/momentum_buffer/table", NAN}}) {
+    fill(2);
+    set(tensor, value);
+    save_result result = saver->save({2, 0, 0});
+    saver->prune();
+    EXPECT_EQ(result.error, save_result::not_finite) << tensor << value;
+    std::string text = save_problem(result, folder.path(), 2);
+    EXPECT_NE(text.find(std::string("'") + tensor + "' is not finite"), std::string::npos) << text;
+    EXPECT_EQ(newest().step, 1);
+    EXPECT_TRUE(holds(1));
+  }
+  fill(3); // what is not trained may be a mask; a second moment may overflow
+  set("scale", -INFINITY);
+  set("optimizer/momentum_buffer/table", INFINITY);
+  EXPECT_EQ(save(*saver, 3), 0);
+  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000003"}));
+}
+
+// Until a step from the newest was finite, the one before may be the last good one.
+TEST_F(CheckpointTest, PrunesWhenItIsTold) {
+  auto saver = writer(real_file_operations(), 1);
+  fill(1);
+  EXPECT_EQ(saver->save({1, 4, 0}).error, 0);
+  EXPECT_EQ(saver->save({2, 8, 1}).error, 0);
+  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000001", "step-00000002"}));
+  EXPECT_EQ(newest().skipped_steps, 1);
+  saver->prune();
+  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000002"}));
+}
+
+TEST_F(CheckpointTest, KeepsEveryAndTheBest) {
+  keep_policy policy = {2, 10, checkpoint_metric::held_out_loss};
+  checkpoint_writer saver(trainer_program, memory.places, access, ranks, real_file_operations(),
+                          folder.path(), policy, 17, 8);
+  fill(1);
+  double held_out[] = {3, NAN, 1.5, 2, 1.75, NAN, 1.5};
+  for (int64_t i = 0; i < 7; ++i) {
+    EXPECT_EQ(saver.save({5 + i * 5, 0, 0, 0.25, held_out[i]}).error, 0);
+    saver.prune();
+  }
+  // 10, 20 and 30 are of every ten; 15 is the best, of two the older; 30 and 35 are the newest.
+  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000010", "step-00000015",
+                                               "step-00000020", "step-00000030", "step-00000035"}));
+  checkpoint_info best = read_manifest(folder / "step-00000015");
+  EXPECT_EQ(best.held_out_loss, 1.5);
+  EXPECT_EQ(best.loss, 0.25);
+  EXPECT_TRUE(std::isnan(read_manifest(folder / "step-00000010").held_out_loss));
+}
+
+TEST(Period, StepsMinutesAndEpochs) {
+  period value;
+  ASSERT_TRUE(to_period("100", value));
+  EXPECT_TRUE(value.of == period::steps && value.count == 100);
+  ASSERT_TRUE(to_period("2.5min", value));
+  EXPECT_TRUE(value.of == period::minutes && value.count == 2.5);
+  ASSERT_TRUE(to_period("0.5epochs", value));
+  EXPECT_TRUE(value.of == period::epochs && value.count == 0.5);
+  for (const char *text : {"", "min", "1.5", "-1min", "10 min", "10mins", "nan", "inf", "1e400min"})
+    EXPECT_FALSE(to_period(text, value)) << text;
 }
 
 TEST_F(CheckpointTest, AnotherModelIsRefused) {
   fill(1);
-  writer(real_file_operations())->save(1, 0);
+  save(*writer(real_file_operations()), 1);
   program other = trainer_program;
   other.fingerprint ^= 1;
   auto ignore = [](const std::string &) {};
@@ -249,10 +337,10 @@ TEST_F(CheckpointTest, SyncsBeforeItRenamesAndRenamesBeforeItPoints) {
   recording_operations files;
   auto saver = writer(files, 1);
   fill(1);
-  ASSERT_EQ(saver->save(1, 0).error, 0);
+  ASSERT_EQ(save(*saver, 1), 0);
   files.calls.clear();
   fill(2);
-  ASSERT_EQ(saver->save(2, 0).error, 0);
+  ASSERT_EQ(save(*saver, 2), 0);
   std::string parent = std::filesystem::path(folder.path()).filename();
   std::vector<std::string> expected = {
       "mkdir .writing-step-00000002",
@@ -290,7 +378,7 @@ TEST_F(CheckpointTest, WhatWasCompleteGetsItsNameBack) {
     auto saver = writer(real_file_operations(), 5);
     for (int64_t step : {1, 2, 3}) {
       fill(static_cast<uint64_t>(step));
-      saver->save(step, 0);
+      save(*saver, step);
     }
   }
   namespace fs = std::filesystem;
@@ -307,9 +395,9 @@ TEST_F(CheckpointTest, WhatWasCompleteGetsItsNameBack) {
 TEST_F(CheckpointTest, PathsNameCheckpoints) {
   fill(1);
   auto saver = writer(real_file_operations());
-  saver->save(1, 0);
+  save(*saver, 1);
   fill(2);
-  saver->save(2, 0);
+  save(*saver, 2);
   auto find = [&](const std::string &which) {
     return find_checkpoint(which, "/nowhere", trainer_program, [](const std::string &) {}).step;
   };
@@ -327,12 +415,14 @@ TEST_F(CheckpointTest, EveryDamageIsFoundAndTheOneBeforeTaken) {
   auto saver = writer(real_file_operations());
   for (uint64_t step : {1, 2}) {
     fill(step);
-    saver->save(static_cast<int64_t>(step), 0);
+    save(*saver, static_cast<int64_t>(step));
   }
+  const char *more = getenv("TRAINC_TRIALS"); // tests/reliability.sh asks for thousands
+  const uint64_t trials = more ? std::stoull(more) : 80;
   std::string where = folder / "step-00000002/";
   for (const char *name : {"manifest.json", "rank-00000-of-00001.safetensors"}) {
     const std::string good = read_bytes(where + name);
-    for (uint64_t trial = 0; trial < 80; ++trial) {
+    for (uint64_t trial = 0; trial < trials; ++trial) {
       uint64_t at = random_bits(5, random_stream::sampling, trial) % good.size();
       std::string bad = good;
       if (trial % 10 == 0)
@@ -361,18 +451,18 @@ protected:
     faulty_operations files;
     auto saver = writer(files, 1);
     fill(1);
-    EXPECT_EQ(saver->save(1, 0).error, 0);
+    EXPECT_EQ(save(*saver, 1), 0);
     files.calls = 0;
     files.failing = failing;
     files.error = error;
     files.killed = killed;
     fill(2);
-    save_result result = saver->save(2, 0);
+    int found = save(*saver, 2);
     bool reached = files.calls > failing;
-    check_newest(result.error == 0 && !killed);
+    check_newest(found == 0 && !killed);
     if (!killed) { // the run goes on and the next save succeeds
       fill(3);
-      EXPECT_EQ(saver->save(3, 0).error, 0);
+      EXPECT_EQ(save(*saver, 3), 0);
       EXPECT_EQ(newest().step, 3);
       EXPECT_TRUE(holds(3));
     }
@@ -422,12 +512,12 @@ TEST_F(FaultTest, KillsBetweenTwoRenames) {
     without_exchange files;
     auto saver = writer(files, 1);
     fill(1);
-    ASSERT_EQ(saver->save(2, 0).error, 0);
+    ASSERT_EQ(save(*saver, 2), 0);
     files.calls = 0;
     files.failing = call;
     files.killed = true;
     fill(2);
-    saver->save(2, 0);
+    save(*saver, 2);
     reached = files.calls > call;
     recover_checkpoints(folder.path());
     EXPECT_EQ(newest().step, 2) << call;
@@ -443,7 +533,7 @@ TEST_F(FaultTest, InterruptedWritesAreRepeated) {
   fill(4);
   files.error = EINTR;
   files.failing = 5; // a write of the rank's file
-  EXPECT_EQ(saver->save(1, 0).error, 0);
+  EXPECT_EQ(save(*saver, 1), 0);
   EXPECT_EQ(newest().step, 1);
   EXPECT_TRUE(holds(4));
 }
@@ -453,7 +543,7 @@ TEST_F(FaultTest, AFullDiskIsExplained) {
   auto saver = writer(files);
   files.failing = 6;
   files.error = ENOSPC;
-  save_result result = saver->save(12, 0);
+  save_result result = saver->save({12, 0, 0});
   ASSERT_EQ(result.error, ENOSPC);
   std::string text = save_problem(result, folder.path(), 12);
   for (const char *words : {"step 12", "No space left on device", "it needs 52", "are available"})

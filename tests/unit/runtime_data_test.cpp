@@ -6,17 +6,23 @@
 #include "runtime/conversion.h"
 #include "runtime/failure.h"
 #include "runtime/loader.h"
+#include "runtime/options.h"
 #include "runtime/permutation.h"
 #include "runtime/schedule_rate.h"
 #include "scratch_folder.h"
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
 namespace trainc {
+
+extern const program trainer_program; // of toy_program.cpp
+
 namespace {
 
 TEST(Random, PhiloxKnownValues) {
@@ -95,6 +101,47 @@ TEST(Schedule, NumbersOfPyTorch) {
   EXPECT_DOUBLE_EQ(warm(1), 0.5);
   EXPECT_DOUBLE_EQ(warm(4), 2.0);
   EXPECT_DOUBLE_EQ(warm(1000), 2.0);
+}
+
+// What tests/models/schedule_reference.py recorded of torch.optim.lr_scheduler: 500 steps each.
+TEST(Schedule, EverySchedulerOfPyTorch) {
+  std::ifstream file(TRAINC_MODELS "/expected/schedules.json");
+  auto recorded = nlohmann::json::parse(file);
+  EXPECT_GE(recorded.size(), 10u);
+  option_table table(trainer_program);
+  for (auto &[name, entry] : recorded.items()) {
+    std::vector<std::string> words = {"train", "--steps", "1"};
+    for (auto &[option, value] : entry["options"].items()) {
+      words.push_back("--" + option);
+      words.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    std::vector<const char *> arguments;
+    for (const std::string &word : words)
+      arguments.push_back(word.c_str());
+    settings options = table.parse(static_cast<int>(arguments.size()), arguments.data());
+    int64_t warmup = options.integer("warmup-steps");
+    rate_schedule schedule = schedule_of(options, warmup + 500);
+    int64_t step = warmup;
+    for (double rate : entry["rates"].get<std::vector<double>>()) {
+      double found = schedule(++step);
+      EXPECT_LE(std::abs(found - rate), 1e-12 * rate) << name << " " << step << " " << found;
+    }
+    EXPECT_EQ(step, warmup + 500);
+    // Continuous where the warm-up ends, whatever its length.
+    schedule.warmup_steps = 7;
+    EXPECT_NEAR(schedule(7), schedule.peak, 1e-15);
+    EXPECT_NEAR(schedule(8), schedule.peak, 1e-15);
+  }
+}
+
+TEST(Schedule, OptionsThatAKindNeeds) {
+  option_table table(trainer_program);
+  for (const char *kind : {"cosine-restarts", "warmup-stable-decay", "step", "exponential"}) {
+    const char *arguments[] = {"train", "--schedule", kind};
+    problem_list problems;
+    check_schedule(table.parse(3, arguments), problems);
+    EXPECT_FALSE(problems.empty()) << kind;
+  }
 }
 
 TEST(Conversion, OnlyWithoutLoss) {
@@ -208,6 +255,85 @@ TEST(Loader, HoldsOutTheEnd) {
   EXPECT_EQ(data.batches(data_part::held_out), 2);
   data.load(data_part::held_out, 0, model.target());
   EXPECT_EQ(model.x()[0], 48.0f);
+}
+
+TEST(Loader, FillsUpALastBatchWithIgnoredLabels) {
+  small_model model;
+  model.prog.loss_weight.name = "loss_weight";
+  data_request request = model.request(7);
+  request.partial_batches = true;
+  loader data(model.prog, request);
+  EXPECT_EQ(data.batches(data_part::all), 4);
+  EXPECT_EQ(data.batches(data_part::training), 3);
+  EXPECT_EQ(data.left_out(data_part::all), 0);
+  EXPECT_EQ(data.samples_in(data_part::all, 2), 2);
+  EXPECT_EQ(data.samples_in(data_part::all, 3), 1);
+  data.load(data_part::all, 3, model.target());
+  EXPECT_EQ(model.labels()[0], 6);
+  EXPECT_EQ(model.labels()[1], -100);
+  EXPECT_EQ(model.x()[3], 18.0f);        // the last sample again
+  model.prog.loss_weight.name = nullptr; // all labels count: a row more would be part of the mean
+  EXPECT_EQ(loader(model.prog, request).batches(data_part::all), 3);
+  model.prog.sample_losses = {"sample_losses", data_type::f32, 1, {2}, arena_kind::activations, 0};
+  EXPECT_EQ(loader(model.prog, request).batches(data_part::all), 4);
+  model.prog.sample_losses.shape[0] = 4; // of other rows than samples
+  EXPECT_EQ(loader(model.prog, request).batches(data_part::all), 3);
+}
+
+// Random numbers of samples, ranks, micro-batches and held-out parts: an epoch of training takes
+// no sample twice and leaves out less than a batch, an evaluation takes each once.
+TEST(Loader, VisitsEachSampleOnce) {
+  for (uint64_t trial = 0; trial < 50; ++trial) {
+    auto draw = [&, at = uint32_t{0}](int64_t low, int64_t high) mutable {
+      uint64_t bits = random_bits(11, random_stream::sampling, trial, at++);
+      return low + static_cast<int64_t>(bits % static_cast<uint64_t>(high - low + 1));
+    };
+    small_model model;
+    int64_t batch = draw(1, 5), ranks = draw(1, 4), micro_batches = draw(1, 3);
+    model.inputs[0].tensor.shape[0] = model.inputs[1].tensor.shape[0] = batch;
+    model.prog.loss_weight.name = "loss_weight";
+    data_request request = model.request(draw(2 * batch, 60));
+    request.holdout = static_cast<double>(draw(0, 4)) / 10;
+    request.shuffle = draw(0, 1) != 0;
+    request.seed = trial;
+    request.partial_batches = true;
+    loader data(model.prog, request);
+    auto take = [&](data_part part, int64_t number, std::vector<int64_t> &visits) {
+      data.load(part, number, model.target());
+      for (int64_t row = 0; row < data.samples_in(part, number); ++row)
+        ++visits[static_cast<size_t>(model.x()[row * 3]) / 3];
+      for (int64_t row = data.samples_in(part, number); row < batch; ++row)
+        EXPECT_EQ(model.labels()[row], -100);
+    };
+    auto all = static_cast<size_t>(data.samples(data_part::all));
+    auto trained = static_cast<size_t>(data.samples(data_part::training));
+
+    // Steps of all ranks, as gradient_step deals batches out, over two epochs and a rest.
+    int64_t per_epoch = data.batches(data_part::training);
+    std::vector<std::vector<int64_t>> epochs(3 + ranks * micro_batches, std::vector<int64_t>(all));
+    for (int64_t first = 0; first < 2 * per_epoch; first += ranks * micro_batches)
+      for (int64_t j = 0; j < micro_batches; ++j)
+        for (int64_t rank = 0; rank < ranks; ++rank) {
+          int64_t number = first + j * ranks + rank;
+          take(data_part::training, number, epochs[static_cast<size_t>(number / per_epoch)]);
+        }
+    for (size_t epoch = 0; epoch < 2; ++epoch) {
+      int64_t taken = std::accumulate(epochs[epoch].begin(), epochs[epoch].end(), int64_t{0});
+      EXPECT_EQ(taken, static_cast<int64_t>(trained) / batch * batch) << trial;
+      EXPECT_LE(*std::max_element(epochs[epoch].begin(), epochs[epoch].end()), 1) << trial;
+      for (size_t i = trained; i < all; ++i)
+        EXPECT_EQ(epochs[epoch][i], 0) << trial;
+    }
+    for (data_part part : {data_part::all, data_part::held_out}) {
+      if (data.samples(part) == 0)
+        continue;
+      std::vector<int64_t> visits(all);
+      for (int64_t number = 0; number < data.batches(part); ++number)
+        take(part, number, visits);
+      for (size_t i = 0; i < all; ++i)
+        EXPECT_EQ(visits[i], part == data_part::all || i >= trained) << trial << " " << i;
+    }
+  }
 }
 
 TEST(Loader, NamesEveryProblemAtOnce) {

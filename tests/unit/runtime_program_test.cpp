@@ -57,10 +57,10 @@ TEST(Options, ValuesAndDefaults) {
 
 TEST(Options, AllProblemsWithTheNearestName) {
   std::string problem = usage_problem({"train", "--stepz", "20", "--seed", "x", "--keep", "0",
-                                       "--schedule", "step", "stray", "--data", "x", "--steps"});
+                                       "--schedule", "stairs", "stray", "--data", "x", "--steps"});
   for (const char *words :
        {"unknown option '--stepz' of train\n  try: --steps", "--seed: 'x' is not a number",
-        "--keep: 0 is below 1", "--schedule: 'step' is none of constant|linear|cosine",
+        "--keep: 0 is below 1", "--schedule: 'stairs' is none of constant|linear|cosine",
         "unexpected argument 'stray'", "'x' does not have the form NAME=FILE.npy",
         "--steps: needs a value"})
     EXPECT_NE(problem.find(words), std::string::npos) << words << "\n" << problem;
@@ -123,7 +123,7 @@ TEST(Log, LinesAreJsonAndTrimmedOnResume) {
     for (int64_t step = 1; step <= 4; ++step)
       log.write({step, 0.1, 1e-300, 3e-4, 12.5, 80, step == 1 ? 0.0 : 640.0});
     log.write_held_out(4, 2.5);
-    log.write(run_summary{4, 1.5, 0, 1000});
+    log.write(run_summary{4, 0, 1.5, 0, 1000});
   }
   folder.write("run.jsonl", read_bytes(path) + "{\"step\": 5, \"lo"); // died while writing
   {

@@ -17,8 +17,20 @@ constexpr int64_t trained = table_bytes + bias_bytes;
 
 constexpr int64_t tokens_at = 0, labels_at = rows * 8, logits_at = 2 * rows * 8;
 constexpr int64_t loss_at = logits_at + rows * vocabulary * 4, activation_bytes = loss_at + 64;
+constexpr int64_t loss_weight_at = loss_at + 4, totals_at = trained;
 
-enum scalar { learning_rate, step, gradient_scale, clip_norm, gradient_norm, momentum, decay };
+enum scalar {
+  learning_rate,
+  step,
+  gradient_scale,
+  clip_norm,
+  gradient_norm,
+  momentum,
+  decay,
+  mean_per_batch,
+  batch_fault,
+  scalars
+};
 
 const parameter_place parameters[] = {
     {{"table", data_type::f32, 2, {vocabulary, vocabulary}, arena_kind::parameters, 0},
@@ -88,8 +100,9 @@ void evaluate(const arenas &places) {
     if (labels[row] != -100)
       sum += std::log(total) - values[labels[row]];
   }
-  *floats(places, arena_kind::activations, loss_at) =
-      static_cast<float>(sum / static_cast<double>(counted_labels(labels)));
+  auto counted = static_cast<double>(counted_labels(labels));
+  *floats(places, arena_kind::activations, loss_at) = static_cast<float>(sum / counted);
+  *floats(places, arena_kind::activations, loss_weight_at) = static_cast<float>(counted / rows);
 }
 
 void forward_backward(const arenas &places) {
@@ -99,7 +112,15 @@ void forward_backward(const arenas &places) {
   float *bias = floats(places, arena_kind::gradients, table_bytes);
   float *logits = floats(places, arena_kind::activations, logits_at);
   float scale = *floats(places, arena_kind::parameters, trained);
-  float weight = scale / static_cast<float>(counted_labels(labels));
+  float loss = *floats(places, arena_kind::activations, loss_at);
+  float &share = *floats(places, arena_kind::activations, loss_weight_at);
+  if (number(places, mean_per_batch) > 0)
+    share = 1;
+  float weight = scale * (share / static_cast<float>(counted_labels(labels)));
+  float *totals = floats(places, arena_kind::gradients, totals_at);
+  totals[0] = share;
+  totals[1] = share > 0 ? share * loss : 0;
+  totals[2] = number(places, batch_fault) > 0 ? 1 : 0;
   for (int64_t i = 0; i < trained / 4; ++i) // table and bias
     table[i] = 0;
   for (int64_t row = 0; row < rows; ++row) {
@@ -120,11 +141,15 @@ void update(const arenas &places) {
   float *values = floats(places, arena_kind::parameters, 0);
   const float *slopes = floats(places, arena_kind::gradients, 0);
   float *moments = floats(places, arena_kind::optimizer_state, 0);
-  double mean = number(places, gradient_scale), squares = 0;
+  const float *totals = floats(places, arena_kind::gradients, totals_at);
+  double mean = 1.0 / totals[0], squares = 0;
   for (int64_t i = 0; i < trained / 4; ++i)
     squares += mean * slopes[i] * mean * slopes[i];
   double norm = std::sqrt(squares);
-  number(places, gradient_norm) = norm;
+  bool applied = std::isfinite(norm) && std::isfinite(totals[1]) && totals[2] == 0;
+  number(places, gradient_norm) = applied ? norm : NAN;
+  if (!applied)
+    return;
   double limit = number(places, clip_norm);
   if (norm > limit)
     mean *= limit / norm;
@@ -150,11 +175,11 @@ const program trainer_program = {
     "cross_entropy",
     "sgd",
     0x746f79,
-    {trained + 64, trained, trained, activation_bytes, 64},
-    {trained + 4, trained, trained, activation_bytes, 56},
+    {trained + 64, trained + 64, trained, activation_bytes, 128},
+    {trained + 4, trained + 12, trained, activation_bytes, scalars * 8},
     nullptr,
     0,
-    trained,
+    trained + 64,
     trained,
     parameters,
     3,
@@ -180,6 +205,14 @@ const program trainer_program = {
     update,
     evaluate,
     "logits  rows of the table\n",
+    {}, // no index that the model computes
+    nullptr,
+    0,
+    {"loss_weight", data_type::f32, 0, {}, arena_kind::activations, loss_weight_at},
+    mean_per_batch * 8,
+    {}, // losses of samples
+    {"step_totals", data_type::f32, 1, {3}, arena_kind::gradients, totals_at},
+    batch_fault * 8,
 };
 
 } // namespace trainc

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `checkpoints`: what a run has saved, whether it is whole, and what of it need not stay.
+#include "runtime/run.h"
+#include "runtime/run_folder.h"
+#include "runtime/step_log.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace trainc {
+namespace {
+
+struct found_checkpoint {
+  checkpoint_info info;
+  std::string problem; // empty: it can be gone on from
+};
+
+int64_t bytes_of(const checkpoint_info &info) {
+  int64_t bytes = 0;
+  for (const checkpoint_info::file &file : info.files)
+    bytes += file.bytes;
+  return bytes;
+}
+
+// Oldest first. Those without a readable manifest have a path and a problem.
+std::vector<found_checkpoint> find_all(const std::string &folder, const program &program,
+                                       bool reads_all) {
+  std::vector<found_checkpoint> found;
+  for (checkpoint_info &info : list_checkpoints(folder, [&](const std::string &problem) {
+         found.push_back({{}, problem});
+       }))
+    found.push_back({std::move(info), ""});
+  std::reverse(found.begin(), found.end());
+  if (!reads_all)
+    return found;
+  for (found_checkpoint &entry : found) {
+    if (!entry.problem.empty())
+      continue;
+    try {
+      check_model(entry.info, program);
+      verify_files(entry.info);
+      check_sound(entry.info, program);
+    } catch (const failure &error) {
+      entry.problem = error.message;
+    }
+  }
+  return found;
+}
+
+void print(const found_checkpoint &entry, bool as_json, const char *state) {
+  const checkpoint_info &info = entry.info;
+  char loss[32], held_out[32];
+  json_number(loss, info.loss);
+  json_number(held_out, info.held_out_loss);
+  if (as_json) {
+    nlohmann::ordered_json line = {{"checkpoint", info.path},
+                                   {"step", info.step},
+                                   {"skipped_steps", info.skipped_steps},
+                                   {"bytes", bytes_of(info)},
+                                   {"ranks", info.files.size()},
+                                   {"loss", info.loss},
+                                   {"held_out_loss", info.held_out_loss}};
+    if (*state)
+      line["state"] = state;
+    if (!entry.problem.empty())
+      line["problem"] = entry.problem;
+    printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  } else if (!entry.problem.empty()) {
+    printf("%s\n", entry.problem.c_str());
+  } else {
+    printf("%s  %" PRId64 " bytes  loss %s  held-out loss %s%s%s\n", info.path.c_str(),
+           bytes_of(info), loss, held_out, *state ? "  " : "", state);
+  }
+}
+
+// Sound ones alone count, so that a damaged newest one does not cost the good one before it.
+void prune(const std::string &folder, std::vector<found_checkpoint> &found,
+           const keep_policy &policy, bool as_json) {
+  std::vector<kept_checkpoint> kept;
+  std::vector<const found_checkpoint *> sound;
+  for (const found_checkpoint &entry : found) {
+    if (!entry.problem.empty()) {
+      print(entry, as_json, "left as it is");
+      continue;
+    }
+    const checkpoint_info &info = entry.info;
+    kept.push_back({info.step, info.sequence, static_cast<int>(info.files.size()),
+                    metric_of(policy.best_by, info.loss, info.held_out_loss)});
+    sound.push_back(&entry);
+  }
+  file_operations &files = real_file_operations();
+  for (size_t i; (i = first_superfluous(kept, policy)) < kept.size();) {
+    const std::string &path = sound[i]->info.path;
+    std::string hidden =
+        folder + "/" + removed_prefix + std::filesystem::path(path).filename().string();
+    if (files.rename(path.c_str(), hidden.c_str()) != 0)
+      throw failure(exit_disk, path + ": cannot be removed: " + strerror(errno));
+    std::filesystem::remove_all(hidden);
+    print(*sound[i], as_json, "removed");
+    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(i));
+    sound.erase(sound.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+} // namespace
+
+int checkpoints(run &run) {
+  if (!run.is_first())
+    return exit_success;
+  std::string folder = run_to_read(run.prog, run.options);
+  std::string where = checkpoints_of(folder), action = run.options.action();
+  bool as_json = run.options.flag("json");
+  std::optional<run_folder> own;
+  if (action == "prune") // nobody may write there meanwhile
+    own.emplace(folder, /*takes_over=*/true);
+  std::vector<found_checkpoint> found = find_all(where, run.prog, action != "list");
+  if (found.empty())
+    throw failure(exit_checkpoint, where + ": holds no checkpoint\n  try: --run DIR");
+  if (action == "prune") {
+    prune(where, found, keep_policy_of(run.options), as_json);
+    return exit_success;
+  }
+  bool is_whole = true;
+  for (const found_checkpoint &entry : found) {
+    print(entry, as_json, action == "verify" && entry.problem.empty() ? "sound" : "");
+    is_whole &= entry.problem.empty();
+  }
+  return is_whole ? exit_success : exit_checkpoint;
+}
+
+} // namespace trainc
