@@ -5,6 +5,7 @@
 // dealt out among the ranks by size, so any number of ranks can load them.
 #pragma once
 
+#include "runtime/background.h"
 #include "runtime/checkpoint_policy.h"
 #include "runtime/communicator.h"
 #include "runtime/file_operations.h"
@@ -14,6 +15,7 @@
 #include <climits>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -104,20 +106,43 @@ struct save_result {
   static constexpr int not_finite = -1;
 };
 
-// Writes checkpoints. Everything that needs memory happens in the constructor.
+// Writes checkpoints, in the background from a copy or while the caller waits. Everything that
+// needs memory happens in the constructor.
 class checkpoint_writer {
 public:
   // Rank 0 makes the folder, completes or removes what an interrupted run left there.
-  // Nobody else may write to it. Collective; throws `failure`.
+  // Nobody else may write to it. `background`: takes snapshot_bytes of memory. Collective; throws
+  // `failure`.
   checkpoint_writer(const program &program, const arenas &arenas, arena_access &access,
                     communicator &ranks, file_operations &files, std::string folder,
-                    const keep_policy &policy, uint64_t seed, int64_t samples_per_batch);
+                    const keep_policy &policy, uint64_t seed, int64_t samples_per_batch,
+                    bool background = false);
   checkpoint_writer(const checkpoint_writer &) = delete;
   checkpoint_writer &operator=(const checkpoint_writer &) = delete;
 
   // Collective. After an error the checkpoints written before are as they were. Parameters that
   // are not finite, and states that are no numbers, are not written.
-  save_result save(const run_position &at);
+  save_result save(const run_position &at) {
+    begin(at);
+    return complete();
+  }
+
+  // The same in parts. `begin` returns when the state is copied (without a background: when it is
+  // written). Then `proceed`, once no rank's writer is busy, until it returns true; `complete`
+  // waits for that. `begin` and `proceed` are collective.
+  void begin(const run_position &at);
+  bool is_busy() const { return worker_ && worker_->is_busy(); }
+  bool proceed();
+  save_result complete() {
+    while (!proceed()) {
+    }
+    return result_;
+  }
+  const save_result &result() const { return result_; } // of the last that is over
+
+  // What a rank's copy takes, the largest.
+  static int64_t snapshot_bytes(const program &program, int ranks);
+
   // Removes what the policy does not keep, the oldest first. Not part of `save`: until a step from
   // there was finite, the checkpoint before may be the last good one. Any rank may call it.
   void prune();
@@ -135,12 +160,18 @@ private:
   void open_folder();
   int write_own_file();
   int write_block_wise(int file, const char *data, int64_t bytes);
-  int write_tensor(int file, size_t number);
+  int write_tensor(int file, size_t number, const char *copy);
   int write_manifest(const run_position &at);
   int write_small_file(const char *path, const char *text, int64_t bytes);
   int publish(const run_position &at);
+  enum class stage { over, failed, files, names };
+  void run(background_worker::job work);
+  void take_snapshot();
+  void finish(int error);
+  static std::vector<std::vector<size_t>> deal(const std::vector<tensor_view> &tensors, int ranks);
   int point_latest(int64_t step);
   void remove_folder(const char *path, int ranks);
+  void remove_superfluous();
   int agree(int error);
   int failed(const char *operation);
 
@@ -170,6 +201,12 @@ private:
   path_text temporary_, final_;
   file_path_text scratch_, scratch2_;
   save_result result_;
+
+  stage stage_ = stage::over;
+  run_position at_;
+  int error_ = 0;              // of this rank's part of the stage
+  std::vector<char> snapshot_; // own tensors, one behind the other; empty without a background
+  std::optional<background_worker> worker_; // last: it uses the others
 };
 
 // "checkpoint of step 20 was not written: ..."

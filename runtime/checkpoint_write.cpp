@@ -102,39 +102,71 @@ checkpoint_writer::checkpoint_writer(const program &program, const arenas &arena
                                      arena_access &access, communicator &ranks,
                                      file_operations &files, std::string folder,
                                      const keep_policy &policy, uint64_t seed,
-                                     int64_t samples_per_batch)
+                                     int64_t samples_per_batch, bool background)
     : program_(program), access_(access), ranks_(ranks), files_(files), folder_(std::move(folder)),
       policy_(policy), seed_(seed), samples_per_batch_(samples_per_batch) {
   deal_out(program, arenas);
   ranks_.together([&] {
     if (ranks_.rank() == 0)
       open_folder();
+    if (!background)
+      return;
+    size_t bytes = 0;
+    for (size_t number : own_)
+      bytes += static_cast<size_t>(tensors_[number].bytes);
+    snapshot_.resize(bytes);
+    worker_.emplace();
   });
 }
 
-// Deals tensors out, the largest first, each to the rank with the fewest bytes.
-void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
-  tensors_ = state_tensors(program, arenas);
-  const std::vector<tensor_view> &tensors = tensors_;
+int64_t checkpoint_writer::snapshot_bytes(const program &program, int ranks) {
+  char nowhere = 0;
+  arenas places = {};
+  for (char *&base : places.base)
+    base = &nowhere;
+  std::vector<tensor_view> tensors = state_tensors(program, places);
+  int64_t largest = 0;
+  for (const std::vector<size_t> &part : deal(tensors, ranks)) {
+    int64_t bytes = 0;
+    for (size_t number : part)
+      bytes += tensors[number].bytes;
+    largest = std::max(largest, bytes);
+  }
+  return largest;
+}
+
+// Numbers of the tensors of each rank: the largest first, each to the rank with the fewest bytes.
+std::vector<std::vector<size_t>> checkpoint_writer::deal(const std::vector<tensor_view> &tensors,
+                                                         int ranks) {
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return tensors[a].bytes > tensors[b].bytes; });
-  auto ranks = static_cast<size_t>(ranks_.size());
-  std::vector<std::vector<size_t>> dealt(ranks);
-  std::vector<int64_t> bytes(ranks);
+  std::vector<std::vector<size_t>> dealt(static_cast<size_t>(ranks));
+  std::vector<int64_t> bytes(dealt.size());
   for (size_t index : order) {
     auto least = static_cast<size_t>(std::min_element(bytes.begin(), bytes.end()) - bytes.begin());
     bytes[least] += tensors[index].bytes;
     dealt[least].push_back(index);
   }
+  for (std::vector<size_t> &part : dealt)
+    std::sort(part.begin(), part.end());
+  return dealt;
+}
+
+void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
+  tensors_ = state_tensors(program, arenas);
+  std::vector<std::vector<size_t>> dealt = deal(tensors_, ranks_.size());
+  auto ranks = dealt.size();
   for (size_t rank = 0; rank < ranks; ++rank) {
-    std::sort(dealt[rank].begin(), dealt[rank].end());
     std::vector<tensor_view> part;
-    for (size_t index : dealt[rank])
-      part.push_back(tensors[index]);
+    int64_t bytes = 0;
+    for (size_t index : dealt[rank]) {
+      part.push_back(tensors_[index]);
+      bytes += tensors_[index].bytes;
+    }
     std::string header = safetensors_header(part, {{"model", program.model_name}});
-    file_bytes_.push_back(static_cast<int64_t>(header.size()) + bytes[rank]);
+    file_bytes_.push_back(static_cast<int64_t>(header.size()) + bytes);
     total_bytes_ += file_bytes_.back();
     if (rank == static_cast<size_t>(ranks_.rank())) {
       own_ = dealt[rank];
@@ -202,18 +234,28 @@ int checkpoint_writer::write_block_wise(int file, const char *data, int64_t byte
   return 0;
 }
 
-int checkpoint_writer::write_tensor(int file, size_t number) {
+// In the background from the copy, whose next tensor `copy` is; else from the device.
+int checkpoint_writer::write_tensor(int file, size_t number, const char *copy) {
   const tensor_view &tensor = tensors_[number];
   int error = 0;
   in_transfers(tensor.bytes, [&](int64_t begin, int64_t bytes) {
     if (error)
       return;
-    const char *data = access_.read(tensor.data + begin, bytes);
-    error = is_sound(program_, number, tensors_[number].type, data, bytes)
+    const char *data = worker_ ? copy + begin : access_.read(tensor.data + begin, bytes);
+    error = is_sound(program_, number, tensor.type, data, bytes)
                 ? write_block_wise(file, data, bytes)
                 : unsound_error - static_cast<int>(number);
   });
   return error;
+}
+
+void checkpoint_writer::take_snapshot() {
+  char *copy = snapshot_.data();
+  for (size_t number : own_)
+    in_transfers(tensors_[number].bytes, [&](int64_t begin, int64_t bytes) {
+      const char *data = access_.read(tensors_[number].data + begin, bytes);
+      copy = static_cast<char *>(memcpy(copy, data, static_cast<size_t>(bytes))) + bytes;
+    });
 }
 
 int checkpoint_writer::write_own_file() {
@@ -225,9 +267,12 @@ int checkpoint_writer::write_own_file() {
   if (file < 0)
     return failed("create");
   int error = write_block_wise(file, own_header_.data(), static_cast<int64_t>(own_header_.size()));
-  for (size_t number : own_)
+  const char *copy = snapshot_.data();
+  for (size_t number : own_) {
     if (!error)
-      error = write_tensor(file, number);
+      error = write_tensor(file, number, copy);
+    copy += worker_ ? tensors_[number].bytes : 0;
+  }
   if (block_fill_ > 0)
     checksums_[blocks_done_++] = block_checksum_;
   if (!error && files_.sync(file) != 0)
@@ -339,8 +384,11 @@ void checkpoint_writer::remove_folder(const char *path, int ranks) {
 }
 
 void checkpoint_writer::prune() {
-  if (ranks_.rank() != 0)
-    return;
+  if (ranks_.rank() == 0)
+    run([](void *writer) { static_cast<checkpoint_writer *>(writer)->remove_superfluous(); });
+}
+
+void checkpoint_writer::remove_superfluous() {
   for (size_t i; (i = first_superfluous(kept_, policy_)) < kept_.size();) {
     const kept_checkpoint oldest = kept_[i];
     kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -351,28 +399,66 @@ void checkpoint_writer::prune() {
   }
 }
 
-save_result checkpoint_writer::save(const run_position &at) {
-  const int64_t step = at.step;
+// Part of a save that needs no other rank.
+void checkpoint_writer::run(background_worker::job work) {
+  if (worker_)
+    worker_->start(work, this);
+  else
+    work(this);
+}
+
+void checkpoint_writer::begin(const run_position &at) {
+  if (stage_ != stage::over)
+    complete();
+  at_ = at;
   result_ = {};
-  print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, step);
-  bool writes_manifest = ranks_.rank() == 0;
-  int error = 0;
-  if (writes_manifest) {
+  print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, at.step);
+  error_ = 0;
+  if (worker_)
+    worker_->wait(); // for what is pruned
+  if (ranks_.rank() == 0) {
     remove_folder(temporary_, ranks_.size()); // of a failed attempt
     if (files_.make_directory(temporary_) != 0)
-      error = failed("mkdir");
+      error_ = failed("mkdir");
   }
-  error = agree(error);
-  if (!error)
-    error = agree(write_own_file());
-  if (!error) {
-    ranks_.gather(checksums_.data(), static_cast<int64_t>(blocks_room_ * 4), all_checksums_.data());
-    if (writes_manifest && !(error = write_manifest(at)) && !(error = publish(at)))
-      error = point_latest(step);
-    error = agree(error);
+  error_ = agree(error_);
+  stage_ = error_ ? stage::failed : stage::files;
+  if (error_)
+    return;
+  if (worker_)
+    take_snapshot();
+  run([](void *writer) {
+    auto *own = static_cast<checkpoint_writer *>(writer);
+    own->error_ = own->write_own_file();
+  });
+}
+
+bool checkpoint_writer::proceed() {
+  if (stage_ == stage::over)
+    return true;
+  if (worker_)
+    worker_->wait();
+  int error = stage_ == stage::failed ? error_ : agree(error_);
+  if (error || stage_ == stage::names) {
+    finish(error);
+    return true;
   }
-  if (error && writes_manifest) {
-    print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, step);
+  stage_ = stage::names;
+  ranks_.gather(checksums_.data(), static_cast<int64_t>(blocks_room_ * 4), all_checksums_.data());
+  if (ranks_.rank() == 0)
+    run([](void *writer) {
+      auto *own = static_cast<checkpoint_writer *>(writer);
+      int &error = own->error_;
+      if (!(error = own->write_manifest(own->at_)) && !(error = own->publish(own->at_)))
+        error = own->point_latest(own->at_.step);
+    });
+  return false;
+}
+
+void checkpoint_writer::finish(int error) {
+  stage_ = stage::over;
+  if (error && ranks_.rank() == 0) {
+    print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, at_.step);
     remove_folder(temporary_, ranks_.size());
     struct statvfs disk;
     result_.bytes_available = statvfs(folder_.c_str(), &disk) == 0
@@ -386,7 +472,6 @@ save_result checkpoint_writer::save(const run_position &at) {
     result_.tensor = tensors_[static_cast<size_t>(unsound_error - error)].name.c_str();
   }
   result_.bytes_needed = total_bytes_;
-  return result_;
 }
 
 std::string save_problem(const save_result &result, const std::string &folder, int64_t step) {

@@ -40,9 +40,10 @@ public:
   // For the start-up table: "2 threads each, ranks in shared memory", "NVIDIA H200".
   std::string description() const;
 
-  // Makes the arenas, once. Collective. Compares all that will be allocated with
-  // what is free before allocating anything; throws `failure` (exit_machine).
-  void allocate(memory_use use, int64_t micro_batches);
+  // Makes the arenas, once. Collective. Compares all that will be allocated, with what the caller
+  // will take of the host's memory besides, with what is free before allocating anything; throws
+  // `failure` (exit_machine).
+  void allocate(memory_use use, int64_t micro_batches, int64_t other_bytes = 0);
   // Addresses for the entry functions; the host may not be able to follow them.
   const arenas &places() const;
   int64_t accumulator_bytes() const; // of gradients, besides the arenas

@@ -161,6 +161,11 @@ std::vector<option_row> common_rows() {
       row("config", 0, kind::text, "FILE", "",
           "options of a configuration.json; the command line goes before them", command_train),
       row("no-checkpoints", 0, kind::flag, "", "", "write no checkpoint", command_train),
+      row("no-background", 0, kind::flag, "", "",
+          "training waits while a checkpoint is written: it takes no memory for a copy of "
+          "parameters "
+          "and states",
+          command_train),
       row("checkpoint-every", 0, kind::period, "PERIOD", "10min",
           "write a checkpoint every N steps, Nmin or Nepochs; 0: only at the end", command_train),
       row("keep", 0, kind::integer, "N", "2", "how many of the newest checkpoints stay",

@@ -6,12 +6,13 @@
 
 namespace trainc {
 
-// `period_request` is the trainer's own: the time between two checkpoints is over.
+// Two are the trainer's own: the time between two checkpoints is over, one is still being written.
 enum signal_request : int {
   no_request = 0,
   checkpoint_request = 1,
   stop_request = 2,
-  period_request = 4
+  period_request = 4,
+  writing_request = 8
 };
 
 // Installs the handlers; of the requests only where `requests` are looked for, else these

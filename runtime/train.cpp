@@ -37,12 +37,27 @@ public:
     set_up();
     run_.print_table();
     start_seconds_ = saved_seconds_ = seconds_now();
+    try {
+      take_steps();
+    } catch (const failure &error) {
+      if (error.everywhere) // else the other ranks would not be there
+        end_save();
+      throw;
+    }
+    summarize();
+    return exit_code_;
+  }
+
+private:
+  void take_steps() {
     bool stopped = false;
     for (int64_t step = extent_.first + 1; step <= extent_.last && !stopped; ++step) {
       if (seconds_now() - start_seconds_ >= most_seconds_)
         request(stop_request); // like a signal: the ranks agree on it in the step
       ask_for_save();
       int requests = step_or_save(step);
+      if (writes_ && !(requests & writing_request) && checkpoints_->proceed())
+        end_save();
       stopped = requests & stop_request;
       bool last = step == extent_.last || stopped;
       save_due_ |= save_is_due(step) || (requests & period_request);
@@ -56,11 +71,9 @@ public:
       if (step == extent_.first + 2)
         allocations_ = allocation_count();
     }
-    summarize();
-    return exit_code_;
+    end_save();
   }
 
-private:
   void decide();
   int nothing_to_do() const;
   void set_up();
@@ -81,6 +94,7 @@ private:
   void set_scalars(int64_t step, double rate);
   void show_held_out(int64_t step);
   void save(int64_t step, bool last);
+  void end_save(bool last = false);
   void summarize();
   int64_t batch_of(int64_t step) const {
     return extent_.batches_taken + (step - 1 - extent_.first) * gradient_->batches_per_step();
@@ -110,6 +124,8 @@ private:
   double saved_seconds_ = 0;                                           // when, or the run began
   int64_t skipped_steps_ = 0, skipped_in_a_row_ = 0; // of the whole run, and just before
   int64_t saved_step_ = -1;
+  bool background_ = false;
+  bool writes_ = false;      // a checkpoint, in the background
   bool save_due_ = false;    // and waits for a finite step
   bool prunes_next_ = false; // as soon as a step from the newest checkpoint is finite
   int64_t allocations_ = -1;
@@ -298,7 +314,10 @@ int trainer::nothing_to_do() const {
 }
 
 void trainer::set_up() {
-  run_.target.allocate(memory_use::training, layout_.micro_batches);
+  background_ = !options_.flag("no-checkpoints") && !options_.flag("no-background");
+  int64_t snapshot =
+      background_ ? checkpoint_writer::snapshot_bytes(run_.prog, run_.ranks.size()) : 0;
+  run_.target.allocate(memory_use::training, layout_.micro_batches, snapshot);
   feed_.emplace(run_.target, *data_);
   gradient_ = std::make_unique<gradient_step>(run_, *feed_, layout_.micro_batches, extent_.seed,
                                               options_.flag("mean-per-batch"));
@@ -321,7 +340,7 @@ void trainer::set_up() {
   if (!options_.flag("no-checkpoints"))
     checkpoints_ = std::make_unique<checkpoint_writer>(
         run_.prog, run_.places(), run_.target, run_.ranks, real_file_operations(),
-        checkpoints_of(folder), keep_, extent_.seed, data_->samples_per_batch());
+        checkpoints_of(folder), keep_, extent_.seed, data_->samples_per_batch(), background_);
   run_.ranks.together([&] {
     log_ = std::make_unique<step_log>(run_.is_first() ? log_of(folder) : "", extent_.first);
   });
@@ -416,6 +435,8 @@ void trainer::ask_for_save() const {
   bool is_over = seconds_now() - saved_seconds_ >= save_every_.count * 60;
   if (run_.is_first() && save_every_.of == period::minutes && save_every_.count > 0 && is_over)
     request(period_request);
+  if (writes_ && checkpoints_->is_busy())
+    request(writing_request);
 }
 
 bool trainer::save_is_due(int64_t step) const {
@@ -440,22 +461,37 @@ void trainer::show_held_out(int64_t step) {
 }
 
 void trainer::save(int64_t step, bool last) {
-  if (!checkpoints_ || step == saved_step_)
+  if (!checkpoints_)
+    return;
+  end_save();
+  if (step == saved_step_)
     return;
   run_.watch.now(activity::saving);
   save_due_ = false;
-  save_result result =
-      checkpoints_->save({step, batch_of(step + 1), skipped_steps_, loss_, held_out_loss_});
+  saved_step_ = step;
+  checkpoints_->begin({step, batch_of(step + 1), skipped_steps_, loss_, held_out_loss_});
   saved_seconds_ = seconds_now();
+  writes_ = true;
+  if (last || !background_)
+    end_save(last);
+}
+
+// Waits for the checkpoint that is being written, and says what became of it.
+void trainer::end_save(bool last) {
+  if (!writes_)
+    return;
+  run_.watch.now(activity::saving);
+  writes_ = false;
+  save_result result = checkpoints_->complete();
   if (result.error == 0) {
-    saved_step_ = step;
     prunes_next_ = true;
     if (last && skipped_in_a_row_ == 0)
       checkpoints_->prune();
     return;
   }
   // From here on memory may be allocated: something is wrong anyway.
-  std::string problem = save_problem(result, checkpoints_->folder(), step);
+  std::string problem = save_problem(result, checkpoints_->folder(), saved_step_);
+  saved_step_ = -1;
   bool diverged = result.error == save_result::not_finite;
   const char *advice = diverged ? "\n  try: a lower --learning-rate, or --clip-norm 1; "
                                 : "\n  try: free space, or --run DIR elsewhere; ";

@@ -66,11 +66,12 @@ std::string device::description() const {
          (own_->sum && own_->sum->uses_shared_memory() ? "in shared memory" : "with messages");
 }
 
-void device::allocate(memory_use use, int64_t micro_batches) {
+void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes) {
   implementation &own = *own_;
   own.kept.resize(static_cast<size_t>(kept_slots(micro_batches)));
   own.ranks.together([&] {
-    int64_t total = micro_batches > 1 ? own.prog.summed_bytes / own.ranks.size() : 0;
+    int64_t total = other_bytes;
+    total += micro_batches > 1 ? own.prog.summed_bytes / own.ranks.size() : 0;
     for (arena_kind kind : arenas_for(use))
       total += arena_bytes(own.prog, kind);
     if (use == memory_use::training)

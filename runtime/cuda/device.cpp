@@ -68,8 +68,8 @@ struct device::implementation {
 
   void plan_work(memory_use use);
   void plan_memory(memory_use use);
-  void allocate_on_device(memory_use use, int64_t micro_batches);
-  void take_memory(memory_use use, int64_t micro_batches);
+  void allocate_on_device(memory_use use, int64_t micro_batches, int64_t other_bytes);
+  void take_memory(memory_use use, int64_t micro_batches, int64_t other_bytes);
   void set_zero(memory_use use);
   void queue_scalars();
 
@@ -106,10 +106,10 @@ int64_t device::accumulator_bytes() const {
 
 // ---- memory
 
-void device::allocate(memory_use use, int64_t micro_batches) {
+void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes) {
   implementation &own = *own_;
   if (own.gpu) {
-    own.allocate_on_device(use, micro_batches);
+    own.allocate_on_device(use, micro_batches, other_bytes);
     return;
   }
   own.ranks.together([&] {
@@ -120,7 +120,8 @@ void device::allocate(memory_use use, int64_t micro_batches) {
   });
 }
 
-void device::implementation::allocate_on_device(memory_use use, int64_t micro_batches) {
+void device::implementation::allocate_on_device(memory_use use, int64_t micro_batches,
+                                                int64_t other_bytes) {
   computing_device &own = *gpu;
   if (use == memory_use::training) {
     own.gradients =
@@ -132,7 +133,7 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
     own.memory.check(own.name());
   });
   plan_work(use); // takes some memory for a while
-  ranks.together([&] { take_memory(use, micro_batches); });
+  ranks.together([&] { take_memory(use, micro_batches, other_bytes); });
   ranks.together([&] {
     // A sum of zeros, so that ranks meet each other now and not in the first step.
     if (own.gradients) {
@@ -143,14 +144,15 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
   });
 }
 
-void device::implementation::take_memory(memory_use use, int64_t micro_batches) {
+void device::implementation::take_memory(memory_use use, int64_t micro_batches,
+                                         int64_t other_bytes) {
   computing_device &own = *gpu;
   // Functions that need memory while they run take turns.
   own.memory.plan("workspace of functions",
                   std::max(product_workspace_bytes, planned_scratch_bytes()), &workspace);
   own.memory.check(own.name());
   int64_t slots = kept_slots(micro_batches);
-  check_memory(own.inputs.host_bytes() + transfer_bytes + slots * kept_bytes,
+  check_memory(other_bytes + own.inputs.host_bytes() + transfer_bytes + slots * kept_bytes,
                ranks.ranks_on_host());
   own.memory.allocate();
   own.inputs.allocate(staging);

@@ -152,11 +152,12 @@ protected:
     return all;
   }
   std::vector<tensor_view> tensors() { return state_tensors(trainer_program, memory.places); }
-  std::unique_ptr<checkpoint_writer> writer(file_operations &files, int64_t keep = 2) {
+  std::unique_ptr<checkpoint_writer> writer(file_operations &files, int64_t keep = 2,
+                                            bool background = false) {
     keep_policy policy;
     policy.newest = keep;
     return std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks, files,
-                                               folder.path(), policy, 17, 8);
+                                               folder.path(), policy, 17, 8, background);
   }
   // As a run does that finds the next step finite.
   static int save(checkpoint_writer &saver, int64_t step) {
@@ -264,6 +265,27 @@ TEST_F(CheckpointTest, WhatIsNotFiniteIsNotWritten) {
   set("optimizer/momentum_buffer/table", INFINITY);
   EXPECT_EQ(save(*saver, 3), 0);
   EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000003"}));
+}
+
+// What is written in the background is the state that it began with.
+TEST_F(CheckpointTest, TheBackgroundWritesACopy) {
+  auto saver = writer(real_file_operations(), 2, /*background=*/true);
+  for (uint64_t step : {1, 2, 3}) {
+    fill(step);
+    saver->begin({static_cast<int64_t>(step), 0, 0});
+    fill(77); // while it is written
+    EXPECT_EQ(saver->complete().error, 0);
+    EXPECT_EQ(newest().step, static_cast<int64_t>(step));
+    EXPECT_TRUE(holds(step));
+    saver->prune();
+  }
+  fill(4);
+  saver->begin({4, 0, 0}); // once what is pruned is gone
+  saver->begin({5, 0, 0}); // once the one before is written
+  EXPECT_EQ(saver->complete().error, 0);
+  saver.reset();
+  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000002", "step-00000003",
+                                               "step-00000004", "step-00000005"}));
 }
 
 // Until a step from the newest was finite, the one before may be the last good one.
@@ -445,19 +467,23 @@ TEST_F(CheckpointTest, EveryDamageIsFoundAndTheOneBeforeTaken) {
 class FaultTest : public CheckpointTest {
 protected:
   // Returns false when `failing` is beyond the last call of the save.
-  bool try_fault(int failing, int error, bool killed) {
+  bool try_fault(int failing, int error, bool killed, bool background) {
     for (auto &entry : std::filesystem::directory_iterator(folder.path()))
       std::filesystem::remove_all(entry.path());
     faulty_operations files;
-    auto saver = writer(files, 1);
+    auto saver = writer(files, 1, background);
     fill(1);
     EXPECT_EQ(save(*saver, 1), 0);
+    while (saver->is_busy()) { // it prunes
+    }
     files.calls = 0;
     files.failing = failing;
     files.error = error;
     files.killed = killed;
     fill(2);
     int found = save(*saver, 2);
+    while (saver->is_busy()) {
+    }
     bool reached = files.calls > failing;
     check_newest(found == 0 && !killed);
     if (!killed) { // the run goes on and the next save succeeds
@@ -481,19 +507,22 @@ protected:
 };
 
 TEST_F(FaultTest, FailedCalls) {
-  for (int error : {EIO, ENOSPC}) {
-    int call = 0;
-    while (try_fault(call, error, false))
-      ++call;
-    EXPECT_GT(call, 15); // the save does make calls
-  }
+  for (bool background : {false, true})
+    for (int error : {EIO, ENOSPC}) {
+      int call = 0;
+      while (try_fault(call, error, false, background))
+        ++call;
+      EXPECT_GT(call, 15); // the save does make calls
+    }
 }
 
 TEST_F(FaultTest, Kills) {
-  int call = 0;
-  while (try_fault(call, EIO, true))
-    ++call;
-  EXPECT_GT(call, 15);
+  for (bool background : {false, true}) {
+    int call = 0;
+    while (try_fault(call, EIO, true, background))
+      ++call;
+    EXPECT_GT(call, 15);
+  }
 }
 
 // The same step again on a file system that cannot exchange two names: for a moment neither
