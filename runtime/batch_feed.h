@@ -25,6 +25,9 @@ public:
     target_.submit_batch();
   }
 
+  // Another feed has used the device since: nothing of this one is ahead.
+  void forget() { ready_ = false; }
+
   // In place of a batch that could not be read: zeros, which every input may be.
   void submit_nothing(const program &program) {
     ready_ = false;

@@ -19,10 +19,18 @@ loader::range loader::part_range(data_part part) const {
   int64_t all = tokens_ ? token_count_ : samples_;
   auto kept = static_cast<int64_t>(static_cast<double>(all) * holdout_);
   if (part == data_part::training)
-    return {0, all - kept};
+    return {0, first_batches(all - kept)};
   if (part == data_part::held_out)
     return {all - kept, all};
   return {0, all};
+}
+
+// Rows or tokens of the training part, of as many.
+int64_t loader::first_batches(int64_t available) const {
+  if (training_batches_ == 0)
+    return available;
+  int64_t samples = training_batches_ * batch_;
+  return std::min(available, tokens_ ? samples * window_ + 1 : samples);
 }
 
 // When shuffling, the windows of each epoch begin at another offset, so that
@@ -30,7 +38,8 @@ loader::range loader::part_range(data_part part) const {
 // which must not be the last batch.
 bool loader::offset_windows(data_part part) const {
   range tokens = part_range(part);
-  return shuffled(part) && (tokens.end - tokens.begin - 1) / window_ - 1 >= batch_;
+  return training_batches_ == 0 && shuffled(part) &&
+         (tokens.end - tokens.begin - 1) / window_ - 1 >= batch_;
 }
 
 int64_t loader::samples(data_part part) const {

@@ -25,6 +25,7 @@ struct data_request {
   std::string tokens;            // file, or empty
   file_type token_type = file_type::u8;
   double holdout = 0;
+  int64_t training_batches = 0; // the training part is so many batches from the beginning; 0: all
   bool shuffle = false;
   uint64_t seed = 0;
   // Every sample once: the last batch is filled up with the last sample. Labels need no data.
@@ -99,6 +100,7 @@ private:
 
   bool has_source(const input_place &input) const;
   range part_range(data_part part) const; // rows, or tokens
+  int64_t first_batches(int64_t available) const;
   int64_t whole_batches(data_part part) const;
   bool fills_up(data_part part) const {
     return for_prediction_ || (partial_batches_ && part != data_part::training);
@@ -122,6 +124,7 @@ private:
   int64_t batch_ = 1;   // samples
   int64_t samples_ = 0; // rows of the files
   double holdout_;
+  int64_t training_batches_;
   bool shuffle_, for_prediction_, partial_batches_ = false;
   uint64_t seed_;
   // Of the epoch last used:

@@ -31,8 +31,8 @@ bool is_label(const input_place &input) {
 } // namespace
 
 loader::loader(const program &program, const data_request &request)
-    : program_(program), holdout_(request.holdout), shuffle_(request.shuffle),
-      for_prediction_(request.for_prediction), seed_(request.seed) {
+    : program_(program), holdout_(request.holdout), training_batches_(request.training_batches),
+      shuffle_(request.shuffle), for_prediction_(request.for_prediction), seed_(request.seed) {
   problem_list problems;
   open_data(request, problems);
   if (!request.tokens.empty())

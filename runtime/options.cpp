@@ -96,6 +96,17 @@ std::vector<option_row> common_rows() {
       row("holdout", 0, kind::real, "FRACTION", "0",
           "last part of the data, kept from training; evaluate uses only this part",
           takes_part_of_data, 0, 0.999),
+      row("validation-data", 0, kind::list, "NAME=FILE.npy", "",
+          "data that --evaluate-every uses instead of a held-out part; repeat for every input",
+          command_train),
+      row("validation-tokens", 0, kind::text, "FILE", "",
+          "the same for a language model, of the type of --tokens", command_train),
+      row("overfit", 0, kind::integer, "N", "0",
+          "train on the first N batches of the data alone, again and again; 0: on all",
+          command_train),
+      row("initialise", 0, kind::text, "FILE", "",
+          "begin with what a safetensors file has of the parameters, by their ONNX names",
+          command_train),
       row("steps", 0, kind::integer, "N", "", "steps to train, counted from the very first one",
           command_train, 1),
       row("epochs", 0, kind::real, "N", "", "instead of --steps: passes over the data",
@@ -157,6 +168,8 @@ std::vector<option_row> common_rows() {
           "(default: train begins the next of runs/MODEL-0001, ...; other commands read the "
           "newest)",
           command_train | reads_parameters | command_checkpoints),
+      row("dry-run", 0, kind::flag, "", "",
+          "check everything, take the memory and one step, keep nothing", command_train),
       row("overwrite", 0, kind::flag, "", "", "give up the run that --run holds", command_train),
       row("config", 0, kind::text, "FILE", "",
           "options of a configuration.json; the command line goes before them", command_train),
@@ -241,8 +254,9 @@ std::vector<option_row> cuda_rows() {
 
 // Options of one start, which a resumed run does not take over.
 constexpr const char *of_one_start[] = {
-    "run",     "overwrite",     "config",   "resume",          "new-data",    "no-progress",
-    "threads", "communication", "max-time", "product-choices", "hang-timeout"};
+    "run",      "overwrite",       "config",      "resume",  "initialise",
+    "dry-run",  "new-data",        "no-progress", "threads", "communication",
+    "max-time", "product-choices", "hang-timeout"};
 
 int edit_distance(const std::string &a, const std::string &b) {
   std::vector<int> previous(b.size() + 1), current(b.size() + 1);
@@ -538,8 +552,10 @@ std::string option_table::overview() const {
 
 std::string option_table::help_of(const command_row &command) const {
   constexpr int column = 32;
-  std::string text = format_text("usage: trainer %s [options]\n\n%s\n\nexample: trainer %s\n\n",
-                                 command.name, command.description, command.example);
+  std::string action = *command.actions ? std::string(" ") + command.actions : "";
+  std::string text =
+      format_text("usage: trainer %s%s [options]\n\n%s\n\nexample: trainer %s\n\n", command.name,
+                  action.c_str(), command.description, command.example);
   for (const option_row &option : rows_) {
     if (!(option.commands & command.bit))
       continue;

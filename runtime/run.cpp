@@ -37,6 +37,33 @@ void run::load_initial_parameters() {
   });
 }
 
+void run::load_parameters_from(const std::string &path) {
+  ranks.together([&] {
+    input_file file(path, exit_checkpoint);
+    safetensors_index index = read_safetensors_index(file, exit_checkpoint);
+    std::vector<tensor_view> parameters = parameter_tensors(prog, places());
+    std::string missing;
+    size_t taken = 0;
+    for (const tensor_view &tensor : parameters) {
+      if (!index.tensors.count(tensor.name)) {
+        missing += (missing.empty() ? "'" : ", '") + tensor.name + "'";
+        continue;
+      }
+      read_tensor(file, index, tensor, target, exit_checkpoint);
+      ++taken;
+    }
+    if (taken == 0)
+      throw failure(exit_checkpoint,
+                    path + ": has none of the model's parameters\n  try: names such as '" +
+                        (parameters.empty() ? "" : parameters.front().name) + "'");
+    if (!missing.empty())
+      warn(format_text("%s: has %zu of %zu parameters; initial values have %s", path.c_str(), taken,
+                       parameters.size(), missing.c_str()));
+    if (size_t others = index.tensors.size() - taken; others > 0)
+      warn(format_text("%s: %zu tensors are no parameters of the model", path.c_str(), others));
+  });
+}
+
 std::string run::load_chosen_parameters() {
   const std::string &which = options.text("checkpoint");
   if (which == "initial") {
@@ -67,23 +94,40 @@ std::string run::load_chosen_parameters() {
 }
 
 loader run::open_data(bool shuffle, uint64_t seed, bool partial_batches) {
-  data_request request;
+  data_request request = data_options();
   request.partial_batches = partial_batches;
   request.holdout = options.real("holdout");
+  if (options.command->bit & command_train)
+    request.training_batches = options.integer("overfit");
   request.shuffle = shuffle;
   request.seed = seed;
   return open(std::move(request));
 }
 
-loader run::open_prediction_data() {
+std::optional<loader> run::open_validation_data() {
   data_request request;
+  request.data = options.list("validation-data");
+  request.tokens = options.text("validation-tokens");
+  request.partial_batches = true;
+  if (request.data.empty() && request.tokens.empty())
+    return std::nullopt;
+  return open(std::move(request));
+}
+
+loader run::open_prediction_data() {
+  data_request request = data_options();
   request.for_prediction = true;
   return open(std::move(request));
 }
 
-loader run::open(data_request request) {
+data_request run::data_options() const {
+  data_request request;
   request.data = options.list("data");
   request.tokens = options.text("tokens");
+  return request;
+}
+
+loader run::open(data_request request) {
   request.token_type = token_type_of(options.text("token-type"));
   std::optional<loader> result;
   ranks.together([&] { result.emplace(prog, request); });

@@ -11,6 +11,7 @@
 #include "runtime/options.h"
 #include "runtime/watchdog.h"
 
+#include <optional>
 #include <string>
 
 namespace trainc {
@@ -31,9 +32,14 @@ struct run {
 
   // Collective.
   void load_initial_parameters();
+  // Takes what the safetensors file `path` has of the parameters, by their ONNX names; says what it
+  // lacks. Throws `failure` (exit_checkpoint) where it has none, or one of another shape.
+  void load_parameters_from(const std::string &path);
   // As --checkpoint says; returns what it was, for the user.
   std::string load_chosen_parameters();
   loader open_data(bool shuffle, uint64_t seed, bool partial_batches = false);
+  // Of --validation-data and --validation-tokens; nothing where neither is given.
+  std::optional<loader> open_validation_data();
   loader open_prediction_data();
 
   // From the first rank alone. Warnings go to standard error.
@@ -41,6 +47,7 @@ struct run {
   void print_table() const;
 
 private:
+  data_request data_options() const;
   loader open(data_request request);
 };
 

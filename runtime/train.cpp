@@ -27,13 +27,16 @@ struct extent {
 
 class trainer {
 public:
-  explicit trainer(run &run) : run_(run), options_(run.options) {}
+  explicit trainer(run &run)
+      : run_(run), options_(run.options), dry_(run.options.flag("dry-run")) {}
 
   int operator()() {
     decide();
     if (!resumed_.path.empty() && extent_.last <= extent_.first)
       return nothing_to_do();
     run_.ranks.together([&] { keep_configuration(); });
+    if (dry_)
+      extent_.last = extent_.first + 1;
     set_up();
     run_.print_table();
     start_seconds_ = saved_seconds_ = seconds_now();
@@ -102,13 +105,15 @@ private:
 
   run &run_;
   const settings &options_;
+  const bool dry_; // one step, of which nothing is kept
   run_choice choice_;
   batch_layout layout_;
   std::optional<run_folder> folder_;
   extent extent_;
   checkpoint_info resumed_;
   std::optional<loader> data_;
-  std::optional<batch_feed> feed_;
+  std::optional<loader> validation_;
+  std::optional<batch_feed> feed_, validation_feed_;
   std::unique_ptr<gradient_step> gradient_;
   std::unique_ptr<mean_loss> held_out_;
   std::unique_ptr<checkpoint_writer> checkpoints_;
@@ -137,9 +142,14 @@ void trainer::check_options() const {
   if (options_.has("steps") == options_.has("epochs"))
     problems.add(options_.has("steps") ? "train: takes --steps or --epochs, not both"
                                        : "train: needs --steps or --epochs\n  try: --steps 1000");
-  if (options_.integer("evaluate-every") > 0 && options_.real("holdout") == 0)
+  bool validates = options_.has("validation-tokens") || !options_.list("validation-data").empty();
+  if (options_.integer("evaluate-every") > 0 && options_.real("holdout") == 0 && !validates)
     problems.add("option --evaluate-every: there is no held-out part of the data\n  try: --holdout "
-                 "0.1");
+                 "0.1, or --validation-data");
+  if (validates && options_.real("holdout") > 0)
+    problems.add("option --holdout: --validation-data and --validation-tokens take its place");
+  if (options_.has("initialise") && options_.has("resume"))
+    problems.add("option --initialise: a resumed run has its parameters\n  try: one of the two");
   if (keep_policy_of(options_).best_by == checkpoint_metric::held_out_loss &&
       options_.integer("evaluate-every") == 0)
     problems.add("option --keep-best: no held-out loss is computed\n  try: --evaluate-every 100");
@@ -160,11 +170,12 @@ void trainer::find_extent() {
     if (choice_.folder.empty())
       choice_.folder = next_run(run_.prog);
     bool goes_on = choice_.goes_on();
-    folder_.emplace(choice_.folder, goes_on || options_.flag("overwrite"));
+    if (!dry_)
+      folder_.emplace(choice_.folder, goes_on || options_.flag("overwrite"));
     if (choice_.checkpoint.empty())
       return;
     std::string where = checkpoints_of(choice_.folder);
-    if (goes_on)
+    if (goes_on && !dry_)
       recover_checkpoints(where);
     auto warn = [&](const std::string &text) { run_.warn(text); };
     path = find_checkpoint(choice_.checkpoint, where, run_.prog, warn).path;
@@ -278,7 +289,8 @@ void trainer::settle_last_step() {
                                              0.0, std::ceil(left / static_cast<double>(per_step))));
     held_out_every_ = options_.integer("evaluate-every");
     if (held_out_every_ > 0)
-      held_out_batches_ = data_->batches(data_part::held_out);
+      held_out_batches_ =
+          validation_ ? validation_->batches(data_part::all) : data_->batches(data_part::held_out);
   });
 }
 
@@ -290,6 +302,8 @@ void trainer::keep_configuration() {
   std::string before = choice_.configuration();
   if (!resumed_.path.empty() && !before.empty() && !options_.flag("new-data"))
     check_same_data(before, data);
+  if (dry_)
+    return;
   if (!choice_.goes_on())
     folder_->clear(); // now that nothing stands against the new run
   folder_->write_configuration(run_.prog, run_.table, options_, layout_, data);
@@ -302,6 +316,8 @@ void trainer::decide() {
   run_.ranks.together([&] { find_layout(); });
   data_.emplace(run_.open_data(!options_.flag("no-shuffle"), extent_.seed,
                                /*partial_batches=*/true));
+  if (std::optional<loader> other = run_.open_validation_data())
+    validation_.emplace(std::move(*other));
   run_.ranks.together([&] { find_position(); });
   settle_last_step();
 }
@@ -314,17 +330,23 @@ int trainer::nothing_to_do() const {
 }
 
 void trainer::set_up() {
-  background_ = !options_.flag("no-checkpoints") && !options_.flag("no-background");
+  bool saves = !options_.flag("no-checkpoints") && !dry_;
+  background_ = saves && !options_.flag("no-background");
   int64_t snapshot =
       background_ ? checkpoint_writer::snapshot_bytes(run_.prog, run_.ranks.size()) : 0;
   run_.target.allocate(memory_use::training, layout_.micro_batches, snapshot);
   feed_.emplace(run_.target, *data_);
   gradient_ = std::make_unique<gradient_step>(run_, *feed_, layout_.micro_batches, extent_.seed,
                                               options_.flag("mean-per-batch"));
-  held_out_ = std::make_unique<mean_loss>(run_, *data_, *feed_);
-  if (resumed_.path.empty())
+  if (validation_)
+    validation_feed_.emplace(run_.target, *validation_);
+  held_out_ = validation_ ? std::make_unique<mean_loss>(run_, *validation_, *validation_feed_)
+                          : std::make_unique<mean_loss>(run_, *data_, *feed_);
+  if (resumed_.path.empty()) {
     run_.load_initial_parameters();
-  else
+    if (options_.has("initialise"))
+      run_.load_parameters_from(options_.text("initialise"));
+  } else
     run_.ranks.together(
         [&] { load_tensors(resumed_, state_tensors(run_.prog, run_.places()), run_.target); });
 
@@ -337,12 +359,13 @@ void trainer::set_up() {
   for (int64_t i = 0; i < run_.prog.hyperparameter_count; ++i)
     hyperparameters_.push_back(options_.real(option_name(run_.prog.hyperparameters[i])));
   std::string folder = run_.ranks.broadcast(choice_.folder);
-  if (!options_.flag("no-checkpoints"))
+  if (saves)
     checkpoints_ = std::make_unique<checkpoint_writer>(
         run_.prog, run_.places(), run_.target, run_.ranks, real_file_operations(),
         checkpoints_of(folder), keep_, extent_.seed, data_->samples_per_batch(), background_);
   run_.ranks.together([&] {
-    log_ = std::make_unique<step_log>(run_.is_first() ? log_of(folder) : "", extent_.first);
+    log_ =
+        std::make_unique<step_log>(run_.is_first() && !dry_ ? log_of(folder) : "", extent_.first);
   });
   progress_ = std::make_unique<progress>(options_.flag("no-progress") || !run_.is_first(),
                                          extent_.first, extent_.last);
@@ -450,7 +473,11 @@ bool trainer::save_is_due(int64_t step) const {
 }
 
 void trainer::show_held_out(int64_t step) {
-  double loss = (*held_out_)(data_part::held_out, held_out_batches_);
+  double loss = (*held_out_)(validation_ ? data_part::all : data_part::held_out, held_out_batches_);
+  if (validation_) {
+    feed_->forget();
+    validation_feed_->forget();
+  }
   held_out_loss_ = loss;
   bool is_best = !(loss >= best_held_out_loss_);
   if (is_best)
@@ -520,6 +547,8 @@ void trainer::summarize() {
   if (summary.allocations_after_step_2 >= 0)
     printf("allocations after step 2: %" PRId64 "\n", summary.allocations_after_step_2);
   printf("peak resident memory: %s\n", byte_text(summary.peak_resident_bytes).c_str());
+  if (dry_)
+    printf("a dry run: nothing is kept of it\n");
   if (log_->failed()) {
     run_.warn(log_of(choice_.folder) + ": some lines of the log could not be written");
     exit_code_ = exit_disk;
