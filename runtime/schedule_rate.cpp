@@ -85,8 +85,10 @@ double rate_schedule::operator()(int64_t step) const {
     return peak + (final_rate - peak) * (static_cast<double>(std::max<int64_t>(into, 0)) /
                                          static_cast<double>(std::max<int64_t>(decay, 1)));
   }
-  case schedule_kind::step:
-    return peak * std::pow(decay_factor, static_cast<double>(since / decay_every));
+  case schedule_kind::step: {
+    const int64_t falls = since / decay_every;
+    return peak * std::pow(decay_factor, static_cast<double>(falls));
+  }
   case schedule_kind::exponential:
     return peak * std::pow(decay_factor, t);
   }
