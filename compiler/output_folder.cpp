@@ -75,6 +75,20 @@ static void removeAbandoned(const std::string &prefix) {
   }
 }
 
+/// Where what is being made lies until it can be renamed: beside the target, or within it where
+/// that is a link or a file system of its own, such as the volume of a container.
+static std::string partialPrefix(StringRef target) {
+  std::string path = target.rtrim('/').str();
+  if (path.empty()) // the root
+    return "/.partial-";
+  std::string folder = fs::path(path).parent_path();
+  struct stat own, around;
+  bool isOwn = lstat(path.c_str(), &own) == 0 &&
+               stat(folder.empty() ? "." : folder.c_str(), &around) == 0 &&
+               (S_ISLNK(own.st_mode) || own.st_dev != around.st_dev);
+  return path + (isOwn ? "/.partial-" : ".partial-");
+}
+
 // A name that begins with a dash would be an option of the host compiler.
 OutputFolder::OutputFolder(std::string path)
     : target(StringRef(path).starts_with("-") ? "./" + path : std::move(path)) {}
@@ -94,10 +108,7 @@ LogicalResult OutputFolder::begin(Report &report) {
   if (fs::exists(target, error) && !fs::is_directory(target, error))
     return report.error(ExitCode::outputNotWritten, target, "exists and is not a folder",
                         "another folder with -o");
-  std::string path = target;
-  while (path.size() > 1 && path.back() == '/')
-    path.pop_back();
-  path += ".partial-";
+  std::string path = partialPrefix(target);
   removeAbandoned(path);
   path += std::to_string(getpid());
   removeOnInterrupt(path);
