@@ -93,7 +93,7 @@ static std::string readShape(const TensorProto &tensor, TensorBytes &result) {
     result.shape.push_back(size);
     result.count *= size;
   }
-  if (elementBytes(result.dataType) == 0)
+  if (!nn::findOnnxType(result.dataType))
     return "has elements of type " + elementName(result.dataType) + ", which are not supported";
   return "";
 }

@@ -28,7 +28,8 @@ kind = "|".join(kinds)
 of_kernel = re.compile(rf"\bkernel::({kind})\b")
 by_name = re.compile(rf'"kernel\.({"|".join(mnemonics)})"')
 element = re.compile(r"(\.|->)(isF16|isBF16|isF32|isF64|isTF32)\(\)|(\.|->)is(Signless|Signed|Unsigned)?Integer\((?!1\))\d+\)"
-                     r"|<(mlir::)?(Float(16|32|64)|BFloat16)Type>|[!=]= HostType::|case HostType::")
+                     r"|<(mlir::)?(Float(16|32|64)|BFloat16)Type>|[!=]= HostType::|case HostType::"
+                     r"|elementBytes\([^;]*\) *[!=]= ")
 
 
 def code(text):
