@@ -114,8 +114,8 @@ std::vector<std::string> textBehindEach(ArrayRef<std::unique_ptr<Pass>> passes) 
   return texts;
 }
 
-/// The verifier would take a third of a long model's time behind every pass. What is invalid does not
-/// get past the end of a phase; --dump-ir tells which pass made it.
+/// The verifier would take a third of a long model's time behind every pass. What is invalid does
+/// not get past the end of a phase; --dump-ir tells which pass made it.
 bool endsPhase(StringRef pass) {
   return llvm::is_contained({"differentiate", "decompose", "lower-to-kernels", "plan-memory"},
                             pass);

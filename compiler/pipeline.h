@@ -32,8 +32,8 @@ struct PipelineResult {
 /// Names of the passes in order.
 std::vector<std::string> pipelinePasses(const Recipe &recipe);
 
-/// Runs the passes on `module`, verifying at the end of each phase, and after each pass where the IR
-/// is dumped. Errors are emitted as diagnostics.
+/// Runs the passes on `module`, verifying at the end of each phase, and after each pass where the
+/// IR is dumped. Errors are emitted as diagnostics.
 PipelineResult runPipeline(mlir::ModuleOp module, const Recipe &recipe, const PipelineHooks &hooks);
 
 /// Lets internal errors name the pass that runs.

@@ -16,15 +16,14 @@ static double hertzOf(double mel) { return 700 * (std::pow(10, mel / 2595) - 1);
 
 static OnnxResults importMelWeightMatrix(OnnxNode &node) {
   Builder &builder = node.builder();
-  double
-      numbers[5]; // mel bins, length of the transform, sample rate, lower and upper edge in hertz
-  for (unsigned i = 0; i < 5; ++i) {
+  double bands = 0, length = 0, rate = 0, lower = 0, upper = 0; // edges in hertz
+  double *numbers[] = {&bands, &length, &rate, &lower, &upper};
+  for (auto [i, number] : llvm::enumerate(numbers)) {
     Tensor known = node.constant(i);
     if (!known || known.count() != 1)
       return node.error("its inputs must be numbers known when the model is compiled");
-    numbers[i] = known.real(0);
+    *number = known.real(0);
   }
-  auto [bands, length, rate, lower, upper] = numbers;
   Type element = onnxElementType(builder.op().getContext(), node.integer("output_datatype", 1));
   bool good = bands >= 1 && length >= 1 && rate > 0 && lower >= 0 && upper > lower &&
               bands * (length / 2 + 1) <= static_cast<double>(kLargestFolded);
