@@ -13,6 +13,8 @@ using namespace llvm;
 
 namespace trainc {
 
+namespace fs = std::filesystem;
+
 Installation findInstallation() {
   Installation found;
   found.version = TRAINC_VERSION;
@@ -50,7 +52,6 @@ std::vector<std::string> Installation::archives(StringRef target) const {
 }
 
 std::vector<std::string> Installation::files(StringRef target) const {
-  namespace fs = std::filesystem;
   std::vector<std::string> files = {program, libraryFolder + "/libtrainc_runtime.a"};
   if (fs::exists(targetArchive(target)))
     files.push_back(targetArchive(target));
@@ -64,8 +65,24 @@ std::vector<std::string> Installation::files(StringRef target) const {
   return files;
 }
 
+// Not std::filesystem::copy, which calls a full disk an input/output error.
+static std::error_code copyFolder(const fs::path &from, const fs::path &to, bool recursive) {
+  std::error_code error;
+  fs::create_directory(to, error);
+  for (fs::directory_iterator entry(from, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const fs::path target = to / entry->path().filename();
+    if (!entry->is_directory())
+      error = llvm::sys::fs::copy_file(entry->path().string(), target.string());
+    else if (recursive)
+      error = copyFolder(entry->path(), target, true);
+    if (error)
+      break;
+  }
+  return error;
+}
+
 std::error_code Installation::copyRuntime(StringRef target, StringRef folder) const {
-  namespace fs = std::filesystem;
   std::error_code error;
   const fs::path from = fs::path(includeFolder) / "runtime",
                  to = fs::path(folder.str()) / "runtime";
@@ -73,8 +90,7 @@ std::error_code Installation::copyRuntime(StringRef target, StringRef folder) co
   fs::create_directory(to, error);
   for (const std::string &part : {std::string(), std::string("kernels"), target.str()})
     if (!error) // the folder's files; of a target also its folders
-      fs::copy(from / part, to / part,
-               part == target ? fs::copy_options::recursive : fs::copy_options::none, error);
+      error = copyFolder(from / part, to / part, part == target);
   std::error_code ignored;
   for (const char *name : {"CMakeLists.txt", "cuda.cmake"}) // parts of another build
     fs::remove(to / name, ignored);

@@ -13,6 +13,7 @@
 // knows on the device what the step's labels weigh and whether it may be taken at all: where the
 // loss or the norm is not finite, or a batch had a fault, each new value is the old one. States are
 // selected before the parameters' formula reads them, so that no old state outlives its place.
+#include "dialects/names/node_name.h"
 #include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -268,6 +269,9 @@ private:
     Value spread = b.broadcast(applied, {}, nn::tensorType(now).getShape());
     Value chosen = b.select(spread, now, before);
     chosen.getDefiningOp()->setLoc(now.getLoc()); // it is what the formula's value was
+    NodeName name = nodeName(now.getLoc());
+    if (Operation *op = now.getDefiningOp(); op && !name.role.empty())
+      op->setLoc(roleLocation("next_" + name.role, withoutRole(now.getLoc())));
     return chosen;
   }
 
@@ -328,12 +332,12 @@ private:
         b.named("clipped_gradient", b.mul(block.getArgument(run.gradients), spread)), states,
         scalars, segments, run.name == train::Run::decayed);
     train::UpdateResult updated = optimizer.build(update);
-    for (auto [state, before] : llvm::zip(updated.states, states)) {
-      Value now = state;
-      state = replaced(b, before, now);
+    for (auto [slot, before] : llvm::enumerate(states)) {
+      Value now = updated.states[slot], state = replaced(b, before, now);
+      updated.states[slot] = state;
       if (state != now)
         now.replaceUsesWithIf(
-            state, [&](OpOperand &use) { return use.getOwner() != state.getDefiningOp(); });
+            state, [state](OpOperand &use) { return use.getOwner() != state.getDefiningOp(); });
     }
     results.push_back(replaced(b, parameter, updated.parameter));
     resultAttributes.push_back(
