@@ -5,14 +5,19 @@
 # literals), C++ keywords, the macros that the compiler knows of, and names that end comments,
 # literals or lines. Each name has each of the three parts in turn.
 #
-#   hostile_names.py FOLDER NAMES_PER_PART SHARE FILE...
+#   hostile_names.py FOLDER NAMES_PER_PART SHARE FEWEST FILE...
 #
-# writes FOLDER/0.onnx, FOLDER/1.onnx, ...; of the identifiers every SHARE-th. FOLDER/run.onnx has
-# weights and nodes with the worst names, and FOLDER/x.npy what to train it on. Standard library only.
+# writes FOLDER/0.onnx, FOLDER/1.onnx, ...; of the identifiers every SHARE-th. Where these are fewer than FEWEST
+# names, they come again as parts of longer ones that end literals and comments or differ from each other only in
+# what no identifier may hold. FOLDER/run.onnx has weights and nodes with the worst names, and FOLDER/x.npy what to
+# train it on. Standard library only.
+import itertools
 import pathlib
 import re
-import struct
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from onnx_file import BOOL, FLOAT, graph, model, node, npy, tensor, value
 
 HOSTILE = [
     "m", "at", "NULL", "EOF", "assert", "linux", "unix", "signbit", "isnan", "main", "std", "errno",
@@ -34,96 +39,63 @@ def identifiers(path):
     return set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text))
 
 
-# ---- protobuf, as onnx.proto numbers its fields
-
-
-def varint(value):
-    out = b""
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def message(field, content):
-    if isinstance(content, str):
-        content = content.encode()
-    return varint(field << 3 | 2) + varint(len(content)) + content
-
-
-def tensor(name, sizes, kind, data):
-    return message(5, b"".join(number(1, size) for size in sizes) + number(2, kind) +
-                   message(8, name) + message(9, data))
-
-
-def value(field, name, sizes):
-    shape = b"".join(message(1, number(1, size)) for size in sizes)
-    return message(field, message(1, name) + message(2, message(1, number(1, 1) + message(2, shape))))
-
-
-def node(kind, name, inputs, outputs, attributes=()):
-    text = b"".join(message(1, i) for i in inputs) + b"".join(message(2, o) for o in outputs)
-    for key, integer in attributes:
-        text += message(5, message(1, key) + number(3, integer) + number(20, 2))
-    return message(1, text + message(3, name) + message(4, kind))
-
-
-FLOAT, BOOL, SAMPLES = 1, 9, 4
+SAMPLES = 4
 KINDS = ["Tanh", "Softmax", "Where", "Exp", "ReduceMax", "Sin", "Erf", "Log", "ReduceMean"]
+LONGER = ["{}_1", "d_{}", "{}.weight", "{}/weight", "{}-weight", "*/ {} /*", "{}\"", "\n{}", "{}??/", "\\{}", "{}\u00fc",
+          "{} ", "kernels::{}", "#define {}", "{}(", "::{}", "{0}.{0}", "{0}_{0}", "{};", "%{}"]
 
 
 def branch(i, size, weight, source, name):
-    """A function of an input times a weight, and the mean of that."""
+    """A function of an input times a weight, and the mean of that: its nodes and initializers."""
     kind, product = KINDS[i % len(KINDS)], f"{i} product"
-    graph = tensor(weight, [size], FLOAT, struct.pack("<f", 0.5 + i / 1000) * size)
-    graph += node("Mul", "", [source, weight], [product])
-    inputs, attributes = [product], []
+    initializers = [tensor(weight, [size], FLOAT, [0.5 + i / 1000] * size)]
+    nodes = [node("Mul", [source, weight], [product])]
+    inputs, attributes = [product], {}
     if kind == "Where":
-        graph += tensor(f"{i} mask", [size], BOOL, bytes(j % 3 != 0 for j in range(size)))
+        initializers.append(tensor(f"{i} mask", [size], BOOL, bytes(j % 3 != 0 for j in range(size))))
         inputs = [f"{i} mask", product, source]
     if kind.startswith("Reduce"):
-        attributes = [("keepdims", 1)]
-    graph += node(kind, name, inputs, [name], attributes)
-    return graph + node("ReduceMean", "", [name], [f"{i} mean"], [("keepdims", 0)])
+        attributes = {"keepdims": 1}
+    nodes.append(node(kind, inputs, [name], attributes, name))
+    return nodes + [node("ReduceMean", [name], [f"{i} mean"], {"keepdims": 0})], initializers
 
 
-def model(weights, sources, nodes):
+def network(weights, sources, names):
     """With one source for all, or one of its own size for each: then each is a kernel of its own."""
-    sizes = [i + 2 if len(sources) > 1 else 5 for i in range(len(nodes))]
-    graph = b"".join(value(11, name, [SAMPLES, sizes[i]]) for i, name in enumerate(sources))
-    for i, names in enumerate(zip(weights, sources * (len(nodes) // len(sources)), nodes)):
-        graph += branch(i, sizes[i], *names)
-    graph += node("Sum", "", [f"{i} mean" for i in range(len(nodes))], ["the loss"])
-    graph += message(2, "hostile") + value(12, "the loss", [])
-    return number(1, 8) + message(7, graph) + message(8, message(1, "") + number(2, 17))
-
-
-def array(sizes, values):
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(sizes)}, }}"
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
-            struct.pack(f"<{len(values)}f", *values))
+    sizes = [i + 2 if len(sources) > 1 else 5 for i in range(len(names))]
+    inputs = [value(name, [SAMPLES, sizes[i]]) for i, name in enumerate(sources)]
+    nodes, initializers = [], []
+    for i, parts in enumerate(zip(weights, sources * (len(names) // len(sources)), names)):
+        more_nodes, more_initializers = branch(i, sizes[i], *parts)
+        nodes += more_nodes
+        initializers += more_initializers
+    nodes.append(node("Sum", [f"{i} mean" for i in range(len(names))], ["the loss"]))
+    return model(graph(nodes, inputs, [value("the loss", [])], initializers, "hostile"))
 
 
 def main():
-    folder, count, share = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    found = set().union(*(identifiers(pathlib.Path(file)) for file in sys.argv[4:]))
+    folder, count, share, fewest = pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:5])
+    found = set().union(*(identifiers(pathlib.Path(file)) for file in sys.argv[5:]))
     names = HOSTILE + sorted(found - set(HOSTILE))[::share]
+    longer = (form.format(name) for form, name in itertools.product(LONGER, names[:] if len(names) < fewest else []))
+    taken = set(names)
+    for name in longer:
+        if len(names) >= fewest:
+            break
+        if name not in taken:
+            taken.add(name)
+            names.append(name)
     names += [f"filler {i}" for i in range(-len(names) % (3 * count))]
     folder.mkdir(parents=True, exist_ok=True)
     written = 0
     for first in range(0, len(names), 3 * count):
         parts = [names[first + i * count : first + (i + 1) * count] for i in range(3)]
         for turn in range(3):
-            (folder / f"{written}.onnx").write_bytes(model(*parts[turn:], *parts[:turn]))
+            (folder / f"{written}.onnx").write_bytes(network(*parts[turn:], *parts[:turn]))
             written += 1
     half = len(HOSTILE) // 2
-    (folder / "run.onnx").write_bytes(model(HOSTILE[:half], ["x"], HOSTILE[half : 2 * half]))
-    (folder / "x.npy").write_bytes(array([2 * SAMPLES, 5], [1 + i / 10 for i in range(10 * SAMPLES)]))
+    (folder / "run.onnx").write_bytes(network(HOSTILE[:half], ["x"], HOSTILE[half : 2 * half]))
+    (folder / "x.npy").write_bytes(npy([2 * SAMPLES, 5], [1 + i / 10 for i in range(10 * SAMPLES)]))
     print(f"{len(names)} names, {written} models")
 
 
