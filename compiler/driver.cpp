@@ -47,7 +47,11 @@ class Compilation {
 public:
   explicit Compilation(const Options &options)
       : options(options), output(options.output.empty() ? defaultOutput() : options.output),
-        clock(options.quiet || options.messageFormat != "text") {}
+        clock(options.quiet || options.messageFormat != "text") {
+    context.loadDialect<nn::NNDialect, train::TrainDialect, kernel::KernelDialect,
+                        func::FuncDialect, arith::ArithDialect, math::MathDialect>();
+    context.disableMultithreading();
+  }
 
   ExitCode run() {
     bool good = steps();
@@ -110,7 +114,7 @@ private:
   }
 
   bool printParameters() {
-    FailureOr<std::string> table = readParameterTable(options.model, recipe, report);
+    FailureOr<std::string> table = readParameterTable(options.model, recipe, context, report);
     if (succeeded(table))
       llvm::outs() << *table;
     return succeeded(table);
@@ -118,9 +122,6 @@ private:
 
   bool read() {
     clock.begin("import");
-    context.loadDialect<nn::NNDialect, train::TrainDialect, kernel::KernelDialect,
-                        func::FuncDialect, arith::ArithDialect, math::MathDialect>();
-    context.disableMultithreading();
     FailureOr<Model> result = readModel(options.model, recipe, context, report);
     if (failed(result))
       return false;

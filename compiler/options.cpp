@@ -141,7 +141,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
     (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"), message, advice);
   };
   for (const std::string &text : dimensions) {
-    auto [name, size] = StringRef(text).split('=');
+    auto [name, size] = StringRef(text).rsplit('='); // names may hold equals signs
     int64_t number = 0;
     if (name.empty() || size.getAsInteger(10, number) || number <= 0)
       complain("--dim expects NAME=SIZE with a positive size, found '" + text + "'",
@@ -201,6 +201,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
     refuseForward("freeze", freeze, defaults.freeze);
     refuseForward("batch-norm", batchNorm, defaults.batchNorm);
   }
+  recipe.constants = constants;
   recipe.trains = !forwardOnly;
   recipe.loss = loss;
   recipe.lossOutput = lossOutput;

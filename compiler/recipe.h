@@ -12,6 +12,7 @@ namespace trainc {
 
 struct Recipe {
   std::map<std::string, int64_t> dimensions; // --dim name=value
+  std::vector<std::string> constants;        // --constant name=value or name=file
   bool trains = true;                        // false: forward only, perhaps without parameters
   std::string loss = "cross_entropy";        // or mse, bce_with_logits, output
   std::string lossOutput;          // --loss-output: which model output; empty: the only one

@@ -6,10 +6,45 @@
 #include "compiler/json_text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ConvertUTF.h"
 
 using namespace llvm;
 
 namespace trainc {
+
+// A character that terminals act on rather than show.
+static bool isControl(UTF32 character) {
+  return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x200e ||
+         character == 0x200f || (character >= 0x202a && character <= 0x202e) ||
+         (character >= 0x2066 && character <= 0x2069);
+}
+
+std::string printable(StringRef text) {
+  std::string result;
+  const auto *at = reinterpret_cast<const UTF8 *>(text.begin());
+  const auto *end = reinterpret_cast<const UTF8 *>(text.end());
+  while (at != end) {
+    const UTF8 *start = at;
+    UTF32 character = 0;
+    bool valid = convertUTF8Sequence(&at, end, &character, strictConversion) == conversionOK;
+    if (!valid)
+      at = start + 1;
+    for (const UTF8 *byte = start; byte != at; ++byte)
+      if (valid && !isControl(character))
+        result += static_cast<char>(*byte);
+      else
+        result += "\\x" + utohexstr(*byte, /*LowerCase=*/true, /*Width=*/2);
+  }
+  return result;
+}
+
+// The lines of a message of several begin with two spaces, but the first.
+static std::string printableLines(StringRef text) {
+  size_t next = text.find("\n  ");
+  if (next == StringRef::npos)
+    return printable(text);
+  return printable(text.take_front(next)) + "\n" + printableLines(text.drop_front(next + 1));
+}
 
 std::string quotedList(ArrayRef<std::string> names, size_t shown) {
   std::string text = "'" + join(names.take_front(shown), "', '") + "'";
@@ -119,10 +154,11 @@ std::string Report::text() const {
 
 void Report::printText(raw_ostream &stream) const {
   for (const Problem &problem : problems) {
-    stream << subjectText(problem.subject, problem.nodes) << ": "
-           << (problem.code == ExitCode::ok ? "warning: " : "") << problem.message << '\n';
+    stream << printable(subjectText(problem.subject, problem.nodes)) << ": "
+           << (problem.code == ExitCode::ok ? "warning: " : "") << printableLines(problem.message)
+           << '\n';
     if (!problem.advice.empty())
-      stream << "  try: " << problem.advice << '\n';
+      stream << "  try: " << printableLines(problem.advice) << '\n';
   }
 }
 

@@ -17,6 +17,10 @@
 
 namespace trainc {
 
+/// Text of a file as a terminal may show it: control characters, those that turn the direction of
+/// writing, and bytes that are not UTF-8 as \x1b.
+std::string printable(llvm::StringRef text);
+
 /// `'a', 'b' and 3 more`: the first `shown` of the names.
 std::string quotedList(llvm::ArrayRef<std::string> names, size_t shown = 8);
 

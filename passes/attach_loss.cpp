@@ -96,6 +96,17 @@ private:
     return std::nullopt;
   }
 
+  // `labels`, or where a file calls something so, the next name that nothing has.
+  static StringAttr labelName(func::FuncOp model) {
+    std::set<StringRef> taken;
+    for (unsigned i = 0; i < model.getNumArguments(); ++i)
+      taken.insert(trainc::train::nameOf(model, i));
+    std::string name = "labels";
+    while (taken.count(name))
+      name = "loss_" + name;
+    return StringAttr::get(model.getContext(), name);
+  }
+
   // The argument `labels` of the type that the loss asks for; null where it takes none.
   FailureOr<Value> addLabels(func::FuncOp model, const trainc::train::Loss &loss, unsigned index) {
     auto outputType = cast<RankedTensorType>(model.getResultTypes()[index]);
@@ -109,21 +120,16 @@ private:
     }
     if (!labelType)
       return Value();
-    for (unsigned i = 0; i < model.getNumArguments(); ++i)
-      if (trainc::train::nameOf(model, i) == "labels")
-        return error("the model already has an input 'labels'",
-                     "--loss output, if the model computes its own loss");
-    Builder builder(&getContext());
+    StringAttr name = labelName(model);
     std::optional<int64_t> bound, ignored;
     if (loss.labelsAreClasses) {
       bound = outputType.getShape().back();
       ignored = trainc::train::kIgnoreIndex;
     }
-    auto role = trainc::train::LabelAttr::get(&getContext(), builder.getStringAttr("labels"), bound,
-                                              ignored);
+    auto role = trainc::train::LabelAttr::get(&getContext(), name, bound, ignored);
     unsigned position = model.getNumArguments();
     model.insertArgument(position, labelType, trainc::train::attributesOf(role),
-                         NameLoc::get(builder.getStringAttr("labels")));
+                         NameLoc::get(name));
     return Value(model.getArgument(position));
   }
 

@@ -60,7 +60,7 @@ cl::opt<std::string> outputPath("o", cl::value_desc("FILE.safetensors"), cl::cat
 
 bool parseDimensions(Recipe &recipe, Report &report) {
   for (StringRef text : dimensions) {
-    auto [name, size] = text.split('=');
+    auto [name, size] = text.rsplit('='); // names may hold equals signs
     int64_t number = 0;
     if (name.empty() || size.getAsInteger(10, number) || number <= 0)
       (void)report.error(ExitCode::usage, Subject::ofProgram("trainc-run"),

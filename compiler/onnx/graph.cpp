@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flattening: functions are replaced by their bodies with renamed values, then nodes that no
-// output needs are dropped and the rest is brought into order (Kahn; ties by file order).
+// Flattening: functions and branches are replaced by their bodies with renamed values, then nodes
+// that no output needs are dropped and the rest is brought into order (Kahn; ties by file order).
 #include "compiler/onnx/graph.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -15,7 +15,7 @@ using onnx::AttributeProto;
 using onnx::NodeProto;
 
 constexpr int kFunctionDepth = 64;        // no exporter nests further; a cycle does
-constexpr size_t kInlinedNodes = 1 << 18; // likewise; functions that call others twice double them
+constexpr size_t kInlinedNodes = 1 << 17; // likewise; functions that call others twice double them
 
 const AttributeProto *GraphNode::attribute(StringRef name) const {
   for (const AttributeProto &attribute : proto->attribute())
@@ -70,12 +70,43 @@ static std::vector<std::string> newerField(const google::protobuf::Message &mess
   return result;
 }
 
+static std::string keyOf(const std::string &domain, const std::string &name,
+                         const std::vector<std::string> &overload) {
+  return normalDomain(domain) + "\n" + name + "\n" + (overload.empty() ? "" : overload[0]);
+}
+
+std::string functionKey(const onnx::FunctionProto &function) {
+  return keyOf(function.domain(), function.name(), newerField(function, 13));
+}
+
+namespace {
+/// What names stand for in a graph, a function's body or a branch.
+struct Scope {
+  Versions versions;
+  const GraphNode *call = nullptr;               // of the function that this is in; null at the top
+  const onnx::FunctionProto *function = nullptr; // that one
+  std::string prefix;                            // of values inside
+  std::map<std::string, std::string> renamed;    // of the function's inputs and outputs
+  const Scope *around = nullptr;                 // of a branch, which sees the values around it
+  std::set<std::string> own;                     // of a branch: what it defines
+
+  std::string name(const std::string &value) const {
+    if (value.empty())
+      return value;
+    if (around)
+      return own.count(value) ? prefix + value : around->name(value);
+    auto found = renamed.find(value);
+    return found == renamed.end() ? prefix + value : found->second;
+  }
+};
+} // namespace
+
 class Inliner {
 public:
-  Inliner(Graph &graph, const ModelFile &file, Report &report)
-      : graph(graph), file(file), report(report) {
+  Inliner(Graph &graph, const ModelFile &file, const Choices &choices, Report &report)
+      : graph(graph), file(file), choices(choices), report(report) {
     for (const onnx::FunctionProto &function : file.model().functions())
-      functions[key(function.domain(), function.name(), newerField(function, 13))] = &function;
+      functions[functionKey(function)] = &function;
   }
 
   bool run() {
@@ -88,27 +119,8 @@ public:
   }
 
 private:
-  struct Scope {
-    Versions versions;
-    const GraphNode *call = nullptr;            // null at the top
-    std::string prefix;                         // of values inside
-    std::map<std::string, std::string> renamed; // of the function's inputs and outputs
-    std::string name(const std::string &value) const {
-      if (value.empty() || !call)
-        return value;
-      auto found = renamed.find(value);
-      return found == renamed.end() ? prefix + value : found->second;
-    }
-  };
-
-  static std::string key(const std::string &domain, const std::string &name,
-                         const std::vector<std::string> &overload) {
-    return normalDomain(domain) + "\n" + name + "\n" + (overload.empty() ? "" : overload[0]);
-  }
-
   // A function's node with references to the function's attributes replaced by their values.
-  const NodeProto &substituted(const NodeProto &node, const Scope &scope,
-                               const onnx::FunctionProto &function) {
+  const NodeProto &substituted(const NodeProto &node, const Scope &scope) {
     graph.rewritten.push_back(node);
     NodeProto &copy = graph.rewritten.back();
     copy.clear_attribute();
@@ -120,7 +132,7 @@ private:
       AttributeProto value;
       if (const AttributeProto *given = scope.call->attribute(attribute.ref_attr_name()))
         value = *given;
-      else if (!defaultOf(function, attribute.ref_attr_name(), value))
+      else if (!defaultOf(*scope.function, attribute.ref_attr_name(), value))
         continue; // an absent attribute stays absent
       value.set_name(attribute.name());
       *copy.add_attribute() = std::move(value);
@@ -138,7 +150,10 @@ private:
 
   bool add(const NodeProto &proto, const Scope &scope, int depth) {
     GraphNode &node = graph.storage.emplace_back();
-    node.proto = &proto;
+    bool refers = scope.call && any_of(proto.attribute(), [](const AttributeProto &attribute) {
+                    return !attribute.ref_attr_name().empty();
+                  });
+    node.proto = refers ? &substituted(proto, scope) : &proto;
     node.domain = normalDomain(proto.domain());
     auto version = scope.versions.find(node.domain);
     node.opset = version == scope.versions.end() ? 0 : version->second;
@@ -154,18 +169,48 @@ private:
       node.label = scope.call->label + "/" + node.label;
       node.path = scope.call->path;
     }
-    auto found = functions.find(key(proto.domain(), proto.op_type(), newerField(proto, 8)));
+    if (node.isIf())
+      return addBranches(node, scope, depth);
+    auto found = functions.find(keyOf(proto.domain(), proto.op_type(), newerField(proto, 8)));
     return found == functions.end() || inlineCall(node, *found->second, scope, depth);
+  }
+
+  bool fail(const GraphNode &node, ExitCode code, const Twine &message, const Twine &advice = "") {
+    return succeeded(report.error(code, graph.subject(node), message, advice));
+  }
+
+  // Room for a body's nodes.
+  bool enter(const GraphNode &node, int size, int depth) {
+    if (depth > kFunctionDepth)
+      return fail(node, ExitCode::unreadableModel,
+                  "local functions are nested too deeply or call themselves");
+    if ((inlinedNodes += size) > kInlinedNodes)
+      return fail(node, ExitCode::unsupportedModel,
+                  "local functions make more than " + Twine(kInlinedNodes) + " nodes, " +
+                      Twine(size) + " of them in this call of '" + node.opType() + "'",
+                  "a model whose functions do not call each other many times over");
+    return true;
+  }
+
+  bool checkCall(const GraphNode &call, const onnx::FunctionProto &function) {
+    auto check = [&](size_t has, int may, const char *what, const char *verb) {
+      return has <= static_cast<size_t>(may) ||
+             fail(call, ExitCode::unreadableModel,
+                  "has " + Twine(has) + " " + what + "s, but function '" + function.name() + "' " +
+                      verb + " at most " + Twine(may));
+    };
+    return check(call.inputs.size(), function.input_size(), "input", "takes") &&
+           check(call.outputs.size(), function.output_size(), "output", "makes");
   }
 
   bool inlineCall(const GraphNode &call, const onnx::FunctionProto &function, const Scope &outer,
                   int depth) {
-    if (depth > kFunctionDepth)
-      return succeeded(report.error(ExitCode::unreadableModel, graph.subject(call),
-                                    "local functions are nested too deeply or call themselves"));
+    if (!enter(call, function.node_size(), depth) || !checkCall(call, function))
+      return false;
     Scope scope;
     scope.versions = function.opset_import_size() ? versionsOf(function) : outer.versions;
     scope.call = &call;
+    scope.function = &function;
     scope.prefix = (call.outputs.empty() ? call.label : call.outputs[0]) + "/";
     for (int i = 0; i < function.input_size(); ++i)
       scope.renamed[function.input(i)] =
@@ -173,21 +218,92 @@ private:
     for (int i = 0; i < function.output_size(); ++i)
       if (i < static_cast<int>(call.outputs.size()) && !call.outputs[i].empty())
         scope.renamed[function.output(i)] = call.outputs[i];
-    if ((inlinedNodes += function.node_size()) > kInlinedNodes)
-      return succeeded(report.error(
-          ExitCode::unsupportedModel, graph.subject(call),
-          "local functions make more than " + Twine(kInlinedNodes) + " nodes, " +
-              Twine(function.node_size()) + " of them in this call of '" + function.name() + "'",
-          "a model whose functions do not call each other many times over"));
     inlined.insert(&call);
     for (const NodeProto &node : function.node())
-      if (!add(substituted(node, scope, function), scope, depth + 1))
+      if (!add(node, scope, depth + 1))
         return false;
     return true;
   }
 
+  // The branch that is taken in the place of the node, or both before it.
+  bool addBranches(GraphNode &node, const Scope &scope, int depth) {
+    const AttributeProto *branches[] = {node.attribute("then_branch"),
+                                        node.attribute("else_branch")};
+    if (node.key().empty() || !branches[0] || !branches[0]->has_g() || !branches[1] ||
+        !branches[1]->has_g())
+      return true; // the check of operators says so
+    auto choice = choices.find(node.key());
+    for (bool taken : {true, false}) {
+      if (choice != choices.end() && choice->second != taken)
+        continue;
+      std::vector<std::string> results;
+      if (!addBranch(node, branches[taken ? 0 : 1]->g(), taken ? "/then/" : "/else/", scope, depth,
+                     results))
+        return false;
+      if (choice == choices.end())
+        llvm::append_range(node.inputs, results);
+      else
+        rename(node, results);
+    }
+    return true;
+  }
+
+  bool addBranch(const GraphNode &node, const onnx::GraphProto &branch, const char *part,
+                 const Scope &around, int depth, std::vector<std::string> &results) {
+    if (!enter(node, branch.node_size(), depth))
+      return false;
+    if (static_cast<size_t>(branch.output_size()) != node.outputs.size())
+      return fail(node, ExitCode::unreadableModel,
+                  "has " + Twine(node.outputs.size()) + " outputs, but one of its branches " +
+                      Twine(branch.output_size()));
+    Scope scope;
+    scope.versions = around.versions;
+    scope.call = around.call;
+    scope.function = around.function;
+    scope.around = &around;
+    scope.prefix = node.key() + part;
+    for (const NodeProto &inner : branch.node())
+      scope.own.insert(inner.output().begin(), inner.output().end());
+    for (const onnx::TensorProto &tensor : branch.initializer()) {
+      scope.own.insert(tensor.name());
+      NodeProto &constant = graph.rewritten.emplace_back();
+      constant.set_op_type("Constant");
+      constant.add_output(tensor.name());
+      AttributeProto &value = *constant.add_attribute();
+      value.set_name("value");
+      value.set_type(AttributeProto::TENSOR);
+      *value.mutable_t() = tensor;
+    }
+    size_t first = graph.rewritten.size() - branch.initializer_size();
+    for (int i = 0; i < branch.initializer_size(); ++i)
+      if (!add(graph.rewritten[first + i], scope, depth + 1))
+        return false;
+    for (const NodeProto &inner : branch.node())
+      if (!add(inner, scope, depth + 1))
+        return false;
+    for (const onnx::ValueInfoProto &output : branch.output())
+      results.push_back(scope.name(output.name()));
+    return true;
+  }
+
+  // What the branch made is what the node makes: a branch may give on a value from around it.
+  void rename(const GraphNode &node, ArrayRef<std::string> results) {
+    inlined.insert(&node);
+    NodeProto &identity = graph.rewritten.emplace_back();
+    identity.set_op_type("Identity");
+    for (auto [output, result] : llvm::zip(node.outputs, results)) {
+      if (output.empty())
+        continue;
+      GraphNode &made = graph.storage.emplace_back(node);
+      made.proto = &identity;
+      made.inputs = {result};
+      made.outputs = {output};
+    }
+  }
+
   Graph &graph;
   const ModelFile &file;
+  const Choices &choices;
   Report &report;
   std::map<std::string, const onnx::FunctionProto *> functions;
   size_t inlinedNodes = 0;
@@ -201,9 +317,9 @@ Subject Graph::subject(const GraphNode &node) const {
   return {file.path(), node.label, type + node.proto->op_type(), static_cast<int>(node.opset)};
 }
 
-std::unique_ptr<Graph> Graph::build(const ModelFile &file, Report &report) {
+std::unique_ptr<Graph> Graph::build(const ModelFile &file, const Choices &choices, Report &report) {
   std::unique_ptr<Graph> graph(new Graph(file));
-  Inliner inliner(*graph, file, report);
+  Inliner inliner(*graph, file, choices, report);
   if (!inliner.run())
     return nullptr;
   for (GraphNode &node : graph->storage)
@@ -215,10 +331,13 @@ std::unique_ptr<Graph> Graph::build(const ModelFile &file, Report &report) {
     return nullptr;
   for (auto [index, node] : enumerate(graph->order))
     node->index = index;
-  for (const GraphNode *node : graph->order)
+  for (const GraphNode *node : graph->order) {
     for (unsigned i = 0; i < node->inputs.size(); ++i)
       if (!node->inputs[i].empty())
         graph->usesByValue[node->inputs[i]].push_back({node, i});
+    for (const std::string &output : node->outputs)
+      graph->producers[output] = node;
+  }
   return graph;
 }
 
@@ -231,6 +350,29 @@ ArrayRef<Use> Graph::uses(StringRef value) const {
 
 bool Graph::isOutput(StringRef value) const {
   return any_of(file.graph().output(), [&](const auto &output) { return value == output.name(); });
+}
+
+// One of the circles among the nodes that wait; others may be waiting for it.
+void Graph::reportCycle(ArrayRef<char> waits, const StringMap<size_t> &producer, Report &report) {
+  std::vector<size_t> path;
+  std::map<size_t, size_t> place; // in the path
+  size_t at = llvm::find(waits, 1) - waits.begin();
+  while (place.try_emplace(at, path.size()).second) {
+    path.push_back(at);
+    for (const std::string &input : order[at]->inputs) {
+      auto found = producer.find(input);
+      if (found == producer.end() || !waits[found->second])
+        continue;
+      at = found->second;
+      break;
+    }
+  }
+  const GraphNode &node = *order[at];
+  size_t others = path.size() - place[at] - 1;
+  (void)report.error(ExitCode::unreadableModel, subject(node),
+                     others == 0 ? "the node needs its own result"
+                                 : "the node needs its own result, through " + Twine(others) +
+                                       (others == 1 ? " other node" : " other nodes"));
 }
 
 bool Graph::sort(Report &report) {
@@ -297,11 +439,8 @@ bool Graph::sort(Report &report) {
       if (--waiting[consumer] == 0)
         ready.push(consumer);
   }
-  bool complete = report.size() == before;
-  for (size_t i = 0; i < order.size(); ++i)
-    if (complete && live[i])
-      (void)report.error(ExitCode::unreadableModel, subject(*order[i]),
-                         "the node needs its own result");
+  if (report.size() == before && llvm::is_contained(live, 1))
+    reportCycle(live, producer, report);
   order = std::move(sorted);
   return report.size() == before;
 }

@@ -23,6 +23,12 @@ struct GraphNode {
   size_t number = 0;               // in the file, functions written out: whatever is needed of it
 
   llvm::StringRef opType() const { return proto->op_type(); }
+  /// Its first output that has a name, which tells it apart; empty where it has none.
+  std::string key() const {
+    auto found = llvm::find_if(outputs, [](const std::string &name) { return !name.empty(); });
+    return found == outputs.end() ? "" : *found;
+  }
+  bool isIf() const { return domain.empty() && opType() == "If"; }
   const onnx::AttributeProto *attribute(llvm::StringRef name) const;
   int64_t integer(llvm::StringRef name, int64_t otherwise) const;
   double real(llvm::StringRef name, double otherwise) const;
@@ -30,20 +36,33 @@ struct GraphNode {
   std::optional<llvm::SmallVector<int64_t>> integers(llvm::StringRef name) const;
 };
 
+/// Why a value is not known when the model is compiled, and what would help.
+struct Unknown {
+  std::string why; // `depends on the values of input 'x'`
+  std::string advice;
+};
+
 struct Use {
   const GraphNode *node;
   unsigned index; // of the input
 };
 
+/// Which branch each `If` takes, by its `key`: true for `then_branch`.
+using Choices = std::map<std::string, bool>;
+
 class Graph {
 public:
+  /// Of an `If` that is not among the choices both branches are there, and it reads what they make.
   /// Null after errors.
-  static std::unique_ptr<Graph> build(const ModelFile &file, Report &report);
+  static std::unique_ptr<Graph> build(const ModelFile &file, const Choices &choices,
+                                      Report &report);
 
   const std::vector<GraphNode *> &nodes() const { return order; }
   /// Uses of a value by live nodes, in order.
   llvm::ArrayRef<Use> uses(llvm::StringRef value) const;
   bool isOutput(llvm::StringRef value) const;
+  /// The node that makes a value; null for inputs and initializers.
+  const GraphNode *producer(llvm::StringRef value) const { return producers.lookup(value); }
   /// `model.onnx: node 'x' (Softmax, opset 13)`
   Subject subject(const GraphNode &node) const;
 
@@ -51,18 +70,24 @@ private:
   friend class Inliner;
   Graph(const ModelFile &file) : file(file) {}
   bool sort(Report &report);
+  void reportCycle(llvm::ArrayRef<char> waits, const llvm::StringMap<size_t> &producer,
+                   Report &report);
 
   const ModelFile &file;
   std::deque<GraphNode> storage;
-  std::deque<onnx::NodeProto> rewritten; // nodes of functions, attributes filled in
+  std::deque<onnx::NodeProto> rewritten; // nodes that are not the file's, such as of functions
   std::vector<GraphNode *> order;
   llvm::StringMap<std::vector<Use>> usesByValue;
+  llvm::StringMap<const GraphNode *> producers;
 };
 
 /// The entry `key` of a node's, value's, graph's or tensor's metadata, a field (wire.h) newer than
 /// the schema. Empty where there is none.
 std::string metadata(const google::protobuf::Message &message, int fieldNumber,
                      llvm::StringRef key);
+
+/// Tells functions apart: domain, name and overload.
+std::string functionKey(const onnx::FunctionProto &function);
 
 /// Adds an entry to such metadata.
 void addMetadata(google::protobuf::Message &message, int fieldNumber, llvm::StringRef key,
@@ -71,9 +96,6 @@ void addMetadata(google::protobuf::Message &message, int fieldNumber, llvm::Stri
 /// Adds such an entry to the graph's description of an initializer.
 void describeInitializer(onnx::GraphProto &graph, const TensorBytes &tensor, llvm::StringRef key,
                          llvm::StringRef value);
-
-/// A message where an input that the operator must have is missing; empty where all is well.
-std::string checkInputs(const GraphNode &node);
 
 /// The quoted strings of a Python list such as ['a', 'b'].
 std::vector<std::string> quotedStrings(llvm::StringRef text);

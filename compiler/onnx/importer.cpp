@@ -13,6 +13,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -104,6 +105,9 @@ public:
   OwningOpRef<ModuleOp> run(ArrayRef<const Decision *> parameters, const Decisions &decisions,
                             ArrayRef<ModelInput> inputs);
   std::vector<NamedValue> namedValues();
+  std::vector<Known> evaluate(const Decisions &decisions, ArrayRef<ModelInput> inputs,
+                              ArrayRef<std::string> names);
+  Unknown whyUnknown(StringRef name);
 
   ImportedValue *find(StringRef name) {
     auto found = values.find(name);
@@ -123,6 +127,8 @@ public:
 private:
   using Operations = SmallPtrSet<Operation *, 8>;
 
+  OwningOpRef<ModuleOp> begin(ArrayRef<const Decision *> parameters, const Decisions &decisions,
+                              ArrayRef<ModelInput> inputs);
   void addArguments(ArrayRef<const Decision *> parameters, ArrayRef<ModelInput> inputs);
   void addConstants(const Decisions &decisions);
   void addTied(const Decisions &decisions);
@@ -193,6 +199,13 @@ nn::Tensor ImportedNode::tensor(StringRef name) const {
   std::string why;
   const onnx::AttributeProto *found = node.attribute(name);
   auto bytes = found ? tensorBytes(found->t(), why) : nullptr;
+  if (found && !bytes) {
+    bool isSupported = elementBytes(found->t().data_type()) &&
+                       found->t().data_location() != onnx::TensorProto::EXTERNAL;
+    (void)importer.report.error(isSupported ? ExitCode::unreadableModel
+                                            : ExitCode::unsupportedModel,
+                                importer.graph.subject(node), "attribute '" + name + "' " + why);
+  }
   return bytes ? tensorOfBytes(importer.context, *bytes, true) : nn::Tensor();
 }
 
@@ -561,9 +574,8 @@ std::vector<NamedValue> Importer::namedValues() {
   return named;
 }
 
-OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
-                                    const Decisions &decisions, ArrayRef<ModelInput> inputs) {
-  size_t before = report.size();
+OwningOpRef<ModuleOp> Importer::begin(ArrayRef<const Decision *> parameters,
+                                      const Decisions &decisions, ArrayRef<ModelInput> inputs) {
   Location location = NameLoc::get(builder.getStringAttr("model"));
   OwningOpRef<ModuleOp> module = ModuleOp::create(location);
   builder.setInsertionPointToStart(module->getBody());
@@ -572,6 +584,78 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
   addArguments(parameters, inputs);
   addConstants(decisions);
   addTied(decisions);
+  return module;
+}
+
+// Back from a value that is not known to what the model is given or learns.
+Unknown Importer::whyUnknown(StringRef name) {
+  std::vector<std::string> inputs, parameters, seen{name.str()};
+  std::set<std::string> met(seen.begin(), seen.end());
+  while (!seen.empty()) {
+    std::string value = seen.back();
+    seen.pop_back();
+    ImportedValue *imported = find(value);
+    if (imported && imported->constant)
+      continue;
+    if (const GraphNode *node = graph.producer(value)) {
+      for (const std::string &input : node->inputs)
+        if (!input.empty() && met.insert(input).second)
+          seen.push_back(input);
+    } else if (llvm::any_of(file.graph().initializer(),
+                            [&](const auto &tensor) { return tensor.name() == value; })) {
+      parameters.push_back(value);
+    } else {
+      inputs.push_back(value);
+    }
+  }
+  if (!inputs.empty())
+    return {"depends on the values of input" + std::string(inputs.size() > 1 ? "s " : " ") +
+                quotedList(inputs, 3),
+            "--constant " + inputs[0] + "=VALUE, which fixes the input"};
+  if (!parameters.empty())
+    return {"depends on parameter" + std::string(parameters.size() > 1 ? "s " : " ") +
+                quotedList(parameters, 3) + ", which training changes",
+            "--freeze does not help: an export without it"};
+  return {"depends on what cannot be evaluated", ""};
+}
+
+std::vector<Known> Importer::evaluate(const Decisions &decisions, ArrayRef<ModelInput> inputs,
+                                      ArrayRef<std::string> names) {
+  SmallVector<const Decision *> parameters;
+  for (const auto &decision : decisions)
+    if (decision->isParameter())
+      parameters.push_back(decision.get());
+  OwningOpRef<ModuleOp> module = begin(parameters, decisions, inputs);
+  std::set<const GraphNode *> needed;
+  std::vector<const GraphNode *> work;
+  auto need = [&](const std::string &value) {
+    const GraphNode *node = graph.producer(value);
+    if (node && needed.insert(node).second)
+      work.push_back(node);
+  };
+  llvm::for_each(names, need);
+  while (!work.empty()) {
+    const GraphNode *node = work.back();
+    work.pop_back();
+    llvm::for_each(node->inputs, need);
+  }
+  ScopedDiagnosticHandler handler(&context, [](Diagnostic &) {}); // the import proper will tell
+  for (const GraphNode *node : graph.nodes())
+    if (needed.count(node) && isImportable(*node))
+      importNode(*node);
+  std::vector<Known> result;
+  for (const std::string &name : names) {
+    ImportedValue *value = find(name);
+    nn::Tensor known = value ? value->constant : nn::Tensor();
+    result.push_back({known, known ? Unknown() : whyUnknown(name)});
+  }
+  return result;
+}
+
+OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
+                                    const Decisions &decisions, ArrayRef<ModelInput> inputs) {
+  size_t before = report.size();
+  OwningOpRef<ModuleOp> module = begin(parameters, decisions, inputs);
   for (const GraphNode *node : graph.nodes())
     importNode(*node); // the report knows
   if (report.size() != before || !addOutputs())
@@ -602,6 +686,14 @@ OwningOpRef<ModuleOp> importGraph(const ModelFile &file, const Graph &graph,
   if (module)
     values = importer.namedValues();
   return module;
+}
+
+std::vector<Known> evaluateValues(const ModelFile &file, const Graph &graph,
+                                  const Decisions &decisions, ArrayRef<ModelInput> inputs,
+                                  ArrayRef<std::string> names, MLIRContext &context) {
+  Report ignored;
+  return Importer(file, graph, nn::BatchNormMode::file, context, ignored)
+      .evaluate(decisions, inputs, names);
 }
 
 } // namespace trainc::reader

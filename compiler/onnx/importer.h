@@ -3,6 +3,7 @@
 // Builds the nn function from the flat graph.
 #pragma once
 
+#include "compiler/onnx/conditions.h"
 #include "compiler/onnx/inputs.h"
 #include "compiler/onnx/parameters.h"
 #include "compiler/onnx/reader.h"
@@ -12,8 +13,24 @@
 
 namespace trainc::reader {
 
-/// Reports every live node that no importer serves, with what would help.
-bool checkOperators(const Graph &graph, Report &report);
+/// Reports every live node that no importer serves, or that is not as its operator is declared,
+/// with what would help.
+bool checkOperators(const Graph &graph, const Conditions &conditions, Report &report);
+
+/// True for a node that an importer serves and that is as its operator is declared.
+bool isImportable(const GraphNode &node);
+
+/// A value, or why there is none.
+struct Known {
+  nn::Tensor tensor;
+  Unknown unknown;
+};
+
+/// The values of the given names, as far as they follow from constants and shapes. What they do not
+/// need may be wrong or unsupported. Without `decisions` or `inputs` less is known.
+std::vector<Known> evaluateValues(const ModelFile &file, const Graph &graph,
+                                  const Decisions &decisions, llvm::ArrayRef<ModelInput> inputs,
+                                  llvm::ArrayRef<std::string> names, mlir::MLIRContext &context);
 
 /// `func.func @model` with one argument per parameter and input, in these orders; what nodes make
 /// of buffers are results behind the outputs. `values` receives the graph's values by name.

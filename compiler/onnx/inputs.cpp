@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes of inputs: from the file, or from --dim for symbolic ones. A dimension that has neither
-// size nor name in the file is called `input[axis]`.
+// Sizes of inputs: from the file, or from --dim for symbolic ones, by name or by place. A dimension
+// that has neither size nor name in the file is called by its place, `input[axis]`.
 #include "compiler/onnx/inputs.h"
 #include "dialects/nn/tensor.h"
 #include "llvm/ADT/STLExtras.h"
@@ -12,29 +12,7 @@ using namespace llvm;
 
 namespace trainc::reader {
 
-constexpr int64_t kOldestIr = 3, kNewestIr = 14;
-constexpr int64_t kOldestOpset = 7, kNewestOpset = 22;
 constexpr int64_t kLargestSize = INT32_MAX; // of one dimension; keeps every product in 64 bits
-
-bool servesOpset(int64_t version) { return version >= kOldestOpset && version <= kNewestOpset; }
-
-bool checkVersions(const ModelFile &file, Report &report) {
-  size_t before = report.size();
-  int64_t ir = file.model().ir_version();
-  if (ir < kOldestIr || ir > kNewestIr)
-    (void)report.error(ExitCode::unsupportedModel, file.path(),
-                       "ONNX IR version " + Twine(ir) + " is not supported, only " +
-                           Twine(kOldestIr) + " to " + Twine(kNewestIr));
-  for (const auto &entry : file.model().opset_import()) {
-    bool own = entry.domain().empty() || entry.domain() == "ai.onnx";
-    if (own && !servesOpset(entry.version()))
-      (void)report.error(ExitCode::unsupportedModel, file.path(),
-                         "operator set " + Twine(entry.version()) + " is not supported, only " +
-                             Twine(kOldestOpset) + " to " + Twine(kNewestOpset),
-                         "export again with opset_version=20");
-  }
-  return report.size() == before;
-}
 
 namespace {
 
@@ -49,6 +27,7 @@ public:
   std::optional<std::vector<ModelInput>> run() {
     size_t before = report.size();
     std::vector<ModelInput> inputs;
+    bindPlaces();
     for (const onnx::ValueInfoProto &value : file.graph().input())
       if (!initializers.count(value.name())) // older files list initializers among the inputs
         resolve(value, inputs.emplace_back());
@@ -63,6 +42,40 @@ private:
     return report.error(ExitCode::unsupportedModel,
                         Subject::ofPart(file.path(), "input '" + value.name() + "'"), message,
                         advice);
+  }
+
+  using Dimension = onnx::TensorShapeProto::Dimension;
+
+  static std::string placeOf(const onnx::ValueInfoProto &value, size_t axis) {
+    return value.name() + "[" + std::to_string(axis) + "]";
+  }
+
+  // A question mark is what exporters write for no name: each is a dimension of its own.
+  static std::string nameOf(const Dimension &dimension, const std::string &place) {
+    bool hasName =
+        dimension.has_dim_param() && !dimension.dim_param().empty() && dimension.dim_param() != "?";
+    return hasName ? dimension.dim_param() : place;
+  }
+
+  static bool isFixed(const Dimension &dimension) {
+    return dimension.has_dim_value() && dimension.dim_value() > 0;
+  }
+
+  // Sizes given by place hold wherever the file has the same name.
+  void bindPlaces() {
+    sizes = recipe.dimensions;
+    for (const onnx::ValueInfoProto &value : file.graph().input())
+      for (auto [axis, dimension] : enumerate(value.type().tensor_type().shape().dim())) {
+        std::string place = placeOf(value, axis), name = nameOf(dimension, place);
+        auto given = recipe.dimensions.find(place);
+        if (isFixed(dimension) || name == place || given == recipe.dimensions.end())
+          continue;
+        auto [bound, isNew] = sizes.try_emplace(name, given->second);
+        if (!isNew && bound->second != given->second)
+          (void)report.error(ExitCode::usage, Subject::ofOption("--dim"),
+                             "'" + name + "' is " + Twine(bound->second) + " by one --dim and " +
+                                 Twine(given->second) + " by another");
+      }
   }
 
   void resolve(const onnx::ValueInfoProto &value, ModelInput &input) {
@@ -84,20 +97,20 @@ private:
       (void)error(value, "has more than 2^40 elements, the largest tensor");
   }
 
-  int64_t sizeOf(const onnx::ValueInfoProto &value,
-                 const onnx::TensorShapeProto::Dimension &dimension, size_t axis) {
-    std::string position = value.name() + "[" + std::to_string(axis) + "]";
-    bool fixed = dimension.has_dim_value() && dimension.dim_value() > 0;
-    std::string name = dimension.has_dim_param() && !dimension.dim_param().empty()
-                           ? dimension.dim_param()
-                           : position;
+  int64_t sizeOf(const onnx::ValueInfoProto &value, const Dimension &dimension, size_t axis) {
+    std::string place = placeOf(value, axis), name = nameOf(dimension, place);
+    bool fixed = isFixed(dimension);
+    places.insert(place);
     if (fixed)
-      fixedSizes[position] = dimension.dim_value();
+      name = place;
     else
-      users[name].push_back(position);
-    auto bound = recipe.dimensions.find(name);
-    if (bound == recipe.dimensions.end())
-      return fixed ? checked(name, dimension.dim_value()) : 1;
+      users[name].push_back(place);
+    auto bound = sizes.find(name);
+    if (fixed && dimension.dim_value() > kLargestSize)
+      (void)error(value, "has an axis of " + Twine(dimension.dim_value()) +
+                             ", above the largest, " + Twine(kLargestSize));
+    if (bound == sizes.end())
+      return fixed ? std::min(dimension.dim_value(), kLargestSize) : 1;
     if (fixed && bound->second != dimension.dim_value())
       (void)report.error(ExitCode::usage, Subject::ofOption("--dim"),
                          "'" + name + "' is " + Twine(dimension.dim_value()) +
@@ -117,7 +130,7 @@ private:
   void reportUnbound() {
     std::string names, advice;
     for (const auto &[name, positions] : users)
-      if (!recipe.dimensions.count(name)) {
+      if (!sizes.count(name)) {
         names += (names.empty() ? "'" : ", '") + name + "' (" + join(positions, ", ") + ")";
         advice += (advice.empty() ? "--dim " : " --dim ") + name + "=SIZE";
       }
@@ -131,7 +144,7 @@ private:
     for (const auto &[name, positions] : users)
       known.push_back(name);
     for (const auto &[name, size] : recipe.dimensions)
-      if (!users.count(name) && !fixedSizes.count(name))
+      if (!users.count(name) && !places.count(name))
         (void)report.error(ExitCode::usage, file.path(), "no input has a dimension '" + name + "'",
                            known.empty() ? "the command without --dim; all sizes are in the file"
                                          : "one of " + join(known, ", "));
@@ -141,8 +154,9 @@ private:
   const Recipe &recipe;
   Report &report;
   std::set<std::string> initializers;
+  std::map<std::string, int64_t> sizes;                  // of dimensions, by name
   std::map<std::string, std::vector<std::string>> users; // of symbolic dimensions
-  std::map<std::string, int64_t> fixedSizes;             // by position
+  std::set<std::string> places;                          // of all dimensions
 };
 
 } // namespace

@@ -3,7 +3,7 @@
 // The model's inputs with every size known.
 #pragma once
 
-#include "compiler/onnx/model_file.h"
+#include "compiler/onnx/separation.h"
 #include "compiler/recipe.h"
 
 namespace trainc::reader {
@@ -18,10 +18,7 @@ struct ModelInput {
 std::optional<std::vector<ModelInput>> resolveInputs(const ModelFile &file, const Recipe &recipe,
                                                      Report &report);
 
-/// True for versions of ONNX's own operator set that are read here.
-bool servesOpset(int64_t version);
-
-/// Checks the versions of format and operator sets against those that are read here.
-bool checkVersions(const ModelFile &file, Report &report);
+/// Gives the inputs that the recipe fixes their values, as initializers.
+bool fixInputs(ModelFile &file, const Recipe &recipe, Separation &separation, Report &report);
 
 } // namespace trainc::reader

@@ -49,28 +49,41 @@ static void appendInteger(std::string &out, uint64_t value, int64_t width) {
   out.append(reinterpret_cast<const char *>(&value), width); // little endian
 }
 
+// The field that holds values of an element type where raw_data does not.
+static int dataField(int32_t dataType) {
+  switch (dataType) {
+  case TensorProto::FLOAT:
+    return TensorProto::kFloatDataFieldNumber;
+  case TensorProto::DOUBLE:
+    return TensorProto::kDoubleDataFieldNumber;
+  case TensorProto::INT64:
+    return TensorProto::kInt64DataFieldNumber;
+  case TensorProto::UINT32:
+  case TensorProto::UINT64:
+    return TensorProto::kUint64DataFieldNumber;
+  default:
+    return TensorProto::kInt32DataFieldNumber;
+  }
+}
+
 // Brings values that are not in raw_data to the form they would have there.
 static bool decodeTyped(const Payload &payload, TensorBytes &result) {
   int64_t width = elementBytes(result.dataType);
-  for (uint64_t value : payload.varints)
-    appendInteger(result.storage, value, width);
+  bool isReal = isFloat(result.dataType);
   for (const auto &[field, pieces] : payload.typed) {
-    if (field == TensorProto::kStringDataFieldNumber)
+    if (field != dataField(result.dataType))
       return false;
-    bool floatField =
-        field == TensorProto::kFloatDataFieldNumber || field == TensorProto::kDoubleDataFieldNumber;
-    if (floatField != isFloat(result.dataType))
-      return false;
-    if (floatField && pieces.size() == 1 && result.storage.empty()) {
-      result.bytes = pieces[0];
+    if (isReal && pieces.size() == 1 && pieces[0].gathered.empty()) {
+      result.bytes = pieces[0].packed;
       return true;
     }
-    for (ArrayRef<char> piece : pieces) {
-      if (floatField) {
-        result.storage.append(piece.data(), piece.size());
+    for (const Payload::Piece &piece : pieces) {
+      ArrayRef<char> bytes = piece.bytes();
+      if (isReal) {
+        result.storage.append(bytes.data(), bytes.size());
         continue;
       }
-      WireReader reader(piece);
+      WireReader reader(bytes);
       uint64_t value;
       while (!reader.done() && reader.readVarint(value))
         appendInteger(result.storage, value, width);
@@ -98,8 +111,12 @@ static std::string readShape(const TensorProto &tensor, TensorBytes &result) {
   return "";
 }
 
+constexpr const char *kTwoFields = "has its values in two fields";
+
 static std::string readValues(const Payload &payload, TensorBytes &result) {
-  if (payload.hasRaw)
+  if (payload.typed.size() + (payload.raw.empty() ? 0 : 1) > 1)
+    return kTwoFields;
+  if (payload.typed.empty())
     result.bytes = payload.raw;
   else if (!decodeTyped(payload, result))
     return "has its values in a field that does not suit its element type";
@@ -137,7 +154,9 @@ bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
     auto result = std::make_unique<TensorBytes>();
     std::string why = readShape(tensor, *result);
     if (why.empty() && tensor.data_location() == TensorProto::EXTERNAL) {
-      if (!resolveExternal(tensor, *result, report))
+      if (!payloads[i].raw.empty() || !payloads[i].typed.empty())
+        why = kTwoFields;
+      else if (!resolveExternal(tensor, *result, report))
         continue;
     } else if (why.empty()) {
       why = readValues(payloads[i], *result);

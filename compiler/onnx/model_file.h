@@ -15,11 +15,16 @@ namespace trainc::reader {
 
 /// Where the values of one tensor lie before its element type is known.
 struct Payload {
+  /// Values in the form of a packed field: in the file, or gathered where they stand one by one.
+  struct Piece {
+    llvm::ArrayRef<char> packed;
+    std::string gathered;
+    llvm::ArrayRef<char> bytes() const {
+      return gathered.empty() ? packed : llvm::ArrayRef(gathered.data(), gathered.size());
+    }
+  };
   llvm::ArrayRef<char> raw;
-  bool hasRaw = false;
-  std::vector<std::pair<int, std::vector<llvm::ArrayRef<char>>>> typed; // field, its pieces
-  std::vector<uint64_t> varints;                                        // unpacked integer values
-  bool empty() const { return !hasRaw && typed.empty() && varints.empty(); }
+  std::vector<std::pair<int, std::vector<Piece>>> typed; // field, its pieces
 };
 
 /// Values of a tensor as little-endian elements of the file's type.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which nodes of a model can be imported at all, and what would help where one cannot.
+#include "compiler/onnx/file_check.h"
 #include "compiler/onnx/importer.h"
+#include "compiler/onnx/schema.h"
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -18,38 +20,75 @@ static bool isBuiltIn(const GraphNode &node) {
 
 static StringRef adviceFor(StringRef opType) {
   return llvm::StringSwitch<StringRef>(opType)
-      .Cases("If", "Loop", "Scan", "an export without control flow: torch.jit.trace or dynamo")
+      .Cases("Loop", "Scan", "an export without control flow: torch.jit.trace or dynamo")
       .Cases("LSTM", "GRU", "RNN", "the recurrence written out in the module")
       .Cases("QuantizeLinear", "DequantizeLinear", "the model before quantization")
       .Default("trainc --list-operators, which prints what can be imported");
 }
 
-bool checkOperators(const Graph &graph, Report &report) {
+// Where no importer serves a node.
+static LogicalResult reportMissing(const Graph &graph, const GraphNode &node, int64_t oldest,
+                                   Report &report) {
+  Subject subject = graph.subject(node);
+  if (node.opType().empty())
+    return report.error(ExitCode::unreadableModel, subject, "names no operator");
+  if (oldest)
+    return report.error(ExitCode::unsupportedModel, subject,
+                        "the operator is supported from opset " + Twine(oldest) + " on",
+                        "export again with opset_version=20");
+  if (node.domain.empty() && !findDeclaration(node.opType(), node.opset)) {
+    int64_t first = firstOpset(node.opType());
+    std::string message = "ONNX has no operator '" + node.opType().str() + "'";
+    return report.error(ExitCode::unreadableModel, subject,
+                        first ? message + " before operator set " + std::to_string(first)
+                              : message);
+  }
+  if (node.opset == 0 && !node.domain.empty())
+    return report.error(ExitCode::unsupportedModel, subject,
+                        "unsupported operator of domain '" + node.domain + "'",
+                        "an export that uses ONNX's own operators only");
+  return report.error(ExitCode::unsupportedModel, subject, "unsupported operator",
+                      adviceFor(node.opType()));
+}
+
+bool isImportable(const GraphNode &node) {
+  if (isBuiltIn(node))
+    return checkNode(node).empty();
+  if (!node.domain.empty())
+    return nn::findOnnxImporter(node.domain, node.opType(), node.opset);
+  return servesOpset(node.opset) && nn::findOnnxImporter("", node.opType(), node.opset) &&
+         checkNode(node).empty();
+}
+
+// An `If` that is left has no known condition.
+static void checkIf(const Graph &graph, const GraphNode &node, const Conditions &conditions,
+                    Report &report) {
+  if (std::string why = checkNode(node); !why.empty()) {
+    (void)report.error(ExitCode::unreadableModel, graph.subject(node), why);
+    return;
+  }
+  auto unknown = conditions.unknown.find(node.key());
+  if (unknown != conditions.unknown.end())
+    (void)report.error(ExitCode::unsupportedModel, graph.subject(node),
+                       "its condition must be known when the model is compiled, but " +
+                           unknown->second.why,
+                       unknown->second.advice);
+}
+
+bool checkOperators(const Graph &graph, const Conditions &conditions, Report &report) {
   size_t before = report.size();
   for (const GraphNode *node : graph.nodes()) {
     int64_t oldest = 0;
-    if (node->domain.empty() && !servesOpset(node->opset)) { // a local function may have its own
+    if (node->isIf() && servesOpset(node->opset))
+      checkIf(graph, *node, conditions, report);
+    else if (node->domain.empty() && !servesOpset(node->opset)) // a local function may have its own
       (void)report.error(ExitCode::unsupportedModel, graph.subject(*node),
                          "the operator set is not among those supported");
-      continue;
-    }
-    if (isBuiltIn(*node) ||
-        nn::findOnnxImporter(node->domain, node->opType(), node->opset, &oldest)) {
-      if (std::string why = checkInputs(*node); !why.empty())
-        (void)report.error(ExitCode::unreadableModel, graph.subject(*node), why);
-      continue;
-    }
-    if (node->opset == 0 && !node->domain.empty())
-      (void)report.error(ExitCode::unsupportedModel, graph.subject(*node),
-                         "unsupported operator of domain '" + node->domain + "'",
-                         "an export that uses ONNX's own operators only");
-    else if (oldest)
-      (void)report.error(ExitCode::unsupportedModel, graph.subject(*node),
-                         "the operator is supported from opset " + Twine(oldest) + " on",
-                         "export again with opset_version=20");
-    else
-      (void)report.error(ExitCode::unsupportedModel, graph.subject(*node), "unsupported operator",
-                         adviceFor(node->opType()));
+    else if (!isBuiltIn(*node) &&
+             !nn::findOnnxImporter(node->domain, node->opType(), node->opset, &oldest))
+      (void)reportMissing(graph, *node, oldest, report);
+    else if (std::string why = node->domain.empty() ? checkNode(*node) : ""; !why.empty())
+      (void)report.error(ExitCode::unreadableModel, graph.subject(*node), why);
   }
   return report.size() == before;
 }

@@ -4,6 +4,7 @@
 // that it computed itself, all values that they were computed from: there the decision is exact.
 // Other files have only names, uses and values.
 #include "compiler/onnx/parameters.h"
+#include "compiler/onnx/file_check.h"
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -59,7 +60,9 @@ private:
     decision->tensor = &file.initializer(index);
     ArrayRef<Use> uses = graph.uses(decision->name());
     decision->firstUse = uses.empty() ? SIZE_MAX : uses[0].node->index * 64 + uses[0].index;
-    if (uses.empty() && !graph.isOutput(decision->name())) {
+    if (separation.fixed.contains(decision->name())) {
+      decision->reason = "the value of an input, by --constant";
+    } else if (uses.empty() && !graph.isOutput(decision->name())) {
       decision->role = Role::unused;
       decision->reason = "no node that an output needs uses it";
     } else if (const Use *use = useAsStatistic(uses, *decision->tensor)) {
@@ -486,6 +489,12 @@ static void checkTypes(const Decisions &decisions, const ModelFile &file, const 
       (void)report.error(ExitCode::unsupportedModel, file.path(),
                          "parameter '" + decision->name() + "' is f64, but the precision is f32",
                          "--precision f64, or export the model in float32");
+    std::string why = decision->isParameter() ? whyNotStored(decision->name()) : "";
+    if (!why.empty())
+      (void)report.error(ExitCode::unsupportedModel, file.path(),
+                         "parameter '" + decision->name() +
+                             "' cannot be stored under its name, which " + why,
+                         "another name for the module's parameter");
   }
   if (recipe.trains && !anyTrained)
     (void)report.error(ExitCode::unsupportedModel, file.path(),
@@ -559,7 +568,7 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
       ++hidden;
       continue;
     }
-    nameWidth = std::max(nameWidth, decision->name().size());
+    nameWidth = std::max(nameWidth, printable(decision->name()).size());
     shapeWidth = std::max(shapeWidth, shapeText(decision->tensor->shape).size());
   }
   stream << trained << " trained parameters, " << elements << " elements\n";
@@ -572,15 +581,15 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
   row("role", "name", "shape", "decay", "why");
   for (const auto &decision : decisions)
     if (shown(*decision))
-      row(roleName(decision->role), decision->name(), shapeText(decision->tensor->shape),
+      row(roleName(decision->role), printable(decision->name()), shapeText(decision->tensor->shape),
           decision->role != Role::trained ? ""
           : decision->decays              ? "yes"
                                           : "no",
-          decision->reason);
+          printable(decision->reason));
   if (hidden)
     stream << hidden << " initializers of integers or booleans are constants\n";
   for (const auto &[parameter, reason] : separation.absent)
-    stream << "not in the file: " << parameter << " (" << reason << ")\n";
+    stream << "not in the file: " << printable(parameter) << " (" << printable(reason) << ")\n";
   return result;
 }
 

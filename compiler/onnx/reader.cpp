@@ -2,6 +2,7 @@
 //
 // The steps of reading a model, each of which reports all its problems before the next begins.
 #include "compiler/onnx/reader.h"
+#include "compiler/onnx/file_check.h"
 #include "compiler/onnx/importer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -36,16 +37,20 @@ namespace {
 struct Opened {
   std::shared_ptr<ModelFile> file;
   Separation separation;
+  Conditions conditions;
   std::unique_ptr<Graph> graph;
   bool separated = false; // false after errors, which do not stop the rest
 };
 } // namespace
 
-static FailureOr<Opened> open(StringRef path, const Recipe &recipe, Report &report) {
+static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext &context,
+                              Report &report) {
   Opened opened;
   opened.file = ModelFile::open(path, report);
-  if (!opened.file || !checkVersions(*opened.file, report))
+  if (!opened.file || !checkFile(*opened.file, report) ||
+      !fixInputs(*opened.file, recipe, opened.separation, report))
     return failure();
+  liftBranchInitializers(*opened.file, opened.separation);
   if (recipe.trains) { // a model that is only evaluated is taken as it is
     liftWeights(*opened.file, opened.separation, report);
     separateBuffers(*opened.file, opened.separation);
@@ -53,7 +58,8 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, Report &repo
   opened.separated =
       !recipe.trains || (separateParameters(*opened.file, opened.separation, report) &&
                          separateCopies(*opened.file, opened.separation, report));
-  opened.graph = Graph::build(*opened.file, report);
+  opened.conditions = findConditions(*opened.file, opened.separation, recipe, context);
+  opened.graph = Graph::build(*opened.file, opened.conditions.choices, report);
   if (!opened.graph)
     return failure();
   return opened;
@@ -65,8 +71,9 @@ static std::optional<Decisions> decide(const Opened &opened, const Recipe &recip
   return decideParameters(*opened.file, *opened.graph, opened.separation, recipe, report);
 }
 
-FailureOr<std::string> readParameterTable(StringRef path, const Recipe &recipe, Report &report) {
-  FailureOr<Opened> opened = open(path, recipe, report);
+FailureOr<std::string> readParameterTable(StringRef path, const Recipe &recipe,
+                                          MLIRContext &context, Report &report) {
+  FailureOr<Opened> opened = open(path, recipe, context, report);
   if (failed(opened))
     return failure();
   std::optional<Decisions> decisions = decide(*opened, recipe, report);
@@ -96,7 +103,7 @@ static bool checkRanks(ModuleOp module, StringRef path, Report &report) {
 
 FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &context,
                            Report &report) {
-  FailureOr<Opened> opened = open(path, recipe, report);
+  FailureOr<Opened> opened = open(path, recipe, context, report);
   if (failed(opened))
     return failure();
   Model model;
@@ -105,7 +112,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   model.file = opened->file;
   Graph *graph = opened->graph.get();
   // Problems of all three kinds in one round.
-  bool supported = checkOperators(*graph, report);
+  bool supported = checkOperators(*graph, opened->conditions, report);
   auto inputs = resolveInputs(*model.file, recipe, report);
   std::optional<Decisions> decisions = decide(*opened, recipe, report);
   if (!supported || !inputs || !decisions)

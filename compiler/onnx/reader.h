@@ -62,7 +62,7 @@ std::vector<std::string> modelFiles(const Model &model);
 /// The table of all decisions about initializers. Needs neither sizes of dimensions nor operators
 /// that can be imported.
 mlir::FailureOr<std::string> readParameterTable(llvm::StringRef path, const Recipe &recipe,
-                                                Report &report);
+                                                mlir::MLIRContext &context, Report &report);
 
 /// The model file without its parameters' values and without the exporter's stack traces. A
 /// trainer appends the trained values as a second `graph` field: protobuf merges the two.

@@ -1,36 +1,220 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operators' declarations in the ONNX library, which end at opset 17: enough to know which inputs
-// must be there. Importers need not check that.
-#include "compiler/onnx/graph.h"
-#include <onnx/defs/schema.h>
+// Nodes against the one table of declarations. The packaged ONNX library has one too, which ends at
+// operator set 17.
+#include "compiler/onnx/schema.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace llvm;
 
 namespace trainc::reader {
 
-constexpr int64_t kNewestDeclared = 17;
+using onnx::AttributeProto;
 
-// Operators that are newer, and those whose inputs differ then.
-static size_t laterInputs(const GraphNode &node) { return node.opType() == "Constant" ? 0 : 1; }
+constexpr Declaration kDeclarations[] = {
+#include "compiler/onnx/schemas.inc"
+};
 
-std::string checkInputs(const GraphNode &node) {
-  if (!node.domain.empty())
-    return "";
-  const onnx::OpSchema *schema = onnx::OpSchemaRegistry::Schema(
-      node.proto->op_type(), static_cast<int>(std::min(node.opset, kNewestDeclared)));
-  if (!schema && node.opset <= kNewestDeclared)
-    return "operator set " + std::to_string(node.opset) + " has no such operator";
-  size_t least = schema ? schema->min_input() : laterInputs(node);
-  bool variadic = schema && !schema->inputs().empty() &&
-                  schema->inputs().back().GetOption() == onnx::OpSchema::Variadic;
-  for (size_t i = 0; i < std::max(least, node.inputs.size()); ++i) {
-    bool given = i < node.inputs.size() && !node.inputs[i].empty();
-    bool optional = schema && i < schema->inputs().size() &&
-                    schema->inputs()[i].GetOption() == onnx::OpSchema::Optional;
-    bool beyond = schema && !variadic && i >= schema->inputs().size() && i >= least;
-    if (!given && !optional && !beyond && (schema || i < least))
-      return "input " + std::to_string(i) + " is missing";
+// All versions of an operator, oldest first.
+static ArrayRef<Declaration> versionsOf(StringRef opType) {
+  static const StringMap<ArrayRef<Declaration>> byName = [] {
+    StringMap<ArrayRef<Declaration>> result;
+    for (const Declaration *first = std::begin(kDeclarations); first != std::end(kDeclarations);) {
+      const Declaration *last = first;
+      while (last != std::end(kDeclarations) && StringRef(last->opType) == first->opType)
+        ++last;
+      result[first->opType] = ArrayRef(first, last);
+      first = last;
+    }
+    return result;
+  }();
+  return byName.lookup(opType);
+}
+
+const Declaration *findDeclaration(StringRef opType, int64_t opset) {
+  const Declaration *found = nullptr;
+  for (const Declaration &version : versionsOf(opType))
+    if (version.since <= opset)
+      found = &version;
+  return found;
+}
+
+int64_t firstOpset(StringRef opType) {
+  ArrayRef<Declaration> versions = versionsOf(opType);
+  return versions.empty() ? 0 : versions[0].since;
+}
+
+// The kind that a declaration gives the attribute, such as `ints!`; empty where it has none.
+static StringRef declaredKind(const Declaration &declaration, StringRef attribute) {
+  StringRef rest = declaration.attributes;
+  while (!rest.empty()) {
+    auto [entry, more] = rest.split(' ');
+    auto [name, kind] = entry.split(':');
+    if (name == attribute)
+      return kind;
+    rest = more;
   }
   return "";
+}
+
+// As the table calls it; empty for types that no declaration has.
+static StringRef kindOfType(AttributeProto::AttributeType type) {
+  switch (type) {
+  case AttributeProto::FLOAT:
+    return "float";
+  case AttributeProto::INT:
+    return "int";
+  case AttributeProto::STRING:
+    return "string";
+  case AttributeProto::TENSOR:
+    return "tensor";
+  case AttributeProto::GRAPH:
+    return "graph";
+  case AttributeProto::SPARSE_TENSOR:
+    return "sparse_tensor";
+  case AttributeProto::TYPE_PROTO:
+    return "type";
+  case AttributeProto::FLOATS:
+    return "floats";
+  case AttributeProto::INTS:
+    return "ints";
+  case AttributeProto::STRINGS:
+    return "strings";
+  default:
+    return "";
+  }
+}
+
+static std::string inWords(StringRef kind) {
+  return llvm::StringSwitch<std::string>(kind)
+      .Case("float", "a float")
+      .Case("int", "an integer")
+      .Case("string", "a string")
+      .Case("tensor", "a tensor")
+      .Case("graph", "a graph")
+      .Case("sparse_tensor", "a sparse tensor")
+      .Case("type", "a type")
+      .Case("floats", "a list of floats")
+      .Case("ints", "a list of integers")
+      .Case("strings", "a list of strings")
+      .Default("of a kind that no operator has");
+}
+
+// What the attribute's fields hold. Some writers write all of them: zeros do not count.
+static SmallVector<StringRef> heldKinds(const AttributeProto &attribute) {
+  SmallVector<StringRef> held;
+  auto add = [&](bool holds, StringRef kind) {
+    if (holds)
+      held.push_back(kind);
+  };
+  add(attribute.f() != 0, "float");
+  add(attribute.i() != 0, "int");
+  add(!attribute.s().empty(), "string");
+  add(attribute.has_t(), "tensor");
+  add(attribute.has_g(), "graph");
+  add(attribute.has_sparse_tensor(), "sparse_tensor");
+  add(attribute.has_tp(), "type");
+  add(attribute.floats_size() != 0, "floats");
+  add(attribute.ints_size() != 0, "ints");
+  add(attribute.strings_size() != 0, "strings");
+  return held;
+}
+
+// Files older than the field `type` tell the kind by the field that is there.
+static StringRef presentKind(const AttributeProto &attribute, ArrayRef<StringRef> held) {
+  if (attribute.has_type() && attribute.type() != AttributeProto::UNDEFINED)
+    return kindOfType(attribute.type());
+  if (!held.empty())
+    return held[0];
+  return attribute.has_f()   ? "float"
+         : attribute.has_i() ? "int"
+         : attribute.has_s() ? "string"
+                             : "";
+}
+
+static std::string checkAttribute(const GraphNode &node, const Declaration &declaration,
+                                  const AttributeProto &attribute) {
+  std::string subject = "attribute '" + attribute.name() + "' ";
+  if (!attribute.ref_attr_name().empty())
+    return subject + "is that of a function, '" + attribute.ref_attr_name() +
+           "', but the node is in none";
+  StringRef declared = declaredKind(declaration, attribute.name()).rtrim('!');
+  if (declared.empty())
+    return node.opType().str() + " of operator set " + std::to_string(node.opset) +
+           " has no attribute '" + attribute.name() + "'";
+  SmallVector<StringRef> held = heldKinds(attribute);
+  StringRef kind = presentKind(attribute, held);
+  bool saysNothing = kind.empty() && !attribute.has_type();
+  if (kind != declared && !saysNothing)
+    return subject + "is " + inWords(kind) + ", expected " + inWords(declared);
+  for (StringRef other : held)
+    if (other != kind)
+      return subject + "holds " + inWords(other) + (held.size() > 1 ? " besides " : " and not ") +
+             inWords(kind);
+  return "";
+}
+
+static std::string checkAttributes(const GraphNode &node, const Declaration &declaration) {
+  if (node.opType() == "Constant" && node.proto->attribute_size() != 1)
+    return "has " + std::to_string(node.proto->attribute_size()) +
+           " attributes, but its value is exactly one";
+  std::set<StringRef> seen;
+  for (const AttributeProto &attribute : node.proto->attribute()) {
+    if (!seen.insert(attribute.name()).second)
+      return "attribute '" + attribute.name() + "' is given twice";
+    if (std::string why = checkAttribute(node, declaration, attribute); !why.empty())
+      return why;
+  }
+  StringRef rest = declaration.attributes;
+  while (!rest.empty()) {
+    auto [entry, more] = rest.split(' ');
+    auto [name, kind] = entry.split(':');
+    if (kind.ends_with("!") && !seen.count(name))
+      return "attribute '" + name.str() + "' is missing";
+    rest = more;
+  }
+  return "";
+}
+
+static std::string countOf(size_t count, const char *what) {
+  return "has " + std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+static std::string checkInputs(const GraphNode &node, const Declaration &declaration) {
+  StringRef letters = declaration.inputs;
+  size_t given = node.isIf() ? node.proto->input_size() // in the graph it reads its branches too
+                             : node.inputs.size();
+  for (size_t i = 0; i < std::max<size_t>(declaration.leastInputs, given); ++i) {
+    if (i < given && !node.inputs[i].empty())
+      continue;
+    char letter = i < letters.size() ? letters[i] : letters.empty() ? 'o' : letters.back();
+    if (letter == 'r' || (letter == 'v' && i < given) || i < declaration.leastInputs)
+      return "input " + std::to_string(i) + " is missing";
+  }
+  if (given > letters.size() && !letters.ends_with("v"))
+    return countOf(given, "input") + ", but " + node.opType().str() + " of operator set " +
+           std::to_string(node.opset) + " takes at most " + std::to_string(letters.size());
+  return "";
+}
+
+static std::string checkOutputs(const GraphNode &node, const Declaration &declaration) {
+  StringRef letters = declaration.outputs;
+  if (node.outputs.size() > letters.size() && !letters.ends_with("v"))
+    return countOf(node.outputs.size(), "output") + ", but " + node.opType().str() +
+           " of operator set " + std::to_string(node.opset) + " makes at most " +
+           std::to_string(letters.size());
+  return "";
+}
+
+std::string checkNode(const GraphNode &node) {
+  const Declaration *declaration = findDeclaration(node.opType(), node.opset);
+  if (!declaration)
+    return "";
+  std::string why = checkInputs(node, *declaration);
+  if (why.empty())
+    why = checkOutputs(node, *declaration);
+  return why.empty() ? checkAttributes(node, *declaration) : why;
 }
 
 } // namespace trainc::reader

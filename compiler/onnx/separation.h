@@ -6,6 +6,7 @@
 
 #include "compiler/onnx/exported_program.h"
 #include "compiler/report.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace trainc::reader {
 
@@ -13,6 +14,8 @@ namespace trainc::reader {
 struct Separation {
   /// By initializer: where its values come from, for the parameter table.
   llvm::StringMap<std::string> origin;
+  /// Inputs that have the one value of an initializer, as the recipe says.
+  llvm::StringSet<> fixed;
   /// By parameter: what else a reader of the table should know.
   llvm::StringMap<std::string> notes;
   /// Parameters that the file lists but has no storage for, rightly, and why.

@@ -14,14 +14,44 @@ constexpr int kGraphNode = 1;
 constexpr int kGraphInitializer = 5;
 constexpr int kEntryKey = 1;
 constexpr int kRawData = 9;
+constexpr int kStringData = 6;
 
 static void append(std::string &out, llvm::ArrayRef<char> bytes) {
   out.append(bytes.data(), bytes.size());
 }
 
-// float, int32, string, int64, double and uint64 data.
-static bool isTypedData(int number) {
-  return (number >= 4 && number <= 7) || number == 10 || number == 11;
+// How one value of float, int32, string, int64, double or uint64 data is written where it stands
+// alone; nothing for other fields.
+static std::optional<Wire> wireOfData(int number) {
+  switch (number) {
+  case 4:
+    return Wire::fixed32;
+  case 5:
+  case 7:
+  case 11:
+    return Wire::varint;
+  case kStringData:
+    return Wire::bytes;
+  case 10:
+    return Wire::fixed64;
+  default:
+    return std::nullopt;
+  }
+}
+
+static void addPiece(Payload &payload, const Field &field) {
+  if (field.contents.empty() && field.number != kStringData) // some writers write every field
+    return;
+  if (payload.typed.empty() || payload.typed.back().first != field.number)
+    payload.typed.push_back({field.number, {}});
+  auto &pieces = payload.typed.back().second;
+  if (field.wire == Wire::bytes) {
+    pieces.push_back({field.contents, ""});
+    return;
+  }
+  if (pieces.empty() || pieces.back().gathered.empty())
+    pieces.emplace_back();
+  append(pieces.back().gathered, field.contents);
 }
 
 bool stripTensor(llvm::ArrayRef<char> bytes, std::string &out, Payload &payload) {
@@ -30,13 +60,10 @@ bool stripTensor(llvm::ArrayRef<char> bytes, std::string &out, Payload &payload)
   while (reader.next(field)) {
     if (field.number == kRawData && field.wire == Wire::bytes) {
       payload.raw = field.contents;
-      payload.hasRaw = true;
-    } else if (isTypedData(field.number) && field.wire == Wire::varint) {
-      payload.varints.push_back(field.varint);
-    } else if (isTypedData(field.number)) {
-      if (payload.typed.empty() || payload.typed.back().first != field.number)
-        payload.typed.emplace_back(field.number, std::vector<llvm::ArrayRef<char>>());
-      payload.typed.back().second.push_back(field.contents);
+    } else if (auto wire = wireOfData(field.number)) {
+      if (field.wire != Wire::bytes && field.wire != *wire)
+        return false;
+      addPiece(payload, field);
     } else {
       append(out, field.whole);
     }

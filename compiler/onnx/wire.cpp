@@ -30,11 +30,14 @@ bool WireReader::next(Field &field) {
   field.number = static_cast<int>(tag >> 3);
   field.wire = static_cast<Wire>(tag & 7);
   uint64_t length = 0;
+  const char *value = at;
   switch (field.wire) {
   case Wire::varint:
     if (!readVarint(field.varint))
       return false;
-    break;
+    field.contents = {value, at};
+    field.whole = {start, at};
+    return true;
   case Wire::fixed64:
     length = 8;
     break;

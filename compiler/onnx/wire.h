@@ -22,7 +22,7 @@ struct Field {
   int number = 0;
   Wire wire = Wire::varint;
   uint64_t varint = 0;           // of Wire::varint
-  llvm::ArrayRef<char> contents; // of the other kinds
+  llvm::ArrayRef<char> contents; // without tag and length
   llvm::ArrayRef<char> whole;    // tag included
 };
 

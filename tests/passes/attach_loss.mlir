@@ -2,6 +2,7 @@
 //
 // RUN: %section CLASSES %s | %trainc-opt -attach-loss | %FileCheck %s --check-prefix=CLASSES
 // RUN: %section MSE %s | %trainc-opt -attach-loss=kind=mse | %FileCheck %s --check-prefix=MSE
+// RUN: %section TAKEN %s | %trainc-opt -attach-loss=kind=mse | %FileCheck %s --check-prefix=TAKEN
 // RUN: %section BCE %s | %trainc-opt -attach-loss=kind=bce_with_logits | %FileCheck %s --check-prefix=BCE
 // RUN: %section OUTPUT %s | %trainc-opt -attach-loss="kind=output output=own" | %FileCheck %s --check-prefix=OUTPUT
 // RUN: %section ERRORS %s | %trainc-opt -split-input-file -verify-diagnostics -attach-loss -o /dev/null
@@ -22,6 +23,15 @@
 func.func @model(%x: tensor<2x4x7xf32> {train.role = #train.input<"x">})
     -> (tensor<2x4x7xf32> {train.role = #train.output<"logits">}) {
   return %x : tensor<2x4x7xf32>
+}
+
+// -----
+
+// TAKEN
+// TAKEN: func.func @model({{.*}}#train.input<"labels">{{.*}}, %arg1: tensor<2x3xf32> {train.role = #train.label<"loss_labels">})
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"labels">})
+    -> (tensor<2x3xf32> {train.role = #train.output<"y">}) {
+  return %x : tensor<2x3xf32>
 }
 
 // -----
@@ -92,18 +102,6 @@ module {
   func.func @model(%x: tensor<5xi64> {train.role = #train.input<"x">})
       -> (tensor<5xi64> {train.role = #train.output<"y">}) {
     return %x : tensor<5xi64>
-  }
-}
-
-// -----
-
-// ERRORS
-// expected-error@+2 {{the model already has an input 'labels'}}
-// expected-note@+1 {{try: --loss output, if the model computes its own loss}}
-module {
-  func.func @model(%x: tensor<5xf32> {train.role = #train.input<"labels">})
-      -> (tensor<5xf32> {train.role = #train.output<"y">}) {
-    return %x : tensor<5xf32>
   }
 }
 

@@ -13,8 +13,12 @@ static OnnxResults importConstant(OnnxNode &node) {
     return RankedTensorType::get(shape, element);
   };
   Type f32 = Float32Type::get(context), i64 = IntegerType::get(context, 64);
-  if (Tensor value = node.tensor("value"))
+  if (node.hasAttribute("value")) {
+    Tensor value = node.tensor("value");
+    if (!value)
+      return failure();
     return SmallVector<Value>{node.literal(value)};
+  }
   if (node.hasAttribute("value_float"))
     return SmallVector<Value>{
         node.literal(Tensor::ofReals(list({}, f32), node.real("value_float", 0)))};
@@ -30,7 +34,7 @@ static OnnxResults importConstant(OnnxNode &node) {
     size = values->size();
     return SmallVector<Value>{node.literal(Tensor::ofIntegers(list(size, i64), *values))};
   }
-  return node.error("its value is no tensor of numbers that can be read");
+  return node.error("its value is text or a sparse tensor, which is not supported");
 }
 
 static OnnxResults importConstantOfShape(OnnxNode &node) {
@@ -42,7 +46,9 @@ static OnnxResults importConstantOfShape(OnnxNode &node) {
   Tensor value = node.tensor("value");
   if (!value && !node.hasAttribute("value"))
     value = Tensor(RankedTensorType::get({}, Float32Type::get(node.builder().op().getContext())));
-  if (!value || value.count() != 1)
+  if (!value)
+    return failure();
+  if (value.count() != 1)
     return node.error("its value is no tensor with one element");
   return SmallVector<Value>{node.literal(
       Tensor::splat(value.type().clone(*shape), ArrayRef<char>(value.at(0), value.width())))};

@@ -20,6 +20,14 @@ static FailureOr<int64_t> blockOf(OnnxNode &node, RankedTensorType type) {
   return block;
 }
 
+// The way that channels and blocks interleave.
+static FailureOr<bool> blocksFirst(OnnxNode &node) {
+  std::string mode = node.string("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD")
+    return node.error("unknown mode '" + mode + "'", "DCR or CRD");
+  return mode == "DCR";
+}
+
 static OnnxResults importDepthToSpace(OnnxNode &node) {
   Builder &builder = node.builder();
   Value x = node.input(0);
@@ -31,13 +39,13 @@ static OnnxResults importDepthToSpace(OnnxNode &node) {
   if (size[1] % (b * b) != 0)
     return node.error(llvm::Twine(size[1]) + " channels are no multiple of " + llvm::Twine(b * b));
   int64_t channels = size[1] / (b * b);
-  std::string mode = node.string("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD")
-    return node.error("unknown mode '" + mode + "'", "DCR or CRD");
-  Value parts = mode == "DCR" ? builder.reshape(x, {size[0], b, b, channels, size[2], size[3]})
-                              : builder.reshape(x, {size[0], channels, b, b, size[2], size[3]});
-  Value moved = mode == "DCR" ? builder.transpose(parts, {0, 3, 4, 1, 5, 2})
-                              : builder.transpose(parts, {0, 1, 4, 2, 5, 3});
+  FailureOr<bool> first = blocksFirst(node);
+  if (failed(first))
+    return failure();
+  Value parts = *first ? builder.reshape(x, {size[0], b, b, channels, size[2], size[3]})
+                       : builder.reshape(x, {size[0], channels, b, b, size[2], size[3]});
+  Value moved = *first ? builder.transpose(parts, {0, 3, 4, 1, 5, 2})
+                       : builder.transpose(parts, {0, 1, 4, 2, 5, 3});
   return SmallVector<Value>{builder.reshape(moved, {size[0], channels, size[2] * b, size[3] * b})};
 }
 
@@ -45,7 +53,8 @@ static OnnxResults importSpaceToDepth(OnnxNode &node) {
   Builder &builder = node.builder();
   Value x = node.input(0);
   FailureOr<int64_t> block = blockOf(node, tensorType(x));
-  if (failed(block))
+  FailureOr<bool> first = blocksFirst(node);
+  if (failed(block) || failed(first))
     return failure();
   int64_t b = *block;
   ArrayRef<int64_t> size = tensorType(x).getShape();
@@ -53,7 +62,8 @@ static OnnxResults importSpaceToDepth(OnnxNode &node) {
     return node.error("an image of " + llvm::Twine(size[2]) + "x" + llvm::Twine(size[3]) +
                       " cannot be cut into blocks of " + llvm::Twine(b));
   Value parts = builder.reshape(x, {size[0], size[1], size[2] / b, b, size[3] / b, b});
-  Value moved = builder.transpose(parts, {0, 3, 5, 1, 2, 4});
+  Value moved = *first ? builder.transpose(parts, {0, 3, 5, 1, 2, 4})
+                       : builder.transpose(parts, {0, 1, 3, 5, 2, 4});
   return SmallVector<Value>{
       builder.reshape(moved, {size[0], b * b * size[1], size[2] / b, size[3] / b})};
 }

@@ -241,8 +241,6 @@ Term Einsum::joined(const Term &left, const Term &right, ArrayRef<int> kept) {
 }
 
 OnnxResults Einsum::run() {
-  if (!node.hasAttribute("equation"))
-    return node.error("it has no equation");
   std::string equation = node.string("equation", "");
   if (failed(parseOperands(StringRef(equation).split("->").first)))
     return failure();

@@ -37,9 +37,9 @@ static OnnxResults importMean(OnnxNode &node) {
   return sum;
 }
 
-static OnnxRegistration sum("Sum", 8, importVariadic<AddOp>);
-static OnnxRegistration mean("Mean", 8, importMean);
-static OnnxRegistration max("Max", 8, importVariadic<MaximumOp>);
-static OnnxRegistration min("Min", 8, importVariadic<MinimumOp>);
+static OnnxRegistration sum("Sum", 6, importVariadic<AddOp>);
+static OnnxRegistration mean("Mean", 6, importMean);
+static OnnxRegistration max("Max", 6, importVariadic<MaximumOp>);
+static OnnxRegistration min("Min", 6, importVariadic<MinimumOp>);
 
 } // namespace trainc::nn

@@ -8,11 +8,29 @@ using namespace mlir;
 
 namespace trainc::nn {
 
+// Of a type that no tensor here has, as people call it.
+static std::string nameOfOther(int64_t number) {
+  switch (number) {
+  case 8:
+    return "string";
+  case 10:
+    return "float16";
+  case 14:
+    return "complex64";
+  case 15:
+    return "complex128";
+  case 16:
+    return "bfloat16";
+  default:
+    return "data type " + std::to_string(number);
+  }
+}
+
 static OnnxResults importCast(OnnxNode &node) {
   int64_t number = node.integer("to", 0);
   Type type = onnxElementType(node.builder().op().getContext(), number);
   if (!type)
-    return node.error("casts to data type " + llvm::Twine(number) +
+    return node.error("casts to " + nameOfOther(number) +
                           ", which is none of float, double, bool and the integers",
                       "export the model in float32");
   return SmallVector<Value>{node.builder().cast(node.input(0), type)};

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which branches of a model's `If` nodes are taken.
+#pragma once
+
+#include "compiler/onnx/graph.h"
+#include "compiler/onnx/separation.h"
+#include "compiler/recipe.h"
+#include "mlir/IR/MLIRContext.h"
+
+namespace trainc::reader {
+
+struct Conditions {
+  Choices choices;
+  /// By the key of an `If` whose condition is not known: why. Where that is because sizes
+  /// are missing, which is reported with the inputs, it has no entry.
+  llvm::StringMap<Unknown> unknown;
+};
+
+/// Evaluates the conditions that follow from constants and from shapes, to any depth.
+Conditions findConditions(const ModelFile &file, const Separation &separation, const Recipe &recipe,
+                          mlir::MLIRContext &context);
+
+/// Makes the initializers of branches those of the graph, so that the rule for parameters sees
+/// them and exports hold them.
+void liftBranchInitializers(ModelFile &file, Separation &separation);
+
+} // namespace trainc::reader

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ONNX declares of its own operators, in every operator set that is read here.
+#pragma once
+
+#include "compiler/onnx/graph.h"
+
+namespace trainc::reader {
+
+/// Operator sets that are read; schemas.inc declares these.
+constexpr int64_t kOldestOpset = 6, kNewestOpset = 28;
+
+/// Inputs, outputs and attributes of an operator; see schemas.inc.
+struct Declaration {
+  const char *opType;
+  int64_t since;      // the first operator set for which it holds
+  const char *inputs; // a letter each: r required, o optional, v any number of them
+  unsigned leastInputs;
+  const char *outputs; // likewise
+  unsigned leastOutputs;
+  const char *attributes; // `name:kind`, with ! where one must be there, between spaces
+};
+
+/// Null where the operator set has no such operator.
+const Declaration *findDeclaration(llvm::StringRef opType, int64_t opset);
+
+/// The first operator set that has the operator, 0 where none does.
+int64_t firstOpset(llvm::StringRef opType);
+
+/// What a node of ONNX's own domain has that its declaration does not, or lacks; empty where all is
+/// well. Importers need not check that.
+std::string checkNode(const GraphNode &node);
+
+} // namespace trainc::reader

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Prints compiler/onnx/schemas.inc: what each operator of ONNX's own set takes and makes, by the
+# operator set from which it holds. Only versions that operator sets from 6 on use, and of these only
+# those whose arity or attributes differ from the version before. Needs the Python package onnx.
+#
+#   python3 tests/import/list_schemas.py >compiler/onnx/schemas.inc
+from onnx import defs
+
+OLDEST = 6
+KINDS = {"FLOAT": "float", "INT": "int", "STRING": "string", "TENSOR": "tensor", "GRAPH": "graph",
+         "SPARSE_TENSOR": "sparse_tensor", "TYPE_PROTO": "type"}
+
+
+def kind_of(attribute):
+    name = attribute.type.name
+    single = {"INTS": "INT", "FLOATS": "FLOAT", "STRINGS": "STRING"}.get(name)
+    return KINDS[single] + "s" if single else KINDS[name]
+
+
+def letters(parameters):
+    """r: required, o: optional, v: any number of them."""
+    option = {"Single": "r", "Optional": "o", "Variadic": "v"}
+    return "".join(option[parameter.option.name] for parameter in parameters)
+
+
+def declaration(schema):
+    attributes = [name + ":" + kind_of(attribute) + ("!" if attribute.required else "")
+                  for name, attribute in sorted(schema.attributes.items())]
+    return (letters(schema.inputs), schema.min_input, letters(schema.outputs), schema.min_output,
+            " ".join(attributes))
+
+
+def main():
+    versions = {}
+    for schema in defs.get_all_schemas_with_history():
+        if schema.domain == "":
+            versions.setdefault(schema.name, []).append(schema)
+    print(f"// ONNX's operator sets {OLDEST} to {defs.onnx_opset_version()}; written by "
+          "tests/import/list_schemas.py.")
+    for name, schemas in sorted(versions.items()):
+        schemas.sort(key=lambda schema: schema.since_version)
+        while len(schemas) > 1 and schemas[1].since_version <= OLDEST:
+            schemas.pop(0)
+        before = None
+        for schema in schemas:
+            found = declaration(schema)
+            if found != before:
+                inputs, fewest_inputs, outputs, fewest_outputs, attributes = found
+                print(f'{{"{name}", {schema.since_version}, "{inputs}", {fewest_inputs}, "{outputs}", '
+                      f'{fewest_outputs}, "{attributes}"}},')
+            before = found
+
+
+main()
