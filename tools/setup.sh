@@ -16,6 +16,7 @@ packages=(
   libgtest-dev libgmock-dev                                 # unit tests
   libboost-context-dev                                      # threads of kernels in tests without a GPU
   clang-format-14 clang-tidy-14                             # style checks of the tests
+  clang-14 libclang-rt-14-dev                               # fuzzers of the tests
 )
 
 missing=()
