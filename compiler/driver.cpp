@@ -43,6 +43,10 @@ std::string temporaryPath(StringRef name) {
   return path.str().str();
 }
 
+/// The last pass of --check: the passes behind it do what is asked of them, or there is an internal
+/// error.
+constexpr const char *kCheckedUntil = "differentiate";
+
 class Compilation {
 public:
   explicit Compilation(const Options &options)
@@ -64,6 +68,8 @@ public:
 
 private:
   void printReport() const {
+    if (options.check && options.messageFormat == "text")
+      return report.printTable(llvm::outs());
     report.print(llvm::errs(),
                  parseMessageFormat(options.messageFormat).value_or(MessageFormat::text));
   }
@@ -80,12 +86,14 @@ private:
       return printParameters();
     if (!read())
       return false;
+    if (options.check && !recipe.trains)
+      return true;
     if (stopsAfter("import"))
       return printIr();
     if (!runPasses())
       return false;
     if (stopped)
-      return printIr();
+      return options.check || printIr();
     return emit();
   }
 
@@ -162,6 +170,11 @@ private:
         return success();
       }
       auto [message, advice] = StringRef(text).split("; try: ");
+      std::string note; // passes attach advice as a note
+      for (Diagnostic &more : diagnostic.getNotes())
+        note = more.str();
+      if (StringRef(note).starts_with("try: "))
+        advice = StringRef(note).drop_front(5);
       ExitCode code =
           reportsUserErrors(pass) ? ExitCode::unsupportedModel : ExitCode::internalError;
       (void)report.error(code, subject, message, advice);
@@ -178,7 +191,7 @@ private:
     hooks.before = [&](StringRef name) { clock.begin(pass = name.str()); };
     hooks.dumpFolder = options.dumpIr;
     hooks.failureFolder = temporaryPath("dump");
-    hooks.stopAfter = options.stopAfter;
+    hooks.stopAfter = options.check ? kCheckedUntil : options.stopAfter;
     PipelineResult result = runPipeline(*model.module, recipe, hooks);
     stopped = result.stopped;
     if (!result.succeeded && !result.dumpFile.empty())

@@ -5,8 +5,10 @@
 #include "compiler/report.h"
 #include "compiler/json_text.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
+#include "llvm/Support/Format.h"
 
 using namespace llvm;
 
@@ -160,6 +162,47 @@ void Report::printText(raw_ostream &stream) const {
     if (!problem.advice.empty())
       stream << "  try: " << printableLines(problem.advice) << '\n';
   }
+}
+
+void Report::printTable(raw_ostream &stream) const {
+  std::vector<std::vector<std::string>> rows{{"nodes", "about", "problem"}};
+  std::vector<const Problem *> sorted;
+  for (const Problem &problem : problems)
+    sorted.push_back(&problem);
+  llvm::stable_sort(
+      sorted, [](const Problem *a, const Problem *b) { return a->nodes.size() > b->nodes.size(); });
+  llvm::SetVector<StringRef> operators, advice;
+  for (const Problem *problem : sorted) {
+    const Subject &subject = problem->subject;
+    bool isMissing = problem->message == kUnsupportedOperator;
+    std::string nodes = problem->nodes.empty() ? "" : std::to_string(problem->nodes.size());
+    std::string about = nodes.empty() ? subject.part + subject.option : operatorText(subject);
+    std::string text = (problem->code == ExitCode::ok ? "warning: " : "") + problem->message;
+    if (!nodes.empty())
+      text += " (" + quotedList(problem->nodes, 2) + ")";
+    rows.push_back({nodes, printable(about), printableLines(text)});
+    if (problem->code == ExitCode::ok)
+      continue;
+    if (isMissing)
+      operators.insert(subject.operatorName);
+    else if (!problem->advice.empty())
+      advice.insert(problem->advice);
+  }
+  size_t widths[3] = {};
+  for (const auto &row : rows)
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], row[i].size());
+  if (rows.size() > 1)
+    for (const auto &row : rows) {
+      for (size_t i = 0; i + 1 < row.size(); ++i)
+        stream << left_justify(row[i], widths[i]) << "  ";
+      stream << row.back() << '\n';
+    }
+  stream << (empty() ? "nothing is missing\n" : "still needed:\n");
+  if (!operators.empty())
+    stream << "  operators of trainc: " << join(operators, ", ") << '\n';
+  for (StringRef entry : advice)
+    stream << "  " << printableLines(entry) << '\n';
 }
 
 /// The stable name of what an error means.

@@ -21,6 +21,9 @@ namespace trainc {
 /// writing, and bytes that are not UTF-8 as \x1b.
 std::string printable(llvm::StringRef text);
 
+/// What is said of a node whose operator no importer serves.
+inline constexpr const char *kUnsupportedOperator = "unsupported operator";
+
 /// `'a', 'b' and 3 more`: the first `shown` of the names.
 std::string quotedList(llvm::ArrayRef<std::string> names, size_t shown = 8);
 
@@ -71,6 +74,8 @@ public:
   /// together.
   void print(llvm::raw_ostream &stream, MessageFormat format = MessageFormat::text) const;
   std::string text() const;
+  /// A row for each problem, those of most nodes first, and what the user can do about all of them.
+  void printTable(llvm::raw_ostream &stream) const;
 
 private:
   struct Problem {

@@ -7,8 +7,6 @@
 // it.
 #include "compiler/onnx/inputs.h"
 #include "runtime/conversion.h"
-#include "runtime/exit_codes.h"
-#include "runtime/file_operations.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstring>
@@ -147,7 +145,7 @@ private:
       return false;
     }
     try {
-      input_file npy(path, exit_data);
+      input_file npy(path, static_cast<int>(ExitCode::usage));
       npy_header header = read_npy_header(npy);
       if (!converts_without_loss(header.type, *target)) {
         fail(path + ": holds " + name_of(header.type) + ", expected " +

@@ -20,6 +20,8 @@ using namespace mlir;
 
 namespace trainc::reader {
 
+constexpr int64_t kLargestSetting = 16; // elements of an input that says how, not what, to compute
+
 namespace {
 
 struct ImportedValue {
@@ -84,6 +86,7 @@ public:
   nn::BatchNormMode batchNormMode() const override;
   Value buffer(unsigned index) override;
   void replaceBuffer(unsigned index, Value value) override;
+  LogicalResult refuseUnknown(unsigned input, const Twine &what);
   void warning(const Twine &message, const Twine &advice) override;
   LogicalResult error(const Twine &message, const Twine &advice = "") override;
 
@@ -212,6 +215,14 @@ nn::Tensor ImportedNode::tensor(StringRef name) const {
 LogicalResult ImportedNode::error(const Twine &message, const Twine &advice) {
   return importer.report.error(ExitCode::unsupportedModel, importer.graph.subject(node), message,
                                advice);
+}
+
+LogicalResult ImportedNode::refuseUnknown(unsigned input, const Twine &what) {
+  if (!hasInput(input)) // of an operator set that has an attribute instead
+    return error("its " + what + " are not given");
+  Unknown cause = importer.whyUnknown(node.inputs[input]);
+  return error("its " + what + " must be known when the model is compiled, but " + cause.why,
+               cause.advice);
 }
 
 nn::BatchNormMode ImportedNode::batchNormMode() const { return importer.batchNormMode; }
@@ -352,7 +363,7 @@ bool Importer::splitToSequence(const GraphNode &node, nn::Builder &at) {
   auto split = view.integers(1);
   bool hasSplit = view.hasInput(1);
   if (hasSplit && !split)
-    return succeeded(fail(node, "its split sizes must be known when the model is compiled"));
+    return succeeded(view.refuseUnknown(1, "split sizes"));
   bool single = !hasSplit || nn::tensorType(view.input(1)).getRank() == 0;
   int64_t size = shape[axis], chunk = !hasSplit ? 1 : split->empty() ? 0 : (*split)[0];
   SmallVector<int64_t> sizes;
@@ -399,8 +410,12 @@ bool Importer::importSequence(const GraphNode &node, nn::Builder &at, bool &hand
   ImportedNode view(*this, node, at);
   ImportedValue *sequence = find(node.inputs[0]);
   auto position = view.integers(1);
-  if (!sequence->isSequence || !position || position->size() != 1)
-    return succeeded(fail(node, "its position must be known when the model is compiled"));
+  if (!sequence->isSequence)
+    return succeeded(fail(node, "its input 0 is no sequence"));
+  if (!position)
+    return succeeded(view.refuseUnknown(1, "position"));
+  if (position->size() != 1)
+    return succeeded(fail(node, "its position is no single number"));
   int64_t size = sequence->sequence.size(), index = (*position)[0];
   if (index < -size || index >= size)
     return succeeded(fail(node, "position " + Twine(index) + " is out of range for a sequence of " +
@@ -608,14 +623,19 @@ Unknown Importer::whyUnknown(StringRef name) {
       inputs.push_back(value);
     }
   }
-  if (!inputs.empty())
+  if (!inputs.empty()) {
+    ImportedValue *first = find(inputs[0]);
+    bool isData = first && first->tensor && // rather than a flag, a size or a rate
+                  nn::tensorType(first->tensor).getNumElements() > kLargestSetting;
     return {"depends on the values of input" + std::string(inputs.size() > 1 ? "s " : " ") +
                 quotedList(inputs, 3),
-            "--constant " + inputs[0] + "=VALUE, which fixes the input"};
+            isData ? "an export in which it does not"
+                   : "--constant " + inputs[0] + "=VALUE, which fixes the input"};
+  }
   if (!parameters.empty())
     return {"depends on parameter" + std::string(parameters.size() > 1 ? "s " : " ") +
                 quotedList(parameters, 3) + ", which training changes",
-            "--freeze does not help: an export without it"};
+            "an export in which it does not"};
   return {"depends on what cannot be evaluated", ""};
 }
 

@@ -189,7 +189,9 @@ bool ModelFile::load(ArrayRef<char> bytes, Report &report) {
   }
   if (graph().sparse_initializer_size()) {
     (void)report.error(ExitCode::unsupportedModel, filePath,
-                       "sparse initializers are not supported");
+                       "initializer '" + graph().sparse_initializer(0).values().name() +
+                           "' is sparse, which is not supported",
+                       "an export with dense weights");
     return false;
   }
   return resolve(payloads, report);
@@ -246,7 +248,9 @@ std::shared_ptr<ModelFile> ModelFile::open(StringRef path, Report &report) {
     std::string text = withoutComments({bytes.data(), bytes.size()});
     onnx::Common::Status status = onnx::OnnxParser::Parse(model, text.c_str());
     if (!status.IsOK()) {
-      (void)report.error(ExitCode::unreadableModel, path, status.ErrorMessage());
+      std::string message = status.ErrorMessage();
+      std::replace(message.begin(), message.end(), '\n', ' ');
+      (void)report.error(ExitCode::unreadableModel, path, message);
       return nullptr;
     }
     file->converted = model.SerializeAsString();

@@ -47,7 +47,7 @@ static LogicalResult reportMissing(const Graph &graph, const GraphNode &node, in
     return report.error(ExitCode::unsupportedModel, subject,
                         "unsupported operator of domain '" + node.domain + "'",
                         "an export that uses ONNX's own operators only");
-  return report.error(ExitCode::unsupportedModel, subject, "unsupported operator",
+  return report.error(ExitCode::unsupportedModel, subject, kUnsupportedOperator,
                       adviceFor(node.opType()));
 }
 

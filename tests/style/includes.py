@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "dialects/train": ["dialects/errors", "dialects/names", "dialects/elements", "dialects/nn"],
     "passes/planning": [],
     "passes": ["dialects", "passes/planning"],
-    "compiler": ["dialects", "passes", "runtime/program.h", "runtime/own_files.h"],
+    "compiler": ["dialects", "passes", "runtime/program.h", "runtime/own_files.h", "runtime/conversion.h"],
     "tools": ["dialects", "passes", "compiler", "runtime"],
 }
 

@@ -155,8 +155,8 @@ protected:
   std::pair<std::string, std::string> reason() const {
     std::string text = report.text();
     llvm::StringRef line = llvm::StringRef(text).ltrim().split('\n').first;
-    if (auto [before, after] = line.split(", opset "); !after.empty())
-      return {before.rsplit('(').second.str(), after.split("): ").second.str()};
+    if (auto [before, after] = line.split("): "); !after.empty()) // a node's: (Add, opset 7)
+      return {before.rsplit('(').second.split(", opset ").first.str(), after.str()};
     line.consume_front(scratch.string() + ": ");
     return {"", line.str()};
   }
