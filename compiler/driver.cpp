@@ -227,8 +227,8 @@ private:
         failed(checkMemoryLimit(memory, *parseBytes(options.limitMemory), options.model, report)))
       return false;
     clock.begin("emit");
-    if (failed(output.begin(report)) || failed(output.makeFolder("source", report)) ||
-        failed(output.makeFolder("plan", report)))
+    if (failed(output.begin(modelFiles(model), report)) ||
+        failed(output.makeFolder("source", report)) || failed(output.makeFolder("plan", report)))
       return false;
     if (failed(emitSources(*model.module, installation.version, output.entry("source"))))
       return report.empty()

@@ -11,6 +11,7 @@
 #include "llvm/Object/BuildID.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
@@ -232,6 +233,18 @@ private:
 
 std::string exchangeOutput(const std::string &partial, const std::string &target) {
   return Exchange(partial, target).run();
+}
+
+std::string replacedEntryWith(const std::string &file, const std::string &target) {
+  std::error_code error;
+  const fs::path inside = fs::weakly_canonical(file, error);
+  for (const char *name : kEntries) {
+    const fs::path entry = fs::weakly_canonical(fs::path(target) / name, error);
+    if (std::mismatch(entry.begin(), entry.end(), inside.begin(), inside.end()).first ==
+        entry.end())
+      return name;
+  }
+  return "";
 }
 
 } // namespace trainc

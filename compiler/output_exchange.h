@@ -12,4 +12,8 @@ namespace trainc {
 /// what went wrong, empty where nothing did.
 std::string exchangeOutput(const std::string &partial, const std::string &target);
 
+/// The entry of the folder `target` that the exchange would replace and that holds `file`; empty
+/// where none does.
+std::string replacedEntryWith(const std::string &file, const std::string &target);
+
 } // namespace trainc

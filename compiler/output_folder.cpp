@@ -103,7 +103,12 @@ OutputFolder::~OutputFolder() {
   removeOnInterrupt("");
 }
 
-LogicalResult OutputFolder::begin(Report &report) {
+LogicalResult OutputFolder::begin(ArrayRef<std::string> inputs, Report &report) {
+  for (const std::string &file : inputs)
+    if (std::string entry = replacedEntryWith(file, target); !entry.empty())
+      return report.error(ExitCode::outputNotWritten, file,
+                          "lies in '" + entry + "' of the output folder, which is replaced",
+                          "another folder with -o");
   std::error_code error;
   if (fs::exists(target, error) && !fs::is_directory(target, error))
     return report.error(ExitCode::outputNotWritten, target, "exists and is not a folder",

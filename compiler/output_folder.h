@@ -15,8 +15,9 @@ public:
   explicit OutputFolder(std::string path);
   ~OutputFolder(); // removes what was not published
 
-  /// Also removes what a compilation into the same folder left that was killed.
-  llvm::LogicalResult begin(Report &report);
+  /// Also removes what a compilation into the same folder left that was killed. Fails where one of
+  /// `inputs`, files that the output is made of, lies in what will be replaced.
+  llvm::LogicalResult begin(llvm::ArrayRef<std::string> inputs, Report &report);
   /// The folder itself, as `publish` leaves it.
   const std::string &path() const { return target; }
   /// Path of an entry while it is being made; `folder` entries are created.
