@@ -7,7 +7,8 @@
     tests/node_tests_compiled.py --trainc build/dev/bin/trainc --sample 60  # a fixed choice
     tests/node_tests_compiled.py --trainc build/dev/bin/trainc relu add     # these
 
-ONNX passes everything as an input, but sizes and axes must be known when a model is compiled: where
+Old models are taken as of operator set 7, as in the interpreter's run, and integers of a type that programs do not
+write are compared as int64, to which a Cast behind them brings them. ONNX passes everything as an input, but sizes and axes must be known when a model is compiled: where
 a model or its data is refused, trainc is asked again with the integer inputs written into the model as
 constants, then with all of them. What it refuses still is counted by the message; other ends are failures.
 """
@@ -36,6 +37,10 @@ BAD_DATA = 3  # exit code of predict: data that programs do not take, such as ne
 # ONNX element type: NumPy's name, struct's letter, safetensors' name
 TYPES = {1: ("<f4", "f", "F32"), 6: ("<i4", "i", "I32"), 7: ("<i8", "q", "I64"), 9: ("|b1", "?", "BOOL"),
          11: ("<f8", "d", "F64")}
+
+# The integers that programs have inside, but neither read nor write: struct's letter
+INSIDE = {2: "B", 3: "b", 4: "H", 5: "h", 12: "I", 13: "Q"}
+OLDEST = 7  # operator set
 
 
 def varint(data, at):
@@ -118,6 +123,13 @@ class Tensor:
             self.values = list(struct.unpack("<%d%s" % (count, letter), raw)) if raw is not None else values
             self.known = len(self.values) == count
 
+        elif self.type in INSIDE:
+            self.values = list(struct.unpack("<%d%s" % (math.prod(self.shape), INSIDE[self.type]), raw)) if raw is not None else values
+
+    def as_int64(self):
+        if self.type in INSIDE and len(self.values) == math.prod(self.shape):
+            self.values, self.type, self.known = [signed(value & (1 << 64) - 1) for value in self.values], 7, True
+
     def write(self, path):
         name, letter, _ = TYPES[self.type]
         shape = self.shape or [1]
@@ -165,6 +177,34 @@ def with_constants(model, known):
             for inner, _, part in fields(value):
                 if not (inner == 11 and dict((n, v) for n, _, v in fields(part))[1].decode() in known):
                     graph += field(inner, part)
+            value = graph
+        result += field(number, value)
+    return result
+
+
+def described(name, element, shape):
+    """A ValueInfoProto."""
+    sizes = b"".join(field(1, field(1, size)) for size in shape)
+    return field(1, name.encode()) + field(2, field(1, field(1, element) + field(2, sizes)))
+
+
+def brought_up(model, wide):
+    """The model of operator set 7 at least, its outputs `wide` (name: shape) behind a Cast to int64."""
+    result = b""
+    for number, _, value in fields(model):
+        if number == 8:
+            entry = dict((n, v) for n, _, v in fields(value))
+            if not entry.get(1):
+                value = field(2, max(entry.get(2, 1), OLDEST))
+        if number == 7 and wide:
+            graph = b""
+            for inner, _, part in fields(value):
+                name = dict((n, v) for n, _, v in fields(part))[1].decode() if inner == 12 else ""
+                graph += field(12, described(name + "_as_int64", 7, wide[name])) if name in wide else field(inner, part)
+            for name in wide:
+                attribute = field(1, b"to") + field(3, 7) + field(20, 2)
+                graph += field(1, field(1, name.encode()) + field(2, (name + "_as_int64").encode()) + field(4, b"Cast") +
+                               field(5, attribute))
             value = graph
         result += field(number, value)
     return result
@@ -229,6 +269,11 @@ class Runner:
                     values[value] = Tensor(read(path))
                 except (struct.error, IndexError, TypeError):
                     return "refused", "a value is not a tensor"
+        wide = {name: value.shape for name, value in outputs.items() if value.type in INSIDE}
+        for value in outputs.values():
+            value.as_int64()
+        model = brought_up(model, wide)
+        outputs = {name + "_as_int64" if name in wide else name: value for name, value in outputs.items()}
         if not all(value.known for value in outputs.values()):
             return "refused", "an output is of a type that programs do not have"
         folder = os.path.join(self.scratch, name)
