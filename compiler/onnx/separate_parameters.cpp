@@ -150,6 +150,9 @@ private:
       std::optional<ProgramCall> call = callOf(node);
       if (!call) {
         callless.push_back(&node);
+        for (const std::string &output : node.output())
+          if (node.input_size())
+            passedOn[output] = node.input(0);
         continue;
       }
       values.insert(call->name);
@@ -515,11 +518,8 @@ private:
   std::string initializerBehind(const std::string &value) const {
     if (initializers.count(value))
       return value;
-    for (const NodeProto *node : callless)
-      if (node->input_size() && is_contained(node->output(), value) &&
-          initializers.count(node->input(0)))
-        return node->input(0);
-    return "";
+    auto from = passedOn.find(value);
+    return from != passedOn.end() && initializers.count(from->second) ? from->second : "";
   }
 
   // Parameters other than those that an initializer is made of, of which it could as well be.
@@ -637,6 +637,7 @@ private:
   std::vector<CallGroup> groups;                           // in order
   llvm::StringMap<size_t> groupOf;                         // by call
   std::vector<const NodeProto *> callless;
+  llvm::StringMap<std::string> passedOn; // first input of a callless node, by its outputs
   std::set<std::string, std::less<>> values, mentioned, held, placed, resolved, undecided;
   std::vector<std::string> foldedNorms, changed;
   bool anyMerged = false; // a call uses a parameter that it does not name
