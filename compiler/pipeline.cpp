@@ -148,7 +148,8 @@ PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const Pipeline
     hooks.before(name);
     PassManager manager(module.getContext());
     nameRunningPass(manager);
-    manager.enableVerifier(!hooks.dumpFolder.empty() || endsPhase(name));
+    bool isLast = behind.empty() || name == hooks.stopAfter;
+    manager.enableVerifier(!hooks.dumpFolder.empty() || isLast || endsPhase(name));
     manager.addPass(std::move(pass));
     if (failed(manager.run(module))) {
       if (!reportsUserErrors(name))
