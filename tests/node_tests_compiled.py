@@ -25,6 +25,8 @@ import subprocess
 import sys
 import tempfile
 
+import onnx_file
+
 SUITE = "/usr/share/libonnx-testdata/data/node"
 RELATIVE, ABSOLUTE = 1e-3, 1e-7  # of the suite's own runner
 UNSUPPORTED = {3, 4}  # exit codes of trainc: the model cannot be read, or is not supported
@@ -68,18 +70,8 @@ def fields(data):
         yield number, wire, value
 
 
-def number_bytes(value):
-    text = b""
-    while value > 127:
-        text += bytes([value & 127 | 128])
-        value >>= 7
-    return text + bytes([value])
-
-
 def field(number, value):
-    if isinstance(value, int):
-        return number_bytes(number << 3) + number_bytes(value)
-    return number_bytes(number << 3 | 2) + number_bytes(len(value)) + value
+    return onnx_file.number(number, value) if isinstance(value, int) else onnx_file.message(number, value)
 
 
 def signed(value):
@@ -172,20 +164,13 @@ def with_constants(model, known):
         if number == 7:
             graph = b""
             for name, proto in known.items():
-                attribute = field(1, b"value") + field(5, proto) + field(20, 4)
-                graph += field(1, field(2, name.encode()) + field(4, b"Constant") + field(5, attribute))
+                graph += field(1, onnx_file.node("Constant", [], [name], {"value": proto}))
             for inner, _, part in fields(value):
                 if not (inner == 11 and dict((n, v) for n, _, v in fields(part))[1].decode() in known):
                     graph += field(inner, part)
             value = graph
         result += field(number, value)
     return result
-
-
-def described(name, element, shape):
-    """A ValueInfoProto."""
-    sizes = b"".join(field(1, field(1, size)) for size in shape)
-    return field(1, name.encode()) + field(2, field(1, field(1, element) + field(2, sizes)))
 
 
 def brought_up(model, wide):
@@ -195,16 +180,16 @@ def brought_up(model, wide):
         if number == 8:
             entry = dict((n, v) for n, _, v in fields(value))
             if not entry.get(1):
-                value = field(2, max(entry.get(2, 1), OLDEST))
+                value = onnx_file.opset(max(entry.get(2, 1), OLDEST))
         if number == 7 and wide:
             graph = b""
             for inner, _, part in fields(value):
                 name = dict((n, v) for n, _, v in fields(part))[1].decode() if inner == 12 else ""
-                graph += field(12, described(name + "_as_int64", 7, wide[name])) if name in wide else field(inner, part)
+                if name in wide:
+                    part = onnx_file.value(name + "_as_int64", wide[name], onnx_file.INT64)
+                graph += field(inner, part)
             for name in wide:
-                attribute = field(1, b"to") + field(3, 7) + field(20, 2)
-                graph += field(1, field(1, name.encode()) + field(2, (name + "_as_int64").encode()) + field(4, b"Cast") +
-                               field(5, attribute))
+                graph += field(1, onnx_file.node("Cast", [name], [name + "_as_int64"], {"to": onnx_file.INT64}))
             value = graph
         result += field(number, value)
     return result
