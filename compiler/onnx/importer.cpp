@@ -4,6 +4,7 @@
 // of these. What a node makes of values that are known is evaluated by the interpreter at once.
 #include "compiler/onnx/importer.h"
 #include "compiler/onnx/evaluate.h"
+#include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx_node.h"
@@ -444,6 +445,8 @@ bool Importer::hasEmptyInput(const GraphNode &node) {
 
 nn::OnnxResults Importer::callImporter(const GraphNode &node, ImportedNode &view) {
   nn::OnnxImporter importer = nn::findOnnxImporter(node.domain, node.opType(), node.opset);
+  if (!importer)
+    internalError("node '" + node.label + "' has no importer, but passed the check of operators");
   std::string diagnostics;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     diagnostics += (diagnostics.empty() ? "" : "; ") + diagnostic.str();

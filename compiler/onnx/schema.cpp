@@ -121,6 +121,11 @@ static SmallVector<StringRef> heldKinds(const AttributeProto &attribute) {
   return held;
 }
 
+// Kinds whose values are messages, which have no value that an empty field could stand for.
+static bool isMessageKind(StringRef kind) {
+  return llvm::is_contained({"tensor", "graph", "sparse_tensor", "type"}, kind);
+}
+
 // Files older than the field `type` tell the kind by the field that is there.
 static StringRef presentKind(const AttributeProto &attribute, ArrayRef<StringRef> held) {
   if (attribute.has_type() && attribute.type() != AttributeProto::UNDEFINED)
@@ -148,6 +153,8 @@ static std::string checkAttribute(const GraphNode &node, const Declaration &decl
   bool saysNothing = kind.empty() && !attribute.has_type();
   if (kind != declared && !saysNothing)
     return subject + "is " + inWords(kind) + ", expected " + inWords(declared);
+  if (isMessageKind(declared) && !llvm::is_contained(held, declared))
+    return subject + "holds nothing, expected " + inWords(declared);
   for (StringRef other : held)
     if (other != kind)
       return subject + "holds " + inWords(other) + (held.size() > 1 ? " besides " : " and not ") +

@@ -630,6 +630,12 @@ def conditions_unknown():
                UNSUPPORTED, "depends on parameter 'layer.w'")
     yield Case("a condition without a size", choosing(inputs=[value("x", ["batch", 3]), flag[1]]), USAGE, "dimensions without a size: 'batch'")
     yield Case("an If without branches", around([node("If", ["flag"], ["t"])], inputs=flag), UNREADABLE, "attribute 'else_branch' is missing")
+    for what, empty in (("", message(1, "else_branch")), (" of kind graph", message(1, "else_branch") + number(20, 5))):
+        hollow = node("If", ["c"], ["t"], {"then_branch": relu}, extra=message(5, empty))
+        yield Case(f"an empty branch{what}", around([hollow], initializers=[tensor("c", [], BOOL, b"\1")]), UNREADABLE,
+                   "attribute 'else_branch' holds nothing, expected a graph")
+    yield Case("an empty constant", around([node("Constant", [], ["c"], extra=message(5, message(1, "value"))), node("Add", ["h", "c"], ["t"])]),
+               UNREADABLE, "attribute 'value' holds nothing, expected a tensor")
     yield Case("an If without a condition", choosing(condition=""), UNREADABLE, "input 0 is missing")
     yield Case("branches of other counts", choosing(branch([node("Split", ["h"], ["b", "e"], {"axis": 1})], ("b", "e")), inputs=flag), UNREADABLE,
                "has 1 outputs, but one of its branches 2")
