@@ -15,6 +15,7 @@
 #include <cmath>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -71,6 +72,76 @@ TEST(Permutation, DependsOnSeedAndEpochAndMovesThings) {
     same_seed += base(i) == other_seed(i);
   }
   EXPECT_LT(std::max({fixed, same_epoch, same_seed}), 10); // one each is expected
+}
+
+// How far a sum of squares (counted - expected)^2 / expected lies above its mean, in deviations.
+// Times `factor` it is distributed as chi-square with so many degrees.
+double excess(const std::vector<int64_t> &counts, double expected, double degrees,
+              double factor = 1) {
+  double sum = 0;
+  for (int64_t count : counts) {
+    double difference = static_cast<double>(count) - expected;
+    sum += difference * difference / expected;
+  }
+  return (factor * sum - degrees) / std::sqrt(2 * degrees);
+}
+
+// Each of the n! orders equally often; all random numbers are those of one seed.
+TEST(Permutation, OrdersOfTinySetsAreUniform) {
+  for (uint64_t n = 1; n <= 6; ++n) {
+    std::map<std::vector<uint64_t>, size_t> places;
+    std::vector<uint64_t> order(n);
+    std::iota(order.begin(), order.end(), uint64_t{0});
+    do
+      places.emplace(order, places.size());
+    while (std::next_permutation(order.begin(), order.end()));
+    constexpr int64_t each = 100;
+    std::vector<int64_t> counts(places.size());
+    for (uint64_t epoch = 0; epoch < each * places.size(); ++epoch) {
+      permutation shuffle(n, 5, epoch);
+      for (uint64_t i = 0; i < n; ++i)
+        order[i] = shuffle(i);
+      ++counts[places.at(order)];
+    }
+    if (n > 1) {
+      EXPECT_LT(std::abs(excess(counts, each, static_cast<double>(counts.size() - 1))), 4) << n;
+    }
+  }
+}
+
+// Every value at every place, every distance between neighbours, and as many even orders as odd
+// ones where there is a table.
+TEST(Permutation, PlacesAndNeighboursAreUniform) {
+  for (uint64_t n : {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 64, 256, 257, 1024}) {
+    uint64_t trials = std::max<uint64_t>(1000, 8 * n);
+    std::vector<int64_t> at_place(n * n), distance(n);
+    int64_t odd = 0;
+    for (uint64_t epoch = 0; epoch < trials; ++epoch) {
+      permutation shuffle(n, 6, epoch);
+      std::vector<uint64_t> order;
+      for (uint64_t i = 0; i < n; ++i) {
+        order.push_back(shuffle(i));
+        ++at_place[i * n + order[i]];
+        ++distance[i == 0 ? 0 : (order[i] - order[i - 1] + n) % n];
+      }
+      int64_t inversions = 0;
+      for (size_t i = 0; n <= 16 && i < n; ++i)
+        for (size_t j = 0; j < i; ++j)
+          inversions += order[j] > order[i];
+      odd += inversions % 2;
+    }
+    auto total = static_cast<double>(trials), size = static_cast<double>(n);
+    double degrees =
+        (size - 1) * (size - 1); // sums of rows and columns are fixed, hence the factor
+    EXPECT_LT(std::abs(excess(at_place, total / size, degrees, (size - 1) / size)), 4) << n;
+    distance.erase(distance.begin());
+    if (n > 2) {
+      EXPECT_LT(std::abs(excess(distance, total, size - 2)), 4) << n;
+    }
+    if (n <= 16) { // four deviations
+      EXPECT_LT(std::abs(static_cast<double>(odd) - total / 2), 2 * std::sqrt(total)) << n;
+    }
+  }
 }
 
 TEST(Permutation, HoldsForLargeCounts) {
