@@ -51,10 +51,18 @@ int64_t loader::samples(data_part part) const {
 }
 
 int64_t loader::whole_batches(data_part part) const {
-  return (samples(part) + (fills_up(part) ? batch_ - 1 : 0)) / batch_;
+  return (samples(part) + (fills_up(part) || wraps(part) ? batch_ - 1 : 0)) / batch_;
+}
+
+double loader::batches_per_epoch() const {
+  constexpr data_part part = data_part::training;
+  return wraps(part) ? static_cast<double>(samples(part)) / static_cast<double>(batch_)
+                     : static_cast<double>(batches(part));
 }
 
 int64_t loader::samples_in(data_part part, int64_t batch) const {
+  if (wraps(part))
+    return batch_;
   return std::min(batch_, samples(part) - batch % whole_batches(part) * batch_);
 }
 
@@ -81,7 +89,7 @@ int64_t loader::batches(data_part part) const {
 }
 
 int64_t loader::left_out(data_part part) const {
-  return fills_up(part) ? 0 : samples(part) % batch_;
+  return fills_up(part) || wraps(part) ? 0 : samples(part) % batch_;
 }
 
 std::vector<data_identity> loader::identities() const {
@@ -106,8 +114,13 @@ std::vector<data_identity> loader::identities() const {
 }
 
 int64_t loader::batch_after(int64_t taken, int64_t size) const {
-  int64_t before = samples(data_part::training) / size, now = batches(data_part::training);
-  if (size == batch_ || before == 0)
+  constexpr data_part part = data_part::training;
+  if (size == batch_)
+    return taken;
+  if (wraps(part))
+    return taken * size / batch_;
+  int64_t before = (samples(part) + (fills_up(part) ? size - 1 : 0)) / size, now = batches(part);
+  if (before == 0)
     return taken;
   return taken / before * now + std::min(taken % before * size / batch_, now);
 }
@@ -127,14 +140,31 @@ void loader::begin_epoch(data_part part, int64_t epoch) {
                                           static_cast<uint64_t>(window_));
 }
 
+// Which samples make the batch.
+void loader::choose(data_part part, int64_t batch) {
+  int64_t count = samples(part), per_epoch = whole_batches(part), begin = part_range(part).begin;
+  for (int64_t row = 0; row < batch_; ++row) {
+    int64_t epoch = batch / per_epoch, index = batch % per_epoch * batch_ + row;
+    if (wraps(part)) {
+      index = batch * batch_ + row;
+      epoch = index / count;
+      index %= count;
+    }
+    begin_epoch(part, epoch);
+    index = std::min(index, count - 1); // filled up with the last sample
+    if (shuffled(part))
+      index = static_cast<int64_t>(order_(static_cast<uint64_t>(index)));
+    chosen_[static_cast<size_t>(row)] =
+        begin + (tokens_ ? window_offset_ + index * window_ : index);
+  }
+}
+
 void loader::load(data_part part, int64_t batch, const input_target &target) {
-  int64_t per_epoch = whole_batches(part);
-  begin_epoch(part, batch / per_epoch);
-  int64_t first = batch % per_epoch * batch_;
+  choose(part, batch);
   for (const source &from : sources_)
-    load_rows(from, part, first, target);
+    load_rows(from, target);
   if (tokens_)
-    load_windows(part, first, target);
+    load_windows(target);
   int64_t count = samples_in(part, batch);
   if (count == batch_ || for_prediction_)
     return;
@@ -157,32 +187,27 @@ void loader::ignore_rows(const input_place &input, int64_t first,
     memcpy(values + i * width, &input.ignore_index, static_cast<size_t>(width));
 }
 
-void loader::load_rows(const source &from, data_part part, int64_t first,
-                       const input_target &input_target) {
+void loader::load_rows(const source &from, const input_target &input_target) {
   const tensor_place &place = from.input->tensor;
   char *target = input_target(place);
   int64_t file_bytes = bytes_of(from.header.type) * from.row_elements;
   int64_t target_bytes = bytes_of(place.type) * from.row_elements;
-  int64_t part_begin = from.constant ? 0 : part_range(part).begin;
-  bool in_order = from.constant || !shuffled(part);
-  int64_t available = from.constant ? from.rows : samples(part);
-  bool filled_up = !from.constant && first + from.rows > available;
-  int64_t rows_at_once = in_order && !filled_up ? from.rows : 1;
-  for (int64_t row = 0; row < from.rows; row += rows_at_once) {
-    int64_t sample =
-        from.constant ? 0
-        : in_order    ? part_begin + std::min(first + row, available - 1)
-                   : part_begin + static_cast<int64_t>(order_(static_cast<uint64_t>(first + row)));
+  for (int64_t row = 0, rows = 1; row < from.rows; row += rows) {
+    int64_t sample = from.constant ? 0 : chosen_[static_cast<size_t>(row)];
+    // What follows each other in the file is read at once.
+    rows = from.constant ? from.rows : 1;
+    while (row + rows < from.rows && chosen_[static_cast<size_t>(row + rows)] == sample + rows)
+      ++rows;
     from.file->read(from.header.data_offset + sample * file_bytes, staging_.data(),
-                    file_bytes * rows_at_once);
+                    file_bytes * rows);
     char *values = target + row * target_bytes;
-    int64_t count = from.row_elements * rows_at_once;
+    int64_t count = from.row_elements * rows;
     convert(from.header.type, staging_.data(), place.type, values, count);
     check_indexes(from, *from.input, sample * from.row_elements, values, place.type, count);
   }
 }
 
-void loader::load_windows(data_part part, int64_t first, const input_target &target) {
+void loader::load_windows(const input_target &target) {
   const source &from = *tokens_;
   int64_t token_bytes = bytes_of(from.header.type);
   auto row_of = [&](const input_place *input, int64_t row) {
@@ -190,10 +215,7 @@ void loader::load_windows(data_part part, int64_t first, const input_target &tar
     return target(place) + row * window_ * bytes_of(place.type);
   };
   for (int64_t row = 0; row < batch_; ++row) {
-    int64_t window = std::min(first + row, samples(part) - 1);
-    if (shuffled(part))
-      window = static_cast<int64_t>(order_(static_cast<uint64_t>(window)));
-    int64_t token = part_range(part).begin + window_offset_ + window * window_;
+    int64_t token = chosen_[static_cast<size_t>(row)];
     from.file->read(from.header.data_offset + token * token_bytes, staging_.data(),
                     (window_ + 1) * token_bytes);
     char *inputs = row_of(from.input, row);

@@ -20,6 +20,10 @@ namespace trainc {
 
 class problem_list;
 
+// What becomes of the samples of a training epoch that fill no batch: they are left out; the last
+// batch is filled up with rows whose labels are ignored; or it goes on with the next epoch's first.
+enum class leftovers { drop, pad, wrap };
+
 struct data_request {
   std::vector<std::string> data; // NAME=FILE
   std::string tokens;            // file, or empty
@@ -28,6 +32,7 @@ struct data_request {
   int64_t training_batches = 0; // the training part is so many batches from the beginning; 0: all
   bool shuffle = false;
   uint64_t seed = 0;
+  leftovers rest = leftovers::drop; // of training
   // Every sample once: the last batch is filled up with the last sample. Labels need no data.
   bool for_prediction = false;
   // The last batch of what is not for training holds what is left: further rows repeat the last
@@ -59,6 +64,8 @@ public:
   // Batches in a part (for training: in one epoch), complete ones unless the request lets the last
   // be filled up. Throws when there is none.
   int64_t batches(data_part part) const;
+  // Of training: a whole number unless epochs go over into each other.
+  double batches_per_epoch() const;
   // Samples of the part that a batch holds: all its rows unless it is filled up.
   int64_t samples_in(data_part part, int64_t batch) const;
   int64_t samples(data_part part) const;
@@ -103,15 +110,21 @@ private:
   int64_t first_batches(int64_t available) const;
   int64_t whole_batches(data_part part) const;
   bool fills_up(data_part part) const {
-    return for_prediction_ || (partial_batches_ && part != data_part::training);
+    return for_prediction_ ||
+           (part == data_part::training ? rest_ == leftovers::pad : partial_batches_);
   }
+  bool wraps(data_part part) const {
+    return part == data_part::training && rest_ == leftovers::wrap;
+  }
+  bool masks_labels() const;
   bool tells_samples_apart() const;
   void ignore_rows(const input_place &input, int64_t first, const input_target &target) const;
   bool shuffled(data_part part) const { return shuffle_ && part == data_part::training; }
   bool offset_windows(data_part part) const;
   void begin_epoch(data_part part, int64_t epoch);
-  void load_rows(const source &from, data_part part, int64_t first, const input_target &target);
-  void load_windows(data_part part, int64_t first, const input_target &target);
+  void choose(data_part part, int64_t batch);
+  void load_rows(const source &from, const input_target &target);
+  void load_windows(const input_target &target);
   void check_indexes(const source &from, const input_place &input, int64_t file_element,
                      const void *values, data_type type, int64_t count) const;
   void scan(const source &from, const input_place &input, int64_t begin, int64_t end) const;
@@ -127,10 +140,12 @@ private:
   int64_t training_batches_;
   bool shuffle_, for_prediction_, partial_batches_ = false;
   uint64_t seed_;
+  leftovers rest_;
   // Of the epoch last used:
   int64_t epoch_ = -1, window_offset_ = 0;
   data_part epoch_part_ = data_part::all;
   permutation order_;
+  std::vector<int64_t> chosen_; // row of the files, or first token, of each sample of the batch
   std::vector<char> staging_;
 };
 

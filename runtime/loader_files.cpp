@@ -32,7 +32,8 @@ bool is_label(const input_place &input) {
 
 loader::loader(const program &program, const data_request &request)
     : program_(program), holdout_(request.holdout), training_batches_(request.training_batches),
-      shuffle_(request.shuffle), for_prediction_(request.for_prediction), seed_(request.seed) {
+      shuffle_(request.shuffle), for_prediction_(request.for_prediction), seed_(request.seed),
+      rest_(request.rest) {
   problem_list problems;
   open_data(request, problems);
   if (!request.tokens.empty())
@@ -42,6 +43,11 @@ loader::loader(const program &program, const data_request &request)
   settle_batch(problems);
   problems.throw_if_any(exit_data);
   partial_batches_ = request.partial_batches && tells_samples_apart();
+  if (rest_ == leftovers::pad && !masks_labels())
+    throw failure(exit_usage, "option --leftovers pad: the program has no mask for rows that are "
+                              "no samples: its loss ignores no label\n  try: --leftovers wrap, or "
+                              "drop");
+  chosen_.resize(static_cast<size_t>(batch_));
 
   int64_t largest = tokens_ ? (window_ + 1) * bytes_of(tokens_->header.type) : 0;
   for (const source &from : sources_)
@@ -49,13 +55,21 @@ loader::loader(const program &program, const data_request &request)
   staging_.resize(static_cast<size_t>(largest));
 }
 
-bool loader::tells_samples_apart() const {
+// Whether rows can be kept from the loss of a step.
+bool loader::masks_labels() const {
   if (!program_.loss_weight.name)
-    return program_.sample_losses.name && program_.sample_losses.shape[0] == batch_;
+    return false;
   for (const source &from : sources_)
     if (!from.constant && from.input->has_ignore_index)
       return true;
   return token_labels_ && token_labels_->has_ignore_index;
+}
+
+// Whether an evaluation can.
+bool loader::tells_samples_apart() const {
+  if (!program_.loss_weight.name)
+    return program_.sample_losses.name && program_.sample_losses.shape[0] == batch_;
+  return masks_labels();
 }
 
 bool loader::has_source(const input_place &input) const {

@@ -152,6 +152,11 @@ std::vector<option_row> common_rows() {
           "end the run after so many steps in a row whose loss or gradient is not finite; such a\n"
           "step is skipped",
           command_train, 1),
+      row("leftovers", 0, kind::text, "POLICY", "drop",
+          "samples of an epoch that fill no batch: left out; the last batch filled up with rows "
+          "that\n"
+          "do not count (labels that are ignored); or completed with the next epoch's first",
+          command_train, 0, 0, "drop|pad|wrap"),
       row("no-shuffle", 0, kind::flag, "", "", "take samples in the order of the files",
           command_train),
       row("seed", 0, kind::integer, "N", "0", "seed of every random choice",

@@ -97,8 +97,13 @@ loader run::open_data(bool shuffle, uint64_t seed, bool partial_batches) {
   data_request request = data_options();
   request.partial_batches = partial_batches;
   request.holdout = options.real("holdout");
-  if (options.command->bit & command_train)
+  if (options.command->bit & command_train) {
     request.training_batches = options.integer("overfit");
+    const std::string &rest = options.text("leftovers");
+    request.rest = rest == "pad"    ? leftovers::pad
+                   : rest == "wrap" ? leftovers::wrap
+                                    : leftovers::drop;
+  }
   request.shuffle = shuffle;
   request.seed = seed;
   return open(std::move(request));
@@ -187,10 +192,11 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
   return rows;
 }
 
-void run::print_table() const {
+void run::print_table(const std::vector<std::pair<std::string, std::string>> &more) const {
   if (!is_first())
     return;
   auto rows = describe(prog);
+  rows.insert(rows.end(), more.begin(), more.end());
   rows.emplace_back("ranks", std::to_string(ranks.size()));
   rows.emplace_back("device", target.description());
   if (int64_t bytes = target.accumulator_bytes())

@@ -44,7 +44,8 @@ struct run {
 
   // From the first rank alone. Warnings go to standard error.
   void warn(const std::string &text) const;
-  void print_table() const;
+  // The model, what the command says of its work, the machine and every option.
+  void print_table(const std::vector<std::pair<std::string, std::string>> &more) const;
 
 private:
   data_request data_options() const;

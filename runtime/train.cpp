@@ -38,7 +38,7 @@ public:
     if (dry_)
       extent_.last = extent_.first + 1;
     set_up();
-    run_.print_table();
+    run_.print_table(describe_data());
     start_seconds_ = saved_seconds_ = seconds_now();
     try {
       take_steps();
@@ -85,6 +85,7 @@ private:
   void refuse_older(const std::string &path, const std::string &where) const;
   void find_layout();
   void check_order(const std::string &configuration) const;
+  std::vector<std::pair<std::string, std::string>> describe_data() const;
   void find_position();
   void keep_configuration();
   void settle_last_step();
@@ -237,15 +238,38 @@ void trainer::find_layout() {
 void trainer::check_order(const std::string &configuration) const {
   std::string held_out = kept_option(configuration, "holdout");
   bool in_order = kept_option(configuration, "no-shuffle") == "yes";
+  std::string rest = kept_option(configuration, "leftovers");
   std::string problem;
   if (std::atof(held_out.c_str()) != options_.real("holdout"))
     problem = "option --holdout: the run has " + (held_out.empty() ? "none" : held_out);
   else if (in_order != options_.flag("no-shuffle"))
     problem = std::string("option --no-shuffle: the run's data are ") +
               (in_order ? "in order" : "shuffled");
+  else if ((rest.empty() ? "drop" : rest) != options_.text("leftovers"))
+    problem = "option --leftovers: the run has " + (rest.empty() ? "drop" : rest);
   if (!problem.empty())
     throw failure(exit_usage, problem + "; another would change which samples are trained on when"
                                         "\n  try: --new-data, with which their order begins anew");
+}
+
+std::vector<std::pair<std::string, std::string>> trainer::describe_data() const {
+  int64_t samples = data_->samples(data_part::training),
+          rest = data_->left_out(data_part::training);
+  std::string text = format_text("%" PRId64 " samples, %.8g batches an epoch", samples,
+                                 data_->batches_per_epoch());
+  if (rest > 0)
+    text += format_text("; %" PRId64 " samples of each epoch fill no batch and are left out", rest);
+  std::vector<std::pair<std::string, std::string>> rows = {{"training data", text}};
+  if (held_out_every_ == 0)
+    return rows;
+  const loader &other = validation_ ? *validation_ : *data_;
+  data_part part = validation_ ? data_part::all : data_part::held_out;
+  text = format_text("%" PRId64 " samples in %" PRId64 " batches", other.samples(part),
+                     held_out_batches_);
+  if (int64_t left = other.left_out(part); left > 0)
+    text += format_text("; the last %" PRId64 " fill no batch and are left out", left);
+  rows.emplace_back("held-out data", text);
+  return rows;
 }
 
 // The position in the data, which is counted in samples.
@@ -281,7 +305,7 @@ void trainer::settle_last_step() {
                                 per_epoch, data_->samples_per_batch(), per_step, run_.ranks.size(),
                                 layout_.micro_batches));
     double batches =
-        options_.has("epochs") ? options_.real("epochs") * static_cast<double>(per_epoch) : 0;
+        options_.has("epochs") ? options_.real("epochs") * data_->batches_per_epoch() : 0;
     auto left = batches - static_cast<double>(extent_.batches_taken);
     extent_.last = options_.has("steps")
                        ? options_.integer("steps")
@@ -316,6 +340,12 @@ void trainer::decide() {
   run_.ranks.together([&] { find_layout(); });
   data_.emplace(run_.open_data(!options_.flag("no-shuffle"), extent_.seed,
                                /*partial_batches=*/true));
+  bool has_buffers = false;
+  for (int64_t i = 0; i < run_.prog.parameter_count; ++i)
+    has_buffers |= run_.prog.parameters[i].role == parameter_role::buffer;
+  if (has_buffers && options_.text("leftovers") == "pad")
+    run_.warn("option --leftovers pad: statistics of a batch (BatchNormalization) count the rows "
+              "that fill up the last one, which repeat its last sample");
   if (std::optional<loader> other = run_.open_validation_data())
     validation_.emplace(std::move(*other));
   run_.ranks.together([&] { find_position(); });
@@ -467,7 +497,7 @@ bool trainer::save_is_due(int64_t step) const {
     return false;
   if (save_every_.of == period::steps)
     return step % static_cast<int64_t>(save_every_.count) == 0;
-  double batches = save_every_.count * static_cast<double>(data_->batches(data_part::training));
+  double batches = save_every_.count * data_->batches_per_epoch();
   auto periods = [&](int64_t taken) { return std::floor(static_cast<double>(taken) / batches); };
   return periods(batch_of(step + 1)) > periods(batch_of(step));
 }
