@@ -3,11 +3,14 @@
 // The loader itself says what it would load: nobody else knows its search path.
 #include "compiler/bundle.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include <filesystem>
+#include <map>
 
 using namespace llvm;
 
@@ -38,6 +41,20 @@ std::unique_ptr<MemoryBuffer> listLibraries(const std::string &program) {
   return status == 0 && text ? std::move(*text) : nullptr;
 }
 
+/// Names with the files that the loader takes for them.
+std::map<std::string, std::string> librariesIn(StringRef list) {
+  std::map<std::string, std::string> libraries;
+  SmallVector<StringRef> lines;
+  list.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (StringRef line : lines) { // libgomp.so.1 => /lib/x86_64-linux-gnu/libgomp.so.1 (0x...)
+    auto [name, rest] = line.trim().split(" => ");
+    std::string path = rest.rsplit(" (").first.str();
+    if (!isOfSystem(sys::path::filename(name)) && !path.empty())
+      libraries[name.str()] = path;
+  }
+  return libraries;
+}
+
 } // namespace
 
 std::vector<std::string> bundleLinkArguments(StringRef folderName) {
@@ -45,28 +62,36 @@ std::vector<std::string> bundleLinkArguments(StringRef folderName) {
   return {"-Wl,--disable-new-dtags", "-Wl,-rpath,$ORIGIN/" + folderName.str()};
 }
 
-LogicalResult bundleLibraries(const std::string &program, const std::string &folder,
-                              Report &report) {
+FailureOr<std::string> bundleLibraries(const std::string &program, const std::string &folder,
+                                       Report &report) {
   std::unique_ptr<MemoryBuffer> list = listLibraries(program);
   if (!list)
     return report.error(ExitCode::hostCompilerFailed, program,
                         std::string("cannot list its libraries with ") + kLoader + " --list",
                         "the command without --bundle");
-  SmallVector<StringRef> lines;
-  list->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
-  for (StringRef line : lines) { // libgomp.so.1 => /lib/x86_64-linux-gnu/libgomp.so.1 (0x...)
-    auto [name, rest] = line.trim().split(" => ");
-    std::string path = rest.rsplit(" (").first.str();
-    if (isOfSystem(sys::path::filename(name)) || path.empty())
-      continue;
-    std::error_code error;
-    std::filesystem::copy_file(path, folder + "/" + name.str(),
-                               std::filesystem::copy_options::overwrite_existing, error);
+  const std::map<std::string, std::string> libraries = librariesIn(list->getBuffer());
+  BLAKE3 hash;
+  for (auto &[name, path] : libraries) {
+    auto content = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+    if (!content)
+      return report.error(ExitCode::outputNotWritten, path, content.getError().message(),
+                          "the command without --bundle");
+    hash.update(name);
+    hash.update((*content)->getBuffer());
+  }
+  const std::string digest = toHex(hash.final<8>(), /*LowerCase=*/true);
+  const std::filesystem::path target = std::filesystem::path(folder) / digest;
+  std::error_code error;
+  std::filesystem::create_directory(target, error);
+  for (auto &[name, path] : libraries) {
+    if (!error)
+      std::filesystem::copy_file(path, target / name,
+                                 std::filesystem::copy_options::overwrite_existing, error);
     if (error)
-      return report.error(ExitCode::outputNotWritten, folder + "/" + name,
+      return report.error(ExitCode::outputNotWritten, (target / name).string(),
                           "cannot copy " + path + ": " + error.message());
   }
-  return success();
+  return digest;
 }
 
 } // namespace trainc

@@ -322,7 +322,7 @@ private:
       return false;
     llvm::append_range(compile.linkArguments, installation.linkArguments);
     if (options.bundle)
-      llvm::append_range(compile.linkArguments, bundleLinkArguments("trainer.libs"));
+      compile.linkAgainWith = [this] { return bundle(); };
     compile.output = output.entry("trainer");
     compile.log = temporaryPath("compile.log"); // outlives the output folder of a failure
     std::string message;
@@ -332,7 +332,7 @@ private:
         llvm::sys::fs::remove(compile.log);
       else
         report.warning(options.model, message);
-      return !options.bundle || bundle();
+      return report.empty(); // of the libraries
     }
     (void)report.error(ExitCode::hostCompilerFailed, options.model, message,
                        recipe.target == "cuda" ? "another --nvcc, --host-compiler or --cuda-arch"
@@ -340,10 +340,15 @@ private:
     return false;
   }
 
-  bool bundle() {
-    return succeeded(output.makeFolder("trainer.libs", report)) &&
-           succeeded(
-               bundleLibraries(output.entry("trainer"), output.entry("trainer.libs"), report));
+  /// What the linker needs so that the trainer finds its libraries; nothing after an error.
+  std::vector<std::string> bundle() {
+    const std::string folder = "trainer.libs";
+    if (failed(output.makeFolder(folder, report)))
+      return {};
+    FailureOr<std::string> digest =
+        bundleLibraries(output.entry("trainer"), output.entry(folder), report);
+    return succeeded(digest) ? bundleLinkArguments(folder + "/" + *digest)
+                             : std::vector<std::string>();
   }
 
   const Options &options;

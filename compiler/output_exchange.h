@@ -3,17 +3,24 @@
 // Puts what a compilation made in the place of what an earlier one left.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace trainc {
 
-/// Moves the entries of the folder `partial` into the folder `target`, which exists on the same
-/// file system, as OutputFolder::publish promises. Leaves in `partial` what was replaced. Returns
-/// what went wrong, empty where nothing did.
-std::string exchangeOutput(const std::string &partial, const std::string &target);
+struct OutputProblem {
+  std::string path, text;
+};
 
-/// The entry of the folder `target` that the exchange would replace and that holds `file`; empty
-/// where none does.
+/// Moves the entries of the folder `partial` into the folder `target`, which exists on the same
+/// mount, as OutputFolder::publish promises. Returns what went wrong, nothing where all is well.
+std::optional<OutputProblem> exchangeOutput(const std::string &partial, const std::string &target);
+
+/// The entry of the folder `target` that trainc writes and that holds `file`; empty where none
+/// does.
 std::string replacedEntryWith(const std::string &file, const std::string &target);
+
+/// Whether files can be renamed from the one folder into the other, as far as mounts go.
+bool onOneMount(const std::string &one, const std::string &other);
 
 } // namespace trainc

@@ -3,13 +3,13 @@
 // The output folder, complete or untouched.
 #include "compiler/output_folder.h"
 #include "compiler/output_exchange.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include <cerrno>
 #include <csignal>
-#include <fcntl.h>
 #include <filesystem>
 #include <mutex>
-#include <sys/file.h>
+#include <random>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -51,51 +51,83 @@ void removeOnInterrupt(const std::string &path) {
 
 } // namespace
 
-/// Folders of this name whose process is gone: neither a process of this machine has the number
-/// nor one of another machine or container the lock.
-static void removeAbandoned(const std::string &prefix) {
+namespace {
+
+constexpr unsigned kSuffixDigits = 16;
+
+/// Folders of this name whose process is gone: the kernel has ended its lock. Where there are no
+/// locks, all of them stay.
+void removeAbandoned(const std::string &prefix) {
   std::error_code error;
   fs::path folder = fs::path(prefix).parent_path();
   std::string name = fs::path(prefix).filename();
   for (const fs::directory_entry &entry :
        fs::directory_iterator(folder.empty() ? "." : folder, error)) {
-    std::string path = entry.path(), number = entry.path().filename();
+    std::string path = entry.path(), found = entry.path().filename();
+    StringRef suffix = found;
     struct stat status;
-    pid_t process = 0;
-    if (!StringRef(number).starts_with(name) ||
-        StringRef(number).drop_front(name.size()).getAsInteger(10, process) || process <= 0 ||
-        lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
-        status.st_uid != geteuid() || kill(process, 0) == 0 || errno != ESRCH)
+    if (!suffix.consume_front(name) || suffix.size() != kSuffixDigits ||
+        !all_of(suffix, [](char c) { return isHexDigit(c); }) ||
+        lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
       continue;
-    int lock = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+    FolderLock lock;
+    if (lock.take(path, /*waits=*/false) == LockState::held)
       fs::remove_all(path, error);
-    if (lock >= 0)
-      ::close(lock);
   }
 }
 
-/// Where what is being made lies until it can be renamed: beside the target, or within it where
-/// that is a link or a file system of its own, such as the volume of a container.
-static std::string partialPrefix(StringRef target) {
-  std::string path = target.rtrim('/').str();
-  if (path.empty()) // the root
-    return "/.partial-";
-  std::string folder = fs::path(path).parent_path();
-  struct stat own, around;
-  bool isOwn = lstat(path.c_str(), &own) == 0 &&
-               stat(folder.empty() ? "." : folder.c_str(), &around) == 0 &&
-               (S_ISLNK(own.st_mode) || own.st_dev != around.st_dev);
-  return path + (isOwn ? "/.partial-" : ".partial-");
+std::string randomSuffix() {
+  std::random_device device; // the kernel's: process numbers are shared by containers
+  uint64_t number = (uint64_t(device()) << 32) | device();
+  return utohexstr(number, /*LowerCase=*/true, kSuffixDigits);
 }
+
+/// A new folder that is this process's alone, with its lock; the error where there can be none.
+std::error_code makeLocked(const std::string &prefix, std::string &path, FolderLock &lock) {
+  while (true) {
+    path = prefix + randomSuffix();
+    if (mkdir(path.c_str(), 0777) != 0) {
+      if (errno == EEXIST)
+        continue;
+      return {errno, std::generic_category()};
+    }
+    removeOnInterrupt(path);
+    // Before it was locked another compilation may have taken it for abandoned.
+    LockState state = lock.take(path, /*waits=*/false);
+    if (state == LockState::unavailable ? lock.problem() != ENOENT
+                                        : state == LockState::held && lock.isStill(path))
+      return {};
+  }
+}
+
+bool mayNotWrite(const std::error_code &error) {
+  return error.value() == EACCES || error.value() == EPERM || error.value() == EROFS;
+}
+
+/// Where what is being made lies until it can be renamed: beside the target, or within it where
+/// that is a link or a mount of its own, such as the volume of a container.
+struct PartialPlaces {
+  std::string beside, within; // beginnings of names; beside: empty where that is no place
+};
+
+PartialPlaces partialPlaces(StringRef target) {
+  std::string path = target.rtrim('/').str();
+  PartialPlaces places{path + ".partial-", path + "/.partial-"};
+  std::string folder = fs::path(path).parent_path();
+  std::error_code ignored;
+  if (path.empty() || fs::is_symlink(path, ignored) ||
+      !onOneMount(path, folder.empty() ? "." : folder))
+    places.beside.clear();
+  return places;
+}
+
+} // namespace
 
 // A name that begins with a dash would be an option of the host compiler.
 OutputFolder::OutputFolder(std::string path)
     : target(StringRef(path).starts_with("-") ? "./" + path : std::move(path)) {}
 
 OutputFolder::~OutputFolder() {
-  if (lock >= 0)
-    ::close(lock);
   if (partial.empty())
     return;
   std::error_code ignored;
@@ -107,25 +139,46 @@ LogicalResult OutputFolder::begin(ArrayRef<std::string> inputs, Report &report) 
   for (const std::string &file : inputs)
     if (std::string entry = replacedEntryWith(file, target); !entry.empty())
       return report.error(ExitCode::outputNotWritten, file,
-                          "lies in '" + entry + "' of the output folder, which is replaced",
+                          "lies in '" + entry + "' of the output folder, which trainc writes",
                           "another folder with -o");
   std::error_code error;
   if (fs::exists(target, error) && !fs::is_directory(target, error))
     return report.error(ExitCode::outputNotWritten, target, "exists and is not a folder",
                         "another folder with -o");
-  std::string path = partialPrefix(target);
-  removeAbandoned(path);
-  path += std::to_string(getpid());
-  removeOnInterrupt(path);
-  fs::create_directories(path, error);
+  return makePartial(report);
+}
+
+LogicalResult OutputFolder::makePartial(Report &report) {
+  const PartialPlaces places = partialPlaces(target);
+  std::error_code error;
+  std::string path = target;
+  if (!places.beside.empty()) {
+    if (fs::path parent = fs::path(places.beside).parent_path(); !parent.empty())
+      fs::create_directories(parent, error);
+    removeAbandoned(places.beside);
+    if (!error)
+      error = makeLocked(places.beside, path, lock);
+  }
+  if (places.beside.empty() || (mayNotWrite(error) && fs::is_directory(target))) {
+    removeAbandoned(places.within);
+    error = makeLocked(places.within, path, lock);
+  }
   if (error)
     return report.error(ExitCode::outputNotWritten, path,
-                        Twine("cannot create the folder: ") + error.message());
+                        Twine("cannot create the folder: ") + error.message(),
+                        "another folder with -o");
   partial = path;
-  lock = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock >= 0)
-    (void)flock(lock, LOCK_EX | LOCK_NB); // a file system without locks: then numbers must do
+  warnOfMissingLocks(lock, report);
   return success();
+}
+
+void OutputFolder::warnOfMissingLocks(const FolderLock &lock, Report &report) const {
+  if (lock.problem() != 0)
+    report.warning(target,
+                   Twine("its file system has no locks (") +
+                       std::generic_category().message(lock.problem()) +
+                       "): compilations into it at once are not kept apart, and what a killed one "
+                       "left stays");
 }
 
 std::string OutputFolder::entry(StringRef name) const { return partial + "/" + name.str(); }
@@ -155,9 +208,12 @@ LogicalResult OutputFolder::writeText(StringRef name, StringRef text, Report &re
 LogicalResult OutputFolder::publish(Report &report) {
   std::error_code error;
   fs::create_directories(target, error);
-  std::string problem = exchangeOutput(partial, target);
-  if (!problem.empty())
-    return report.error(ExitCode::outputNotWritten, target, problem);
+  FolderLock turn;
+  if (turn.take(target, /*waits=*/true) != LockState::held)
+    warnOfMissingLocks(turn, report);
+  if (std::optional<OutputProblem> problem = exchangeOutput(partial, target))
+    return report.error(ExitCode::outputNotWritten, problem->path, problem->text,
+                        "another folder with -o");
   fs::remove_all(partial, error);
   partial.clear();
   removeOnInterrupt("");

@@ -4,6 +4,7 @@
 // place at the end. An interrupt removes what was begun, the next compilation what a kill left.
 #pragma once
 
+#include "compiler/folder_lock.h"
 #include "compiler/report.h"
 #include <string>
 
@@ -25,20 +26,25 @@ public:
   llvm::LogicalResult makeFolder(llvm::StringRef name, Report &report);
   llvm::LogicalResult writeText(llvm::StringRef name, llvm::StringRef text, Report &report);
 
-  /// Moves the entries into the target folder, in place of those of an earlier compilation, and
-  /// leaves everything else there (runs, builds of the source) alone. A file whose content is the
-  /// same keeps its time stamp. Another compilation that publishes there waits.
+  /// Moves the entries into the target folder, in place of those of an earlier compilation, which a
+  /// list in the folder names (`.made-by-trainc`), and leaves everything else there alone, in the
+  /// folders too that it writes. A file whose content is the same keeps its time stamp. Another
+  /// compilation that publishes there waits.
   ///
   /// Whenever this process is killed, the trainer in the folder is the old one with the old files
   /// or the new one with the new files: renaming the trainer is the one moment that decides. What
-  /// the new one reads lies before that in a folder with its build id in the name
-  /// (runtime/own_files.h), and gets its usual name afterwards.
+  /// the new one reads lies before that in folders that no other looks into: with its build id in
+  /// the name (runtime/own_files.h), its libraries with a digest of themselves. The source and the
+  /// plans follow, file by file.
   llvm::LogicalResult publish(Report &report);
 
 private:
+  llvm::LogicalResult makePartial(Report &report);
+  void warnOfMissingLocks(const FolderLock &lock, Report &report) const;
+
   std::string target;
   std::string partial; // empty before begin and after publish
-  int lock = -1;       // of `partial`, while this process lives
+  FolderLock lock;     // of `partial`, while this process lives
 };
 
 } // namespace trainc

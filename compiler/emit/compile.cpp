@@ -99,6 +99,8 @@ public:
     bool good = runAll(jobs);
     if (good)
       good = runAll({link()});
+    if (good && options.linkAgainWith)
+      good = linkAgain(options.linkAgainWith());
     for (const std::string &object : objects)
       fs::remove(fs::path(options.directory) / object);
     writeLog();
@@ -198,6 +200,12 @@ private:
     arguments.insert(arguments.end(), objects.begin(), objects.end());
     arguments.insert(arguments.end(), options.linkArguments.begin(), options.linkArguments.end());
     return arguments;
+  }
+
+  bool linkAgain(const std::vector<std::string> &more) {
+    Arguments arguments = link();
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return more.empty() || runAll({arguments});
   }
 
   bool runAll(const std::vector<Arguments> &jobs) {

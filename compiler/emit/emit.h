@@ -8,6 +8,7 @@
 #include "mlir/Support/LogicalResult.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,9 @@ struct CompileOptions {
   std::vector<std::string> cudaArchitectures;
   std::string registers;          // file for the table of what nvcc gave each kernel
   bool warningsAreErrors = false; // for tests: another compiler may warn of what ours does not
+  /// Where set: called when the program is linked; links it again with these arguments besides, or
+  /// leaves it where there are none.
+  std::function<std::vector<std::string>()> linkAgainWith;
 };
 
 /// Compiles the folder's files side by side, through ccache where that is on PATH, and links them,

@@ -41,6 +41,16 @@ fail() {
 
 say() { echo "== $*"; }
 
+# may_mount: what follows needs mounts of its own. Where the system allows none the test fails, unless
+# TRAINC_TESTS_WITHOUT_MOUNTS says that this is known: then it ends here.
+may_mount() {
+  unshare -rm true 2>/dev/null && return
+  [ -n "${TRAINC_TESTS_WITHOUT_MOUNTS:-}" ] ||
+    fail "the system allows no mounts, which this needs; try: TRAINC_TESTS_WITHOUT_MOUNTS=1 leaves it out"
+  say "ends here: the system allows no mounts"
+  exit 0
+}
+
 # Runs a command with its output in a file that is shown only if it fails.
 quietly() {
   if ! "$@" >last-output.txt 2>&1; then
