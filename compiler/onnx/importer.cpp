@@ -144,7 +144,7 @@ private:
   bool defineResult(const GraphNode &node, unsigned output, Value result, const Operations &made);
   nn::Tensor knownValue(Value result, const Operations &made);
   void eraseUnused();
-  bool hasEmptyInput(const GraphNode &node);
+  static bool computesOnEmpty(const Operations &made);
   bool importSequence(const GraphNode &node, nn::Builder &at, bool &handled);
   bool splitToSequence(const GraphNode &node, nn::Builder &at);
   bool define(const GraphNode &node, unsigned output, ImportedValue value);
@@ -432,14 +432,13 @@ bool Importer::importNode(const GraphNode &node) {
   return importOperator(node);
 }
 
-// Tensors of a compiled program have elements. Empty integer constants are axes and shapes.
-bool Importer::hasEmptyInput(const GraphNode &node) {
-  return llvm::any_of(node.inputs, [&](const std::string &input) {
-    ImportedValue *value = input.empty() ? nullptr : find(input);
-    if (!value || !value->constant || value->constant.count() != 0)
-      return false;
-    return !isIndexElement(value->constant.type().getElementType()) || node.opType() == "Gather" ||
-           node.opType() == "Concat";
+// Tensors of a compiled program have elements. Importers may read empty constants (axes, shapes,
+// scales that are not given) and leave them out of what they compute.
+bool Importer::computesOnEmpty(const Operations &made) {
+  return llvm::any_of(made, [](Operation *op) {
+    return llvm::any_of(op->getOperandTypes(), [](Type type) {
+      return cast<RankedTensorType>(type).getNumElements() == 0;
+    });
   });
 }
 
@@ -548,8 +547,6 @@ bool Importer::importOperator(const GraphNode &node) {
   if (allKnown)
     if (std::optional<bool> folded = foldNode(node))
       return *folded;
-  if (hasEmptyInput(node))
-    return succeeded(fail(node, "an input has no elements, which is not supported"));
   ImportedNode view(*this, node, at);
   Operation *last = function.front().empty() ? nullptr : &function.front().back();
   nn::OnnxResults results = callImporter(node, view);
@@ -560,6 +557,8 @@ bool Importer::importOperator(const GraphNode &node) {
   for (Operation &op :
        llvm::make_range(last ? std::next(last->getIterator()) : block.begin(), block.end()))
     made.insert(&op);
+  if (computesOnEmpty(made))
+    return succeeded(fail(node, "an input has no elements, which is not supported"));
   for (unsigned i = 0; i < node.outputs.size(); ++i) {
     Value result = i < results->size() ? (*results)[i] : Value();
     if (!result && view.outputUsed(i))

@@ -183,6 +183,10 @@ def values():
     yield Case("no elements", around([node("Reshape", ["h2", "none"], ["r"]), node("Add", ["h", "r"], ["t"]),
                                       node("ReduceMean", ["h"], ["h2"], {"keepdims": 0})],
                                      initializers=[tensor("none", [0], INT64, [])]))
+    yield Case("no elements beside others", around([node("Concat", ["cache", "h"], ["t"], {"axis": 0})], initializers=[tensor("cache", [0, 6])]))
+    yield Case("no scales but sizes", around([node("Unsqueeze", ["h", "axes"], ["i"]), node("Resize", ["i", "none", "none", "sizes"], ["u"]),
+                                              node("ReduceMean", ["u"], ["t"], {"axes": [0, 1]})], version=13, initializers=[
+        tensor("axes", [2], INT64, [0, 1]), tensor("none", [0]), tensor("sizes", [4], INT64, [1, 1, 8, 12])]))
     where = [message(13, message(1, key) + message(2, text)) for key, text in
              (("location", "weights.bin"), ("offset", "8"), ("length", "72"))]
     outside = number(1, 3) + number(1, 6) + number(2, FLOAT) + message(8, "layer.w") + number(14, 1)
@@ -413,7 +417,7 @@ def graphs():
     yield Case("an input without a rank", plain(inputs=[message(1, "x") + message(2, message(1, number(1, FLOAT)))]), UNSUPPORTED, "known rank")
     yield Case("a sequence as an input", plain(inputs=[message(1, "x") + message(2, message(4, message(1, tensor_type(FLOAT, [1]))))]),
                UNSUPPORTED, "no tensor with a known rank")
-    yield Case("an input of rank 9", plain(inputs=[value("x", [1] * 9)]), UNSUPPORTED, "rank 9")
+    yield Case("an input of rank 9", around([node("ReduceMean", ["h"], ["t"], {"axes": list(range(7)), "keepdims": 0})], inputs=[value("x", [1] * 8 + [3])]), UNSUPPORTED, "rank 9")
     yield Case("an input of 2^40 rows", plain(inputs=[value("x", [1 << 40, 3])]), UNSUPPORTED, "has an axis of 1099511627776")
     yield Case("an input of 2^60 elements", plain(inputs=[value("x", [1 << 30, 1 << 30])]), UNSUPPORTED, "2\\^40 elements")
     yield Case("a size that is missing", plain(inputs=[value("x", ["batch", 3])]), USAGE, "dimensions without a size: 'batch' \\(x\\[0\\]\\)")
@@ -636,6 +640,8 @@ def conditions_unknown():
                    "attribute 'else_branch' holds nothing, expected a graph")
     yield Case("an empty constant", around([node("Constant", [], ["c"], extra=message(5, message(1, "value"))), node("Add", ["h", "c"], ["t"])]),
                UNREADABLE, "attribute 'value' holds nothing, expected a tensor")
+    yield Case("a sum of no elements beside others", around([node("Add", ["none", "layer.scale"], ["n"]), node("Mul", ["h", "n"], ["t"])],
+                                                            initializers=[tensor("none", [4, 0])]), UNSUPPORTED, "no elements")
     yield Case("an If without a condition", choosing(condition=""), UNREADABLE, "input 0 is missing")
     yield Case("branches of other counts", choosing(branch([node("Split", ["h"], ["b", "e"], {"axis": 1})], ("b", "e")), inputs=flag), UNREADABLE,
                "has 1 outputs, but one of its branches 2")
