@@ -34,6 +34,7 @@ CHOICES = {
 }
 FIRST, OTHERS = 1, 64  # sizes of unknown axes
 RELATIVE = 1e-4
+SMALLEST = 1e-3  # of an output's largest element: onnxruntime's own sigmoid is 1e-7 off
 
 
 def run(command, seconds=900):
@@ -129,21 +130,29 @@ class Model:
         for entry, expected in zip(self.session.get_outputs(), self.session.run(None, self.inputs)):
             if entry.name in found:
                 got = found[entry.name].reshape(expected.shape).astype(numpy.float64)
-                worst = max(worst, float(numpy.abs(got - expected).max() / max(1e-30, numpy.abs(expected).max())))
+                worst = max(worst, float(numpy.abs(got - expected).max() / max(SMALLEST, numpy.abs(expected).max())))
         return worst, ""
 
     def train(self):
         outputs = self.session.get_outputs()
         value = self.session.run([outputs[0].name], self.inputs)[0]
         numpy.save(self.folder / "labels.npy", numpy.zeros(value.shape, numpy.float32))
-        words = ["--loss-output", outputs[0].name] if len(outputs) > 1 else []
-        code, text = run([self.trainc, self.path, "--loss", "mse", *words, *self.options, "-o", self.folder / "train"])
+        words = [self.trainc, self.path, "--loss", "mse", *self.options, "-o", self.folder / "train"]
+        words += ["--loss-output", outputs[0].name] if len(outputs) > 1 else []
+        code, text = run(words)
+        frozen = re.findall(r"parameter '([^']+)' holds", text) if code else []  # a table that the file says nothing of
+        if frozen:
+            code, text = run(words + [word for name in frozen for word in ("--freeze", re.escape(name))])
         if code:
             return reason(code, text)
         code, text = run([self.folder / "train/trainer", "train", "--steps", "3", "--no-progress", "--run", self.folder / "run", *self.data(),
                           "--data", f"labels={self.folder}/labels.npy"])
-        losses = re.findall(r"loss[ =:]+([-+.0-9einfa]+)", text)
-        return f"losses {', '.join(losses[:3])}" if code == 0 and losses else f"ends with {code}: {text.splitlines()[-1] if text else ''}"
+        if code:
+            return f"ends with {code}: {text.splitlines()[-1] if text else ''}"
+        lines = [json.loads(line) for line in (self.folder / "run/log.jsonl").read_text().splitlines()]
+        losses = [line["loss"] for line in lines if "loss" in line]
+        return ("losses " if numpy.isfinite(losses).all() else "NOT FINITE ") + ", ".join(f"{loss:.4g}" for loss in losses) + (
+            f" (frozen: {', '.join(frozen)})" if frozen else "")
 
 
 def reason(code, text):

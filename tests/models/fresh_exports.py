@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules as their constructors leave them, exported by both PyTorch exporters with default options: each trains as
+PyTorch does, or is refused with one reason. Prints a table; ends with 1 where a model trains otherwise.
+
+    python tests/models/fresh_exports.py --trainc build/dev/bin/trainc FOLDER            # every family, three seeds
+    python tests/models/fresh_exports.py --trainc build/dev/bin/trainc FOLDER fresh_bert # this one
+
+Needs torch, transformers and onnx.
+"""
+import argparse
+import json
+import logging
+import pathlib
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy
+import torch
+
+import families
+import train_reference
+
+WITHIN = 2e-5
+FAMILIES = {name: entry for name, entry in families.FAMILIES.items() if families.is_fresh(name)}
+FAMILIES["fresh_batch_norm_mlp"] = (families.BatchNormMlp, 22, families.vectors("classes.npy", "cross_entropy"))
+# What the table of initializers asks the user for.
+FREEZE = {"fresh_pegasus": [r".*embed_positions\.weight", ".*final_logits_bias", "onnx::Add_.*"]}
+
+
+def run(*words):
+    done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout.decode(errors="replace").strip()
+
+
+def export(family, exporter, path, data):
+    module, recipe = families.make(family)
+    name, file = next(iter(recipe["inputs"].items()))
+    options = dict(dynamo=True, verbose=False) if exporter == "dynamo" else dict(dynamo=False)
+    torch.onnx.export(module, (torch.from_numpy(data[file][: recipe["batch"]]),), path, input_names=[name], output_names=["logits"], **options)
+    return name, file, recipe
+
+
+def compile_model(trainc, path, recipe, family, folder):
+    """With the patterns that the refusal names, where it asks for a decision."""
+    words = [trainc, path, "--loss", recipe["loss"], "--quiet", "-o", folder / "out"]
+    code, text = run(*words)
+    advice = "freeze" if code and "--freeze" in text else ""
+    if advice and family in FREEZE:
+        code, table = run(trainc, path, "--print-parameters")
+        matching = [p for p in FREEZE[family] if any(re.fullmatch(p, word) for word in table.split())]
+        code, text = run(*words, *(word for pattern in matching for word in ("--freeze", pattern)))
+    return code, text, advice
+
+
+def answer(trainc, family, exporter, folder, data):
+    try:
+        name, file, recipe = export(family, exporter, folder / "m.onnx", data)
+    except Exception as problem:  # the exporter's own
+        return f"not exported: {type(problem).__name__}", True
+    base = family.partition("#")[0]
+    code, text, advice = compile_model(trainc, folder / "m.onnx", recipe, base, folder)
+    if code:
+        lines = [line for line in text.splitlines() if "warning" not in line]
+        return f"refused ({code}): {lines[0].partition('m.onnx: ')[2][:160]}", code in (3, 4)
+    exact, _ = train_reference.train(family, torch.float64, "adamw", data)
+    numpy.save(folder / "x.npy", data[file])
+    numpy.save(folder / "labels.npy", data[recipe["labels"]])
+    code, text = run(folder / "out/trainer", "train", "--steps", families.STEPS, "--no-progress", "--overwrite", "--run", folder / "run", "--data",
+                     f"{name}={folder}/x.npy", "--data", f"labels={folder}/labels.npy", "--no-shuffle", "--learning-rate",
+                     train_reference.LEARNING_RATE, "--weight-decay", train_reference.WEIGHT_DECAY)
+    if code:
+        return f"trainer ends with {code}: {text.splitlines()[0]}", False
+    lines = [json.loads(line) for line in (folder / "run/log.jsonl").read_text().splitlines()]
+    losses = [line["loss"] for line in lines if "loss" in line]
+    worst = max(abs(a - b) / abs(a) for a, b in zip(exact["losses"], losses, strict=True))
+    return f"{worst:.1e}{', ' + advice if advice else ''}", worst <= WITHIN
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trainc", required=True)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("families", nargs="*")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    trainc, data, good = pathlib.Path(options.trainc).resolve(), families.make_data(), True
+    print("| family | exporter | largest relative difference of 20 losses from PyTorch's f64 |\n|---|---|---|")
+    for family in options.families or FAMILIES:
+        build, seed, recipe = FAMILIES[family]
+        for number in range(options.seeds):
+            variant = f"{family}#{number}"
+            families.FAMILIES[variant] = (build, seed + 100 * number, recipe)
+            for exporter in ("script", "dynamo"):
+                folder = options.folder / variant.replace("#", "_") / exporter
+                folder.mkdir(parents=True, exist_ok=True)
+                text, fine = answer(trainc, variant, exporter, folder, data)
+                good &= fine
+                print(f"| {variant} | {exporter} | {text}{'' if fine else ' WRONG'} |", flush=True)
+    return 0 if good else 1
+
+
+sys.exit(main())
