@@ -33,7 +33,7 @@ constexpr exit_code_row exit_code_table[] = {
     {exit_disk, "a result could not be written: disk full, no permission"},
     {exit_machine, "this machine cannot run the trainer: instruction set, memory"},
     {exit_diverged, "the loss or the gradient norm is no longer finite"},
-    {exit_stalled, "a rank stalled and the others waited for it"},
+    {exit_stalled, "a rank stalled or died and the others would have waited for it"},
 };
 
 } // namespace trainc

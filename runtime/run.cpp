@@ -22,11 +22,11 @@ std::string grouped(int64_t value) {
 
 } // namespace
 
-run::run(const program &program, const option_table &table, const settings &options)
+run::run(const program &program, const option_table &table, const settings &options,
+         communicator &ranks, watchdog &watch)
     : prog(program), table(table), options(options),
-      folder(std::filesystem::read_symlink("/proc/self/exe").parent_path()),
-      watch(ranks, options.command->bit & computing_commands ? options.real("hang-timeout") : 0),
-      target(program, options, ranks, options.command->bit & computing_commands) {}
+      folder(std::filesystem::read_symlink("/proc/self/exe").parent_path()), ranks(ranks),
+      watch(watch), target(program, options, ranks, options.command->bit & computing_commands) {}
 
 void run::load_initial_parameters() {
   ranks.together([&] {

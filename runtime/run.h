@@ -17,14 +17,15 @@
 namespace trainc {
 
 struct run {
-  run(const program &program, const option_table &table, const settings &options);
+  run(const program &program, const option_table &table, const settings &options,
+      communicator &ranks, watchdog &watch);
 
   const program &prog;
   const option_table &table;
   const settings &options;
   std::string folder; // of the binary, where the compiler put its files
-  communicator ranks;
-  watchdog watch;
+  communicator &ranks;
+  watchdog &watch;
   device target;
 
   bool is_first() const { return ranks.rank() == 0; }

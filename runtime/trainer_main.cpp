@@ -70,11 +70,6 @@ int report(const failure &error) {
   return error.code;
 }
 
-void report_internal(const std::exception &error, const communicator &ranks) {
-  std::string rank = ranks.size() > 1 ? format_text("rank %d: ", ranks.rank()) : "";
-  fprintf(stderr, "%sinternal error: %s\n", rank.c_str(), error.what());
-}
-
 int dispatch(run &run) {
   switch (run.options.command->bit) {
   case command_train:
@@ -168,25 +163,24 @@ int trainer_main(int count, char **arguments) {
   }
   watch_signals(options.command->bit == command_train);
   try {
-    run run(trainer_program, table, options);
+    communicator ranks;
+    bool computes = options.command->bit & computing_commands;
+    watchdog watch(ranks, computes, computes ? options.real("hang-timeout") : 0);
     // Inside, so that MPI is still up: an error that the other ranks do not share ends them too.
     try {
+      run run(trainer_program, table, options, ranks, watch);
       return dispatch(run);
     } catch (const failure &error) {
-      report(error);
-      if (!error.everywhere)
-        run.ranks.abort(error.code);
+      if (error.everywhere)
+        return report(error);
+      watch.end_job(error.code, error.message);
       return error.code;
     } catch (const std::exception &error) {
-      report_internal(error, run.ranks);
-      run.ranks.abort(exit_internal);
+      watch.end_job(exit_internal, std::string("internal error: ") + error.what());
       return exit_internal;
     }
   } catch (const failure &error) {
-    return report(error); // of the device: there is no run yet
-  } catch (const std::exception &error) {
-    fprintf(stderr, "internal error: %s\n", error.what());
-    return exit_internal;
+    return report(error); // there are no ranks yet
   }
 }
 

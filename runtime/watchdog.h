@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends a job whose ranks wait for one that has stopped. Each rank of a host says in shared
-// memory what it does, and a thread of it that it is alive; the thread of another rank that
-// sees neither go on names the rank and ends its own process, which the launcher takes as the
-// end of the job.
+// Ends a job whose ranks wait for one that will not come, and says which and why. Each rank of a
+// host says in shared memory what it does, and a thread of it that it is alive. The thread of
+// another rank that sees one die, or neither go on, names it and ends its own process; the launcher
+// takes that as the end of the job.
 #pragma once
 
 #include "runtime/communicator.h"
 
 #include <atomic>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <poll.h>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,9 +23,11 @@ enum class activity : int { start, computing, exchanging, evaluating, saving, en
 
 class watchdog {
 public:
-  // `seconds`: how long a rank may be silent, or others may wait for it; 0: no watching. Nor
-  // where this is the only rank of its host. Collective.
-  watchdog(communicator &ranks, double seconds);
+  // `seconds`: how long a rank may be silent, or others may wait for it; 0: for ever, and only a
+  // death is seen. `watches` is false for commands whose ranks do not wait for each other. A signal
+  // that ends this process (SIGSEGV, SIGABRT, ...) is reported like an error, from here on.
+  // Collective.
+  watchdog(communicator &ranks, bool watches, double seconds);
   ~watchdog();
   watchdog(const watchdog &) = delete;
   watchdog &operator=(const watchdog &) = delete;
@@ -30,18 +37,31 @@ public:
   // What this rank begins. While `exchanging` it waits for the others.
   void now(activity what);
 
+  // Prints the message of an error that this rank alone has met, and ends all ranks. Returns only
+  // where there is no other.
+  void end_job(exit_code code, const std::string &message);
+
 private:
-  struct page; // of one rank, in shared memory
+  struct page;    // of one rank, in shared memory
+  page &of_all(); // what all ranks of the host read and write
   void watch();
+  void wait_for_deaths(std::chrono::milliseconds limit);
+  const page *dead() const;
   const page *silent(double time) const;
   const page *awaited(double time) const;
-  [[noreturn]] void end_job(const page &culprit, const char *how, double seconds) const;
+  [[noreturn]] void end_job(const page &culprit, const std::string &what_happened,
+                            const char *advice);
+  static void on_fatal_signal(int number, siginfo_t *information, void *);
 
+  communicator &ranks_;
   double limit_;
-  std::vector<page *> pages_; // of the host's ranks
+  std::string name_;              // of this rank
+  std::unique_ptr<page> alone_;   // where no page is shared
+  std::vector<page *> pages_;     // of the host's ranks; empty: there is no other to watch
+  std::vector<pollfd> processes_; // of `pages_`, readable once dead
   page *own_ = nullptr;
   double step_began_ = 0;
-  std::atomic<bool> stops_ = false;
+  std::atomic<bool> stops_ = false, ends_job_ = false;
   std::thread thread_;
 };
 
