@@ -341,8 +341,13 @@ int checkpoint_writer::publish(const run_position &at) {
   } else if (files_.exchange(temporary_, final_) != 0) {
     // Some file systems cannot exchange names; then there is a moment with neither.
     print_path(scratch2_, "%s/%sstep-%08" PRId64, folder_.c_str(), removed_prefix, step);
-    if (files_.rename(final_, scratch2_) != 0 || files_.rename(temporary_, final_) != 0)
+    if (files_.rename(final_, scratch2_) != 0)
       return failed("rename");
+    if (files_.rename(temporary_, final_) != 0) {
+      int error = failed("rename");
+      files_.rename(scratch2_, final_);
+      return error;
+    }
     memcpy(temporary_, scratch2_, sizeof temporary_); // one that fits: it is shorter than a path
   }
   if (files_.sync_directory(folder_.c_str()) != 0)

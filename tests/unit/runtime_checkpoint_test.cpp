@@ -29,6 +29,7 @@ class faulty_operations : public file_operations {
 public:
   int calls = 0, failing = -1, error = EIO;
   bool killed = false;
+  bool can_exchange = true; // not every file system can
 
   int create(const char *path) override { return fails() ? -1 : file_operations::create(path); }
   int open_directory(const char *path) override {
@@ -43,7 +44,7 @@ public:
     errno = error;
     return -1;
   }
-  int sync(int file) override { return fails() ? -1 : file_operations::sync(file); }
+  int sync(int) override { return fails() ? -1 : 0; } // the disk would take its time
   int close(int file) override {
     int result = file_operations::close(file); // no descriptor may leak
     return fails() ? -1 : result;
@@ -52,7 +53,10 @@ public:
     return fails() ? -1 : file_operations::rename(from, to);
   }
   int exchange(const char *from, const char *to) override {
-    return fails() ? -1 : file_operations::exchange(from, to);
+    if (fails())
+      return -1;
+    errno = EINVAL;
+    return can_exchange ? file_operations::exchange(from, to) : -1;
   }
   int make_directory(const char *path) override {
     return fails() ? -1 : file_operations::make_directory(path);
@@ -463,97 +467,88 @@ TEST_F(CheckpointTest, EveryDamageIsFoundAndTheOneBeforeTaken) {
   }
 }
 
-// Fails every file operation of a save in turn.
+// Every file operation of a save fails in turn, or is the first that a killed process does not make.
+// A save writes a step anew, or once more over its checkpoint; in the background or not.
 class FaultTest : public CheckpointTest {
 protected:
+  static constexpr int kill = 0; // in place of an error
+  struct circumstances {
+    bool background, same_step, can_exchange;
+  };
+  static std::vector<circumstances> all_circumstances() {
+    std::vector<circumstances> all;
+    for (bool background : {false, true})
+      for (auto [same_step, can_exchange] : {std::pair(false, true), {true, true}, {true, false}})
+        all.push_back({background, same_step, can_exchange});
+    return all;
+  }
+
   // Returns false when `failing` is beyond the last call of the save.
-  bool try_fault(int failing, int error, bool killed, bool background) {
+  bool try_fault(int failing, int error, const circumstances &under) {
     for (auto &entry : std::filesystem::directory_iterator(folder.path()))
       std::filesystem::remove_all(entry.path());
     faulty_operations files;
-    auto saver = writer(files, 1, background);
+    files.can_exchange = under.can_exchange;
+    auto saver = writer(files, 1, under.background);
     fill(1);
-    EXPECT_EQ(save(*saver, 1), 0);
+    const int64_t before = under.same_step ? 2 : 1;
+    EXPECT_EQ(save(*saver, before), 0);
     while (saver->is_busy()) { // it prunes
     }
     files.calls = 0;
     files.failing = failing;
-    files.error = error;
-    files.killed = killed;
+    files.error = error == kill ? EIO : error;
+    files.killed = error == kill;
     fill(2);
     int found = save(*saver, 2);
     while (saver->is_busy()) {
     }
     bool reached = files.calls > failing;
-    check_newest(found == 0 && !killed);
-    if (!killed) { // the run goes on and the next save succeeds
+    if (error == kill) {
+      files.failing = -1; // no call from here on, but for what a new start does
+      saver.reset();
+      writer(real_file_operations(), 1);
+    }
+    check_newest(before, /*must_be_new=*/found == 0 && error != kill);
+    if (error != kill) { // the run goes on and the next save succeeds
       fill(3);
       EXPECT_EQ(save(*saver, 3), 0);
       EXPECT_EQ(newest().step, 3);
       EXPECT_TRUE(holds(3));
+      saver.reset();
+      writer(real_file_operations(), 1);
     }
-    saver.reset();
-    writer(real_file_operations(), 1); // a new start cleans up
-    for (const std::string &name : names())
+    for (const std::string &name : names()) // a new start has cleaned up
       EXPECT_NE(name[0], '.') << name;
     return reached;
   }
-  void check_newest(bool must_be_new) {
-    int64_t step = newest().step;
+  void check_newest(int64_t before, bool must_be_new) {
+    checkpoint_info found = newest();
     EXPECT_EQ(warnings, ""); // nothing incomplete is visible under a checkpoint's name
-    EXPECT_TRUE(step == 2 || (step == 1 && !must_be_new)) << step;
-    EXPECT_TRUE(holds(static_cast<uint64_t>(step)));
+    std::string loaded = bytes();
+    fill(2);
+    if (loaded == bytes()) {
+      EXPECT_EQ(found.step, 2);
+      return;
+    }
+    EXPECT_FALSE(must_be_new);
+    EXPECT_EQ(found.step, before);
+    fill(1);
+    EXPECT_EQ(loaded, bytes());
   }
 };
 
-TEST_F(FaultTest, FailedCalls) {
-  for (bool background : {false, true})
-    for (int error : {EIO, ENOSPC}) {
+TEST_F(FaultTest, EveryCallUnderAllCircumstances) {
+  for (const circumstances &under : all_circumstances())
+    for (int error : {EIO, ENOSPC, EINTR, kill}) {
+      SCOPED_TRACE(format_text("error %d, background %d, same step %d, exchange %d", error,
+                               under.background, under.same_step, under.can_exchange));
       int call = 0;
-      while (try_fault(call, error, false, background))
+      while (!HasFailure() && try_fault(call, error, under))
         ++call;
-      EXPECT_GT(call, 15); // the save does make calls
+      ASSERT_FALSE(HasFailure()) << "call " << call;
+      EXPECT_GT(call, 20); // the save does make calls
     }
-}
-
-TEST_F(FaultTest, Kills) {
-  for (bool background : {false, true}) {
-    int call = 0;
-    while (try_fault(call, EIO, true, background))
-      ++call;
-    EXPECT_GT(call, 15);
-  }
-}
-
-// The same step again on a file system that cannot exchange two names: for a moment neither
-// the old nor the new checkpoint has its name.
-TEST_F(FaultTest, KillsBetweenTwoRenames) {
-  class without_exchange : public faulty_operations {
-    int exchange(const char *, const char *) override {
-      errno = EINVAL;
-      return -1;
-    }
-  };
-  bool reached = true;
-  for (int call = 0; reached; ++call) {
-    for (auto &entry : std::filesystem::directory_iterator(folder.path()))
-      std::filesystem::remove_all(entry.path());
-    without_exchange files;
-    auto saver = writer(files, 1);
-    fill(1);
-    ASSERT_EQ(save(*saver, 2), 0);
-    files.calls = 0;
-    files.failing = call;
-    files.killed = true;
-    fill(2);
-    save(*saver, 2);
-    reached = files.calls > call;
-    recover_checkpoints(folder.path());
-    EXPECT_EQ(newest().step, 2) << call;
-    bool is_old = holds(1); // which overwrites what was loaded
-    newest();
-    EXPECT_TRUE(is_old || holds(2)) << call;
-  }
 }
 
 TEST_F(FaultTest, InterruptedWritesAreRepeated) {
