@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,18 +84,34 @@ file_operations &real_file_operations() {
   return operations;
 }
 
+// To what the system allows; false where it is there already.
+static bool raise_file_limit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+    return false;
+  limit.rlim_cur = limit.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
 input_file::input_file(const std::string &path, int failure_code)
     : path_(path), failure_code_(failure_code) {
   auto refuse = [&](const char *why) {
     throw failure(static_cast<exit_code>(failure_code_), path + ": cannot be read: " + why);
   };
-  file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a pipe would wait for a writer
+  constexpr int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK; // a pipe would wait for a writer
+  file_ = ::open(path.c_str(), flags);
+  if (file_ < 0 && errno == EMFILE && raise_file_limit()) // data may lie in thousands of files
+    file_ = ::open(path.c_str(), flags);
   if (file_ < 0)
     refuse(strerror(errno));
   struct stat information;
   if (fstat(file_, &information) != 0 || !S_ISREG(information.st_mode)) {
     ::close(file_);
-    refuse("not a regular file");
+    mode_t kind = information.st_mode & S_IFMT;
+    refuse(kind == S_IFDIR    ? "not a regular file but a folder"
+           : kind == S_IFIFO  ? "not a regular file but a pipe"
+           : kind == S_IFSOCK ? "not a regular file but a socket"
+                              : "not a regular file but a device");
   }
   size_ = information.st_size;
 }

@@ -6,7 +6,7 @@
 #include "runtime/loader.h"
 
 #include "runtime/conversion.h"
-#include "runtime/crc32c.h"
+#include "runtime/data_manifest.h"
 #include "runtime/failure.h"
 
 #include <algorithm>
@@ -14,40 +14,29 @@
 
 namespace trainc {
 
-// Tokens kept from training are counted in tokens, rows in rows.
-loader::range loader::part_range(data_part part) const {
-  int64_t all = tokens_ ? token_count_ : samples_;
-  auto kept = static_cast<int64_t>(static_cast<double>(all) * holdout_);
+loader::range loader::part_of(int64_t count, data_part part) const {
+  auto kept = static_cast<int64_t>(static_cast<double>(count) * holdout_);
   if (part == data_part::training)
-    return {0, first_batches(all - kept)};
+    return {0, count - kept};
   if (part == data_part::held_out)
-    return {all - kept, all};
-  return {0, all};
+    return {count - kept, count};
+  return {0, count};
 }
 
-// Rows or tokens of the training part, of as many.
-int64_t loader::first_batches(int64_t available) const {
-  if (training_batches_ == 0)
-    return available;
-  int64_t samples = training_batches_ * batch_;
-  return std::min(available, tokens_ ? samples * window_ + 1 : samples);
-}
-
-// When shuffling, the windows of each epoch begin at another offset, so that
-// with few tokens the borders of windows are not learnt. It costs one window,
-// which must not be the last batch.
-bool loader::offset_windows(data_part part) const {
-  range tokens = part_range(part);
-  return training_batches_ == 0 && shuffled(part) &&
-         (tokens.end - tokens.begin - 1) / window_ - 1 >= batch_;
+int64_t loader::windows(const token_stream &stream, data_part part) const {
+  range tokens = part_of(stream.array.element_count(), part);
+  int64_t whole = std::max<int64_t>(tokens.end - tokens.begin - 1, 0) / window_;
+  return offsets_windows_ && part == data_part::training ? whole - 1 : whole;
 }
 
 int64_t loader::samples(data_part part) const {
-  range rows = part_range(part);
-  if (!tokens_)
-    return rows.end - rows.begin;
-  int64_t windows = std::max<int64_t>(rows.end - rows.begin - 1, 0) / window_;
-  return offset_windows(part) ? windows - 1 : windows;
+  range rows = part_of(samples_, part);
+  int64_t count = rows.end - rows.begin;
+  for (const token_stream &stream : streams_)
+    count += windows(stream, part);
+  if (part == data_part::training && training_batches_ > 0)
+    count = std::min(count, training_batches_ * batch_);
+  return count;
 }
 
 int64_t loader::whole_batches(data_part part) const {
@@ -73,18 +62,18 @@ int64_t loader::batches(data_part part) const {
   const char *which = part == data_part::all        ? ""
                       : part == data_part::training ? "the training part of "
                                                     : "the held-out part of ";
-  if (!tokens_ && sources_.empty())
+  if (streams_.empty() && sources_.empty())
     throw failure(exit_data, "the model has no input that data could fill");
-  const std::string &path = tokens_ ? tokens_->file->path() : sources_.front().file->path();
+  const data_array &array = streams_.empty() ? sources_.front().array : streams_.front().array;
   throw failure(exit_data,
                 format_text("%s: %s%s %lld %s; one batch needs %lld\n  try: more data, or a model "
                             "compiled for a smaller batch",
-                            path.c_str(), which, *which ? "the file has" : "has",
+                            array.name.c_str(), which, *which ? "the data has" : "has",
                             static_cast<long long>(available),
-                            tokens_ ? format_text("windows of %lld tokens and a label",
-                                                  static_cast<long long>(window_))
-                                          .c_str()
-                                    : "samples",
+                            streams_.empty() ? "samples"
+                                             : format_text("windows of %lld tokens and a label",
+                                                           static_cast<long long>(window_))
+                                                   .c_str(),
                             static_cast<long long>(batch_)));
 }
 
@@ -93,23 +82,16 @@ int64_t loader::left_out(data_part part) const {
 }
 
 std::vector<data_identity> loader::identities() const {
-  constexpr int64_t block = 4096, blocks = 64;
   std::vector<data_identity> result;
-  auto add = [&](const source &from) {
-    data_identity identity = {from.input->tensor.name, from.file->path(), from.file->size(), 0};
-    std::vector<char> bytes(block);
-    int64_t last = std::max<int64_t>(identity.bytes - block, 0);
-    for (int64_t i = 0; i <= blocks; ++i) {
-      int64_t length = std::min(block, identity.bytes);
-      from.file->read(last / blocks * i + last % blocks * i / blocks, bytes.data(), length);
-      identity.digest = crc32c(identity.digest, bytes.data(), static_cast<size_t>(length));
-    }
-    result.push_back(identity);
+  auto add = [&](const input_place &input, const data_array &array, int64_t share) {
+    for (const data_array::piece &piece : array.pieces)
+      result.push_back({input.tensor.name, piece.file->path(), piece.file->size(),
+                        sampled_digest(*piece.file), share});
   };
   for (const source &from : sources_)
-    add(from);
-  if (tokens_)
-    add(*tokens_);
+    add(*from.input, from.array, 0);
+  for (size_t i = 0; i < streams_.size(); ++i)
+    add(*token_input_, streams_[i].array, is_mixture() ? shares_[i] : 0);
   return result;
 }
 
@@ -130,32 +112,74 @@ void loader::begin_epoch(data_part part, int64_t epoch) {
     return;
   epoch_ = epoch;
   epoch_part_ = part;
-  window_offset_ = 0;
   if (!shuffled(part))
     return;
   auto number = static_cast<uint64_t>(epoch);
   order_ = permutation(static_cast<uint64_t>(samples(part)), seed_, number);
-  if (tokens_ && offset_windows(part))
-    window_offset_ = static_cast<int64_t>(random_bits(seed_, random_stream::window_offset, number) %
-                                          static_cast<uint64_t>(window_));
+  for (size_t i = 0; i < streams_.size(); ++i)
+    streams_[i].window_offset = window_offset(number, i);
+}
+
+int64_t loader::window_offset(uint64_t epoch, size_t stream) const {
+  uint64_t bits =
+      random_bits(seed_, random_stream::window_offset, epoch, static_cast<uint32_t>(stream));
+  return static_cast<int64_t>(bits % static_cast<uint64_t>(window_));
+}
+
+loader::sample loader::window_of(token_stream &stream, data_part part, int64_t index) {
+  int64_t begin = part_of(stream.array.element_count(), part).begin;
+  if (offsets_windows_ && part == data_part::training)
+    begin += stream.window_offset;
+  return {&stream, begin + index * window_};
+}
+
+loader::sample loader::sample_at(data_part part, int64_t index) {
+  for (token_stream &stream : streams_) {
+    int64_t count = windows(stream, part);
+    if (index < count)
+      return window_of(stream, part, index);
+    index -= count;
+  }
+  return {nullptr, part_of(samples_, part).begin + index};
+}
+
+// Each stream has epochs of its own.
+loader::sample loader::sample_of_mixture(int64_t position) {
+  constexpr data_part part = data_part::training;
+  mixture::draw drawn = mixture_(position);
+  token_stream &stream = streams_[drawn.source];
+  int64_t count = windows(stream, part), epoch = drawn.index / count, index = drawn.index % count;
+  if (stream.epoch != epoch) {
+    stream.epoch = epoch;
+    auto number = static_cast<uint64_t>(epoch) | uint64_t{drawn.source} << 40;
+    stream.window_offset = window_offset(number, drawn.source);
+    stream.order = permutation(static_cast<uint64_t>(count), seed_, number);
+  }
+  if (shuffle_)
+    index = static_cast<int64_t>(stream.order(static_cast<uint64_t>(index)));
+  return window_of(stream, part, index);
 }
 
 // Which samples make the batch.
 void loader::choose(data_part part, int64_t batch) {
-  int64_t count = samples(part), per_epoch = whole_batches(part), begin = part_range(part).begin;
+  int64_t count = samples(part), per_epoch = whole_batches(part);
   for (int64_t row = 0; row < batch_; ++row) {
     int64_t epoch = batch / per_epoch, index = batch % per_epoch * batch_ + row;
+    sample &chosen = chosen_[static_cast<size_t>(row)];
     if (wraps(part)) {
-      index = batch * batch_ + row;
-      epoch = index / count;
-      index %= count;
+      int64_t position = batch * batch_ + row;
+      epoch = position / count;
+      index = position % count;
+      if (is_mixture()) {
+        chosen = sample_of_mixture(training_batches_ > 0 ? index : position);
+        continue;
+      }
     }
     begin_epoch(part, epoch);
     index = std::min(index, count - 1); // filled up with the last sample
     if (shuffled(part))
       index = static_cast<int64_t>(order_(static_cast<uint64_t>(index)));
-    chosen_[static_cast<size_t>(row)] =
-        begin + (tokens_ ? window_offset_ + index * window_ : index);
+    chosen = sample_at(part, index);
   }
 }
 
@@ -163,7 +187,7 @@ void loader::load(data_part part, int64_t batch, const input_target &target) {
   choose(part, batch);
   for (const source &from : sources_)
     load_rows(from, target);
-  if (tokens_)
+  if (!streams_.empty())
     load_windows(target);
   int64_t count = samples_in(part, batch);
   if (count == batch_ || for_prediction_)
@@ -190,50 +214,43 @@ void loader::ignore_rows(const input_place &input, int64_t first,
 void loader::load_rows(const source &from, const input_target &input_target) {
   const tensor_place &place = from.input->tensor;
   char *target = input_target(place);
-  int64_t file_bytes = bytes_of(from.header.type) * from.row_elements;
   int64_t target_bytes = bytes_of(place.type) * from.row_elements;
+  auto row_of = [&](int64_t row) { return chosen_[static_cast<size_t>(row)].first; };
   for (int64_t row = 0, rows = 1; row < from.rows; row += rows) {
-    int64_t sample = from.constant ? 0 : chosen_[static_cast<size_t>(row)];
+    int64_t first = from.constant ? 0 : row_of(row);
     // What follows each other in the file is read at once.
     rows = from.constant ? from.rows : 1;
-    while (row + rows < from.rows && chosen_[static_cast<size_t>(row + rows)] == sample + rows)
+    while (row + rows < from.rows && row_of(row + rows) == first + rows)
       ++rows;
-    from.file->read(from.header.data_offset + sample * file_bytes, staging_.data(),
-                    file_bytes * rows);
+    int64_t element = first * from.row_elements, count = rows * from.row_elements;
+    from.array.read(element, count, staging_.data());
     char *values = target + row * target_bytes;
-    int64_t count = from.row_elements * rows;
-    convert(from.header.type, staging_.data(), place.type, values, count);
-    check_indexes(from, *from.input, sample * from.row_elements, values, place.type, count);
+    convert(from.array.type, staging_.data(), place.type, values, count);
+    check_indexes(from.array, *from.input, element, values, count);
   }
 }
 
 void loader::load_windows(const input_target &target) {
-  const source &from = *tokens_;
-  int64_t token_bytes = bytes_of(from.header.type);
-  auto row_of = [&](const input_place *input, int64_t row) {
-    const tensor_place &place = input->tensor;
-    return target(place) + row * window_ * bytes_of(place.type);
-  };
   for (int64_t row = 0; row < batch_; ++row) {
-    int64_t token = chosen_[static_cast<size_t>(row)];
-    from.file->read(from.header.data_offset + token * token_bytes, staging_.data(),
-                    (window_ + 1) * token_bytes);
-    char *inputs = row_of(from.input, row);
-    data_type type = from.input->tensor.type;
-    convert(from.header.type, staging_.data(), type, inputs, window_);
-    check_indexes(from, *from.input, token, inputs, type, window_);
-    if (!token_labels_)
-      continue;
-    char *labels = row_of(token_labels_, row);
-    type = token_labels_->tensor.type;
-    convert(from.header.type, staging_.data() + token_bytes, type, labels, window_);
-    check_indexes(from, *token_labels_, token + 1, labels, type, window_);
+    const auto &[stream, token] = chosen_[static_cast<size_t>(row)];
+    const data_array &array = stream->array;
+    array.read(token, window_ + 1, staging_.data());
+    auto fill = [&, from = &array, first = token](const input_place *input, int64_t shift) {
+      const tensor_place &place = input->tensor;
+      char *values = target(place) + row * window_ * bytes_of(place.type);
+      convert(from->type, staging_.data() + shift * bytes_of(from->type), place.type, values,
+              window_);
+      check_indexes(*from, *input, first + shift, values, window_);
+    };
+    fill(token_input_, 0);
+    if (token_labels_)
+      fill(token_labels_, 1);
   }
 }
 
-void loader::check_indexes(const source &from, const input_place &input, int64_t file_element,
-                           const void *values, data_type type, int64_t count) const {
-  if (input.index_bound == 0 || always_below(from.header.type, input.index_bound))
+void loader::check_indexes(const data_array &from, const input_place &input, int64_t first,
+                           const void *values, int64_t count) const {
+  if (input.index_bound == 0 || always_below(from.type, input.index_bound))
     return;
   auto check = [&](auto *elements) {
     for (int64_t i = 0; i < count; ++i) {
@@ -241,14 +258,13 @@ void loader::check_indexes(const source &from, const input_place &input, int64_t
       bool in_range = value >= 0 && value < input.index_bound;
       if (in_range || (input.has_ignore_index && value == input.ignore_index))
         continue;
-      int64_t element = file_element + i;
-      int64_t offset = from.header.data_offset + element * bytes_of(from.header.type);
+      data_array::place at = from.place_of(first + i);
       throw failure(
           exit_data,
           format_text(
               "%s: input '%s': value %lld at element %lld (byte %lld) is outside [0, %lld)%s",
-              from.file->path().c_str(), input.tensor.name, static_cast<long long>(value),
-              static_cast<long long>(element), static_cast<long long>(offset),
+              at.path->c_str(), input.tensor.name, static_cast<long long>(value),
+              static_cast<long long>(at.element), static_cast<long long>(at.byte),
               static_cast<long long>(input.index_bound),
               input.has_ignore_index ? format_text(" and is not the ignored %lld",
                                                    static_cast<long long>(input.ignore_index))
@@ -256,40 +272,41 @@ void loader::check_indexes(const source &from, const input_place &input, int64_t
                                      : ""));
     }
   };
-  if (type == data_type::i64)
+  if (input.tensor.type == data_type::i64)
     check(static_cast<const int64_t *>(values));
-  else if (type == data_type::i32)
+  else if (input.tensor.type == data_type::i32)
     check(static_cast<const int32_t *>(values));
 }
 
-void loader::scan(const source &from, const input_place &input, int64_t begin, int64_t end) const {
+void loader::scan(const data_array &from, const input_place &input, int64_t begin,
+                  int64_t end) const {
   constexpr int64_t piece = 1 << 16; // elements
   data_type type = input.tensor.type;
-  if (input.index_bound == 0 || always_below(from.header.type, input.index_bound) ||
+  if (input.index_bound == 0 || always_below(from.type, input.index_bound) ||
       (type != data_type::i64 && type != data_type::i32))
     return;
   std::vector<char> raw(piece * 8), values(piece * 8);
-  int64_t bytes = bytes_of(from.header.type);
   for (int64_t first = begin; first < end; first += piece) {
     int64_t count = std::min(piece, end - first);
-    from.file->read(from.header.data_offset + first * bytes, raw.data(), count * bytes);
-    convert(from.header.type, raw.data(), type, values.data(), count);
-    check_indexes(from, input, first, values.data(), type, count);
+    from.read(first, count, raw.data());
+    convert(from.type, raw.data(), type, values.data(), count);
+    check_indexes(from, input, first, values.data(), count);
   }
 }
 
 void loader::check_values(int rank, int ranks) const {
-  auto share = [&](const source &from, const input_place &input) {
-    int64_t count = from.header.element_count;
+  auto share = [&](const data_array &from, const input_place &input) {
+    int64_t count = from.element_count();
     auto border = [&](int index) { return count / ranks * index + count % ranks * index / ranks; };
     scan(from, input, border(rank), border(rank + 1));
   };
   for (const source &from : sources_)
-    share(from, *from.input);
-  if (tokens_)
-    share(*tokens_, *tokens_->input);
-  if (tokens_ && token_labels_ && token_labels_->index_bound != tokens_->input->index_bound)
-    share(*tokens_, *token_labels_);
+    share(from.array, *from.input);
+  for (const token_stream &stream : streams_) {
+    share(stream.array, *token_input_);
+    if (token_labels_ && token_labels_->index_bound != token_input_->index_bound)
+      share(stream.array, *token_labels_);
+  }
 }
 
 } // namespace trainc

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches from data files: one .npy per input, sliced along its first axis, or
-// windows of a flat token file. Which samples a batch holds is a pure function of
+// Batches from data files: an array per input, sliced along its first axis, or
+// windows of flat token files. Which samples a batch holds is a pure function of
 // its number and the seed, so a resumed run needs no loader state and every rank
 // can take its own batches without asking.
 #pragma once
 
-#include "runtime/npy.h"
+#include "runtime/data_array.h"
+#include "runtime/mixture.h"
 #include "runtime/permutation.h"
 #include "runtime/program.h"
 
@@ -25,9 +26,10 @@ class problem_list;
 enum class leftovers { drop, pad, wrap };
 
 struct data_request {
-  std::vector<std::string> data; // NAME=FILE
-  std::string tokens;            // file, or empty
-  file_type token_type = file_type::u8;
+  std::vector<std::string> data;       // NAME=FILE
+  std::vector<std::string> constants;  // NAME=FILE
+  std::vector<std::string> tokens;     // FILE, or FILE:WEIGHT all of them
+  std::optional<file_type> token_type; // of files that do not say; nothing: bytes
   double holdout = 0;
   int64_t training_batches = 0; // the training part is so many batches from the beginning; 0: all
   bool shuffle = false;
@@ -43,12 +45,12 @@ struct data_request {
 
 enum class data_part { all, training, held_out };
 
-// What tells one data file from another without reading it whole: its size, and a
-// CRC-32C of its beginning, its end and blocks between.
+// What tells one data file from another without reading it whole: its size and `sampled_digest`.
 struct data_identity {
   std::string input, path;
   int64_t bytes = 0;
   uint32_t digest = 0;
+  int64_t share = 0; // of a mixture, in 1/10,000; 0: it is none
 };
 
 class loader {
@@ -66,17 +68,21 @@ public:
   int64_t batches(data_part part) const;
   // Of training: a whole number unless epochs go over into each other.
   double batches_per_epoch() const;
+  // Files of tokens have weights: samples come from each in its share, for training. An epoch is as
+  // many samples as all have, and goes over into the next; of a file with a large share some come
+  // again before it is over.
+  bool is_mixture() const { return !shares_.empty(); }
   // Samples of the part that a batch holds: all its rows unless it is filled up.
   int64_t samples_in(data_part part, int64_t batch) const;
   int64_t samples(data_part part) const;
   int64_t left_out(data_part part) const; // samples that fill no batch
-  // Identity of every file that is read.
+  // Identity of every file that is read, in the order of the options.
   std::vector<data_identity> identities() const;
   // The training batch from which a run goes on that took `taken` batches of `size`
   // samples: the next, or where the sizes do not fit the one that holds the next sample.
   int64_t batch_after(int64_t taken, int64_t size) const;
   int64_t samples_per_batch() const { return batch_; }
-  int64_t tokens_per_batch() const { return tokens_ ? batch_ * window_ : 0; }
+  int64_t tokens_per_batch() const { return token_input_ ? batch_ * window_ : 0; }
 
   // Where the values of an input go.
   using input_target = std::function<char *(const tensor_place &)>;
@@ -88,64 +94,87 @@ public:
 private:
   struct source {
     const input_place *input;
-    std::unique_ptr<input_file> file;
-    npy_header header;
+    data_array array;
     int64_t rows;          // per batch
     int64_t row_elements;  // of one sample
-    bool constant = false; // the whole file is the value for every batch
+    bool constant = false; // all of the array is the value for every batch
+  };
+  // A file of tokens, or several in a row.
+  struct token_stream {
+    data_array array;
+    // Of the epoch last used:
+    int64_t epoch = -1, window_offset = 0;
+    permutation order; // of a mixture
   };
   struct range {
     int64_t begin, end;
   };
 
-  void open_data(const data_request &request, problem_list &problems);
-  void open_source(const input_place &input, const std::string &path, problem_list &problems);
+  void open_data(const std::vector<std::string> &items, bool constant, problem_list &problems);
+  void open_source(const input_place &input, const std::string &name, bool constant,
+                   problem_list &problems);
   void open_tokens(const data_request &request, problem_list &problems);
   void match_token_inputs(const data_request &request, problem_list &problems);
+  void settle_weights(const std::vector<double> &weights, problem_list &problems);
+  void settle_offsets();
   void settle_batch(problem_list &problems);
+  bool fits_batch(int64_t batch) const;
   void refuse_missing(const data_request &request, problem_list &problems) const;
 
   bool has_source(const input_place &input) const;
-  range part_range(data_part part) const; // rows, or tokens
-  int64_t first_batches(int64_t available) const;
+  range part_of(int64_t count, data_part part) const; // of the rows, or of a stream's tokens
+  int64_t windows(const token_stream &stream, data_part part) const;
   int64_t whole_batches(data_part part) const;
   bool fills_up(data_part part) const {
     return for_prediction_ ||
            (part == data_part::training ? rest_ == leftovers::pad : partial_batches_);
   }
   bool wraps(data_part part) const {
-    return part == data_part::training && rest_ == leftovers::wrap;
+    return part == data_part::training && (rest_ == leftovers::wrap || is_mixture());
   }
   bool masks_labels() const;
   bool tells_samples_apart() const;
   void ignore_rows(const input_place &input, int64_t first, const input_target &target) const;
   bool shuffled(data_part part) const { return shuffle_ && part == data_part::training; }
-  bool offset_windows(data_part part) const;
   void begin_epoch(data_part part, int64_t epoch);
+  // Where a sample begins: a row of the arrays, or a token of a stream.
+  struct sample {
+    token_stream *stream;
+    int64_t first;
+  };
+  sample sample_at(data_part part, int64_t index);
+  sample sample_of_mixture(int64_t position);
+  int64_t window_offset(uint64_t epoch, size_t stream) const;
+  sample window_of(token_stream &stream, data_part part, int64_t index);
   void choose(data_part part, int64_t batch);
   void load_rows(const source &from, const input_target &target);
   void load_windows(const input_target &target);
-  void check_indexes(const source &from, const input_place &input, int64_t file_element,
-                     const void *values, data_type type, int64_t count) const;
-  void scan(const source &from, const input_place &input, int64_t begin, int64_t end) const;
+  void check_indexes(const data_array &from, const input_place &input, int64_t first,
+                     const void *values, int64_t count) const;
+  void scan(const data_array &from, const input_place &input, int64_t begin, int64_t end) const;
 
   const program &program_;
   std::vector<source> sources_;
-  std::optional<source> tokens_; // input: the token input
-  const input_place *token_labels_ = nullptr;
-  int64_t token_count_ = 0, window_ = 0;
+  std::vector<token_stream> streams_;
+  std::vector<int64_t> shares_; // of the streams where they are a mixture
+  mixture mixture_;
+  const input_place *token_input_ = nullptr, *token_labels_ = nullptr;
+  int64_t window_ = 0;  // tokens
   int64_t batch_ = 1;   // samples
   int64_t samples_ = 0; // rows of the files
   double holdout_;
   int64_t training_batches_;
   bool shuffle_, for_prediction_, partial_batches_ = false;
+  // When shuffling, the windows of each epoch begin at another offset, so that with few tokens the
+  // borders of windows are not learnt. It costs each stream one window.
+  bool offsets_windows_ = false;
   uint64_t seed_;
   leftovers rest_;
   // Of the epoch last used:
-  int64_t epoch_ = -1, window_offset_ = 0;
+  int64_t epoch_ = -1;
   data_part epoch_part_ = data_part::all;
   permutation order_;
-  std::vector<int64_t> chosen_; // row of the files, or first token, of each sample of the batch
+  std::vector<sample> chosen_; // for each row of the batch
   std::vector<char> staging_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loader's set-up: opens the files of --data and --tokens, finds the inputs
+// The loader's set-up: opens the files of --data, --constant and --tokens, finds the inputs
 // they fill and compares types and shapes. Every problem is collected.
 #include "runtime/conversion.h"
 #include "runtime/failure.h"
@@ -35,7 +35,8 @@ loader::loader(const program &program, const data_request &request)
       shuffle_(request.shuffle), for_prediction_(request.for_prediction), seed_(request.seed),
       rest_(request.rest) {
   problem_list problems;
-  open_data(request, problems);
+  open_data(request.data, /*constant=*/false, problems);
+  open_data(request.constants, /*constant=*/true, problems);
   if (!request.tokens.empty())
     open_tokens(request, problems);
   refuse_missing(request, problems);
@@ -47,12 +48,34 @@ loader::loader(const program &program, const data_request &request)
     throw failure(exit_usage, "option --leftovers pad: the program has no mask for rows that are "
                               "no samples: its loss ignores no label\n  try: --leftovers wrap, or "
                               "drop");
-  chosen_.resize(static_cast<size_t>(batch_));
+  if (rest_ == leftovers::pad && is_mixture())
+    throw failure(exit_usage, "option --leftovers pad: an epoch of files with weights has no end "
+                              "that could be filled up\n  try: --leftovers wrap");
+  settle_offsets();
 
-  int64_t largest = tokens_ ? (window_ + 1) * bytes_of(tokens_->header.type) : 0;
+  chosen_.resize(static_cast<size_t>(batch_));
+  int64_t largest = 0;
+  for (const token_stream &stream : streams_)
+    largest = std::max(largest, (window_ + 1) * bytes_of(stream.array.type));
   for (const source &from : sources_)
-    largest = std::max(largest, from.rows * from.row_elements * bytes_of(from.header.type));
+    largest = std::max(largest, from.rows * from.row_elements * bytes_of(from.array.type));
   staging_.resize(static_cast<size_t>(largest));
+}
+
+// Windows begin elsewhere in each epoch only where each stream can lose one, and they still
+// fill a batch.
+void loader::settle_offsets() {
+  constexpr data_part part = data_part::training;
+  if (!shuffled(part) || training_batches_ > 0)
+    return;
+  int64_t left = 0;
+  for (const token_stream &stream : streams_) {
+    int64_t own = windows(stream, part) - 1;
+    if (own < 1)
+      return;
+    left += own;
+  }
+  offsets_windows_ = left >= batch_;
 }
 
 // Whether rows can be kept from the loss of a step.
@@ -76,11 +99,13 @@ bool loader::has_source(const input_place &input) const {
   for (const source &from : sources_)
     if (from.input == &input)
       return true;
-  return (tokens_ && tokens_->input == &input) || token_labels_ == &input;
+  return token_input_ == &input || token_labels_ == &input;
 }
 
-void loader::open_data(const data_request &request, problem_list &problems) {
-  for (const std::string &item : request.data) {
+void loader::open_data(const std::vector<std::string> &items, bool constant,
+                       problem_list &problems) {
+  const std::string option = constant ? "--constant " : "--data ";
+  for (const std::string &item : items) {
     size_t equals = item.find('=');
     std::string name = item.substr(0, equals), path = item.substr(equals + 1);
     const input_place *input = nullptr;
@@ -91,78 +116,85 @@ void loader::open_data(const data_request &request, problem_list &problems) {
       known += std::string(i ? ", " : "") + program_.inputs[i].tensor.name;
     }
     if (!input)
-      problems.add("--data " + item + ": the model has no input '" + name + "'\n  try: " + known);
+      problems.add(option + item + ": the model has no input '" + name + "'\n  try: " + known);
     else if (has_source(*input))
-      problems.add("--data " + item + ": input '" + name + "' is given twice");
+      problems.add(option + item + ": input '" + name + "' is given twice");
     else
-      open_source(*input, path, problems);
+      open_source(*input, path, constant, problems);
   }
 }
 
-void loader::open_source(const input_place &input, const std::string &path,
+void loader::open_source(const input_place &input, const std::string &name, bool constant,
                          problem_list &problems) {
   const tensor_place &tensor = input.tensor;
+  source from{&input, {}, 1, 1, constant || tensor.rank == 0};
   try {
-    source from{&input, std::make_unique<input_file>(path, exit_data), {}, 1, 1};
-    from.header = read_npy_header(*from.file);
-    std::string start = path + ": input '" + tensor.name + "': ";
-    if (!converts_without_loss(from.header.type, tensor.type))
-      problems.add(start + "dtype " + name_of(from.header.type) + ", expected " +
+    from.array = open_array(name, tensor.name);
+    std::string start = name + ": input '" + tensor.name + "': ";
+    if (!converts_without_loss(from.array.type, tensor.type))
+      problems.add(start + "dtype " + name_of(from.array.type) + ", expected " +
                    name_of(tensor.type) + "\n  try: array.astype(numpy." + name_of(tensor.type) +
                    ")");
-    if (tensor.rank == 0 && from.header.shape.empty())
-      from.header.shape = {1};
-    const std::vector<int64_t> &shape = from.header.shape;
+    if (tensor.rank == 0 && from.array.shape.empty())
+      from.array.shape = {1};
+    const std::vector<int64_t> &shape = from.array.shape;
     bool fits = static_cast<int>(shape.size()) == std::max(tensor.rank, 1);
-    for (int axis = 1; fits && axis < tensor.rank; ++axis)
+    for (int axis = constant ? 0 : 1; fits && axis < tensor.rank; ++axis)
       fits = shape[static_cast<size_t>(axis)] == tensor.shape[axis];
-    if (!fits) {
-      problems.add(start + "shape " + shape_text(shape.data(), shape.size()) + ", expected " +
-                   batch_shape_text(tensor));
-      sources_.push_back(std::move(from)); // it is not missing too
-      return;
-    }
     from.rows = tensor.rank ? tensor.shape[0] : 1;
     from.row_elements = element_count(tensor) / std::max<int64_t>(from.rows, 1);
-    sources_.push_back(std::move(from));
+    if (!fits)
+      problems.add(start + "shape " + shape_text(shape.data(), shape.size()) + ", expected " +
+                   (constant ? shape_text(tensor.shape, static_cast<size_t>(tensor.rank))
+                             : batch_shape_text(tensor)));
   } catch (const failure &error) {
     problems.add(error.message);
-    sources_.push_back({&input, nullptr, {}, 1, 1});
   }
+  sources_.push_back(std::move(from)); // also what is wrong: it is not missing
 }
 
 void loader::open_tokens(const data_request &request, problem_list &problems) {
   match_token_inputs(request, problems);
-  try {
-    source from{tokens_ ? tokens_->input : nullptr,
-                std::make_unique<input_file>(request.tokens, exit_data),
-                {request.token_type, {}, 0, 0},
-                1,
-                1};
-    bool is_npy = request.tokens.size() > 4 &&
-                  request.tokens.compare(request.tokens.size() - 4, 4, ".npy") == 0;
-    if (is_npy) {
-      from.header = read_npy_header(*from.file);
-      if (from.header.shape.size() != 1)
-        problems.add(request.tokens + ": shape " +
-                     shape_text(from.header.shape.data(), from.header.shape.size()) +
-                     ", expected a flat array [tokens]");
-    } else {
-      int64_t bytes = bytes_of(request.token_type);
-      if (from.file->size() % bytes != 0)
-        problems.add(request.tokens + ": " + std::to_string(from.file->size()) +
-                     " bytes are no whole number of " + name_of(request.token_type) + " tokens");
-      from.header.element_count = from.file->size() / bytes;
+  std::vector<double> weights;
+  for (const std::string &item : request.tokens) {
+    try {
+      auto [name, weight] = weighted(item);
+      token_stream stream;
+      stream.array = trainc::open_tokens(name, request.token_type,
+                                         token_input_ ? token_input_->index_bound : 0);
+      weights.push_back(weight);
+      if (token_input_ && !converts_without_loss(stream.array.type, token_input_->tensor.type))
+        problems.add(name + ": tokens of dtype " + name_of(stream.array.type) +
+                     ", expected integers that fit " + name_of(token_input_->tensor.type));
+      streams_.push_back(std::move(stream));
+    } catch (const failure &error) {
+      problems.add(error.message);
     }
-    token_count_ = from.header.element_count;
-    if (tokens_ && !converts_without_loss(from.header.type, tokens_->input->tensor.type))
-      problems.add(request.tokens + ": tokens of dtype " + name_of(from.header.type) +
-                   ", expected integers that fit " + name_of(tokens_->input->tensor.type));
-    if (tokens_)
-      tokens_ = std::move(from);
-  } catch (const failure &error) {
-    problems.add(error.message);
   }
+  if (problems.empty())
+    settle_weights(weights, problems);
+}
+
+void loader::settle_weights(const std::vector<double> &weights, problem_list &problems) {
+  auto given = std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; });
+  if (given == 0 || for_prediction_)
+    return;
+  if (given != static_cast<std::ptrdiff_t>(weights.size())) {
+    problems.add(
+        "option --tokens: some files have a weight and others have none\n  try: FILE:WEIGHT "
+        "for each");
+    return;
+  }
+  shares_ = mixture::shares_of(weights);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (shares_[i] == 0)
+      problems.add(format_text("option --tokens: %s: its weight is below %g of all",
+                               streams_[i].array.name.c_str(), 1.0 / mixture::block_size));
+    else if (windows(streams_[i], data_part::training) == 0)
+      problems.add(format_text("%s: holds no window of %lld tokens and a label for training",
+                               streams_[i].array.name.c_str(), static_cast<long long>(window_)));
+  }
+  mixture_ = mixture(shares_, seed_);
 }
 
 void loader::match_token_inputs(const data_request &request, problem_list &problems) {
@@ -180,25 +212,26 @@ void loader::match_token_inputs(const data_request &request, problem_list &probl
     }
   }
   if (candidates != 1) {
-    problems.add("--tokens " + request.tokens + ": the model has " +
+    problems.add("--tokens " + request.tokens.front() + ": the model has " +
                  (candidates ? "several inputs" : "no input") +
                  " of integers [batch, length] that tokens could fill\n  try: --data NAME=FILE.npy "
                  "for each input");
     return;
   }
   if (labels && element_count(labels->tensor) != element_count(found->tensor)) {
-    problems.add("--tokens " + request.tokens + ": input '" + labels->tensor.name + "' of shape " +
+    problems.add("--tokens " + request.tokens.front() + ": input '" + labels->tensor.name +
+                 "' of shape " +
                  shape_text(labels->tensor.shape, static_cast<size_t>(labels->tensor.rank)) +
                  " does not hold one label per token");
     return;
   }
-  tokens_ = source{found, nullptr, {}, 1, 1};
+  token_input_ = found;
   token_labels_ = labels;
   window_ = found->tensor.shape[1];
 }
 
 void loader::refuse_missing(const data_request &request, problem_list &problems) const {
-  if (!request.tokens.empty() && !tokens_)
+  if (!request.tokens.empty() && !token_input_)
     return; // said already
   std::string missing, hint;
   for (int64_t i = 0; i < program_.input_count; ++i) {
@@ -214,23 +247,47 @@ void loader::refuse_missing(const data_request &request, problem_list &problems)
     problems.add("no data for input " + missing + "\n  try:" + hint);
 }
 
-// All files that are sliced must have the same number of samples. A file that
-// holds exactly one batch of an input with another first axis (a mask, say)
-// is the same for every batch.
-void loader::settle_batch(problem_list &problems) {
-  if (tokens_) {
-    batch_ = tokens_->input->tensor.shape[0];
-  } else {
-    for (const source &from : sources_)
-      batch_ = std::max(batch_, from.rows);
+// Whether batches of so many samples fit all data: what is sliced then has one number of samples,
+// and all else is the same for every batch.
+bool loader::fits_batch(int64_t batch) const {
+  int64_t samples = -1;
+  for (const source &from : sources_) {
+    int64_t rows = from.array.shape[0];
+    if (from.constant)
+      continue;
+    if (from.rows != batch && rows != from.rows)
+      return false;
+    if (from.rows == batch && samples >= 0 && rows != samples)
+      return false;
+    if (from.rows == batch)
+      samples = rows;
   }
-  if (for_prediction_ && sources_.empty() && !tokens_)
+  return true;
+}
+
+// How many samples a batch has. Where the inputs' first axes differ (a mask has another one, say),
+// it is the one that fits all files; of several the labels' one, else the largest.
+void loader::settle_batch(problem_list &problems) {
+  if (token_input_)
+    batch_ = token_input_->tensor.shape[0];
+  int64_t best = -1;
+  for (const source &from : sources_) {
+    if (token_input_ || from.constant)
+      continue;
+    int64_t rank = (fits_batch(from.rows) ? 2 : 0) + (from.input->is_label ? 1 : 0);
+    if (rank > best || (rank == best && from.rows > batch_))
+      batch_ = from.rows;
+    best = std::max(best, rank);
+  }
+  if (for_prediction_ && sources_.empty() && !token_input_)
     samples_ = 1; // a model without inputs has one answer
   const source *first = nullptr;
   for (source &from : sources_) {
-    int64_t rows = from.header.shape[0];
-    std::string start = from.file->path() + ": input '" + from.input->tensor.name + "': ";
-    if (tokens_ || from.rows != batch_) {
+    if (from.constant)
+      continue;
+    int64_t rows = from.array.shape[0];
+    std::string start = from.array.name + ": input '" + from.input->tensor.name + "': ";
+    if (token_input_ || from.rows != batch_) {
       from.constant = rows == from.rows;
       if (!from.constant)
         problems.add(start + "has " + std::to_string(rows) +
@@ -240,7 +297,7 @@ void loader::settle_batch(problem_list &problems) {
       first = &from;
       samples_ = rows;
     } else if (rows != samples_) {
-      problems.add(start + "has " + std::to_string(rows) + " samples, but " + first->file->path() +
+      problems.add(start + "has " + std::to_string(rows) + " samples, but " + first->array.name +
                    " has " + std::to_string(samples_));
     }
   }

@@ -148,6 +148,13 @@ private:
 int64_t bytes_of(file_type type) { return type_table[static_cast<int>(type)].bytes; }
 const char *name_of(file_type type) { return type_table[static_cast<int>(type)].name; }
 
+std::optional<file_type> file_type_of(const std::string &name) {
+  for (const type_row &row : type_table)
+    if (name == row.name)
+      return row.type;
+  return std::nullopt;
+}
+
 npy_header read_npy_header(const input_file &file) {
   auto refuse = [&](const std::string &why) { throw failure(exit_data, file.path() + ": " + why); };
   unsigned char start[12] = {};

@@ -5,6 +5,7 @@
 
 #include "runtime/file_operations.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ enum class file_type { f32, f64, i8, i16, i32, i64, u8, u16, u32, boolean };
 
 int64_t bytes_of(file_type type);
 const char *name_of(file_type type);
+std::optional<file_type> file_type_of(const std::string &name); // as name_of says it
 
 struct npy_header {
   file_type type;

@@ -84,23 +84,32 @@ option_row row(const char *name, char letter, option_kind kind, const char *plac
 std::vector<option_row> common_rows() {
   using kind = option_kind;
   return {
-      row("data", 0, kind::list, "NAME=FILE.npy", "",
-          "data of one model input; the first axis counts samples; repeat for every input",
+      row("data", 0, kind::list, "NAME=FILE", "",
+          "data of one model input: FILE.npy or FILE.safetensors:TENSOR; the first axis counts\n"
+          "samples; a pattern ('x-*.npy') joins its files in natural order; repeat for every input",
           reads_data),
-      row("tokens", 0, kind::text, "FILE", "",
-          "text or tokens for a language model: windows of a flat file (raw bytes, or a\n"
-          "one-dimensional .npy); labels are the same tokens shifted by one",
+      row("constant", 0, kind::list, "NAME=FILE", "",
+          "an input that is the same for every batch, of the input's whole shape", reads_data),
+      row("tokens", 0, kind::files, "FILE[:WEIGHT]", "",
+          "text or tokens for a language model: windows of a flat file (raw integers, llm.c's "
+          ".bin,\n"
+          ".npy, a pattern of several); labels are the same tokens shifted by one; repeated, "
+          "samples\n"
+          "come from all files, or from each in the share of its WEIGHT",
           reads_data),
-      row("token-type", 0, kind::text, "TYPE", "u8", "type of a raw token file", reads_data, 0, 0,
-          "u8|u16|i32"),
+      row("token-type", 0, kind::text, "TYPE", "auto",
+          "type of a raw token file; auto: what trainc-data wrote beside it, else bytes",
+          reads_data, 0, 0, "auto|u8|u16|u32|i32"),
       row("holdout", 0, kind::real, "FRACTION", "0",
           "last part of the data, kept from training; evaluate uses only this part",
           takes_part_of_data, 0, 0.999),
-      row("validation-data", 0, kind::list, "NAME=FILE.npy", "",
+      row("validation-data", 0, kind::list, "NAME=FILE", "",
           "data that --evaluate-every uses instead of a held-out part; repeat for every input",
           command_train),
-      row("validation-tokens", 0, kind::text, "FILE", "",
+      row("validation-tokens", 0, kind::files, "FILE", "",
           "the same for a language model, of the type of --tokens", command_train),
+      row("validation-batches", 0, kind::integer, "N", "0",
+          "--evaluate-every uses the first N batches only; 0: all", command_train),
       row("overfit", 0, kind::integer, "N", "0",
           "train on the first N batches of the data alone, again and again; 0: on all",
           command_train),
@@ -308,7 +317,8 @@ std::string complaint(const option_row &option, const std::string &value) {
   if (option.kind == option_kind::list &&
       (value.find('=') == std::string::npos || value.find('=') == 0 || value.back() == '='))
     return start + "'" + value + "' does not have the form " + option.placeholder;
-  if (option.kind == option_kind::text && value.empty() && option.name != "prompt")
+  bool is_text = option.kind == option_kind::text || option.kind == option_kind::files;
+  if (is_text && value.empty() && option.name != "prompt")
     return start + "is empty";
   return "";
 }
@@ -335,10 +345,9 @@ bool is_of_another_target(const std::string &name) {
 // A path that holds in another working directory too.
 std::string kept_value(const option_row &option, const std::string &value) {
   bool is_path = option.placeholder == "FILE" || option.placeholder == "DIR";
-  bool names_path = option.kind == option_kind::list;
-  if ((!is_path && !names_path) || value == "none")
+  if ((!is_path && !repeats(option.kind)) || value == "none")
     return value;
-  size_t start = names_path ? value.find('=') + 1 : 0;
+  size_t start = option.kind == option_kind::list ? value.find('=') + 1 : 0;
   std::error_code ignored;
   return value.substr(0, start) + std::filesystem::absolute(value.substr(start), ignored).string();
 }
@@ -527,7 +536,7 @@ settings option_table::parse(int count, const char *const *arguments) const {
     if (std::string problem = complaint(*option, value); !problem.empty())
       problems.add(problem);
     auto &values = result.given_[option->name];
-    if (!values.empty() && option->kind != option_kind::list)
+    if (!values.empty() && !repeats(option->kind))
       problems.add("option --" + option->name + ": given twice");
     values.push_back(value);
   }
@@ -597,7 +606,7 @@ option_table::values(const settings &settings) const {
     if (!(option.commands & settings.command->bit))
       continue;
     std::string value;
-    if (option.kind == option_kind::list)
+    if (repeats(option.kind))
       for (const std::string &item : settings.list(option.name))
         value += (value.empty() ? "" : " ") + item;
     else
@@ -640,7 +649,7 @@ option_table::restore(std::map<std::string, std::vector<std::string>> configurat
     for (const std::string &value : values)
       if (std::string problem = complaint(*option, value); !problem.empty())
         problems.add(source + ": " + problem);
-    if (values.size() > 1 && option->kind != option_kind::list)
+    if (values.size() > 1 && !repeats(option->kind))
       problems.add(source + ": option '" + name + "' takes one value");
     auto now = settings.given_.find(name);
     if (now == settings.given_.end())

@@ -39,7 +39,12 @@ struct command_row {
   const char *actions = ""; // "a|b": the word that follows the command; empty: none does
 };
 
-enum class option_kind { flag, integer, real, text, list, period };
+// A list is of NAME=FILE, files are of FILE or FILE:WEIGHT; both may be given again and again.
+enum class option_kind { flag, integer, real, text, list, files, period };
+
+constexpr bool repeats(option_kind kind) {
+  return kind == option_kind::list || kind == option_kind::files;
+}
 
 struct option_row {
   std::string name; // without dashes

@@ -16,13 +16,15 @@ namespace trainc {
 class permutation {
 public:
   permutation() = default;
-  permutation(uint64_t count, uint64_t seed, uint64_t epoch) : count_(count) {
+  permutation(uint64_t count, uint64_t seed, uint64_t epoch,
+              random_stream stream = random_stream::shuffle)
+      : count_(count) {
     if (count <= table_size)
-      fill_table(seed, epoch);
+      fill_table(seed, epoch, stream);
     while (half_bits_ < 31 && (uint64_t{1} << (2 * half_bits_)) < count)
       ++half_bits_;
     for (uint32_t round = 0; round < rounds; ++round)
-      keys_[round] = random_bits(seed, random_stream::shuffle, epoch, round);
+      keys_[round] = random_bits(seed, stream, epoch, round);
   }
 
   uint64_t operator()(uint64_t index) const {
@@ -38,9 +40,9 @@ private:
   static constexpr uint32_t rounds = 8;
   static constexpr uint64_t table_size = 256;
 
-  void fill_table(uint64_t seed, uint64_t epoch) {
+  void fill_table(uint64_t seed, uint64_t epoch, random_stream stream) {
     for (uint32_t i = 0; i < count_; ++i) {
-      uint64_t bits = random_bits(seed, random_stream::shuffle, epoch, i) >> 32;
+      uint64_t bits = random_bits(seed, stream, epoch, i) >> 32;
       uint64_t other = bits * (i + 1) >> 32; // in [0, i], even to 2^-24
       table_[i] = table_[other];
       table_[other] = static_cast<uint8_t>(i);

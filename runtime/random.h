@@ -9,7 +9,13 @@
 namespace trainc {
 
 // What a stream is used for, so that two uses of one seed never share numbers.
-enum class random_stream : uint32_t { shuffle = 1, window_offset = 2, sampling = 3, step = 4 };
+enum class random_stream : uint32_t {
+  shuffle = 1,
+  window_offset = 2,
+  sampling = 3,
+  step = 4,
+  mixture = 5
+};
 
 inline uint64_t random_bits(uint64_t seed, random_stream stream, uint64_t index,
                             uint32_t element = 0) {

@@ -112,7 +112,8 @@ loader run::open_data(bool shuffle, uint64_t seed, bool partial_batches) {
 std::optional<loader> run::open_validation_data() {
   data_request request;
   request.data = options.list("validation-data");
-  request.tokens = options.text("validation-tokens");
+  request.constants = options.list("constant");
+  request.tokens = options.list("validation-tokens");
   request.partial_batches = true;
   if (request.data.empty() && request.tokens.empty())
     return std::nullopt;
@@ -128,7 +129,8 @@ loader run::open_prediction_data() {
 data_request run::data_options() const {
   data_request request;
   request.data = options.list("data");
-  request.tokens = options.text("tokens");
+  request.constants = options.list("constant");
+  request.tokens = options.list("tokens");
   return request;
 }
 
@@ -145,10 +147,14 @@ void run::warn(const std::string &text) const {
     fprintf(stderr, "warning: %s\n", text.c_str());
 }
 
-file_type token_type_of(const std::string &name) {
+std::optional<file_type> token_type_of(const std::string &name) {
+  if (name == "u8")
+    return file_type::u8;
   if (name == "u16")
     return file_type::u16;
-  return name == "i32" ? file_type::i32 : file_type::u8;
+  if (name == "u32")
+    return file_type::u32;
+  return name == "i32" ? std::optional(file_type::i32) : std::nullopt;
 }
 
 std::vector<std::pair<std::string, std::string>> describe(const program &program) {

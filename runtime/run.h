@@ -53,8 +53,8 @@ private:
   loader open(data_request request);
 };
 
-// Number of a safetensors or protobuf dtype apart, what `--token-type` means.
-file_type token_type_of(const std::string &name);
+// What `--token-type` means; nothing: what the file says.
+std::optional<file_type> token_type_of(const std::string &name);
 
 // The model as rows of a table: name and value.
 std::vector<std::pair<std::string, std::string>> describe(const program &program);

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <unistd.h>
@@ -100,7 +101,8 @@ void check_members(const std::string &path, const ordered_json &parsed) {
   for (const ordered_json &file : parsed["data"]) {
     auto is_text = [&](const char *name) { return file.contains(name) && file[name].is_string(); };
     expect(file.is_object() && is_text("input") && is_text("file") && is_text("digest") &&
-               file.contains("bytes") && file["bytes"].is_number_integer(),
+               file.contains("bytes") && file["bytes"].is_number_integer() &&
+               (!file.contains("share") || file["share"].is_number_integer()),
            "member 'data' has an entry without input, file, bytes and digest: " + file.dump());
   }
   problems.throw_if_any(exit_usage);
@@ -304,7 +306,7 @@ void run_folder::write_configuration(const program &program, const option_table 
                          {"ranks", layout.ranks}};
   ordered_json &values = object["options"] = ordered_json::object();
   for (const option_row *row : table.of_run(*options.command)) {
-    if (row->kind == option_kind::list)
+    if (repeats(row->kind))
       values[row->name] = kept_values(*row, options.list(row->name));
     else if (row->kind == option_kind::flag)
       values[row->name] = options.flag(row->name);
@@ -313,11 +315,14 @@ void run_folder::write_configuration(const program &program, const option_table 
   }
   values["micro-batches"] = std::to_string(layout.micro_batches);
   ordered_json &files = object["data"] = ordered_json::array();
-  for (const data_identity &file : data)
+  for (const data_identity &file : data) {
     files.push_back({{"input", file.input},
                      {"file", file.path},
                      {"bytes", file.bytes},
                      {"digest", format_text("%08x", file.digest)}});
+    if (file.share > 0)
+      files.back()["share"] = file.share;
+  }
   std::string text = object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
   std::string path = configuration_of(path_);
   output_file file(path);
@@ -331,23 +336,40 @@ void check_same_data(const std::string &configuration, const std::vector<data_id
   ordered_json parsed = read_configuration(configuration);
   if (!parsed.contains("data"))
     return; // written by hand
-  for (const data_identity &now : data)
-    if (std::none_of(parsed["data"].begin(), parsed["data"].end(),
-                     [&](const ordered_json &before) { return before["input"] == now.input; }))
-      throw failure(exit_data, configuration + ": does not say what data input '" + now.input +
-                                   "' had\n  try: --new-data to go on with " + now.path);
-  for (const ordered_json &before : parsed["data"]) {
-    std::string input = before.value("input", ""), path = before.value("file", "");
-    for (const data_identity &now : data)
-      if (now.input == input && (now.bytes != before.value("bytes", int64_t(-1)) ||
-                                 format_text("%08x", now.digest) != before.value("digest", "")))
-        throw failure(
-            exit_data,
-            format_text("%s: is not what the run was trained on: %s of %" PRId64
-                        " bytes then, other contents of %" PRId64
-                        " bytes now\n  try: the same data, or --new-data to go on with others",
-                        now.path.c_str(), path.c_str(), before.value("bytes", int64_t(-1)),
-                        now.bytes));
+  // An input may have several files, whose order counts.
+  std::map<std::string, std::vector<data_identity>> before, now;
+  for (const ordered_json &file : parsed["data"]) {
+    auto digest = static_cast<uint32_t>(strtoul(file.value("digest", "").c_str(), nullptr, 16));
+    std::string input = file.value("input", "");
+    before[input].push_back({input, file.value("file", ""), file.value("bytes", int64_t(-1)),
+                             digest, file.value("share", int64_t(0))});
+  }
+  for (const data_identity &file : data)
+    now[file.input].push_back(file);
+  constexpr const char *advice = "\n  try: the same data, or --new-data to go on with others";
+  for (auto &[input, files] : now) {
+    const std::vector<data_identity> &old = before[input];
+    if (old.empty())
+      throw failure(exit_data, configuration + ": does not say what data input '" + input +
+                                   "' had\n  try: --new-data to go on with " + files[0].path);
+    for (size_t i = 0; i < std::min(old.size(), files.size()); ++i) {
+      if (files[i].bytes != old[i].bytes || files[i].digest != old[i].digest)
+        throw failure(exit_data,
+                      format_text("%s: is not what the run was trained on: %s of %" PRId64
+                                  " bytes then, other contents of %" PRId64 " bytes now%s",
+                                  files[i].path.c_str(), old[i].path.c_str(), old[i].bytes,
+                                  files[i].bytes, advice));
+      if (files[i].share != old[i].share)
+        throw failure(exit_data,
+                      format_text("%s: its share of the samples was %.2f %%, and is %.2f %% "
+                                  "now%s",
+                                  files[i].path.c_str(), static_cast<double>(old[i].share) / 100,
+                                  static_cast<double>(files[i].share) / 100, advice));
+    }
+    if (files.size() != old.size())
+      throw failure(exit_data, format_text("%s: input '%s' has %zu files, and had %zu%s",
+                                           configuration.c_str(), input.c_str(), files.size(),
+                                           old.size(), advice));
   }
 }
 

@@ -143,7 +143,8 @@ void trainer::check_options() const {
   if (options_.has("steps") == options_.has("epochs"))
     problems.add(options_.has("steps") ? "train: takes --steps or --epochs, not both"
                                        : "train: needs --steps or --epochs\n  try: --steps 1000");
-  bool validates = options_.has("validation-tokens") || !options_.list("validation-data").empty();
+  bool validates =
+      !options_.list("validation-tokens").empty() || !options_.list("validation-data").empty();
   if (options_.integer("evaluate-every") > 0 && options_.real("holdout") == 0 && !validates)
     problems.add("option --evaluate-every: there is no held-out part of the data\n  try: --holdout "
                  "0.1, or --validation-data");
@@ -315,6 +316,8 @@ void trainer::settle_last_step() {
     if (held_out_every_ > 0)
       held_out_batches_ =
           validation_ ? validation_->batches(data_part::all) : data_->batches(data_part::held_out);
+    if (int64_t most = options_.integer("validation-batches"); most > 0)
+      held_out_batches_ = std::min(held_out_batches_, most);
   });
 }
 

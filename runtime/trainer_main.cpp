@@ -99,10 +99,15 @@ void check_output(const settings &options) {
                   std::string(options.command->name) + ": no file to write\n  try: -o FILE");
   std::vector<std::string> read;
   if (!(options.command->bit & command_export)) {
-    if (options.given("tokens"))
-      read.push_back(options.text("tokens"));
-    for (const std::string &item : options.list("data"))
-      read.push_back(item.substr(item.find('=') + 1));
+    std::vector<std::string> names;
+    for (const std::string &item : options.list("tokens"))
+      names.push_back(weighted(item).name);
+    for (const char *option : {"data", "constant"})
+      for (const std::string &item : options.list(option))
+        names.push_back(item.substr(item.find('=') + 1));
+    for (const std::string &name : names)
+      for (std::string &file : files_of(name))
+        read.push_back(std::move(file));
   }
   check_output_path(path, read);
 }

@@ -95,7 +95,7 @@ batch, sequence, parameters = 8, 1024, 124_439_808
 layers, width = 12, 768
 with open("tokens.bin", "wb") as file:
     file.write(os.urandom(4 * batch * sequence * (steps + 2)))
-subprocess.run(["gpt2/trainer", "train", "--tokens", "tokens.bin", "--steps", str(steps), "--math", math,
+subprocess.run(["gpt2/trainer", "train", "--tokens", "tokens.bin", "--token-type", "u8", "--steps", str(steps), "--math", math,
                 "--no-progress", "--no-checkpoints", "--run", "speed", "--overwrite"], check=True,
                stdout=subprocess.DEVNULL)
 rows = [json.loads(line) for line in open("speed/log.jsonl")]

@@ -292,7 +292,7 @@ struct token_model {
     for (int i = 0; i < count; ++i)
       bytes += static_cast<char>(i);
     data_request result;
-    result.tokens = folder.write("t.bin", bytes);
+    result.tokens = {folder.write("t.bin", bytes)};
     return result;
   }
 };
@@ -335,7 +335,7 @@ TEST(Tokens, ReadsArraysAndRefusesBeyondTheVocabulary) {
   token_model model;
   std::vector<uint16_t> values(40, 3);
   data_request request;
-  request.tokens = model.folder.write("t.npy", npy_array("<u2", "40,", values));
+  request.tokens = {model.folder.write("t.npy", npy_array("<u2", "40,", values))};
   EXPECT_EQ(loader(model.prog, request).batches(data_part::all), 4);
   values[30] = 100;
   model.folder.write("t.npy", npy_array("<u2", "40,", values));
@@ -349,6 +349,109 @@ TEST(Tokens, ReadsArraysAndRefusesBeyondTheVocabulary) {
   EXPECT_THROW(loader(model.prog, request), failure);
   model.folder.write("t.npy", npy_array<float>("<f4", "2,", {1, 2}));
   EXPECT_THROW(loader(model.prog, request), failure);
+}
+
+TEST(Loader, TellsConstantsFromSamplesByTheirShape) {
+  small_model model; // x [2, 3] and a mask [5, 3], whose first axis is the longer one
+  model.inputs[1] = {
+      {"mask", data_type::f32, 2, {5, 3}, arena_kind::activations, 64}, false, 0, false, 0};
+  data_request request = model.request(9);
+  std::vector<float> ones(15, 1.0f);
+  std::string mask = model.folder.write("mask.npy", npy_array("<f4", "5, 3", ones));
+  request.data[1] = "mask=" + mask;
+  loader data(model.prog, request);
+  EXPECT_EQ(data.samples_per_batch(), 2);
+  EXPECT_EQ(data.samples(data_part::all), 9);
+  for (int64_t batch : {0, 3}) {
+    data.load(data_part::all, batch, model.target());
+    EXPECT_EQ(model.x()[0], static_cast<float>(6 * batch));
+    EXPECT_EQ(reinterpret_cast<float *>(model.memory + 64)[14], 1.0f);
+  }
+  // With as many rows as a batch it looks like samples, unless it is said.
+  model.inputs[1].tensor.shape[0] = 2;
+  model.folder.write("mask.npy", npy_array("<f4", "2, 3", ones));
+  EXPECT_NE(model.problem(request).find("has 2 samples, but"), std::string::npos);
+  request.data.pop_back();
+  request.constants = {"mask=" + mask};
+  EXPECT_EQ(model.problem(request), "");
+  EXPECT_EQ(loader(model.prog, request).samples(data_part::all), 9);
+  model.folder.write("mask.npy", npy_array("<f4", "1, 3", ones));
+  EXPECT_NE(model.problem(request).find("shape [1, 3], expected [2, 3]"), std::string::npos);
+}
+
+// The first token of a window says which file it is from and where.
+struct three_files : token_model {
+  data_request request;
+  three_files() {
+    for (int64_t file = 0; file < 3; ++file) {
+      std::string bytes;
+      for (int64_t i = 0; i < 4 * (3 + file) + 1; ++i) // 3, 4 and 5 windows
+        bytes += static_cast<char>(30 * file + i);
+      request.tokens.push_back(folder.write(std::to_string(file) + ".bin", bytes));
+    }
+  }
+  std::vector<int64_t> firsts(loader &data, data_part part, int64_t batches) {
+    std::vector<int64_t> result;
+    for (int64_t batch = 0; batch < batches; ++batch) {
+      data.load(part, batch, target());
+      for (int64_t row = 0; row < data.samples_in(part, batch); ++row) {
+        result.push_back(memory[4 * row]);
+        EXPECT_EQ(memory[8 + 4 * row + 3], memory[4 * row] + 4);
+      }
+    }
+    return result;
+  }
+};
+
+TEST(Tokens, SeveralFilesAreOneDataSet) {
+  three_files model;
+  loader data(model.prog, model.request);
+  EXPECT_EQ(data.samples(data_part::all), 12);
+  EXPECT_EQ(model.firsts(data, data_part::all, 6),
+            (std::vector<int64_t>{0, 4, 8, 30, 34, 38, 42, 60, 64, 68, 72, 76}));
+  EXPECT_EQ(data.identities().size(), 3u);
+  // A pattern's files are one stream: windows go over from one into the next.
+  data_request joined = model.request;
+  joined.tokens = {model.folder / "*.bin"};
+  EXPECT_EQ(loader(model.prog, joined).samples(data_part::all), (13 + 17 + 21 - 1) / 4);
+  EXPECT_EQ(loader(model.prog, joined).identities().size(), 3u);
+}
+
+TEST(Tokens, WeightsSayHowOftenAFileComes) {
+  three_files model;
+  const char *weights[] = {":0.5", ":0.3", ":0.2"};
+  for (size_t i = 0; i < 3; ++i)
+    model.request.tokens[i] += weights[i];
+  model.request.seed = 4;
+  loader data(model.prog, model.request);
+  EXPECT_TRUE(data.is_mixture());
+  std::vector<int64_t> taken = model.firsts(data, data_part::training, 5000);
+  for (int64_t file = 0; file < 3; ++file) {
+    std::vector<int64_t> own;
+    for (int64_t first : taken)
+      if (first / 30 == file)
+        own.push_back((first - 30 * file) / 4);
+    EXPECT_EQ(own.size(), (std::vector<size_t>{5000, 3000, 2000})[static_cast<size_t>(file)]);
+    // Unshuffled, a file's windows come in turn but for the order within a block.
+    std::vector<size_t> counts(static_cast<size_t>(3 + file));
+    for (int64_t window : own)
+      ++counts[static_cast<size_t>(window)];
+    auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+    EXPECT_LE(*most - *least, 1u) << file;
+  }
+  // An evaluation takes each window once; a batch follows from its number.
+  EXPECT_EQ(data.samples(data_part::all), 12);
+  model.request.shuffle = true;
+  loader shuffled(model.prog, model.request), again(model.prog, model.request);
+  std::vector<int64_t> first = model.firsts(shuffled, data_part::training, 40);
+  again.load(data_part::training, 33, model.target());
+  EXPECT_EQ(model.memory[0], first[66]);
+  EXPECT_EQ(model.memory[4], first[67]);
+
+  model.request.tokens[2] = model.folder / "2.bin";
+  EXPECT_THROW(loader(model.prog, model.request), failure); // one without a weight
+  model.request.tokens[2] += ":1e-9";
+  EXPECT_THROW(loader(model.prog, model.request), failure);
 }
 
 } // namespace

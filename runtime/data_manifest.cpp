@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Manifests of data files.
+#include "runtime/data_manifest.h"
+
+#include "runtime/crc32c.h"
+#include "runtime/failure.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace trainc {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t largest_manifest = 16 << 20; // bytes
+
+} // namespace
+
+std::string manifest_of(const std::string &path) { return path + ".json"; }
+
+uint32_t sampled_digest(const input_file &file) {
+  constexpr int64_t block = 4096, blocks = 64;
+  uint32_t digest = 0;
+  std::vector<char> bytes(block);
+  int64_t last = std::max<int64_t>(file.size() - block, 0);
+  for (int64_t i = 0; i <= blocks; ++i) {
+    int64_t length = std::min(block, file.size());
+    file.read(last / blocks * i + last % blocks * i / blocks, bytes.data(), length);
+    digest = crc32c(digest, bytes.data(), static_cast<size_t>(length));
+  }
+  return digest;
+}
+
+std::optional<data_manifest> read_data_manifest(const std::string &path) {
+  std::string name = manifest_of(path);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(name, ignored))
+    return std::nullopt;
+  input_file file(name, exit_data);
+  std::string text(static_cast<size_t>(std::min(file.size(), largest_manifest)), '\0');
+  file.read(0, text.data(), static_cast<int64_t>(text.size()));
+  json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  auto is_text = [&](const char *member) {
+    return object.contains(member) && object[member].is_string();
+  };
+  if (!object.is_object() || !is_text("format") || object["format"] != data_manifest_format)
+    return std::nullopt; // somebody else's file
+  auto natural = [](const json &value) {
+    return value.is_number_unsigned() && value.get<uint64_t>() <= INT64_MAX;
+  };
+  data_manifest manifest = {};
+  std::optional<file_type> type =
+      is_text("type") ? file_type_of(object["type"].get<std::string>()) : std::nullopt;
+  bool whole = type && object.contains("shape") && object["shape"].is_array() &&
+               object.contains("bytes") && natural(object["bytes"]) && is_text("checksum") &&
+               is_text("digest");
+  if (whole)
+    for (const json &extent : object["shape"])
+      whole &= natural(extent);
+  if (!whole)
+    throw failure(exit_data, name + ": is damaged: type, shape, bytes, checksum and digest are "
+                                    "expected\n  try: to remove it, or to make the data again");
+  manifest.type = *type;
+  manifest.shape = object["shape"].get<std::vector<int64_t>>();
+  manifest.bytes = object["bytes"].get<int64_t>();
+  auto number = [&](const char *member) {
+    return static_cast<uint32_t>(
+        std::strtoul(object[member].get<std::string>().c_str(), nullptr, 16));
+  };
+  manifest.checksum = number("checksum");
+  manifest.digest = number("digest");
+  return manifest;
+}
+
+void check_data_manifest(const input_file &file, file_type type,
+                         const std::vector<int64_t> &shape) {
+  std::optional<data_manifest> manifest = read_data_manifest(file.path());
+  if (!manifest)
+    return;
+  std::string name = manifest_of(file.path()), problem;
+  auto text = [](file_type kind, const std::vector<int64_t> &extents) {
+    return std::string(name_of(kind)) + " " + shape_text(extents.data(), extents.size());
+  };
+  if (manifest->bytes != file.size())
+    problem = format_text("has %lld bytes, but %s says %lld", static_cast<long long>(file.size()),
+                          name.c_str(), static_cast<long long>(manifest->bytes));
+  else if (manifest->type != type || manifest->shape != shape)
+    problem = "is read as " + text(type, shape) + ", but " + name + " says " +
+              text(manifest->type, manifest->shape);
+  else if (manifest->digest != sampled_digest(file))
+    problem = "has other contents than " + name + " says";
+  if (!problem.empty())
+    throw failure(exit_data, file.path() + ": " + problem +
+                                 "\n  try: to make the data again with trainc-data; to use the "
+                                 "file as it is, remove " +
+                                 name);
+}
+
+} // namespace trainc
