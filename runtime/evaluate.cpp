@@ -55,9 +55,9 @@ int evaluate(run &run) {
   bool limited = run.options.integer("batches") > 0;
   if (limited)
     batches = std::min(batches, run.options.integer("batches"));
-  run.target.allocate(memory_use::forward, 1);
+  run.target.allocate(memory_use::forward, 1, batch_feed::bytes(run.prog, run.target));
   std::string parameters = run.load_chosen_parameters();
-  batch_feed feed(run.target, data);
+  batch_feed feed(run.prog, run.target, data);
   double loss = mean_loss(run, data, feed)(part, batches);
   if (!run.is_first())
     return exit_success;
@@ -88,9 +88,9 @@ int gradients(run &run) {
                                            " are asked for; the data has %" PRId64,
                                            first, first + count - 1, batches));
   });
-  run.target.allocate(memory_use::training, micro_batches);
+  run.target.allocate(memory_use::training, micro_batches, batch_feed::bytes(run.prog, run.target));
   std::string parameters = run.load_chosen_parameters();
-  batch_feed feed(run.target, data);
+  batch_feed feed(run.prog, run.target, data);
   gradient_step step(run, feed, micro_batches, static_cast<uint64_t>(run.options.integer("seed")),
                      run.options.flag("mean-per-batch"));
   step_result result = step(data_part::all, first, run.options.integer("step"));

@@ -35,16 +35,16 @@ gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches, 
       all_(own_.size() * static_cast<size_t>(run.ranks.size())) {}
 
 // A rank that fails goes on to meet the others in the sums, where its fault stops the update.
-void gradient_step::submit(data_part part, int64_t batch) {
+void gradient_step::submit(data_part part, int64_t batch, int64_t next) {
   try {
     if (status_ == 0)
-      feed_.submit(part, batch);
+      feed_.submit(part, batch, next);
   } catch (const failure &error) {
     status_ = error.code;
     message_ = error.message;
   }
   if (status_ != 0)
-    feed_.submit_nothing(run_.prog);
+    feed_.submit_nothing();
   run_.target.set_scalar(run_.prog.batch_fault_offset, status_ != 0 ? 1 : 0);
   if (run_.prog.loss_weight.name)
     run_.target.set_scalar(run_.prog.mean_per_batch_offset, mean_per_batch_ ? 1 : 0);
@@ -55,7 +55,7 @@ void gradient_step::queue(data_part part, int64_t first_batch, int64_t step, boo
   for (int64_t j = 0; j < micro_batches_; ++j) {
     const bool first = j == 0, last = j == micro_batches_ - 1;
     const int64_t batch = first_batch + j * ranks + run_.ranks.rank();
-    submit(part, batch);
+    submit(part, batch, /*next=*/batch + ranks); // of this step or the next
     if (run_.prog.draws_random_numbers)
       run_.target.set_bits(run_.prog.random_key_offset,
                            micro_batch_key(seed_, step, batch - first_batch));
@@ -75,7 +75,7 @@ void gradient_step::queue(data_part part, int64_t first_batch, int64_t step, boo
     if (run_.prog.loss_weight.name)
       run_.target.keep(run_.prog.loss_weight, weight_slot(j));
     keep_index_check(run_.target, run_.prog, index_slot(j));
-    feed_.load_ahead(part, batch + ranks); // of this step or the next
+    feed_.load_ahead(part, batch + ranks);
   }
 }
 
@@ -166,13 +166,14 @@ double mean_loss::operator()(data_part part, int64_t count) {
     std::string message;
     if (int64_t batch = first + run_.ranks.rank(); batch < count) {
       try {
-        feed_.submit(part, batch);
+        const int64_t next = batch + ranks < count ? batch + ranks : -1;
+        feed_.submit(part, batch, next);
         const auto meanwhile = [&] {
           run_.target.keep(run_.prog.loss, 0);
           if (run_.prog.loss_weight.name)
             run_.target.keep(run_.prog.loss_weight, 1);
-          if (batch + ranks < count)
-            feed_.load_ahead(part, batch + ranks);
+          if (next >= 0)
+            feed_.load_ahead(part, next);
         };
         evaluate_batch(run_, std::ref(meanwhile)); // a reference: nothing is allocated
         weighed_loss result = evaluated(part, batch);

@@ -47,7 +47,7 @@ public:
 
 private:
   step_result take(data_part part, int64_t first_batch, int64_t step, bool with_update);
-  void submit(data_part part, int64_t batch);
+  void submit(data_part part, int64_t batch, int64_t next);
   void queue(data_part part, int64_t first_batch, int64_t step, bool with_update);
   // Of device::keep: the losses, the gradient norm, the weights, the index checks.
   int norm_slot() const { return static_cast<int>(micro_batches_); }

@@ -84,6 +84,8 @@ public:
   int64_t samples_per_batch() const { return batch_; }
   int64_t tokens_per_batch() const { return token_input_ ? batch_ * window_ : 0; }
 
+  bool fills(const input_place &input) const { return has_source(input); }
+
   // Where the values of an input go.
   using input_target = std::function<char *(const tensor_place &)>;
 

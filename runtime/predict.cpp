@@ -79,7 +79,7 @@ int predict(run &run) {
   int64_t samples = data.samples(data_part::all), batch = data.samples_per_batch();
   int64_t batches = data.batches(data_part::all);
   std::vector<tensor_view> views = describe_outputs(run, samples, batch);
-  run.target.allocate(memory_use::forward, 1);
+  run.target.allocate(memory_use::forward, 1, batch_feed::bytes(run.prog, run.target));
   std::string parameters = run.load_chosen_parameters();
 
   std::string path = run.options.text("output");
@@ -94,9 +94,9 @@ int predict(run &run) {
   }
   output_file file(path);
   file.write(header.data(), static_cast<int64_t>(header.size()));
-  batch_feed feed(run.target, data);
+  batch_feed feed(run.prog, run.target, data);
   for (int64_t i = 0; i < batches; ++i) {
-    feed.submit(data_part::all, i);
+    feed.submit(data_part::all, i, i + 1 < batches ? i + 1 : -1);
     evaluate_batch(run, [] {});
     int64_t first = i * batch;
     write_batch(run, file, outputs, first, samples == batch ? 1 : std::min(batch, samples - first));

@@ -367,12 +367,13 @@ void trainer::set_up() {
   background_ = saves && !options_.flag("no-background");
   int64_t snapshot =
       background_ ? checkpoint_writer::snapshot_bytes(run_.prog, run_.ranks.size()) : 0;
-  run_.target.allocate(memory_use::training, layout_.micro_batches, snapshot);
-  feed_.emplace(run_.target, *data_);
+  int64_t feeds = (validation_ ? 2 : 1) * batch_feed::bytes(run_.prog, run_.target);
+  run_.target.allocate(memory_use::training, layout_.micro_batches, snapshot + feeds);
+  feed_.emplace(run_.prog, run_.target, *data_);
   gradient_ = std::make_unique<gradient_step>(run_, *feed_, layout_.micro_batches, extent_.seed,
                                               options_.flag("mean-per-batch"));
   if (validation_)
-    validation_feed_.emplace(run_.target, *validation_);
+    validation_feed_.emplace(run_.prog, run_.target, *validation_);
   held_out_ = validation_ ? std::make_unique<mean_loss>(run_, *validation_, *validation_feed_)
                           : std::make_unique<mean_loss>(run_, *data_, *feed_);
   if (resumed_.path.empty()) {

@@ -61,7 +61,7 @@ TEST(Options, AllProblemsWithTheNearestName) {
   for (const char *words :
        {"unknown option '--stepz' of train\n  try: --steps", "--seed: 'x' is not a number",
         "--keep: 0 is below 1", "--schedule: 'stairs' is none of constant|linear|cosine",
-        "unexpected argument 'stray'", "'x' does not have the form NAME=FILE.npy",
+        "unexpected argument 'stray'", "'x' does not have the form NAME=FILE",
         "--steps: needs a value"})
     EXPECT_NE(problem.find(words), std::string::npos) << words << "\n" << problem;
   EXPECT_NE(usage_problem({"tain"}).find("unknown command 'tain'"), std::string::npos);
