@@ -12,12 +12,13 @@ namespace trainc {
 
 struct Recipe {
   std::map<std::string, int64_t> dimensions; // --dim name=value
-  std::vector<std::string> constants;        // --constant name=value or name=file
-  bool trains = true;                        // false: forward only, perhaps without parameters
-  std::string loss = "cross_entropy";        // or mse, bce_with_logits, output
-  std::string lossOutput;          // --loss-output: which model output; empty: the only one
-  std::string optimizer = "adamw"; // or sgd
-  std::vector<std::string> decay;  // regular expressions; empty: two or more axes (isMatrix)
+  int64_t batch = 0; // --batch: of inputs whose first axis the file fixes; 0: as in the file
+  std::vector<std::string> constants; // --constant name=value or name=file
+  bool trains = true;                 // false: forward only, perhaps without parameters
+  std::string loss = "cross_entropy"; // or mse, bce_with_logits, output
+  std::string lossOutput;             // --loss-output: which model output; empty: the only one
+  std::string optimizer = "adamw";    // or sgd
+  std::vector<std::string> decay;     // regular expressions; empty: two or more axes (isMatrix)
   std::vector<std::string> freeze;
   std::vector<std::string> trainOnly;
   std::map<std::string, std::string> buffers; // initializer and the output that replaces it

@@ -3,6 +3,7 @@
 // The walk over the graph. Each value is a tensor of the function, or known already, or a sequence
 // of these. What a node makes of values that are known is evaluated by the interpreter at once.
 #include "compiler/onnx/importer.h"
+#include "compiler/onnx/batch_axis.h"
 #include "compiler/onnx/evaluate.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
@@ -120,6 +121,8 @@ public:
     return &found->second;
   }
   Value tensorOf(ImportedValue &value, nn::Builder &at);
+  Value besideSamples(const GraphNode &node, Value input, nn::Builder &at);
+  nn::Tensor shapeForBatch(const GraphNode &node, const nn::Tensor &shape);
 
   const ModelFile &file;
   const Graph &graph;
@@ -158,6 +161,7 @@ private:
   func::FuncOp function;
   StringMap<ImportedValue> values;
   std::vector<std::string> paths; // module path by node
+  std::optional<BatchAxis> batch; // where --batch gives another one than the file's
   llvm::DenseSet<Value> erased;
 };
 
@@ -171,7 +175,7 @@ Value ImportedNode::input(unsigned index) {
   if (hasInput(index)) {
     ImportedValue &value = *importer.find(node.inputs[index]);
     if (!workplace)
-      return importer.tensorOf(value, nodeBuilder);
+      return importer.besideSamples(node, importer.tensorOf(value, nodeBuilder), nodeBuilder);
     Value &argument = known[index];
     if (!argument)
       argument = workplace->add(value.constant, nodeBuilder.location());
@@ -184,7 +188,10 @@ Value ImportedNode::input(unsigned index) {
 }
 
 nn::Tensor ImportedNode::constant(unsigned index) {
-  return hasInput(index) ? importer.find(node.inputs[index])->constant : nn::Tensor();
+  if (!hasInput(index))
+    return nn::Tensor();
+  nn::Tensor known = importer.find(node.inputs[index])->constant;
+  return index == 1 && known ? importer.shapeForBatch(node, known) : known;
 }
 
 Value ImportedNode::literal(const nn::Tensor &value) {
@@ -253,6 +260,36 @@ Value Importer::tensorOf(ImportedValue &value, nn::Builder &at) {
   return value.tensor;
 }
 
+// What a file joins to each sample (the class token of a vision transformer), it joins to all.
+Value Importer::besideSamples(const GraphNode &node, Value input, nn::Builder &at) {
+  if (!batch || node.opType() != "Concat")
+    return input;
+  for (const std::string &name : node.inputs) {
+    Value other = find(name)->tensor;
+    auto dimension = other && other != input ? batch->repeated(input, other) : std::nullopt;
+    if (!dimension)
+      continue;
+    SmallVector<int64_t> shape(nn::tensorType(input).getShape());
+    shape[*dimension] = nn::tensorType(other).getDimSize(*dimension);
+    return at.broadcastTo(input, shape);
+  }
+  return input;
+}
+
+// Input 1 of a node: where that is a shape, the batch's size in it.
+nn::Tensor Importer::shapeForBatch(const GraphNode &node, const nn::Tensor &shape) {
+  bool reshapes = node.opType() == "Reshape";
+  if (!batch || (!reshapes && node.opType() != "Expand"))
+    return shape;
+  Value x = find(node.inputs[0])->tensor;
+  if (!x || !isIndexElement(shape.type().getElementType()))
+    return shape;
+  bool zeroCopies = node.integer("allowzero", 0) == 0;
+  return nn::Tensor::ofIntegers(shape.type(), reshapes
+                                                  ? batch->reshaped(x, shape.integers(), zeroCopies)
+                                                  : batch->expanded(x, shape.integers()));
+}
+
 void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<ModelInput> inputs) {
   Block &body = function.front();
   auto add = [&](train::RoleAttrInterface role, ArrayRef<int64_t> shape, int32_t dataType) {
@@ -277,9 +314,15 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
     add(train::ParameterAttr::get(&context, name, run, module), parameter->tensor->shape,
         parameter->tensor->dataType);
   }
-  for (const ModelInput &input : inputs)
+  for (const ModelInput &input : inputs) {
     add(train::InputAttr::get(&context, builder.getStringAttr(input.name), {}, {}), input.shape,
         input.dataType);
+    if (input.batchInFile == 0)
+      continue;
+    if (!batch)
+      batch.emplace(input.batchInFile, input.shape[0]);
+    batch->add(values[input.name].tensor);
+  }
 }
 
 void Importer::addConstants(const Decisions &decisions) {
@@ -554,11 +597,21 @@ bool Importer::importOperator(const GraphNode &node) {
     return false;
   Operations made; // told by a set: asking for the order of a growing block numbers all of it
   Block &block = function.front();
+  bool keepsSamplesApart = true;
+  bool isOfBatch = node.opType() == "BatchNormalization"; // whose statistics are to be the batch's
   for (Operation &op :
-       llvm::make_range(last ? std::next(last->getIterator()) : block.begin(), block.end()))
+       llvm::make_range(last ? std::next(last->getIterator()) : block.begin(), block.end())) {
     made.insert(&op);
+    bool isFollowed = !batch || batch->follow(&op);
+    keepsSamplesApart = keepsSamplesApart && (isFollowed || isOfBatch);
+  }
   if (computesOnEmpty(made))
     return succeeded(fail(node, "an input has no elements, which is not supported"));
+  if (!keepsSamplesApart)
+    return succeeded(fail(node,
+                          "computes one sample of a batch from another, or may do so, with the "
+                          "batch of --batch instead of the file's",
+                          "an export with a symbolic first axis"));
   for (unsigned i = 0; i < node.outputs.size(); ++i) {
     Value result = i < results->size() ? (*results)[i] : Value();
     if (!result && view.outputUsed(i))

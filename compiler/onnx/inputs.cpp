@@ -28,11 +28,14 @@ public:
     size_t before = report.size();
     std::vector<ModelInput> inputs;
     bindPlaces();
+    findBatch();
     for (const onnx::ValueInfoProto &value : file.graph().input())
-      if (!initializers.count(value.name())) // older files list initializers among the inputs
+      if (isInput(value))
         resolve(value, inputs.emplace_back());
     reportUnbound();
     reportUnknown();
+    if (report.size() == before)
+      reportBatch();
     return report.size() == before ? std::optional(std::move(inputs)) : std::nullopt;
   }
 
@@ -78,6 +81,34 @@ private:
       }
   }
 
+  bool isInput(const onnx::ValueInfoProto &value) const { // older files list initializers, too
+    return !initializers.count(value.name());
+  }
+
+  // The size that the file has in the place of --batch: 1 where any input begins with that, else
+  // the one that all begin with.
+  void findBatch() {
+    if (recipe.batch == 0)
+      return;
+    for (const onnx::ValueInfoProto &value : file.graph().input())
+      if (const auto &shape = value.type().tensor_type().shape();
+          isInput(value) && shape.dim_size() && isFixed(shape.dim(0)))
+        firstAxes.insert(shape.dim(0).dim_value());
+    if (firstAxes.count(1) || firstAxes.size() == 1)
+      batchInFile = *firstAxes.begin();
+  }
+
+  void reportBatch() {
+    if (recipe.batch != 0 && batchInFile == 0)
+      (void)report.error(
+          ExitCode::usage, Subject::ofOption("--batch"),
+          firstAxes.empty()
+              ? "the file fixes the first axis of no input"
+              : "the file fixes the first axes of its inputs at sizes that differ, none of them 1",
+          firstAxes.empty() ? "--dim batch=8, by the name in the file"
+                            : "an export with a symbolic first axis");
+  }
+
   void resolve(const onnx::ValueInfoProto &value, ModelInput &input) {
     input.name = value.name();
     if (!value.type().has_tensor_type() || !value.type().tensor_type().has_shape()) {
@@ -93,6 +124,11 @@ private:
                   "one of float, double, int64, int32 and bool");
     for (const auto &dimension : type.shape().dim())
       input.shape.push_back(sizeOf(value, dimension, input.shape.size()));
+    if (batchInFile && type.shape().dim_size() && isFixed(type.shape().dim(0)) &&
+        input.shape[0] == batchInFile) {
+      input.batchInFile = batchInFile;
+      input.shape[0] = checked("batch", recipe.batch);
+    }
     if (!nn::elementCount(input.shape))
       (void)error(value, "has more than 2^40 elements, the largest tensor");
   }
@@ -154,6 +190,8 @@ private:
   const Recipe &recipe;
   Report &report;
   std::set<std::string> initializers;
+  std::set<int64_t> firstAxes;                           // of inputs, that the file fixes
+  int64_t batchInFile = 0;                               // what --batch replaces; 0: nothing
   std::map<std::string, int64_t> sizes;                  // of dimensions, by name
   std::map<std::string, std::vector<std::string>> users; // of symbolic dimensions
   std::set<std::string> places;                          // of all dimensions

@@ -12,6 +12,7 @@ struct ModelInput {
   std::string name;
   int32_t dataType = 0;
   llvm::SmallVector<int64_t> shape;
+  int64_t batchInFile = 0; // its first axis in the file, where --batch gives it another size
 };
 
 /// Nullopt after errors: unbound dimensions and sizes for unknown ones, all at once.

@@ -65,8 +65,8 @@ private:
   bool isLearnt(const std::string &value, ArrayRef<int64_t> shape) const {
     auto found = users.find(value);
     return found != users.end() && any_of(found->second, [&](const auto &user) {
-             return nn::onnxWeight(user.first->domain(), user.first->op_type(), user.second,
-                                   shape) != nn::OnnxWeight::none;
+             return nn::isWeight(
+                 nn::onnxWeight(user.first->domain(), user.first->op_type(), user.second, shape));
            });
   }
 

@@ -65,8 +65,10 @@ private:
     } else if (uses.empty() && !graph.isOutput(decision->name())) {
       decision->role = Role::unused;
       decision->reason = "no node that an output needs uses it";
-    } else if (const Use *use = useAsStatistic(uses, *decision->tensor)) {
+    } else if (const Use *use = useAs(OnnxWeight::statistic, uses, *decision->tensor)) {
       runningStatistic(*use, *decision);
+    } else if (const Use *use = useAs(OnnxWeight::setting, uses, *decision->tensor)) {
+      decision->reason = "a setting of a " + use->node->opType().str();
     } else if (hasSignature()) {
       bySignature(index, *decision);
     } else if (!isFloat(decision->tensor->dataType)) {
@@ -81,9 +83,9 @@ private:
     return decision;
   }
 
-  static const Use *useAsStatistic(ArrayRef<Use> uses, const TensorBytes &tensor) {
-    const Use *found = llvm::find_if(
-        uses, [&](const Use &use) { return weightOf(use, tensor) == OnnxWeight::statistic; });
+  static const Use *useAs(OnnxWeight weight, ArrayRef<Use> uses, const TensorBytes &tensor) {
+    const Use *found =
+        llvm::find_if(uses, [&](const Use &use) { return weightOf(use, tensor) == weight; });
     return found == uses.end() ? nullptr : found;
   }
 
@@ -187,7 +189,7 @@ private:
 
   void byUse(Decision &decision) {
     for (const Use &use : graph.uses(decision.name()))
-      if (weightOf(use, *decision.tensor) != OnnxWeight::none) {
+      if (nn::isWeight(weightOf(use, *decision.tensor))) {
         decision.role = Role::trained;
         decision.reason = "unnamed, but used as the weight of a " + use.node->opType().str();
         return;

@@ -90,8 +90,8 @@ private:
     auto found = users.find(value);
     return found != users.end() && any_of(found->second, [&](const NodeProto *node) {
              for (int i = 0; i < node->input_size(); ++i)
-               if (node->input(i) == value && nn::onnxWeight(node->domain(), node->op_type(), i,
-                                                             shape) != nn::OnnxWeight::none)
+               if (node->input(i) == value &&
+                   nn::isWeight(nn::onnxWeight(node->domain(), node->op_type(), i, shape)))
                  return true;
              return false;
            });

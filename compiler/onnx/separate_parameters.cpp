@@ -244,7 +244,7 @@ private:
     for (const InitializerUse &use : uses) {
       OnnxWeight kind = weightOf(use);
       const std::string &meant = kind == OnnxWeight::bias ? bias : weight;
-      bool isTrained = kind != OnnxWeight::none && kind != OnnxWeight::statistic;
+      bool isTrained = nn::isWeight(kind) && kind != OnnxWeight::statistic;
       if (isTrained && !meant.empty())
         assign(use, meant, isTransposed(group.call, use));
       else if (!isOwn(use, weight) && !isOwn(use, bias) && none_of(group.call.references, lost))

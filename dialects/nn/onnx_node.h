@@ -77,8 +77,14 @@ using OnnxResults = mlir::FailureOr<llvm::SmallVector<mlir::Value>>;
 using OnnxImporter = OnnxResults (*)(OnnxNode &);
 
 /// What an operator does with an input, where that is something that models learn. A statistic is
-/// not trained: training replaces it.
-enum class OnnxWeight { none, table, matrix, filter, scale, bias, statistic };
+/// not trained: training replaces it. A setting is no weight under any name: the compiler must know
+/// it.
+enum class OnnxWeight { none, table, matrix, filter, scale, bias, statistic, setting };
+
+/// What a model may keep in its initializers: all but `none` and `setting`.
+inline bool isWeight(OnnxWeight weight) {
+  return weight != OnnxWeight::none && weight != OnnxWeight::setting;
+}
 
 /// Says it of an input that is a tensor of the given shape.
 using OnnxWeightRule = OnnxWeight (*)(unsigned input, llvm::ArrayRef<int64_t> shape);
@@ -92,7 +98,7 @@ struct OnnxRegistration {
                    OnnxWeightRule weights = nullptr, llvm::StringRef domain = "");
 };
 
-/// What the operator, as its newest importer knows it, learns in `input`.
+/// What the operator, as its newest importer knows it, does with `input`.
 OnnxWeight onnxWeight(llvm::StringRef domain, llvm::StringRef opType, unsigned input,
                       llvm::ArrayRef<int64_t> shape);
 

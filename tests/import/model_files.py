@@ -187,6 +187,9 @@ def values():
     yield Case("no scales but sizes", around([node("Unsqueeze", ["h", "axes"], ["i"]), node("Resize", ["i", "none", "none", "sizes"], ["u"]),
                                               node("ReduceMean", ["u"], ["t"], {"axes": [0, 1]})], version=13, initializers=[
         tensor("axes", [2], INT64, [0, 1]), tensor("none", [0]), tensor("sizes", [4], INT64, [1, 1, 8, 12])]))
+    yield Case("scales under a name with a dot", around([node("Unsqueeze", ["h", "axes"], ["i"]), node("Resize", ["i", "helper.crop", "helper.scales"], ["u"]),
+                                                         node("ReduceMean", ["u"], ["t"], {"axes": [0, 1]})], version=13, initializers=[
+        tensor("axes", [2], INT64, [0, 1]), tensor("helper.crop", [0]), tensor("helper.scales", [4], FLOAT, [1.0, 1.0, 2.0, 2.0])]))
     where = [message(13, message(1, key) + message(2, text)) for key, text in
              (("location", "weights.bin"), ("offset", "8"), ("length", "72"))]
     outside = number(1, 3) + number(1, 6) + number(2, FLOAT) + message(8, "layer.w") + number(14, 1)
@@ -614,6 +617,67 @@ def schemas():
     for kind, name in (("Concat", "axis"), ("Cast", "to"), ("Einsum", "equation")):
         operator = next(o for o in OPERATORS if o.kind == kind)
         yield Case(f"{kind} without {name}", operator.model(17, attributes={}), UNREADABLE, f"attribute '{name}' is missing")
+@legal
+def batches():
+    """Files of one sample on a batch of eight."""
+    x, eight = value("x", [1, 4, 3]), [("x", [8, 4, 3], FLOAT)]
+    w = node("MatMul", ["x", "layer.w"], ["h"])
+
+    def of(nodes, initializers=(), inputs=(x,), data=None, options=("--batch", "8")):
+        scaled = [node("Mul", ["t", "layer.scale"], ["y"])]
+        content = graph([w, *nodes, *scaled], inputs, [value("y", [None])], [W, SCALE, *initializers])
+        return dict(content=model(content, 17), options=options, inputs=data or eight)
+
+    def shape(name, *sizes):
+        return tensor(name, [len(sizes)], INT64, sizes)
+
+    yield Case("--batch", **of([node("Relu", ["h"], ["t"])]))
+    yield Case("--batch of one", **of([node("Relu", ["h"], ["t"])], options=("--batch", "1"), data=[("x", [1, 4, 3], FLOAT)]))
+    yield Case("--batch and heads", **of([node("Reshape", ["h", "s"], ["a"]), node("Transpose", ["a"], ["b"], {"perm": [0, 2, 1, 3]}),
+                                          node("Transpose", ["b"], ["c"], {"perm": [0, 1, 3, 2]}), node("MatMul", ["b", "c"], ["d"]),
+                                          node("Softmax", ["d"], ["e"], {"axis": -1}), node("MatMul", ["e", "b"], ["f"]),
+                                          node("Transpose", ["f"], ["g"], {"perm": [0, 2, 1, 3]}), node("Reshape", ["g", "z"], ["t"])],
+                                         [shape("s", 1, 4, 2, 3), shape("z", 1, 4, 6)]))
+    yield Case("--batch in rows", **of([node("Reshape", ["h", "s"], ["a"]), node("Softmax", ["a"], ["b"], {"axis": 1}), node("Reshape", ["b", "z"], ["t"])],
+                                       [shape("s", 4, 6), shape("z", 1, -1, 6)]))
+    yield Case("--batch behind another axis", **of([node("Transpose", ["h"], ["a"], {"perm": [1, 0, 2]}), node("Reshape", ["a", "s"], ["b"]),
+                                                    node("ReduceSum", ["b", "axis"], ["t"], {"keepdims": 0})],
+                                                   [shape("s", 4, 1, 6), shape("axis", 0)]))
+    yield Case("--batch beside a token of its own", **of([node("Concat", ["token", "h"], ["t"], {"axis": 1})], [tensor("token", [1, 1, 6])]))
+    yield Case("--batch of all but one input", **of([node("Gather", ["h", "ids"], ["t"], {"axis": 1})], inputs=(x, value("ids", [2], INT64)),
+                                                    data=[*eight, ("ids", [2], INT64)]))
+
+
+@malformed
+def batches_mixed():
+    """--batch where a sample would be made of others."""
+    x = value("x", [1, 4, 3])
+    w = node("MatMul", ["x", "layer.w"], ["h"])
+
+    def of(nodes, initializers=(), inputs=(x,)):
+        content = graph([w, *nodes, node("Mul", ["t", "layer.scale"], ["y"])], inputs, [value("y", [None])], [W, SCALE, *initializers])
+        return model(content, 17)
+
+    def mixed(name, *nodes, initializers=()):
+        return Case(f"--batch, {name}", of(nodes, initializers), UNSUPPORTED, "computes one sample of a batch from another", ["--batch", "8"])
+
+    yield mixed("a softmax over samples", node("Softmax", ["h"], ["t"], {"axis": 0}))
+    yield mixed("a sum over samples", node("ReduceMean", ["h"], ["t"], {"axes": [0]}))
+    yield mixed("a sum over all", node("ReduceMean", ["h"], ["t"], {"keepdims": 0}))
+    yield mixed("a product over samples", node("Reshape", ["h", "s"], ["a"]), node("Transpose", ["a"], ["b"]), node("MatMul", ["b", "a"], ["t"]),
+                initializers=[tensor("s", [2], INT64, [4, 6])])
+    yield mixed("a part of the samples", node("Slice", ["h", "zero", "one", "zero"], ["t"]),
+                initializers=[tensor("zero", [1], INT64, [0]), tensor("one", [1], INT64, [1])])
+    yield mixed("a chosen sample", node("Gather", ["h", "zero"], ["t"]), initializers=[tensor("zero", [1], INT64, [0])])
+    yield mixed("samples joined", node("Concat", ["h", "h"], ["t"], {"axis": 0}))
+    yield mixed("samples added up", node("CumSum", ["h", "axis"], ["t"]), initializers=[tensor("axis", [], INT64, [0])])
+    relu = [node("Relu", ["h"], ["t"])]
+    yield Case("--batch of a symbolic one", of(relu, inputs=(value("x", ["n", 4, 3]),)), USAGE, "fixes the first axis of no input", ["--batch", "8", "--dim", "n=8"])
+    yield Case("--batch of several", of([node("Add", ["h", "o"], ["t"])], inputs=(value("x", [2, 4, 3]), value("o", [4, 6]))), USAGE,
+               "none of them 1", ["--batch", "8"])
+    for text in ("0", "-1", "many"):
+        yield Case(f"--batch {text}", of(relu), USAGE, "--batch expects a positive number", ["--batch", text])
+    yield Case("--batch beyond the largest", of(relu), USAGE, "is not between 1 and", ["--batch", str(1 << 40)])
 
 
 @malformed
@@ -719,21 +783,21 @@ class Runner:
         code, text, _, _ = self.run(["out/trainer", "info"], folder)
         command = ["out/trainer", "train", "--steps", "1", "--no-progress", "--run", "run"]
         for i, (name, sizes, kind) in enumerate(case.inputs):
-            count = 2
+            count = 1
             for size in sizes:
                 count *= size
             values = [(j * 5 % 7 - 3) / 4 if kind == FLOAT else j % 2 for j in range(count)]
-            (folder / f"{i}.npy").write_bytes(npy([2 * sizes[0], *sizes[1:]], values, kind))
+            (folder / f"{i}.npy").write_bytes(npy(sizes, values, kind))
             command += ["--data", f"{name}={i}.npy"]
         shapes = re.findall(r"label.*?\[([0-9, ]*)\]", text)
         return self.labelled(folder, command, shapes)
 
     def labelled(self, folder, command, shapes):
         sizes = [int(size) for size in shapes[0].split(",") if size.strip()] if shapes else []
-        count = 2
+        count = 1
         for size in sizes:
             count *= size
-        (folder / "labels.npy").write_bytes(npy([2 * sizes[0], *sizes[1:]] if sizes else [2], [0.25] * count))
+        (folder / "labels.npy").write_bytes(npy(sizes or [1], [0.25] * count))
         code, text, _, _ = self.run(command + ["--data", "labels=labels.npy"], folder)
         return [] if code == 0 else [f"the trainer ends with {code}: {text}"]
 

@@ -151,6 +151,7 @@ class Model:
             return f"ends with {code}: {text.splitlines()[-1] if text else ''}"
         lines = [json.loads(line) for line in (self.folder / "run/log.jsonl").read_text().splitlines()]
         losses = [line["loss"] for line in lines if "loss" in line]
+        losses = [float("nan") if loss is None else loss for loss in losses]
         return ("losses " if numpy.isfinite(losses).all() else "NOT FINITE ") + ", ".join(f"{loss:.4g}" for loss in losses) + (
             f" (frozen: {', '.join(frozen)})" if frozen else "")
 

@@ -318,8 +318,13 @@ private:
 static OnnxResults importResize(OnnxNode &node) { return Resize(node).build(); }
 static OnnxResults importUpsample(OnnxNode &node) { return Resize(node).byScalesAlone(); }
 
-static OnnxRegistration resizeByScales("Resize", 10, importUpsample);
-static OnnxRegistration resize("Resize", 11, importResize);
-static OnnxRegistration upsample("Upsample", 7, importUpsample);
+// Its crop and its scales or sizes, behind the input.
+static OnnxWeight weightsOfResize(unsigned input, ArrayRef<int64_t>) {
+  return input > 0 ? OnnxWeight::setting : OnnxWeight::none;
+}
+
+static OnnxRegistration resizeByScales("Resize", 10, importUpsample, weightsOfResize);
+static OnnxRegistration resize("Resize", 11, importResize, weightsOfResize);
+static OnnxRegistration upsample("Upsample", 7, importUpsample, weightsOfResize);
 
 } // namespace trainc::nn
