@@ -9,7 +9,6 @@
 
 #include "runtime/crc32c.h"
 #include "runtime/failure.h"
-#include "runtime/number_class.h"
 #include "runtime/step_log.h"
 
 #include <algorithm>
@@ -57,42 +56,6 @@ void file_name(char *text, size_t size, const char *folder, int rank, int ranks)
 }
 
 } // namespace
-
-std::vector<tensor_view> parameter_tensors(const program &program, const arenas &arenas) {
-  std::vector<tensor_view> result;
-  for (int64_t i = 0; i < program.parameter_count; ++i) {
-    const tensor_place &tensor = program.parameters[i].tensor;
-    char *base = arenas[arena_kind::parameters];
-    result.push_back(view_of(tensor, tensor.name, base + tensor.offset));
-  }
-  return result;
-}
-
-std::vector<tensor_view> state_tensors(const program &program, const arenas &arenas) {
-  std::vector<tensor_view> result = parameter_tensors(program, arenas);
-  for (int64_t slot = 0; slot < program.state_count; ++slot)
-    for (int64_t i = 0; i < program.parameter_count; ++i) {
-      const parameter_place &parameter = program.parameters[i];
-      if (parameter.role != parameter_role::trained)
-        continue;
-      char *base = arenas[arena_kind::optimizer_state] + slot * program.optimizer_slot_bytes;
-      result.push_back(view_of(parameter.tensor,
-                               std::string("optimizer/") + program.state_names[slot] + "/" +
-                                   parameter.tensor.name,
-                               base + parameter.tensor.offset));
-    }
-  return result;
-}
-
-// A parameter that is not finite, or a state that is no number, would spoil the next step and all
-// after it.
-bool is_sound(const program &program, size_t number, data_type type, const char *data,
-              int64_t bytes) {
-  if (number >= static_cast<size_t>(program.parameter_count))
-    return !holds(number_class::nan, type, data, bytes);
-  return program.parameters[number].role != parameter_role::trained ||
-         !holds(number_class::not_finite, type, data, bytes);
-}
 
 int64_t checkpoint_writer::gather_bytes(const program &program) {
   return 4 * static_cast<int64_t>(blocks_of(largest_file(program)));

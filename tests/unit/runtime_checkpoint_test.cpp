@@ -467,8 +467,8 @@ TEST_F(CheckpointTest, EveryDamageIsFoundAndTheOneBeforeTaken) {
   }
 }
 
-// Every file operation of a save fails in turn, or is the first that a killed process does not make.
-// A save writes a step anew, or once more over its checkpoint; in the background or not.
+// Every file operation of a save fails in turn, or is the first that a killed process does not
+// make. A save writes a step anew, or once more over its checkpoint; in the background or not.
 class FaultTest : public CheckpointTest {
 protected:
   static constexpr int kill = 0; // in place of an error
