@@ -140,8 +140,17 @@ bool isMovement(StringRef base) {
       .Default(false);
 }
 
+// paddle2onnx: `p2o.pd_op.reshape.0.0`, `helper.constant.12`.
+static bool isPaddleName(StringRef name) {
+  SmallVector<StringRef> parts;
+  name.split(parts, '.');
+  return parts[0] == "p2o" || (parts.size() == 3 && parts[0] == "helper" && !parts[2].empty() &&
+                               all_of(parts[2], isDigit));
+}
+
 bool isExporterName(StringRef name) {
   return name.contains("::") || name.starts_with("/") || all_of(name, isDigit) ||
+         isPaddleName(name) ||
          llvm::StringSwitch<bool>(baseName(name))
              .Cases("val", "scalar_tensor_default", "lifted_tensor", "_lifted_tensor", true)
              .Case("c_lifted_tensor", true)
