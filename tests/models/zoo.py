@@ -34,7 +34,7 @@ CHOICES = {
 }
 FIRST, OTHERS = 1, 64  # sizes of unknown axes
 RELATIVE = 1e-4
-SMALLEST = 1e-3  # of an output's largest element: onnxruntime's own sigmoid is 1e-7 off
+SMALLEST = 1e-2  # of an output's largest element: onnxruntime's own sigmoid is 2e-7 off
 
 
 def run(command, seconds=900):
