@@ -68,7 +68,7 @@ bool comes_before(const std::string &a, const std::string &b) {
   return left_of_a != left_of_b ? left_of_a < left_of_b : a < b;
 }
 
-[[noreturn]] void refuse(const std::string &path, const std::string &why) {
+[[noreturn]] void refuse_array(const std::string &path, const std::string &why) {
   throw failure(exit_data, path + ": " + why);
 }
 
@@ -109,8 +109,8 @@ described describe_safetensors(std::unique_ptr<input_file> file, const std::stri
     for (auto &[name, stored] : index.tensors)
       if (known.size() < 200)
         known += (known.empty() ? "" : ", ") + name;
-    refuse(path,
-           "has no tensor '" + tensor + "'\n  try: FILE.safetensors:NAME, with one of " + known);
+    refuse_array(path, "has no tensor '" + tensor +
+                           "'\n  try: FILE.safetensors:NAME, with one of " + known);
   }
   const stored_tensor &stored = found->second;
   for (const stored_name &known : safetensors_types)
@@ -118,8 +118,8 @@ described describe_safetensors(std::unique_ptr<input_file> file, const std::stri
       int64_t count = stored.bytes / bytes_of(known.type);
       return {{std::move(file), stored.offset, 0, count}, known.type, stored.shape};
     }
-  refuse(path, "tensor '" + tensor + "' has dtype " + stored.type +
-                   ", which data cannot have\n  try: numpy.float32 or an integer type");
+  refuse_array(path, "tensor '" + tensor + "' has dtype " + stored.type +
+                         ", which data cannot have\n  try: numpy.float32 or an integer type");
 }
 
 // Of llm.c (dev/data/data_common.py): 256 numbers of 32 bits, then the tokens.
@@ -145,17 +145,17 @@ described describe_llmc(std::unique_ptr<input_file> file, const llmc_format &for
                         const int32_t (&head)[3], std::optional<file_type> asked) {
   const std::string &path = file->path();
   if (head[1] != format.version)
-    refuse(path,
-           format_text("has llm.c's header of version %d, expected %d", head[1], format.version));
+    refuse_array(path, format_text("has llm.c's header of version %d, expected %d", head[1],
+                                   format.version));
   if (asked && *asked != format.type)
-    refuse(path, std::string("has llm.c's header, whose tokens are ") + name_of(format.type) +
-                     "; option --token-type says " + name_of(*asked) +
-                     "\n  try: without --token-type");
+    refuse_array(path, std::string("has llm.c's header, whose tokens are ") + name_of(format.type) +
+                           "; option --token-type says " + name_of(*asked) +
+                           "\n  try: without --token-type");
   int64_t bytes = file->size() - llmc_header_bytes, wanted = head[2] * bytes_of(format.type);
   if (head[2] < 0 || bytes != wanted)
-    refuse(path,
-           format_text("its header says %d tokens, %lld bytes behind it, but there are %lld",
-                       head[2], static_cast<long long>(wanted), static_cast<long long>(bytes)));
+    refuse_array(
+        path, format_text("its header says %d tokens, %lld bytes behind it, but there are %lld",
+                          head[2], static_cast<long long>(wanted), static_cast<long long>(bytes)));
   return {{std::move(file), llmc_header_bytes, 0, head[2]}, format.type, {head[2]}};
 }
 
@@ -166,14 +166,15 @@ described describe_raw(std::unique_ptr<input_file> file, std::optional<file_type
     if (std::optional<data_manifest> manifest = read_data_manifest(path))
       asked = manifest->type;
   if (!asked && vocabulary > 256)
-    refuse(path, format_text("no header says what type its tokens have, and bytes cannot fill a "
+    refuse_array(path,
+                 format_text("no header says what type its tokens have, and bytes cannot fill a "
                              "vocabulary of %lld\n  try: --token-type u16 (nanoGPT's .bin), or "
                              "--token-type u8 where they are bytes nevertheless",
                              static_cast<long long>(vocabulary)));
   file_type type = asked.value_or(file_type::u8);
   if (file->size() % bytes_of(type) != 0)
-    refuse(path, std::to_string(file->size()) + " bytes are no whole number of " + name_of(type) +
-                     " tokens");
+    refuse_array(path, std::to_string(file->size()) + " bytes are no whole number of " +
+                           name_of(type) + " tokens");
   int64_t count = file->size() / bytes_of(type);
   return {{std::move(file), 0, 0, count}, type, {count}};
 }
@@ -195,14 +196,14 @@ void add(data_array &array, described &&next) {
   } else {
     const std::string &first = array.pieces.front().file->path();
     if (next.type != array.type)
-      refuse(path, std::string("dtype ") + name_of(next.type) + ", but " + first + " has " +
-                       name_of(array.type));
+      refuse_array(path, std::string("dtype ") + name_of(next.type) + ", but " + first + " has " +
+                             name_of(array.type));
     if (own.empty() || rest.empty())
-      refuse(path, "is one number, no part of an array");
+      refuse_array(path, "is one number, no part of an array");
     own[0] = rest[0];
     if (own != rest)
-      refuse(path, "shape " + text_of(next.shape) + ", but " + first + " has " +
-                       text_of(array.shape) + "; only the first axis may differ");
+      refuse_array(path, "shape " + text_of(next.shape) + ", but " + first + " has " +
+                             text_of(array.shape) + "; only the first axis may differ");
     array.shape[0] += next.shape[0];
   }
   next.piece.first =
@@ -218,7 +219,7 @@ template <typename Describe> data_array open_pieces(const std::string &name, Des
   for (const std::string &path : files_of(name)) {
     auto file = std::make_unique<input_file>(path, exit_data);
     if (file->size() == 0)
-      refuse(path, "is empty");
+      refuse_array(path, "is empty");
     add(array, describe(std::move(file)));
   }
   return array;
@@ -235,7 +236,8 @@ std::vector<std::string> files_of(const std::string &name) {
   std::vector<std::string> files(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   globfree(&found);
   if (status != 0 || files.empty())
-    refuse(pattern, status == GLOB_NOMATCH || status == 0 ? "fits no file" : "cannot be searched");
+    refuse_array(pattern,
+                 status == GLOB_NOMATCH || status == 0 ? "fits no file" : "cannot be searched");
   std::sort(files.begin(), files.end(), comes_before);
   return files;
 }
@@ -304,7 +306,7 @@ data_array open_tokens(const std::string &name, std::optional<file_type> raw_typ
     return describe_tokens(std::move(file), raw_type, vocabulary);
   });
   if (array.shape.size() != 1)
-    refuse(name, "shape " + text_of(array.shape) + ", expected a flat array [tokens]");
+    refuse_array(name, "shape " + text_of(array.shape) + ", expected a flat array [tokens]");
   return array;
 }
 

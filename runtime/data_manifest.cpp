@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t largest_manifest = 16 << 20; // bytes
+constexpr int64_t largest_data_manifest = 16 << 20; // bytes
 
 } // namespace
 
@@ -41,7 +41,7 @@ std::optional<data_manifest> read_data_manifest(const std::string &path) {
   if (!std::filesystem::is_regular_file(name, ignored))
     return std::nullopt;
   input_file file(name, exit_data);
-  std::string text(static_cast<size_t>(std::min(file.size(), largest_manifest)), '\0');
+  std::string text(static_cast<size_t>(std::min(file.size(), largest_data_manifest)), '\0');
   file.read(0, text.data(), static_cast<int64_t>(text.size()));
   json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
   auto is_text = [&](const char *member) {

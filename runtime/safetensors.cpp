@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr int64_t largest_safetensors_header = 100'000'000; // the format's own limit, bytes
 constexpr int64_t data_alignment = 64;
-constexpr int deepest_nesting = 4; // object of objects of arrays
+constexpr int deepest_header = 4; // object of objects of arrays
 
 struct stored_type {
   const char *name;
@@ -79,7 +79,7 @@ private:
     std::string duplicate;
     bool too_deep = false;
     auto watch = [&](int depth, json::parse_event_t event, json &value) {
-      too_deep |= depth > deepest_nesting;
+      too_deep |= depth > deepest_header;
       if (depth == 1 && event == json::parse_event_t::key)
         if (!names.insert(value.get<std::string>()).second)
           duplicate = value.get<std::string>();
