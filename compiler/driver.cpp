@@ -194,6 +194,9 @@ private:
     hooks.stopAfter = options.check ? kCheckedUntil : options.stopAfter;
     PipelineResult result = runPipeline(*model.module, recipe, hooks);
     stopped = result.stopped;
+    if (!result.unwritten.empty())
+      (void)report.error(ExitCode::outputNotWritten, Subject::ofOption("--dump-ir"),
+                         result.unwritten, "another folder");
     if (!result.succeeded && !result.dumpFile.empty())
       (void)report.error(ExitCode::internalError, options.model,
                          "internal error in pass " + result.lastPass + "; the IR is in " +

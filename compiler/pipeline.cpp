@@ -82,6 +82,8 @@ public:
                      "// What " + pass.str() + " left when it failed.\n");
   }
 
+  std::string unwritten; // the first file that could not be written, and why
+
 private:
   std::string writeFile(StringRef into, const std::string &name, const std::string &head) {
     llvm::sys::fs::create_directories(into);
@@ -89,13 +91,16 @@ private:
     llvm::sys::path::append(path, llvm::formatv("{0,0+2}-{1}.mlir", number++, name).str());
     std::error_code error;
     llvm::raw_fd_ostream stream(path, error);
-    if (error) {
-      emitWarning(module.getLoc()) << "cannot write '" << path << "': " << error.message();
-      return "";
+    if (!error) {
+      stream << head;
+      writeIr(module, stream);
+      stream.close();
+      error = stream.error();
+      stream.clear_error();
     }
-    stream << head;
-    writeIr(module, stream);
-    return path.str().str();
+    if (error && unwritten.empty())
+      unwritten = "cannot write '" + path.str().str() + "': " + error.message();
+    return error ? "" : path.str().str();
   }
 
   ModuleOp module;
@@ -142,7 +147,10 @@ PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const Pipeline
   llvm::raw_string_ostream stream(all);
   passes.front()->printAsTextualPipeline(stream);
   dumps.write("import", stream.str() + "," + rest.front());
+  result.unwritten = dumps.unwritten;
   for (auto [pass, behind] : llvm::zip(passes, rest)) {
+    if (!result.unwritten.empty())
+      return result;
     std::string name = pass->getArgument().str();
     result.lastPass = name;
     hooks.before(name);
@@ -157,12 +165,13 @@ PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const Pipeline
       return result;
     }
     dumps.write(name, behind);
+    result.unwritten = dumps.unwritten;
     if (name == hooks.stopAfter) {
       result.stopped = true;
       break;
     }
   }
-  result.succeeded = true;
+  result.succeeded = result.unwritten.empty();
   return result;
 }
 

@@ -24,9 +24,10 @@ struct PipelineHooks {
 
 struct PipelineResult {
   bool succeeded = false;
-  bool stopped = false; // at stopAfter
-  std::string lastPass; // the one that failed or stopped
-  std::string dumpFile; // of an internal error: the IR before the failing pass
+  bool stopped = false;  // at stopAfter
+  std::string lastPass;  // the one that failed or stopped
+  std::string dumpFile;  // of an internal error: the IR before the failing pass
+  std::string unwritten; // path and reason where a file of the dump folder could not be written
 };
 
 /// Names of the passes in order.

@@ -123,6 +123,9 @@ bool readInputs(Model &model, NamedTensors &inputs, Report &report) {
     else if (type == types.end())
       (void)report.error(ExitCode::usage, modelPath, "the model has no input '" + name + "'",
                          "trainc-run " + modelPath + " without --input, which names them");
+    else if (inputs.count(name.str()))
+      (void)report.error(ExitCode::usage, Subject::ofOption("--input"),
+                         "'" + name + "' is given twice", "one --input for each input");
     else
       try {
         inputs[name.str()] = readNpy(path.str(), cast<mlir::RankedTensorType>(type->second));
