@@ -154,14 +154,20 @@ std::string Report::text() const {
   return result;
 }
 
+// A damaged file may have hundreds.
+constexpr size_t kProblemsInText = 40;
+
 void Report::printText(raw_ostream &stream) const {
-  for (const Problem &problem : problems) {
+  for (const Problem &problem : ArrayRef(problems).take_front(kProblemsInText)) {
     stream << printable(subjectText(problem.subject, problem.nodes)) << ": "
            << (problem.code == ExitCode::ok ? "warning: " : "") << printableLines(problem.message)
            << '\n';
     if (!problem.advice.empty())
       stream << "  try: " << printableLines(problem.advice) << '\n';
   }
+  if (problems.size() > kProblemsInText)
+    stream << "and " << problems.size() - kProblemsInText
+           << " more problems\n  try: --message-format json, which prints all\n";
 }
 
 void Report::printTable(raw_ostream &stream) const {
