@@ -11,6 +11,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -150,6 +151,9 @@ private:
       if (!axes.empty())
         perSample = builder.reduceMean(elements, llvm::to_vector(llvm::drop_begin(axes)), "sample");
     }
+    Value weight = countedShare(builder, value);
+    if (!weight)
+      weight = divideByCount(builder, model, value);
     if (kind == "output") { // it is the loss now, not an output beside it
       terminator->eraseOperand(index);
       model.eraseResult(index);
@@ -157,7 +161,7 @@ private:
     terminator->insertOperands(0, value);
     auto role = trainc::train::LossAttr::get(&getContext());
     model.insertResult(0, value.getType(), trainc::train::attributesOf(role));
-    if (Value weight = countedShare(builder, value))
+    if (weight)
       addResult(model, weight, trainc::train::LossWeightAttr::get(&getContext()));
     if (perSample)
       addResult(model, perSample, trainc::train::SampleLossesAttr::get(&getContext()));
@@ -165,12 +169,72 @@ private:
   }
 
   /// What a loss weighs that is a mean over some of its labels, the model's own too. Null: always
-  /// the same. Known weakness: of a loss with further terms, no part is seen to be such a mean.
+  /// the same. Known weakness, here and below: of a loss with further terms, no part is seen to be
+  /// such a mean.
   static Value countedShare(trainc::nn::Builder &builder, Value loss) {
-    while (auto view = loss.getDefiningOp<trainc::nn::ReshapeOp>())
-      loss = view.getX();
-    auto mean = loss.getDefiningOp<trainc::nn::CountingMeanOpInterface>();
+    auto mean = behindViews(loss).getDefiningOp<trainc::nn::CountingMeanOpInterface>();
     return mean ? mean.buildCountedShare(builder) : Value();
+  }
+
+  /// The same of a mean that a model writes as one sum over another, which its data decide: masked
+  /// losses, labels with weights. Returns the divisor's share of what it would be if all counted
+  /// fully, or null. The loss becomes one whose gradient is 0 where nothing counts, and not NaN as
+  /// its value is.
+  static Value divideByCount(trainc::nn::Builder &builder, func::FuncOp model, Value &loss) {
+    auto mean = behindViews(loss).getDefiningOp<trainc::nn::DivOp>();
+    auto type = cast<RankedTensorType>(loss.getType());
+    auto sum = mean ? sumOfAll(mean.getA()) : nullptr,
+         counts = mean ? sumOfAll(mean.getB()) : nullptr;
+    if (!sum || !counts ||
+        trainc::nn::tensorType(mean.getB()).getElementType() != type.getElementType())
+      return nullptr;
+    std::optional<bool> isOfData = dependsOnDataAlone(model, mean.getB());
+    if (!isOfData || !*isOfData)
+      return nullptr;
+    Value total = builder.reshape(mean.getA(), type.getShape());
+    Value count = builder.reshape(mean.getB(), type.getShape());
+    Value zero = builder.constant(0, type), one = builder.constant(1, type);
+    Value none = builder.named("counts_none", builder.create<trainc::nn::EqualOp>(count, zero));
+    Value divided = builder.div(total, builder.select(none, one, count));
+    loss = builder.select(none, builder.div(zero, count), divided);
+    auto all = static_cast<double>(trainc::nn::tensorType(counts.getOperand()).getNumElements());
+    return builder.named("counted_share", builder.div(count, builder.constant(all, type)));
+  }
+
+  static Value behindViews(Value value) {
+    while (auto view = value.getDefiningOp<trainc::nn::ReshapeOp>())
+      value = view.getX();
+    return value;
+  }
+
+  /// The sum that leaves one element, of which the value is a view or a cast.
+  static trainc::nn::ReduceSumOp sumOfAll(Value value) {
+    value = behindViews(value);
+    if (auto cast = value.getDefiningOp<trainc::nn::CastOp>())
+      value = behindViews(cast->getOperand(0));
+    auto sum = value.getDefiningOp<trainc::nn::ReduceSumOp>();
+    return sum && trainc::nn::tensorType(value).getNumElements() == 1 ? sum : nullptr;
+  }
+
+  /// Whether the value depends on inputs; nothing where on what training changes too.
+  static std::optional<bool> dependsOnDataAlone(func::FuncOp model, Value value) {
+    bool isOfData = false;
+    llvm::SetVector<Value> reached;
+    reached.insert(value);
+    for (size_t i = 0; i < reached.size(); ++i) {
+      if (Operation *op = reached[i].getDefiningOp()) {
+        reached.insert(op->operand_begin(), op->operand_end());
+        continue;
+      }
+      unsigned number = cast<BlockArgument>(reached[i]).getArgNumber();
+      auto role = trainc::train::roleOf(model, number);
+      auto parameter = dyn_cast_or_null<trainc::train::ParameterAttr>(role);
+      bool isData = isa_and_nonnull<trainc::train::InputAttr, trainc::train::LabelAttr>(role);
+      if (!isData && !(parameter && parameter.isFrozen()))
+        return std::nullopt;
+      isOfData |= isData;
+    }
+    return isOfData;
   }
 
   static void addResult(func::FuncOp model, Value value, trainc::train::RoleAttrInterface role) {

@@ -5,6 +5,7 @@
 // RUN: %section TAKEN %s | %trainc-opt -attach-loss=kind=mse | %FileCheck %s --check-prefix=TAKEN
 // RUN: %section BCE %s | %trainc-opt -attach-loss=kind=bce_with_logits | %FileCheck %s --check-prefix=BCE
 // RUN: %section OUTPUT %s | %trainc-opt -attach-loss="kind=output output=own" | %FileCheck %s --check-prefix=OUTPUT
+// RUN: %section MASKED %s | %trainc-opt -split-input-file -attach-loss="kind=output output=own" | %FileCheck %s --check-prefix=MASKED
 // RUN: %section ERRORS %s | %trainc-opt -split-input-file -verify-diagnostics -attach-loss -o /dev/null
 // RUN: %section UNKNOWN %s | %trainc-opt -split-input-file -verify-diagnostics -attach-loss=kind=hinge -o /dev/null
 // RUN: %section ABSENT %s | %trainc-opt -split-input-file -verify-diagnostics -attach-loss=output=other -o /dev/null
@@ -64,6 +65,42 @@ func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">})
 func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
     -> (tensor<5xf32> {train.role = #train.output<"y">}) {
   return %x : tensor<5xf32>
+}
+
+// -----
+
+// MASKED
+// A sum over another that the inputs decide: its gradient is 0 where the divisor is, its weight a sixth of that.
+// MASKED-LABEL: func.func @model
+// MASKED-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<f32> {train.role = #train.loss_weight})
+// MASKED: %[[TOTAL:.*]] = nn.reduce_sum %arg0
+// MASKED: %[[COUNT:.*]] = nn.reduce_sum %arg1
+// MASKED: %[[NONE:.*]] = nn.equal %[[COUNT]], %{{.*}}
+// MASKED: %[[DIVISOR:.*]] = nn.select %[[NONE]], %{{.*}}, %[[COUNT]]
+// MASKED: %[[MEAN:.*]] = nn.div %[[TOTAL]], %[[DIVISOR]]
+// MASKED: %[[LOSS:.*]] = nn.select %[[NONE]], %{{.*}}, %[[MEAN]]
+// MASKED: %[[WEIGHT:.*]] = nn.div %[[COUNT]], %{{.*}}
+// MASKED: return %[[LOSS]], %[[WEIGHT]]
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">}, %mask: tensor<2x3xf32> {train.role = #train.input<"mask">})
+    -> (tensor<f32> {train.role = #train.output<"own">}) {
+  %total = nn.reduce_sum %x {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  %count = nn.reduce_sum %mask {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  %mean = nn.div %total, %count : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %mean : tensor<f32>
+}
+
+// -----
+
+// MASKED
+// What training changes is no count.
+// MASKED-LABEL: func.func @model
+// MASKED-NOT: loss_weight
+func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">}, %scales: tensor<2x3xf32> {train.role = #train.parameter<"s">})
+    -> (tensor<f32> {train.role = #train.output<"own">}) {
+  %total = nn.reduce_sum %x {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  %count = nn.reduce_sum %scales {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+  %mean = nn.div %total, %count : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %mean : tensor<f32>
 }
 
 // -----
