@@ -23,3 +23,6 @@ file(STRINGS ${ONNX_FOLDER}/onnx/common/version.h line REGEX "LAST_RELEASE_VERSI
 string(REGEX REPLACE ".*\"([0-9.]+)\".*" "\\1" ONNX_VERSION "${line}")
 find_package(nlohmann_json QUIET)
 set(NLOHMANN_JSON_VERSION "${nlohmann_json_VERSION}")
+find_path(JPEG_CONFIG_FOLDER jconfig.h NO_CACHE)
+file(STRINGS ${JPEG_CONFIG_FOLDER}/jconfig.h line REGEX "LIBJPEG_TURBO_VERSION " LIMIT_COUNT 1)
+string(REGEX REPLACE ".* ([0-9.]+).*" "\\1" LIBJPEG_VERSION "${line}")

@@ -11,6 +11,7 @@ set(manuals
   "trainc-emit|emits the source folder of a planned module"
   "trainc-inspect|explains the output folder of trainc"
   "trainc-compare|compares losses, gradients or tensors of two runs"
+  "trainc-data|makes data sets from text, tables, images and raw arrays"
   "trainc-fill|gives an ONNX graph seeded random weights"
   "trainer|trains the model that it was compiled from")
 set(manual_pages)
@@ -23,6 +24,9 @@ foreach(entry ${manuals})
   if(name STREQUAL "trainer")
     set(program toy_trainer)
     set(commands train evaluate gradients predict export generate info)
+  endif()
+  if(name STREQUAL "trainc-data")
+    set(commands text csv images raw check)
   endif()
   set(page ${CMAKE_BINARY_DIR}/manual/${name}.1)
   add_custom_command(OUTPUT ${page}.gz

@@ -192,6 +192,23 @@ npy_header read_npy_header(const input_file &file) {
   return header;
 }
 
+std::string npy_header_of(file_type type, const std::vector<int64_t> &shape) {
+  const type_row &row = type_table[static_cast<int>(type)];
+  std::string text = std::string("{'descr': '") + (row.bytes == 1 ? "|" : "<") + row.code +
+                     "', 'fortran_order': False, 'shape': (";
+  for (int64_t extent : shape)
+    text += std::to_string(extent) + (shape.size() == 1 ? "," : ", ");
+  text += "), }";
+  constexpr size_t longest_number = 20, start = 10, alignment = 64;
+  size_t first = shape.empty() ? 0 : std::to_string(shape[0]).size();
+  size_t least = start + text.size() - first + longest_number + 1;
+  size_t whole = (least + alignment - 1) / alignment * alignment;
+  text.append(whole - start - 1 - text.size(), ' ');
+  size_t length = whole - start;
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(length & 255) +
+         static_cast<char>(length >> 8) + text + "\n";
+}
+
 std::string shape_text(const int64_t *shape, size_t rank) {
   std::string text = "[";
   for (size_t axis = 0; axis < rank; ++axis)

@@ -29,6 +29,10 @@ struct npy_header {
 // of the types above.
 npy_header read_npy_header(const input_file &file);
 
+// The header of a C-order array, of version 1: as many bytes for every number of samples, which the
+// first axis of `shape` is, so that it may be written again when their number is known.
+std::string npy_header_of(file_type type, const std::vector<int64_t> &shape);
+
 std::string shape_text(const int64_t *shape, size_t rank);
 
 } // namespace trainc

@@ -5,9 +5,9 @@
 
 _trainc() {
   local program=$1 word=$2 before=$3 command= help
-  # a trainer's options are those of its command
-  [[ ${program##*/} = trainer ]] && ((COMP_CWORD > 1)) && command=${COMP_WORDS[1]}
-  if [[ ${program##*/} = trainer && -z $command ]]; then
+  # options of a trainer and of trainc-data are those of the command
+  [[ ${program##*/} = @(trainer|trainc-data) ]] && ((COMP_CWORD > 1)) && command=${COMP_WORDS[1]}
+  if [[ ${program##*/} = @(trainer|trainc-data) && -z $command ]]; then
     help=$("$program" --help 2>/dev/null)
     mapfile -t COMPREPLY < <(compgen -W "$(sed -n 's/^  \([a-z]*\)  .*/\1/p' <<<"$help")" -- "$word")
     return
@@ -20,6 +20,10 @@ _trainc() {
   case $before in
   --target) mapfile -t COMPREPLY < <(compgen -W "cpu cuda" -- "$word") ;;
   --message-format) mapfile -t COMPREPLY < <(compgen -W "text json sarif" -- "$word") ;;
+  --format) mapfile -t COMPREPLY < <(compgen -W "raw llm.c npy" -- "$word") ;;
+  --split) mapfile -t COMPREPLY < <(compgen -W "gpt2 cl100k o200k" -- "$word") ;;
+  --fit) mapfile -t COMPREPLY < <(compgen -W "crop stretch" -- "$word") ;;
+  --leftovers) mapfile -t COMPREPLY < <(compgen -W "drop pad wrap" -- "$word") ;;
   --precision) mapfile -t COMPREPLY < <(compgen -W "f32 f64" -- "$word") ;;
   --loss | --optimizer) # the names before the explanation
     mapfile -t COMPREPLY < <(compgen -W "$(grep -E -- "^ +$before[ =]" <<<"$help" |
@@ -28,5 +32,5 @@ _trainc() {
   ((${#COMPREPLY[@]})) || mapfile -t COMPREPLY < <(compgen -f -- "$word")
 }
 
-complete -o filenames -F _trainc trainc trainc-run trainc-opt trainc-emit trainc-inspect trainc-compare trainc-fill \
+complete -o filenames -F _trainc trainc trainc-run trainc-opt trainc-emit trainc-inspect trainc-compare trainc-fill trainc-data \
   trainc-check-gradient trainer

@@ -55,6 +55,6 @@ for command in "$@"; do
   "$program" "$command" --help | sed '/^Exit status:$/,$d' | page | sed 's/^\.SH SYNOPSIS$/.PP/'
 done
 printf '.SH SEE ALSO\n'
-for page in trainc trainc-compare trainc-fill trainc-inspect trainc-opt trainc-run trainer; do
+for page in trainc trainc-compare trainc-data trainc-fill trainc-inspect trainc-opt trainc-run trainer; do
   [ "$page" = "$name" ] || printf '.BR %s (1)\n' "$page"
 done

@@ -13,6 +13,7 @@ packages=(
   libonnx-testdata                                          # operator tests of the ONNX suite
   libdnnl-dev libopenmpi-dev openmpi-bin                    # matrix products, ranks
   nlohmann-json3-dev                                        # safetensors headers, logs
+  libjpeg-dev libpng-dev libpcre2-dev                       # images and text of trainc-data
   libgtest-dev libgmock-dev                                 # unit tests
   libboost-context-dev                                      # threads of kernels in tests without a GPU
   clang-format-14 clang-tidy-14                             # style checks of the tests

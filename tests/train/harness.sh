@@ -11,6 +11,7 @@ tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 : "${TRAINC:=$tree/build/dev/bin/trainc}"
 : "${TRAINC_COMPARE:=$(dirname "$TRAINC")/trainc-compare}"
 : "${TRAINC_FILL:=$(dirname "$TRAINC")/trainc-fill}"
+: "${TRAINC_DATA:=$(dirname "$TRAINC")/trainc-data}"
 : "${TRAINC_RUN:=$(dirname "$TRAINC")/trainc-run}"
 : "${TRAINC_MODELS:=$tree/tests/models}"
 data=$TRAINC_MODELS/data

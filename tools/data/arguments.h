@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line of trainc-data: a table of options for each command, from which the parser and
+// the help pages are made.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace trainc::data {
+
+struct OptionRow {
+  std::string name;        // without dashes
+  std::string placeholder; // of its value; empty: it takes none
+  std::string defaultValue;
+  std::string help;
+  bool repeats = false;
+  std::string choices = ""; // "a|b"; empty: any
+};
+
+class Arguments;
+
+struct CommandRow {
+  std::string name, summary, words, description, example;
+  std::vector<OptionRow> options; // besides those of every command
+  void (*run)(const Arguments &);
+};
+
+class Arguments {
+public:
+  std::vector<std::string> words; // what is no option
+
+  /// Value of an option of the command; the default where it is not given.
+  const std::string &text(const std::string &name) const;
+  bool has(const std::string &name) const { return !text(name).empty(); }
+  const std::vector<std::string> &list(const std::string &name) const;
+  /// Throw `failure` (exit_usage) for anything but a number within the bounds.
+  double real(const std::string &name, double least, double most) const;
+  int64_t integer(const std::string &name, int64_t least, int64_t most) const;
+
+private:
+  friend Arguments parseArguments(const CommandRow &, int, char **);
+  std::map<std::string, std::vector<std::string>> values_;
+};
+
+/// Words behind the command's name. Throws `failure` (exit_usage) with every problem.
+Arguments parseArguments(const CommandRow &command, int count, char **words);
+
+/// The page of `trainc-data COMMAND --help`.
+std::string helpOf(const CommandRow &command);
+
+/// The numbers of a text such as 0.5,0.5,0.5. Throws `failure` (exit_usage) naming the option.
+std::vector<double> numbersOf(const std::string &text, const std::string &option);
+
+/// A text without and with its last part behind the separator: name and value.
+std::vector<std::string> splitAt(const std::string &text, char separator);
+
+} // namespace trainc::data

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `trainc-data csv`: arrays from a table of text. The file is read twice: what its columns hold,
+// then their values.
+#include "tools/data/commands.h"
+#include "tools/data/data_file.h"
+
+#include "runtime/failure.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cinttypes>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+namespace trainc::data {
+namespace {
+
+using Row = std::vector<std::string>;
+
+/// Rows of RFC 4180: fields in quotes may hold delimiters, line breaks and doubled quotes.
+class CsvReader {
+public:
+  CsvReader(const input_file &file, char delimiter) : file_(file), delimiter_(delimiter) {
+    for (const unsigned char mark : {0xef, 0xbb, 0xbf}) // a byte order mark is no text
+      if (peek() == mark)
+        ++at_;
+      else
+        break;
+  }
+
+  int64_t line() const { return rowLine_; } // of the row read last
+  int64_t bytes() const { return begin_ + static_cast<int64_t>(at_); }
+
+  /// The next row, without empty lines; false at the end of the file.
+  bool read(Row &row) {
+    while (peek() == '\n' || peek() == '\r')
+      next();
+    if (peek() < 0)
+      return false;
+    rowLine_ = line_;
+    row.assign(1, "");
+    while (true) {
+      int c = next();
+      if (c == '"' && row.back().empty()) {
+        quoted(row.back());
+      } else if (c == delimiter_) {
+        row.emplace_back();
+      } else if (c == '\n' || c < 0) {
+        return true;
+      } else if (c != '\r' || peek() != '\n') {
+        row.back() += static_cast<char>(c);
+      }
+    }
+  }
+
+private:
+  void quoted(std::string &field) {
+    for (int c = next(); c >= 0; c = next()) {
+      if (c == '"' && peek() != '"')
+        return;
+      if (c == '"')
+        next();
+      field += static_cast<char>(c);
+    }
+    throw failure(exit_data, format_text("%s: line %" PRId64 ": a quote is not closed",
+                                         file_.path().c_str(), rowLine_));
+  }
+
+  int peek() {
+    if (at_ == piece_.size()) {
+      begin_ += static_cast<int64_t>(piece_.size());
+      piece_.resize(static_cast<size_t>(std::min<int64_t>(1 << 20, file_.size() - begin_)));
+      file_.read(begin_, piece_.data(), static_cast<int64_t>(piece_.size()));
+      at_ = 0;
+    }
+    return piece_.empty() ? -1 : static_cast<unsigned char>(piece_[at_]);
+  }
+  int next() {
+    int c = peek();
+    at_ += c >= 0;
+    line_ += c == '\n';
+    return c;
+  }
+
+  const input_file &file_;
+  char delimiter_;
+  std::string piece_;
+  int64_t begin_ = 0, line_ = 1, rowLine_ = 1;
+  size_t at_ = 0;
+};
+
+std::string trimmed(const std::string &text) {
+  size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
+  return first == std::string::npos ? "" : text.substr(first, last - first + 1);
+}
+
+bool toNumber(const std::string &field, double &value) {
+  std::string text = trimmed(field);
+  const char *begin = text.data() + (text.size() > 1 && text[0] == '+'),
+             *end = text.data() + text.size();
+  auto [stopped, error] = std::from_chars(begin, end, value);
+  return error == std::errc() && stopped == end && std::isfinite(value);
+}
+
+/// What all fields of a column are.
+struct Column {
+  std::string name;
+  bool numbers = true, whole = true;
+  std::map<std::string, int64_t> texts;    // the classes, in order, where they are no numbers
+  bool complete = true;                    // `texts` has all
+  double count = 0, mean = 0, squares = 0; // of differences from the mean
+
+  // False where a column of text has too many texts for classes.
+  bool note(const std::string &field) {
+    constexpr size_t mostClasses = 1 << 16;
+    double value = 0;
+    bool isNumber = toNumber(field, value);
+    numbers &= isNumber;
+    whole &= isNumber && value == std::floor(value) && std::abs(value) < 1e15;
+    if (complete)
+      ++texts[trimmed(field)];
+    if (texts.size() > mostClasses) { // of numbers: they are not needed
+      complete = false;
+      texts.clear();
+    }
+    if (isNumber) { // Welford's way, which loses no digits
+      double difference = value - mean;
+      mean += difference / ++count;
+      squares += difference * (value - mean);
+    }
+    return numbers || complete;
+  }
+  int64_t classOf(const std::string &field) const {
+    return std::distance(texts.begin(), texts.find(trimmed(field)));
+  }
+};
+
+/// Columns that become one file.
+struct Group {
+  std::string name;
+  std::vector<size_t> columns;
+  bool isLabel = false;
+};
+
+class CsvCommand {
+public:
+  explicit CsvCommand(const Arguments &arguments)
+      : arguments_(arguments), file_(arguments.words[0], exit_data) {
+    const std::string &text = arguments.text("delimiter");
+    if (text != "tab" && text.size() != 1)
+      throw failure(exit_usage,
+                    "option --delimiter: '" + text + "' is no single character, nor tab");
+    delimiter_ = text == "tab" ? '\t' : text[0];
+    if (arguments.words.size() > 1)
+      throw failure(exit_usage, "csv: takes one file; " + arguments.words[1] + " is another");
+  }
+
+  void run() {
+    Progress progress("csv", 2 * file_.size(), arguments_.has("no-progress"));
+    inspect(progress);
+    form();
+    write(progress);
+  }
+
+private:
+  void inspect(Progress &progress) {
+    CsvReader reader(file_, delimiter_);
+    Row row;
+    while (reader.read(row)) {
+      if (columns_.empty()) {
+        columns_.resize(row.size());
+        for (size_t i = 0; i < row.size(); ++i)
+          columns_[i].name = arguments_.has("no-header") ? std::to_string(i + 1) : trimmed(row[i]);
+        if (!arguments_.has("no-header"))
+          continue;
+      }
+      if (row.size() != columns_.size())
+        throw failure(exit_data, format_text("%s: line %" PRId64 ": %zu fields, expected %zu",
+                                             file_.path().c_str(), reader.line(), row.size(),
+                                             columns_.size()));
+      for (size_t i = 0; i < row.size(); ++i)
+        if (!columns_[i].note(row[i]))
+          throw failure(exit_data,
+                        format_text("%s: line %" PRId64 ": column '%s' has '%s' among more than "
+                                    "65,536 other values, too many for classes",
+                                    file_.path().c_str(), reader.line(), columns_[i].name.c_str(),
+                                    row[i].c_str()));
+      ++rows_;
+      progress.at(reader.bytes());
+    }
+    if (rows_ == 0)
+      throw failure(exit_data, file_.path() + ": has no row of data");
+  }
+
+  size_t columnOf(const std::string &name) const {
+    std::string known;
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (columns_[i].name == name)
+        return i;
+      known += (known.empty() ? "" : ", ") + columns_[i].name;
+    }
+    throw failure(exit_usage, file_.path() + ": has no column '" + name + "'\n  try: " + known);
+  }
+
+  void form() {
+    std::vector<bool> used(columns_.size());
+    if (arguments_.has("label")) {
+      groups_.push_back({"labels", {columnOf(arguments_.text("label"))}, true});
+      used[groups_[0].columns[0]] = true;
+    }
+    for (const std::string &name : arguments_.list("drop"))
+      used[columnOf(name)] = true;
+    for (const std::string &item : arguments_.list("input")) {
+      size_t equals = item.find('=');
+      if (equals == std::string::npos || equals == 0)
+        throw failure(exit_usage,
+                      "option --input: '" + item + "' does not have the form " + "NAME=COLUMN,...");
+      Group group = {item.substr(0, equals), {}};
+      for (const std::string &name : splitAt(item.substr(equals + 1), ','))
+        group.columns.push_back(columnOf(name));
+      groups_.push_back(group);
+    }
+    if (arguments_.list("input").empty()) {
+      Group group = {"x", {}};
+      for (size_t i = 0; i < columns_.size(); ++i)
+        if (!used[i])
+          group.columns.push_back(i);
+      if (!group.columns.empty())
+        groups_.push_back(group);
+    }
+    for (const Group &group : groups_)
+      for (size_t i : group.columns)
+        if (!group.isLabel && !columns_[i].numbers && group.columns.size() > 1)
+          throw failure(exit_data, file_.path() + ": column '" + columns_[i].name +
+                                       "' holds text, such as '" + textOf(columns_[i]) +
+                                       "'\n  try: --drop, --label, or an --input of its own, which "
+                                       "becomes the number of each text");
+  }
+
+  // One that is no number.
+  static std::string textOf(const Column &column) {
+    double ignored;
+    for (auto &[text, count] : column.texts)
+      if (!toNumber(text, ignored))
+        return text;
+    return "";
+  }
+
+  // Labels and lone columns keep whole numbers; text becomes the number of its class.
+  file_type typeOf(const Group &group) const {
+    const Column &first = columns_[group.columns[0]];
+    bool isLone = group.isLabel || group.columns.size() == 1;
+    if (isLone && (!first.numbers || first.whole) && !normalises(group))
+      return file_type::i64;
+    return arguments_.text("type") == "f64" ? file_type::f64 : file_type::f32;
+  }
+
+  bool normalises(const Group &group) const {
+    return arguments_.has("normalise") && !group.isLabel && columns_[group.columns[0]].numbers;
+  }
+
+  static double deviationOf(const Column &column) {
+    return column.squares > 0 ? std::sqrt(column.squares / column.count)
+                              : 1; // a constant becomes zero
+  }
+
+  nlohmann::ordered_json factsOf(const Group &group) const {
+    nlohmann::ordered_json facts = {{"made", "trainc-data csv"}};
+    for (size_t i : group.columns) {
+      facts["columns"].push_back(columns_[i].name);
+      if (normalises(group)) {
+        facts["mean"].push_back(columns_[i].mean);
+        facts["deviation"].push_back(deviationOf(columns_[i]));
+      }
+    }
+    if (const Column &first = columns_[group.columns[0]]; !first.numbers)
+      for (auto &[text, count] : first.texts)
+        facts["classes"].push_back(text);
+    return facts;
+  }
+
+  double valueOf(const Group &group, size_t column, const std::string &field) const {
+    const Column &from = columns_[column];
+    if (!from.numbers)
+      return static_cast<double>(from.classOf(field));
+    double value = 0;
+    toNumber(field, value);
+    return normalises(group) ? (value - from.mean) / deviationOf(from) : value;
+  }
+
+  template <typename T> void append(SplitFile &file, const Group &group, const Row &row) {
+    std::vector<T> values;
+    for (size_t i : group.columns)
+      values.push_back(static_cast<T>(valueOf(group, i, row[i])));
+    file.append(values.data());
+  }
+
+  void write(Progress &progress) {
+    const std::string &folder = arguments_.text("output");
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error)
+      throw failure(exit_disk, folder + ": cannot be made: " + error.message());
+    Split split(rows_, arguments_.real("validation-share", 0, 0.999),
+                static_cast<uint64_t>(arguments_.integer("seed", 0, INT32_MAX)));
+    std::vector<std::unique_ptr<SplitFile>> files;
+    for (const Group &group : groups_) {
+      std::vector<int64_t> shape = {static_cast<int64_t>(group.columns.size())};
+      if (typeOf(group) == file_type::i64)
+        shape.clear(); // classes: one number each
+      files.push_back(std::make_unique<SplitFile>(folder + "/" + group.name + ".npy", typeOf(group),
+                                                  shape, split));
+    }
+    CsvReader reader(file_, delimiter_);
+    Row row;
+    if (!arguments_.has("no-header"))
+      reader.read(row);
+    while (reader.read(row)) {
+      for (size_t i = 0; i < groups_.size(); ++i) {
+        file_type type = typeOf(groups_[i]);
+        if (type == file_type::i64)
+          append<int64_t>(*files[i], groups_[i], row);
+        else if (type == file_type::f64)
+          append<double>(*files[i], groups_[i], row);
+        else
+          append<float>(*files[i], groups_[i], row);
+      }
+      progress.at(file_.size() + reader.bytes());
+    }
+    for (size_t i = 0; i < groups_.size(); ++i)
+      files[i]->publish(factsOf(groups_[i]));
+    for (const Group &group : groups_)
+      printClasses(columns_[group.columns[0]]);
+  }
+
+  static void printClasses(const Column &column) {
+    if (column.numbers)
+      return;
+    printf("%s:", column.name.c_str());
+    int64_t number = 0;
+    for (auto &[text, count] : column.texts)
+      printf("%s %" PRId64 " = %s (%" PRId64 ")", number ? "," : "", number, text.c_str(), count),
+          ++number;
+    printf("\n");
+  }
+
+  const Arguments &arguments_;
+  input_file file_;
+  char delimiter_ = ',';
+  std::vector<Column> columns_;
+  std::vector<Group> groups_;
+  int64_t rows_ = 0;
+};
+
+} // namespace
+
+const CommandRow &csvCommand() {
+  static const CommandRow row = {
+      "csv",
+      ".npy from the columns of a table",
+      "FILE",
+      "Writes columns of a CSV file as arrays: FOLDER/x.npy [rows, columns] and FOLDER/labels.npy. "
+      "A\n"
+      "column of text becomes the numbers of its texts in sorted order, which the manifest lists.",
+      "csv iris.csv --label species --validation-share 0.2 -o data",
+      {
+          {"output", "FOLDER", "", "where the arrays go"},
+          {"label", "COLUMN", "",
+           "to labels.npy: whole numbers and texts as classes (i64), else numbers"},
+          {"input", "NAME=COLUMN,...", "",
+           "columns of NAME.npy, instead of all in x.npy; repeat for every input", true},
+          {"drop", "COLUMN", "", "leave it out", true},
+          {"type", "TYPE", "f32", "of numbers", false, "f32|f64"},
+          {"normalise", "", "",
+           "subtract each column's mean and divide by its deviation, both of all rows"},
+          {"no-header", "", "", "the first line has values; columns are called 1, 2, ..."},
+          {"delimiter", "C", ",", "between fields: a character, or tab"},
+          {"validation-share", "X", "0",
+           "random part of the rows, to files of their own: x-validation.npy"},
+          {"seed", "N", "0", "of that choice"},
+      },
+      [](const Arguments &arguments) { CsvCommand(arguments).run(); },
+  };
+  return row;
+}
+
+} // namespace trainc::data

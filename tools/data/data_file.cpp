@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writing of data files and their manifests.
+#include "tools/data/data_file.h"
+
+#include "runtime/crc32c.h"
+#include "runtime/failure.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <unistd.h>
+
+namespace trainc::data {
+namespace {
+
+constexpr int64_t kPieceBytes = 4 << 20; // read at once
+constexpr double kSecondsBetweenBars = 0.2, kSecondsBetweenLines = 10;
+
+double secondsNow() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+std::string numberText(double value) {
+  return value == std::floor(value) && std::abs(value) < 1e15
+             ? format_text("%" PRId64, static_cast<int64_t>(value))
+             : format_text("%.6g", value);
+}
+
+uint32_t checksumOf(const input_file &file) {
+  uint32_t sum = 0;
+  std::vector<char> piece(kPieceBytes);
+  for (int64_t begin = 0; begin < file.size(); begin += kPieceBytes) {
+    int64_t bytes = std::min(kPieceBytes, file.size() - begin);
+    file.read(begin, piece.data(), bytes);
+    sum = crc32c(sum, piece.data(), static_cast<size_t>(bytes));
+  }
+  return sum;
+}
+
+} // namespace
+
+DataFile::DataFile(std::string path, FileFormat format, file_type type, std::vector<int64_t> shape)
+    : path_(std::move(path)), format_(format), type_(type), shape_(std::move(shape)), file_(path_) {
+  for (int64_t extent : shape_)
+    sampleElements_ *= extent;
+  shape_.insert(shape_.begin(), 0);
+  std::string space(header().size(), '\0');
+  file_.write(space.data(), static_cast<int64_t>(space.size()));
+}
+
+std::string DataFile::header() const {
+  if (format_ == FileFormat::npy)
+    return npy_header_of(type_, shape_);
+  if (format_ == FileFormat::raw)
+    return "";
+  // llm.c's: magic, version and count of 32 bits each, in 1024 bytes.
+  bool wide = type_ == file_type::u32;
+  const int32_t head[3] = {wide ? 20240801 : 20240520, wide ? 7 : 1,
+                           static_cast<int32_t>(samples_)};
+  std::string text(1024, '\0');
+  memcpy(text.data(), head, sizeof head);
+  return text;
+}
+
+void DataFile::noteRange(const void *values, int64_t count) {
+  auto note = [&](auto *elements) {
+    for (int64_t i = 0; i < count; ++i) {
+      auto value = static_cast<double>(elements[i]);
+      if (samples_ == 0 && i == 0)
+        least_ = most_ = value;
+      least_ = std::min(least_, value);
+      most_ = std::max(most_, value);
+    }
+  };
+  switch (type_) {
+  case file_type::f32:
+    return note(static_cast<const float *>(values));
+  case file_type::f64:
+    return note(static_cast<const double *>(values));
+  case file_type::i8:
+    return note(static_cast<const int8_t *>(values));
+  case file_type::i16:
+    return note(static_cast<const int16_t *>(values));
+  case file_type::i32:
+    return note(static_cast<const int32_t *>(values));
+  case file_type::i64:
+    return note(static_cast<const int64_t *>(values));
+  case file_type::u16:
+    return note(static_cast<const uint16_t *>(values));
+  case file_type::u32:
+    return note(static_cast<const uint32_t *>(values));
+  default: // u8, boolean
+    return note(static_cast<const uint8_t *>(values));
+  }
+}
+
+void DataFile::append(const void *values, int64_t samples) {
+  int64_t count = samples * sampleElements_;
+  noteRange(values, count);
+  file_.write(values, count * bytes_of(type_));
+  samples_ += samples;
+}
+
+void DataFile::publish(const nlohmann::ordered_json &facts) {
+  shape_[0] = samples_;
+  if (format_ == FileFormat::llmc && samples_ > INT32_MAX)
+    throw failure(exit_usage, format_text("%s: %" PRId64 " tokens are more than llm.c's header can "
+                                          "say\n  try: --format raw, or several files",
+                                          path_.c_str(), samples_));
+  std::string head = header();
+  file_.write_at(0, head.data(), static_cast<int64_t>(head.size()));
+  file_.publish();
+
+  input_file written(path_, exit_disk);
+  nlohmann::ordered_json object = {
+      {"format", data_manifest_format},
+      {"type", name_of(type_)},
+      {"shape", shape_},
+      {"bytes", written.size()},
+      {"checksum", format_text("%08x", checksumOf(written))},
+      {"digest", format_text("%08x", sampled_digest(written))},
+      {"range", {least_, most_}},
+  };
+  object.update(facts);
+  std::string text =
+      object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  output_file manifest(manifest_of(path_));
+  manifest.write(text.data(), static_cast<int64_t>(text.size()));
+  manifest.publish();
+  std::string range = samples_ ? ", values " + numberText(least_) + " to " + numberText(most_) : "";
+  printf("%-32s %s %s, %" PRId64 " bytes%s\n", path_.c_str(), name_of(type_),
+         shape_text(shape_.data(), shape_.size()).c_str(), written.size(), range.c_str());
+}
+
+void checkWhole(const std::string &path) {
+  input_file file(path, exit_data);
+  std::optional<data_manifest> manifest = read_data_manifest(path);
+  if (!manifest)
+    throw failure(exit_data, path + ": has no manifest of trainc-data beside it");
+  if (manifest->bytes != file.size())
+    throw failure(exit_data, format_text("%s: has %" PRId64 " bytes, its manifest says %" PRId64,
+                                         path.c_str(), file.size(), manifest->bytes));
+  if (manifest->checksum != checksumOf(file))
+    throw failure(exit_data, path + ": its checksum is not that of the manifest");
+}
+
+std::string validationPath(const std::string &path) {
+  size_t slash = path.rfind('/'), dot = path.rfind('.');
+  bool hasEnding = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1);
+  size_t end = hasEnding && dot > 0 ? dot : path.size();
+  return path.substr(0, end) + "-validation" + path.substr(end);
+}
+
+Split::Split(int64_t count, double share, uint64_t seed)
+    : validation_(std::llround(static_cast<double>(count) * share)),
+      order_(static_cast<uint64_t>(count), seed, 0) {
+  if (share > 0 && (validation_ == 0 || validation_ == count))
+    throw failure(exit_usage,
+                  format_text("option --validation-share: of %" PRId64 " samples it takes %" PRId64,
+                              count, validation_));
+}
+
+SplitFile::SplitFile(const std::string &path, file_type type, const std::vector<int64_t> &shape,
+                     const Split &split)
+    : split_(split), training_(path, FileFormat::npy, type, shape) {
+  if (split.validation() > 0)
+    validation_.emplace(validationPath(path), FileFormat::npy, type, shape);
+}
+
+void SplitFile::append(const void *values) {
+  bool held = validation_ && split_.isValidation(next_);
+  (held ? *validation_ : training_).append(values, 1);
+  ++next_;
+}
+
+void SplitFile::publish(const nlohmann::ordered_json &facts) {
+  training_.publish(facts);
+  if (validation_)
+    validation_->publish(facts);
+}
+
+Progress::Progress(std::string what, int64_t total, bool silent)
+    : what_(std::move(what)), total_(total), silent_(silent), terminal_(isatty(2)),
+      last_(secondsNow()) {}
+
+Progress::~Progress() {
+  if (shown_ && terminal_)
+    fprintf(stderr, "\r\033[K");
+}
+
+void Progress::at(int64_t done) {
+  double now = silent_ ? last_ : secondsNow();
+  if (now - last_ < (terminal_ ? kSecondsBetweenBars : kSecondsBetweenLines))
+    return;
+  last_ = now;
+  shown_ = true;
+  double share =
+      100.0 * static_cast<double>(done) / static_cast<double>(std::max<int64_t>(total_, 1));
+  fprintf(stderr, terminal_ ? "\r\033[K%s: %.0f %%" : "%s: %.0f %%\n", what_.c_str(), share);
+}
+
+} // namespace trainc::data

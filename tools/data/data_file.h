@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A data file as it is made: samples are appended, the header is completed at the end, and a
+// manifest with checksums is written beside it.
+#pragma once
+
+#include "runtime/data_manifest.h"
+#include "runtime/npy.h"
+#include "runtime/output_file.h"
+#include "runtime/permutation.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainc::data {
+
+enum class FileFormat { npy, raw, llmc };
+
+class DataFile {
+public:
+  /// Samples of `shape` each; one-dimensional where it is empty. Nothing has its name before
+  /// `publish`. Throws `failure` (exit_disk).
+  DataFile(std::string path, FileFormat format, file_type type, std::vector<int64_t> shape);
+
+  void append(const void *values, int64_t samples);
+  int64_t samples() const { return samples_; }
+
+  /// Writes header and manifest, which has the `facts` besides, and prints a line about the file.
+  void publish(const nlohmann::ordered_json &facts);
+
+private:
+  std::string header() const;
+  void noteRange(const void *values, int64_t count);
+
+  std::string path_;
+  FileFormat format_;
+  file_type type_;
+  std::vector<int64_t> shape_;
+  int64_t sampleElements_ = 1, samples_ = 0;
+  double least_ = 0, most_ = 0;
+  output_file file_;
+};
+
+/// Checks a file's bytes against the checksum of its manifest. Throws `failure` (exit_data).
+void checkWhole(const std::string &path);
+
+/// PATH with "-validation" before its ending.
+std::string validationPath(const std::string &path);
+
+/// Which of `count` samples are for validation: a random share, the same for every start.
+class Split {
+public:
+  Split(int64_t count, double share, uint64_t seed);
+  bool isValidation(int64_t sample) const {
+    return static_cast<int64_t>(order_(static_cast<uint64_t>(sample))) < validation_;
+  }
+  int64_t validation() const { return validation_; }
+
+private:
+  int64_t validation_;
+  permutation order_;
+};
+
+/// One array of samples in a file for training and, where a share is kept, one for validation.
+class SplitFile {
+public:
+  SplitFile(const std::string &path, file_type type, const std::vector<int64_t> &shape,
+            const Split &split);
+  void append(const void *values); // the next sample
+  void publish(const nlohmann::ordered_json &facts);
+
+private:
+  const Split &split_;
+  int64_t next_ = 0;
+  DataFile training_;
+  std::optional<DataFile> validation_;
+};
+
+/// How far long work is, on standard error: a line that changes on a terminal, a line every ten
+/// seconds elsewhere.
+class Progress {
+public:
+  Progress(std::string what, int64_t total, bool silent);
+  ~Progress();
+  void at(int64_t done);
+
+private:
+  std::string what_;
+  int64_t total_;
+  bool silent_, terminal_, shown_ = false;
+  double last_;
+};
+
+} // namespace trainc::data
