@@ -163,7 +163,9 @@ private:
       DiagnosticSeverity severity = diagnostic.getSeverity();
       if (severity != DiagnosticSeverity::Error && severity != DiagnosticSeverity::Warning)
         return failure();
-      Subject subject(options.model, nodeName(diagnostic.getLocation()).node, "", 0);
+      bool isOfModule = diagnostic.getLocation() == model.module->getLoc(); // of no node
+      std::string node = isOfModule ? "" : nodeName(diagnostic.getLocation()).node;
+      Subject subject(options.model, node, "", 0);
       std::string text = diagnostic.str();
       if (severity == DiagnosticSeverity::Warning) {
         report.warning(subject, text);

@@ -3,11 +3,12 @@
 // The limit is on what the plan allocates for one rank: the arenas and the tables of constants.
 // What libraries and the batches in flight take besides is not planned.
 #include "compiler/memory_limit.h"
+#include "dialects/kernel/kernel.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Format.h"
 #include <algorithm>
+#include <map>
 
 using namespace llvm;
 
@@ -38,18 +39,52 @@ std::string readable(int64_t bytes) {
   return text;
 }
 
-/// The largest tensors, each once, however many entry functions see it.
-std::vector<PlannedTensor> largestTensors(const MemoryTable &plan) {
-  std::vector<PlannedTensor> tensors;
-  StringMap<size_t> known;
-  for (const PlannedEntry &entry : plan.entries)
-    for (const PlannedTensor &tensor : entry.tensors)
-      if (known.try_emplace(tensor.arena + " " + tensor.name, tensors.size()).second)
-        tensors.push_back(tensor);
+/// Of tensors that share bytes the smallest: a parameter, not the flat tensor that holds it among
+/// others.
+std::vector<PlannedTensor> withoutOverlaps(std::vector<PlannedTensor> tensors) {
   stable_sort(tensors,
+              [](const PlannedTensor &a, const PlannedTensor &b) { return a.bytes < b.bytes; });
+  std::map<std::pair<std::string, int64_t>, int64_t> taken; // arena and first byte: the end
+  std::vector<PlannedTensor> apart;
+  for (PlannedTensor &tensor : tensors) {
+    auto next = taken.lower_bound({tensor.arena, tensor.offset + tensor.bytes});
+    if (next != taken.begin() && std::prev(next)->first.first == tensor.arena &&
+        std::prev(next)->second > tensor.offset)
+      continue;
+    taken[{tensor.arena, tensor.offset}] = tensor.offset + tensor.bytes;
+    apart.push_back(std::move(tensor));
+  }
+  return apart;
+}
+
+/// The largest tensors that exist at one time, those in one place once: of activations, whose
+/// places change hands, the ones alive at the peak of the entry function that needs most.
+std::vector<PlannedTensor> largestTensors(const MemoryTable &plan) {
+  std::vector<PlannedTensor> lasting, atPeak;
+  int64_t most = 0;
+  const std::string activations = kernel::stringifyArena(kernel::Arena::activations).str();
+  for (const PlannedEntry &entry : plan.entries) {
+    std::vector<PlannedTensor> alive;
+    for (const PlannedTensor &tensor : entry.tensors)
+      if (tensor.arena != activations)
+        lasting.push_back(tensor);
+      else if (tensor.isAtPeak)
+        alive.push_back(tensor);
+    std::vector<PlannedTensor> apart = withoutOverlaps(std::move(alive));
+    int64_t bytes = 0;
+    for (const PlannedTensor &tensor : apart)
+      bytes += tensor.bytes;
+    if (bytes > most) {
+      most = bytes;
+      atPeak = std::move(apart);
+    }
+  }
+  std::vector<PlannedTensor> distinct = withoutOverlaps(std::move(lasting));
+  append_range(distinct, atPeak);
+  stable_sort(distinct,
               [](const PlannedTensor &a, const PlannedTensor &b) { return a.bytes > b.bytes; });
-  tensors.resize(std::min(tensors.size(), kShown));
-  return tensors;
+  distinct.resize(std::min(distinct.size(), kShown));
+  return distinct;
 }
 
 } // namespace

@@ -270,7 +270,7 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
 LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, StringRef directory) {
   internalErrorContext().pass = "emit";
   ProgramTables tables = programTables(module, compilerVersion);
-  MemoryNames memory(module, tables.stateNames, entriesOf(module));
+  MemoryNames memory(module, entriesOf(module));
   if (failed(memory.collect()))
     return failure();
   FailureOr<EmittedCode> code = emitCode(module, memory, tables.target.name);

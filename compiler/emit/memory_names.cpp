@@ -5,6 +5,7 @@
 #include "dialects/elements/element_type.h"
 #include "dialects/names/node_name.h"
 #include "dialects/train/train.h"
+#include "passes/lowering/tensor_places.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -55,9 +56,8 @@ std::string trainc::typeText(Type type) {
   return text + "]";
 }
 
-MemoryNames::MemoryNames(ModuleOp module, const std::vector<std::string> &stateNames,
-                         std::vector<std::string> entries)
-    : module(module), stateNames(stateNames), entryNames(std::move(entries)) {}
+MemoryNames::MemoryNames(ModuleOp module, std::vector<std::string> entries)
+    : module(module), entryNames(std::move(entries)) {}
 
 const PlacedTensor *MemoryNames::find(Value value) const {
   while (auto view = value.getDefiningOp<nn::ReshapeOp>())
@@ -99,25 +99,6 @@ LogicalResult MemoryNames::add(Value value, Attribute place, StringRef name,
   return success();
 }
 
-/// `decayed_gradients`, `undecayed_exp_avg`: the flat tensors of @update.
-std::string MemoryNames::runName(Attribute role) const {
-  auto text = [](train::Run run, const llvm::Twine &what) -> std::string {
-    if (run == train::Run::buffer)
-      return what.str() == "parameters" ? "buffers" : "buffer_sums";
-    return (train::stringifyRun(run) + "_" + what).str();
-  };
-  if (auto parameters = dyn_cast_or_null<train::RunParametersAttr>(role))
-    return text(parameters.getRun(), "parameters");
-  if (auto gradients = dyn_cast_or_null<train::RunGradientsAttr>(role))
-    return text(gradients.getRun(), "gradients");
-  auto state = dyn_cast_or_null<train::StateAttr>(role);
-  if (!state)
-    return "";
-  size_t slot = state.getSlot();
-  return text(state.getRun(),
-              slot < stateNames.size() ? stateNames[slot] : "state_" + std::to_string(slot));
-}
-
 /// Known under one name in all entry functions.
 static bool isShared(func::FuncOp function, unsigned argument) {
   return isa_and_nonnull<train::ParameterAttr, train::BufferAttr, train::InputAttr,
@@ -128,7 +109,7 @@ LogicalResult MemoryNames::addArgument(func::FuncOp function, unsigned index, Na
   Value value = function.getArgument(index);
   Attribute place = function.getArgAttr(index, "kernel.place");
   train::RoleAttrInterface role = train::roleOf(function, index);
-  if (std::string run = runName(role); !run.empty())
+  if (std::string run = flatTensorName(module, role); !run.empty())
     return add(value, place, run, run, false, names);
   if (isa_and_nonnull<train::StepTotalsAttr>(role))
     return add(value, place, "step_totals", "step_totals", false, names);

@@ -33,8 +33,7 @@ std::string outputName(kernel::FunctionOp function, unsigned argument);
 class MemoryNames {
 public:
   /// `entries` are the names of the entry functions.
-  MemoryNames(mlir::ModuleOp module, const std::vector<std::string> &stateNames,
-              std::vector<std::string> entries);
+  MemoryNames(mlir::ModuleOp module, std::vector<std::string> entries);
   /// Collects places; diagnostics where a value has none.
   mlir::LogicalResult collect();
 
@@ -53,11 +52,9 @@ private:
   mlir::LogicalResult addArgument(mlir::func::FuncOp function, unsigned index, NameTable &names);
   std::string resultName(kernel::StepOpInterface step, unsigned result);
   mlir::LogicalResult addConstant(nn::ConstantOp op);
-  std::string runName(mlir::Attribute role) const;
 
   mlir::ModuleOp module;
   mlir::SymbolTableCollection symbols;
-  const std::vector<std::string> &stateNames;
   std::vector<std::string> entryNames;
   NameTable sharedNames;
   std::vector<std::unique_ptr<PlacedTensor>> tensors;

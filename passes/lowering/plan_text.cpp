@@ -10,6 +10,7 @@
 #include "passes/passes.h"
 #include "passes/plan_tables.h"
 #include "passes/planning/covered_peak.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Format.h"
 
 using namespace mlir;
@@ -57,13 +58,21 @@ void collectTensors(func::FuncOp function, PlannedEntry &entry) {
         add(result, place, entry.steps);
     ++entry.steps;
   }
-  --entry.steps; // the return
-  for (auto [i, value] : llvm::enumerate(function.front().getTerminator()->getOperands()))
-    if (StringRef name = train::resultNameOf(function, i); !name.empty())
-      if (auto known = numbers.find(value); known != numbers.end())
-        tensors[known->second].name =
-            (train::resultRoleAs<train::GradientAttr>(function, i) ? "gradient of " : "") +
-            name.str();
+  --entry.steps;                       // the return
+  llvm::StringMap<std::string> titles; // of parameters and buffers, by their names in the file
+  for (BlockArgument argument : function.getArguments())
+    if (StringRef name = train::nameOf(function, argument.getArgNumber()); !name.empty())
+      titles[name] = tensorName(argument);
+  for (auto [i, value] : llvm::enumerate(function.front().getTerminator()->getOperands())) {
+    auto known = numbers.find(value);
+    if (known == numbers.end())
+      continue;
+    std::string &name = tensors[known->second].name;
+    if (auto gradient = train::resultRoleAs<train::GradientAttr>(function, i))
+      name = "gradient of " + titles.lookup(gradient.getName());
+    else if (StringRef output = train::resultNameOf(function, i); !output.empty())
+      name = output.str();
+  }
   llvm::stable_sort(tensors, [](const PlannedTensor &a, const PlannedTensor &b) {
     return std::tuple(arenaNumber(a), a.offset, a.first, a.last) <
            std::tuple(arenaNumber(b), b.offset, b.first, b.last);

@@ -3,6 +3,7 @@
 // Sizes and names of tensors (tensor_places.h).
 #include "passes/lowering/tensor_places.h"
 #include "dialects/names/node_name.h"
+#include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
 
 using namespace mlir;
@@ -16,12 +17,37 @@ bool hasPlaceOfItsOwn(func::FuncOp function, unsigned result) {
       train::resultRoleOf(function, result));
 }
 
+std::string flatTensorName(ModuleOp module, Attribute role) {
+  auto text = [](train::Run run, const llvm::Twine &what) -> std::string {
+    if (run == train::Run::buffer)
+      return what.str() == "parameters" ? "buffers" : "buffer_sums";
+    return (train::stringifyRun(run) + "_" + what).str();
+  };
+  if (auto parameters = dyn_cast_or_null<train::RunParametersAttr>(role))
+    return text(parameters.getRun(), "parameters");
+  if (auto gradients = dyn_cast_or_null<train::RunGradientsAttr>(role))
+    return text(gradients.getRun(), "gradients");
+  auto state = dyn_cast_or_null<train::StateAttr>(role);
+  if (!state)
+    return "";
+  const train::Optimizer *optimizer = train::findOptimizer(train::optimizerNameOf(module));
+  size_t slot = state.getSlot();
+  bool isKnown = optimizer && slot < optimizer->states.size();
+  return text(state.getRun(), isKnown ? optimizer->states[slot] : "state_" + std::to_string(slot));
+}
+
 std::string tensorName(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
     auto role = function ? train::roleOf(function, argument.getArgNumber()) : nullptr;
     if (StringAttr title = role ? role.getTitle() : StringAttr())
       return title.str();
+    if (role && isa<train::StepTotalsAttr>(role))
+      return "step_totals";
+    if (std::string flat =
+            role ? flatTensorName(function->getParentOfType<ModuleOp>(), role) : std::string();
+        !flat.empty())
+      return flat;
     return "argument_" + std::to_string(argument.getArgNumber());
   }
   auto result = cast<OpResult>(value);
