@@ -2,38 +2,68 @@
 //
 // A rule of Make without commands, one file a line.
 #include "compiler/depfile.h"
-#include "llvm/Support/FileSystem.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+#include <optional>
 
 using namespace llvm;
 
 namespace trainc {
 
-/// As GCC writes names: Make and Ninja agree on these.
-static std::string escaped(StringRef name) {
+namespace {
+
+constexpr StringRef kPlain = "+,/_.~(){}%@[]!-", kEscaped = " #:";
+
+bool isPlain(char c) {
+  return isAlnum(c) || kPlain.contains(c) || static_cast<unsigned char>(c) >= 0x80;
+}
+
+/// A name as Make, Ninja and CMake read it alike; nothing where they do not: each takes other
+/// characters for its own, and there is no sign that all three take off again.
+std::optional<std::string> escaped(StringRef name) {
   std::string text;
-  for (char c : name) {
-    if (c == ' ' || c == '#')
+  for (size_t i = 0; i < name.size(); ++i) {
+    char c = name[i];
+    bool isBackslash = c == '\\' && i + 1 < name.size() && isAlnum(name[i + 1]);
+    if (!isPlain(c) && !kEscaped.contains(c) && c != '$' && !isBackslash)
+      return std::nullopt;
+    if (kEscaped.contains(c))
       text += '\\';
     text += c == '$' ? std::string("$$") : std::string(1, c);
   }
   return text;
 }
 
+} // namespace
+
 LogicalResult writeDepfile(StringRef path, StringRef target, ArrayRef<std::string> files,
                            Report &report) {
-  std::error_code error;
-  raw_fd_ostream stream(path, error);
-  if (!error) {
-    stream << escaped(target) << ":";
-    for (const std::string &file : files)
-      stream << " \\\n  " << escaped(file);
-    stream << "\n";
-    stream.close();
-    error = stream.error();
-    stream.clear_error();
-  }
-  if (error)
-    return report.error(ExitCode::outputNotWritten, path, error.message());
+  std::string rule;
+  auto add = [&](StringRef name, StringRef before) -> LogicalResult {
+    std::optional<std::string> text = escaped(name);
+    if (!text)
+      return report.error(ExitCode::outputNotWritten, name,
+                          "--depfile cannot name it: it holds a character that Make and Ninja do "
+                          "not read alike",
+                          "a path of letters, digits, spaces and " + kPlain + kEscaped + "$");
+    rule += before.str() + *text;
+    return success();
+  };
+  if (failed(add(target, "")))
+    return failure();
+  rule += ":";
+  for (const std::string &file : files)
+    if (failed(add(file, " \\\n  ")))
+      return failure();
+  // Whole or not at all: a build reads it whenever it starts.
+  if (Error error = writeToOutput(path, [&](raw_ostream &stream) {
+        stream << rule << "\n";
+        return Error::success();
+      }))
+    return report.error(ExitCode::outputNotWritten, path,
+                        "the rule of --depfile cannot be written: " + toString(std::move(error)),
+                        "another --depfile");
   return success();
 }
 

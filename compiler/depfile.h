@@ -9,6 +9,7 @@
 namespace trainc {
 
 /// Writes `target: files...` as Make, Ninja and CMake read it (DEPFILE of add_custom_command).
+/// Fails where one of the names is none that all of them read.
 llvm::LogicalResult writeDepfile(llvm::StringRef path, llvm::StringRef target,
                                  llvm::ArrayRef<std::string> files, Report &report);
 

@@ -68,7 +68,7 @@ public:
 
 private:
   void printReport() const {
-    if (options.check && options.messageFormat == "text")
+    if (options.check && options.messageFormat == "text" && looksAtModel)
       return report.printTable(llvm::outs());
     report.print(llvm::errs(),
                  parseMessageFormat(options.messageFormat).value_or(MessageFormat::text));
@@ -82,6 +82,7 @@ private:
     if (!parsed || !checkNames(*parsed))
       return false;
     recipe = *parsed;
+    looksAtModel = true;
     if (options.printParameters)
       return printParameters();
     if (!read())
@@ -99,23 +100,11 @@ private:
 
   /// Names that no later stage would explain as well.
   bool checkNames(const Recipe &recipe) {
-    if (!train::findOptimizer(recipe.optimizer))
-      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"),
-                         "unknown optimizer '" + recipe.optimizer + "'",
-                         "--optimizer with one of " + llvm::join(train::listOptimizers(), ", "));
-    if (!train::findLoss(recipe.loss)) {
-      std::vector<std::string> known;
-      for (const train::Loss *loss : train::listLosses())
-        known.push_back(loss->name.str());
-      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"),
-                         "unknown loss '" + recipe.loss + "'",
-                         "--loss with one of " + llvm::join(known, ", "));
-    }
     std::vector<std::string> stages = pipelinePasses(recipe);
     stages.insert(stages.begin(), "import");
     stages.push_back("emit");
     if (!options.stopAfter.empty() && !llvm::is_contained(stages, options.stopAfter))
-      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"),
+      (void)report.error(ExitCode::usage, Subject::ofOption("--stop-after"),
                          "no step is called '" + options.stopAfter + "'",
                          "--stop-after with one of " + llvm::join(stages, ", "));
     return report.empty();
@@ -248,8 +237,9 @@ private:
       return false;
     if (!options.sourceOnly && !stopsAfter("emit") && !hostCompile(installation))
       return false;
-    return succeeded(output.publish(report)) &&
-           (options.depfile.empty() || writeDepfile(installation));
+    // Before the output: one that a kill leaves behind names too much, not too little.
+    return (options.depfile.empty() || writeDepfile(installation)) &&
+           succeeded(output.publish(report));
   }
 
   /// For a build system: the output depends on the model's files and on this compiler.
@@ -339,10 +329,20 @@ private:
         report.warning(options.model, message);
       return report.empty(); // of the libraries
     }
-    (void)report.error(ExitCode::hostCompilerFailed, options.model, message,
-                       recipe.target == "cuda" ? "another --nvcc, --host-compiler or --cuda-arch"
-                                               : "tools/setup.sh, or --host-compiler PROGRAM");
+    (void)report.error(ExitCode::hostCompilerFailed, options.model, message, adviceOn(message));
     return false;
+  }
+
+  /// What to try where the host compiler failed with this message.
+  StringRef adviceOn(StringRef message) const {
+    if (recipe.target == "cuda")
+      return "another --nvcc, --host-compiler or --cuda-arch";
+    bool isOfMarch =
+        llvm::any_of(ArrayRef<StringRef>{"bad value", "unknown target CPU", "unsupported argument"},
+                     [&](StringRef complaint) { return message.contains(complaint); });
+    return isOfMarch && options.march != "native"
+               ? "--march native, or a name that the host compiler knows"
+               : "tools/setup.sh, or --host-compiler PROGRAM";
   }
 
   /// What the linker needs so that the trainer finds its libraries; nothing after an error.
@@ -364,6 +364,7 @@ private:
   OutputFolder output;
   StageClock clock;
   bool stopped = false;
+  bool looksAtModel = false; // the command line is right
 };
 
 } // namespace

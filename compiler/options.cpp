@@ -5,7 +5,12 @@
 #include "compiler/cuda_toolkit.h"
 #include "compiler/exit_codes.h"
 #include "compiler/memory_limit.h"
+#include "dialects/train/loss.h"
+#include "dialects/train/optimizer.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -31,14 +36,29 @@ static std::string exitCodeHelp() {
   return text;
 }
 
+/// What the value of an option is, in help and documentation; of those that choose from a registry
+/// its names.
+static std::string placeholderOf(StringRef option, StringRef value) {
+  std::vector<std::string> names;
+  if (option == "optimizer")
+    names = train::listOptimizers();
+  else if (option == "loss")
+    for (const train::Loss *loss : train::listLosses())
+      names.push_back(loss->name.str());
+  return names.empty() ? value.str() : join(names, "|");
+}
+
+static std::string dashed(StringRef name) { return (name.size() == 1 ? "-" : "--") + name.str(); }
+
 namespace {
 struct Parser {
   cl::OptionCategory category{"trainc options"};
   cl::opt<std::string> model{cl::Positional, cl::desc("MODEL.onnx"), cl::cat(category)};
 #define SECTION(title)
 #define TEXT(member, name, value, default_, help)                                                  \
-  cl::opt<std::string> member{name, cl::value_desc(value), cl::init(default_), cl::desc(help),     \
-                              cl::cat(category)};
+  const std::string member##Value = placeholderOf(name, value);                                    \
+  cl::opt<std::string> member{name, cl::value_desc(member##Value), cl::init(default_),             \
+                              cl::desc(help), cl::cat(category)};
 #define LIST(member, name, value, help)                                                            \
   cl::list<std::string> member{name, cl::value_desc(value), cl::desc(help), cl::cat(category)};
 #define FLAG(member, name, help) cl::opt<bool> member{name, cl::desc(help), cl::cat(category)};
@@ -60,35 +80,85 @@ static void forgetLibraryOptions() {
     option->removeArgument();
 }
 
-// Words that are no option, each with the nearest one; LLVM's parser would take `--optimiser` for
-// an `-o`.
-static bool namesKnownOptions(int argc, char **argv, Report &report) {
-  StringMap<cl::Option *> &known = cl::getRegisteredOptions();
-  for (int i = 1; i < argc && StringRef(argv[i]) != "--"; ++i) {
-    StringRef word = argv[i];
-    if (!word.starts_with("-") || word == "-")
-      continue;
-    auto [name, value] = word.ltrim('-').split('=');
-    auto found = known.find(name);
-    if (found != known.end()) {
-      bool separate =
-          !word.contains('=') && found->second->getValueExpectedFlag() == cl::ValueRequired;
-      i += separate ? 1 : 0;
-      continue;
+static std::string nearestOption(StringRef name) {
+  StringRef nearest = "help";
+  unsigned distance = name.size() / 3 + 2;
+  for (auto &entry : cl::getRegisteredOptions())
+    if (unsigned edits = name.edit_distance(entry.getKey()); edits < distance) {
+      nearest = entry.getKey();
+      distance = edits;
     }
-    StringRef nearest = "help";
-    unsigned distance = name.size() / 3 + 2;
-    for (auto &entry : known)
-      if (unsigned edits = name.edit_distance(entry.getKey()); edits < distance) {
-        nearest = entry.getKey();
-        distance = edits;
-      }
-    (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"),
-                       "unknown option '" + word.split('=').first + "'",
-                       (nearest.size() == 1 ? "-" : "--") + nearest);
-  }
-  return report.empty();
+  return dashed(nearest);
 }
+
+namespace {
+/// A command line before LLVM's parser, which would take `--optimiser` for an `-o`, `--dump-ir
+/// --check` for a folder, and the last of two values for the only one.
+class WordCheck {
+public:
+  WordCheck(ArrayRef<char *> words, Report &report)
+      : words(words.begin(), words.end()), report(report) {}
+
+  bool run() {
+    bool areModels = false; // behind `--`
+    for (size_t i = 1; i < words.size(); ++i)
+      if (areModels || !words[i].starts_with("-") || words[i] == "-")
+        models.push_back(words[i].str());
+      else if (words[i] == "--")
+        areModels = true;
+      else
+        i += checkOption(words[i], i + 1 < words.size() ? words[i + 1] : StringRef()) ? 1 : 0;
+    if (models.size() > 1 && report.empty()) // else the value of what is no option
+      (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"),
+                         Twine(models.size()) + " models given, " + quotedList(models) +
+                             "; expected one",
+                         "one trainc for each model; a value behind its option");
+    return report.empty();
+  }
+
+private:
+  /// Whether the next word is the option's value.
+  bool checkOption(StringRef word, StringRef next) {
+    auto [name, value] = word.ltrim('-').split('=');
+    auto complain = [&](const Twine &message, const Twine &advice) {
+      (void)report.error(ExitCode::usage, Subject::ofOption(word.split('=').first), message,
+                         advice);
+    };
+    auto found = known.find(name);
+    if (found == known.end()) {
+      complain("unknown option", nearestOption(name));
+      return false;
+    }
+    bool hasValue = word.contains('='), isOwn = name != "help" && name != "version";
+    if (found->second->getValueExpectedFlag() != cl::ValueRequired) {
+      if (hasValue && isOwn)
+        complain("takes no value, found '" + value + "'", dashed(name));
+      return false;
+    }
+    if (!hasValue && (next.data() == nullptr || isOption(next))) {
+      complain(next.data() ? "has no value: the option '" + next + "' follows" : "has no value",
+               dashed(name) + "=" + found->second->ValueStr);
+      return false;
+    }
+    if ((hasValue ? value : next).empty())
+      complain("its value is empty", "the command without it");
+    bool isList = found->second->getNumOccurrencesFlag() == cl::ZeroOrMore;
+    if (!given.insert(name).second && !isList)
+      complain("is given twice", "one of the two");
+    return !hasValue;
+  }
+
+  bool isOption(StringRef word) const {
+    return word.starts_with("-") && known.contains(word.ltrim('-').split('=').first);
+  }
+
+  const SmallVector<StringRef> words;
+  StringMap<cl::Option *> &known = cl::getRegisteredOptions();
+  Report &report;
+  std::vector<std::string> models;
+  StringSet<> given;
+};
+} // namespace
 
 MessageFormat messageFormatAmong(int argc, char **argv) {
   MessageFormat format = MessageFormat::text;
@@ -105,7 +175,7 @@ MessageFormat messageFormatAmong(int argc, char **argv) {
 std::optional<Options> parseOptions(int argc, char **argv, Report &report) {
   forgetLibraryOptions();
   static Parser parser;
-  if (!namesKnownOptions(argc, argv, report))
+  if (!WordCheck(ArrayRef(argv, argc), report).run())
     return std::nullopt;
   cl::HideUnrelatedOptions(parser.category);
   static const std::string exitCodes = exitCodeHelp();
@@ -137,72 +207,37 @@ std::optional<Options> parseOptions(int argc, char **argv, Report &report) {
 
 std::optional<Recipe> Options::recipe(Report &report) const {
   Recipe recipe;
-  auto complain = [&](const Twine &message, const Twine &advice) {
-    (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"), message, advice);
+  auto complain = [&](const Twine &option, const Twine &message, const Twine &advice) {
+    (void)report.error(ExitCode::usage, Subject::ofOption(option), message, advice);
   };
   for (const std::string &text : dimensions) {
     auto [name, size] = StringRef(text).rsplit('='); // names may hold equals signs
     int64_t number = 0;
     if (name.empty() || size.getAsInteger(10, number) || number <= 0)
-      complain("--dim expects NAME=SIZE with a positive size, found '" + text + "'",
+      complain("--dim", "expects NAME=SIZE with a positive size, found '" + text + "'",
                "--dim batch=8");
     else if (!recipe.dimensions.emplace(name.str(), number).second)
-      complain("--dim gives '" + name + "' twice", "one --dim for each dimension");
+      complain("--dim", "gives '" + name + "' twice", "one --dim for each dimension");
   }
   if (!batch.empty() && (StringRef(batch).getAsInteger(10, recipe.batch) || recipe.batch <= 0))
     complain("--batch expects a positive number, found '" + batch + "'", "--batch 8");
   for (const std::string &text : buffers) {
     auto [name, outputName] = StringRef(text).split('=');
     if (name.empty() || outputName.empty())
-      complain("--buffer expects NAME=OUTPUT, found '" + text + "'",
+      complain("--buffer", "expects NAME=OUTPUT, found '" + text + "'",
                "--buffer running_mean=new_running_mean");
     else if (!recipe.buffers.emplace(name.str(), outputName.str()).second)
-      complain("--buffer gives '" + name + "' twice", "one --buffer for each initializer");
+      complain("--buffer", "gives '" + name + "' twice", "one --buffer for each initializer");
   }
-  if (precision != "f32" && precision != "f64")
-    complain("unknown precision '" + precision + "'", "--precision f32 or f64");
-  if (target != "cpu" && target != "cuda")
-    complain("unknown target '" + target + "'", "--target cpu or cuda");
+  checkChoices(report);
   if (!parseCudaArchitectures(cudaArchitectures))
-    complain("--cuda-arch expects different compute capabilities, found '" + cudaArchitectures +
-                 "'",
+    complain("--cuda-arch",
+             "expects different compute capabilities, found '" + cudaArchitectures + "'",
              "--cuda-arch 80,90");
-  if (batchNorm != "train" && batchNorm != "frozen")
-    complain("unknown mode '" + batchNorm + "' of batch norm", "--batch-norm train or frozen");
   if (!limitMemory.empty() && !parseBytes(limitMemory))
-    complain("--limit-memory expects a size, found '" + limitMemory + "'", "--limit-memory 2GiB");
-  if (bundle && sourceOnly)
-    complain("--bundle says nothing where --source-only makes no trainer", "one of the two");
-  if (!parseMessageFormat(messageFormat))
-    complain("unknown format '" + messageFormat + "' of messages",
-             "--message-format text, json or sarif");
-  const Options defaults;
-  auto refuse = [&](StringRef name, const auto &given, const auto &otherwise) {
-    if (given != otherwise)
-      complain("--" + name + " says nothing to a trainer for --target " + target,
-               "the command without it");
-  };
-  if (target == "cpu") {
-    refuse("nvcc", nvcc, defaults.nvcc);
-    refuse("cuda-arch", cudaArchitectures, defaults.cudaArchitectures);
-    refuse("no-epilogues", noEpilogues, defaults.noEpilogues);
-  } else {
-    refuse("march", march, defaults.march);
-  }
-  auto refuseForward = [&](StringRef name, const auto &given, const auto &otherwise) {
-    if (given != otherwise)
-      complain("--" + name + " says nothing to a program that only runs the model forward",
-               "the command without it, or without --forward-only");
-  };
-  if (forwardOnly) {
-    refuseForward("loss", loss, defaults.loss);
-    refuseForward("loss-output", lossOutput, defaults.lossOutput);
-    refuseForward("optimizer", optimizer, defaults.optimizer);
-    refuseForward("decay", decay, defaults.decay);
-    refuseForward("buffer", buffers, defaults.buffers);
-    refuseForward("freeze", freeze, defaults.freeze);
-    refuseForward("batch-norm", batchNorm, defaults.batchNorm);
-  }
+    complain("--limit-memory", "expects a size, found '" + limitMemory + "'",
+             "--limit-memory 2GiB");
+  refuseIdleOptions(report);
   recipe.constants = constants;
   recipe.trains = !forwardOnly;
   recipe.loss = loss;
@@ -218,6 +253,82 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   return report.empty() ? std::optional(recipe) : std::nullopt;
 }
 
+void Options::checkChoices(Report &report) const {
+  auto check = [&](StringRef name, StringRef choices, StringRef value) {
+    SmallVector<StringRef> known;
+    choices.split(known, '|');
+    if (known.size() > 1 && !is_contained(known, value))
+      (void)report.error(ExitCode::usage, Subject::ofOption(dashed(name)),
+                         "expects one of " + join(known, ", ") + "; found '" + value + "'",
+                         dashed(name) + " " + known.front());
+  };
+#define SECTION(title)
+#define TEXT(member, name, value, default_, help)                                                  \
+  if (!(forwardOnly && StringRef(name) == "loss"))                                                 \
+    check(name, placeholderOf(name, value), member);
+#define LIST(member, name, value, help)
+#define FLAG(member, name, help)
+#include "compiler/options.def"
+#undef SECTION
+#undef TEXT
+#undef LIST
+#undef FLAG
+}
+
+/// What nothing would ever look at: nobody shall take it for heard.
+void Options::refuseIdleOptions(Report &report) const {
+  const Options defaults;
+  auto refuse = [&](ArrayRef<StringRef> names, const Twine &why,
+                    const Twine &advice = "the command without it") {
+    auto idle = [&](StringRef name, const auto &given, const auto &otherwise) {
+      if (is_contained(names, name) && given != otherwise)
+        (void)report.error(ExitCode::usage, Subject::ofOption(dashed(name)), "says nothing " + why,
+                           advice);
+    };
+#define SECTION(title)
+#define TEXT(member, name, value, default_, help) idle(name, member, defaults.member);
+#define LIST(member, name, value, help) idle(name, member, defaults.member);
+#define FLAG(member, name, help) idle(name, member, defaults.member);
+#include "compiler/options.def"
+#undef SECTION
+#undef TEXT
+#undef LIST
+#undef FLAG
+  };
+  const StringRef ofOutput[] = {"o",       "source-only",   "bundle", "limit-memory",
+                                "depfile", "host-compiler", "nvcc"};
+  if (printParameters) {
+    refuse(ofOutput, "with --print-parameters, which makes no output");
+    refuse({"check", "stop-after", "print-ir", "dump-ir"},
+           "with --print-parameters, which runs no pass");
+    return;
+  }
+  if (check) {
+    refuse(ofOutput, "with --check, which makes no output");
+    refuse({"stop-after", "print-ir"}, "with --check, which stops by itself");
+    return;
+  }
+  if (!stopAfter.empty() && stopAfter != "emit") {
+    refuse(ofOutput, "with --stop-after " + stopAfter + ", which makes no output");
+    return;
+  }
+  if (stopAfter.empty() || stopAfter == "emit")
+    refuse({"print-ir"}, stopAfter.empty() ? "without --stop-after" : "with --stop-after emit",
+           "--stop-after with a pass before emit");
+  if (sourceOnly || stopAfter == "emit")
+    refuse({"bundle", "host-compiler", "nvcc"},
+           sourceOnly ? "with --source-only, which makes no trainer"
+                      : "with --stop-after emit, which makes no trainer");
+  if (target == "cpu")
+    refuse({"nvcc", "cuda-arch", "no-epilogues"}, "to a trainer for --target cpu");
+  else
+    refuse({"march"}, "to a trainer for --target " + target);
+  if (forwardOnly)
+    refuse({"loss", "loss-output", "optimizer", "decay", "buffer", "freeze", "batch-norm"},
+           "to a program that only runs the model forward",
+           "the command without it, or without --forward-only");
+}
+
 static std::string escapeMarkdown(StringRef text) {
   std::string escaped;
   for (char c : text)
@@ -229,16 +340,16 @@ std::string optionsDocumentation() {
   std::string text = "# Options of trainc\n\n"
                      "Written by `trainc --print-documentation` from `compiler/options.def`.\n";
   auto row = [&](const std::string &option, StringRef help, StringRef otherwise) {
-    text += "| `" + option + "` | " + escapeMarkdown(help);
+    text += "| `" + escapeMarkdown(option) + "` | " + escapeMarkdown(help);
     if (!otherwise.empty())
       text += " (default `" + otherwise.str() + "`)";
     text += " |\n";
   };
-  auto dashes = [](StringRef name) { return (name.size() == 1 ? "-" : "--") + name.str(); };
 #define SECTION(title) text += "\n## " title "\n\n| option | meaning |\n|---|---|\n";
-#define TEXT(member, name, value, default_, help) row(dashes(name) + " " value, help, default_);
-#define LIST(member, name, value, help) row(dashes(name) + " " value, help, "");
-#define FLAG(member, name, help) row(dashes(name), help, "");
+#define TEXT(member, name, value, default_, help)                                                  \
+  row(dashed(name) + " " + placeholderOf(name, value), help, default_);
+#define LIST(member, name, value, help) row(dashed(name) + " " value, help, "");
+#define FLAG(member, name, help) row(dashed(name), help, "");
 #include "compiler/options.def"
 #undef SECTION
 #undef TEXT

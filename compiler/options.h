@@ -25,6 +25,10 @@ struct Options {
 
   /// The training recipe; nothing where a value is malformed, which `report` says.
   std::optional<Recipe> recipe(Report &report) const;
+
+private:
+  void checkChoices(Report &report) const;
+  void refuseIdleOptions(Report &report) const;
 };
 
 /// Parses the command line. Of a wrong one `report` says what is wrong, and nothing is returned;

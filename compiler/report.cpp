@@ -256,6 +256,16 @@ void Report::printJson(raw_ostream &stream) const {
   }
 }
 
+/// A path as RFC 3986 writes it; a relative one is relative to where trainc ran.
+static std::string uriOf(StringRef path) {
+  std::string uri = path.starts_with("/") ? "file://" : "";
+  for (char c : path)
+    uri += isAlnum(c) || StringRef("/-._~").contains(c)
+               ? std::string(1, c)
+               : "%" + utohexstr(static_cast<unsigned char>(c), /*LowerCase=*/false, /*Width=*/2);
+  return uri;
+}
+
 /// Where a problem is: the file, and in it the nodes or the part.
 static json::Array locationsOf(const Subject &subject, ArrayRef<std::string> nodes) {
   json::Array logical;
@@ -266,7 +276,7 @@ static json::Array locationsOf(const Subject &subject, ArrayRef<std::string> nod
   json::Object location;
   if (!subject.file.empty())
     location["physicalLocation"] =
-        json::Object{{"artifactLocation", json::Object{{"uri", jsonText(subject.file)}}}};
+        json::Object{{"artifactLocation", json::Object{{"uri", uriOf(subject.file)}}}};
   if (!logical.empty())
     location["logicalLocations"] = std::move(logical);
   json::Array locations;

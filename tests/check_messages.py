@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that messages for programs say what the text says.
 
-    check_messages.py SCHEMA FOLDER
+    check_messages.py SCHEMA FOLDER COMMANDS NODES
 
-FOLDER holds N.txt, N.json and N.sarif: one command's messages in the three formats. Every JSON object must fit the schema,
-and the text must follow from the objects, nodes included."""
+FOLDER holds N.txt, N.json and N.sarif: one command's messages in the three formats, of so many COMMANDS, which name at least so many
+NODES. Every JSON object must fit the schema, and the text must follow from the objects, nodes included."""
 import glob
 import json
 import os
@@ -64,7 +64,7 @@ def check_sarif(document, messages):
         assert names == message.get("nodes", []), "other nodes"
 
 
-def main(schema_file, folder):
+def main(schema_file, folder, commands, least_nodes):
     with open(schema_file) as file:
         schema = json.load(file)
     texts = glob.glob(os.path.join(folder, "*.txt"))
@@ -86,7 +86,8 @@ def main(schema_file, folder):
             sys.exit("%s: %s\n%s" % (name, problem, open(name + ".json").read()))
         count += len(messages)
     print("%d commands, %d messages, %d nodes" % (len(texts), count, nodes))
-    assert texts
+    assert len(texts) == int(commands), "%s commands were expected" % commands
+    assert nodes >= int(least_nodes), "at least %s nodes were expected" % least_nodes
 
 
 if __name__ == "__main__":
