@@ -375,8 +375,7 @@ void writeFile(const std::string &folder, const char *name, const std::string &t
 /// Emits and compiles the program; the library's entry, or null after a message.
 Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
                      const std::string &folder) {
-  std::vector<std::string> noStates;
-  MemoryNames names(program, noStates, entries);
+  MemoryNames names(program, entries);
   if (failed(names.collect()))
     return nullptr;
   FailureOr<EmittedCode> code = emitCode(program, names);
