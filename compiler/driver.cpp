@@ -242,9 +242,13 @@ private:
            succeeded(output.publish(report));
   }
 
-  /// For a build system: the output depends on the model's files and on this compiler.
+  /// For a build system: the output depends on the model's files, on those of constants and on this
+  /// compiler.
   bool writeDepfile(const Installation &installation) {
     std::vector<std::string> files = modelFiles(model);
+    for (StringRef constant : options.constants)
+      if (auto [name, value] = constant.split('='); value.ends_with(".npy"))
+        files.push_back(value.str());
     llvm::append_range(files, installation.files(recipe.target));
     std::string made = options.sourceOnly ? "/source/CMakeLists.txt" : "/trainer";
     return succeeded(trainc::writeDepfile(options.depfile, output.path() + made, files, report));

@@ -3,6 +3,7 @@
 // Ranks and their small messages, through MPI.
 #include "runtime/communicator.h"
 
+#include "runtime/launcher.h"
 #include "runtime/mpi.h"
 
 #include <cstdlib>
@@ -11,25 +12,38 @@
 namespace trainc {
 namespace {
 
-bool started_by_launcher() {
-  for (const char *variable : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "MPI_LOCALNRANKS"})
-    if (getenv(variable))
-      return true;
-  return false;
+// Ranks that a launcher started apart from each other all think that they are the first: what the
+// launcher calls so says it for all.
+[[noreturn]] void fail_once(const launch &launch, const failure &error) {
+  throw failure(error.code, launch.rank == 0 ? error.message : "");
 }
 
 } // namespace
 
 communicator::communicator() {
-  launched_ = started_by_launcher();
-  if (!launched_)
+  const launch launch = find_launch();
+  if (!launch.started)
     return;
-  load_mpi();
+  try {
+    load_mpi();
+  } catch (const failure &error) {
+    fail_once(launch, error);
+  }
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
   int provided;
   mpi_call(MPI_Init_thread)(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  launched_ = true;
   mpi_call(MPI_Comm_rank)(MPI_COMM_WORLD, &rank_);
   mpi_call(MPI_Comm_size)(MPI_COMM_WORLD, &size_);
+  if (launch.size > 0 && launch.size != size_) {
+    mpi_call(MPI_Finalize)();
+    fail_once(launch,
+              failure(exit_machine,
+                      format_text("a launcher started %d ranks (%s), of which MPI sees %d: "
+                                  "they would train apart\n  try: mpirun of %s; for one "
+                                  "rank, the command without %s",
+                                  launch.size, launch.source, size_, mpi_name(), launch.source)));
+  }
   MPI_Comm host;
   mpi_call(MPI_Comm_split_type)(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host);
   mpi_call(MPI_Comm_rank)(host, &rank_on_host_);

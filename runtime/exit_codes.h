@@ -31,7 +31,8 @@ constexpr exit_code_row exit_code_table[] = {
      "bad input data: dtype, shape, truncated file, token id or computed index out of range"},
     {exit_checkpoint, "checkpoint missing, damaged or of another model"},
     {exit_disk, "a result could not be written: disk full, no permission"},
-    {exit_machine, "this machine cannot run the trainer: instruction set, memory"},
+    {exit_machine,
+     "this machine cannot run the trainer: instruction set, memory, MPI and its launcher"},
     {exit_diverged, "the loss or the gradient norm is no longer finite"},
     {exit_stalled, "a rank stalled or died and the others would have waited for it"},
 };

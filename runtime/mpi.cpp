@@ -22,6 +22,14 @@ void *library = nullptr;
 
 } // namespace
 
+const char *mpi_name() {
+#if defined(OPEN_MPI)
+  return "Open MPI";
+#else
+  return "MPICH";
+#endif
+}
+
 void load_mpi() {
   std::string why;
   for (const char *name : library_names) {
@@ -33,8 +41,9 @@ void load_mpi() {
     why += std::string(why.empty() ? "" : "; ") + (error ? error : name);
   }
   throw failure(exit_machine, "a launcher started this rank, but MPI cannot be loaded: " + why +
-                                  "\n  try: installing the MPI that the launcher is of; without a "
-                                  "launcher one rank runs without MPI");
+                                  "\n  try: installing " + mpi_name() +
+                                  ", of which the launcher must be; without a launcher one rank "
+                                  "runs without MPI");
 }
 
 void *mpi_symbol(const char *name) {

@@ -14,6 +14,9 @@ namespace trainc {
 // for cannot be loaded.
 void load_mpi();
 
+// Whose MPI that is.
+const char *mpi_name();
+
 // The address of a function or an object of the loaded library.
 void *mpi_symbol(const char *name);
 

@@ -2,6 +2,7 @@
 //
 // The main of every trainer, and the two commands that need no computation.
 #include "runtime/cpu_check.h"
+#include "runtime/launcher.h"
 #include "runtime/onnx_export.h"
 #include "runtime/output_file.h"
 #include "runtime/own_files.h"
@@ -55,14 +56,8 @@ int info(run &run) {
 
 namespace {
 
-// Before MPI is up, the launcher's variables tell which rank this is: messages
-// about the command line come from one rank.
-bool is_first_by_environment() {
-  for (const char *variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
-    if (const char *rank = getenv(variable))
-      return atoi(rank) == 0;
-  return true;
-}
+// Before MPI is up: messages about the command line come from one rank.
+bool is_first_by_environment() { return find_launch().rank == 0; }
 
 int report(const failure &error) {
   if (!error.message.empty())

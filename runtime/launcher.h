@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the environment says of the launcher that started this process, which is all that is known
+// before MPI is up.
+#pragma once
+
+namespace trainc {
+
+struct launch {
+  bool started = false; // by a launcher of ranks
+  int rank = 0;         // 0 too where it does not say
+  int size = 0;         // 0: it does not say
+  const char *source = "";
+};
+
+launch find_launch();
+
+} // namespace trainc
