@@ -11,18 +11,64 @@
 # program is the imported executable NAME::trainer, which add_test and custom commands can name.
 include_guard(GLOBAL)
 
+# Ends the configuration where trainc would make no trainer, another one, or one elsewhere.
+function(_trainc_check_options name)
+  set(refused
+    "o|depfile" "trainc_add_trainer gives it itself"
+    "source-only|stop-after|check|print-ir|print-parameters" "no trainer is made with it"
+    "help|help-list|help-hidden|help-list-hidden|h|version|list-operators|print-documentation"
+      "it prints and compiles nothing")
+  foreach(option IN LISTS ARGN)
+    if(option STREQUAL "")
+      message(FATAL_ERROR "trainc_add_trainer(${name}): an empty word among the OPTIONS")
+    endif()
+    set(pairs ${refused})
+    while(pairs)
+      list(POP_FRONT pairs names why)
+      if(option MATCHES "^--?(${names})(=.*)?$")
+        message(FATAL_ERROR "trainc_add_trainer(${name}): ${option} is no option of a trainer's "
+          "target: ${why}")
+      endif()
+    endwhile()
+  endforeach()
+endfunction()
+
 function(trainc_add_trainer name)
   set(single MODEL LOSS OPTIMIZER TARGET LIMIT_MEMORY DESTINATION)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "${single}" "DIMS;OPTIONS")
-  if(NOT arg_MODEL)
-    message(FATAL_ERROR "trainc_add_trainer(${name}): no MODEL")
-  endif()
   if(arg_KEYWORDS_MISSING_VALUES)
-    message(FATAL_ERROR "trainc_add_trainer(${name}): no value for ${arg_KEYWORDS_MISSING_VALUES}")
+    list(JOIN arg_KEYWORDS_MISSING_VALUES ", " missing)
+    message(FATAL_ERROR "trainc_add_trainer(${name}): no value for ${missing}")
   endif()
   if(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "trainc_add_trainer(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+    list(JOIN arg_UNPARSED_ARGUMENTS ", " unknown)
+    message(FATAL_ERROR "trainc_add_trainer(${name}): unknown arguments ${unknown}")
   endif()
+  math(EXPR last "${ARGC} - 1")
+  set(keyword "")
+  foreach(i RANGE ${last}) # cmake_parse_arguments drops empty values
+    if(i EQUAL 0)
+      continue()
+    elseif("${ARGV${i}}" STREQUAL "")
+      message(FATAL_ERROR "trainc_add_trainer(${name}): an empty value for ${keyword}")
+    elseif("${ARGV${i}}" MATCHES "^(MODEL|LOSS|OPTIMIZER|TARGET|LIMIT_MEMORY|DESTINATION|DIMS|OPTIONS)$")
+      if("${ARGV${i}}" IN_LIST seen)
+        message(FATAL_ERROR "trainc_add_trainer(${name}): ${ARGV${i}} is given twice")
+      endif()
+      list(APPEND seen "${ARGV${i}}")
+      set(keyword "${ARGV${i}}")
+    endif()
+  endforeach()
+  if(NOT DEFINED arg_MODEL)
+    message(FATAL_ERROR "trainc_add_trainer(${name}): no MODEL")
+  endif()
+  foreach(dimension IN LISTS arg_DIMS)
+    if(NOT dimension MATCHES "^.+=[0-9]+$")
+      message(FATAL_ERROR
+        "trainc_add_trainer(${name}): DIMS expects NAME=SIZE, found ${dimension}")
+    endif()
+  endforeach()
+  _trainc_check_options(${name} ${arg_OPTIONS})
 
   get_filename_component(model "${arg_MODEL}" ABSOLUTE)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}")
@@ -34,7 +80,7 @@ function(trainc_add_trainer name)
     separate_arguments(pair)
     list(GET pair 0 argument)
     list(GET pair 1 option)
-    if(arg_${argument})
+    if(DEFINED arg_${argument})
       list(APPEND options "${option}" "${arg_${argument}}")
     endif()
   endforeach()
@@ -44,8 +90,9 @@ function(trainc_add_trainer name)
   file(GENERATE OUTPUT "${folder}.options" CONTENT "${options}\n")
   add_custom_command(OUTPUT "${folder}/trainer"
     COMMAND trainc::trainc ${options}
-    # trainc leaves the time stamp of a trainer that came out the same; the build needs a new one.
-    COMMAND "${CMAKE_COMMAND}" -E touch "${folder}/trainer"
+    # trainc leaves the time stamp of a trainer that came out the same; Make needs a new one, or it
+    # compiles again for ever.
+    COMMAND "${CMAKE_COMMAND}" -E touch_nocreate "${folder}/trainer"
     DEPENDS "${model}" "${folder}.options" "${TRAINC_EXECUTABLE}"
     DEPFILE "${folder}.d"
     COMMENT "Compiling the trainer ${name}" VERBATIM)
@@ -54,7 +101,7 @@ function(trainc_add_trainer name)
   add_executable(${name}::trainer IMPORTED GLOBAL)
   set_target_properties(${name}::trainer PROPERTIES IMPORTED_LOCATION "${folder}/trainer")
   add_dependencies(${name}::trainer ${name})
-  if(arg_DESTINATION)
+  if(DEFINED arg_DESTINATION)
     install(PROGRAMS "${folder}/trainer" DESTINATION "${arg_DESTINATION}")
     install(FILES "${folder}/parameters.safetensors" "${folder}/export_template.onnx"
       DESTINATION "${arg_DESTINATION}")
