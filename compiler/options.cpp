@@ -220,7 +220,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
       complain("--dim", "gives '" + name + "' twice", "one --dim for each dimension");
   }
   if (!batch.empty() && (StringRef(batch).getAsInteger(10, recipe.batch) || recipe.batch <= 0))
-    complain("--batch expects a positive number, found '" + batch + "'", "--batch 8");
+    complain("--batch", "expects a positive number, found '" + batch + "'", "--batch 8");
   for (const std::string &text : buffers) {
     auto [name, outputName] = StringRef(text).split('=');
     if (name.empty() || outputName.empty())

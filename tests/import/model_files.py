@@ -676,7 +676,7 @@ def batches_mixed():
     yield Case("--batch of several", of([node("Add", ["h", "o"], ["t"])], inputs=(value("x", [2, 4, 3]), value("o", [4, 6]))), USAGE,
                "none of them 1", ["--batch", "8"])
     for text in ("0", "-1", "many"):
-        yield Case(f"--batch {text}", of(relu), USAGE, "--batch expects a positive number", ["--batch", text])
+        yield Case(f"--batch {text}", of(relu), USAGE, "--batch: expects a positive number", ["--batch", text])
     yield Case("--batch beyond the largest", of(relu), USAGE, "is not between 1 and", ["--batch", str(1 << 40)])
 
 
