@@ -18,6 +18,19 @@ endfunction()
 
 version_of_header(DNNL_VERSION "" oneapi/dnnl/dnnl_version.h
   DNNL_VERSION_MAJOR DNNL_VERSION_MINOR DNNL_VERSION_PATCH)
+# MPI_CXX_VERSION is the standard's.
+set(MPI_LIBRARY_NAME "Open MPI")
+set(MPI_LIBRARY_LICENCE "BSD-3-Clause")
+version_of_header(MPI_LIBRARY_VERSION "${MPI_CXX_INCLUDE_DIRS}" mpi.h
+  OMPI_MAJOR_VERSION OMPI_MINOR_VERSION OMPI_RELEASE_VERSION)
+if(NOT MPI_LIBRARY_VERSION MATCHES "^[0-9]")
+  set(MPI_LIBRARY_NAME "MPICH")
+  set(MPI_LIBRARY_LICENCE "MPICH's licence")
+  find_path(MPI_FOLDER mpi.h HINTS ${MPI_CXX_INCLUDE_DIRS} NO_CACHE)
+  file(STRINGS ${MPI_FOLDER}/mpi.h line REGEX "define +MPICH_VERSION" LIMIT_COUNT 1)
+  string(REGEX REPLACE ".*\"([^\"]+)\".*" "\\1" MPI_LIBRARY_VERSION "${line}")
+endif()
+
 find_path(ONNX_FOLDER onnx/common/version.h NO_CACHE)
 file(STRINGS ${ONNX_FOLDER}/onnx/common/version.h line REGEX "LAST_RELEASE_VERSION" LIMIT_COUNT 1)
 string(REGEX REPLACE ".*\"([0-9.]+)\".*" "\\1" ONNX_VERSION "${line}")

@@ -43,18 +43,30 @@ add_custom_target(trainc_manual ALL DEPENDS ${manual_pages})
 install(FILES ${manual_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/manual/completion)
+list(TRANSFORM manuals REPLACE "[|].*" "" OUTPUT_VARIABLE programs)
+list(JOIN programs " " program_names)
+configure_file(tools/completion.bash.in ${CMAKE_BINARY_DIR}/manual/completion/trainc @ONLY)
 # bash loads a completion by the name of the program.
-install(FILES tools/completion.bash DESTINATION share/bash-completion/completions RENAME trainc)
-foreach(entry ${manuals})
-  string(REGEX REPLACE "[|].*" "" name "${entry}")
+foreach(name IN LISTS programs)
   if(NOT name STREQUAL "trainc")
     file(CREATE_LINK trainc ${CMAKE_BINARY_DIR}/manual/completion/${name} SYMBOLIC)
-    install(FILES ${CMAKE_BINARY_DIR}/manual/completion/${name}
-      DESTINATION share/bash-completion/completions)
   endif()
+  install(FILES ${CMAKE_BINARY_DIR}/manual/completion/${name}
+    DESTINATION share/bash-completion/completions)
 endforeach()
 
 # What it links, as CycloneDX.
+if(TARGET trainc_cuda)
+  find_package(CUDAToolkit QUIET)
+  set(CUDAToolkit_LIBRARY_VERSION ${CUDAToolkit_VERSION})
+  version_of_header(NCCL_LIBRARY_VERSION "${NCCL_INCLUDE}" nccl.h NCCL_MAJOR NCCL_MINOR NCCL_PATCH)
+endif()
+foreach(library MPI CUDAToolkit NCCL) # those that a build may lack have no version then
+  set(${library}_BOM_VERSION)
+  if(${library}_LIBRARY_VERSION)
+    set(${library}_BOM_VERSION "\"version\": \"${${library}_LIBRARY_VERSION}\", ")
+  endif()
+endforeach()
 configure_file(cmake/bom.cdx.json.in ${CMAKE_BINARY_DIR}/bom.cdx.json @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/bom.cdx.json DESTINATION share/doc/trainc)
 install(FILES README.md DESTINATION share/doc/trainc)
