@@ -41,7 +41,8 @@ page() {
       within = 1
       next
     }
-    /^ {30}/ && within { sub(/^ +/, ""); print text($0); next }
+    /^                              / && within { # mawk knows no {30}
+      sub(/^ +/, ""); print text($0); next }
     /^$/ { within = 0; as_is(0); print ".PP"; next }
     { within = 0; as_is(1); print text($0) }
     END { as_is(0) }'

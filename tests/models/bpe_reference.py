@@ -4,7 +4,7 @@
 
     python3 tests/models/bpe_reference.py
 
-Writes data/bpe_vocab.json and bpe_merges.txt (trained here, in GPT-2's format), bpe_text.txt and
+Writes data/bpe_vocab.json and bpe_merges.txt (trained here, in GPT-2's format), bpe_text.bin and
 bpe_ids.json, which tests/train/trainc_data.test reads. Needs the package tokenizers.
 """
 import json
@@ -29,5 +29,5 @@ vocabulary["<|endoftext|>"] = len(vocabulary)
 merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]]
 (data / "bpe_vocab.json").write_text(json.dumps(vocabulary))
 (data / "bpe_merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
-(data / "bpe_text.txt").write_bytes(text.encode())
+(data / "bpe_text.bin").write_bytes(text.encode())
 (data / "bpe_ids.json").write_text(json.dumps(tokenizer.encode(text).ids, separators=(",", ":")))
