@@ -28,10 +28,11 @@ public:
       SmallVector<nn::Tensor> operands;
       for (Value operand : op.getOperands())
         operands.push_back(values.lookup(operand));
-      FailureOr<nn::Tensor> value = evaluate(&op, operands);
-      if (failed(value))
+      auto computed = evaluateResults(&op, operands);
+      if (failed(computed))
         return failure();
-      values[op.getResult(0)] = *value;
+      for (auto [result, value] : llvm::zip_equal(op.getResults(), *computed))
+        values[result] = value;
     }
     return success();
   }
@@ -50,13 +51,37 @@ private:
     }
     if (isa<nn::CastOp, nn::ConstantOp>(op))
       return erring(interpreter.evaluate(op, operands), 0.5, {});
+    auto values = evaluateTerms(op, operands);
+    if (failed(values))
+      return failure();
+    return values->front();
+  }
+
+  FailureOr<SmallVector<nn::Tensor>> evaluateResults(Operation *op,
+                                                     SmallVectorImpl<nn::Tensor> &operands) {
+    if (op->getNumResults() > 1)
+      return exact ? interpreter.evaluateResults(op, operands) : evaluateTerms(op, operands);
+    auto value = evaluate(op, operands);
+    if (failed(value))
+      return failure();
+    return SmallVector<nn::Tensor>{*value};
+  }
+
+  /// Of an operation that sums as many terms as it costs per element.
+  FailureOr<SmallVector<nn::Tensor>> evaluateTerms(Operation *op,
+                                                   SmallVectorImpl<nn::Tensor> &operands) {
     double terms = cast<nn::CostOpInterface>(op).flops() /
                    std::max<double>(1, nn::tensorType(op->getResult(0)).getNumElements());
     if (terms == 0)
-      return interpreter.evaluate(op, operands);
+      return interpreter.evaluateResults(op, operands);
     for (nn::Tensor &operand : operands)
       operand = *erring(operand, terms / 2, {});
-    return erring(interpreter.evaluate(op, operands), 0.5, {});
+    auto values = interpreter.evaluateResults(op, operands);
+    if (failed(values))
+      return failure();
+    for (nn::Tensor &value : *values)
+      value = *erring(value, 0.5, {});
+    return values;
   }
 
   FailureOr<nn::Tensor> evaluateParts(nn::DecomposableOpInterface composite,

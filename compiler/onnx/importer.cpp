@@ -84,6 +84,7 @@ public:
   }
   using nn::OnnxNode::integers;
   std::optional<SmallVector<double>> reals(StringRef name) const override;
+  std::optional<SmallVector<std::string>> strings(StringRef name) const override;
   nn::Tensor tensor(StringRef name) const override;
   nn::BatchNormMode batchNormMode() const override;
   Value buffer(unsigned index) override;
@@ -204,6 +205,13 @@ std::optional<SmallVector<double>> ImportedNode::reals(StringRef name) const {
   if (!found)
     return std::nullopt;
   return SmallVector<double>(found->floats().begin(), found->floats().end());
+}
+
+std::optional<SmallVector<std::string>> ImportedNode::strings(StringRef name) const {
+  const onnx::AttributeProto *found = node.attribute(name);
+  if (!found)
+    return std::nullopt;
+  return SmallVector<std::string>(found->strings().begin(), found->strings().end());
 }
 
 nn::Tensor ImportedNode::tensor(StringRef name) const {
@@ -541,7 +549,7 @@ nn::Tensor Importer::knownValue(Value result, const Operations &made) {
   Operation *op = result.getDefiningOp();
   if (auto constant = dyn_cast_if_present<nn::ConstantOp>(op))
     return nn::Tensor::of(constant.getValue());
-  if (!op || !made.contains(op) || op->hasTrait<nn::VariesByStep>())
+  if (!op || !made.contains(op) || op->hasTrait<nn::VariesByStep>() || op->getNumResults() > 1)
     return {};
   SmallVector<nn::Tensor> operands;
   for (Value operand : op->getOperands()) {
@@ -626,7 +634,7 @@ bool Importer::importOperator(const GraphNode &node) {
 void Importer::eraseUnused() {
   for (Operation &operation : llvm::make_early_inc_range(llvm::reverse(function.front())))
     if (isOpTriviallyDead(&operation)) {
-      erased.insert(operation.getResult(0));
+      erased.insert(operation.result_begin(), operation.result_end());
       operation.erase();
     }
 }

@@ -85,11 +85,21 @@ def InterpretedOpInterface : OpInterface<"InterpretedOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<[{
-      The value of the result. Fails with an error of the operation where the operands'
+      The values of the results. Fails with an error of the operation where the operands'
       values have none, such as an index out of range.
     }],
+    "::llvm::FailureOr<::llvm::SmallVector<::trainc::nn::Tensor>>", "interpretResults",
+    (ins "::llvm::ArrayRef<::trainc::nn::Tensor>":$operands), "", [{
+      auto value = $_op.interpret(operands);
+      if (failed(value))
+        return ::mlir::failure();
+      return ::llvm::SmallVector<::trainc::nn::Tensor>{*value};
+    }]>,
+    InterfaceMethod<"The same of an operation with one result, which needs to define this alone.",
     "::llvm::FailureOr<::trainc::nn::Tensor>", "interpret",
-    (ins "::llvm::ArrayRef<::trainc::nn::Tensor>":$operands)>
+    (ins "::llvm::ArrayRef<::trainc::nn::Tensor>":$operands), "", [{
+      return $_op->emitOpError("has more than one result");
+    }]>
   ];
 }
 

@@ -40,24 +40,33 @@ const ScalarProgram &Interpreter::program(Operation *op) {
 bool Interpreter::isExact(Operation *op) { return isScalarCode(op) && program(op).isExact(); }
 
 FailureOr<Tensor> Interpreter::evaluate(Operation *op, ArrayRef<Tensor> operands) {
+  auto values = evaluateResults(op, operands);
+  if (failed(values))
+    return failure();
+  return values->front();
+}
+
+FailureOr<SmallVector<Tensor>> Interpreter::evaluateResults(Operation *op,
+                                                            ArrayRef<Tensor> operands) {
   RankedTensorType type = tensorType(op->getResult(0));
   tooLarge = !isWithinLimit(op, operands);
   if (tooLarge)
     return op->emitOpError("is too large to be evaluated: ")
            << type << ", at most " << largest << " elements and as many multiplications";
   if (areSplats(operands) && op->hasTrait<MovesElements>() && type.getNumElements() > 0)
-    return operands[0].withShape(type.getShape());
+    return SmallVector<Tensor>{operands[0].withShape(type.getShape())};
   if (auto interpreted = dyn_cast<InterpretedOpInterface>(op))
-    return interpreted.interpret(operands);
+    return interpreted.interpretResults(operands);
   if (!isScalarCode(op))
     return evaluateParts(op, operands);
   Tensor value = program(op).run(operands, type);
   if (!value)
     return op->emitOpError("divides an integer by zero");
-  return value;
+  return SmallVector<Tensor>{value};
 }
 
-FailureOr<Tensor> Interpreter::evaluateParts(Operation *op, ArrayRef<Tensor> operands) {
+FailureOr<SmallVector<Tensor>> Interpreter::evaluateParts(Operation *op,
+                                                          ArrayRef<Tensor> operands) {
   auto composite = dyn_cast<DecomposableOpInterface>(op);
   if (!composite)
     internalError(op, "the reference interpreter has no meaning of it");
@@ -65,13 +74,13 @@ FailureOr<Tensor> Interpreter::evaluateParts(Operation *op, ArrayRef<Tensor> ope
   OpBuilder opBuilder(op->getContext());
   opBuilder.setInsertionPointToEnd(&parts);
   Builder builder(opBuilder, op->getLoc());
-  Value result = composite.decompose(builder).front();
+  SmallVector<Value> results = composite.decompose(builder);
   TensorValues values;
   for (auto [operand, tensor] : llvm::zip_equal(op->getOperands(), operands))
     values[operand] = tensor;
-  if (failed(run(parts, values, [&](Value value) { return value == result; })))
+  if (failed(run(parts, values, [&](Value value) { return llvm::is_contained(results, value); })))
     return failure();
-  return values.lookup(result);
+  return llvm::map_to_vector(results, [&](Value result) { return values.lookup(result); });
 }
 
 LogicalResult Interpreter::run(Block &block, TensorValues &values,
@@ -83,16 +92,18 @@ LogicalResult Interpreter::run(Block &block, TensorValues &values,
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::IsTerminator>())
       break;
-    Value result = op.getResult(0);
-    if (!lastUse.count(result) && !keep(result))
+    auto isWanted = [&](Value result) { return lastUse.count(result) || keep(result); };
+    if (llvm::none_of(op.getResults(), isWanted))
       continue;
     SmallVector<Tensor> operands;
     for (Value operand : op.getOperands())
       operands.push_back(values.lookup(operand));
-    FailureOr<Tensor> value = evaluate(&op, operands);
-    if (failed(value))
+    auto computed = evaluateResults(&op, operands);
+    if (failed(computed))
       return failure();
-    values[result] = *value;
+    for (auto [result, value] : llvm::zip_equal(op.getResults(), *computed))
+      if (isWanted(result))
+        values[result] = value;
     for (Value operand : op.getOperands())
       if (lastUse.lookup(operand) == &op && !keep(operand))
         values.erase(operand);

@@ -27,7 +27,10 @@ public:
   /// True where `op` on these operands stays within the limit.
   bool isWithinLimit(mlir::Operation *op, llvm::ArrayRef<Tensor> operands) const;
 
-  /// Fails with an error of the operation.
+  /// The values of its results. Fails with an error of the operation.
+  mlir::FailureOr<llvm::SmallVector<Tensor>> evaluateResults(mlir::Operation *op,
+                                                             llvm::ArrayRef<Tensor> operands);
+  /// The same of an operation with one.
   mlir::FailureOr<Tensor> evaluate(mlir::Operation *op, llvm::ArrayRef<Tensor> operands);
 
   /// Evaluates the operations of a block up to its terminator. `values` holds what the block needs
@@ -44,7 +47,8 @@ public:
 
 private:
   const ScalarProgram &program(mlir::Operation *op);
-  mlir::FailureOr<Tensor> evaluateParts(mlir::Operation *op, llvm::ArrayRef<Tensor> operands);
+  mlir::FailureOr<llvm::SmallVector<Tensor>> evaluateParts(mlir::Operation *op,
+                                                           llvm::ArrayRef<Tensor> operands);
 
   int64_t largest;
   bool tooLarge = false;

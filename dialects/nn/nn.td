@@ -58,7 +58,8 @@ class Structured<string mnemonic, list<Trait> traits = []>
     : NN_Op<mnemonic, [DeclareOpInterfaceMethods<CostOpInterface>] # traits>;
 
 def Differentiable : DeclareOpInterfaceMethods<DifferentiableOpInterface>;
-def Interpreted : DeclareOpInterfaceMethods<InterpretedOpInterface>;
+def Interpreted : DeclareOpInterfaceMethods<InterpretedOpInterface, ["interpret"]>;
+def InterpretedResults : DeclareOpInterfaceMethods<InterpretedOpInterface, ["interpretResults"]>;
 def Decomposable : DeclareOpInterfaceMethods<DecomposableOpInterface>;
 def CountingMean : DeclareOpInterfaceMethods<CountingMeanOpInterface>;
 def Library : DeclareOpInterfaceMethods<LibraryOpInterface>;

@@ -61,6 +61,9 @@ public:
   /// Records an error of this node in the report's form and fails:
   /// `model.onnx: node 'x' (Softmax, opset 13): <message>` and, where given, `try: <advice>`.
   virtual mlir::LogicalResult error(const llvm::Twine &message, const llvm::Twine &advice = "") = 0;
+
+  /// An attribute that is a list of words.
+  virtual std::optional<llvm::SmallVector<std::string>> strings(llvm::StringRef name) const = 0;
 };
 
 /// The attribute `axis` of an operator on `rank` dimensions, counted from the front; an error where
