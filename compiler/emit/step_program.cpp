@@ -125,6 +125,11 @@ private:
       llvm::interleaveComma(list.asArrayRef(), stream);
       return text + "}";
     }
+    if (auto list = dyn_cast<DenseF64ArrayAttr>(number)) {
+      OpBuilder builder(number.getContext());
+      auto element = [&](double value) { return literal(builder.getF64FloatAttr(value)); };
+      return "{" + llvm::join(llvm::map_range(list.asArrayRef(), element), ", ") + "}";
+    }
     return literal(number);
   }
 

@@ -12,8 +12,8 @@ namespace trainc::kernel {
 
 LogicalResult CallOp::verify() {
   for (Attribute number : getNumbers())
-    if (!isa<IntegerAttr, FloatAttr, DenseI64ArrayAttr>(number))
-      return emitOpError("expects numbers or lists of i64, found ") << number;
+    if (!isa<IntegerAttr, FloatAttr, DenseI64ArrayAttr, DenseF64ArrayAttr>(number))
+      return emitOpError("expects numbers or lists of i64 or f64, found ") << number;
   auto fits = [](std::optional<ArrayRef<int64_t>> list, size_t size) {
     return !list || list->size() == size;
   };
@@ -55,6 +55,8 @@ std::string CallOp::describe() {
   auto print = [&](Attribute number) {
     if (auto list = dyn_cast<DenseI64ArrayAttr>(number))
       llvm::interleave(list.asArrayRef(), stream, "x");
+    else if (auto reals = dyn_cast<DenseF64ArrayAttr>(number))
+      reals.print(stream);
     else
       number.print(stream, /*elideType=*/true);
   };

@@ -266,7 +266,7 @@ def CallOp : Kernel_NamedOp<"call", [DeclareOpInterfaceMethods<StepOpInterface,
   let description = [{
     The function stands in `runtime/kernels/<library>.h` and is defined for each target in
     `runtime/<target>/<library>`. It takes the `numbers` in order (integers, floats,
-    booleans, lists of i64), then the addresses of the inputs and of the results, then
+    booleans, lists of i64 or f64), then the addresses of the inputs and of the results, then
     that of the scratch if `scratch_bytes` are asked for. Tensors are contiguous, unless the
     function is told strides among the numbers.
 

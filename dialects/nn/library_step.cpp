@@ -8,11 +8,13 @@ using namespace mlir;
 namespace trainc::nn {
 
 Value StepBuilder::overwritable(Value operand) {
-  Operation *maker = operand.getDefiningOp();
-  bool dies = operand.hasOneUse() && maker && !isa<ConstantOp>(maker);
+  Value made = operand;
+  while (made.hasOneUse() && made.getDefiningOp<ReshapeOp>())
+    made = made.getDefiningOp()->getOperand(0);
+  Operation *maker = made.getDefiningOp();
+  bool dies = made.hasOneUse() && maker && !isa<ConstantOp>(maker);
   // A new tensor with the same elements: fuse gives it a kernel, since a step uses it.
-  return dies && !isView(maker) ? operand
-                                : create<ReshapeOp>(operand.getType(), operand).getResult();
+  return dies && !isView(maker) ? made : create<ReshapeOp>(operand.getType(), operand).getResult();
 }
 
 } // namespace trainc::nn

@@ -90,7 +90,7 @@ func.func @rows(%x: tensor<4x6x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x6x16xf3
 // -----
 
 func.func @numbers(%x: tensor<4xf32>) {
-  // expected-error @+1 {{expects numbers or lists of i64, found "four"}}
+  // expected-error @+1 {{expects numbers or lists of i64 or f64, found "four"}}
   kernel.call "f" of "some" ["four"] (%x) : (tensor<4xf32>) -> ()
   return
 }
