@@ -138,6 +138,33 @@ def operators():
             yield Case(f"{operator.kind} {version}", operator.model(version))
 
 
+def recurrent(kind, version, inputs=("r", "layer.w2", "layer.r2"), hidden=5, sizes=None, **attributes):
+    """A layer on two steps of two sequences."""
+    blocks = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind]
+    w, r = sizes or ([1, blocks * 5, 6], [1, blocks * 5, 5])
+    return around([node("Reshape", ["h", "steps"], ["r"]), node(kind, list(inputs), ["t"], {"hidden_size": hidden, **attributes}, "the node")],
+                  initializers=[tensor("steps", [3], INT64, [2, 2, 6]), tensor("layer.w2", w), tensor("layer.r2", r)], version=version)
+
+
+@legal
+def recurrent_layers():
+    for kind in ("LSTM", "GRU", "RNN"):
+        for version in (7, 14, 22):
+            yield Case(f"{kind} {version}", recurrent(kind, version))
+
+
+@malformed
+def recurrent_misuse():
+    yield Case("LSTM of hidden size 2^62", recurrent("LSTM", 14, hidden=1 << 62), UNSUPPORTED, "hidden_size")
+    yield Case("LSTM of other weights", recurrent("LSTM", 14, sizes=([1, 20, 7], [1, 20, 5])), UNSUPPORTED, "'W' is 1x20x7, expected 1x20x6")
+    yield Case("GRU of flat weights", recurrent("GRU", 14, sizes=([15, 6], [15, 5])), UNSUPPORTED, "'R' is not of rank 3")
+    yield Case("GRU of no hidden elements", recurrent("GRU", 14, sizes=([1, 0, 6], [1, 0, 0])), UNSUPPORTED, "no elements|rank 3")
+    yield Case("RNN in a direction of its own", recurrent("RNN", 14, direction="down"), UNSUPPORTED, "direction")
+    yield Case("RNN of a layout 2^40", recurrent("RNN", 14, layout=1 << 40), UNSUPPORTED, "layout")
+    yield Case("RNN of too many activations", recurrent("RNN", 14, activations=["Tanh"] * 9), UNSUPPORTED, "activations")
+    yield Case("RNN of no weight", recurrent("RNN", 14, inputs=["r", "layer.w2"]), UNREADABLE, "RNN")
+
+
 @legal
 def operator_sets():
     for version in range(OLDEST, NEWEST + 1):
