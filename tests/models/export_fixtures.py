@@ -72,6 +72,11 @@ FIXTURES = {
                                                           "dynamic": True}),
     "resnet_dynamo20_raw": ("resnet", "dynamo", 20, {"fold": False}),
     "fresh_densenet_dynamo20": ("fresh_densenet", "dynamo", 20, {}),
+    "lstm_script14": ("lstm", "script", 14, {"dynamic": True}),
+    "lstm_dynamo20_raw": ("lstm", "dynamo", 20, {"dynamic": True, "fold": False}),
+    "gru_script17_raw": ("gru", "script", 17, {"dynamic": True, "fold": False}),
+    "gru_dynamo20_raw": ("gru", "dynamo", 20, {"fold": False}),
+    "rnn_script13": ("rnn", "script", 13, {}),
 }
 
 

@@ -26,6 +26,7 @@ MLP_OUTPUTS = 7
 IMAGE_CHANNELS = 3
 IMAGE_SIZE = 11
 CNN_WIDTH = 6
+RECURRENT_INPUTS = 24
 
 
 class Mlp(nn.Module):
@@ -361,6 +362,20 @@ def vectors(labels, loss):
     return {"inputs": {"x": "x.npy"}, "labels": labels, "batch": MLP_BATCH, "loss": loss}
 
 
+class Recurrent(nn.Module):
+    """A language model of recurrent layers, whose initial states are zeros made in the graph."""
+
+    def __init__(self, layers, **options):
+        super().__init__()
+        self.wte = nn.Embedding(VOCABULARY, RECURRENT_INPUTS)
+        self.rnn = layers(RECURRENT_INPUTS, WIDTH, num_layers=LAYERS, batch_first=True, **options)
+        self.head = nn.Linear(WIDTH * (2 if self.rnn.bidirectional else 1), VOCABULARY)
+
+    def forward(self, input_ids):
+        states, _ = self.rnn(self.wte(input_ids))
+        return self.head(states)
+
+
 FAMILIES = {
     "mlp_relu": (lambda: Mlp(nn.ReLU()), 1, vectors("classes.npy", "cross_entropy")),
     "mlp_gelu": (lambda: Mlp(nn.GELU()), 2, vectors("targets.npy", "mse")),
@@ -388,6 +403,9 @@ FAMILIES = {
     # Batch norms: trained in train(), which is another function than eval().
     "resnet": (ResNet, 20, images()),
     "fresh_densenet": (DenseNet, 21, images()),
+    "lstm": (lambda: Recurrent(nn.LSTM), 23, tokens("labels.npy")),
+    "gru": (lambda: Recurrent(nn.GRU), 24, tokens("labels.npy")),
+    "rnn": (lambda: Recurrent(nn.RNN, bidirectional=True), 25, tokens("labels.npy")),
 }
 
 

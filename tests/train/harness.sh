@@ -102,13 +102,18 @@ train() {
     --no-shuffle --no-progress "$@"
 }
 
-# check_fixture FIXTURE [trainc options]: 20 AdamW steps and the first gradient, against PyTorch
+# check_losses FIXTURE [trainc options]: losses and gradient norms of 20 AdamW steps, against PyTorch
 # in f64. Leaves the trainer in out and its losses in run/log.jsonl.
-check_fixture() {
-  local expected=$TRAINC_MODELS/expected/$1.json
+check_losses() {
   compile "$1" out --optimizer adamw "${@:2}"
   train out 20 --learning-rate 1e-3 --weight-decay 0.01 --no-checkpoints --run run --overwrite
-  "$TRAINC_COMPARE" losses run/log.jsonl "$expected"
+  "$TRAINC_COMPARE" losses run/log.jsonl "$TRAINC_MODELS/expected/$1.json"
+}
+
+# check_fixture FIXTURE [trainc options]: the same and the first gradient, tensor by tensor.
+check_fixture() {
+  local expected=$TRAINC_MODELS/expected/$1.json
+  check_losses "$@"
   quietly out/trainer gradients "${inputs[@]}" --data "labels=$data/$labels" \
     --checkpoint initial -o gradients.safetensors
   "$TRAINC_COMPARE" gradients gradients.safetensors "$expected"
