@@ -17,6 +17,7 @@
 #include "dialects/nn/tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <cstring>
 
 using namespace mlir;
 using trainc::nn::tensorType;
@@ -33,17 +34,76 @@ void BatchAxis::place(Value result, int64_t dimension, int64_t elements) {
   strides[result] = elements * elementsBehind(tensorType(result).getShape(), dimension);
 }
 
-std::optional<BatchAxis::Place> BatchAxis::find(Value value) const {
-  auto stride = strides.find(value);
-  if (stride == strides.end())
-    return std::nullopt;
-  ArrayRef<int64_t> shape = tensorType(value).getShape();
+std::optional<BatchAxis::Place> BatchAxis::locate(ArrayRef<int64_t> shape, int64_t stride) const {
   for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
     int64_t behind = elementsBehind(shape, d);
-    if (stride->second % behind == 0 && (behind * shape[d]) % (stride->second * asked) == 0)
-      return Place{d, stride->second / behind};
+    if (behind && stride % behind == 0 && (behind * shape[d]) % (stride * asked) == 0)
+      return Place{d, stride / behind};
   }
   return std::nullopt; // samples are spread over dimensions
+}
+
+std::optional<BatchAxis::Place> BatchAxis::find(Value value) const {
+  auto stride = strides.find(value);
+  return stride == strides.end() ? std::nullopt
+                                 : locate(tensorType(value).getShape(), stride->second);
+}
+
+static bool isElementwise(Operation *op) {
+  return isa<nn::PointwiseOpInterface>(op) || op->hasTrait<OpTrait::SameOperandsAndResultShape>() ||
+         op->hasTrait<OpTrait::SameOperandsAndResultType>();
+}
+
+static bool repeats(const nn::Tensor &values, int64_t stride, int64_t samples) {
+  for (int64_t i = 0; i < values.count(); ++i) {
+    int64_t first = i / (stride * samples) * (stride * samples) + i % stride;
+    if (std::memcmp(values.at(i), values.at(first), values.width()) != 0)
+      return false;
+  }
+  return true;
+}
+
+bool BatchAxis::isSameForAll(Value value, const Place &place) const {
+  return isSameForAll(value, place.elements *
+                                 elementsBehind(tensorType(value).getShape(), place.dimension));
+}
+
+// Whether what has no samples itself, but lies beside them, has the same for each.
+bool BatchAxis::isSameForAll(Value value, int64_t stride) const {
+  Operation *op = value.getDefiningOp();
+  auto place = locate(tensorType(value).getShape(), stride);
+  if (!op || !place) // an argument: a parameter, or an input that is no sample
+    return false;
+  auto each = [&](const Place &of) {
+    return llvm::all_of(op->getOperands(),
+                        [&](Value operand) { return isSameForAll(operand, of); });
+  };
+  if (isElementwise(op) || isa<nn::ConcatOp, nn::PadOp, nn::SliceOp, nn::ReverseOp>(op)) {
+    auto sizeOf = [&](Value one) { return tensorType(one).getDimSize(place->dimension); };
+    return llvm::all_of(op->getOperands(),
+                        [&](Value operand) { return sizeOf(operand) == sizeOf(value); }) &&
+           each(*place);
+  }
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([&](nn::ConstantOp constant) {
+        return repeats(nn::Tensor::of(constant.getValue()), stride, asked);
+      })
+      .Case([&](nn::RandomBitsOp) { return true; }) // numbers of its own for each
+      .Case([&](nn::IotaOp iota) {
+        return static_cast<int64_t>(iota.getDimension()) != place->dimension;
+      })
+      .Case([&](nn::ReshapeOp reshape) { return isSameForAll(reshape.getX(), stride); })
+      .Case([&](nn::TransposeOp transpose) {
+        return each({transpose.getPermutation()[place->dimension], place->elements});
+      })
+      .Case([&](nn::BroadcastOp broadcast) {
+        auto from = llvm::find(broadcast.getDimensions(), place->dimension);
+        int64_t dimension = from - broadcast.getDimensions().begin();
+        return from == broadcast.getDimensions().end() ||
+               tensorType(broadcast.getX()).getDimSize(dimension) == 1 ||
+               each({dimension, place->elements});
+      })
+      .Default(false);
 }
 
 bool BatchAxis::follow(Operation *op) {
@@ -58,15 +118,15 @@ bool BatchAxis::follow(Operation *op) {
     same = same && stride.value_or(found->second) == found->second;
     stride = found->second;
   }
-  if (!stride)
+  auto isEmpty = [](Value result) { return tensorType(result).getNumElements() == 0; };
+  if (!stride || llvm::any_of(op->getResults(), isEmpty)) // which is refused as such
     return true;
-  bool isElementwise = isa<nn::PointwiseOpInterface>(op) ||
-                       op->hasTrait<OpTrait::SameOperandsAndResultShape>() ||
-                       op->hasTrait<OpTrait::SameOperandsAndResultType>();
-  if (isElementwise || isa<nn::ReshapeOp>(op)) {
+  if (isElementwise(op) || isa<nn::ReshapeOp>(op)) {
     for (Value result : op->getResults())
       strides[result] = *stride;
-    return same;
+    return same && llvm::all_of(op->getOperands(), [&](Value operand) {
+             return hasSamples(operand) || isSameForAll(operand, *stride);
+           });
   }
   for (auto [operand, place] : llvm::zip(op->getOperands(), places))
     if (strides.contains(operand) && !place)
@@ -91,6 +151,9 @@ bool BatchAxis::follow(Operation *op, ArrayRef<std::optional<Place>> places) {
         return false;
       common = place;
     }
+    for (Value operand : op->getOperands())
+      if (!hasSamples(operand) && !isSameForAll(operand, *common))
+        return false;
     return put(common->dimension, *common);
   };
   if (nn::isReduction(op)) {
@@ -171,12 +234,16 @@ bool BatchAxis::followParts(Operation *op) {
   return good;
 }
 
-SmallVector<int64_t> BatchAxis::expanded(Value x, ArrayRef<int64_t> shape) const {
+std::optional<SmallVector<int64_t>> BatchAxis::expanded(Value x, ArrayRef<int64_t> shape) const {
   SmallVector<int64_t> result(shape);
   std::optional<Place> from = find(x);
   int64_t added = static_cast<int64_t>(shape.size()) - tensorType(x).getRank();
-  if (from && added >= 0 && result[from->dimension + added] == from->elements * inFile)
-    result[from->dimension + added] = from->elements * asked;
+  if (!from || from->dimension + added < 0)
+    return result;
+  int64_t &size = result[from->dimension + added];
+  if (size != 1 && size != from->elements * inFile)
+    return std::nullopt;
+  size = from->elements * asked;
   return result;
 }
 
@@ -187,19 +254,21 @@ SmallVector<int64_t> BatchAxis::reshaped(Value x, ArrayRef<int64_t> shape, bool 
     return result;
   SmallVector<int64_t> before(tensorType(x).getShape());
   before[from->dimension] = before[from->dimension] / asked * inFile;
-  int64_t known = 1, open = -1;
+  SmallVector<int64_t> given;
+  int64_t open = -1;
   for (int64_t d = 0; d < static_cast<int64_t>(result.size()); ++d) {
     if (result[d] == 0 && zeroCopies && d < static_cast<int64_t>(before.size()))
       result[d] = before[d];
     if (result[d] == -1)
       open = d;
     else
-      known *= result[d];
+      given.push_back(result[d]);
   }
-  if (known <= 0)
+  std::optional<int64_t> known = nn::elementCount(given);
+  if (!known || *known <= 0)
     return SmallVector<int64_t>(shape); // whoever reads it says what is wrong
   if (open >= 0)
-    result[open] = computeProduct(before) / known;
+    result[open] = computeProduct(before) / *known;
   if (computeProduct(result) != computeProduct(before))
     return SmallVector<int64_t>(shape);
   int64_t stride = strides.lookup(x), chosen = -1;

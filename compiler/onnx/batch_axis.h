@@ -23,11 +23,15 @@ public:
   /// is not known whether it does.
   bool follow(mlir::Operation *op);
 
+  bool hasSamples(mlir::Value value) const { return strides.contains(value); }
+
   /// The shapes that a Reshape and an Expand of the file give `x`, for as many samples as there are
-  /// now. -1 and, with `zeroCopies`, 0 have ONNX's meaning for Reshape.
+  /// now. -1 and, with `zeroCopies`, 0 have ONNX's meaning for Reshape. Nullopt where an Expand
+  /// makes several of each sample.
   llvm::SmallVector<int64_t> reshaped(mlir::Value x, llvm::ArrayRef<int64_t> shape,
                                       bool zeroCopies) const;
-  llvm::SmallVector<int64_t> expanded(mlir::Value x, llvm::ArrayRef<int64_t> shape) const;
+  std::optional<llvm::SmallVector<int64_t>> expanded(mlir::Value x,
+                                                     llvm::ArrayRef<int64_t> shape) const;
 
   /// The dimension that `value` must be repeated along to lie beside `other`, whose samples are
   /// there: it is the same for each of them. Nullopt where it has them, or as many.
@@ -39,7 +43,10 @@ private:
     int64_t elements; // of the dimension, in a row, that are of one sample
     bool operator==(const Place &) const = default;
   };
+  std::optional<Place> locate(llvm::ArrayRef<int64_t> shape, int64_t stride) const;
   std::optional<Place> find(mlir::Value value) const;
+  bool isSameForAll(mlir::Value value, int64_t stride) const;
+  bool isSameForAll(mlir::Value value, const Place &place) const;
   void place(mlir::Value result, int64_t dimension, int64_t elements);
   bool follow(mlir::Operation *op, llvm::ArrayRef<std::optional<Place>> places);
   bool followParts(mlir::Operation *op);

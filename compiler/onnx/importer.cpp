@@ -10,6 +10,7 @@
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx_node.h"
 #include "dialects/nn/onnx_types.h"
+#include "dialects/nn/reduction.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -31,6 +32,8 @@ struct ImportedValue {
   nn::Tensor constant; // none where not known
   std::vector<ImportedValue> sequence;
   bool isSequence = false;
+  bool followsBatch =
+      false;        // computed from the sizes of what has samples: with --batch, the new ones
   std::string path; // module of the node that made it
 };
 
@@ -122,6 +125,14 @@ public:
     return &found->second;
   }
   Value tensorOf(ImportedValue &value, nn::Builder &at);
+  LogicalResult fail(const GraphNode &node, const Twine &message, const Twine &advice = "") {
+    bool advisesExport = batch && advice.isTriviallyEmpty();
+    return report.error(ExitCode::unsupportedModel, graph.subject(node), message,
+                        advisesExport
+                            ? "an export with a symbolic first axis, for --dim in the place of "
+                              "--batch"
+                            : advice);
+  }
   Value besideSamples(const GraphNode &node, Value input, nn::Builder &at);
   nn::Tensor shapeForBatch(const GraphNode &node, const nn::Tensor &shape);
 
@@ -148,14 +159,14 @@ private:
   bool defineResult(const GraphNode &node, unsigned output, Value result, const Operations &made);
   nn::Tensor knownValue(Value result, const Operations &made);
   void eraseUnused();
-  static bool computesOnEmpty(const Operations &made);
+  static bool computesOnEmpty(ArrayRef<Operation *> made);
+  SmallVector<Operation *> madeBehind(Operation *last);
+  bool keepsSamplesApart(const GraphNode &node, ArrayRef<Operation *> made);
+  void followSizes(const GraphNode &node);
   bool importSequence(const GraphNode &node, nn::Builder &at, bool &handled);
   bool splitToSequence(const GraphNode &node, nn::Builder &at);
   bool define(const GraphNode &node, unsigned output, ImportedValue value);
   void inheritPath(const GraphNode &node);
-  LogicalResult fail(const GraphNode &node, const Twine &message, const Twine &advice = "") {
-    return report.error(ExitCode::unsupportedModel, graph.subject(node), message, advice);
-  }
 
   OpBuilder builder;
   nn::Interpreter interpreter{nn::kLargestFolded};
@@ -163,6 +174,7 @@ private:
   StringMap<ImportedValue> values;
   std::vector<std::string> paths; // module path by node
   std::optional<BatchAxis> batch; // where --batch gives another one than the file's
+  bool repeatsSamples = false;    // an Expand of the node being imported
   llvm::DenseSet<Value> erased;
 };
 
@@ -229,8 +241,7 @@ nn::Tensor ImportedNode::tensor(StringRef name) const {
 }
 
 LogicalResult ImportedNode::error(const Twine &message, const Twine &advice) {
-  return importer.report.error(ExitCode::unsupportedModel, importer.graph.subject(node), message,
-                               advice);
+  return importer.fail(node, message, advice);
 }
 
 LogicalResult ImportedNode::refuseUnknown(unsigned input, const Twine &what) {
@@ -270,7 +281,7 @@ Value Importer::tensorOf(ImportedValue &value, nn::Builder &at) {
 
 // What a file joins to each sample (the class token of a vision transformer), it joins to all.
 Value Importer::besideSamples(const GraphNode &node, Value input, nn::Builder &at) {
-  if (!batch || node.opType() != "Concat")
+  if (!batch || !node.domain.empty() || node.opType() != "Concat")
     return input;
   for (const std::string &name : node.inputs) {
     Value other = find(name)->tensor;
@@ -284,18 +295,37 @@ Value Importer::besideSamples(const GraphNode &node, Value input, nn::Builder &a
   return input;
 }
 
-// Input 1 of a node: where that is a shape, the batch's size in it.
+// Input 1 of a node: where that is a shape of the file, the batch's size in it.
 nn::Tensor Importer::shapeForBatch(const GraphNode &node, const nn::Tensor &shape) {
   bool reshapes = node.opType() == "Reshape";
-  if (!batch || (!reshapes && node.opType() != "Expand"))
+  if (!batch || !node.domain.empty() || (!reshapes && node.opType() != "Expand") ||
+      find(node.inputs[1])->followsBatch)
     return shape;
   Value x = find(node.inputs[0])->tensor;
   if (!x || !isIndexElement(shape.type().getElementType()))
     return shape;
-  bool zeroCopies = node.integer("allowzero", 0) == 0;
-  return nn::Tensor::ofIntegers(shape.type(), reshapes
-                                                  ? batch->reshaped(x, shape.integers(), zeroCopies)
-                                                  : batch->expanded(x, shape.integers()));
+  if (reshapes)
+    return nn::Tensor::ofIntegers(
+        shape.type(),
+        batch->reshaped(x, shape.integers(), /*zeroCopies=*/node.integer("allowzero", 0) == 0));
+  auto sizes = batch->expanded(x, shape.integers());
+  repeatsSamples |= !sizes;
+  return sizes ? nn::Tensor::ofIntegers(shape.type(), *sizes) : shape;
+}
+
+// What nodes compute from sizes has the new batch in it where the sizes have.
+void Importer::followSizes(const GraphNode &node) {
+  if (!batch)
+    return;
+  bool isSize = node.domain.empty() && (node.opType() == "Shape" || node.opType() == "Size");
+  bool follows = llvm::any_of(node.inputs, [&](const std::string &name) {
+    ImportedValue *input = name.empty() ? nullptr : find(name);
+    return input &&
+           (input->followsBatch || (isSize && input->tensor && batch->hasSamples(input->tensor)));
+  });
+  for (const std::string &name : node.outputs)
+    if (ImportedValue *output = name.empty() ? nullptr : find(name))
+      output->followsBatch = follows && output->constant;
 }
 
 void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<ModelInput> inputs) {
@@ -480,12 +510,15 @@ bool Importer::importNode(const GraphNode &node) {
     if (!input.empty() && !find(input))
       return true; // its producer failed and was reported
   inheritPath(node);
-  return importOperator(node);
+  if (!importOperator(node))
+    return false;
+  followSizes(node);
+  return true;
 }
 
 // Tensors of a compiled program have elements. Importers may read empty constants (axes, shapes,
 // scales that are not given) and leave them out of what they compute.
-bool Importer::computesOnEmpty(const Operations &made) {
+bool Importer::computesOnEmpty(ArrayRef<Operation *> made) {
   return llvm::any_of(made, [](Operation *op) {
     return llvm::any_of(op->getOperandTypes(), [](Type type) {
       return cast<RankedTensorType>(type).getNumElements() == 0;
@@ -580,13 +613,39 @@ bool Importer::defineResult(const GraphNode &node, unsigned output, Value result
   return define(node, output, std::move(value));
 }
 
+// In order.
+SmallVector<Operation *> Importer::madeBehind(Operation *last) {
+  SmallVector<Operation *> made;
+  Block &block = function.front();
+  for (Operation &op :
+       llvm::make_range(last ? std::next(last->getIterator()) : block.begin(), block.end()))
+    made.push_back(&op);
+  return made;
+}
+
+bool Importer::keepsSamplesApart(const GraphNode &node, ArrayRef<Operation *> made) {
+  if (!batch)
+    return true;
+  // Statistics of a batch are to be those of the larger one.
+  bool isOfBatch = node.domain.empty() && node.opType() == "BatchNormalization";
+  bool good = !std::exchange(repeatsSamples, false);
+  for (Operation *op : made) {
+    bool isFollowed = batch->follow(op);
+    good = good && (isFollowed || (isOfBatch && nn::isReduction(op)));
+  }
+  return good ||
+         succeeded(fail(node, "computes one sample of a batch from another, or may do so, with the "
+                              "batch of --batch instead of the file's"));
+}
+
 bool Importer::importOperator(const GraphNode &node) {
   nn::Builder at(builder, provisionalLocation(context, node.index));
+  Operation *last = function.front().empty() ? nullptr : &function.front().back();
   bool handled = false;
   if (node.domain.empty()) {
     bool good = importSequence(node, at, handled);
     if (handled)
-      return good;
+      return good && keepsSamplesApart(node, madeBehind(last));
   }
   bool allKnown = true;
   for (const std::string &input : node.inputs) {
@@ -599,27 +658,16 @@ bool Importer::importOperator(const GraphNode &node) {
     if (std::optional<bool> folded = foldNode(node))
       return *folded;
   ImportedNode view(*this, node, at);
-  Operation *last = function.front().empty() ? nullptr : &function.front().back();
   nn::OnnxResults results = callImporter(node, view);
   if (failed(results))
     return false;
-  Operations made; // told by a set: asking for the order of a growing block numbers all of it
-  Block &block = function.front();
-  bool keepsSamplesApart = true;
-  bool isOfBatch = node.opType() == "BatchNormalization"; // whose statistics are to be the batch's
-  for (Operation &op :
-       llvm::make_range(last ? std::next(last->getIterator()) : block.begin(), block.end())) {
-    made.insert(&op);
-    bool isFollowed = !batch || batch->follow(&op);
-    keepsSamplesApart = keepsSamplesApart && (isFollowed || isOfBatch);
-  }
-  if (computesOnEmpty(made))
+  SmallVector<Operation *> inOrder = madeBehind(last);
+  if (computesOnEmpty(inOrder))
     return succeeded(fail(node, "an input has no elements, which is not supported"));
-  if (!keepsSamplesApart)
-    return succeeded(fail(node,
-                          "computes one sample of a batch from another, or may do so, with the "
-                          "batch of --batch instead of the file's",
-                          "an export with a symbolic first axis"));
+  if (!keepsSamplesApart(node, inOrder))
+    return false;
+  // Told by a set: asking for the order of a growing block numbers all of it.
+  Operations made(inOrder.begin(), inOrder.end());
   for (unsigned i = 0; i < node.outputs.size(); ++i) {
     Value result = i < results->size() ? (*results)[i] : Value();
     if (!result && view.outputUsed(i))

@@ -127,7 +127,11 @@ private:
     if (batchInFile && type.shape().dim_size() && isFixed(type.shape().dim(0)) &&
         input.shape[0] == batchInFile) {
       input.batchInFile = batchInFile;
-      input.shape[0] = checked("batch", recipe.batch);
+      if (recipe.batch > kLargestSize)
+        (void)report.error(ExitCode::usage, Subject::ofOption("--batch"),
+                           Twine(recipe.batch) + " is above the largest size, " +
+                               Twine(kLargestSize));
+      input.shape[0] = std::min(recipe.batch, kLargestSize);
     }
     if (!nn::elementCount(input.shape))
       (void)error(value, "has more than 2^40 elements, the largest tensor");

@@ -671,6 +671,10 @@ def batches():
                                                     node("ReduceSum", ["b", "axis"], ["t"], {"keepdims": 0})],
                                                    [shape("s", 4, 1, 6), shape("axis", 0)]))
     yield Case("--batch beside a token of its own", **of([node("Concat", ["token", "h"], ["t"], {"axis": 1})], [tensor("token", [1, 1, 6])]))
+    yield Case("--batch and a shape that follows it", **of([node("Shape", ["h"], ["all"]), node("Gather", ["all", "zero"], ["n"]), node("Unsqueeze", ["n", "zero"], ["m"]),
+                                                            node("Concat", ["m", "open"], ["s"], {"axis": 0}), node("Reshape", ["h", "s"], ["r"]),
+                                                            node("Softmax", ["r"], ["e"]), node("MatMul", ["e", "w24"], ["t"])],
+                                                           [tensor("zero", [], INT64, [0]), shape("open", -1), tensor("w24", [24, 2])]))
     yield Case("--batch of all but one input", **of([node("Gather", ["h", "ids"], ["t"], {"axis": 1})], inputs=(x, value("ids", [2], INT64)),
                                                     data=[*eight, ("ids", [2], INT64)]))
 
@@ -698,13 +702,27 @@ def batches_mixed():
     yield mixed("a chosen sample", node("Gather", ["h", "zero"], ["t"]), initializers=[tensor("zero", [1], INT64, [0])])
     yield mixed("samples joined", node("Concat", ["h", "h"], ["t"], {"axis": 0}))
     yield mixed("samples added up", node("CumSum", ["h", "axis"], ["t"]), initializers=[tensor("axis", [], INT64, [0])])
+    yield mixed("a row of a parameter for each", node("Add", ["h", "rows"], ["t"]), initializers=[tensor("rows", [8, 4, 6])])
+    yield mixed("a matrix of a parameter for each", node("MatMul", ["h", "matrices"], ["t"]), initializers=[tensor("matrices", [8, 6, 5])])
+    yield mixed("a mask of a row for each", node("Where", ["mask", "h", "layer.scale"], ["t"]),
+                initializers=[tensor("mask", [8, 1, 1], BOOL, [1, 0, 1, 0, 1, 1, 0, 1])])
+    yield mixed("several of a sample", node("Expand", ["h", "s"], ["t"]), initializers=[tensor("s", [3], INT64, [8, 4, 6])])
+    yield mixed("a triangle over the samples", node("Reshape", ["h", "s"], ["a"]), node("Trilu", ["a"], ["t"]), initializers=[tensor("s", [2], INT64, [1, 24])])
+    yield mixed("a slice of a sequence", node("SplitToSequence", ["h"], ["q"], {"axis": 0}), node("SequenceAt", ["q", "i"], ["t"]),
+                initializers=[tensor("i", [], INT64, [0])])
+    other = of([node("Add", ["h", "o"], ["t"])], inputs=(x, value("o", [8, 4, 6])))
+    yield Case("--batch, an input of a row for each", other, UNSUPPORTED, "computes one sample of a batch from another", ["--batch", "8"])
+    for sizes, says in (([0, 1, 1], "no elements"), ([1 << 60, 1, 1], "above the largest")):
+        yield Case(f"--batch, tiles {sizes[0]}", of([node("Tile", ["h", "s"], ["t"])], [tensor("s", [3], INT64, sizes)]), UNSUPPORTED, says, ["--batch", "8"])
+    yield Case("--batch, a shape beyond 64 bits", of([node("Reshape", ["h", "s"], ["t"])], [tensor("s", [2], INT64, [(1 << 62) + 6, 4])]), UNSUPPORTED,
+               "above the largest", ["--batch", "8"])
     relu = [node("Relu", ["h"], ["t"])]
     yield Case("--batch of a symbolic one", of(relu, inputs=(value("x", ["n", 4, 3]),)), USAGE, "fixes the first axis of no input", ["--batch", "8", "--dim", "n=8"])
     yield Case("--batch of several", of([node("Add", ["h", "o"], ["t"])], inputs=(value("x", [2, 4, 3]), value("o", [4, 6]))), USAGE,
                "none of them 1", ["--batch", "8"])
     for text in ("0", "-1", "many"):
         yield Case(f"--batch {text}", of(relu), USAGE, "--batch: expects a positive number", ["--batch", text])
-    yield Case("--batch beyond the largest", of(relu), USAGE, "is not between 1 and", ["--batch", str(1 << 40)])
+    yield Case("--batch beyond the largest", of(relu), USAGE, "is above the largest size", ["--batch", str(1 << 40)])
 
 
 @malformed
