@@ -49,6 +49,10 @@ std::optional<BatchAxis::Place> BatchAxis::find(Value value) const {
                                  : locate(tensorType(value).getShape(), stride->second);
 }
 
+bool BatchAxis::isBatch(Value value) const {
+  return !hasSamples(value) || asked == 1 || find(value) == Place{0, 1};
+}
+
 static bool isElementwise(Operation *op) {
   return isa<nn::PointwiseOpInterface>(op) || op->hasTrait<OpTrait::SameOperandsAndResultShape>() ||
          op->hasTrait<OpTrait::SameOperandsAndResultType>();

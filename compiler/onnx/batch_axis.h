@@ -24,6 +24,8 @@ public:
   bool follow(mlir::Operation *op);
 
   bool hasSamples(mlir::Value value) const { return strides.contains(value); }
+  /// False of a tensor with samples that are not its first dimension, one element of it each.
+  bool isBatch(mlir::Value value) const;
 
   /// The shapes that a Reshape and an Expand of the file give `x`, for as many samples as there are
   /// now. -1 and, with `zeroCopies`, 0 have ONNX's meaning for Reshape. Nullopt where an Expand

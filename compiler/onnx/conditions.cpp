@@ -22,7 +22,7 @@ using onnx::NodeProto;
 Conditions findConditions(const ModelFile &file, const Separation &separation, const Recipe &recipe,
                           mlir::MLIRContext &context) {
   Conditions found;
-  auto isIf = [](const NodeProto &node) { return node.op_type() == "If"; };
+  auto isIf = [](const NodeProto &node) { return isOnnx(node, "If"); };
   bool any = any_of(file.graph().node(), isIf);
   for (const onnx::FunctionProto &function : file.model().functions())
     any = any || any_of(function.node(), isIf);
@@ -108,7 +108,7 @@ private:
     for (const onnx::TensorProto &tensor : branch.initializer()) {
       std::string why;
       std::unique_ptr<TensorBytes> values =
-          owner.op_type() == "If" ? tensorBytes(tensor, why) : nullptr;
+          isOnnx(owner, "If") ? tensorBytes(tensor, why) : nullptr;
       if (!values) { // of what is not supported, or wrong: whoever reads it says so
         *kept.Add() = tensor;
         renamed.erase(tensor.name());

@@ -41,7 +41,7 @@ static void useRunningStatistics(onnx::GraphProto &graph) {
     used.insert(node.input().begin(), node.input().end());
   for (onnx::NodeProto &node : *graph.mutable_node()) {
     auto &outputs = *node.mutable_output();
-    if (node.op_type() != "BatchNormalization" ||
+    if (!isOnnx(node, "BatchNormalization") ||
         any_of(drop_begin(outputs), [&](const std::string &name) { return used.count(name); }))
       continue;
     outputs.DeleteSubrange(1, std::max(outputs.size() - 1, 0));

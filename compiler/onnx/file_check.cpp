@@ -66,7 +66,7 @@ private:
   template <typename Proto> void checkVersions(const Proto &proto, const std::string &where) {
     std::map<std::string, int64_t> versions;
     for (const auto &entry : proto.opset_import()) {
-      std::string domain = entry.domain() == "ai.onnx" ? "" : entry.domain();
+      const std::string &domain = entry.domain();
       auto [found, isNew] = versions.try_emplace(domain, entry.version());
       if (!isNew && found->second != entry.version())
         fail(where + "two versions of the operator set '" + (domain.empty() ? "ai.onnx" : domain) +

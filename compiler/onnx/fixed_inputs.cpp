@@ -37,6 +37,8 @@ public:
                   "NAME=VALUE or NAME=FILE.npy, with NAME one of " + join(names, ", "));
     }
     name = input->name();
+    if (!separation.fixed.insert(name).second)
+      return fail("input '" + name + "' is given twice", "one --constant for each input");
     if (!input->type().has_tensor_type())
       return fail("input '" + name + "' is no tensor");
     type = &input->type().tensor_type();
@@ -50,7 +52,6 @@ public:
       if (file.graph().initializer(i).name() == name)
         return file.replaceInitializer(i, std::move(values));
     file.addInitializer(std::move(values));
-    separation.fixed.insert(name);
   }
 
 private:

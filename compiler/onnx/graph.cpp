@@ -48,14 +48,10 @@ std::optional<SmallVector<int64_t>> GraphNode::integers(StringRef name) const {
 
 using Versions = std::map<std::string, int64_t>;
 
-static std::string normalDomain(const std::string &domain) {
-  return domain == "ai.onnx" ? "" : domain;
-}
-
 template <typename Proto> static Versions versionsOf(const Proto &proto) {
   Versions result;
   for (const auto &entry : proto.opset_import())
-    result[normalDomain(entry.domain())] = entry.version();
+    result[entry.domain()] = entry.version();
   return result;
 }
 
@@ -72,7 +68,7 @@ static std::vector<std::string> newerField(const google::protobuf::Message &mess
 
 static std::string keyOf(const std::string &domain, const std::string &name,
                          const std::vector<std::string> &overload) {
-  return normalDomain(domain) + "\n" + name + "\n" + (overload.empty() ? "" : overload[0]);
+  return domain + "\n" + name + "\n" + (overload.empty() ? "" : overload[0]);
 }
 
 std::string functionKey(const onnx::FunctionProto &function) {
@@ -107,6 +103,10 @@ public:
       : graph(graph), file(file), choices(choices), report(report) {
     for (const onnx::FunctionProto &function : file.model().functions())
       functions[functionKey(function)] = &function;
+    for (const NodeProto &node : file.graph().node()) {
+      taken.insert(node.input().begin(), node.input().end());
+      taken.insert(node.output().begin(), node.output().end());
+    }
   }
 
   bool run() {
@@ -154,7 +154,7 @@ private:
                     return !attribute.ref_attr_name().empty();
                   });
     node.proto = refers ? &substituted(proto, scope) : &proto;
-    node.domain = normalDomain(proto.domain());
+    node.domain = proto.domain();
     auto version = scope.versions.find(node.domain);
     node.opset = version == scope.versions.end() ? 0 : version->second;
     for (const std::string &input : proto.input())
@@ -177,6 +177,16 @@ private:
 
   bool fail(const GraphNode &node, ExitCode code, const Twine &message, const Twine &advice = "") {
     return succeeded(report.error(code, graph.subject(node), message, advice));
+  }
+
+  // With which no name of the file begins.
+  std::string freePrefix(std::string name) const {
+    for (;; name += '_') {
+      std::string prefix = name + "/";
+      auto next = taken.lower_bound(prefix);
+      if (next == taken.end() || !StringRef(*next).starts_with(prefix))
+        return prefix;
+    }
   }
 
   // Room for a body's nodes.
@@ -211,7 +221,7 @@ private:
     scope.versions = function.opset_import_size() ? versionsOf(function) : outer.versions;
     scope.call = &call;
     scope.function = &function;
-    scope.prefix = (call.outputs.empty() ? call.label : call.outputs[0]) + "/";
+    scope.prefix = freePrefix(call.key().empty() ? call.label : call.key());
     for (int i = 0; i < function.input_size(); ++i)
       scope.renamed[function.input(i)] =
           i < static_cast<int>(call.inputs.size()) ? call.inputs[i] : "";
@@ -237,7 +247,7 @@ private:
       if (choice != choices.end() && choice->second != taken)
         continue;
       std::vector<std::string> results;
-      if (!addBranch(node, branches[taken ? 0 : 1]->g(), taken ? "/then/" : "/else/", scope, depth,
+      if (!addBranch(node, branches[taken ? 0 : 1]->g(), taken ? "/then" : "/else", scope, depth,
                      results))
         return false;
       if (choice == choices.end())
@@ -261,7 +271,7 @@ private:
     scope.call = around.call;
     scope.function = around.function;
     scope.around = &around;
-    scope.prefix = node.key() + part;
+    scope.prefix = freePrefix(node.key() + part);
     for (const NodeProto &inner : branch.node())
       scope.own.insert(inner.output().begin(), inner.output().end());
     for (const onnx::TensorProto &tensor : branch.initializer()) {
@@ -306,6 +316,7 @@ private:
   const Choices &choices;
   Report &report;
   std::map<std::string, const onnx::FunctionProto *> functions;
+  std::set<std::string> taken; // names of values in the file
   size_t inlinedNodes = 0;
 
 public:

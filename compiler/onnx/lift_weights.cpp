@@ -29,7 +29,7 @@ public:
     for (const NodeProto &node : file.graph().node()) {
       for (int i = 0; i < node.input_size(); ++i)
         users[node.input(i)].push_back({&node, i});
-      if (node.op_type() == "Constant" && node.output_size() == 1)
+      if (isOnnx(node, "Constant") && node.output_size() == 1)
         constants[node.output(0)] = &node;
     }
     for (int i = 0; i < file.graph().initializer_size(); ++i)
@@ -41,7 +41,7 @@ public:
     std::vector<int> lifted;
     for (int i = 0; i < nodes.size(); ++i) {
       std::unique_ptr<TensorBytes> values = valuesOf(nodes[i]);
-      if (!values || !isLearnt(nodes[i].output(0), values->shape))
+      if (!values || !isLearnt(nodes[i], nodes[i].output(0), values->shape))
         continue;
       if (values->count > kLargest) {
         report.warning({file.path(), nodes[i].name().empty() ? nodes[i].output(0) : nodes[i].name(),
@@ -62,11 +62,18 @@ public:
   }
 
 private:
-  bool isLearnt(const std::string &value, ArrayRef<int64_t> shape) const {
+  // By an operator, or by one behind a transposition. What ConstantOfShape fills is a weight for
+  // one axis or two factors; else it is a state to begin with.
+  bool isLearnt(const NodeProto &maker, const std::string &value, ArrayRef<int64_t> shape) const {
     auto found = users.find(value);
     return found != users.end() && any_of(found->second, [&](const auto &user) {
-             return nn::isWeight(
-                 nn::onnxWeight(user.first->domain(), user.first->op_type(), user.second, shape));
+             auto [node, index] = user;
+             if (isOnnx(*node, "Transpose") && node->output_size() == 1 && shape.size() == 2)
+               return isLearnt(maker, node->output(0), {shape[1], shape[0]});
+             nn::OnnxWeight weight = nn::onnxWeight(node->domain(), node->op_type(), index, shape);
+             bool isState = isOnnx(maker, "ConstantOfShape") && shape.size() > 1 &&
+                            weight == nn::OnnxWeight::bias;
+             return nn::isWeight(weight) && !isState;
            });
   }
 
@@ -81,15 +88,30 @@ private:
   // importer says why.
   std::unique_ptr<TensorBytes> valuesOf(const NodeProto &node) const {
     const onnx::TensorProto *tensor = tensorOf(node);
-    if (!tensor || node.output_size() != 1)
-      return nullptr;
     std::string why;
     std::unique_ptr<TensorBytes> values;
-    if (node.op_type() == "Constant")
-      values = tensorBytes(*tensor, why);
-    else if (node.op_type() == "ConstantOfShape" && node.input_size() == 1)
+    if (node.output_size() != 1)
+      return nullptr;
+    if (isOnnx(node, "Constant"))
+      values = tensor ? tensorBytes(*tensor, why) : numbersOf(node);
+    else if (tensor && isOnnx(node, "ConstantOfShape") && node.input_size() == 1)
       values = filled(*tensor, node.input(0));
     return values && isFloat(values->dataType) && values->count > 1 ? std::move(values) : nullptr;
+  }
+
+  static std::unique_ptr<TensorBytes> numbersOf(const NodeProto &node) {
+    for (const onnx::AttributeProto &attribute : node.attribute())
+      if (attribute.name() == "value_floats") {
+        auto values = std::make_unique<TensorBytes>();
+        values->dataType = onnx::TensorProto::FLOAT;
+        values->shape = {attribute.floats_size()};
+        values->count = attribute.floats_size();
+        for (float number : attribute.floats())
+          values->storage.append(reinterpret_cast<const char *>(&number), sizeof(number));
+        values->bytes = {values->storage.data(), values->storage.size()};
+        return values;
+      }
+    return nullptr;
   }
 
   std::unique_ptr<TensorBytes> filled(const onnx::TensorProto &tensor,

@@ -170,6 +170,34 @@ bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
   return report.size() == before;
 }
 
+// ONNX's own domain has two names.
+template <typename Proto> static void useShortDomain(Proto &proto) {
+  if (proto.domain() == "ai.onnx")
+    proto.clear_domain();
+}
+
+static void useShortDomains(onnx::NodeProto &node) {
+  useShortDomain(node);
+  for (onnx::AttributeProto &attribute : *node.mutable_attribute())
+    if (attribute.has_g())
+      for (onnx::NodeProto &inner : *attribute.mutable_g()->mutable_node())
+        useShortDomains(inner);
+}
+
+static void useShortDomains(onnx::ModelProto &model) {
+  for (onnx::NodeProto &node : *model.mutable_graph()->mutable_node())
+    useShortDomains(node);
+  for (auto &import : *model.mutable_opset_import())
+    useShortDomain(import);
+  for (onnx::FunctionProto &function : *model.mutable_functions()) {
+    useShortDomain(function);
+    for (auto &import : *function.mutable_opset_import())
+      useShortDomain(import);
+    for (onnx::NodeProto &node : *function.mutable_node())
+      useShortDomains(node);
+  }
+}
+
 bool ModelFile::load(ArrayRef<char> bytes, Report &report) {
   std::string stripped;
   std::vector<Payload> payloads;
@@ -194,6 +222,7 @@ bool ModelFile::load(ArrayRef<char> bytes, Report &report) {
                        "an export with dense weights");
     return false;
   }
+  useShortDomains(*proto);
   return resolve(payloads, report);
 }
 

@@ -37,6 +37,11 @@ struct TensorBytes {
   std::string storage; // holds `bytes` where the file has them in another form
 };
 
+/// True of a node of ONNX's own operator, whose domain is written as "" once a file is open.
+inline bool isOnnx(const onnx::NodeProto &node, llvm::StringRef opType) {
+  return node.domain().empty() && node.op_type() == opType;
+}
+
 /// A tensor of another name with the same bytes, which remain those of the file or of `values`.
 std::unique_ptr<TensorBytes> sharedCopy(const TensorBytes &values, std::string name);
 

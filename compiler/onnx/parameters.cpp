@@ -172,9 +172,10 @@ private:
     decision.exporterMade = isExporterName(name);
     if (tensor.count == 0 || (tensor.count == 1 && !dotted)) {
       decision.reason = "at most one element and no module's name";
+      decision.isNumber = true;
     } else if (name.ends_with("running_mean") || name.ends_with("running_var")) {
       decision.reason = "running statistics by its name";
-    } else if (looksLikeMask(tensor)) {
+    } else if (looksLikeMask(tensor) && (decision.exporterMade || !multiplies(decision))) {
       decision.reason = "a mask: two values throughout";
     } else if (dotted) {
       decision.role = Role::trained;
@@ -185,6 +186,14 @@ private:
     } else {
       byUse(decision);
     }
+  }
+
+  // As a matrix, a filter or a table: a weight, perhaps one that starts as ones and zeros.
+  bool multiplies(const Decision &decision) const {
+    return any_of(graph.uses(decision.name()), [&](const Use &use) {
+      return llvm::is_contained({OnnxWeight::matrix, OnnxWeight::filter, OnnxWeight::table},
+                                weightOf(use, *decision.tensor));
+    });
   }
 
   void byUse(Decision &decision) {
@@ -246,20 +255,24 @@ static std::vector<Decision *> tieCandidates(const Decisions &decisions, const G
   return candidates;
 }
 
-// One module uses both; also where the file names no modules.
-static bool shareModule(const Graph &graph, const Decision &a, const Decision &b) {
+// Whether one module uses both; nullopt where the file names no modules.
+static std::optional<bool> shareModule(const Graph &graph, const Decision &a, const Decision &b) {
+  bool known = true;
   for (const Use &one : graph.uses(a.name()))
-    for (const Use &other : graph.uses(b.name()))
-      if (!one.node->path || !other.node->path || one.node->path == other.node->path)
+    for (const Use &other : graph.uses(b.name())) {
+      known &= one.node->path && other.node->path;
+      if (known && one.node->path == other.node->path)
         return true;
-  return false;
+    }
+  return known ? std::optional(false) : std::nullopt;
 }
 
 // Without a record only equal values tell. Two weights that both have names are apart, unless one
 // is an embedding table and the other multiplies: separate weights may start equal on purpose. So
 // may weights without names, such as those of copied layers, if different modules use them.
-static void tieByValue(const Decisions &decisions, const Graph &graph,
-                       const Separation &separation) {
+static void tieByValue(const Decisions &decisions, const Graph &graph, const Separation &separation,
+                       const ModelFile &file, Report &report) {
+  std::vector<std::string> undecided;
   std::vector<Decision *> candidates = tieCandidates(decisions, graph);
   for (size_t i = 1; i < candidates.size(); ++i) {
     Decision &other = *candidates[i];
@@ -272,11 +285,23 @@ static void tieByValue(const Decisions &decisions, const Graph &graph,
       bool embeddingAndHead = other.tensor->shape.size() == 2 &&
                               isUsedAs(graph, canonical, OnnxWeight::table) &&
                               isUsedAs(graph, other, OnnxWeight::matrix);
-      if (other.exporterMade || embeddingAndHead)
-        tieIfSame(other, canonical,
-                  !canonical.exporterMade || shareModule(graph, other, canonical));
+      if (!other.exporterMade && !embeddingAndHead)
+        continue;
+      std::optional<bool> shared =
+          canonical.exporterMade ? shareModule(graph, other, canonical) : std::optional(true);
+      if (!shared && sameValues(*other.tensor, *canonical.tensor, /*transposed=*/false))
+        undecided.push_back("'" + canonical.name().str() + "' and '" + other.name().str() + "'");
+      else
+        tieIfSame(other, canonical, shared.value_or(false));
     }
   }
+  if (!undecided.empty())
+    (void)report.error(
+        ExitCode::unsupportedModel, file.path(),
+        "weights are equal, and the file does not tell whether the module has one or "
+        "several: " +
+            join(undecided, ", "),
+        "export again with torch.onnx.export(..., do_constant_folding=False)");
 }
 
 // With a record, all that was made from one parameter must be that parameter.
@@ -311,13 +336,27 @@ static bool matches(const std::string &pattern, const Decision &decision, const 
          });
 }
 
+constexpr size_t kLongestMatched = 8192; // std::regex_match takes stack for each character
+
+static bool checkLengths(StringRef option, const Decisions &decisions, Report &report) {
+  for (const auto &decision : decisions)
+    if (std::max(decision->name().size(), decision->moduleName.size()) > kLongestMatched)
+      return succeeded(
+          report.error(ExitCode::unsupportedModel, Subject::ofOption("--" + option),
+                       "an initializer has a name of " + Twine(decision->name().size()) +
+                           " characters, which begins with '" + decision->name().take_front(20) +
+                           "'; patterns are matched with at most " + Twine(kLongestMatched),
+                       "a shorter name in the file"));
+  return true;
+}
+
 // Calls `apply` on matching decisions; a pattern must match something.
 static bool applyPatterns(StringRef option, const std::vector<std::string> &patterns,
                           const Decisions &decisions, Report &report,
                           llvm::function_ref<bool(const Decision &)> eligible,
                           llvm::function_ref<void(Decision &)> apply) {
-  bool good = true;
-  for (const std::string &pattern : patterns) {
+  bool good = patterns.empty() || checkLengths(option, decisions, report);
+  for (const std::string &pattern : good ? patterns : std::vector<std::string>()) {
     bool any = false;
     try {
       for (const auto &decision : decisions)
@@ -397,11 +436,24 @@ static StringRef fixedTable(const Decision &decision, bool buffersRecorded) {
     return "evenly spaced numbers";
   if (looksGeometric(tensor))
     return "a geometric series, as rotary positions use";
+  if (!buffersRecorded && looksLikeMask(tensor))
+    return "two values throughout, as masks do";
   bool isRow = !buffersRecorded && tensor.shape.size() >= 2 && tensor.shape.back() == tensor.count;
   if (isRow && decision.name().ends_with("bias") && isUniform(tensor) &&
       all_of(tensor.bytes, [](char byte) { return byte == 0; }))
     return "zeros in one row of two axes, as buffers for later use do";
   return "";
+}
+
+// As a pattern that matches it alone.
+static std::string escaped(StringRef name) {
+  std::string pattern;
+  for (char c : name) {
+    if (StringRef(R"(\^$.*+?()[]{}|)").contains(c))
+      pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
 }
 
 static void suspectTables(const Decisions &decisions, bool buffersRecorded, const ModelFile &file,
@@ -417,8 +469,9 @@ static void suspectTables(const Decisions &decisions, bool buffersRecorded, cons
       (void)report.error(ExitCode::unsupportedModel, file.path(),
                          "parameter '" + name + "' holds " + contents +
                              ": modules keep such a table fixed, which this file does not say",
-                         "--freeze '" + name +
-                             "', as requires_grad=False does; or --train-only '.*' to train it");
+                         "--freeze '" + escaped(name) +
+                             "', as requires_grad=False does; or --train-only with patterns of all "
+                             "parameters that are to be trained");
   }
 }
 
@@ -481,6 +534,61 @@ static void warnOfNameless(const Decisions &decisions, const ModelFile &file, co
                      " from parameters: export with do_constant_folding=False; else nothing");
 }
 
+// One number may be a temperature that is learnt or an epsilon that is not: only its name tells.
+static void warnOfScalars(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
+                          Report &report) {
+  if (!recipe.trains || !recipe.trainOnly.empty() || !recipe.freeze.empty())
+    return;
+  std::vector<std::string> trained, constant;
+  for (const auto &decision : decisions)
+    if (decision->tensor->count == 1 && isFloat(decision->tensor->dataType) &&
+        !decision->exporterMade) {
+      if (decision->role == Role::trained && decision->tensor->shape.empty())
+        trained.push_back(decision->name().str());
+      else if (decision->role == Role::constant && decision->isNumber)
+        constant.push_back(decision->name().str());
+    }
+  constexpr size_t kShown = 3;
+  auto are = [](const auto &names) { return names.size() == 1 ? " is" : " are"; };
+  if (!trained.empty())
+    report.warning(file.path(),
+                   quotedList(trained, kShown) + ", a single number," + are(trained) +
+                       " trained: by name a module's parameter",
+                   "--freeze, where the model means a constant");
+  if (!constant.empty())
+    report.warning(file.path(),
+                   quotedList(constant, kShown) + ", a single number without a module's name," +
+                       are(constant) + " not trained",
+                   "--train-only with patterns of all parameters, where the model learns it");
+}
+
+// Weights in nodes of functions and branches are no initializers of the graph: nothing trains them.
+static void warnOfInnerConstants(const Graph &graph, const ModelFile &file, const Recipe &recipe,
+                                 Report &report) {
+  if (!recipe.trains || !recipe.trainOnly.empty())
+    return;
+  std::vector<std::string> names;
+  for (const GraphNode *node : graph.nodes()) {
+    const onnx::AttributeProto *value = node->attribute("value");
+    if (!node->domain.empty() || node->opType() != "Constant" || !value || !value->has_t() ||
+        !isFloat(value->t().data_type()) || node->outputs.size() != 1)
+      continue;
+    SmallVector<int64_t> shape(value->t().dims().begin(), value->t().dims().end());
+    bool isLarge = std::optional<int64_t>(nn::elementCount(shape)).value_or(0) > 1;
+    if (isLarge && any_of(graph.uses(node->outputs[0]), [&](const Use &use) {
+          return nn::isWeight(
+              nn::onnxWeight(use.node->domain, use.node->opType(), use.index, shape));
+        }))
+      names.push_back(node->outputs[0]);
+  }
+  if (!names.empty())
+    report.warning(file.path(),
+                   quotedList(names, 3) + (names.size() == 1 ? ", a constant" : ", constants") +
+                       " inside a function or a branch, " + (names.size() == 1 ? "is" : "are") +
+                       " not trained",
+                   "where they are weights: initializers of the graph; else nothing");
+}
+
 static void checkTypes(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
                        Report &report) {
   bool anyTrained = false;
@@ -513,7 +621,7 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
   if (classifier.hasSignature())
     tieByRecord(classifier, decisions, file, report);
   else
-    tieByValue(decisions, graph, separation);
+    tieByValue(decisions, graph, separation, file, report);
   llvm::stable_sort(decisions,
                     [](const auto &a, const auto &b) { return a->firstUse < b->firstUse; });
   if (report.size() != before)
@@ -524,6 +632,8 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
     if (!classifier.hasSignature()) {
       refuseFoldedFilters(decisions, file, graph, recipe, report);
       warnOfNameless(decisions, file, recipe, report);
+      warnOfInnerConstants(graph, file, recipe, report);
+      warnOfScalars(decisions, file, recipe, report);
     }
   }
   if (report.size() != before)

@@ -18,7 +18,8 @@ struct Decision {
   std::string reason;
   std::string moduleName; // as the module calls it, where that differs from the initializer's name
   bool decays = false;
-  bool exporterMade = false;           // an intermediate value that the exporter computed
+  bool isNumber = false;     // a constant because it is one number without a module's name
+  bool exporterMade = false; // an intermediate value that the exporter computed
   const Decision *canonical = nullptr; // of a tied one: the parameter
   bool transposed = false;             // of a tied one: it is the parameter's transpose
   size_t firstUse = 0;                 // node and input, for the order

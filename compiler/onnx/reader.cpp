@@ -56,7 +56,8 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
     separateBuffers(*opened.file, opened.separation);
   }
   opened.separated =
-      !recipe.trains || (separateParameters(*opened.file, opened.separation, report) &&
+      !recipe.trains || (refuseLostCalls(*opened.file, report) &&
+                         separateParameters(*opened.file, opened.separation, report) &&
                          separateCopies(*opened.file, opened.separation, report));
   opened.conditions = findConditions(*opened.file, opened.separation, recipe, context);
   opened.graph = Graph::build(*opened.file, opened.conditions.choices, report);

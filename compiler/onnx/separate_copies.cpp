@@ -57,7 +57,7 @@ public:
 
 private:
   bool isCopy(const NodeProto &node) const {
-    if (node.op_type() != "Identity" || node.input_size() != 1 || node.output_size() != 1)
+    if (!isOnnx(node, "Identity") || node.input_size() != 1 || node.output_size() != 1)
       return false;
     auto found = initializers.find(node.input(0));
     if (found == initializers.end())
@@ -77,7 +77,7 @@ private:
     if (found == users.end())
       return modules;
     for (const NodeProto *node : found->second)
-      if (StringRef name = node->name(); node->op_type() != "Identity" && name.contains('/'))
+      if (StringRef name = node->name(); !isOnnx(*node, "Identity") && name.contains('/'))
         modules.insert(name.rsplit('/').first.str());
     return modules;
   }

@@ -233,7 +233,7 @@ private:
 
   OnnxWeight weightOf(const InitializerUse &use) const {
     ArrayRef<int64_t> shape = file.initializer(initializers.lookup(use.name())).shape;
-    return nn::onnxWeight("", use.node->op_type(), use.input, shape);
+    return nn::onnxWeight(use.node->domain(), use.node->op_type(), use.input, shape);
   }
 
   void placeByLayout(CallGroup &group, const ParametricCall &layout,
@@ -260,12 +260,12 @@ private:
   static bool isTransposed(const ProgramCall &call, const InitializerUse &use) {
     if (!call.is("aten.linear") || use.input != 1)
       return false;
-    if (use.node->op_type() == "MatMul")
+    if (isOnnx(*use.node, "MatMul"))
       return true;
     for (const onnx::AttributeProto &attribute : use.node->attribute())
       if (attribute.name() == "transB" && attribute.i())
         return false;
-    return use.node->op_type() == "Gemm";
+    return isOnnx(*use.node, "Gemm");
   }
 
   // Calls of which nothing is known: what has no place goes where something else lies, in order.
@@ -373,9 +373,9 @@ private:
     }
     if (weight.size() < 2)
       return std::nullopt;
-    if (node.op_type() == "Gemm")
+    if (isOnnx(node, "Gemm"))
       return weight[transposed ? 0 : 1];
-    return node.op_type() == "ConvTranspose" ? weight[1] * groups : weight[0];
+    return isOnnx(node, "ConvTranspose") ? weight[1] * groups : weight[0];
   }
 
   void addZeroBias(NodeProto &node, const std::string &bias) {
@@ -461,7 +461,7 @@ private:
     for (const NodeProto &node : file.graph().node())
       for (int i = 0; i < node.input_size(); ++i)
         if (node.input(i) == name &&
-            nn::onnxWeight("", node.op_type(), i, shape) != OnnxWeight::scale)
+            nn::onnxWeight(node.domain(), node.op_type(), i, shape) != OnnxWeight::scale)
           return false;
     return true;
   }

@@ -27,6 +27,10 @@ inline std::string apartFrom(const std::string &other) {
   return "the exporter merged it with " + other + ", which was equal: apart again";
 }
 
+/// For files that record the exported program: refuses options of calls that the graph lost (label
+/// smoothing), and warns of detach().
+bool refuseLostCalls(const ModelFile &file, Report &report);
+
 /// For files that record the exported program: running statistics get their own initializers.
 void separateBuffers(ModelFile &file, Separation &separation);
 

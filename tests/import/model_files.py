@@ -710,6 +710,8 @@ def batches_mixed():
     yield mixed("a triangle over the samples", node("Reshape", ["h", "s"], ["a"]), node("Trilu", ["a"], ["t"]), initializers=[tensor("s", [2], INT64, [1, 24])])
     yield mixed("a slice of a sequence", node("SplitToSequence", ["h"], ["q"], {"axis": 0}), node("SequenceAt", ["q", "i"], ["t"]),
                 initializers=[tensor("i", [], INT64, [0])])
+    yield Case("--batch in the last axis of the output", of([node("Transpose", ["h"], ["t"], {"perm": [1, 2, 0]})]), UNSUPPORTED,
+               "does not have the samples of --batch along its first axis", ["--batch", "8"])
     other = of([node("Add", ["h", "o"], ["t"])], inputs=(x, value("o", [8, 4, 6])))
     yield Case("--batch, an input of a row for each", other, UNSUPPORTED, "computes one sample of a batch from another", ["--batch", "8"])
     for sizes, says in (([0, 1, 1], "no elements"), ([1 << 60, 1, 1], "above the largest")):

@@ -57,6 +57,11 @@ static OnnxResults importDropout(OnnxNode &node) {
   return SmallVector<Value>{y, all ? builder.create<TrainingFormOp>(keep, all) : Value()};
 }
 
-static OnnxRegistration dropout("Dropout", 7, importDropout);
+// Its ratio and mode.
+static OnnxWeight weightsOfDropout(unsigned input, ArrayRef<int64_t>) {
+  return input > 0 ? OnnxWeight::setting : OnnxWeight::none;
+}
+
+static OnnxRegistration dropout("Dropout", 7, importDropout, weightsOfDropout);
 
 } // namespace trainc::nn

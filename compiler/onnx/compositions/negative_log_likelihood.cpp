@@ -116,7 +116,14 @@ static OnnxResults importCrossEntropy(OnnxNode &node) {
                             loss.inOrder(logProbabilities)};
 }
 
-static OnnxRegistration likelihood("NegativeLogLikelihoodLoss", 12, importLikelihood);
-static OnnxRegistration crossEntropy("SoftmaxCrossEntropyLoss", 12, importCrossEntropy);
+// Weights of classes, which no loss learns.
+static OnnxWeight weightsOfLoss(unsigned input, ArrayRef<int64_t>) {
+  return input == 2 ? OnnxWeight::setting : OnnxWeight::none;
+}
+
+static OnnxRegistration likelihood("NegativeLogLikelihoodLoss", 12, importLikelihood,
+                                   weightsOfLoss);
+static OnnxRegistration crossEntropy("SoftmaxCrossEntropyLoss", 12, importCrossEntropy,
+                                     weightsOfLoss);
 
 } // namespace trainc::nn

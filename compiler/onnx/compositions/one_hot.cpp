@@ -60,6 +60,11 @@ static OnnxResults importOneHot(OnnxNode &node) {
       builder.select(builder.create<EqualOp>(indices, place), value(1), value(0))};
 }
 
-static OnnxRegistration oneHot("OneHot", 9, importOneHot);
+// What stands for the chosen class, and what for the others.
+static OnnxWeight weightsOfOneHot(unsigned input, ArrayRef<int64_t>) {
+  return input == 2 ? OnnxWeight::setting : OnnxWeight::none;
+}
+
+static OnnxRegistration oneHot("OneHot", 9, importOneHot, weightsOfOneHot);
 
 } // namespace trainc::nn

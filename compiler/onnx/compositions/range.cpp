@@ -32,6 +32,8 @@ static OnnxResults importRange(OnnxNode &node) {
   return SmallVector<Value>{builder.add(builder.broadcastTo(first, shape), distance)};
 }
 
-static OnnxRegistration range("Range", 11, importRange);
+static OnnxWeight weightsOfRange(unsigned, ArrayRef<int64_t>) { return OnnxWeight::setting; }
+
+static OnnxRegistration range("Range", 11, importRange, weightsOfRange);
 
 } // namespace trainc::nn

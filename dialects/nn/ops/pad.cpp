@@ -182,6 +182,11 @@ FailureOr<Tensor> PadOp::interpret(ArrayRef<Tensor> operands) {
   return result;
 }
 
-static OnnxRegistration pad("Pad", 2, importPad);
+// Its sizes, value and axes.
+static OnnxWeight weightsOfPad(unsigned input, ArrayRef<int64_t>) {
+  return input > 0 ? OnnxWeight::setting : OnnxWeight::none;
+}
+
+static OnnxRegistration pad("Pad", 2, importPad, weightsOfPad);
 
 } // namespace trainc::nn

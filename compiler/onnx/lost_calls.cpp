@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What PyTorch's calls say and ONNX's operators do not: files of the default exporter keep the text
+// of each call, and the node that was made of it trains as another one.
+#include "compiler/onnx/exported_program.h"
+#include "compiler/onnx/separation.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+static StringRef argumentOf(const ProgramCall &call, size_t index) {
+  return index < call.arguments.size() ? StringRef(call.arguments[index]) : StringRef();
+}
+
+static std::string lostBy(const ProgramCall &call) {
+  double smoothing = 0;
+  // cross_entropy_loss(input, target, weight, reduction, ignore_index, label_smoothing)
+  if (call.is("aten.cross_entropy_loss") && !argumentOf(call, 5).getAsDouble(smoothing) &&
+      smoothing != 0)
+    return "was called with label_smoothing=" + call.arguments[5];
+  // embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+  if (call.is("aten.embedding") && argumentOf(call, 3) == "True")
+    return "was called with scale_grad_by_freq=True";
+  return "";
+}
+
+bool refuseLostCalls(const ModelFile &file, Report &report) {
+  size_t before = report.size();
+  SmallSetVector<StringRef, 4> detached;
+  for (const onnx::NodeProto &node : file.graph().node()) {
+    std::optional<ProgramCall> call = callOf(node);
+    if (!call)
+      continue;
+    StringRef name = node.name().empty() && node.output_size() ? StringRef(node.output(0))
+                                                               : StringRef(node.name());
+    if (std::string lost = lostBy(*call); !lost.empty())
+      (void)report.error(ExitCode::unsupportedModel, {file.path(), name.str(), node.op_type(), 0},
+                         lost + ", which the exporter left out of the graph",
+                         "the option written out in the module, or left out of it");
+    if (call->is("aten.detach") || llvm::any_of(call->references, [](StringRef reference) {
+          return baseName(reference) == "detach";
+        }))
+      detached.insert(name);
+  }
+  if (!detached.empty())
+    report.warning(file.path(),
+                   "the module calls detach() before node '" + detached.front() + "'" +
+                       (detached.size() > 1 ? " and others" : "") +
+                       ", which the graph has no operator for: gradients pass there",
+                   "where that is meant to stop them: an export without this part");
+  return report.size() == before;
+}
+
+} // namespace trainc::reader
