@@ -140,8 +140,7 @@ bool isMovement(StringRef base) {
       .Default(false);
 }
 
-// paddle2onnx: `p2o.pd_op.reshape.0.0`, `helper.constant.12`.
-static bool isPaddleName(StringRef name) {
+bool isPaddleName(StringRef name) {
   SmallVector<StringRef> parts;
   name.split(parts, '.');
   return parts[0] == "p2o" || (parts.size() == 3 && parts[0] == "helper" && !parts[2].empty() &&

@@ -74,6 +74,9 @@ llvm::StringRef baseName(llvm::StringRef name);
 /// cast elements of a tensor.
 bool isMovement(llvm::StringRef base);
 
+/// Names that paddle2onnx gives to such values: `p2o.pd_op.reshape.0.0`, `helper.constant.12`.
+bool isPaddleName(llvm::StringRef name);
+
 /// Names that exporters give to values which have no name in the module.
 bool isExporterName(llvm::StringRef name);
 

@@ -481,7 +481,7 @@ static void suspectTables(const Decisions &decisions, bool buffersRecorded, cons
 static bool isFoldedFilter(const Graph &graph, const Decision &decision, bool namesModules) {
   StringRef name = decision.name();
   return (name.contains("::") || name.contains("_fused_bn") ||
-          (decision.exporterMade && namesModules)) &&
+          (decision.exporterMade && namesModules && !isPaddleName(name))) &&
          isUsedAs(graph, decision, OnnxWeight::filter);
 }
 

@@ -3,6 +3,7 @@
 // Import from ONNX of every pointwise record that names an ONNX operator: the
 // list of operations is the generated one, none is named here.
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/scalar_code.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -88,6 +89,12 @@ template <typename Op> static OnnxResults importPointwise(OnnxNode &node) {
   if (failed(Op::inferReturnTypes(node.builder().op().getContext(), std::nullopt, operands, nullptr,
                                   nullptr, {}, types)))
     return node.error("operands do not have the operator's types");
+  Type element = tensorType(operands.back()).getElementType();
+  if (!isa<FloatType>(element) && count < 3 &&
+      !hasScalarCode(Op::getOperationName().drop_front(StringRef("nn.").size()), count,
+                     scalarTypeOf(element)))
+    return node.error(llvm::Twine("computes on real numbers, found ") +
+                      (element.isInteger(1) ? "bools" : "integers"));
   OperationState state(node.builder().location(), Op::getOperationName());
   state.addOperands(operands);
   state.addTypes(types);

@@ -30,12 +30,20 @@ class ScalarBuilder {
 public:
   ScalarBuilder(OpBuilder &builder, Location location) : builder(builder), location(location) {}
 
+  bool isMissing = false; // some code, where that is asked
+  bool asks = false;
+
   Value call(StringRef name, Operands operands) {
     if (Value value = primitive(name, operands))
       return value;
     auto registered = RegisteredOperationName::lookup(("nn." + name).str(), builder.getContext());
     auto *record = registered ? registered->getInterface<nn::PointwiseOpInterface>() : nullptr;
-    if (!record || record->valueExpression().empty())
+    bool isKnown = record && !record->valueExpression().empty();
+    if (!isKnown && asks) {
+      isMissing = true;
+      return operands.back();
+    }
+    if (!isKnown)
       internalError("pointwise operation '" + name + "' has no scalar code");
     llvm::StringMap<Value> names;
     for (auto [operandName, operand] : llvm::zip(record->operandNames(), operands))
@@ -207,6 +215,19 @@ const ElementaryFunction *findElementaryFunction(StringRef operation) {
     if (operation == function.operation)
       return &function;
   return nullptr;
+}
+
+bool hasScalarCode(StringRef name, unsigned operands, Type scalar) {
+  Block block;
+  OpBuilder at(scalar.getContext());
+  at.setInsertionPointToEnd(&block);
+  SmallVector<Value> arguments;
+  for (unsigned i = 0; i < operands; ++i)
+    arguments.push_back(block.addArgument(scalar, at.getUnknownLoc()));
+  ScalarBuilder builder(at, at.getUnknownLoc());
+  builder.asks = true;
+  builder.call(name, arguments);
+  return !builder.isMissing;
 }
 
 Type scalarTypeOf(Type element) {

@@ -26,6 +26,10 @@ mlir::Type scalarTypeOf(mlir::Type element);
 mlir::Value scalarConstant(mlir::OpBuilder &builder, mlir::Location location, double value,
                            mlir::Type type);
 
+/// Whether the pointwise operation called `name` (without its dialect) computes on scalars of this
+/// type: bools and integers have not all that reals have.
+bool hasScalarCode(llvm::StringRef name, unsigned operands, mlir::Type scalar);
+
 /// The result of pointwise operation `op` (or nn.cast) on scalars.
 mlir::Value buildScalar(mlir::OpBuilder &builder, mlir::Operation *op, mlir::ValueRange operands);
 

@@ -751,6 +751,9 @@ def conditions_unknown():
                    "attribute 'else_branch' holds nothing, expected a graph")
     yield Case("an empty constant", around([node("Constant", [], ["c"], extra=message(5, message(1, "value"))), node("Add", ["h", "c"], ["t"])]),
                UNREADABLE, "attribute 'value' holds nothing, expected a tensor")
+    for kind, word in ((BOOL, "bools"), (INT64, "integers")):
+        yield Case(f"Tanh of {word}", around([node("Tanh", ["i"], ["f"]), node("Cast", ["f"], ["g"], {"to": FLOAT}), node("Mul", ["h", "g"], ["t"])],
+                                             initializers=[tensor("i", [6], kind)]), UNSUPPORTED, f"computes on real numbers, found {word}")
     yield Case("a sum of no elements beside others", around([node("Add", ["none", "layer.scale"], ["n"]), node("Mul", ["h", "n"], ["t"])],
                                                             initializers=[tensor("none", [4, 0])]), UNSUPPORTED, "no elements")
     yield Case("an If without a condition", choosing(condition=""), UNREADABLE, "input 0 is missing")
