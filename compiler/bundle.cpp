@@ -79,7 +79,7 @@ FailureOr<std::string> bundleLibraries(const std::string &program, const std::st
     hash.update(name);
     hash.update((*content)->getBuffer());
   }
-  const std::string digest = toHex(hash.final<8>(), /*LowerCase=*/true);
+  std::string digest = toHex(hash.final<8>(), /*LowerCase=*/true);
   const std::filesystem::path target = std::filesystem::path(folder) / digest;
   std::error_code error;
   std::filesystem::create_directory(target, error);

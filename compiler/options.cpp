@@ -156,7 +156,7 @@ private:
   StringMap<cl::Option *> &known = cl::getRegisteredOptions();
   Report &report;
   std::vector<std::string> models;
-  StringSet<> given;
+  llvm::StringSet<> given;
 };
 } // namespace
 

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The walk over the graph. Each value is a tensor of the function, or known already, or a sequence
-// of these. What a node makes of values that are known is evaluated by the interpreter at once.
-#include "compiler/onnx/importer.h"
-#include "compiler/onnx/batch_axis.h"
+// The walk over the graph. What a node makes of values that are known is evaluated by the
+// interpreter at once.
 #include "compiler/onnx/evaluate.h"
+#include "compiler/onnx/graph_importer.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
-#include "dialects/nn/interpreter.h"
-#include "dialects/nn/onnx_node.h"
 #include "dialects/nn/onnx_types.h"
 #include "dialects/nn/reduction.h"
 #include "dialects/train/train.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -24,247 +18,6 @@ using namespace mlir;
 namespace trainc::reader {
 
 constexpr int64_t kLargestSetting = 16; // elements of an input that says how, not what, to compute
-
-namespace {
-
-struct ImportedValue {
-  Value tensor;        // null while only a constant
-  nn::Tensor constant; // none where not known
-  std::vector<ImportedValue> sequence;
-  bool isSequence = false;
-  bool followsBatch =
-      false;        // computed from the sizes of what has samples: with --batch, the new ones
-  std::string path; // module of the node that made it
-};
-
-/// Where a node with known inputs is built: beside the function, with its inputs as arguments.
-struct Workplace {
-  Block block;
-  nn::TensorValues values;
-
-  Value add(const nn::Tensor &value, Location location) {
-    Value argument = block.addArgument(value.type(), location);
-    values[argument] = value;
-    return argument;
-  }
-};
-
-class Importer;
-
-/// What an importer of one operator sees: see dialects/nn/onnx_node.h.
-class ImportedNode : public nn::OnnxNode {
-public:
-  /// Without a workplace, operations are added to the function.
-  ImportedNode(Importer &importer, const GraphNode &node, nn::Builder &nodeBuilder,
-               Workplace *workplace = nullptr)
-      : importer(importer), node(node), nodeBuilder(nodeBuilder), workplace(workplace) {}
-
-  StringRef opType() const override { return node.opType(); }
-  int64_t opset() const override { return node.opset; }
-  nn::Builder &builder() override { return nodeBuilder; }
-  int64_t number() const override { return static_cast<int64_t>(node.number); }
-  unsigned numInputs() const override { return node.inputs.size(); }
-  unsigned numOutputs() const override { return node.outputs.size(); }
-  bool hasInput(unsigned index) const override {
-    return index < node.inputs.size() && !node.inputs[index].empty();
-  }
-  bool outputUsed(unsigned index) const override;
-  Value input(unsigned index) override;
-  nn::Tensor constant(unsigned index) override;
-  Value literal(const nn::Tensor &value) override;
-  bool hasAttribute(StringRef name) const override { return node.attribute(name); }
-  int64_t integer(StringRef name, int64_t otherwise) const override {
-    return node.integer(name, otherwise);
-  }
-  double real(StringRef name, double otherwise) const override {
-    return node.real(name, otherwise);
-  }
-  std::string string(StringRef name, StringRef otherwise) const override {
-    return node.string(name, otherwise);
-  }
-  std::optional<SmallVector<int64_t>> integers(StringRef name) const override {
-    return node.integers(name);
-  }
-  using nn::OnnxNode::integers;
-  std::optional<SmallVector<double>> reals(StringRef name) const override;
-  std::optional<SmallVector<std::string>> strings(StringRef name) const override;
-  nn::Tensor tensor(StringRef name) const override;
-  nn::BatchNormMode batchNormMode() const override;
-  Value buffer(unsigned index) override;
-  void replaceBuffer(unsigned index, Value value) override;
-  LogicalResult refuseUnknown(unsigned input, const Twine &what);
-  void warning(const Twine &message, const Twine &advice) override;
-  LogicalResult error(const Twine &message, const Twine &advice = "") override;
-
-private:
-  Importer &importer;
-  const GraphNode &node;
-  nn::Builder &nodeBuilder;
-  Workplace *workplace;
-  std::map<unsigned, Value> known; // inputs in the workplace
-};
-
-class Importer {
-public:
-  Importer(const ModelFile &file, const Graph &graph, nn::BatchNormMode batchNormMode,
-           MLIRContext &context, Report &report)
-      : file(file), graph(graph), batchNormMode(batchNormMode), context(context), report(report),
-        builder(&context), paths(graph.nodes().size()) {}
-
-  OwningOpRef<ModuleOp> run(ArrayRef<const Decision *> parameters, const Decisions &decisions,
-                            ArrayRef<ModelInput> inputs);
-  std::vector<NamedValue> namedValues();
-  std::vector<Known> evaluate(const Decisions &decisions, ArrayRef<ModelInput> inputs,
-                              ArrayRef<std::string> names);
-  Unknown whyUnknown(StringRef name);
-
-  ImportedValue *find(StringRef name) {
-    auto found = values.find(name);
-    if (found == values.end())
-      return nullptr;
-    return &found->second;
-  }
-  Value tensorOf(ImportedValue &value, nn::Builder &at);
-  LogicalResult fail(const GraphNode &node, const Twine &message, const Twine &advice = "") {
-    bool advisesExport = batch && advice.isTriviallyEmpty();
-    return report.error(ExitCode::unsupportedModel, graph.subject(node), message,
-                        advisesExport
-                            ? "an export with a symbolic first axis, for --dim in the place of "
-                              "--batch"
-                            : advice);
-  }
-  Value besideSamples(const GraphNode &node, Value input, nn::Builder &at);
-  nn::Tensor shapeForBatch(const GraphNode &node, const nn::Tensor &shape);
-
-  const ModelFile &file;
-  const Graph &graph;
-  const nn::BatchNormMode batchNormMode;
-  MLIRContext &context;
-  Report &report;
-  llvm::MapVector<StringRef, Value> buffers; // by initializer: its newest value in a step
-
-private:
-  using Operations = SmallPtrSet<Operation *, 8>;
-
-  OwningOpRef<ModuleOp> begin(ArrayRef<const Decision *> parameters, const Decisions &decisions,
-                              ArrayRef<ModelInput> inputs);
-  void addArguments(ArrayRef<const Decision *> parameters, ArrayRef<ModelInput> inputs);
-  void addConstants(const Decisions &decisions);
-  void addTied(const Decisions &decisions);
-  bool addOutputs();
-  bool importNode(const GraphNode &node);
-  bool importOperator(const GraphNode &node);
-  nn::OnnxResults callImporter(const GraphNode &node, ImportedNode &view);
-  std::optional<bool> foldNode(const GraphNode &node);
-  bool defineResult(const GraphNode &node, unsigned output, Value result, const Operations &made);
-  nn::Tensor knownValue(Value result, const Operations &made);
-  void eraseUnused();
-  static bool computesOnEmpty(ArrayRef<Operation *> made);
-  SmallVector<Operation *> madeBehind(Operation *last);
-  bool keepsSamplesApart(const GraphNode &node, ArrayRef<Operation *> made);
-  void followSizes(const GraphNode &node);
-  bool importSequence(const GraphNode &node, nn::Builder &at, bool &handled);
-  bool splitToSequence(const GraphNode &node, nn::Builder &at);
-  bool define(const GraphNode &node, unsigned output, ImportedValue value);
-  void inheritPath(const GraphNode &node);
-
-  OpBuilder builder;
-  nn::Interpreter interpreter{nn::kLargestFolded};
-  func::FuncOp function;
-  StringMap<ImportedValue> values;
-  std::vector<std::string> paths; // module path by node
-  std::optional<BatchAxis> batch; // where --batch gives another one than the file's
-  bool repeatsSamples = false;    // an Expand of the node being imported
-  llvm::DenseSet<Value> erased;
-};
-
-bool ImportedNode::outputUsed(unsigned index) const {
-  return index < node.outputs.size() && !node.outputs[index].empty() &&
-         (!importer.graph.uses(node.outputs[index]).empty() ||
-          importer.graph.isOutput(node.outputs[index]));
-}
-
-Value ImportedNode::input(unsigned index) {
-  if (hasInput(index)) {
-    ImportedValue &value = *importer.find(node.inputs[index]);
-    if (!workplace)
-      return importer.besideSamples(node, importer.tensorOf(value, nodeBuilder), nodeBuilder);
-    Value &argument = known[index];
-    if (!argument)
-      argument = workplace->add(value.constant, nodeBuilder.location());
-    return argument;
-  }
-  // Importers of operators newer than the declarations may meet this; import goes on to report
-  // more.
-  (void)error("input " + Twine(index) + " is missing");
-  return nodeBuilder.constant(0, RankedTensorType::get({}, Float32Type::get(&importer.context)));
-}
-
-nn::Tensor ImportedNode::constant(unsigned index) {
-  if (!hasInput(index))
-    return nn::Tensor();
-  nn::Tensor known = importer.find(node.inputs[index])->constant;
-  return index == 1 && known ? importer.shapeForBatch(node, known) : known;
-}
-
-Value ImportedNode::literal(const nn::Tensor &value) {
-  return workplace ? workplace->add(value, nodeBuilder.location())
-                   : nodeBuilder.constant(value.attribute());
-}
-
-std::optional<SmallVector<double>> ImportedNode::reals(StringRef name) const {
-  const onnx::AttributeProto *found = node.attribute(name);
-  if (!found)
-    return std::nullopt;
-  return SmallVector<double>(found->floats().begin(), found->floats().end());
-}
-
-std::optional<SmallVector<std::string>> ImportedNode::strings(StringRef name) const {
-  const onnx::AttributeProto *found = node.attribute(name);
-  if (!found)
-    return std::nullopt;
-  return SmallVector<std::string>(found->strings().begin(), found->strings().end());
-}
-
-nn::Tensor ImportedNode::tensor(StringRef name) const {
-  std::string why;
-  const onnx::AttributeProto *found = node.attribute(name);
-  auto bytes = found ? tensorBytes(found->t(), why) : nullptr;
-  if (found && !bytes) {
-    bool isSupported = elementBytes(found->t().data_type()) &&
-                       found->t().data_location() != onnx::TensorProto::EXTERNAL;
-    (void)importer.report.error(isSupported ? ExitCode::unreadableModel
-                                            : ExitCode::unsupportedModel,
-                                importer.graph.subject(node), "attribute '" + name + "' " + why);
-  }
-  return bytes ? tensorOfBytes(importer.context, *bytes, true) : nn::Tensor();
-}
-
-LogicalResult ImportedNode::error(const Twine &message, const Twine &advice) {
-  return importer.fail(node, message, advice);
-}
-
-LogicalResult ImportedNode::refuseUnknown(unsigned input, const Twine &what) {
-  if (!hasInput(input)) // of an operator set that has an attribute instead
-    return error("its " + what + " are not given");
-  Unknown cause = importer.whyUnknown(node.inputs[input]);
-  return error("its " + what + " must be known when the model is compiled, but " + cause.why,
-               cause.advice);
-}
-
-nn::BatchNormMode ImportedNode::batchNormMode() const { return importer.batchNormMode; }
-
-Value ImportedNode::buffer(unsigned index) {
-  return hasInput(index) ? importer.buffers.lookup(node.inputs[index]) : Value();
-}
-
-void ImportedNode::replaceBuffer(unsigned index, Value value) {
-  importer.buffers.find(node.inputs[index])->second = value;
-}
-
-void ImportedNode::warning(const Twine &message, const Twine &advice) {
-  importer.report.warning(importer.graph.subject(node), message, advice);
-}
 
 static nn::Tensor widened(const nn::Tensor &value) {
   if (elementTypeOf(value.type()).isCompiled)
@@ -810,8 +563,6 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
     return nullptr;
   return module;
 }
-
-} // namespace
 
 OwningOpRef<ModuleOp> importGraph(const ModelFile &file, const Graph &graph,
                                   ArrayRef<const Decision *> parameters, const Decisions &decisions,

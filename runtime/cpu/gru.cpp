@@ -129,13 +129,13 @@ void compute_gru(RECURRENCE, bool linear, const T *r, const T *h, const gru_tens
         [&](int64_t step, int stage, const part<T> &own) {
           const step_place place = place_of(sizes, reverse, step);
           if (stage == 0)
-            multiply(own.rows, (linear ? 3 : 2) * own.units, hidden,
-                     tensors.states + (place.before * sizes.batch + own.row) * hidden, hidden,
-                     own.r, false, own.product);
+            multiply_states(own.rows, (linear ? 3 : 2) * own.units, hidden,
+                            tensors.states + (place.before * sizes.batch + own.row) * hidden,
+                            hidden, own.r, false, own.product);
           else
-            multiply(own.rows, own.units, hidden,
-                     tensors.candidates + (place.at * sizes.batch + own.row) * hidden, hidden,
-                     own.r + 2 * hidden * own.units, false, own.product);
+            multiply_states(own.rows, own.units, hidden,
+                            tensors.candidates + (place.at * sizes.batch + own.row) * hidden,
+                            hidden, own.r + 2 * hidden * own.units, false, own.product);
           if (linear)
             linear_gru_rows(sizes, tensors, cell, place, own);
           else if (stage == 0)
@@ -209,8 +209,9 @@ void compute_gru_gradient(RECURRENCE, const T *r, const gru_tensors<T> &tensors,
     const parts<T> all(3, sizes, scratch);
     const auto multiply_gates = [&](int64_t step, int first, int count, const part<T> &own) {
       const int64_t row = place_of(sizes, reverse, step).at * batch + own.row;
-      multiply(own.rows, own.units, count * hidden, tensors.gates + (row * 3 + first) * hidden,
-               3 * hidden, own.r + first * hidden * own.units, false, own.product);
+      multiply_states(own.rows, own.units, count * hidden,
+                      tensors.gates + (row * 3 + first) * hidden, 3 * hidden,
+                      own.r + first * hidden * own.units, false, own.product);
     };
     all.run(
         true, linear ? 1 : 2,
@@ -228,10 +229,11 @@ void compute_gru_gradient(RECURRENCE, const T *r, const gru_tensors<T> &tensors,
           if (step < sizes.steps - 1) {
             multiply_gates(step + 1, 0, 2, own);
             if (linear)
-              multiply(own.rows, own.units, hidden,
-                       tensors.candidates +
-                           (place_of(sizes, reverse, step + 1).at * batch + own.row) * hidden,
-                       hidden, own.r + 2 * hidden * own.units, true, own.product);
+              multiply_states(own.rows, own.units, hidden,
+                              tensors.candidates +
+                                  (place_of(sizes, reverse, step + 1).at * batch + own.row) *
+                                      hidden,
+                              hidden, own.r + 2 * hidden * own.units, true, own.product);
           }
           if (step < 0)
             return add_initial(sizes, dstates + place.before * batch * hidden, own, dh);

@@ -82,9 +82,9 @@ void compute_lstm(RECURRENCE, bool coupled, const T *r, const T *h, const T *c,
         },
         [&](int64_t step, int, const part<T> &own) {
           const step_place place = place_of(sizes, reverse, step);
-          multiply(own.rows, 4 * own.units, sizes.hidden,
-                   tensors.states + (place.before * sizes.batch + own.row) * sizes.hidden,
-                   sizes.hidden, own.r, false, own.product);
+          multiply_states(own.rows, 4 * own.units, sizes.hidden,
+                          tensors.states + (place.before * sizes.batch + own.row) * sizes.hidden,
+                          sizes.hidden, own.r, false, own.product);
           lstm_rows(sizes, tensors, cell, place, own);
         });
   });
@@ -145,11 +145,11 @@ void compute_lstm_gradient(RECURRENCE, bool coupled, const T *r, const lstm_tens
         },
         [&](int64_t step, int, const part<T> &own) {
           if (step < steps - 1) // the product of the step behind
-            multiply(own.rows, own.units, 4 * sizes.hidden,
-                     tensors.gates +
-                         (place_of(sizes, reverse, step + 1).at * sizes.batch + own.row) * 4 *
-                             sizes.hidden,
-                     4 * sizes.hidden, own.r, false, own.product);
+            multiply_states(own.rows, own.units, 4 * sizes.hidden,
+                            tensors.gates +
+                                (place_of(sizes, reverse, step + 1).at * sizes.batch + own.row) *
+                                    4 * sizes.hidden,
+                            4 * sizes.hidden, own.r, false, own.product);
           if (step < 0)
             return add_initial(sizes, dstates + place_of(sizes, reverse, 0).before * state, own,
                                dh);

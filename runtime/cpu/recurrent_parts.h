@@ -66,16 +66,16 @@ template <typename T, typename Body> void for_units(int64_t units, Body body) {
 // ---- products
 
 // c [m, n] = a b, or c + a b; b and c have contiguous rows.
-inline void multiply(int64_t m, int64_t n, int64_t k, const float *a, int64_t leading,
-                     const float *b, bool adds, float *c) {
+inline void multiply_states(int64_t m, int64_t n, int64_t k, const float *a, int64_t leading,
+                            const float *b, bool adds, float *c) {
   const library_scratch_scope scratch;
   if (dnnl_sgemm('N', 'N', m, n, k, 1.0f, a, leading, b, n, adds ? 1.0f : 0.0f, c, n) !=
       dnnl_success)
     throw std::runtime_error("oneDNN refused the product of a recurrent step");
 }
 
-inline void multiply(int64_t m, int64_t n, int64_t k, const double *a, int64_t leading,
-                     const double *b, bool adds, double *c) {
+inline void multiply_states(int64_t m, int64_t n, int64_t k, const double *a, int64_t leading,
+                            const double *b, bool adds, double *c) {
   for (int64_t i = 0; i < m; ++i) {
     if (!adds)
       std::fill_n(c + i * n, n, 0.0);
@@ -114,12 +114,12 @@ template <typename T> struct part {
   T *r, *product;
 };
 
-constexpr double smallest_part = 1e6;        // flops of a step: some ten microseconds
-constexpr int64_t most_parts = 16;           // a power of two
-constexpr int64_t fewest_units = 32;         // of a part: two vectors
-constexpr int64_t fewest_rows = 8;           // of a part: below, a product reads r in vain
-constexpr int64_t cached_bytes = 512 * 1024; // of r, in every core's own cache
-constexpr double smallest_parallel = 1e6;    // flops of all steps
+constexpr double smallest_recurrent_part = 1e6; // flops of a step: some ten microseconds
+constexpr int64_t most_parts = 16;              // a power of two
+constexpr int64_t fewest_units = 32;            // of a part: two vectors
+constexpr int64_t fewest_rows = 8;              // of a part: below, a product reads r in vain
+constexpr int64_t cached_bytes = 512 * 1024;    // of r, in every core's own cache
+constexpr double smallest_parallel = 1e6;       // flops of all steps
 
 template <typename T> class parts {
 public:
@@ -132,7 +132,7 @@ public:
     by_rows_ = bytes <= cached_bytes;
     const int64_t most = by_rows_ ? sizes.batch / fewest_rows
                                   : std::min(sizes.hidden / fewest_units,
-                                             static_cast<int64_t>(flops / smallest_part));
+                                             static_cast<int64_t>(flops / smallest_recurrent_part));
     while (2 * count_ <= std::min(most, most_parts))
       count_ *= 2;
     parallel_ = count_ > 1 && flops * static_cast<double>(sizes.steps) > smallest_parallel;

@@ -30,8 +30,9 @@ void compute_rnn(RECURRENCE, const T *gates, const T *r, const T *bias, const T 
         [&](const part<T> &own) { copy_transposed(r, 1, hidden, own.unit, own.units, own.r); },
         [&](int64_t step, int, const part<T> &own) {
           const step_place place = place_of(sizes, reverse, step);
-          multiply(own.rows, own.units, hidden, states + (place.before * batch + own.row) * hidden,
-                   hidden, own.r, false, own.product);
+          multiply_states(own.rows, own.units, hidden,
+                          states + (place.before * batch + own.row) * hidden, hidden, own.r, false,
+                          own.product);
           for (int64_t row = own.row; row < own.row + own.rows; ++row) {
             const T *from = states + (place.before * batch + row) * hidden + own.unit,
                     *x = gates + (place.at * batch + row) * hidden + own.unit,
@@ -72,9 +73,10 @@ void compute_rnn_gradient(RECURRENCE, const T *r, const int64_t *lengths, const 
         [&](int64_t step, int, const part<T> &own) {
           const bool is_first = step == sizes.steps - 1;
           if (!is_first)
-            multiply(own.rows, own.units, hidden,
-                     dgates + (place_of(sizes, reverse, step + 1).at * batch + own.row) * hidden,
-                     hidden, own.r, false, own.product);
+            multiply_states(own.rows, own.units, hidden,
+                            dgates +
+                                (place_of(sizes, reverse, step + 1).at * batch + own.row) * hidden,
+                            hidden, own.r, false, own.product);
           const step_place place = place_of(sizes, reverse, std::max<int64_t>(step, 0));
           if (step < 0)
             return add_initial(sizes, dstates + place.before * batch * hidden, own, dh);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an importer of one operator sees of its node.
+#include "compiler/onnx/evaluate.h"
+#include "compiler/onnx/graph_importer.h"
+#include "dialects/nn/onnx_types.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace trainc::reader {
+
+bool ImportedNode::outputUsed(unsigned index) const {
+  return index < node.outputs.size() && !node.outputs[index].empty() &&
+         (!importer.graph.uses(node.outputs[index]).empty() ||
+          importer.graph.isOutput(node.outputs[index]));
+}
+
+Value ImportedNode::input(unsigned index) {
+  if (hasInput(index)) {
+    ImportedValue &value = *importer.find(node.inputs[index]);
+    if (!workplace)
+      return importer.besideSamples(node, importer.tensorOf(value, nodeBuilder), nodeBuilder);
+    Value &argument = known[index];
+    if (!argument)
+      argument = workplace->add(value.constant, nodeBuilder.location());
+    return argument;
+  }
+  // Importers of operators newer than the declarations may meet this; import goes on to report
+  // more.
+  (void)error("input " + Twine(index) + " is missing");
+  return nodeBuilder.constant(0, RankedTensorType::get({}, Float32Type::get(&importer.context)));
+}
+
+nn::Tensor ImportedNode::constant(unsigned index) {
+  if (!hasInput(index))
+    return nn::Tensor();
+  nn::Tensor known = importer.find(node.inputs[index])->constant;
+  return index == 1 && known ? importer.shapeForBatch(node, known) : known;
+}
+
+Value ImportedNode::literal(const nn::Tensor &value) {
+  return workplace ? workplace->add(value, nodeBuilder.location())
+                   : nodeBuilder.constant(value.attribute());
+}
+
+std::optional<SmallVector<double>> ImportedNode::reals(StringRef name) const {
+  const onnx::AttributeProto *found = node.attribute(name);
+  if (!found)
+    return std::nullopt;
+  return SmallVector<double>(found->floats().begin(), found->floats().end());
+}
+
+std::optional<SmallVector<std::string>> ImportedNode::strings(StringRef name) const {
+  const onnx::AttributeProto *found = node.attribute(name);
+  if (!found)
+    return std::nullopt;
+  return SmallVector<std::string>(found->strings().begin(), found->strings().end());
+}
+
+nn::Tensor ImportedNode::tensor(StringRef name) const {
+  std::string why;
+  const onnx::AttributeProto *found = node.attribute(name);
+  auto bytes = found ? tensorBytes(found->t(), why) : nullptr;
+  if (found && !bytes) {
+    bool isSupported = elementBytes(found->t().data_type()) &&
+                       found->t().data_location() != onnx::TensorProto::EXTERNAL;
+    (void)importer.report.error(isSupported ? ExitCode::unreadableModel
+                                            : ExitCode::unsupportedModel,
+                                importer.graph.subject(node), "attribute '" + name + "' " + why);
+  }
+  return bytes ? tensorOfBytes(importer.context, *bytes, true) : nn::Tensor();
+}
+
+LogicalResult ImportedNode::error(const Twine &message, const Twine &advice) {
+  return importer.fail(node, message, advice);
+}
+
+LogicalResult ImportedNode::refuseUnknown(unsigned input, const Twine &what) {
+  if (!hasInput(input)) // of an operator set that has an attribute instead
+    return error("its " + what + " are not given");
+  Unknown cause = importer.whyUnknown(node.inputs[input]);
+  return error("its " + what + " must be known when the model is compiled, but " + cause.why,
+               cause.advice);
+}
+
+nn::BatchNormMode ImportedNode::batchNormMode() const { return importer.batchNormMode; }
+
+Value ImportedNode::buffer(unsigned index) {
+  return hasInput(index) ? importer.buffers.lookup(node.inputs[index]) : Value();
+}
+
+void ImportedNode::replaceBuffer(unsigned index, Value value) {
+  importer.buffers.find(node.inputs[index])->second = value;
+}
+
+void ImportedNode::warning(const Twine &message, const Twine &advice) {
+  importer.report.warning(importer.graph.subject(node), message, advice);
+}
+
+} // namespace trainc::reader
