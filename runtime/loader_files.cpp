@@ -106,21 +106,23 @@ void loader::open_data(const std::vector<std::string> &items, bool constant,
                        problem_list &problems) {
   const std::string option = constant ? "--constant " : "--data ";
   for (const std::string &item : items) {
-    size_t equals = item.find('=');
-    std::string name = item.substr(0, equals), path = item.substr(equals + 1);
     const input_place *input = nullptr;
-    std::string known;
+    std::string name, known;
     for (int64_t i = 0; i < program_.input_count; ++i) {
-      if (name == program_.inputs[i].tensor.name)
+      const std::string one = program_.inputs[i].tensor.name;
+      if (item.rfind(one + "=", 0) == 0 && one.size() >= name.size()) { // names may hold `=`
         input = &program_.inputs[i];
-      known += std::string(i ? ", " : "") + program_.inputs[i].tensor.name;
+        name = one;
+      }
+      known += std::string(i ? ", " : "") + one;
     }
     if (!input)
-      problems.add(option + item + ": the model has no input '" + name + "'\n  try: " + known);
+      problems.add(option + item + ": the model has no input '" + item.substr(0, item.find('=')) +
+                   "'\n  try: " + known);
     else if (has_source(*input))
       problems.add(option + item + ": input '" + name + "' is given twice");
     else
-      open_source(*input, path, constant, problems);
+      open_source(*input, item.substr(name.size() + 1), constant, problems);
   }
 }
 

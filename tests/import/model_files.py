@@ -839,16 +839,16 @@ class Runner:
             values = [(j * 5 % 7 - 3) / 4 if kind == FLOAT else j % 2 for j in range(count)]
             (folder / f"{i}.npy").write_bytes(npy(sizes, values, kind))
             command += ["--data", f"{name}={i}.npy"]
-        shapes = re.findall(r"label.*?\[([0-9, ]*)\]", text)
-        return self.labelled(folder, command, shapes)
+        name = "loss_labels" if re.search(r"\bloss_labels\b", text) else "labels"
+        return self.labelled(folder, command, name, re.findall(rf"\b{name}\b.*?\[([0-9, ]*)\]", text))
 
-    def labelled(self, folder, command, shapes):
+    def labelled(self, folder, command, name, shapes):
         sizes = [int(size) for size in shapes[0].split(",") if size.strip()] if shapes else []
         count = 1
         for size in sizes:
             count *= size
         (folder / "labels.npy").write_bytes(npy(sizes or [1], [0.25] * count))
-        code, text, _, _ = self.run(command + ["--data", "labels=labels.npy"], folder)
+        code, text, _, _ = self.run(command + ["--data", f"{name}=labels.npy"], folder)
         return [] if code == 0 else [f"the trainer ends with {code}: {text}"]
 
 
