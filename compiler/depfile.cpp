@@ -2,8 +2,10 @@
 //
 // A rule of Make without commands, one file a line.
 #include "compiler/depfile.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
 
@@ -56,6 +58,15 @@ LogicalResult writeDepfile(StringRef path, StringRef target, ArrayRef<std::strin
   for (const std::string &file : files)
     if (failed(add(file, " \\\n  ")))
       return failure();
+  namespace fs = llvm::sys::fs;
+  bool isRead =
+      llvm::any_of(files, [&](const std::string &file) { return fs::equivalent(path, file); });
+  if (isRead || (fs::exists(path) && !fs::is_regular_file(path)))
+    return report.error(
+        ExitCode::outputNotWritten, path,
+        isRead ? "is read by this command, and the rule of --depfile would take its place"
+               : "is no regular file, and the rule of --depfile would take its place",
+        "another --depfile");
   // Whole or not at all: a build reads it whenever it starts.
   if (Error error = writeToOutput(path, [&](raw_ostream &stream) {
         stream << rule << "\n";

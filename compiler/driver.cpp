@@ -181,6 +181,7 @@ private:
     PipelineHooks hooks;
     hooks.before = [&](StringRef name) { clock.begin(pass = name.str()); };
     hooks.dumpFolder = options.dumpIr;
+    hooks.read = modelFiles(model);
     hooks.failureFolder = temporaryPath("dump");
     hooks.stopAfter = options.check ? kCheckedUntil : options.stopAfter;
     PipelineResult result = runPipeline(*model.module, recipe, hooks);

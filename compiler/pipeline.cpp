@@ -62,8 +62,9 @@ namespace {
 /// Numbered files of IR, one for each pass.
 class Dumps {
 public:
-  Dumps(ModuleOp module, StringRef folder, StringRef failureFolder)
-      : module(module), folder(folder), failureFolder(failureFolder) {}
+  Dumps(ModuleOp module, const PipelineHooks &hooks)
+      : module(module), folder(hooks.dumpFolder), failureFolder(hooks.failureFolder),
+        read(hooks.read) {}
 
   /// After a pass; `rest` are the passes that follow, as trainc-opt takes them.
   void write(StringRef pass, StringRef rest) {
@@ -90,6 +91,12 @@ private:
     llvm::SmallString<256> path(into);
     llvm::sys::path::append(path, llvm::formatv("{0,0+2}-{1}.mlir", number++, name).str());
     std::error_code error;
+    if (llvm::any_of(read, [&](const std::string &file) {
+          return llvm::sys::fs::equivalent(llvm::Twine(path), file);
+        })) {
+      unwritten = "'" + path.str().str() + "' is read by this command";
+      return "";
+    }
     llvm::raw_fd_ostream stream(path, error);
     if (!error) {
       stream << head;
@@ -105,6 +112,7 @@ private:
 
   ModuleOp module;
   std::string folder, failureFolder;
+  const std::vector<std::string> &read;
   unsigned number = 0;
 };
 
@@ -140,7 +148,7 @@ void nameRunningPass(PassManager &manager) {
 
 PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const PipelineHooks &hooks) {
   PipelineResult result;
-  Dumps dumps(module, hooks.dumpFolder, hooks.failureFolder);
+  Dumps dumps(module, hooks);
   std::vector<std::unique_ptr<Pass>> passes = makePasses(recipe);
   std::vector<std::string> rest = textBehindEach(passes);
   std::string all;

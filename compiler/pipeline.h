@@ -17,9 +17,10 @@ namespace trainc {
 struct PipelineHooks {
   /// Called before each pass with its name, for progress and times.
   std::function<void(llvm::StringRef pass)> before = [](llvm::StringRef) {};
-  std::string dumpFolder;    // numbered IR files, one per pass; empty: none
-  std::string failureFolder; // where a failing pass leaves its IR if there is no dump folder
-  std::string stopAfter;     // name of the last pass to run; empty: all
+  std::string dumpFolder;        // numbered IR files, one per pass; empty: none
+  std::vector<std::string> read; // files that no dump may take the place of
+  std::string failureFolder;     // where a failing pass leaves its IR if there is no dump folder
+  std::string stopAfter;         // name of the last pass to run; empty: all
 };
 
 struct PipelineResult {
