@@ -328,6 +328,10 @@ private:
     std::string message;
     compile.warningsAreErrors = std::getenv("TRAINC_WARNINGS_ARE_ERRORS") != nullptr; // tests
     if (compileSources(compile, message)) {
+      if (!llvm::sys::fs::exists(compile.output))
+        return succeeded(report.error(ExitCode::hostCompilerFailed, options.model,
+                                      "'" + compile.compiler + "' ended well, but made no trainer",
+                                      "tools/setup.sh, or --host-compiler PROGRAM"));
       if (message.empty())
         llvm::sys::fs::remove(compile.log);
       else

@@ -90,6 +90,9 @@ void collect(const fs::path &folder, const std::string &name, Paths &paths) {
 /// Leaves out lines that trainc did not write: none of them leads out of the folder.
 Paths readList(const fs::path &file) {
   Paths paths;
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) // a pipe would be read for ever
+    return paths;
   auto text = MemoryBuffer::getFile(file.string());
   if (!text)
     return paths;
