@@ -103,10 +103,6 @@ public:
       : graph(graph), file(file), choices(choices), report(report) {
     for (const onnx::FunctionProto &function : file.model().functions())
       functions[functionKey(function)] = &function;
-    for (const NodeProto &node : file.graph().node()) {
-      taken.insert(node.input().begin(), node.input().end());
-      taken.insert(node.output().begin(), node.output().end());
-    }
   }
 
   bool run() {
@@ -180,7 +176,12 @@ private:
   }
 
   // With which no name of the file begins.
-  std::string freePrefix(std::string name) const {
+  std::string freePrefix(std::string name) {
+    if (taken.empty()) // most files have no functions and branches
+      for (const NodeProto &node : file.graph().node()) {
+        taken.insert(node.input().begin(), node.input().end());
+        taken.insert(node.output().begin(), node.output().end());
+      }
     for (;; name += '_') {
       std::string prefix = name + "/";
       auto next = taken.lower_bound(prefix);

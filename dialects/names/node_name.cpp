@@ -37,11 +37,6 @@ NodeName nodeName(Location location) {
   return {inner.node, inner.gradient, text.str(), ""};
 }
 
-std::string subjectAt(StringRef file, Location location) {
-  std::string node = nodeName(location).node;
-  return file.str() + (node.empty() ? "" : ": node '" + node + "'");
-}
-
 Location gradientLocation(Location node) {
   return NameLoc::get(StringAttr::get(node.getContext(), enclosing), withoutRole(node));
 }

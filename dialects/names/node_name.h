@@ -26,10 +26,6 @@ struct NodeName {
 };
 NodeName nodeName(mlir::Location location);
 
-/// What a message about `location` is about: `model.onnx: node 'h.1.mlp.act'`, the file alone
-/// where the location has no name.
-std::string subjectAt(llvm::StringRef file, mlir::Location location);
-
 /// The location of what computes the gradient of `node`.
 mlir::Location gradientLocation(mlir::Location node);
 /// The location of a value that plays `role` in the computation `node`; of `node` where that has

@@ -92,6 +92,11 @@ inline bool isWeight(OnnxWeight weight) {
 /// Says it of an input that is a tensor of the given shape.
 using OnnxWeightRule = OnnxWeight (*)(unsigned input, llvm::ArrayRef<int64_t> shape);
 
+/// The rule of operators whose inputs from number `First` on are settings, the others no weights.
+template <unsigned First> OnnxWeight settingsFrom(unsigned input, llvm::ArrayRef<int64_t>) {
+  return input >= First ? OnnxWeight::setting : OnnxWeight::none;
+}
+
 /// Registers the importer of an operator for models whose opset is at least
 /// `since`; the entry with the largest `since` not above the model's opset
 /// serves. Static objects of this class stand at the end of the file that

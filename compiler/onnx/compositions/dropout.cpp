@@ -57,11 +57,7 @@ static OnnxResults importDropout(OnnxNode &node) {
   return SmallVector<Value>{y, all ? builder.create<TrainingFormOp>(keep, all) : Value()};
 }
 
-// Its ratio and mode.
-static OnnxWeight weightsOfDropout(unsigned input, ArrayRef<int64_t>) {
-  return input > 0 ? OnnxWeight::setting : OnnxWeight::none;
-}
-
-static OnnxRegistration dropout("Dropout", 7, importDropout, weightsOfDropout);
+// Its ratio and mode stand behind the input.
+static OnnxRegistration dropout("Dropout", 7, importDropout, settingsFrom<1>);
 
 } // namespace trainc::nn

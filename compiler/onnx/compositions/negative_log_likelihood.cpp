@@ -116,14 +116,10 @@ static OnnxResults importCrossEntropy(OnnxNode &node) {
                             loss.inOrder(logProbabilities)};
 }
 
-// Weights of classes, which no loss learns.
-static OnnxWeight weightsOfLoss(unsigned input, ArrayRef<int64_t>) {
-  return input == 2 ? OnnxWeight::setting : OnnxWeight::none;
-}
-
+// Last stand the weights of classes, which no loss learns.
 static OnnxRegistration likelihood("NegativeLogLikelihoodLoss", 12, importLikelihood,
-                                   weightsOfLoss);
+                                   settingsFrom<2>);
 static OnnxRegistration crossEntropy("SoftmaxCrossEntropyLoss", 12, importCrossEntropy,
-                                     weightsOfLoss);
+                                     settingsFrom<2>);
 
 } // namespace trainc::nn

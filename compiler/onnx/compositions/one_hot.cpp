@@ -60,11 +60,7 @@ static OnnxResults importOneHot(OnnxNode &node) {
       builder.select(builder.create<EqualOp>(indices, place), value(1), value(0))};
 }
 
-// What stands for the chosen class, and what for the others.
-static OnnxWeight weightsOfOneHot(unsigned input, ArrayRef<int64_t>) {
-  return input == 2 ? OnnxWeight::setting : OnnxWeight::none;
-}
-
-static OnnxRegistration oneHot("OneHot", 9, importOneHot, weightsOfOneHot);
+// Last stands what is written for the chosen class, and what for the others.
+static OnnxRegistration oneHot("OneHot", 9, importOneHot, settingsFrom<2>);
 
 } // namespace trainc::nn

@@ -32,8 +32,6 @@ static OnnxResults importRange(OnnxNode &node) {
   return SmallVector<Value>{builder.add(builder.broadcastTo(first, shape), distance)};
 }
 
-static OnnxWeight weightsOfRange(unsigned, ArrayRef<int64_t>) { return OnnxWeight::setting; }
-
-static OnnxRegistration range("Range", 11, importRange, weightsOfRange);
+static OnnxRegistration range("Range", 11, importRange, settingsFrom<0>);
 
 } // namespace trainc::nn

@@ -318,13 +318,9 @@ private:
 static OnnxResults importResize(OnnxNode &node) { return Resize(node).build(); }
 static OnnxResults importUpsample(OnnxNode &node) { return Resize(node).byScalesAlone(); }
 
-// Its crop and its scales or sizes, behind the input.
-static OnnxWeight weightsOfResize(unsigned input, ArrayRef<int64_t>) {
-  return input > 0 ? OnnxWeight::setting : OnnxWeight::none;
-}
-
-static OnnxRegistration resizeByScales("Resize", 10, importUpsample, weightsOfResize);
-static OnnxRegistration resize("Resize", 11, importResize, weightsOfResize);
-static OnnxRegistration upsample("Upsample", 7, importUpsample, weightsOfResize);
+// Its crop and its scales or sizes stand behind the input.
+static OnnxRegistration resizeByScales("Resize", 10, importUpsample, settingsFrom<1>);
+static OnnxRegistration resize("Resize", 11, importResize, settingsFrom<1>);
+static OnnxRegistration upsample("Upsample", 7, importUpsample, settingsFrom<1>);
 
 } // namespace trainc::nn

@@ -182,11 +182,7 @@ FailureOr<Tensor> PadOp::interpret(ArrayRef<Tensor> operands) {
   return result;
 }
 
-// Its sizes, value and axes.
-static OnnxWeight weightsOfPad(unsigned input, ArrayRef<int64_t>) {
-  return input > 0 ? OnnxWeight::setting : OnnxWeight::none;
-}
-
-static OnnxRegistration pad("Pad", 2, importPad, weightsOfPad);
+// Its sizes, value and axes stand behind the input.
+static OnnxRegistration pad("Pad", 2, importPad, settingsFrom<1>);
 
 } // namespace trainc::nn
