@@ -30,14 +30,7 @@ template <typename T> struct kernels_recurrence : testing::Test {
       check_recurrence<T, host_copy>(
           plain, [](auto work) { work(); },
           [&](const std::string &name, const std::vector<T> &found, const numbers &expected) {
-            double largest = 1;
-            for (double value : expected)
-              largest = std::max(largest, std::fabs(value));
-            ASSERT_EQ(found.size(), expected.size());
-            for (size_t i = 0; i < found.size(); ++i)
-              ASSERT_NEAR(static_cast<double>(found[i]), expected[i],
-                          (sizeof(T) == 8 ? 1e-12 : 2e-5) * largest)
-                  << name << " " << i << " of " << blocks << " blocks, " << problem.text();
+            expect_recurrence(plain, name, found, expected, sizeof(T) == 8 ? 1e-12 : 2e-5);
             const auto &before = first.try_emplace(name, found).first->second;
             ASSERT_EQ(found, before)
                 << name << " with " << threads << " threads, " << problem.text();

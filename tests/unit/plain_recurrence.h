@@ -9,7 +9,9 @@
 #include "runtime/kernels/recurrent_cells.h"
 #include "runtime/kernels/rnn.h"
 
+#include <algorithm>
 #include <cmath>
+#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
@@ -348,6 +350,19 @@ inline std::vector<recurrence_case> recurrence_cases(std::vector<recurrence_size
   cases.push_back({sizes.front(), true, false, 0, false, true});
   cases.push_back({sizes.front(), false, true, 1.1, false, false});
   return cases;
+}
+
+// That each number is within `tolerance` of the largest one, or of 1.
+template <typename T>
+void expect_recurrence(const plain_recurrence &plain, const std::string &name,
+                       const std::vector<T> &found, const numbers &expected, double tolerance) {
+  double largest = 1;
+  for (double value : expected)
+    largest = std::max(largest, std::fabs(value));
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    ASSERT_NEAR(static_cast<double>(found[i]), expected[i], tolerance * largest)
+        << name << " " << i << " of " << plain.blocks << " blocks, " << plain.problem.text();
 }
 
 } // namespace trainc

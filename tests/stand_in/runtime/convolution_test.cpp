@@ -2,11 +2,9 @@
 //
 // Convolutions on the device against plain loops in f64: with room for all columns at once, for
 // some images, for a part of one.
-#include "runtime/communicator.h"
 #include "runtime/cuda/launch.h"
-#include "runtime/cuda/matmul.h"
-#include "runtime/cuda/streams.h"
 #include "tests/stand_in/runtime/device_copy.h"
+#include "tests/stand_in/runtime/planned_products.h"
 #include "tests/unit/plain_convolution.h"
 
 #include <cmath>
@@ -22,19 +20,11 @@ template <typename T> struct convolution_test : testing::Test {
     device_copy<T> second(std::vector<T>(numbers.second.begin(), numbers.second.end()));
     device_copy<T> computed(std::vector<T>(numbers.computed.size(), NAN));
     device_copy<char> scratch(std::vector<char>(static_cast<size_t>(bytes)));
-    auto work = [&] {
+    run_planned([&] {
       run_convolution<T>(part, problem, bytes, first.data(), second.data(), computed.data(),
                          scratch.data());
-    };
-    streams queues;
-    communicator alone;
-    product_settings settings;
-    settings.timed = false;
-    plan_products(settings, alone, [&](const arenas &) { work(); });
-    set_product_workspace(workspace());
-    work();
+    });
     const std::vector<T> found = computed.values();
-    forget_products();
     double largest = 1e-3;
     for (double value : numbers.computed)
       largest = std::max(largest, std::fabs(value));
@@ -43,14 +33,6 @@ template <typename T> struct convolution_test : testing::Test {
                   (sizeof(T) == 8 ? 1e-13 : 1e-5) * largest)
           << "part " << static_cast<int>(part) << " of " << problem.input[1] << " -> "
           << problem.weight[0] << " channels, element " << i << ", scratch of " << bytes;
-  }
-
-  static char *workspace() {
-    static char *memory = nullptr; // for all tests: the stand-in watches each of its bytes
-    if (!memory)
-      check_cuda(cudaMalloc(reinterpret_cast<void **>(&memory), product_workspace_bytes),
-                 "workspace");
-    return memory;
   }
 };
 

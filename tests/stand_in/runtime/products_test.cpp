@@ -11,6 +11,7 @@
 #include "runtime/kernels/matmul.h"
 #include "runtime/kernels/matrix_storage.h"
 #include "tests/stand_in/runtime/device_copy.h"
+#include "tests/stand_in/runtime/planned_products.h"
 #include "tests/unit/scratch_folder.h"
 
 #include <cmath>
@@ -26,27 +27,6 @@ template <typename T> std::vector<T> random_numbers(int64_t count, uint64_t stat
     x = static_cast<T>(static_cast<int64_t>(state >> 40) - (1 << 23)) / (1 << 23);
   }
   return list;
-}
-
-product_settings untimed() {
-  product_settings settings;
-  settings.timed = false;
-  return settings;
-}
-
-// The device's part around products: plans for `work`, then runs it.
-void run_planned(const std::function<void()> &work, const product_settings &settings = untimed()) {
-  streams queues;
-  communicator alone;
-  plan_products(settings, alone, [&](const arenas &) { work(); });
-  static char *workspace = nullptr; // for all tests: the stand-in watches each of its bytes
-  if (!workspace)
-    check_cuda(cudaMalloc(reinterpret_cast<void **>(&workspace), product_workspace_bytes),
-               "workspace");
-  set_product_workspace(workspace);
-  work();
-  check_cuda(cudaStreamSynchronize(compute_stream()), "work");
-  forget_products();
 }
 
 template <typename T>
