@@ -28,11 +28,6 @@ const OptionRow *find(const CommandRow &command, const std::string &name) {
   return nullptr;
 }
 
-bool toNumber(const std::string &text, double &value) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
-}
-
 bool isChoice(const std::string &choices, const std::string &value) {
   for (const std::string &choice : splitAt(choices, '|'))
     if (choice == value)
@@ -41,6 +36,11 @@ bool isChoice(const std::string &choices, const std::string &value) {
 }
 
 } // namespace
+
+bool toNumber(const std::string &text, double &value) {
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value);
+}
 
 std::vector<std::string> splitAt(const std::string &text, char separator) {
   std::vector<std::string> parts(1);

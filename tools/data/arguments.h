@@ -21,6 +21,9 @@ struct OptionRow {
 
 class Arguments;
 
+/// A finite decimal number that is the whole text; false of anything else.
+bool toNumber(const std::string &text, double &value);
+
 struct CommandRow {
   std::string name, summary, words, description, example;
   std::vector<OptionRow> options; // besides those of every command

@@ -8,7 +8,6 @@
 #include "runtime/failure.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cinttypes>
 #include <cmath>
 #include <filesystem>
@@ -97,12 +96,10 @@ std::string trimmed(const std::string &text) {
   return first == std::string::npos ? "" : text.substr(first, last - first + 1);
 }
 
-bool toNumber(const std::string &field, double &value) {
+// Tables hold blanks and plus signs that options do not.
+bool fieldToNumber(const std::string &field, double &value) {
   std::string text = trimmed(field);
-  const char *begin = text.data() + (text.size() > 1 && text[0] == '+'),
-             *end = text.data() + text.size();
-  auto [stopped, error] = std::from_chars(begin, end, value);
-  return error == std::errc() && stopped == end && std::isfinite(value);
+  return toNumber(text.size() > 1 && text[0] == '+' ? text.substr(1) : text, value);
 }
 
 /// What all fields of a column are.
@@ -117,7 +114,7 @@ struct Column {
   bool note(const std::string &field) {
     constexpr size_t mostClasses = 1 << 16;
     double value = 0;
-    bool isNumber = toNumber(field, value);
+    bool isNumber = fieldToNumber(field, value);
     numbers &= isNumber;
     whole &= isNumber && value == std::floor(value) && std::abs(value) < 1e15;
     if (complete)
@@ -244,7 +241,7 @@ private:
   static std::string textOf(const Column &column) {
     double ignored;
     for (auto &[text, count] : column.texts)
-      if (!toNumber(text, ignored))
+      if (!fieldToNumber(text, ignored))
         return text;
     return "";
   }
@@ -287,7 +284,7 @@ private:
     if (!from.numbers)
       return static_cast<double>(from.classOf(field));
     double value = 0;
-    toNumber(field, value);
+    fieldToNumber(field, value);
     return normalises(group) ? (value - from.mean) / deviationOf(from) : value;
   }
 
