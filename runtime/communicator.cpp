@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <unistd.h>
 
 namespace trainc {
 namespace {
@@ -19,6 +20,12 @@ namespace {
 }
 
 } // namespace
+
+std::string rank_name(int rank, int process) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  return format_text("rank %d (process %d on %s)", rank, process, host);
+}
 
 communicator::communicator() {
   const launch launch = find_launch();

@@ -19,6 +19,9 @@ struct message_path {
   virtual void gather(const void *mine, int64_t size, void *all) = 0;
 };
 
+// For messages: "rank 1 (process 4711 on host)".
+std::string rank_name(int rank, int process);
+
 class communicator {
 public:
   // Joins the other ranks if a launcher started us, else is the only rank.

@@ -26,7 +26,7 @@ struct exit_code_row {
 constexpr exit_code_row exit_code_table[] = {
     {exit_success, "done; also after SIGTERM or SIGINT once the step's checkpoint is written"},
     {exit_internal, "internal error"},
-    {exit_usage, "bad command line"},
+    {exit_usage, "bad command line, or one rank's program or options are not another's"},
     {exit_data,
      "bad input data: dtype, shape, truncated file, token id or computed index out of range"},
     {exit_checkpoint, "checkpoint missing, damaged or of another model"},

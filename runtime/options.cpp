@@ -272,6 +272,12 @@ constexpr const char *of_one_start[] = {
     "dry-run",  "new-data",        "no-progress", "threads", "communication",
     "max-time", "product-choices", "hang-timeout"};
 
+// Options in which ranks may differ: of their machine, of the terminal, and paths of data, whose
+// contents are compared.
+constexpr const char *of_one_rank[] = {
+    "threads",  "no-progress", "product-choices", "data",
+    "constant", "tokens",      "validation-data", "validation-tokens"};
+
 int edit_distance(const std::string &a, const std::string &b) {
   std::vector<int> previous(b.size() + 1), current(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j)
@@ -616,6 +622,17 @@ option_table::values(const settings &settings) const {
     result.emplace_back(option.name, value);
   }
   return result;
+}
+
+std::vector<std::pair<std::string, std::string>>
+option_table::shared_values(const settings &settings) const {
+  auto rows = values(settings);
+  auto is_of_rank = [](const auto &row) {
+    return std::find(std::begin(of_one_rank), std::end(of_one_rank), row.first) !=
+           std::end(of_one_rank);
+  };
+  rows.erase(std::remove_if(rows.begin(), rows.end(), is_of_rank), rows.end());
+  return rows;
 }
 
 std::vector<const option_row *> option_table::of_run(const command_row &command) const {

@@ -101,6 +101,8 @@ public:
   std::string help_of(const command_row &row) const; // `<command> --help`
   // Name and value of every option of the command, in table order.
   std::vector<std::pair<std::string, std::string>> values(const settings &settings) const;
+  // The same without those that ranks of a job may have differently.
+  std::vector<std::pair<std::string, std::string>> shared_values(const settings &settings) const;
   // Options of the command that belong to a run and are kept with it.
   std::vector<const option_row *> of_run(const command_row &command) const;
   // Takes the values of a configuration for options that the command line leaves open;

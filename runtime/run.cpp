@@ -3,6 +3,7 @@
 // Set-up that the commands share.
 #include "runtime/run.h"
 
+#include "runtime/agreement.h"
 #include "runtime/data_types.h"
 #include "runtime/own_files.h"
 #include "runtime/run_folder.h"
@@ -138,6 +139,7 @@ loader run::open(data_request request) {
   request.token_type = token_type_of(options.text("token-type"));
   std::optional<loader> result;
   ranks.together([&] { result.emplace(prog, request); });
+  refuse_differences(ranks, properties_of_data(result->identities()), exit_data);
   ranks.together([&] { result->check_values(ranks.rank(), ranks.size()); });
   return std::move(*result);
 }

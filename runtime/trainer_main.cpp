@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The main of every trainer, and the two commands that need no computation.
+#include "runtime/agreement.h"
 #include "runtime/cpu_check.h"
 #include "runtime/launcher.h"
 #include "runtime/onnx_export.h"
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <unistd.h>
 
 namespace trainc {
@@ -145,25 +147,38 @@ void check_cpu(const program &program) {
                       "\n  try: trainc --march x86-64-v3, or compiling the model on this machine");
 }
 
+// Before any other thread is there.
+void prepare_process(const settings &options, char **arguments) {
+  if (!(options.command->bit & computing_commands))
+    return;
+  check_cpu(trainer_program);
+  if (strcmp(trainer_program.target, "cpu") == 0)
+    widen_affinity(options.has("threads") ? static_cast<int>(options.integer("threads")) : 0,
+                   arguments);
+}
+
 int trainer_main(int count, char **arguments) {
   option_table table(trainer_program);
   settings options;
+  std::optional<failure> problem;
   try {
     options = parse(table, count, arguments);
     if (options.wants_help)
       return exit_success;
-    if (options.command->bit & computing_commands) {
-      check_cpu(trainer_program);
-      if (strcmp(trainer_program.target, "cpu") == 0)
-        widen_affinity(options.has("threads") ? static_cast<int>(options.integer("threads")) : 0,
-                       arguments);
-    }
+    prepare_process(options, arguments);
   } catch (const failure &error) {
-    return is_first_by_environment() ? report(error) : error.code;
+    problem = error; // perhaps of this rank alone
   }
-  watch_signals(options.command->bit == command_train);
+  watch_signals(!problem && options.command->bit == command_train);
   try {
     communicator ranks;
+    ranks.together([&] {
+      if (problem)
+        throw failure(problem->code,
+                      (ranks.rank() ? rank_name(ranks.rank(), getpid()) + ": " : "") +
+                          problem->message);
+    });
+    refuse_differences(ranks, properties_of_start(trainer_program, table, options), exit_usage);
     bool computes = options.command->bit & computing_commands;
     watchdog watch(ranks, computes, computes ? options.real("hang-timeout") : 0);
     // Inside, so that MPI is still up: an error that the other ranks do not share ends them too.
@@ -180,7 +195,7 @@ int trainer_main(int count, char **arguments) {
       return exit_internal;
     }
   } catch (const failure &error) {
-    return report(error); // there are no ranks yet
+    return report(error); // of all ranks alike, or there are none yet
   }
 }
 

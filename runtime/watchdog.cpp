@@ -45,12 +45,6 @@ const char *name_of(activity what) {
   return "ending";
 }
 
-std::string rank_name(int rank, int process) {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  return format_text("rank %d (process %d on %s)", rank, process, host);
-}
-
 } // namespace
 
 struct watchdog::page {
