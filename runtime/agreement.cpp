@@ -42,7 +42,7 @@ std::string shown(const rank_property *property) {
 } // namespace
 
 std::vector<rank_property> properties_of_start(const program &program, const option_table &table,
-                                               const settings &options) {
+                                               const trainer_options &options) {
   std::vector<rank_property> result = {
       {"program",
        format_text("model '%s', optimizer %s, fingerprint %016" PRIx64 ", compiled by trainc %s "

@@ -6,7 +6,7 @@
 
 #include "runtime/communicator.h"
 #include "runtime/loader.h"
-#include "runtime/options.h"
+#include "runtime/option_table.h"
 
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ struct rank_property {
 
 // The program by its build, the command, and every option that is not a rank's own.
 std::vector<rank_property> properties_of_start(const program &program, const option_table &table,
-                                               const settings &options);
+                                               const trainer_options &options);
 // The data by their contents: hosts may keep them in different places.
 std::vector<rank_property> properties_of_data(const std::vector<data_identity> &data);
 

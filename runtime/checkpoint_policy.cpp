@@ -3,8 +3,6 @@
 // When checkpoints are written and which of them stay, on plain numbers.
 #include "runtime/checkpoint_policy.h"
 
-#include "runtime/options.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -28,14 +26,6 @@ bool to_period(const std::string &text, period &value) {
     return false;
   return value.of != period::steps ||
          (value.count == std::floor(value.count) && value.count < 1e15);
-}
-
-keep_policy keep_policy_of(const settings &options) {
-  const std::string &metric = options.text("keep-best");
-  return {options.integer("keep"), options.integer("keep-every"),
-          metric == "loss"            ? checkpoint_metric::loss
-          : metric == "held-out-loss" ? checkpoint_metric::held_out_loss
-                                      : checkpoint_metric::none};
 }
 
 size_t first_superfluous(const std::vector<kept_checkpoint> &kept, const keep_policy &policy) {

@@ -9,8 +9,6 @@
 
 namespace trainc {
 
-class settings;
-
 // How often something happens: "100" or "100steps", "10min", "0.5epochs". 0: never.
 struct period {
   enum unit { steps, minutes, epochs } of = steps;
@@ -28,8 +26,6 @@ struct keep_policy {
   int64_t every = 0;                                   // and those of every so many steps; 0: none
   checkpoint_metric best_by = checkpoint_metric::none; // and the best one
 };
-
-keep_policy keep_policy_of(const settings &options);
 
 struct kept_checkpoint {
   int64_t step;

@@ -111,8 +111,8 @@ int checkpoints(run &run) {
   if (!run.is_first())
     return exit_success;
   std::string folder = run_to_read(run.prog, run.options);
-  std::string where = checkpoints_of(folder), action = run.options.action();
-  bool as_json = run.options.flag("json");
+  std::string where = checkpoints_of(folder), action = run.options.action;
+  bool as_json = run.options.json;
   std::optional<run_folder> own;
   if (action == "prune") // nobody may write there meanwhile
     own.emplace(folder, /*takes_over=*/true);
@@ -120,7 +120,7 @@ int checkpoints(run &run) {
   if (found.empty())
     throw failure(exit_checkpoint, where + ": holds no checkpoint\n  try: --run DIR");
   if (action == "prune") {
-    prune(where, found, keep_policy_of(run.options), as_json);
+    prune(where, found, run.options.keep, as_json);
     return exit_success;
   }
   bool is_whole = true;

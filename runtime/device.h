@@ -32,7 +32,8 @@ public:
   // `computes` is false for commands that only copy parameters; then no device is
   // chosen and none has to be there. Collective. Throws `failure` (exit_machine):
   // no device, driver too old, more ranks on this host than devices.
-  device(const program &program, const settings &options, communicator &ranks, bool computes);
+  device(const program &program, const trainer_options &options, communicator &ranks,
+         bool computes);
   ~device() override;
   device(const device &) = delete;
   device &operator=(const device &) = delete;

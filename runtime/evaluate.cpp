@@ -49,12 +49,12 @@ void write_gradients(const std::string &path, const std::vector<tensor_view> &te
 
 int evaluate(run &run) {
   loader data = run.open_data(/*shuffle=*/false, 0, /*partial_batches=*/true);
-  data_part part = run.options.real("holdout") > 0 ? data_part::held_out : data_part::all;
+  data_part part = run.options.holdout > 0 ? data_part::held_out : data_part::all;
   int64_t batches = 0;
   run.ranks.together([&] { batches = data.batches(part); });
-  bool limited = run.options.integer("batches") > 0;
+  bool limited = run.options.batches > 0;
   if (limited)
-    batches = std::min(batches, run.options.integer("batches"));
+    batches = std::min(batches, run.options.batches);
   run.target.allocate(memory_use::forward, 1, batch_feed::bytes(run.prog, run.target));
   std::string parameters = run.load_chosen_parameters();
   batch_feed feed(run.prog, run.target, data);
@@ -64,7 +64,7 @@ int evaluate(run &run) {
 
   int64_t samples = std::min(batches * data.samples_per_batch(), data.samples(part));
   char number[32];
-  if (run.options.flag("json")) {
+  if (run.options.json) {
     nlohmann::ordered_json line = {
         {"loss", loss}, {"batches", batches}, {"samples", samples}, {"parameters", parameters}};
     printf("%s\n", line.dump().c_str());
@@ -78,10 +78,10 @@ int evaluate(run &run) {
 }
 
 int gradients(run &run) {
-  std::string path = run.options.text("output");
+  std::string path = run.options.output;
   loader data = run.open_data(/*shuffle=*/false, 0);
-  int64_t micro_batches = run.options.integer("micro-batches");
-  int64_t first = run.options.integer("batch"), count = micro_batches * run.ranks.size();
+  int64_t micro_batches = run.options.micro_batches;
+  int64_t first = run.options.batch, count = micro_batches * run.ranks.size();
   run.ranks.together([&] {
     if (int64_t batches = data.batches(data_part::all); first + count > batches)
       throw failure(exit_data, format_text("batches %" PRId64 " to %" PRId64
@@ -91,9 +91,8 @@ int gradients(run &run) {
   run.target.allocate(memory_use::training, micro_batches, batch_feed::bytes(run.prog, run.target));
   std::string parameters = run.load_chosen_parameters();
   batch_feed feed(run.prog, run.target, data);
-  gradient_step step(run, feed, micro_batches, static_cast<uint64_t>(run.options.integer("seed")),
-                     run.options.flag("mean-per-batch"));
-  step_result result = step(data_part::all, first, run.options.integer("step"));
+  gradient_step step(run, feed, micro_batches, run.options.seed, run.options.mean_per_batch);
+  step_result result = step(data_part::all, first, run.options.step);
   run.ranks.together([&] {
     if (!run.is_first())
       return;

@@ -64,9 +64,8 @@ text_model find_text_model(const program &program) {
 // Draws from softmax(logits / temperature) over the `top` likeliest.
 class sampler {
 public:
-  sampler(const settings &options, int64_t vocabulary)
-      : seed_(static_cast<uint64_t>(options.integer("seed"))),
-        temperature_(options.real("temperature")), top_(options.integer("top-k")),
+  sampler(const trainer_options &options, int64_t vocabulary)
+      : seed_(options.seed), temperature_(options.temperature), top_(options.top_k),
         order_(static_cast<size_t>(vocabulary)), weights_(order_.size()) {
     if (top_ <= 0 || top_ > vocabulary)
       top_ = vocabulary;
@@ -144,7 +143,7 @@ void check_prompt(const std::string &text, const text_model &model) {
 
 int generate(run &run) {
   text_model model;
-  std::string text = run.options.text("prompt");
+  std::string text = run.options.prompt;
   run.ranks.together([&] {
     model = find_text_model(run.prog);
     check_prompt(text, model);
@@ -157,7 +156,7 @@ int generate(run &run) {
   fputs(text.c_str(), stdout);
   sampler sample(run.options, model.vocabulary());
   std::vector<double> logits(static_cast<size_t>(model.vocabulary()));
-  for (int64_t i = 0; i < run.options.integer("length"); ++i) {
+  for (int64_t i = 0; i < run.options.length; ++i) {
     place_window(run, *model.tokens, text);
     run.target.send_batch();
     run.target.submit_batch();

@@ -1,133 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line of a trainer. One table of options makes the parser, the
-// help pages and the rows that a run prints at its start; the optimizer's
-// hyperparameters join it from the compiled program.
+// What a command line says, as values. The table (option_rows.cpp) has a row for each: its name,
+// what it means and which commands take it; what stands here is the default.
 #pragma once
 
 #include "runtime/checkpoint_policy.h"
-#include "runtime/program.h"
+#include "runtime/loader.h"
+#include "runtime/schedule_rate.h"
 
-#include <map>
+#include <cmath>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace trainc {
 
-class problem_list;
+struct command_row;
+enum class communication_kind; // runtime/cpu/gradient_sum.h
 
-enum command_bit : unsigned {
-  command_train = 1,
-  command_evaluate = 2,
-  command_gradients = 4,
-  command_export = 8,
-  command_generate = 16,
-  command_info = 32,
-  command_predict = 64,
-  command_checkpoints = 128,
-};
+enum class product_math { ieee, tf32 };
 
-constexpr unsigned computing_commands =
-    ~unsigned(command_info | command_export | command_checkpoints);
-
-struct command_row {
-  command_bit bit;
-  const char *name;
-  const char *summary;
-  const char *description;  // paragraphs for `<command> --help`
-  const char *example;      // arguments
-  const char *actions = ""; // "a|b": the word that follows the command; empty: none does
-};
-
-// A list is of NAME=FILE, files are of FILE or FILE:WEIGHT; both may be given again and again.
-enum class option_kind { flag, integer, real, text, list, files, period };
-
-constexpr bool repeats(option_kind kind) {
-  return kind == option_kind::list || kind == option_kind::files;
-}
-
-struct option_row {
-  std::string name; // without dashes
-  char letter;      // short form, 0: none
-  option_kind kind;
-  std::string placeholder;
-  std::string default_value; // as it would be given; empty: none
-  std::string help;
-  unsigned commands;
-  double minimum, maximum; // of numbers
-  std::string choices;     // "a|b|c", empty: any text
-  bool of_start = false;   // belongs to one start of the program, not to the run
-};
-
-// A value on the command line that differs from the one it overrides.
-struct changed_option {
-  std::string name;
-  std::vector<std::string> before, now;
-};
-
-// What a command line says: a value, the one of a configuration, or the default for
-// every option of its command. Getters expect a name of the table and the right kind.
-class settings {
-public:
+struct trainer_options {
   const command_row *command = nullptr;
+  std::string action; // of the command: `list`, `verify`, ...
   bool wants_help = false;
+  std::set<std::string> given; // options that the command line has
 
-  const std::string &action() const { return action_; } // of the command's
-  bool given(const std::string &name) const { return given_.count(name) != 0; }
-  bool has(const std::string &name) const { return !text(name).empty(); }
-  const std::string &text(const std::string &name) const;
-  int64_t integer(const std::string &name) const;
-  double real(const std::string &name) const;
-  bool flag(const std::string &name) const { return text(name) == "yes"; }
-  period every(const std::string &name) const;
-  std::vector<std::string> list(const std::string &name) const;
+  // ---- data
+  std::vector<std::string> data;              // NAME=FILE
+  std::vector<std::string> constant;          // NAME=FILE
+  std::vector<std::string> tokens;            // FILE, or FILE:WEIGHT all of them
+  std::optional<file_type> token_type;        // of files that do not say; nothing: bytes
+  double holdout = 0;                         // part of the samples
+  std::vector<std::string> validation_data;   // NAME=FILE
+  std::vector<std::string> validation_tokens; // FILE
+  int64_t validation_batches = 0;             // 0: all
+  int64_t overfit = 0;                        // batches; 0: all
+  leftovers rest = leftovers::drop;
+  bool no_shuffle = false;
+  uint64_t seed = 0;
 
-private:
-  friend class option_table;
-  const std::vector<std::string> *values(const std::string &name) const;
-  std::map<std::string, std::vector<std::string>> given_, restored_;
-  std::map<std::string, std::string> defaults_;
-  std::string action_;
+  // ---- training
+  std::optional<int64_t> steps; // these or epochs
+  std::optional<double> epochs;
+  std::optional<double> max_minutes;
+  std::string initialise; // file
+  int64_t micro_batches = 1;
+  double clip_norm = INFINITY;
+  bool mean_per_batch = false;
+  int64_t nonfinite_limit = 10;        // steps in a row
+  std::vector<double> hyperparameters; // of the optimizer, in the program's order
+
+  // ---- learning rate
+  double learning_rate = 0.001;
+  schedule_kind schedule = schedule_kind::constant;
+  int64_t warmup_steps = 0;
+  double final_learning_rate = 0;
+  std::optional<int64_t> schedule_steps; // nothing: the run's
+  double schedule_power = 1;
+  std::optional<int64_t> cycle_steps;
+  double cycle_factor = 1;
+  std::optional<int64_t> decay_steps, decay_every;
+  std::optional<double> decay_factor;
+
+  // ---- the run and its checkpoints
+  std::string run; // folder
+  bool dry_run = false;
+  bool overwrite = false;
+  std::string config; // file
+  std::string resume; // latest, auto or a path
+  bool new_data = false;
+  bool no_checkpoints = false;
+  bool no_background = false;
+  period checkpoint_every = {period::minutes, 10};
+  keep_policy keep;
+  std::string checkpoint = "latest"; // or initial, or a path
+
+  // ---- what commands compute and write
+  int64_t evaluate_every = 0; // steps; 0: never
+  int64_t batches = 0;        // 0: all
+  int64_t batch = 0;          // which
+  int64_t step = 1;           // which
+  std::string output;         // file
+  bool external_data = false;
+  std::string prompt = "\n";
+  int64_t length = 200; // bytes
+  double temperature = 1;
+  int64_t top_k = 0; // 0: all
+  bool json = false;
+
+  // ---- the machine
+  double hang_timeout = 60; // seconds; 0: for ever
+  bool no_progress = false;
+  std::optional<int64_t> threads;
+  communication_kind communication = {};
+  product_math math = product_math::ieee;
+  bool no_tuning = false;
+  std::string product_choices; // file; `none`: nowhere
 };
-
-class option_table {
-public:
-  explicit option_table(const program &program);
-
-  // Throws `failure` (exit_usage) with every problem of the line.
-  settings parse(int count, const char *const *arguments) const;
-
-  std::string overview() const;                      // `help`
-  std::string help_of(const command_row &row) const; // `<command> --help`
-  // Name and value of every option of the command, in table order.
-  std::vector<std::pair<std::string, std::string>> values(const settings &settings) const;
-  // The same without those that ranks of a job may have differently.
-  std::vector<std::pair<std::string, std::string>> shared_values(const settings &settings) const;
-  // Options of the command that belong to a run and are kept with it.
-  std::vector<const option_row *> of_run(const command_row &command) const;
-  // Takes the values of a configuration for options that the command line leaves open;
-  // returns those that it changes. `source` names the configuration in problems.
-  std::vector<changed_option> restore(std::map<std::string, std::vector<std::string>> configuration,
-                                      const std::string &source, settings &settings,
-                                      problem_list &problems) const;
-
-private:
-  const option_row *find(const std::string &name, unsigned commands) const;
-  std::string nearest(const std::string &name, unsigned commands) const;
-
-  const command_row *known(const std::string &word) const;
-  // `train, evaluate, ...`: the commands that the program can do.
-  std::string command_list() const;
-
-  std::string model_name_;
-  unsigned commands_; // bits
-  std::vector<option_row> rows_;
-};
-
-// The option's values as a configuration keeps them: files by their whole path.
-std::vector<std::string> kept_values(const option_row &option, std::vector<std::string> values);
-
-// The hyperparameter's option: underscores become dashes.
-std::string option_name(const hyperparameter &value);
 
 } // namespace trainc

@@ -82,7 +82,7 @@ int predict(run &run) {
   run.target.allocate(memory_use::forward, 1, batch_feed::bytes(run.prog, run.target));
   std::string parameters = run.load_chosen_parameters();
 
-  std::string path = run.options.text("output");
+  std::string path = run.options.output;
   std::string header = safetensors_header(views, {{"parameters", parameters}});
   std::vector<stored_output> outputs;
   auto offset = static_cast<int64_t>(header.size());

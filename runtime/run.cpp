@@ -23,7 +23,7 @@ std::string grouped(int64_t value) {
 
 } // namespace
 
-run::run(const program &program, const option_table &table, const settings &options,
+run::run(const program &program, const option_table &table, const trainer_options &options,
          communicator &ranks, watchdog &watch)
     : prog(program), table(table), options(options),
       folder(std::filesystem::read_symlink("/proc/self/exe").parent_path()), ranks(ranks),
@@ -66,9 +66,9 @@ void run::load_parameters_from(const std::string &path) {
 }
 
 std::string run::load_chosen_parameters() {
-  const std::string &which = options.text("checkpoint");
+  const std::string &which = options.checkpoint;
   if (which == "initial") {
-    if (options.given("run") && !options.given("checkpoint"))
+    if (options.given.count("run") && !options.given.count("checkpoint"))
       ranks.together([] {
         throw failure(exit_usage, "option --run: this program has its own parameters; a checkpoint "
                                   "is one of the program that trains\n  try: that program, or "
@@ -97,13 +97,10 @@ std::string run::load_chosen_parameters() {
 loader run::open_data(bool shuffle, uint64_t seed, bool partial_batches) {
   data_request request = data_options();
   request.partial_batches = partial_batches;
-  request.holdout = options.real("holdout");
+  request.holdout = options.holdout;
   if (options.command->bit & command_train) {
-    request.training_batches = options.integer("overfit");
-    const std::string &rest = options.text("leftovers");
-    request.rest = rest == "pad"    ? leftovers::pad
-                   : rest == "wrap" ? leftovers::wrap
-                                    : leftovers::drop;
+    request.training_batches = options.overfit;
+    request.rest = options.rest;
   }
   request.shuffle = shuffle;
   request.seed = seed;
@@ -112,9 +109,9 @@ loader run::open_data(bool shuffle, uint64_t seed, bool partial_batches) {
 
 std::optional<loader> run::open_validation_data() {
   data_request request;
-  request.data = options.list("validation-data");
-  request.constants = options.list("constant");
-  request.tokens = options.list("validation-tokens");
+  request.data = options.validation_data;
+  request.constants = options.constant;
+  request.tokens = options.validation_tokens;
   request.partial_batches = true;
   if (request.data.empty() && request.tokens.empty())
     return std::nullopt;
@@ -129,14 +126,14 @@ loader run::open_prediction_data() {
 
 data_request run::data_options() const {
   data_request request;
-  request.data = options.list("data");
-  request.constants = options.list("constant");
-  request.tokens = options.list("tokens");
+  request.data = options.data;
+  request.constants = options.constant;
+  request.tokens = options.tokens;
   return request;
 }
 
 loader run::open(data_request request) {
-  request.token_type = token_type_of(options.text("token-type"));
+  request.token_type = options.token_type;
   std::optional<loader> result;
   ranks.together([&] { result.emplace(prog, request); });
   refuse_differences(ranks, properties_of_data(result->identities()), exit_data);
@@ -147,16 +144,6 @@ loader run::open(data_request request) {
 void run::warn(const std::string &text) const {
   if (is_first())
     fprintf(stderr, "warning: %s\n", text.c_str());
-}
-
-std::optional<file_type> token_type_of(const std::string &name) {
-  if (name == "u8")
-    return file_type::u8;
-  if (name == "u16")
-    return file_type::u16;
-  if (name == "u32")
-    return file_type::u32;
-  return name == "i32" ? std::optional(file_type::i32) : std::nullopt;
 }
 
 std::vector<std::pair<std::string, std::string>> describe(const program &program) {

@@ -8,7 +8,7 @@
 #include "runtime/communicator.h"
 #include "runtime/device.h"
 #include "runtime/loader.h"
-#include "runtime/options.h"
+#include "runtime/option_table.h"
 #include "runtime/watchdog.h"
 
 #include <optional>
@@ -17,12 +17,12 @@
 namespace trainc {
 
 struct run {
-  run(const program &program, const option_table &table, const settings &options,
+  run(const program &program, const option_table &table, const trainer_options &options,
       communicator &ranks, watchdog &watch);
 
   const program &prog;
   const option_table &table;
-  const settings &options;
+  const trainer_options &options;
   std::string folder; // of the binary, where the compiler put its files
   communicator &ranks;
   watchdog &watch;
@@ -52,9 +52,6 @@ private:
   data_request data_options() const;
   loader open(data_request request);
 };
-
-// What `--token-type` means; nothing: what the file says.
-std::optional<file_type> token_type_of(const std::string &name);
 
 // The model as rows of a table: name and value.
 std::vector<std::pair<std::string, std::string>> describe(const program &program);

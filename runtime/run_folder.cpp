@@ -180,8 +180,8 @@ std::string run_choice::configuration() const {
   return !checkpoint.empty() && exists(path) ? path : "";
 }
 
-run_choice choose_run(const program &program, const settings &options) {
-  run_choice choice = {whole_path(options.text("run")), options.text("resume"), ""};
+run_choice choose_run(const program &program, const trainer_options &options) {
+  run_choice choice = {whole_path(options.run), options.resume, ""};
   if (choice.checkpoint.empty())
     return choice;
   bool where_possible = choice.checkpoint == "auto";
@@ -206,8 +206,8 @@ run_choice choose_run(const program &program, const settings &options) {
           "where there is none");
 }
 
-std::string run_to_read(const program &program, const settings &options) {
-  std::string folder = options.text("run");
+std::string run_to_read(const program &program, const trainer_options &options) {
+  std::string folder = options.run;
   if (folder.empty())
     folder = newest_run(program);
   if (folder.empty())
@@ -219,7 +219,7 @@ std::string run_to_read(const program &program, const settings &options) {
 }
 
 std::vector<std::string> restore_options(const program &program, const std::string &configuration,
-                                         const option_table &table, settings &options) {
+                                         const option_table &table, trainer_options &options) {
   ordered_json parsed = read_configuration(configuration);
   if (std::string before = parsed.value("optimizer", program.optimizer_name);
       before != program.optimizer_name)
@@ -242,6 +242,14 @@ std::vector<std::string> restore_options(const program &program, const std::stri
                       joined(change.before));
   problems.throw_if_any(exit_usage);
   return changes;
+}
+
+trainer_options kept_options(const program &program, const std::string &configuration,
+                             const option_table &table) {
+  const char *words[] = {"train"};
+  trainer_options options = table.parse(1, words);
+  restore_options(program, configuration, table, options);
+  return options;
 }
 
 std::string kept_option(const std::string &configuration, const std::string &name) {
@@ -303,7 +311,7 @@ void run_folder::clear() {
 run_folder::~run_folder() { ::close(lock_); }
 
 void run_folder::write_configuration(const program &program, const option_table &table,
-                                     const settings &options, const batch_layout &layout,
+                                     const trainer_options &options, const batch_layout &layout,
                                      const std::vector<data_identity> &data) {
   ordered_json object = {{"format", format},
                          {"model", program.model_name},
@@ -313,12 +321,13 @@ void run_folder::write_configuration(const program &program, const option_table 
                          {"ranks", layout.ranks}};
   ordered_json &values = object["options"] = ordered_json::object();
   for (const option_row *row : table.of_run(*options.command)) {
-    if (repeats(row->kind))
-      values[row->name] = kept_values(*row, options.list(row->name));
-    else if (row->kind == option_kind::flag)
-      values[row->name] = options.flag(row->name);
-    else if (options.has(row->name))
-      values[row->name] = kept_values(*row, {options.text(row->name)}).front();
+    std::vector<std::string> texts = kept_values(*row, options);
+    if (row->is_list)
+      values[row->name] = texts;
+    else if (row->is_flag)
+      values[row->name] = texts.front() == "yes";
+    else if (!texts.front().empty())
+      values[row->name] = texts.front();
   }
   values["micro-batches"] = std::to_string(layout.micro_batches);
   ordered_json &files = object["data"] = ordered_json::array();

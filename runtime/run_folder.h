@@ -11,7 +11,7 @@
 #pragma once
 
 #include "runtime/loader.h"
-#include "runtime/options.h"
+#include "runtime/option_table.h"
 
 #include <optional>
 #include <string>
@@ -42,17 +42,21 @@ struct run_choice {
 };
 
 // Looks at the file system, changes nothing. Throws `failure` where --resume finds no run.
-run_choice choose_run(const program &program, const settings &options);
+run_choice choose_run(const program &program, const trainer_options &options);
 
 // The folder whose checkpoints --checkpoint means, for commands that only read: --run, else
 // the newest run. Throws `failure` (exit_checkpoint) where there is none.
-std::string run_to_read(const program &program, const settings &options);
+std::string run_to_read(const program &program, const trainer_options &options);
 
 // Fills options that the command line leaves open with those of the file `configuration`
 // (--config FILE, or what a resumed run has). Returns what the command line changes:
 // "--learning-rate 0.5, was 0.001". Throws `failure` (exit_usage) with every problem.
 std::vector<std::string> restore_options(const program &program, const std::string &configuration,
-                                         const option_table &table, settings &options);
+                                         const option_table &table, trainer_options &options);
+
+// The options that `configuration` says, defaults for others.
+trainer_options kept_options(const program &program, const std::string &configuration,
+                             const option_table &table);
 
 // The value of an option in `configuration`; empty where it does not say.
 std::string kept_option(const std::string &configuration, const std::string &name);
@@ -79,7 +83,7 @@ public:
   // Removes the log and the checkpoints of the run that is given up.
   void clear();
   void write_configuration(const program &program, const option_table &table,
-                           const settings &options, const batch_layout &layout,
+                           const trainer_options &options, const batch_layout &layout,
                            const std::vector<data_identity> &data);
 
 private:

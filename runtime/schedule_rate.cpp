@@ -9,34 +9,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <string>
 
 namespace trainc {
 namespace {
 
 constexpr double default_time_scale = 10000; // of inverse_sqrt, steps
-
-struct kind_row {
-  const char *name;
-  schedule_kind kind;
-};
-constexpr kind_row kinds[] = {
-    {"constant", schedule_kind::constant},
-    {"linear", schedule_kind::linear},
-    {"cosine", schedule_kind::cosine},
-    {"cosine-restarts", schedule_kind::cosine_restarts},
-    {"polynomial", schedule_kind::polynomial},
-    {"inverse-sqrt", schedule_kind::inverse_sqrt},
-    {"warmup-stable-decay", schedule_kind::warmup_stable_decay},
-    {"step", schedule_kind::step},
-    {"exponential", schedule_kind::exponential},
-};
-
-schedule_kind kind_of(const std::string &name) {
-  auto row = std::find_if(std::begin(kinds), std::end(kinds),
-                          [&](const kind_row &known) { return name == known.name; });
-  return row == std::end(kinds) ? schedule_kind::constant : row->kind;
-}
 
 // Where in its cycle step t is, from 0 to 1. Cycles grow by a factor.
 double part_of_cycle(double t, double length, double factor) {
@@ -95,41 +73,41 @@ double rate_schedule::operator()(int64_t step) const {
   return peak;
 }
 
-rate_schedule schedule_of(const settings &options, int64_t last_step) {
+rate_schedule schedule_of(const trainer_options &options, int64_t last_step) {
   rate_schedule schedule;
-  schedule.kind = kind_of(options.text("schedule"));
-  schedule.peak = options.real("learning-rate");
-  schedule.final_rate = options.real("final-learning-rate");
-  schedule.warmup_steps = options.integer("warmup-steps");
-  schedule.total_steps =
-      options.has("schedule-steps") ? options.integer("schedule-steps") : last_step;
-  schedule.power = options.real("schedule-power");
-  schedule.cycle_steps = options.integer("cycle-steps");
-  schedule.cycle_factor = options.real("cycle-factor");
-  schedule.decay_steps = options.integer("decay-steps");
-  schedule.decay_every = std::max<int64_t>(options.integer("decay-every"), 1);
-  if (options.has("decay-factor"))
-    schedule.decay_factor = options.real("decay-factor");
+  schedule.kind = options.schedule;
+  schedule.peak = options.learning_rate;
+  schedule.final_rate = options.final_learning_rate;
+  schedule.warmup_steps = options.warmup_steps;
+  schedule.total_steps = options.schedule_steps.value_or(last_step);
+  schedule.power = options.schedule_power;
+  schedule.cycle_steps = options.cycle_steps.value_or(schedule.cycle_steps);
+  schedule.cycle_factor = options.cycle_factor;
+  schedule.decay_steps = options.decay_steps.value_or(schedule.decay_steps);
+  schedule.decay_every = options.decay_every.value_or(schedule.decay_every);
+  schedule.decay_factor = options.decay_factor.value_or(schedule.decay_factor);
   return schedule;
 }
 
-void check_schedule(const settings &options, problem_list &problems) {
+void check_schedule(const trainer_options &options, problem_list &problems) {
   struct need {
     schedule_kind kind;
-    const char *option, *example;
+    bool is_met;
+    const char *words;
   };
-  constexpr need needs[] = {
-      {schedule_kind::cosine_restarts, "cycle-steps", "1000"},
-      {schedule_kind::warmup_stable_decay, "decay-steps", "1000"},
-      {schedule_kind::step, "decay-every", "1000"},
-      {schedule_kind::exponential, "decay-factor", "0.999"},
+  const need needs[] = {
+      {schedule_kind::cosine_restarts, options.cycle_steps.has_value(),
+       "cosine-restarts needs --cycle-steps\n  try: --cycle-steps 1000"},
+      {schedule_kind::warmup_stable_decay, options.decay_steps.has_value(),
+       "warmup-stable-decay needs --decay-steps\n  try: --decay-steps 1000"},
+      {schedule_kind::step, options.decay_every.has_value(),
+       "step needs --decay-every\n  try: --decay-every 1000"},
+      {schedule_kind::exponential, options.decay_factor.has_value(),
+       "exponential needs --decay-factor\n  try: --decay-factor 0.999"},
   };
-  for (const need &row : needs) {
-    bool is_kind = kind_of(options.text("schedule")) == row.kind;
-    if (is_kind && !options.has(row.option))
-      problems.add("option --schedule: " + options.text("schedule") + " needs --" + row.option +
-                   "\n  try: --" + row.option + " " + row.example);
-  }
+  for (const need &row : needs)
+    if (options.schedule == row.kind && !row.is_met)
+      problems.add(std::string("option --schedule: ") + row.words);
 }
 
 } // namespace trainc

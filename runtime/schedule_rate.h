@@ -8,7 +8,7 @@
 namespace trainc {
 
 class problem_list;
-class settings;
+struct trainer_options;
 
 enum class schedule_kind {
   constant,
@@ -49,7 +49,7 @@ struct rate_schedule {
 };
 
 // As the options of `train` say; `last_step` is the run's. Adds what they lack to the problems.
-rate_schedule schedule_of(const settings &options, int64_t last_step);
-void check_schedule(const settings &options, problem_list &problems);
+rate_schedule schedule_of(const trainer_options &options, int64_t last_step);
+void check_schedule(const trainer_options &options, problem_list &problems);
 
 } // namespace trainc

@@ -27,8 +27,7 @@ struct extent {
 
 class trainer {
 public:
-  explicit trainer(run &run)
-      : run_(run), options_(run.options), dry_(run.options.flag("dry-run")) {}
+  explicit trainer(run &run) : run_(run), options_(run.options), dry_(run.options.dry_run) {}
 
   int operator()() {
     decide();
@@ -105,7 +104,7 @@ private:
   }
 
   run &run_;
-  const settings &options_;
+  const trainer_options &options_;
   const bool dry_; // one step, of which nothing is kept
   run_choice choice_;
   batch_layout layout_;
@@ -120,7 +119,6 @@ private:
   std::unique_ptr<checkpoint_writer> checkpoints_;
   std::unique_ptr<step_log> log_;
   std::unique_ptr<progress> progress_;
-  std::vector<double> hyperparameters_;
   rate_schedule schedule_;
   double clip_norm_ = INFINITY, start_seconds_ = 0, mark_seconds_ = 0, most_seconds_ = INFINITY;
   int64_t held_out_every_ = 0, held_out_batches_ = 0, steps_taken_ = 0;
@@ -140,22 +138,20 @@ private:
 
 void trainer::check_options() const {
   problem_list problems;
-  if (options_.has("steps") == options_.has("epochs"))
-    problems.add(options_.has("steps") ? "train: takes --steps or --epochs, not both"
-                                       : "train: needs --steps or --epochs\n  try: --steps 1000");
-  bool validates =
-      !options_.list("validation-tokens").empty() || !options_.list("validation-data").empty();
-  if (options_.integer("evaluate-every") > 0 && options_.real("holdout") == 0 && !validates)
+  if (options_.steps.has_value() == options_.epochs.has_value())
+    problems.add(options_.steps ? "train: takes --steps or --epochs, not both"
+                                : "train: needs --steps or --epochs\n  try: --steps 1000");
+  bool validates = !options_.validation_tokens.empty() || !options_.validation_data.empty();
+  if (options_.evaluate_every > 0 && options_.holdout == 0 && !validates)
     problems.add("option --evaluate-every: there is no held-out part of the data\n  try: --holdout "
                  "0.1, or --validation-data");
-  if (validates && options_.real("holdout") > 0)
+  if (validates && options_.holdout > 0)
     problems.add("option --holdout: --validation-data and --validation-tokens take its place");
-  if (options_.has("initialise") && options_.has("resume"))
+  if (!options_.initialise.empty() && !options_.resume.empty())
     problems.add("option --initialise: a resumed run has its parameters\n  try: one of the two");
-  if (keep_policy_of(options_).best_by == checkpoint_metric::held_out_loss &&
-      options_.integer("evaluate-every") == 0)
+  if (options_.keep.best_by == checkpoint_metric::held_out_loss && options_.evaluate_every == 0)
     problems.add("option --keep-best: no held-out loss is computed\n  try: --evaluate-every 100");
-  if (options_.flag("overwrite") && options_.has("resume"))
+  if (options_.overwrite && !options_.resume.empty())
     problems.add("option --overwrite: a run that is resumed stays\n  try: --resume alone");
   check_schedule(options_, problems);
   problems.throw_if_any(exit_usage);
@@ -163,7 +159,7 @@ void trainer::check_options() const {
 
 // Finds the run's folder and the checkpoint to go on from, before anything is allocated.
 void trainer::find_extent() {
-  extent_.seed = static_cast<uint64_t>(options_.integer("seed"));
+  extent_.seed = options_.seed;
   std::string path;
   run_.ranks.together([&] {
     choice_ = choose_run(run_.prog, options_);
@@ -173,7 +169,7 @@ void trainer::find_extent() {
       choice_.folder = next_run(run_.prog);
     bool goes_on = choice_.goes_on();
     if (!dry_)
-      folder_.emplace(choice_.folder, goes_on || options_.flag("overwrite"));
+      folder_.emplace(choice_.folder, goes_on || options_.overwrite);
     if (choice_.checkpoint.empty())
       return;
     std::string where = checkpoints_of(choice_.folder);
@@ -181,7 +177,7 @@ void trainer::find_extent() {
       recover_checkpoints(where);
     auto warn = [&](const std::string &text) { run_.warn(text); };
     path = find_checkpoint(choice_.checkpoint, where, run_.prog, warn).path;
-    if (path.empty() && options_.text("resume") == "latest" && holds_run(choice_.folder))
+    if (path.empty() && options_.resume == "latest" && holds_run(choice_.folder))
       throw failure(exit_checkpoint, choice_.folder +
                                          ": its log has steps, but no checkpoint is there\n  try: "
                                          "to bring its checkpoints back, or --overwrite without "
@@ -215,9 +211,9 @@ void trainer::refuse_older(const std::string &path, const std::string &where) co
 
 // The batches of a step stay what they were, whatever the number of ranks is now.
 void trainer::find_layout() {
-  layout_ = {run_.ranks.size(), options_.integer("micro-batches")};
+  layout_ = {run_.ranks.size(), options_.micro_batches};
   std::string before = choice_.configuration();
-  auto known = resumed_.path.empty() || before.empty() || options_.given("micro-batches")
+  auto known = resumed_.path.empty() || before.empty() || options_.given.count("micro-batches")
                    ? std::nullopt
                    : layout_of(before);
   if (!known || known->ranks == layout_.ranks)
@@ -237,17 +233,16 @@ void trainer::find_layout() {
 
 // Which samples are trained on, and in which order, is the run's.
 void trainer::check_order(const std::string &configuration) const {
-  std::string held_out = kept_option(configuration, "holdout");
-  bool in_order = kept_option(configuration, "no-shuffle") == "yes";
-  std::string rest = kept_option(configuration, "leftovers");
+  trainer_options before = kept_options(run_.prog, configuration, run_.table);
+  const char *rest[] = {"drop", "pad", "wrap"};
   std::string problem;
-  if (std::atof(held_out.c_str()) != options_.real("holdout"))
-    problem = "option --holdout: the run has " + (held_out.empty() ? "none" : held_out);
-  else if (in_order != options_.flag("no-shuffle"))
+  if (before.holdout != options_.holdout)
+    problem = format_text("option --holdout: the run has %g", before.holdout);
+  else if (before.no_shuffle != options_.no_shuffle)
     problem = std::string("option --no-shuffle: the run's data are ") +
-              (in_order ? "in order" : "shuffled");
-  else if ((rest.empty() ? "drop" : rest) != options_.text("leftovers"))
-    problem = "option --leftovers: the run has " + (rest.empty() ? "drop" : rest);
+              (before.no_shuffle ? "in order" : "shuffled");
+  else if (before.rest != options_.rest)
+    problem = std::string("option --leftovers: the run has ") + rest[static_cast<int>(before.rest)];
   if (!problem.empty())
     throw failure(exit_usage, problem + "; another would change which samples are trained on when"
                                         "\n  try: --new-data, with which their order begins anew");
@@ -279,12 +274,12 @@ void trainer::find_position() {
     return;
   std::string before = choice_.configuration();
   bool says_seed =
-      options_.given("seed") || (!before.empty() && !kept_option(before, "seed").empty());
-  if (says_seed && static_cast<uint64_t>(options_.integer("seed")) != resumed_.seed)
+      options_.given.count("seed") || (!before.empty() && !kept_option(before, "seed").empty());
+  if (says_seed && options_.seed != resumed_.seed)
     throw failure(exit_usage, format_text("option --seed: the checkpoint's run has seed %" PRIu64
                                           "; another would change the order of the data",
                                           resumed_.seed));
-  if (options_.flag("new-data"))
+  if (options_.new_data)
     return;
   if (!before.empty())
     check_order(before);
@@ -305,18 +300,17 @@ void trainer::settle_last_step() {
                                 "fewer ranks or micro-batches",
                                 per_epoch, data_->samples_per_batch(), per_step, run_.ranks.size(),
                                 layout_.micro_batches));
-    double batches =
-        options_.has("epochs") ? options_.real("epochs") * data_->batches_per_epoch() : 0;
+    double batches = options_.epochs ? *options_.epochs * data_->batches_per_epoch() : 0;
     auto left = batches - static_cast<double>(extent_.batches_taken);
-    extent_.last = options_.has("steps")
-                       ? options_.integer("steps")
+    extent_.last = options_.steps
+                       ? *options_.steps
                        : extent_.first + static_cast<int64_t>(std::max(
                                              0.0, std::ceil(left / static_cast<double>(per_step))));
-    held_out_every_ = options_.integer("evaluate-every");
+    held_out_every_ = options_.evaluate_every;
     if (held_out_every_ > 0)
       held_out_batches_ =
           validation_ ? validation_->batches(data_part::all) : data_->batches(data_part::held_out);
-    if (int64_t most = options_.integer("validation-batches"); most > 0)
+    if (int64_t most = options_.validation_batches; most > 0)
       held_out_batches_ = std::min(held_out_batches_, most);
   });
 }
@@ -327,7 +321,7 @@ void trainer::keep_configuration() {
     return;
   std::vector<data_identity> data = data_->identities();
   std::string before = choice_.configuration();
-  if (!resumed_.path.empty() && !before.empty() && !options_.flag("new-data"))
+  if (!resumed_.path.empty() && !before.empty() && !options_.new_data)
     check_same_data(before, data);
   if (dry_)
     return;
@@ -341,12 +335,12 @@ void trainer::decide() {
   run_.ranks.together([&] { check_options(); });
   find_extent();
   run_.ranks.together([&] { find_layout(); });
-  data_.emplace(run_.open_data(!options_.flag("no-shuffle"), extent_.seed,
+  data_.emplace(run_.open_data(!options_.no_shuffle, extent_.seed,
                                /*partial_batches=*/true));
   bool has_buffers = false;
   for (int64_t i = 0; i < run_.prog.parameter_count; ++i)
     has_buffers |= run_.prog.parameters[i].role == parameter_role::buffer;
-  if (has_buffers && options_.text("leftovers") == "pad")
+  if (has_buffers && options_.rest == leftovers::pad)
     run_.warn("option --leftovers pad: statistics of a batch (BatchNormalization) count the rows "
               "that fill up the last one, which repeat its last sample");
   if (std::optional<loader> other = run_.open_validation_data())
@@ -363,35 +357,33 @@ int trainer::nothing_to_do() const {
 }
 
 void trainer::set_up() {
-  bool saves = !options_.flag("no-checkpoints") && !dry_;
-  background_ = saves && !options_.flag("no-background");
+  bool saves = !options_.no_checkpoints && !dry_;
+  background_ = saves && !options_.no_background;
   int64_t snapshot =
       background_ ? checkpoint_writer::snapshot_bytes(run_.prog, run_.ranks.size()) : 0;
   int64_t feeds = (validation_ ? 2 : 1) * batch_feed::bytes(run_.prog, run_.target);
   run_.target.allocate(memory_use::training, layout_.micro_batches, snapshot + feeds);
   feed_.emplace(run_.prog, run_.target, *data_);
   gradient_ = std::make_unique<gradient_step>(run_, *feed_, layout_.micro_batches, extent_.seed,
-                                              options_.flag("mean-per-batch"));
+                                              options_.mean_per_batch);
   if (validation_)
     validation_feed_.emplace(run_.prog, run_.target, *validation_);
   held_out_ = validation_ ? std::make_unique<mean_loss>(run_, *validation_, *validation_feed_)
                           : std::make_unique<mean_loss>(run_, *data_, *feed_);
   if (resumed_.path.empty()) {
     run_.load_initial_parameters();
-    if (options_.has("initialise"))
-      run_.load_parameters_from(options_.text("initialise"));
+    if (!options_.initialise.empty())
+      run_.load_parameters_from(options_.initialise);
   } else
     run_.ranks.together(
         [&] { load_tensors(resumed_, state_tensors(run_.prog, run_.places()), run_.target); });
 
   schedule_ = schedule_of(options_, extent_.last);
-  clip_norm_ = options_.real("clip-norm");
-  save_every_ = options_.every("checkpoint-every");
-  keep_ = keep_policy_of(options_);
-  if (options_.has("max-time"))
-    most_seconds_ = options_.real("max-time") * 60;
-  for (int64_t i = 0; i < run_.prog.hyperparameter_count; ++i)
-    hyperparameters_.push_back(options_.real(option_name(run_.prog.hyperparameters[i])));
+  clip_norm_ = options_.clip_norm;
+  save_every_ = options_.checkpoint_every;
+  keep_ = options_.keep;
+  if (options_.max_minutes)
+    most_seconds_ = *options_.max_minutes * 60;
   std::string folder = run_.ranks.broadcast(choice_.folder);
   if (saves)
     checkpoints_ = std::make_unique<checkpoint_writer>(
@@ -401,8 +393,8 @@ void trainer::set_up() {
     log_ =
         std::make_unique<step_log>(run_.is_first() && !dry_ ? log_of(folder) : "", extent_.first);
   });
-  progress_ = std::make_unique<progress>(options_.flag("no-progress") || !run_.is_first(),
-                                         extent_.first, extent_.last);
+  progress_ = std::make_unique<progress>(options_.no_progress || !run_.is_first(), extent_.first,
+                                         extent_.last);
 }
 
 // A step that is not finite left everything as it was. Goes on with the next, to a limit.
@@ -417,7 +409,7 @@ void trainer::note_skipped(int64_t step, const step_result &result) {
     progress_->finish();
     run_.warn(text + ": the step is skipped");
   }
-  if (skipped_in_a_row_ < options_.integer("nonfinite-limit"))
+  if (skipped_in_a_row_ < options_.nonfinite_limit)
     return;
   if (skipped_in_a_row_ > 1)
     text += format_text("; %" PRId64 " steps in a row were skipped", skipped_in_a_row_);
@@ -431,7 +423,7 @@ void trainer::set_scalars(int64_t step, double rate) {
   const program &program = run_.prog;
   for (int64_t i = 0; i < program.hyperparameter_count; ++i)
     run_.target.set_scalar(program.hyperparameters[i].offset,
-                           hyperparameters_[static_cast<size_t>(i)]);
+                           options_.hyperparameters[static_cast<size_t>(i)]);
   run_.target.set_scalar(program.learning_rate_offset, rate);
   // Of the updates: a skipped step is none.
   run_.target.set_scalar(program.step_offset, static_cast<double>(step - skipped_steps_));

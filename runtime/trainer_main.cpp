@@ -22,14 +22,14 @@
 namespace trainc {
 
 int export_model(run &run) {
-  std::string path = run.options.text("output");
+  std::string path = run.options.output;
   run.target.allocate(memory_use::parameters, 1);
   std::string parameters = run.load_chosen_parameters();
   run.ranks.together([&] {
     if (!run.is_first())
       return;
     export_onnx(run.prog, run.places(), own_file(run.folder, "export_template.onnx"), path,
-                run.options.flag("external-data"), real_file_operations());
+                run.options.external_data, real_file_operations());
     printf("parameters  %s\nmodel       %s\n", parameters.c_str(), path.c_str());
   });
   return exit_success;
@@ -39,7 +39,7 @@ int info(run &run) {
   if (!run.is_first())
     return exit_success;
   auto rows = describe(run.prog);
-  if (run.options.flag("json")) {
+  if (run.options.json) {
     nlohmann::ordered_json object;
     std::string current;
     for (auto &[name, value] : rows) {
@@ -89,18 +89,18 @@ int dispatch(run &run) {
   return exit_internal;
 }
 
-void check_output(const settings &options) {
-  const std::string &path = options.text("output");
+void check_output(const trainer_options &options) {
+  const std::string &path = options.output;
   if (path.empty())
     throw failure(exit_usage,
                   std::string(options.command->name) + ": no file to write\n  try: -o FILE");
   std::vector<std::string> read;
   if (!(options.command->bit & command_export)) {
     std::vector<std::string> names;
-    for (const std::string &item : options.list("tokens"))
+    for (const std::string &item : options.tokens)
       names.push_back(weighted(item).name);
-    for (const char *option : {"data", "constant"})
-      for (const std::string &item : options.list(option))
+    for (const auto *items : {&options.data, &options.constant})
+      for (const std::string &item : *items)
         names.push_back(item.substr(item.find('=') + 1));
     for (const std::string &name : names)
       for (std::string &file : files_of(name))
@@ -110,16 +110,16 @@ void check_output(const settings &options) {
 }
 
 // What the command line lacks: an error, or the options of a configuration or of the run to resume.
-void complete_options(const option_table &table, settings &options) {
+void complete_options(const option_table &table, trainer_options &options) {
   if (options.command->bit & (command_gradients | command_export | command_predict))
     check_output(options);
   if (options.command->bit != command_train)
     return;
-  bool resumes = options.has("resume");
-  if (resumes && options.has("config"))
+  bool resumes = !options.resume.empty();
+  if (resumes && !options.config.empty())
     throw failure(exit_usage, "option --config: a resumed run has its own configuration\n  try: "
                               "--resume without --config");
-  std::string configuration = options.text("config");
+  std::string configuration = options.config;
   if (resumes)
     configuration = choose_run(trainer_program, options).configuration();
   if (configuration.empty())
@@ -129,8 +129,8 @@ void complete_options(const option_table &table, settings &options) {
       fprintf(stderr, "changed from %s: %s\n", configuration.c_str(), change.c_str());
 }
 
-settings parse(const option_table &table, int count, char **arguments) {
-  settings options = table.parse(count - 1, arguments + 1);
+trainer_options parse(const option_table &table, int count, char **arguments) {
+  trainer_options options = table.parse(count - 1, arguments + 1);
   if (!options.wants_help)
     complete_options(table, options);
   if (options.wants_help && is_first_by_environment())
@@ -148,18 +148,17 @@ void check_cpu(const program &program) {
 }
 
 // Before any other thread is there.
-void prepare_process(const settings &options, char **arguments) {
+void prepare_process(const trainer_options &options, char **arguments) {
   if (!(options.command->bit & computing_commands))
     return;
   check_cpu(trainer_program);
   if (strcmp(trainer_program.target, "cpu") == 0)
-    widen_affinity(options.has("threads") ? static_cast<int>(options.integer("threads")) : 0,
-                   arguments);
+    widen_affinity(static_cast<int>(options.threads.value_or(0)), arguments);
 }
 
 int trainer_main(int count, char **arguments) {
   option_table table(trainer_program);
-  settings options;
+  trainer_options options;
   std::optional<failure> problem;
   try {
     options = parse(table, count, arguments);
@@ -180,7 +179,7 @@ int trainer_main(int count, char **arguments) {
     });
     refuse_differences(ranks, properties_of_start(trainer_program, table, options), exit_usage);
     bool computes = options.command->bit & computing_commands;
-    watchdog watch(ranks, computes, computes ? options.real("hang-timeout") : 0);
+    watchdog watch(ranks, computes, computes ? options.hang_timeout : 0);
     // Inside, so that MPI is still up: an error that the other ranks do not share ends them too.
     try {
       run run(trainer_program, table, options, ranks, watch);

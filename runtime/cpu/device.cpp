@@ -16,7 +16,7 @@ namespace trainc {
 
 struct device::implementation {
   const program &prog;
-  const settings &options;
+  const trainer_options &options;
   communicator &ranks;
   int threads = 0; // none: nothing is computed
   arena_set memory = {};
@@ -30,12 +30,6 @@ int64_t arena_bytes(const program &program, arena_kind kind) {
   return program.arena_bytes[static_cast<int>(kind)];
 }
 
-communication_kind communication_of(const std::string &name) {
-  if (name == "shared")
-    return communication_kind::shared_memory;
-  return name == "messages" ? communication_kind::messages : communication_kind::automatic;
-}
-
 std::vector<arena_kind> arenas_for(memory_use use) {
   if (use == memory_use::parameters)
     return {arena_kind::parameters};
@@ -47,13 +41,13 @@ std::vector<arena_kind> arenas_for(memory_use use) {
 
 } // namespace
 
-device::device(const program &program, const settings &options, communicator &ranks, bool computes)
+device::device(const program &program, const trainer_options &options, communicator &ranks,
+               bool computes)
     : own_(new implementation{program, options, ranks}) {
   own_->memory.places.constants = static_cast<const char *>(program.constants);
   if (computes)
     own_->threads =
-        choose_threads(options.has("threads") ? static_cast<int>(options.integer("threads")) : 0,
-                       ranks.ranks_on_host());
+        choose_threads(static_cast<int>(options.threads.value_or(0)), ranks.ranks_on_host());
 }
 
 device::~device() = default;
@@ -87,7 +81,7 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     request.gather_bytes =
         std::max<int64_t>(checkpoint_writer::gather_bytes(own.prog), (2 * micro_batches + 2) * 8);
     request.micro_batches = micro_batches;
-    request.kind = communication_of(own.options.text("communication"));
+    request.kind = own.options.communication;
     own.sum.emplace(own.ranks, own.memory, request);
     own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.sum->gradients();
   }

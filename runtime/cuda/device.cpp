@@ -26,11 +26,11 @@ namespace {
 
 constexpr int64_t kept_bytes = 8; // of a scalar that `keep` copies
 
-product_settings product_settings_of(const settings &options) {
+product_settings product_settings_of(const trainer_options &options) {
   product_settings result;
-  result.tf32 = options.text("math") == "tf32";
-  result.timed = !options.flag("no-tuning");
-  result.choice_file = options.text("product-choices");
+  result.tf32 = options.math == product_math::tf32;
+  result.timed = !options.no_tuning;
+  result.choice_file = options.product_choices;
   if (result.choice_file.empty())
     result.choice_file =
         std::filesystem::read_symlink("/proc/self/exe").parent_path() / "product_choices.txt";
@@ -62,7 +62,7 @@ struct computing_device {
 };
 
 struct device::implementation {
-  implementation(const program &program, const settings &options, communicator &ranks)
+  implementation(const program &program, const trainer_options &options, communicator &ranks)
       : prog(program), options(options), ranks(ranks) {}
   ~implementation() { forget_products(); }
 
@@ -74,7 +74,7 @@ struct device::implementation {
   void queue_scalars();
 
   const program &prog;
-  const settings &options;
+  const trainer_options &options;
   communicator &ranks;
   arena_set host;                      // of commands that only copy parameters
   std::optional<computing_device> gpu; // of the others
@@ -83,7 +83,8 @@ struct device::implementation {
        *staging = nullptr;
 };
 
-device::device(const program &program, const settings &options, communicator &ranks, bool computes)
+device::device(const program &program, const trainer_options &options, communicator &ranks,
+               bool computes)
     : own_(std::make_unique<implementation>(program, options, ranks)) {
   if (computes)
     own_->gpu.emplace(program, ranks);

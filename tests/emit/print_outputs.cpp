@@ -5,7 +5,7 @@
 #include "runtime/communicator.h"
 #include "runtime/data_types.h"
 #include "runtime/device.h"
-#include "runtime/options.h"
+#include "runtime/option_table.h"
 #include "runtime/random.h"
 
 #include <cstdio>
@@ -56,7 +56,7 @@ void fill(const input_place &input, char *data, uint64_t seed) {
 int main() {
   communicator ranks;
   const char *const words[] = {"evaluate"};
-  settings options = option_table(trainer_program).parse(1, words);
+  trainer_options options = option_table(trainer_program).parse(1, words);
   device target(trainer_program, options, ranks, true);
   target.allocate(memory_use::forward, 1);
   for (int64_t i = 0; i < trainer_program.input_count; ++i)

@@ -9,6 +9,7 @@
 #include "runtime/crc32c.h"
 #include "runtime/failure.h"
 #include "runtime/loader.h"
+#include "runtime/option_table.h"
 #include "runtime/run_folder.h"
 
 #include <cstdio>
@@ -179,7 +180,7 @@ void read_checkpoint(const std::string &bytes) {
 void read_configuration(const std::string &bytes) {
   static const option_table table(trainer_program);
   const char *words[] = {"train"};
-  settings options = table.parse(1, words);
+  trainer_options options = table.parse(1, words);
   std::string path = folder().write("configuration.json", bytes);
   (void)restore_options(trainer_program, path, table, options);
   (void)table.values(options);

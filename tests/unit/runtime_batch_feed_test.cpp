@@ -4,6 +4,7 @@
 #include "runtime/batch_feed.h"
 #include "runtime/data_types.h"
 #include "runtime/failure.h"
+#include "runtime/option_table.h"
 #include "scratch_folder.h"
 
 #include <cstring>
@@ -19,7 +20,7 @@ namespace {
 struct fed_device {
   scratch_folder folder;
   option_table table{trainer_program};
-  settings options;
+  trainer_options options;
   communicator ranks;
   std::optional<device> target;
   std::string path;

@@ -4,7 +4,7 @@
 // conversions.
 #include "runtime/conversion.h"
 #include "runtime/failure.h"
-#include "runtime/options.h"
+#include "runtime/option_table.h"
 #include "runtime/permutation.h"
 #include "runtime/schedule_rate.h"
 
@@ -186,8 +186,8 @@ TEST(Schedule, EverySchedulerOfPyTorch) {
     std::vector<const char *> arguments;
     for (const std::string &word : words)
       arguments.push_back(word.c_str());
-    settings options = table.parse(static_cast<int>(arguments.size()), arguments.data());
-    int64_t warmup = options.integer("warmup-steps");
+    trainer_options options = table.parse(static_cast<int>(arguments.size()), arguments.data());
+    int64_t warmup = options.warmup_steps;
     rate_schedule schedule = schedule_of(options, warmup + 500);
     int64_t step = warmup;
     for (double rate : entry["rates"].get<std::vector<double>>()) {

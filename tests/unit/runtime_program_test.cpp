@@ -7,7 +7,7 @@
 #include "runtime/cpu_check.h"
 #include "runtime/failure.h"
 #include "runtime/onnx_export.h"
-#include "runtime/options.h"
+#include "runtime/option_table.h"
 #include "runtime/random.h"
 #include "runtime/statistics.h"
 #include "runtime/step_log.h"
@@ -25,7 +25,7 @@ extern const program trainer_program; // of toy_program.cpp
 
 namespace {
 
-settings parse(std::vector<const char *> words) {
+trainer_options parse(std::vector<const char *> words) {
   return option_table(trainer_program).parse(static_cast<int>(words.size()), words.data());
 }
 
@@ -40,19 +40,19 @@ std::string usage_problem(std::vector<const char *> words) {
 }
 
 TEST(Options, ValuesAndDefaults) {
-  settings options = parse({"train", "--steps", "20", "--learning-rate=3e-4", "--data", "x=a.npy",
-                            "--data", "labels=b=c.npy", "--no-shuffle", "--weight-decay", "0.1"});
-  EXPECT_EQ(options.integer("steps"), 20);
-  EXPECT_EQ(options.real("learning-rate"), 3e-4);
-  EXPECT_EQ(options.list("data"), (std::vector<std::string>{"x=a.npy", "labels=b=c.npy"}));
-  EXPECT_TRUE(options.flag("no-shuffle"));
-  EXPECT_FALSE(options.flag("no-progress"));
-  EXPECT_EQ(options.real("weight-decay"), 0.1);
-  EXPECT_EQ(options.real("momentum"), 0.9);
-  EXPECT_TRUE(std::isinf(options.real("clip-norm")));
-  EXPECT_FALSE(options.given("seed"));
-  EXPECT_EQ(parse({"gradients", "-o", "g.safetensors"}).text("output"), "g.safetensors");
-  EXPECT_EQ(parse({"generate", "--prompt", "-dash"}).text("prompt"), "-dash");
+  trainer_options options =
+      parse({"train", "--steps", "20", "--learning-rate=3e-4", "--data", "x=a.npy", "--data",
+             "labels=b=c.npy", "--no-shuffle", "--weight-decay", "0.1"});
+  EXPECT_EQ(options.steps, 20);
+  EXPECT_EQ(options.learning_rate, 3e-4);
+  EXPECT_EQ(options.data, (std::vector<std::string>{"x=a.npy", "labels=b=c.npy"}));
+  EXPECT_TRUE(options.no_shuffle);
+  EXPECT_FALSE(options.no_progress);
+  EXPECT_EQ(options.hyperparameters, (std::vector<double>{0.9, 0.1}));
+  EXPECT_TRUE(std::isinf(options.clip_norm));
+  EXPECT_FALSE(options.given.count("seed"));
+  EXPECT_EQ(parse({"gradients", "-o", "g.safetensors"}).output, "g.safetensors");
+  EXPECT_EQ(parse({"generate", "--prompt", "-dash"}).prompt, "-dash");
 }
 
 TEST(Options, AllProblemsWithTheNearestName) {
@@ -75,7 +75,7 @@ TEST(Options, HelpNamesEverything) {
   option_table table(trainer_program);
   EXPECT_TRUE(parse({"help"}).wants_help);
   EXPECT_TRUE(parse({}).wants_help);
-  settings options = parse({"train", "--nonsense-is-ignored", "--help"});
+  trainer_options options = parse({"train", "--nonsense-is-ignored", "--help"});
   ASSERT_TRUE(options.wants_help);
   std::string help = table.help_of(*options.command);
   for (auto &[name, value] : table.values(parse({"train"})))

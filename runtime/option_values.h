@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values of options as text and back: what the type of a value lets a text be.
+#pragma once
+
+#include "runtime/checkpoint_policy.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+// Of numbers.
+struct value_range {
+  double least, most;
+};
+
+// Each takes over the value and returns an empty text, or says what is wrong with the text. A flag
+// is "yes" or "no", a list grows by each text.
+std::string read_value(const std::string &text, value_range range, bool &value);
+std::string read_value(const std::string &text, value_range range, int64_t &value);
+std::string read_value(const std::string &text, value_range range, uint64_t &value);
+std::string read_value(const std::string &text, value_range range, double &value);
+std::string read_value(const std::string &text, value_range range, std::string &value);
+std::string read_value(const std::string &text, value_range range, period &value);
+std::string read_value(const std::string &text, value_range range, std::vector<std::string> &value);
+
+// What `read_value` takes for the same value. Nothing for a value that is not there.
+std::string text_of(bool value);
+std::string text_of(int64_t value);
+std::string text_of(uint64_t value);
+std::string text_of(double value);
+std::string text_of(const period &value);
+inline std::string text_of(const std::string &value) { return value; }
+
+template <typename T>
+std::string read_value(const std::string &text, value_range range, std::optional<T> &value) {
+  T found = {};
+  std::string problem = read_value(text, range, found);
+  if (problem.empty())
+    value = found;
+  return problem;
+}
+
+template <typename T> std::string text_of(const std::optional<T> &value) {
+  return value ? text_of(*value) : "";
+}
+
+// One of several words.
+template <typename T> struct word_row {
+  const char *word;
+  T value;
+};
+
+} // namespace trainc
