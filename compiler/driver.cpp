@@ -9,6 +9,7 @@
 #include "compiler/installation.h"
 #include "compiler/ir_file.h"
 #include "compiler/memory_limit.h"
+#include "compiler/model_name.h"
 #include "compiler/onnx/reader.h"
 #include "compiler/output_folder.h"
 #include "compiler/pipeline.h"
@@ -25,7 +26,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 #include <cstdlib>
 #include <unistd.h>
 
@@ -74,7 +74,7 @@ private:
                  parseMessageFormat(options.messageFormat).value_or(MessageFormat::text));
   }
 
-  std::string defaultOutput() const { return llvm::sys::path::stem(options.model).str(); }
+  std::string defaultOutput() const { return modelName(options.model); }
   bool stopsAfter(StringRef stage) const { return options.stopAfter == stage; }
 
   bool steps() {

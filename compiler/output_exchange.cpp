@@ -6,6 +6,8 @@
 // files' usual names, the source and the plans. What trainc made is known by a list, which at every
 // moment names all of it.
 #include "compiler/output_exchange.h"
+#include "compiler/report.h"
+#include "compiler/write_file.h"
 #include "runtime/own_files.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -13,6 +15,7 @@
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/xxhash.h"
 #include <algorithm>
 #include <fcntl.h>
 #include <filesystem>
@@ -29,12 +32,14 @@ namespace {
 
 constexpr const char *kReadByTrainer[] = {"parameters.safetensors", "export_template.onnx"};
 
+/// The list of what trainc made: a path a line, those of folders with a slash at the end, and a
+/// last line that says that the others are trainc's.
+constexpr const char *kList = ".made-by-trainc";
+
 /// What a compilation may make directly in the folder.
 constexpr const char *kEntries[] = {"trainer", "trainer.libs",           "source",
-                                    "plan",    "parameters.safetensors", "export_template.onnx"};
-
-/// The list of what trainc made: a path a line, those of folders with a slash at the end.
-constexpr const char *kList = ".made-by-trainc";
+                                    "plan",    "parameters.safetensors", "export_template.onnx",
+                                    kList};
 
 /// Of files and folders, so sorted that a folder stands before what it holds.
 using Paths = std::set<std::string>;
@@ -66,6 +71,9 @@ bool sameContent(const fs::path &one, const fs::path &other) {
 
 /// The build id of a program in hexadecimal; empty where there is none.
 std::string buildIdOf(const std::string &program) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(program, ignored)) // a pipe would be read for ever
+    return "";
   auto file = object::ObjectFile::createObjectFile(program);
   if (!file) {
     consumeError(file.takeError());
@@ -87,38 +95,39 @@ void collect(const fs::path &folder, const std::string &name, Paths &paths) {
   }
 }
 
-/// Leaves out lines that trainc did not write: none of them leads out of the folder.
-Paths readList(const fs::path &file) {
-  Paths paths;
+/// What stands behind the paths: a digest of them.
+std::string lastLineFor(StringRef paths) {
+  auto bytes = ArrayRef(reinterpret_cast<const uint8_t *>(paths.data()), paths.size());
+  return "# do not edit: " + utohexstr(xxh3_64bits(bytes), /*LowerCase=*/true) + "\n";
+}
+
+/// Nothing where it is another text than trainc wrote: whatever it names may be the user's.
+std::optional<Paths> readList(const fs::path &file) {
   std::error_code ignored;
-  if (!fs::is_regular_file(file, ignored)) // a pipe would be read for ever
-    return paths;
+  if (!fs::is_regular_file(fs::symlink_status(file, ignored))) // a pipe would be read for ever
+    return std::nullopt;
   auto text = MemoryBuffer::getFile(file.string());
   if (!text)
-    return paths;
+    return std::nullopt;
+  StringRef paths = (*text)->getBuffer();
+  size_t last = paths.rfind('\n', paths.size() - 1) + 1; // 0 where there is no other line
+  StringRef lastLine = paths.drop_front(last);
+  paths = paths.take_front(last);
+  if (lastLine != lastLineFor(paths))
+    return std::nullopt;
   SmallVector<StringRef> lines;
-  (*text)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
-  for (StringRef line : lines) {
-    SmallVector<StringRef> parts;
-    line.split(parts, '/');
-    bool leadsOut = line.starts_with("/") || is_contained(parts, "..");
-    if (!leadsOut)
-      paths.insert(line.str());
-  }
-  return paths;
+  paths.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  Paths result;
+  for (StringRef line : lines)
+    result.insert(line.str());
+  return result;
 }
 
 std::error_code writeList(const fs::path &file, const Paths &paths) {
-  std::error_code error;
-  raw_fd_ostream stream(file.string(), error);
-  if (error)
-    return error;
+  std::string lines;
   for (const std::string &path : paths)
-    stream << path << '\n';
-  stream.close();
-  error = stream.error();
-  stream.clear_error();
-  return error;
+    lines += path + '\n';
+  return writeFile(file.string(), lines + lastLineFor(lines));
 }
 
 /// Moves what one compilation made over what another left. Functions are false where they fail,
@@ -130,9 +139,8 @@ public:
 
   std::optional<OutputProblem> run() {
     collect(partial, "", made);
-    known = readList(target / kList);
     const std::string early = earlyFolder();
-    if (!hasRoom() || !announce(early) || !makeFolders() || !finishKilled())
+    if (!readKnown() || !hasRoom() || !announce(early) || !makeFolders() || !finishKilled())
       return problem;
     dropUnchanged();
     if (lost.count("trainer"))
@@ -146,8 +154,8 @@ public:
 private:
   bool waits(const std::string &name) const { return isThere(partial / name); }
 
-  bool fails(const fs::path &path, const Twine &why) {
-    problem = {path.string(), why.str()};
+  bool fails(const fs::path &path, const Twine &why, const std::string &advice = kAnotherFolder) {
+    problem = {path.string(), why.str(), advice};
     return false;
   }
 
@@ -165,12 +173,30 @@ private:
     return !waits(name) || rename(partial / name, target / name);
   }
 
-  /// Finds before anything is moved what would end the exchange in its middle.
+  bool readKnown() {
+    if (!isThere(target / kList))
+      return true;
+    std::optional<Paths> list = readList(target / kList);
+    if (list)
+      known = std::move(*list);
+    return list || fails(target / kList,
+                         "is not as trainc wrote it, so that nothing says which files here are "
+                         "yours",
+                         kAnotherFolder + ", or the command after removing it with the files of "
+                                          "that output");
+  }
+
+  /// Finds before anything is moved what would end the exchange in its middle, and what is not
+  /// trainc's to replace.
   bool hasRoom() {
     if (!canHold(target))
       return false;
+    std::vector<std::string> users;
     for (const std::string &name : made) {
       const fs::path place = target / name;
+      if (!namesFolder(name) && !known.count(name) && isThere(place) && !isFolder(place) &&
+          !sameContent(partial / name, place))
+        users.push_back(name);
       if (!namesFolder(name) && isFolder(place))
         return fails(place, "is a folder, where trainc writes a file");
       const fs::path folder = target / StringRef(name).rtrim('/').str();
@@ -181,7 +207,9 @@ private:
       if (!canHold(folder))
         return false;
     }
-    return true;
+    return users.empty() ||
+           fails(target, quotedList(users) + " would be replaced, which trainc did not make",
+                 kAnotherFolder + ", or the command after moving them away");
   }
 
   /// Whether files of `partial` can be renamed into the folder.
@@ -200,11 +228,10 @@ private:
       for (const char *name : kReadByTrainer)
         all.insert(early + "/" + name);
     }
-    for (const std::string &name : made) // what somebody else made is his until it is replaced
-      if (!known.count(name) && isThere(target / name)) {
+    for (const std::string &name : made) // a folder that somebody else made stays his
+      if (namesFolder(name) && !known.count(name) && isThere(target / name)) {
         all.erase(name);
-        if (namesFolder(name))
-          notOurs.insert(name);
+        notOurs.insert(name);
       }
     lost = all;
     for (const std::string &name : made)
@@ -241,8 +268,18 @@ private:
 
   void dropUnchanged() {
     for (const std::string &name : made)
-      if (!namesFolder(name) && sameContent(partial / name, target / name))
+      if (!namesFolder(name) && sameContent(partial / name, target / name) &&
+          giveMode(partial / name, target / name))
         fs::remove(partial / name, ignored);
+  }
+
+  /// Gives a file the mode that another has, a trainer's among them; false where it cannot.
+  static bool giveMode(const fs::path &from, const fs::path &to) {
+    std::error_code error;
+    const fs::perms wanted = fs::status(from, error).permissions();
+    if (!error && fs::status(to, error).permissions() != wanted)
+      fs::permissions(to, wanted, error);
+    return !error;
   }
 
   bool makeFolders() {
@@ -315,6 +352,7 @@ private:
   }
 
   static constexpr const char *kFinalList = ".made-by-trainc.final";
+  static inline const std::string kAnotherFolder = "another folder with -o";
 
   const fs::path partial, target;
   Paths made, known, lost, notOurs;
@@ -338,15 +376,21 @@ std::optional<OutputProblem> exchangeOutput(const std::string &partial, const st
   return Exchange(partial, target).run();
 }
 
+bool isWithin(const std::string &file, const std::string &folder) {
+  auto resolved = [](const std::string &path) {
+    std::error_code error;
+    const fs::path whole = fs::weakly_canonical(fs::absolute(path, error), error);
+    return whole.has_filename() ? whole : whole.parent_path(); // no slash at the end
+  };
+  const fs::path inside = resolved(file), outside = resolved(folder);
+  return std::mismatch(outside.begin(), outside.end(), inside.begin(), inside.end()).first ==
+         outside.end();
+}
+
 std::string replacedEntryWith(const std::string &file, const std::string &target) {
-  std::error_code error;
-  const fs::path inside = fs::weakly_canonical(file, error);
-  for (const char *name : kEntries) {
-    const fs::path entry = fs::weakly_canonical(fs::path(target) / name, error);
-    if (std::mismatch(entry.begin(), entry.end(), inside.begin(), inside.end()).first ==
-        entry.end())
+  for (const char *name : kEntries)
+    if (isWithin(file, (fs::path(target) / name).string()))
       return name;
-  }
   return "";
 }
 

@@ -3,6 +3,7 @@
 // The output folder, complete or untouched.
 #include "compiler/output_folder.h"
 #include "compiler/output_exchange.h"
+#include "compiler/write_file.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include <cerrno>
@@ -191,16 +192,18 @@ LogicalResult OutputFolder::makeFolder(StringRef name, Report &report) {
   return success();
 }
 
-LogicalResult OutputFolder::writeText(StringRef name, StringRef text, Report &report) {
+LogicalResult OutputFolder::makeRoomFor(StringRef file, Report &report) {
   std::error_code error;
-  raw_fd_ostream stream(entry(name), error);
-  if (!error) {
-    stream << text;
-    stream.close();
-    error = stream.error();
-    stream.clear_error();
-  }
+  if (isWithin(file.str(), target))
+    fs::create_directories(target, error);
   if (error)
+    return report.error(ExitCode::outputNotWritten, target, error.message(),
+                        "another folder with -o");
+  return success();
+}
+
+LogicalResult OutputFolder::writeText(StringRef name, StringRef text, Report &report) {
+  if (std::error_code error = writeFile(entry(name), text))
     return report.error(ExitCode::outputNotWritten, entry(name), error.message());
   return success();
 }
@@ -212,8 +215,7 @@ LogicalResult OutputFolder::publish(Report &report) {
   if (turn.take(target, /*waits=*/true) != LockState::held)
     warnOfMissingLocks(turn, report);
   if (std::optional<OutputProblem> problem = exchangeOutput(partial, target))
-    return report.error(ExitCode::outputNotWritten, problem->path, problem->text,
-                        "another folder with -o");
+    return report.error(ExitCode::outputNotWritten, problem->path, problem->text, problem->advice);
   fs::remove_all(partial, error);
   partial.clear();
   removeOnInterrupt("");

@@ -19,6 +19,8 @@ public:
   /// Also removes what a compilation into the same folder left that was killed. Fails where one of
   /// `inputs`, files that the output is made of, lies in what will be replaced.
   llvm::LogicalResult begin(llvm::ArrayRef<std::string> inputs, Report &report);
+  /// Makes the folder itself where `file` is to lie in it.
+  llvm::LogicalResult makeRoomFor(llvm::StringRef file, Report &report);
   /// The folder itself, as `publish` leaves it.
   const std::string &path() const { return target; }
   /// Path of an entry while it is being made; `folder` entries are created.
@@ -28,7 +30,8 @@ public:
 
   /// Moves the entries into the target folder, in place of those of an earlier compilation, which a
   /// list in the folder names (`.made-by-trainc`), and leaves everything else there alone, in the
-  /// folders too that it writes. A file whose content is the same keeps its time stamp. Another
+  /// folders too that it writes: where another's file bears the name of an entry, nothing is moved
+  /// and it fails. A file whose content is the same keeps its time stamp. Another
   /// compilation that publishes there waits.
   ///
   /// Whenever this process is killed, the trainer in the folder is the old one with the old files

@@ -2,12 +2,12 @@
 //
 // The steps of reading a model, each of which reports all its problems before the next begins.
 #include "compiler/onnx/reader.h"
+#include "compiler/model_name.h"
 #include "compiler/onnx/file_check.h"
 #include "compiler/onnx/importer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/program.h"
-#include "llvm/Support/Path.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -108,7 +108,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   if (failed(opened))
     return failure();
   Model model;
-  model.name = sys::path::stem(path).str();
+  model.name = modelName(path);
   model.trains = recipe.trains;
   model.file = opened->file;
   Graph *graph = opened->graph.get();
