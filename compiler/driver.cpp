@@ -11,6 +11,7 @@
 #include "compiler/memory_limit.h"
 #include "compiler/model_name.h"
 #include "compiler/onnx/reader.h"
+#include "compiler/operator_table.h"
 #include "compiler/output_folder.h"
 #include "compiler/pipeline.h"
 #include "compiler/plan_json.h"
@@ -27,7 +28,6 @@
 #include "passes/passes.h"
 #include "llvm/Support/FileSystem.h"
 #include <cstdlib>
-#include <unistd.h>
 
 using namespace mlir;
 
@@ -35,11 +35,11 @@ namespace trainc {
 
 namespace {
 
-/// Where a failure leaves what explains it: not beside the model nor in the output.
+/// Where a failure leaves what explains it: not beside the model nor in the output. Nobody else can
+/// have put anything there: others may write into the folder too.
 std::string temporaryPath(StringRef name) {
   llvm::SmallString<128> path;
-  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, path);
-  llvm::sys::path::append(path, "trainc-" + std::to_string(getpid()) + "-" + name);
+  llvm::sys::fs::createUniquePath("trainc-%%%%%%%%%%%%-" + name, path, /*MakeAbsolute=*/true);
   return path.str().str();
 }
 
@@ -79,8 +79,12 @@ private:
 
   bool steps() {
     std::optional<Recipe> parsed = options.recipe(report);
-    if (!parsed || !checkNames(*parsed))
+    if (!parsed)
       return false;
+    if (options.printDocumentation || options.listOperators) {
+      llvm::outs() << (options.listOperators ? operatorTable() : optionsDocumentation());
+      return true;
+    }
     recipe = *parsed;
     looksAtModel = true;
     if (options.printParameters)
@@ -96,18 +100,6 @@ private:
     if (stopped)
       return options.check || printIr();
     return emit();
-  }
-
-  /// Names that no later stage would explain as well.
-  bool checkNames(const Recipe &recipe) {
-    std::vector<std::string> stages = pipelinePasses(recipe);
-    stages.insert(stages.begin(), "import");
-    stages.push_back("emit");
-    if (!options.stopAfter.empty() && !llvm::is_contained(stages, options.stopAfter))
-      (void)report.error(ExitCode::usage, Subject::ofOption("--stop-after"),
-                         "no step is called '" + options.stopAfter + "'",
-                         "--stop-after with one of " + llvm::join(stages, ", "));
-    return report.empty();
   }
 
   bool printParameters() {
@@ -222,8 +214,11 @@ private:
         failed(checkMemoryLimit(memory, *parseBytes(options.limitMemory), options.model, report)))
       return false;
     clock.begin("emit");
-    if (failed(output.begin(modelFiles(model), report)) ||
-        failed(output.makeFolder("source", report)) || failed(output.makeFolder("plan", report)))
+    std::vector<std::string> files = modelFiles(model);
+    if (!options.depfile.empty())
+      files.push_back(options.depfile);
+    if (failed(output.begin(files, report)) || failed(output.makeFolder("source", report)) ||
+        failed(output.makeFolder("plan", report)))
       return false;
     if (failed(emitSources(*model.module, installation.version, output.entry("source"))))
       return report.empty()
@@ -251,6 +246,8 @@ private:
       if (auto [name, value] = constant.split('='); value.ends_with(".npy"))
         files.push_back(value.str());
     llvm::append_range(files, installation.files(recipe.target));
+    if (failed(output.makeRoomFor(options.depfile, report)))
+      return false;
     std::string made = options.sourceOnly ? "/source/CMakeLists.txt" : "/trainer";
     return succeeded(trainc::writeDepfile(options.depfile, output.path() + made, files, report));
   }
@@ -331,10 +328,8 @@ private:
       if (!llvm::sys::fs::exists(compile.output))
         return succeeded(report.error(ExitCode::hostCompilerFailed, options.model,
                                       "'" + compile.compiler + "' ended well, but made no trainer",
-                                      "tools/setup.sh, or --host-compiler PROGRAM"));
-      if (message.empty())
-        llvm::sys::fs::remove(compile.log);
-      else
+                                      "installing one, or --host-compiler PROGRAM"));
+      if (!message.empty())
         report.warning(options.model, message);
       return report.empty(); // of the libraries
     }
@@ -351,7 +346,7 @@ private:
                      [&](StringRef complaint) { return message.contains(complaint); });
     return isOfMarch && options.march != "native"
                ? "--march native, or a name that the host compiler knows"
-               : "tools/setup.sh, or --host-compiler PROGRAM";
+               : "installing one, or --host-compiler PROGRAM";
   }
 
   /// What the linker needs so that the trainer finds its libraries; nothing after an error.

@@ -5,6 +5,7 @@
 #include "compiler/cuda_toolkit.h"
 #include "compiler/exit_codes.h"
 #include "compiler/memory_limit.h"
+#include "compiler/pipeline.h"
 #include "dialects/train/loss.h"
 #include "dialects/train/optimizer.h"
 #include "llvm/ADT/STLExtras.h"
@@ -192,6 +193,10 @@ std::optional<Options> parseOptions(int argc, char **argv, Report &report) {
   }
   Options options;
   options.model = parser.model;
+  for (auto &entry : cl::getRegisteredOptions())
+    if (entry.getValue()->getNumOccurrences() > 0)
+      options.given.push_back(entry.getKey().str());
+  llvm::sort(options.given);
 #define SECTION(title)
 #define TEXT(member, name, value, default_, help) options.member = parser.member;
 #define LIST(member, name, value, help)                                                            \
@@ -237,7 +242,6 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   if (!limitMemory.empty() && !parseBytes(limitMemory))
     complain("--limit-memory", "expects a size, found '" + limitMemory + "'",
              "--limit-memory 2GiB");
-  refuseIdleOptions(report);
   recipe.constants = constants;
   recipe.trains = !forwardOnly;
   recipe.loss = loss;
@@ -250,6 +254,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.precision = precision;
   recipe.target = target;
   recipe.epilogues = !noEpilogues;
+  checkStage(recipe, report);
   return report.empty() ? std::optional(recipe) : std::nullopt;
 }
 
@@ -275,26 +280,40 @@ void Options::checkChoices(Report &report) const {
 #undef FLAG
 }
 
+/// --stop-after names a step, and no option is given that nothing would look at.
+void Options::checkStage(const Recipe &recipe, Report &report) const {
+  std::vector<std::string> stages = pipelinePasses(recipe);
+  stages.insert(stages.begin(), "import");
+  stages.push_back("emit");
+  if (stopAfter.empty() || is_contained(stages, stopAfter))
+    return refuseIdleOptions(report);
+  (void)report.error(ExitCode::usage, Subject::ofOption("--stop-after"),
+                     "no step is called '" + stopAfter + "'",
+                     "--stop-after with one of " + join(stages, ", "));
+}
+
 /// What nothing would ever look at: nobody shall take it for heard.
 void Options::refuseIdleOptions(Report &report) const {
-  const Options defaults;
   auto refuse = [&](ArrayRef<StringRef> names, const Twine &why,
                     const Twine &advice = "the command without it") {
-    auto idle = [&](StringRef name, const auto &given, const auto &otherwise) {
-      if (is_contained(names, name) && given != otherwise)
+    for (StringRef name : names)
+      if (is_contained(given, name))
         (void)report.error(ExitCode::usage, Subject::ofOption(dashed(name)), "says nothing " + why,
                            advice);
-    };
-#define SECTION(title)
-#define TEXT(member, name, value, default_, help) idle(name, member, defaults.member);
-#define LIST(member, name, value, help) idle(name, member, defaults.member);
-#define FLAG(member, name, help) idle(name, member, defaults.member);
-#include "compiler/options.def"
-#undef SECTION
-#undef TEXT
-#undef LIST
-#undef FLAG
   };
+  for (StringRef printing : {"list-operators", "print-documentation"}) {
+    if (!is_contained(given, printing))
+      continue;
+    SmallVector<StringRef> others;
+    for (StringRef name : given)
+      if (name != printing && name != "message-format" && name != "quiet")
+        others.push_back(name);
+    refuse(others, "with --" + printing + ", which reads no model");
+    if (!model.empty())
+      (void)report.error(ExitCode::usage, model, "is not read with --" + printing,
+                         "the command without it");
+    return;
+  }
   const StringRef ofOutput[] = {"o",       "source-only",   "bundle", "limit-memory",
                                 "depfile", "host-compiler", "nvcc"};
   if (printParameters) {

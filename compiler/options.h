@@ -12,7 +12,8 @@
 namespace trainc {
 
 struct Options {
-  std::string model; // the positional argument
+  std::string model;              // the positional argument
+  std::vector<std::string> given; // names of the options on the command line
 #define SECTION(title)
 #define TEXT(member, name, value, default_, help) std::string member = default_;
 #define LIST(member, name, value, help) std::vector<std::string> member;
@@ -23,11 +24,13 @@ struct Options {
 #undef LIST
 #undef FLAG
 
-  /// The training recipe; nothing where a value is malformed, which `report` says.
+  /// The training recipe; nothing where a value is malformed or nothing would look at an option,
+  /// which `report` says.
   std::optional<Recipe> recipe(Report &report) const;
 
 private:
   void checkChoices(Report &report) const;
+  void checkStage(const Recipe &recipe, Report &report) const;
   void refuseIdleOptions(Report &report) const;
 };
 

@@ -2,7 +2,6 @@
 //
 // trainc: compiles a forward ONNX model into a training program.
 #include "compiler/driver.h"
-#include "compiler/operator_table.h"
 #include "compiler/version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
@@ -19,14 +18,6 @@ int main(int argc, char **argv) {
   if (!report.empty()) {
     report.print(llvm::errs(), messageFormatAmong(argc, argv));
     return static_cast<int>(report.exitCode());
-  }
-  if (options->printDocumentation) {
-    llvm::outs() << optionsDocumentation();
-    return 0;
-  }
-  if (options->listOperators) {
-    llvm::outs() << operatorTable();
-    return 0;
   }
   return static_cast<int>(compileModel(*options));
 }

@@ -5,8 +5,10 @@
 // in the folder and name its files without it: so objects do not depend on where it is, and
 // ccache knows a file again that another folder held.
 #include "compiler/emit/emit.h"
+#include "compiler/write_file.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Program.h"
 #include <algorithm>
 #include <cstring>
@@ -95,6 +97,14 @@ public:
   }
 
   bool run(std::string &message) {
+    // ccache would say it in words of its own.
+    auto found = llvm::sys::findProgramByName(compiler);
+    if (std::error_code error =
+            found ? llvm::sys::fs::access(*found, llvm::sys::fs::AccessMode::Execute)
+                  : found.getError()) {
+      message = "the host compiler '" + options.compiler + "' cannot be run: " + error.message();
+      return false;
+    }
     std::vector<Arguments> jobs = compilations();
     bool good = runAll(jobs);
     if (good)
@@ -103,12 +113,16 @@ public:
       good = linkAgain(options.linkAgainWith());
     for (const std::string &object : objects)
       fs::remove(fs::path(options.directory) / object);
-    writeLog();
     if (good && !options.registers.empty())
-      std::ofstream(options.registers) << registerTable(deviceLog);
+      if (std::error_code error = writeFile(options.registers, registerTable(deviceLog))) {
+        message = options.registers + ": " + error.message();
+        return false;
+      }
+    if (good && !llvm::StringRef(log).contains("warning:"))
+      return true;
+    writeLog();
     if (good) {
-      if (llvm::StringRef(log).contains("warning:"))
-        message = "the host compiler warns\n  log: " + logPath();
+      message = "the host compiler warns\n  log: " + logPath();
       return true;
     }
     message = failed + " failed: " + reason + "\n  log: " + logPath() + lastLines(log, 12);

@@ -50,8 +50,8 @@ struct CompileOptions {
 
 /// Compiles the folder's files side by side, through ccache where that is on PATH, and links them,
 /// without a shell. On failure `message`
-/// ends with the log's path and its last lines; after warnings it says so, with the log's path. The
-/// log stays.
+/// ends with the log's path and its last lines; after warnings it says so, with the log's path.
+/// Otherwise there is no log.
 bool compileSources(const CompileOptions &options, std::string &message);
 
 /// Flags of nvcc beside architectures and folders. Bits must not depend on contraction.
