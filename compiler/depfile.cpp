@@ -2,11 +2,10 @@
 //
 // A rule of Make without commands, one file a line.
 #include "compiler/depfile.h"
+#include "compiler/write_file.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/raw_ostream.h"
 #include <optional>
 
 using namespace llvm;
@@ -68,12 +67,9 @@ LogicalResult writeDepfile(StringRef path, StringRef target, ArrayRef<std::strin
                : "is no regular file, and the rule of --depfile would take its place",
         "another --depfile");
   // Whole or not at all: a build reads it whenever it starts.
-  if (Error error = writeToOutput(path, [&](raw_ostream &stream) {
-        stream << rule << "\n";
-        return Error::success();
-      }))
+  if (std::error_code error = writeWholeFile(path, rule + "\n"))
     return report.error(ExitCode::outputNotWritten, path,
-                        "the rule of --depfile cannot be written: " + toString(std::move(error)),
+                        "the rule of --depfile cannot be written: " + error.message(),
                         "another --depfile");
   return success();
 }

@@ -16,6 +16,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/plan_json.h"
 #include "compiler/stage_clock.h"
+#include "compiler/standard_output.h"
 #include "compiler/step_list.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
@@ -60,7 +61,16 @@ public:
   ExitCode run() {
     bool good = steps();
     clock.finish();
-    printReport();
+    bool asTable = options.check && options.messageFormat == "text" && looksAtModel;
+    if (asTable)
+      report.printTable(llvm::outs());
+    std::error_code unprinted = finishStandardOutput();
+    if (unprinted)
+      (void)report.error(ExitCode::outputNotWritten, Subject::ofProgram("trainc"),
+                         "its standard output cannot be written: " + unprinted.message(),
+                         "another place for it");
+    if (!asTable || unprinted)
+      printReport();
     return good && report.empty() ? ExitCode::ok
            : report.empty()       ? ExitCode::internalError
                                   : report.exitCode();
@@ -68,8 +78,6 @@ public:
 
 private:
   void printReport() const {
-    if (options.check && options.messageFormat == "text" && looksAtModel)
-      return report.printTable(llvm::outs());
     report.print(llvm::errs(),
                  parseMessageFormat(options.messageFormat).value_or(MessageFormat::text));
   }
@@ -220,7 +228,7 @@ private:
     if (failed(output.begin(files, report)) || failed(output.makeFolder("source", report)) ||
         failed(output.makeFolder("plan", report)))
       return false;
-    if (failed(emitSources(*model.module, installation.version, output.entry("source"))))
+    if (failed(emitSources(*model.module, installation.version, output.entry("source"), report)))
       return report.empty()
                  ? succeeded(report.error(ExitCode::internalError, options.model, "emit failed"))
                  : false;

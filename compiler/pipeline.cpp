@@ -3,6 +3,7 @@
 // The order of passes, in one function.
 #include "compiler/pipeline.h"
 #include "compiler/ir_file.h"
+#include "compiler/write_file.h"
 #include "dialects/errors/internal_error.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -90,21 +91,16 @@ private:
     llvm::sys::fs::create_directories(into);
     llvm::SmallString<256> path(into);
     llvm::sys::path::append(path, llvm::formatv("{0,0+2}-{1}.mlir", number++, name).str());
-    std::error_code error;
     if (llvm::any_of(read, [&](const std::string &file) {
           return llvm::sys::fs::equivalent(llvm::Twine(path), file);
         })) {
       unwritten = "'" + path.str().str() + "' is read by this command";
       return "";
     }
-    llvm::raw_fd_ostream stream(path, error);
-    if (!error) {
+    std::error_code error = trainc::writeFile(path, [&](llvm::raw_ostream &stream) {
       stream << head;
       writeIr(module, stream);
-      stream.close();
-      error = stream.error();
-      stream.clear_error();
-    }
+    });
     if (error && unwritten.empty())
       unwritten = "cannot write '" + path.str().str() + "': " + error.message();
     return error ? "" : path.str().str();

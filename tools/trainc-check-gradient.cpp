@@ -10,6 +10,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/emit/step_program.h"
 #include "compiler/installation.h"
+#include "compiler/standard_output.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/nn.h"
@@ -519,6 +520,7 @@ static int checkFile(const std::string &folder) {
 }
 
 int main(int argc, char **argv) {
+  trainc::watchStandardOutput("trainc-check-gradient");
   llvm::cl::ParseCommandLineOptions(argc, argv, "compares gradients with central differences\n");
   llvm::SmallString<128> folder(keep);
   if (keep.empty() ? llvm::sys::fs::createUniqueDirectory("trainc-check", folder)

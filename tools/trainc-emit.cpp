@@ -8,6 +8,7 @@
 #include "compiler/emit/emit.h"
 #include "compiler/installation.h"
 #include "compiler/ir_file.h"
+#include "compiler/standard_output.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
@@ -29,6 +30,7 @@ static cl::opt<std::string> target("target", cl::value_desc("cpu or cuda"),
                                    cl::desc("for modules that do not say it"), cl::cat(category));
 
 int main(int argc, char **argv) {
+  trainc::watchStandardOutput("trainc-emit");
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "emits the source folder of a planned module\n");
   MLIRContext context;
@@ -45,8 +47,11 @@ int main(int argc, char **argv) {
   if (!target.empty() || !trainc::train::targetOf(*module))
     trainc::setTarget(*module, {target.empty() ? "cpu" : target.getValue(), "x86-64-v3", {"80"}});
   trainc::Installation installation = trainc::findInstallation();
-  if (failed(trainc::emitSources(*module, installation.version, output)))
+  trainc::Report report;
+  if (failed(trainc::emitSources(*module, installation.version, output, report))) {
+    report.print(llvm::errs());
     return 1;
+  }
   std::string name =
       trainc::programTables(*module, installation.version).target.name; // as the emitter saw it
   if (std::error_code error = installation.copyRuntime(name, output)) {

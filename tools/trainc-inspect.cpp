@@ -2,6 +2,7 @@
 //
 // trainc-inspect: shows the plans of an output folder. It reads the same text
 // files that a person can read, plan/*.txt, and draws the memory plan from them.
+#include "compiler/standard_output.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -230,12 +231,18 @@ bool draw() {
     return false;
   }
   drawEntry(out, plan.entries.front());
-  return true;
+  out.close();
+  error = out.error();
+  out.clear_error();
+  if (error)
+    errs() << svg << ": " << error.message() << "\n";
+  return !error;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
+  trainc::watchStandardOutput("trainc-inspect");
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(

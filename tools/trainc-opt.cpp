@@ -4,6 +4,7 @@
 // passes are those linked in; each registers itself.
 #include "compiler/ir_file.h"
 #include "compiler/pipeline.h"
+#include "compiler/standard_output.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
@@ -46,13 +47,22 @@ static LogicalResult run(StringRef inputName, StringRef outputName, DialectRegis
     llvm::errs() << "trainc-opt: " << message << "\n";
     return failure();
   }
-  if (failed(MlirOptMain(output->os(), std::move(input), registry, config)))
-    return failure();
-  output->keep();
-  return success();
+  bool good = succeeded(MlirOptMain(output->os(), std::move(input), registry, config));
+  llvm::raw_fd_ostream &stream = output->os();
+  stream.flush();
+  if (outputName != "-" && stream.has_error()) {
+    llvm::errs() << "trainc-opt: cannot write '" << outputName << "': " << stream.error().message()
+                 << "\n";
+    stream.clear_error();
+    good = false;
+  }
+  if (good)
+    output->keep();
+  return success(good);
 }
 
 int main(int argc, char **argv) {
+  trainc::watchStandardOutput("trainc-opt");
   hideForeignOptions();
   llvm::InitLLVM init(argc, argv);
   DialectRegistry registry;

@@ -2,6 +2,7 @@
 //
 // trainc-run: evaluates a forward ONNX model without compiling it, in the reference interpreter.
 #include "compiler/onnx/evaluate.h"
+#include "compiler/standard_output.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
@@ -265,6 +266,7 @@ bool evaluate(Report &report) {
 } // namespace
 
 int main(int argc, char **argv) {
+  watchStandardOutput("trainc-run");
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &errs()))
     return static_cast<int>(ExitCode::usage);

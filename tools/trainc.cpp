@@ -2,12 +2,14 @@
 //
 // trainc: compiles a forward ONNX model into a training program.
 #include "compiler/driver.h"
+#include "compiler/standard_output.h"
 #include "compiler/version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
 int main(int argc, char **argv) {
   using namespace trainc;
+  watchStandardOutput("trainc");
   llvm::cl::SetVersionPrinter(
       [](llvm::raw_ostream &stream) { stream << describeBuild(findInstallation()); });
   Report report;

@@ -6,9 +6,9 @@
 #include "compiler/emit/cuda_kernels.h"
 #include "compiler/emit/device_function.h"
 #include "compiler/emit/step_program.h"
+#include "compiler/write_file.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -169,30 +169,6 @@ FailureOr<std::string> kernelsSource(const NamedKernels &kernels, StringRef targ
   return source.text();
 }
 
-class Folder {
-public:
-  Folder(ModuleOp module, StringRef path) : module(module), path(path) {}
-  LogicalResult write(StringRef name, StringRef text) {
-    llvm::SmallString<256> file(path);
-    llvm::sys::path::append(file, name);
-    std::error_code error;
-    llvm::raw_fd_ostream stream(file, error);
-    if (!error) {
-      stream << text;
-      stream.close();
-      error = stream.error();
-      stream.clear_error();
-    }
-    if (error)
-      return module.emitError("cannot write '") << file << "': " << error.message();
-    return success();
-  }
-
-private:
-  ModuleOp module;
-  StringRef path;
-};
-
 std::string stepHeader(ArrayRef<std::string> entries) {
   std::string text = R"(// The entry functions of the program.
 #pragma once
@@ -267,7 +243,8 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
   return code;
 }
 
-LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, StringRef directory) {
+LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, StringRef directory,
+                                  Report &report) {
   internalErrorContext().pass = "emit";
   ProgramTables tables = programTables(module, compilerVersion);
   MemoryNames memory(module, entriesOf(module));
@@ -278,7 +255,6 @@ LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, St
   if (failed(code) || failed(trainer))
     return failure();
 
-  Folder folder(module, directory);
   std::pair<const char *, std::string> files[] = {
       {"kernels.h", code->kernelsHeader},
       {tables.target.name == "cuda" ? "kernels.cu" : "kernels.cpp", code->kernels},
@@ -290,10 +266,17 @@ LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, St
       {"trainer.cpp", *trainer},
       {"CMakeLists.txt", buildFile(tables)},
   };
-  if (!code->constantsData.empty() && failed(folder.write("constants.bin", code->constantsData)))
+  auto write = [&](StringRef name, StringRef text) -> LogicalResult {
+    llvm::SmallString<256> file(directory);
+    llvm::sys::path::append(file, name);
+    std::error_code error = writeFile(file, text);
+    return error ? report.error(ExitCode::outputNotWritten, file.str(), error.message())
+                 : success();
+  };
+  if (!code->constantsData.empty() && failed(write("constants.bin", code->constantsData)))
     return failure();
   for (auto &[name, text] : files)
-    if (failed(folder.write(name, text)))
+    if (failed(write(name, text)))
       return failure();
   return success();
 }

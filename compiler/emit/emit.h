@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/emit/program_tables.h"
+#include "compiler/report.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Support/LogicalResult.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -19,9 +20,9 @@ namespace trainc {
 /// exists. `module` holds kernel.functions and the planned entry functions @forward_backward,
 /// @update,
 /// @evaluate; everything else comes from its attributes (program_tables.h) and the version of this
-/// compiler. Errors are diagnostics of `module`.
+/// compiler. What cannot be written is an error of `report`, others are diagnostics of `module`.
 mlir::LogicalResult emitSources(mlir::ModuleOp module, llvm::StringRef compilerVersion,
-                                llvm::StringRef directory);
+                                llvm::StringRef directory, Report &report);
 
 /// The emitted files that hold no loops, only calls and tables. They grow with the number of
 /// layers and run for microseconds, so they are compiled with what compiles quickest.

@@ -31,7 +31,10 @@ static std::string dumpModule(Operation *op, const InternalErrorContext &context
   if (error)
     return "";
   op->print(stream, OpPrintingFlags().printGenericOpForm().enableDebugInfo());
-  return path.str().str();
+  stream.close();
+  bool isWhole = !stream.has_error();
+  stream.clear_error();
+  return isWhole ? path.str().str() : "";
 }
 
 void internalError(Operation *op, const llvm::Twine &message) {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What tools print to llvm::outs(), which ends the process with words and an exit code of its own
+// where a full disk is met.
+#pragma once
+
+#include "compiler/exit_codes.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cstdlib>
+#include <string>
+#include <system_error>
+#include <unistd.h>
+
+namespace trainc {
+
+/// Writes out what was printed: why it cannot be written.
+inline std::error_code finishStandardOutput() {
+  llvm::outs().flush();
+  std::error_code error = llvm::outs().error();
+  llvm::outs().clear_error();
+  return error;
+}
+
+/// At the end of the process, that by --help included: where something was printed that cannot be
+/// written, says so and ends with exit code 5. To be called first.
+inline void watchStandardOutput(const char *program) {
+  static const char *name = program;
+  llvm::outs(), llvm::errs(); // made before, so that they end after
+  std::atexit([] {
+    std::error_code error = finishStandardOutput();
+    if (error)
+      llvm::errs() << name << ": its standard output cannot be written: " << error.message()
+                   << "\n  try: another place for it\n";
+    llvm::errs().clear_error(); // there is nobody to tell
+    if (error)
+      _exit(static_cast<int>(ExitCode::outputNotWritten));
+  });
+}
+
+} // namespace trainc
