@@ -13,10 +13,10 @@
 namespace trainc {
 namespace {
 
-// Ranks that a launcher started apart from each other all think that they are the first: what the
-// launcher calls so says it for all.
-[[noreturn]] void fail_once(const launch &launch, const failure &error) {
-  throw failure(error.code, launch.rank == 0 ? error.message : "");
+// Ranks that a launcher started apart from each other all think that they are the first: one that
+// the launcher calls so says it for all.
+[[noreturn]] void fail_once(const launch &launch, int speaker, const std::string &message) {
+  throw failure(exit_machine, launch.rank == speaker ? message : "");
 }
 
 } // namespace
@@ -31,10 +31,14 @@ communicator::communicator() {
   const launch launch = find_launch();
   if (!launch.started)
     return;
+  if (!launch.problem.empty())
+    fail_once(launch, 0,
+              launch.problem + "\n  try: mpirun of " + mpi_name() +
+                  "; for one rank, the command without " + launch.source);
   try {
     load_mpi();
   } catch (const failure &error) {
-    fail_once(launch, error);
+    fail_once(launch, 0, error.message);
   }
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
   int provided;
@@ -42,14 +46,16 @@ communicator::communicator() {
   launched_ = true;
   mpi_call(MPI_Comm_rank)(MPI_COMM_WORLD, &rank_);
   mpi_call(MPI_Comm_size)(MPI_COMM_WORLD, &size_);
-  if (launch.size > 0 && launch.size != size_) {
+  bool is_apart = launch.size > 0 ? launch.size != size_ : launch.rank >= size_;
+  if (is_apart) {
     mpi_call(MPI_Finalize)();
-    fail_once(launch,
-              failure(exit_machine,
-                      format_text("a launcher started %d ranks (%s), of which MPI sees %d: "
-                                  "they would train apart\n  try: mpirun of %s; for one "
-                                  "rank, the command without %s",
-                                  launch.size, launch.source, size_, mpi_name(), launch.source)));
+    bool has_size = launch.size > 0; // else the first knows of no other, and the second speaks
+    std::string started = has_size ? format_text("%d ranks (%s)", launch.size, launch.source)
+                                   : format_text("rank %d (%s)", launch.rank, launch.source);
+    fail_once(launch, has_size ? 0 : 1,
+              format_text("a launcher started %s, of which MPI sees %d: they would train apart\n"
+                          "  try: mpirun of %s; for one rank, the command without %s",
+                          started.c_str(), size_, mpi_name(), launch.source));
   }
   MPI_Comm host;
   mpi_call(MPI_Comm_split_type)(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host);

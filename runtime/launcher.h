@@ -4,13 +4,16 @@
 // before MPI is up.
 #pragma once
 
+#include <string>
+
 namespace trainc {
 
 struct launch {
-  bool started = false; // by a launcher of ranks
-  int rank = 0;         // 0 too where it does not say
-  int size = 0;         // 0: it does not say
-  const char *source = "";
+  bool started = false;    // by a launcher of ranks
+  int rank = 0;            // 0 too where it does not say
+  int size = 0;            // 0: it does not say
+  const char *source = ""; // the variable that says so
+  std::string problem;     // what is wrong with the variables; empty: nothing
 };
 
 launch find_launch();
