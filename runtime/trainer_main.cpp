@@ -12,6 +12,7 @@
 #include "runtime/signals.h"
 #include "runtime/threads.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -65,6 +66,15 @@ int report(const failure &error) {
   if (!error.message.empty())
     fprintf(stderr, "%s\n", error.message.c_str());
   return error.code;
+}
+
+// What was printed has come out, or the exit code says that it has not.
+int printed(int code) {
+  if (fflush(stdout) == 0 && !ferror(stdout))
+    return code;
+  fprintf(stderr, "the standard output cannot be written: %s\n  try: another place for it\n",
+          strerror(errno));
+  return code == exit_success ? exit_disk : code;
 }
 
 int dispatch(run &run) {
@@ -163,7 +173,7 @@ int trainer_main(int count, char **arguments) {
   try {
     options = parse(table, count, arguments);
     if (options.wants_help)
-      return exit_success;
+      return printed(exit_success);
     prepare_process(options, arguments);
   } catch (const failure &error) {
     problem = error; // perhaps of this rank alone
@@ -183,7 +193,9 @@ int trainer_main(int count, char **arguments) {
     // Inside, so that MPI is still up: an error that the other ranks do not share ends them too.
     try {
       run run(trainer_program, table, options, ranks, watch);
-      return dispatch(run);
+      int code = dispatch(run);
+      // The result of training is its run, which is whole.
+      return options.command->bit == command_train ? code : printed(code);
     } catch (const failure &error) {
       if (error.everywhere)
         return report(error);
