@@ -12,6 +12,10 @@
 //
 // A tensor whose doc_string says "copy of NAME" or "transpose of NAME" gets the
 // values of that one: so a graph keeps the ties that its exporter wrote out.
+#include "runtime/failure.h"
+#include "runtime/output_file.h"
+
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -45,6 +49,14 @@ struct Options {
   double deviation = 0.02;
 };
 
+/// False where the text is no number, the whole of it.
+bool readNumber(const std::string &text, bool isSeed, Options &options) {
+  const char *end = text.data() + text.size();
+  auto [rest, error] = isSeed ? std::from_chars(text.data(), end, options.seed)
+                              : std::from_chars(text.data(), end, options.deviation);
+  return error == std::errc() && rest == end;
+}
+
 std::optional<Options> parse(int argc, char **argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
@@ -54,13 +66,9 @@ std::optional<Options> parse(int argc, char **argv) {
       return std::nullopt;
     if (word == "-o")
       options.model = argv[++i];
-    else if (word == "--seed")
-      options.seed = std::strtoull(argv[++i], nullptr, 10);
-    else if (word == "--deviation")
-      options.deviation = std::atof(argv[++i]);
-    else if (options.graph.empty() && word[0] != '-')
+    else if (!takesValue && options.graph.empty() && word[0] != '-')
       options.graph = word;
-    else
+    else if (!takesValue || !readNumber(argv[++i], word == "--seed", options))
       return std::nullopt;
   }
   if (options.graph.empty() || options.model.empty())
@@ -119,9 +127,7 @@ std::string tiedTo(const TensorProto &tensor, bool &transposed) {
 class Filler {
 public:
   Filler(const Options &options, onnx::GraphProto &graph)
-      : options(options), data(options.model + ".data", std::ios::binary | std::ios::trunc) {
-    if (!data)
-      throw std::runtime_error(options.model + ".data: cannot be written");
+      : options(options), data(options.model + ".data") {
     for (const TensorProto &tensor : graph.initializer())
       byName[tensor.name()] = &tensor;
     // The values depend on the tensors as they came: collected before one is changed.
@@ -131,9 +137,7 @@ public:
         empty.push_back(&tensor);
     for (TensorProto *tensor : empty)
       write(*tensor);
-    data.close();
-    if (!data)
-      throw std::runtime_error(options.model + ".data: not written completely");
+    data.publish();
     tensors = empty.size();
   }
 
@@ -182,14 +186,13 @@ private:
   template <typename Stored> int64_t writeAs(const std::vector<double> &values) {
     std::vector<Stored> stored(values.begin(), values.end());
     int64_t bytes = static_cast<int64_t>(stored.size() * sizeof(Stored));
-    data.write(reinterpret_cast<const char *>(stored.data()), bytes);
+    data.write_at(offset, stored.data(), bytes);
     return bytes;
   }
 
   void write(TensorProto &tensor) {
     std::vector<double> values = valuesOf(tensor);
     offset = (offset + kPageBytes - 1) / kPageBytes * kPageBytes;
-    data.seekp(offset);
     int64_t bytes =
         tensor.data_type() == TensorProto::FLOAT ? writeAs<float>(values) : writeAs<double>(values);
     tensor.set_data_location(TensorProto::EXTERNAL);
@@ -207,10 +210,20 @@ private:
   }
 
   const Options &options;
-  std::ofstream data;
+  trainc::output_file data;
   std::map<std::string, const TensorProto *> byName;
   int64_t offset = 0;
 };
+
+// The graph's file and those of its weights, which lie beside it.
+std::vector<std::string> filesOf(const std::string &graph, const onnx::ModelProto &model) {
+  std::vector<std::string> files = {graph};
+  for (const TensorProto &tensor : model.graph().initializer())
+    for (const onnx::StringStringEntryProto &entry : tensor.external_data())
+      if (entry.key() == "location")
+        files.push_back(graph.substr(0, graph.rfind('/') + 1) + entry.value());
+  return files;
+}
 
 void fill(const Options &options) {
   onnx::ModelProto model;
@@ -219,10 +232,13 @@ void fill(const Options &options) {
     throw std::runtime_error(options.graph + ": cannot be read");
   if (!model.ParseFromIstream(&stream))
     throw std::runtime_error(options.graph + ": is no ONNX model, or a truncated one");
+  for (const std::string &file : {options.model, options.model + ".data"})
+    trainc::check_output_path(file, filesOf(options.graph, model));
   Filler filler(options, *model.mutable_graph());
-  std::ofstream out(options.model, std::ios::binary | std::ios::trunc);
-  if (!model.SerializeToOstream(&out) || !out.flush())
-    throw std::runtime_error(options.model + ": cannot be written");
+  std::string bytes = model.SerializeAsString();
+  trainc::output_file out(options.model);
+  out.write(bytes.data(), static_cast<int64_t>(bytes.size()));
+  out.publish();
   std::printf("%s: filled %zu initializers, %lld values, seed %llu\n", options.model.c_str(),
               filler.tensors, static_cast<long long>(filler.elements),
               static_cast<unsigned long long>(options.seed));
@@ -242,6 +258,9 @@ int main(int argc, char **argv) {
   }
   try {
     fill(*options);
+  } catch (const trainc::failure &error) {
+    std::fprintf(stderr, "trainc-fill: %s\n", error.message.c_str());
+    return error.code;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "trainc-fill: %s\n", error.what());
     return 1;
