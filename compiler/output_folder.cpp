@@ -188,7 +188,8 @@ LogicalResult OutputFolder::makeFolder(StringRef name, Report &report) {
   std::error_code error;
   fs::create_directories(entry(name), error);
   if (error)
-    return report.error(ExitCode::outputNotWritten, entry(name), error.message());
+    return report.error(ExitCode::outputNotWritten, entry(name), error.message(),
+                        "another folder with -o");
   return success();
 }
 
@@ -204,7 +205,8 @@ LogicalResult OutputFolder::makeRoomFor(StringRef file, Report &report) {
 
 LogicalResult OutputFolder::writeText(StringRef name, StringRef text, Report &report) {
   if (std::error_code error = writeFile(entry(name), text))
-    return report.error(ExitCode::outputNotWritten, entry(name), error.message());
+    return report.error(ExitCode::outputNotWritten, entry(name), error.message(),
+                        "another folder with -o");
   return success();
 }
 

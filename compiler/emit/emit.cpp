@@ -270,7 +270,8 @@ LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, St
     llvm::SmallString<256> file(directory);
     llvm::sys::path::append(file, name);
     std::error_code error = writeFile(file, text);
-    return error ? report.error(ExitCode::outputNotWritten, file.str(), error.message())
+    return error ? report.error(ExitCode::outputNotWritten, file.str(), error.message(),
+                                "another folder with -o")
                  : success();
   };
   if (!code->constantsData.empty() && failed(write("constants.bin", code->constantsData)))
