@@ -126,13 +126,15 @@ private:
                          advice);
     };
     auto found = known.find(name);
+    if (found == known.end() && word == "-h")
+      return false; // the parser's, as --help
     if (found == known.end()) {
       complain("unknown option", nearestOption(name));
       return false;
     }
-    bool hasValue = word.contains('='), isOwn = name != "help" && name != "version";
+    bool hasValue = word.contains('=');
     if (found->second->getValueExpectedFlag() != cl::ValueRequired) {
-      if (hasValue && isOwn)
+      if (hasValue)
         complain("takes no value, found '" + value + "'", dashed(name));
       return false;
     }

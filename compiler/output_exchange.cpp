@@ -377,14 +377,15 @@ std::optional<OutputProblem> exchangeOutput(const std::string &partial, const st
 }
 
 bool isWithin(const std::string &file, const std::string &folder) {
-  auto resolved = [](const std::string &path) {
+  auto resolved = [](const std::string &path) { // empty: no such path can be
     std::error_code error;
     const fs::path whole = fs::weakly_canonical(fs::absolute(path, error), error);
     return whole.has_filename() ? whole : whole.parent_path(); // no slash at the end
   };
   const fs::path inside = resolved(file), outside = resolved(folder);
-  return std::mismatch(outside.begin(), outside.end(), inside.begin(), inside.end()).first ==
-         outside.end();
+  return !outside.empty() &&
+         std::mismatch(outside.begin(), outside.end(), inside.begin(), inside.end()).first ==
+             outside.end();
 }
 
 std::string replacedEntryWith(const std::string &file, const std::string &target) {

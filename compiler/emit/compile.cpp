@@ -120,13 +120,11 @@ public:
       }
     if (good && !llvm::StringRef(log).contains("warning:"))
       return true;
-    writeLog();
-    if (good) {
-      message = "the host compiler warns\n  log: " + logPath();
-      return true;
-    }
-    message = failed + " failed: " + reason + "\n  log: " + logPath() + lastLines(log, 12);
-    return false;
+    if (good)
+      message = "the host compiler warns" + writeLog();
+    else
+      message = failed + " failed: " + reason + writeLog() + lastLines(log, 12);
+    return good;
   }
 
 private:
@@ -296,7 +294,8 @@ private:
     return job[0] == nvcc ? "nvcc" : "the host compiler";
   }
 
-  void writeLog() const { std::ofstream(logPath()) << log; }
+  /// A line that names it; empty where it cannot be written, and the last lines are all there is.
+  std::string writeLog() const { return writeFile(logPath(), log) ? "" : "\n  log: " + logPath(); }
 
   const CompileOptions &options;
   const std::string compiler, nvcc;
