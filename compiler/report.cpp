@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The one form of user errors. Equal messages are kept once: one cause is often met twice. A model
-// of five hundred nodes that one missing operator stops gives one line, not five hundred.
+// of five hundred nodes that one missing operator stops gives one line, not five hundred; so do
+// five hundred weights in a file that is missing.
 #include "compiler/report.h"
 #include "compiler/json_text.h"
 #include "llvm/ADT/STLExtras.h"
@@ -154,61 +155,158 @@ std::string Report::text() const {
   return result;
 }
 
-// A damaged file may have hundreds.
-constexpr size_t kProblemsInText = 40;
+/// A text without what tells two problems of one kind apart: quoted names, and numbers.
+static std::string withoutNames(StringRef text) {
+  std::string result;
+  while (!text.empty()) {
+    size_t end = text.front() == '\'' ? text.find('\'', 1) : StringRef::npos;
+    size_t digits = text.take_while([](char c) { return isDigit(c); }).size();
+    bool isSign = text.front() == '-' && text.size() > 1 && isDigit(text[1]);
+    if (end != StringRef::npos)
+      result += "''";
+    else if (digits != 0)
+      result += '#';
+    else if (!isSign)
+      result += text.front();
+    text = text.drop_front(end != StringRef::npos ? end + 1 : std::max<size_t>(digits, 1));
+  }
+  return result;
+}
+
+constexpr size_t kToldOneByOne = 3; // problems of a kind
+
+std::vector<Report::Kind> Report::kinds() const {
+  std::vector<Kind> all, told;
+  StringMap<size_t> known;
+  for (const Problem &problem : problems) {
+    const Subject &subject = problem.subject;
+    std::string key;
+    for (const std::string &part :
+         {subject.file, subject.option, subject.program, withoutNames(subject.part),
+          operatorText(subject), withoutNames(problem.message), withoutNames(problem.advice)})
+      key += part + '\0';
+    key += std::to_string(static_cast<int>(problem.code)) + (subject.node.empty() ? "" : "node");
+    auto [entry, isNew] = known.try_emplace(key, all.size());
+    if (isNew)
+      all.emplace_back();
+    all[entry->second].push_back(&problem);
+  }
+  for (const Kind &kind : all)
+    if (kind.size() > kToldOneByOne)
+      told.push_back(kind);
+    else
+      for (const Problem *problem : kind)
+        told.push_back({problem});
+  llvm::sort(told, [](const Kind &a, const Kind &b) { return a.front() < b.front(); });
+  return told;
+}
+
+/// What each is about: its nodes, else what its text names first.
+std::vector<std::string> Report::namesOf(const Kind &kind) {
+  std::vector<std::string> names;
+  llvm::StringSet<> seen;
+  for (const Problem *problem : kind) {
+    llvm::append_range(names, problem->nodes);
+    if (!problem->nodes.empty())
+      continue;
+    std::string text = problem->subject.part + ' ' + problem->message;
+    StringRef name = StringRef(text).split('\'').second.split('\'').first;
+    if (!name.empty() && seen.insert(name).second)
+      names.push_back(name.str());
+  }
+  return names;
+}
+
+constexpr size_t kProblemsInText = 40; // a damaged file may have hundreds
+
+void Report::printProblem(raw_ostream &stream, const Kind &alike) {
+  const Problem &problem = *alike.front();
+  stream << printable(subjectText(problem.subject, problem.nodes)) << ": "
+         << (problem.code == ExitCode::ok ? "warning: " : "") << printableLines(problem.message)
+         << '\n';
+  std::vector<std::string> names = namesOf(alike);
+  names.erase(names.begin(),
+              names.begin() + static_cast<std::ptrdiff_t>(namesOf({&problem}).size()));
+  if (alike.size() > 1)
+    stream << "  likewise: "
+           << (names.empty() ? std::to_string(alike.size() - 1) + " more"
+                             : printable(quotedList(names, 2)))
+           << '\n';
+  bool adviceDiffers =
+      llvm::any_of(alike, [&](const Problem *other) { return other->advice != problem.advice; });
+  if (!problem.advice.empty())
+    stream << "  try: " << printableLines(problem.advice)
+           << (adviceDiffers ? "; likewise for the others" : "") << '\n';
+}
 
 void Report::printText(raw_ostream &stream) const {
-  for (const Problem &problem : ArrayRef(problems).take_front(kProblemsInText)) {
-    stream << printable(subjectText(problem.subject, problem.nodes)) << ": "
-           << (problem.code == ExitCode::ok ? "warning: " : "") << printableLines(problem.message)
-           << '\n';
-    if (!problem.advice.empty())
-      stream << "  try: " << printableLines(problem.advice) << '\n';
-  }
-  if (problems.size() > kProblemsInText)
-    stream << "and " << problems.size() - kProblemsInText
+  std::vector<Kind> told = kinds();
+  for (const Kind &kind : ArrayRef(told).take_front(kProblemsInText))
+    printProblem(stream, kind);
+  if (told.size() > kProblemsInText)
+    stream << "and " << told.size() - kProblemsInText
            << " more problems\n  try: --message-format json, which prints all\n";
 }
 
-void Report::printTable(raw_ostream &stream) const {
-  std::vector<std::vector<std::string>> rows{{"nodes", "about", "problem"}};
-  std::vector<const Problem *> sorted;
-  for (const Problem &problem : problems)
-    sorted.push_back(&problem);
-  llvm::stable_sort(
-      sorted, [](const Problem *a, const Problem *b) { return a->nodes.size() > b->nodes.size(); });
-  llvm::SetVector<StringRef> operators, advice;
-  for (const Problem *problem : sorted) {
-    const Subject &subject = problem->subject;
-    bool isMissing = problem->message == kUnsupportedOperator;
-    std::string nodes = problem->nodes.empty() ? "" : std::to_string(problem->nodes.size());
-    std::string about = nodes.empty() ? subject.part + subject.option : operatorText(subject);
-    std::string text = (problem->code == ExitCode::ok ? "warning: " : "") + problem->message;
-    if (!nodes.empty())
-      text += " (" + quotedList(problem->nodes, 2) + ")";
-    rows.push_back({nodes, printable(about), printableLines(text)});
-    if (problem->code == ExitCode::ok)
-      continue;
-    if (isMissing)
-      operators.insert(subject.operatorName);
-    else if (!problem->advice.empty())
-      advice.insert(problem->advice);
-  }
-  size_t widths[3] = {};
+// In columns, the last as long as it is.
+static void printRows(raw_ostream &stream, ArrayRef<std::vector<std::string>> rows) {
+  std::vector<size_t> widths(rows.front().size());
   for (const auto &row : rows)
     for (size_t i = 0; i < row.size(); ++i)
       widths[i] = std::max(widths[i], row[i].size());
+  for (const auto &row : rows) {
+    for (size_t i = 0; i + 1 < row.size(); ++i)
+      stream << left_justify(row[i], widths[i]) << "  ";
+    stream << row.back() << '\n';
+  }
+}
+
+void Report::printTable(raw_ostream &stream) const {
+  std::vector<Kind> all = kinds();
+  auto nodesOf = [](const Kind &kind) {
+    size_t count = 0;
+    for (const Problem *problem : kind)
+      count += problem->nodes.size();
+    return count;
+  };
+  llvm::stable_sort(all, [&](const Kind &a, const Kind &b) { return nodesOf(a) > nodesOf(b); });
+  std::vector<std::vector<std::string>> rows{{"nodes", "about", "problem"}};
+  llvm::SetVector<StringRef> operators;
+  std::vector<std::string> needed;
+  size_t withoutRemedy = 0;
+  for (const Kind &kind : all) {
+    const Problem &first = *kind.front();
+    size_t nodes = nodesOf(kind);
+    std::string about = nodes             ? operatorText(first.subject)
+                        : kind.size() > 1 ? std::to_string(kind.size()) + " times"
+                                          : first.subject.part + first.subject.option;
+    std::string text = (first.code == ExitCode::ok ? "warning: " : "") + first.message;
+    if (nodes || kind.size() > 1)
+      text += " (" + quotedList(namesOf(kind), 2) + ")";
+    rows.push_back({nodes ? std::to_string(nodes) : "", printable(about), printableLines(text)});
+    if (first.code == ExitCode::ok)
+      continue;
+    bool isMissing = first.message == kUnsupportedOperator;
+    if (isMissing)
+      operators.insert(first.subject.operatorName);
+    for (const Problem *problem : kind)
+      if (!problem->advice.empty() && problem->advice != kListsOperators)
+        needed.push_back((isMissing ? "or for " + first.subject.operatorName + ": " : "") +
+                         problem->advice);
+    withoutRemedy += !isMissing && first.advice.empty();
+  }
   if (rows.size() > 1)
-    for (const auto &row : rows) {
-      for (size_t i = 0; i + 1 < row.size(); ++i)
-        stream << left_justify(row[i], widths[i]) << "  ";
-      stream << row.back() << '\n';
-    }
+    printRows(stream, rows);
   stream << (empty() ? "nothing is missing\n" : "still needed:\n");
   if (!operators.empty())
-    stream << "  operators of trainc: " << join(operators, ", ") << '\n';
-  for (StringRef entry : advice)
-    stream << "  " << printableLines(entry) << '\n';
+    stream << "  operators of trainc: " << printable(join(operators, ", ")) << '\n';
+  llvm::StringSet<> said;
+  for (const std::string &entry : needed)
+    if (said.insert(entry).second)
+      stream << "  " << printableLines(entry) << '\n';
+  if (withoutRemedy)
+    stream << "  a model without " << (withoutRemedy == 1 ? "the problem" : "the problems")
+           << " above that no option helps against: " << withoutRemedy << '\n';
 }
 
 /// The stable name of what an error means.

@@ -24,6 +24,10 @@ std::string printable(llvm::StringRef text);
 /// What is said of a node whose operator no importer serves.
 inline constexpr const char *kUnsupportedOperator = "unsupported operator";
 
+/// What helps against that in general.
+inline constexpr const char *kListsOperators =
+    "trainc --list-operators, which prints what can be imported";
+
 /// `'a', 'b' and 3 more`: the first `shown` of the names.
 std::string quotedList(llvm::ArrayRef<std::string> names, size_t shown = 8);
 
@@ -71,10 +75,10 @@ public:
   /// The first error's; ok where there is none.
   ExitCode exitCode() const { return firstCode; }
   /// In the order in which they came. Nodes of one operator with the same problem are told
-  /// together.
+  /// together; in text also more than three of one kind, which differ in names and numbers alone.
   void print(llvm::raw_ostream &stream, MessageFormat format = MessageFormat::text) const;
   std::string text() const;
-  /// A row for each problem, those of most nodes first, and what the user can do about all of them.
+  /// A row for each kind of problem, those of most nodes first, and what would help against each.
   void printTable(llvm::raw_ostream &stream) const;
 
 private:
@@ -87,6 +91,12 @@ private:
   /// False for one that is known already.
   bool add(ExitCode code, const Subject &subject, const std::string &message,
            const llvm::Twine &advice);
+  /// Problems that are told together, in the order of their first.
+  using Kind = std::vector<const Problem *>;
+  std::vector<Kind> kinds() const;
+  static std::vector<std::string> namesOf(const Kind &kind);
+  /// The first, and how many are alike.
+  static void printProblem(llvm::raw_ostream &stream, const Kind &alike);
   void printText(llvm::raw_ostream &stream) const;
   void printJson(llvm::raw_ostream &stream) const;
   void printSarif(llvm::raw_ostream &stream) const;

@@ -21,9 +21,8 @@ static bool isBuiltIn(const GraphNode &node) {
 static StringRef adviceFor(StringRef opType) {
   return llvm::StringSwitch<StringRef>(opType)
       .Cases("Loop", "Scan", "an export without control flow: torch.jit.trace or dynamo")
-      .Cases("LSTM", "GRU", "RNN", "the recurrence written out in the module")
       .Cases("QuantizeLinear", "DequantizeLinear", "the model before quantization")
-      .Default("trainc --list-operators, which prints what can be imported");
+      .Default(kListsOperators);
 }
 
 // Where no importer serves a node.
