@@ -4,10 +4,10 @@
 // sampling rate, a training flag. Programs here have no control flow.
 //
 // Method: the values that conditions need are imported by themselves, with both branches of every
-// `If` in the graph; each condition that is known then drops a branch, which may make inner ones
-// known: again, until none is.
+// `If` in the graph; where a condition is known, the values behind it are those of its branch. Once
+// more with the branches that are left, which may have fewer parameters: until nothing is new.
 //
-// Known weakness: what conditions need is imported twice.
+// Known weakness: what conditions need is imported twice or more.
 #include "compiler/onnx/conditions.h"
 #include "compiler/onnx/importer.h"
 #include "llvm/ADT/STLExtras.h"

@@ -12,6 +12,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace trainc::reader {
 
@@ -79,7 +80,7 @@ public:
   nn::BatchNormMode batchNormMode() const override;
   mlir::Value buffer(unsigned index) override;
   void replaceBuffer(unsigned index, mlir::Value value) override;
-  mlir::LogicalResult refuseUnknown(unsigned input, const llvm::Twine &what);
+  mlir::LogicalResult refuseUnknown(unsigned input, const llvm::Twine &what) override;
   void warning(const llvm::Twine &message, const llvm::Twine &advice) override;
   mlir::LogicalResult error(const llvm::Twine &message, const llvm::Twine &advice = "") override;
 
@@ -135,6 +136,11 @@ public:
 
 private:
   using Operations = llvm::SmallPtrSet<mlir::Operation *, 8>;
+  /// The inputs and parameters that a value which is not known comes from, a few of each.
+  struct Causes {
+    llvm::SmallVector<llvm::StringRef, 1> inputs, parameters;
+    void add(const Causes &other);
+  };
 
   mlir::OwningOpRef<mlir::ModuleOp> begin(llvm::ArrayRef<const Decision *> parameters,
                                           const Decisions &decisions,
@@ -143,7 +149,9 @@ private:
   void addConstants(const Decisions &decisions);
   void addTied(const Decisions &decisions);
   bool addOutputs();
+  const Causes &causesOf(llvm::StringRef name);
   bool importNode(const GraphNode &node);
+  void takeBranch(const GraphNode &node);
   bool importOperator(const GraphNode &node);
   nn::OnnxResults callImporter(const GraphNode &node, ImportedNode &view);
   std::optional<bool> foldNode(const GraphNode &node);
@@ -168,6 +176,8 @@ private:
   std::optional<BatchAxis> batch; // where --batch gives another one than the file's
   bool repeatsSamples = false;    // an Expand of the node being imported
   llvm::DenseSet<mlir::Value> erased;
+  llvm::StringMap<Causes> causes; // by value, of those asked for
+  llvm::StringSet<> initializers; // filled for the first such question
 };
 
 } // namespace trainc::reader

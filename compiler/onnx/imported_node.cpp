@@ -61,7 +61,7 @@ std::optional<SmallVector<std::string>> ImportedNode::strings(StringRef name) co
 nn::Tensor ImportedNode::tensor(StringRef name) const {
   std::string why;
   const onnx::AttributeProto *found = node.attribute(name);
-  auto bytes = found ? tensorBytes(found->t(), why) : nullptr;
+  auto bytes = found ? importer.file.tensorOfNode(found->t(), why) : nullptr;
   if (found && !bytes) {
     bool isSupported = elementBytes(found->t().data_type()) &&
                        found->t().data_location() != onnx::TensorProto::EXTERNAL;
@@ -79,6 +79,8 @@ LogicalResult ImportedNode::error(const Twine &message, const Twine &advice) {
 LogicalResult ImportedNode::refuseUnknown(unsigned input, const Twine &what) {
   if (!hasInput(input)) // of an operator set that has an attribute instead
     return error("its " + what + " are not given");
+  if (constant(input))
+    return error("its " + what + " must be integers");
   Unknown cause = importer.whyUnknown(node.inputs[input]);
   return error("its " + what + " must be known when the model is compiled, but " + cause.why,
                cause.advice);

@@ -17,8 +17,6 @@ using namespace mlir;
 
 namespace trainc::reader {
 
-constexpr int64_t kLargestSetting = 16; // elements of an input that says how, not what, to compute
-
 static nn::Tensor widened(const nn::Tensor &value) {
   if (elementTypeOf(value.type()).isCompiled)
     return value;
@@ -472,83 +470,14 @@ OwningOpRef<ModuleOp> Importer::begin(ArrayRef<const Decision *> parameters,
   return module;
 }
 
-// Back from a value that is not known to what the model is given or learns.
-Unknown Importer::whyUnknown(StringRef name) {
-  std::vector<std::string> inputs, parameters, seen{name.str()};
-  std::set<std::string> met(seen.begin(), seen.end());
-  while (!seen.empty()) {
-    std::string value = seen.back();
-    seen.pop_back();
-    ImportedValue *imported = find(value);
-    if (imported && imported->constant)
-      continue;
-    if (const GraphNode *node = graph.producer(value)) {
-      for (const std::string &input : node->inputs)
-        if (!input.empty() && met.insert(input).second)
-          seen.push_back(input);
-    } else if (llvm::any_of(file.graph().initializer(),
-                            [&](const auto &tensor) { return tensor.name() == value; })) {
-      parameters.push_back(value);
-    } else {
-      inputs.push_back(value);
-    }
-  }
-  if (!inputs.empty()) {
-    ImportedValue *first = find(inputs[0]);
-    bool isData = first && first->tensor && // rather than a flag, a size or a rate
-                  nn::tensorType(first->tensor).getNumElements() > kLargestSetting;
-    return {"depends on the values of input" + std::string(inputs.size() > 1 ? "s " : " ") +
-                quotedList(inputs, 3),
-            isData ? "an export in which it does not"
-                   : "--constant " + inputs[0] + "=VALUE, which fixes the input"};
-  }
-  if (!parameters.empty())
-    return {"depends on parameter" + std::string(parameters.size() > 1 ? "s " : " ") +
-                quotedList(parameters, 3) + ", which training changes",
-            "an export in which it does not"};
-  return {"depends on what cannot be evaluated", ""};
-}
-
-std::vector<Known> Importer::evaluate(const Decisions &decisions, ArrayRef<ModelInput> inputs,
-                                      ArrayRef<std::string> names) {
-  SmallVector<const Decision *> parameters;
-  for (const auto &decision : decisions)
-    if (decision->isParameter())
-      parameters.push_back(decision.get());
-  OwningOpRef<ModuleOp> module = begin(parameters, decisions, inputs);
-  std::set<const GraphNode *> needed;
-  std::vector<const GraphNode *> work;
-  auto need = [&](const std::string &value) {
-    const GraphNode *node = graph.producer(value);
-    if (node && needed.insert(node).second)
-      work.push_back(node);
-  };
-  llvm::for_each(names, need);
-  while (!work.empty()) {
-    const GraphNode *node = work.back();
-    work.pop_back();
-    llvm::for_each(node->inputs, need);
-  }
-  ScopedDiagnosticHandler handler(&context, [](Diagnostic &) {}); // the import proper will tell
-  for (const GraphNode *node : graph.nodes())
-    if (needed.count(node) && isImportable(*node))
-      importNode(*node);
-  std::vector<Known> result;
-  for (const std::string &name : names) {
-    ImportedValue *value = find(name);
-    nn::Tensor known = value ? value->constant : nn::Tensor();
-    result.push_back({known, known ? Unknown() : whyUnknown(name)});
-  }
-  return result;
-}
-
 OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
                                     const Decisions &decisions, ArrayRef<ModelInput> inputs) {
-  size_t before = report.size();
   OwningOpRef<ModuleOp> module = begin(parameters, decisions, inputs);
+  const bool allImportable = report.empty(); // else it has those that are not
   for (const GraphNode *node : graph.nodes())
-    importNode(*node); // the report knows
-  if (report.size() != before || !addOutputs())
+    if (allImportable || isImportable(*node))
+      importNode(*node);
+  if (!report.empty() || !addOutputs())
     return nullptr;
   eraseUnused();
   nameOperations(*module, graph, paths);
@@ -574,14 +503,6 @@ OwningOpRef<ModuleOp> importGraph(const ModelFile &file, const Graph &graph,
   if (module)
     values = importer.namedValues();
   return module;
-}
-
-std::vector<Known> evaluateValues(const ModelFile &file, const Graph &graph,
-                                  const Decisions &decisions, ArrayRef<ModelInput> inputs,
-                                  ArrayRef<std::string> names, MLIRContext &context) {
-  Report ignored;
-  return Importer(file, graph, nn::BatchNormMode::file, context, ignored)
-      .evaluate(decisions, inputs, names);
 }
 
 } // namespace trainc::reader

@@ -33,7 +33,8 @@ std::vector<Known> evaluateValues(const ModelFile &file, const Graph &graph,
                                   llvm::ArrayRef<std::string> names, mlir::MLIRContext &context);
 
 /// `func.func @model` with one argument per parameter and input, in these orders; what nodes make
-/// of buffers are results behind the outputs. `values` receives the graph's values by name.
+/// of buffers are results behind the outputs. `values` receives the graph's values by name. Null
+/// after errors, also earlier ones: then it only adds what else is wrong.
 mlir::OwningOpRef<mlir::ModuleOp>
 importGraph(const ModelFile &file, const Graph &graph, llvm::ArrayRef<const Decision *> parameters,
             const Decisions &decisions, llvm::ArrayRef<ModelInput> inputs,

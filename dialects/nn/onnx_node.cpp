@@ -55,6 +55,28 @@ std::vector<std::string> listOnnxImporters() {
   return result;
 }
 
+static LogicalResult refuseSeveral(OnnxNode &node, const llvm::Twine &what, int64_t count) {
+  return node.error("its " + what + " has " + llvm::Twine(count) + " elements, expected one");
+}
+
+FailureOr<double> OnnxNode::knownNumber(unsigned input, const llvm::Twine &what) {
+  Tensor value = constant(input);
+  if (!value)
+    return refuseUnknown(input, what);
+  if (value.count() != 1)
+    return refuseSeveral(*this, what, value.count());
+  return value.real(0);
+}
+
+FailureOr<int64_t> OnnxNode::knownInteger(unsigned input, const llvm::Twine &what) {
+  auto values = integers(input);
+  if (!values)
+    return refuseUnknown(input, what);
+  if (values->size() != 1)
+    return refuseSeveral(*this, what, static_cast<int64_t>(values->size()));
+  return values->front();
+}
+
 std::optional<SmallVector<int64_t>> OnnxNode::integers(unsigned index) {
   Tensor value = constant(index);
   if (!value || !isa<IntegerType>(value.type().getElementType()))

@@ -62,6 +62,13 @@ public:
   /// `model.onnx: node 'x' (Softmax, opset 13): <message>` and, where given, `try: <advice>`.
   virtual mlir::LogicalResult error(const llvm::Twine &message, const llvm::Twine &advice = "") = 0;
 
+  /// Refuses an input that must be known when the model is compiled, such as its `shape`, and says
+  /// what it depends on instead.
+  virtual mlir::LogicalResult refuseUnknown(unsigned input, const llvm::Twine &what) = 0;
+  /// An input of one element that must be known; fails with an error of the node about its `what`.
+  mlir::FailureOr<double> knownNumber(unsigned input, const llvm::Twine &what);
+  mlir::FailureOr<int64_t> knownInteger(unsigned input, const llvm::Twine &what);
+
   /// An attribute that is a list of words.
   virtual std::optional<llvm::SmallVector<std::string>> strings(llvm::StringRef name) const = 0;
 };

@@ -333,6 +333,12 @@ def conditions():
     yield Case("an If whose condition is made in an If", choosing(branch([node("Not", ["c"], ["d"]), node("If", ["d"], ["b"], {
         "then_branch": wrong, "else_branch": tanh})]), wrong, initializers=[true]))
     yield Case("12 of them", choosing(deep, wrong, initializers=[true]))
+    chain = []
+    for i in range(300):
+        last, size = f"v{i}" if i else "h", f"size{i}"
+        chain += [node("Shape", [last], [f"shape{i}"]), node("Gather", [f"shape{i}", "zero"], [size]), node("Equal", [size, "four"], [f"c{i}"]),
+                  node("If", [f"c{i}"], [f"v{i + 1}"], {"then_branch": branch([node("Neg", [last], ["b"])]), "else_branch": wrong})]
+    yield Case("300 of them, each on the size of what the last made", around(chain, "v300", numbers))
     yield Case("a branch that gives on a value from around it", choosing(branch([], "h"), wrong, initializers=[true]))
     yield Case("a branch that gives on an input", choosing(branch([node("Identity", ["x"], ["z"])], "h"), wrong, initializers=[true]))
     yield Case("weights in a branch", choosing(branch([node("MatMul", ["h", "inner.w"], ["b"])], initializers=[tensor("inner.w", [6, 5])]),
@@ -744,6 +750,12 @@ def conditions_unknown():
     yield Case("a condition on a parameter", choosing(condition="c", nodes=[node("ReduceMax", ["layer.w"], ["m"], {"keepdims": 0}), node("Cast", ["m"], ["c"], {"to": BOOL})]),
                UNSUPPORTED, "depends on parameter 'layer.w'")
     yield Case("a condition without a size", choosing(inputs=[value("x", ["batch", 3]), flag[1]]), USAGE, "dimensions without a size: 'batch'")
+    chain = []
+    for i in range(300):
+        last = f"v{i}" if i else "h"
+        chain += [node("ReduceSum", [last], [f"sum{i}"], {"keepdims": 0}), node("Greater", [f"sum{i}", "layer.scale"], [f"c{i}"]),
+                  node("If", [f"c{i}"], [f"v{i + 1}"], {"then_branch": (graph([node("Neg", [last], ["b"])], [], [value("b", [None])]),), "else_branch": relu})]
+    yield Case("300 Ifs on what is computed", around(chain, "v300"), UNSUPPORTED, "depends on the values of input 'x'")
     yield Case("an If without branches", around([node("If", ["flag"], ["t"])], inputs=flag), UNREADABLE, "attribute 'else_branch' is missing")
     for what, empty in (("", message(1, "else_branch")), (" of kind graph", message(1, "else_branch") + number(20, 5))):
         hollow = node("If", ["c"], ["t"], {"then_branch": relu}, extra=message(5, empty))

@@ -11,8 +11,10 @@ static OnnxResults importCompress(OnnxNode &node) {
   Builder &builder = node.builder();
   Value x = node.input(0);
   Tensor condition = node.constant(1);
-  if (!condition || condition.type().getRank() != 1)
-    return node.error("its condition must be a list known when the model is compiled");
+  if (!condition)
+    return node.refuseUnknown(1, "condition");
+  if (condition.type().getRank() != 1)
+    return node.error("its condition is no list");
   if (!node.hasAttribute("axis"))
     x = builder.reshape(x, tensorType(x).getNumElements());
   FailureOr<int64_t> axis = axisOf(node, tensorType(x).getRank(), 0);

@@ -40,7 +40,7 @@ static OnnxResults importConstant(OnnxNode &node) {
 static OnnxResults importConstantOfShape(OnnxNode &node) {
   auto shape = node.integers(0);
   if (!shape)
-    return node.error("its shape must be known when the model is compiled");
+    return node.refuseUnknown(0, "shape");
   if (failed(countElements(node, *shape)))
     return failure();
   Tensor value = node.tensor("value");

@@ -19,10 +19,10 @@ static OnnxResults importCumSum(OnnxNode &node) {
   Builder &builder = node.builder();
   Value x = node.input(0);
   auto type = tensorType(x);
-  auto axis = node.integers(1);
-  if (!axis || axis->size() != 1)
-    return node.error("its axis must be known when the model is compiled");
-  FailureOr<int64_t> found = dimensionOf(node, (*axis)[0], type.getRank());
+  FailureOr<int64_t> axis = node.knownInteger(1, "axis");
+  if (failed(axis))
+    return failure();
+  FailureOr<int64_t> found = dimensionOf(node, *axis, type.getRank());
   if (failed(found))
     return failure();
   int64_t dimension = *found;

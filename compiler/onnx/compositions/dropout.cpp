@@ -15,20 +15,16 @@ static FailureOr<double> ratioOf(OnnxNode &node) {
     return node.real("ratio", 0.5);
   if (!node.hasInput(1))
     return 0.5;
-  Tensor ratio = node.constant(1);
-  if (!ratio || ratio.count() != 1)
-    return node.error("its ratio must be a number known when the model is compiled");
-  return ratio.real(0);
+  return node.knownNumber(1, "ratio");
 }
 
 static FailureOr<bool> drops(OnnxNode &node) {
   if (!node.hasInput(2))
     return false;
-  auto training = node.integers(2);
-  if (!training || training->size() != 1)
-    return node.error("its training_mode must be known when the model is compiled",
-                      "export the module with a constant mode (PyTorch: `training=`)");
-  return (*training)[0] != 0;
+  FailureOr<int64_t> training = node.knownInteger(2, "training_mode");
+  if (failed(training))
+    return failure();
+  return *training != 0;
 }
 
 static OnnxResults importDropout(OnnxNode &node) {

@@ -63,10 +63,7 @@ FailureOr<Value> transformed(OnnxNode &node, Value x, const Transform &transform
 FailureOr<int64_t> numberOf(OnnxNode &node, unsigned input, StringRef what, int64_t otherwise) {
   if (!node.hasInput(input))
     return otherwise;
-  auto known = node.integers(input);
-  if (!known || known->size() != 1)
-    return node.error("its " + what + " must be one number, known when the model is compiled");
-  return known->front();
+  return node.knownInteger(input, what);
 }
 
 LogicalResult checkParts(OnnxNode &node, RankedTensorType type) {

@@ -17,12 +17,16 @@ static double hertzOf(double mel) { return 700 * (std::pow(10, mel / 2595) - 1);
 static OnnxResults importMelWeightMatrix(OnnxNode &node) {
   Builder &builder = node.builder();
   double bands = 0, length = 0, rate = 0, lower = 0, upper = 0; // edges in hertz
-  double *numbers[] = {&bands, &length, &rate, &lower, &upper};
+  std::pair<const char *, double *> numbers[] = {{"number of bins", &bands},
+                                                 {"length", &length},
+                                                 {"sample rate", &rate},
+                                                 {"lower edge", &lower},
+                                                 {"upper edge", &upper}};
   for (auto [i, number] : llvm::enumerate(numbers)) {
-    Tensor known = node.constant(i);
-    if (!known || known.count() != 1)
-      return node.error("its inputs must be numbers known when the model is compiled");
-    *number = known.real(0);
+    FailureOr<double> known = node.knownNumber(i, number.first);
+    if (failed(known))
+      return failure();
+    *number.second = *known;
   }
   Type element = onnxElementType(builder.op().getContext(), node.integer("output_datatype", 1));
   bool good = bands >= 1 && length >= 1 && rate > 0 && lower >= 0 && upper > lower &&

@@ -11,8 +11,7 @@ namespace trainc::nn {
 static OnnxResults importNonZero(OnnxNode &node) {
   Tensor x = node.constant(0);
   if (!x)
-    return node.error("its input must be known when the model is compiled: the result's size "
-                      "depends on it");
+    return node.refuseUnknown(0, "input");
   SmallVector<int64_t> strides = computeStrides(x.shape());
   std::vector<int64_t> found, indices;
   for (int64_t i = 0, count = x.count(); i < count; ++i)

@@ -12,10 +12,10 @@ namespace trainc::nn {
 
 // Of any type of numbers; fails with an error.
 static FailureOr<int64_t> depthOf(OnnxNode &node) {
-  Tensor depth = node.constant(1);
-  if (!depth || depth.count() != 1)
-    return node.error("its depth must be one number, known when the model is compiled");
-  double number = depth.real(0);
+  FailureOr<double> depth = node.knownNumber(1, "depth");
+  if (failed(depth))
+    return failure();
+  double number = *depth;
   if (!(number >= 1 && number <= 0x1p40))
     return node.error("depth is " + llvm::Twine(llvm::formatv("{0}", number).str()) +
                       ", expected 1 to 2^40");

@@ -10,9 +10,10 @@ using namespace mlir;
 namespace trainc::nn {
 
 static OnnxResults importRange(OnnxNode &node) {
-  for (unsigned i = 0; i < 3; ++i)
-    if (Tensor bound = node.constant(i); !bound || bound.count() != 1)
-      return node.error("its bounds and step must be scalars known when the model is compiled");
+  constexpr const char *settings[] = {"start", "limit", "step"};
+  for (auto [i, what] : llvm::enumerate(settings))
+    if (failed(node.knownNumber(i, what)))
+      return failure();
   double start = node.constant(0).real(0), step = node.constant(2).real(0);
   double size = std::ceil((node.constant(1).real(0) - start) / step);
   if (std::isnan(size))

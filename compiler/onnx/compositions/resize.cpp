@@ -36,7 +36,7 @@ public:
     rounding = "floor";
     auto scales = node.opset() >= 9 ? realsOf(1) : node.reals("scales");
     if (!scales)
-      return node.error("its scales must be known when the model is compiled");
+      return node.refuseUnknown(1, "scales");
     return resizeBy(*scales, everyDimension());
   }
 
@@ -61,12 +61,12 @@ public:
     if (hasScales) {
       auto scales = realsOf(2);
       if (!scales)
-        return node.error("its scales must be known when the model is compiled");
+        return node.refuseUnknown(2, "scales");
       return resizeBy(*scales, dimensions);
     }
     auto sizes = node.hasInput(3) ? node.integers(3) : std::nullopt;
     if (!sizes)
-      return node.error("its sizes must be known when the model is compiled");
+      return node.refuseUnknown(3, "sizes");
     return resizeTo(*sizes, dimensions);
   }
 
@@ -171,10 +171,11 @@ private:
     if (coordinates != "tf_crop_and_resize")
       return success();
     auto region = realsOf(1);
-    if (!region || region->size() != 2 * axes.size())
-      return node.error(
-          "its region must be known when the model is compiled, a start and an end for "
-          "each dimension");
+    if (!region)
+      return node.refuseUnknown(1, "region");
+    if (region->size() != 2 * axes.size())
+      return node.error("its region has " + llvm::Twine(region->size()) +
+                        " numbers, expected a start and an end for each dimension");
     for (auto [i, axis] : llvm::enumerate(axes)) {
       axis.start = (*region)[i];
       axis.end = (*region)[axes.size() + i];

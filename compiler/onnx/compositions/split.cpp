@@ -18,7 +18,7 @@ static OnnxResults importSplit(OnnxNode &node) {
   int64_t axis = *found, size = shape[axis], chunk = (size + parts - 1) / parts;
   auto sizes = node.hasInput(1) ? node.integers(1) : node.integers("split");
   if (!sizes && node.hasInput(1))
-    return node.error("its sizes must be known when the model is compiled");
+    return node.refuseUnknown(1, "sizes");
   if (!sizes) {
     sizes.emplace();
     for (int64_t i = 0; i < parts; ++i)

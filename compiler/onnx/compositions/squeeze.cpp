@@ -25,7 +25,7 @@ static std::optional<SmallVector<bool>> maskOf(ArrayRef<int64_t> axes, int64_t r
 static OnnxResults importUnsqueeze(OnnxNode &node) {
   auto axes = axesOf(node);
   if (!axes)
-    return node.error("its axes must be known when the model is compiled");
+    return node.refuseUnknown(1, "axes");
   Value x = node.input(0);
   ArrayRef<int64_t> shape = tensorType(x).getShape();
   auto mask = maskOf(*axes, shape.size() + axes->size());
@@ -43,7 +43,7 @@ static OnnxResults importUnsqueeze(OnnxNode &node) {
 static OnnxResults importSqueeze(OnnxNode &node) {
   auto axes = axesOf(node);
   if (!axes && node.hasInput(1))
-    return node.error("its axes must be known when the model is compiled");
+    return node.refuseUnknown(1, "axes");
   Value x = node.input(0);
   ArrayRef<int64_t> shape = tensorType(x).getShape();
   auto mask = maskOf(axes.value_or(SmallVector<int64_t>()), shape.size());

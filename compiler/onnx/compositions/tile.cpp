@@ -11,8 +11,11 @@ static OnnxResults importTile(OnnxNode &node) {
   Value x = node.input(0);
   ArrayRef<int64_t> shape = tensorType(x).getShape();
   auto repeats = node.integers(1);
-  if (!repeats || repeats->size() != shape.size())
-    return node.error("its repeats must be known when the model is compiled, one per dimension");
+  if (!repeats)
+    return node.refuseUnknown(1, "repeats");
+  if (repeats->size() != shape.size())
+    return node.error("it has " + llvm::Twine(repeats->size()) + " repeats for " +
+                      llvm::Twine(shape.size()) + " dimensions");
   SmallVector<int64_t> dimensions, repeated, joined;
   for (auto [i, count] : llvm::enumerate(*repeats)) {
     dimensions.push_back(repeated.size() + 1);

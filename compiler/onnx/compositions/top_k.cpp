@@ -27,10 +27,13 @@ static FailureOr<TopKOptions> topKOptions(OnnxNode &node) {
   FailureOr<int64_t> axis = axisOf(node, type.getRank(), -1);
   if (failed(axis))
     return failure();
-  auto count = node.opset() < 10 ? SmallVector<int64_t>{node.integer("k", 0)} : node.integers(1);
-  if (!count || count->size() != 1)
-    return node.error("its k must be one number, known when the model is compiled");
-  int64_t k = count->front(), size = type.getDimSize(*axis);
+  int64_t k = node.integer("k", 0), size = type.getDimSize(*axis);
+  if (node.opset() >= 10) {
+    FailureOr<int64_t> count = node.knownInteger(1, "k");
+    if (failed(count))
+      return failure();
+    k = *count;
+  }
   if (k < 1 || k > size)
     return node.error("k is " + llvm::Twine(k) + ", expected 1 to " + llvm::Twine(size));
   return TopKOptions{k, *axis, node.integer("largest", 1) ? Extreme::largest : Extreme::smallest};

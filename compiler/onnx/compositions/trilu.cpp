@@ -14,11 +14,11 @@ static OnnxResults importTrilu(OnnxNode &node) {
   if (type.getRank() < 2)
     return node.error("its operand has rank " + llvm::Twine(type.getRank()) +
                       ", expected 2 or more");
-  SmallVector<int64_t> diagonal{0};
+  int64_t diagonal = 0;
   if (node.hasInput(1)) {
-    auto known = node.integers(1);
-    if (!known || known->size() != 1)
-      return node.error("its diagonal must be known when the model is compiled");
+    FailureOr<int64_t> known = node.knownInteger(1, "diagonal");
+    if (failed(known))
+      return failure();
     diagonal = *known;
   }
   bool upper = node.integer("upper", 1);
@@ -27,7 +27,7 @@ static OnnxResults importTrilu(OnnxNode &node) {
   Value distance =
       builder.sub(builder.create<IotaOp>(indices, 1), builder.create<IotaOp>(indices, 0));
   // Beyond the corners every diagonal is the same.
-  int64_t nearest = std::clamp(diagonal[0], -matrix[0], matrix[1]);
+  int64_t nearest = std::clamp(diagonal, -matrix[0], matrix[1]);
   Value limit = builder.constant(static_cast<double>(nearest), indices);
   Value mask = upper ? builder.create<GreaterOrEqualOp>(distance, limit)
                      : builder.create<LessOrEqualOp>(distance, limit);

@@ -14,10 +14,10 @@ namespace trainc::nn {
 // a[0] - a[1] cos(2 pi n / N) + a[2] cos(4 pi n / N)
 static OnnxResults importWindow(OnnxNode &node, ArrayRef<double> a) {
   Builder &builder = node.builder();
-  Tensor size = node.constant(0);
-  if (!size || size.count() != 1)
-    return node.error("its size must be one number, known when the model is compiled");
-  int64_t count = size.integer(0);
+  FailureOr<int64_t> size = node.knownInteger(0, "size");
+  if (failed(size))
+    return failure();
+  int64_t count = *size;
   if (count < 1 || count > kLargestFolded)
     return node.error("its size is " + llvm::Twine(count) + ", expected 1 to " +
                       llvm::Twine(kLargestFolded));

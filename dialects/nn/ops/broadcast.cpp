@@ -11,7 +11,7 @@ namespace trainc::nn {
 static OnnxResults importExpand(OnnxNode &node) {
   auto shape = node.integers(1);
   if (!shape)
-    return node.error("the shape is not known at compile time");
+    return node.refuseUnknown(1, "shape");
   Value x = node.input(0);
   auto joined = broadcastShapes(tensorType(x).getShape(), *shape);
   if (!joined)

@@ -13,12 +13,12 @@ namespace trainc::nn {
 static FailureOr<SmallVector<int64_t>> padAmounts(OnnxNode &node, int64_t rank) {
   auto amounts = node.opset() < 11 ? node.integers("pads") : node.integers(1);
   if (!amounts)
-    return node.error("pads are not known at compile time");
+    return node.refuseUnknown(1, "pads");
   SmallVector<int64_t> axes = llvm::to_vector(llvm::seq(rank));
   if (node.hasInput(3)) {
     auto given = node.integers(3);
     if (!given)
-      return node.error("axes are not known at compile time");
+      return node.refuseUnknown(3, "axes");
     axes = *given;
   }
   if (amounts->size() != 2 * axes.size())
@@ -45,10 +45,7 @@ static FailureOr<double> padValue(OnnxNode &node) {
     return node.real("value", 0);
   if (!node.hasInput(2))
     return 0.0;
-  Tensor value = node.constant(2);
-  if (!value || value.count() != 1)
-    return node.error("the padding value is not known at compile time");
-  return value.real(0);
+  return node.knownNumber(2, "padding value");
 }
 
 // Elements of x itself before and behind it along one dimension.

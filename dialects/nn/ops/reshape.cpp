@@ -12,8 +12,7 @@ namespace trainc::nn {
 static OnnxResults importReshape(OnnxNode &node) {
   auto asked = node.opset() < 5 ? node.integers("shape") : node.integers(1);
   if (!asked)
-    return node.error("the shape is not known at compile time",
-                      "give every symbolic dimension a size with --dim");
+    return node.refuseUnknown(1, "shape");
   Value x = node.input(0);
   auto type = tensorType(x);
   bool zeroIsZero = node.integer("allowzero", 0) != 0;

@@ -15,6 +15,11 @@ struct Bounds {
 };
 } // namespace
 
+static LogicalResult differInLength(OnnxNode &node, const char *what, size_t found, size_t starts) {
+  return node.error("it has " + llvm::Twine(found) + " " + what + " for " + llvm::Twine(starts) +
+                    " starts");
+}
+
 // Below opset 10 the bounds are attributes, then inputs.
 static FailureOr<Bounds> readBounds(OnnxNode &node) {
   bool attributes = node.opset() < 10;
@@ -25,21 +30,26 @@ static FailureOr<Bounds> readBounds(OnnxNode &node) {
     return attributes ? node.hasAttribute(name) : node.hasInput(index);
   };
   auto starts = list("starts", 1), ends = list("ends", 2);
-  if (!starts || !ends || starts->size() != ends->size())
-    return node.error("starts and ends are not known at compile time or differ in length",
-                      "give every symbolic dimension a size with --dim");
+  if (!starts || !ends)
+    return node.refuseUnknown(starts ? 2 : 1, starts ? "ends" : "starts");
+  if (starts->size() != ends->size())
+    return differInLength(node, "ends", ends->size(), starts->size());
   Bounds bounds{*starts, *ends, llvm::to_vector(llvm::seq<int64_t>(0, starts->size())),
                 SmallVector<int64_t>(starts->size(), 1)};
   if (given("axes", 3)) {
     auto axes = list("axes", 3);
-    if (!axes || axes->size() != starts->size())
-      return node.error("axes are not known at compile time or differ in length");
+    if (!axes)
+      return node.refuseUnknown(3, "axes");
+    if (axes->size() != starts->size())
+      return differInLength(node, "axes", axes->size(), starts->size());
     bounds.axes = *axes;
   }
   if (!attributes && node.hasInput(4)) {
     auto steps = node.integers(4);
-    if (!steps || steps->size() != starts->size())
-      return node.error("steps are not known at compile time or differ in length");
+    if (!steps)
+      return node.refuseUnknown(4, "steps");
+    if (steps->size() != starts->size())
+      return differInLength(node, "steps", steps->size(), starts->size());
     bounds.steps = *steps;
   }
   return bounds;
