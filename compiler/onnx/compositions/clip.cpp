@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX Clip. Bounds are attributes below opset 11, optional inputs from there on. A value
-// equal to a bound passes the whole gradient, as in PyTorch's clamp; NaN stays NaN.
+// ONNX Clip. Bounds are attributes below opset 11, optional inputs from there on. NaN stays NaN.
+// Gradients are PyTorch's (2.15): known bounds are those of clamp, hardtanh and relu6, and a value
+// equal to one passes nothing; bounds that are computed or learnt share a tie evenly.
 #include "dialects/nn/onnx_node.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
 
-static Value clipAt(Builder &builder, Value x, Value bound, bool lower, bool boundKnown) {
-  bound = builder.broadcastTo(bound, tensorType(x).getShape());
-  Value beyond = lower ? builder.create<LessOp>(x, bound) : builder.create<GreaterOp>(x, bound);
-  if (!boundKnown)
-    beyond = builder.create<OrOp>(beyond, builder.create<IsNaNOp>(bound));
+enum class Bound { lower, upper };
+
+static Value clipAtKnown(Builder &builder, Value x, Value bound, Bound side) {
+  Value beyond = side == Bound::lower ? builder.create<LessOrEqualOp>(x, bound)
+                                      : builder.create<GreaterOrEqualOp>(x, bound);
   return builder.select(beyond, bound, x);
+}
+
+static Value clipAt(Builder &builder, Value x, Value bound, Bound side) {
+  return side == Bound::lower ? builder.create<MaximumOp>(x, bound)
+                              : builder.create<MinimumOp>(x, bound);
 }
 
 static OnnxResults importClip(OnnxNode &node) {
@@ -25,18 +31,23 @@ static OnnxResults importClip(OnnxNode &node) {
     if (tensorType(bound).getNumElements() != 1 ||
         tensorType(bound).getElementType() != tensorType(x).getElementType())
       return node.error("a bound is no scalar of the operand's type");
-    x = clipAt(node.builder(), x, node.builder().reshape(bound, {}), i == 1,
-               static_cast<bool>(node.constant(i)));
+    Builder &builder = node.builder();
+    bound = builder.broadcastTo(builder.reshape(bound, {}), tensorType(x).getShape());
+    bool isKnown = node.constant(i) && isa<FloatType>(tensorType(x).getElementType());
+    x = (isKnown ? clipAtKnown : clipAt)(builder, x, bound, i == 1 ? Bound::lower : Bound::upper);
   }
   return SmallVector<Value>{x};
 }
 
 static OnnxResults importClipByAttributes(OnnxNode &node) {
   Value x = node.input(0);
-  for (const char *name : {"min", "max"})
+  auto clip = [&](StringRef name, Bound side) {
     if (node.hasAttribute(name))
-      x = clipAt(node.builder(), x, node.builder().constant(node.real(name, 0), x.getType()),
-                 llvm::StringRef(name) == "min", true);
+      x = clipAtKnown(node.builder(), x, node.builder().constant(node.real(name, 0), x.getType()),
+                      side);
+  };
+  clip("min", Bound::lower);
+  clip("max", Bound::upper);
   return SmallVector<Value>{x};
 }
 

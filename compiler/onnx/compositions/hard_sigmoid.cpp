@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX HardSigmoid, max(0, min(1, alpha * x + beta)), and HardSwish, x times that.
+// ONNX HardSigmoid, max(0, min(1, alpha * x + beta)), and HardSwish, x times that. Where the line
+// meets 0 or 1, HardSigmoid's gradient is 0, as in PyTorch.
 #include "dialects/nn/onnx_node.h"
 
 using namespace mlir;
@@ -11,8 +12,8 @@ static Value hardSigmoid(Builder &builder, Value x, double alpha, double beta) {
   Type type = x.getType();
   Value zero = builder.constant(0, type), one = builder.constant(1, type);
   Value line = builder.add(builder.scale(x, alpha), builder.constant(beta, type));
-  Value low = builder.select(builder.create<LessOp>(line, zero), zero, line);
-  return builder.select(builder.create<GreaterOp>(line, one), one, low);
+  Value low = builder.select(builder.create<LessOrEqualOp>(line, zero), zero, line);
+  return builder.select(builder.create<GreaterOrEqualOp>(line, one), one, low);
 }
 
 static OnnxResults importHardSigmoid(OnnxNode &node) {
