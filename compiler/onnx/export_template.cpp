@@ -58,6 +58,7 @@ LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &re
   onnx::ModelProto result = model.file->model();
   onnx::GraphProto &graph = *result.mutable_graph();
   graph.clear_initializer();
+  model.file->restoreValues(graph);
   if (model.trains)
     useRunningStatistics(graph);
   for (int i = 0; i < model.file->graph().initializer_size(); ++i) {

@@ -147,8 +147,12 @@ bool isPaddleName(StringRef name) {
                                all_of(parts[2], isDigit));
 }
 
+bool isTorchScriptName(StringRef name) {
+  return name.contains("onnx::") || name.contains("aten::"); // others write F0::layer.weight
+}
+
 bool isExporterName(StringRef name) {
-  return name.contains("::") || name.starts_with("/") || all_of(name, isDigit) ||
+  return isTorchScriptName(name) || name.starts_with("/") || all_of(name, isDigit) ||
          isPaddleName(name) ||
          llvm::StringSwitch<bool>(baseName(name))
              .Cases("val", "scalar_tensor_default", "lifted_tensor", "_lifted_tensor", true)

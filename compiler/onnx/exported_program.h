@@ -79,5 +79,7 @@ bool isPaddleName(llvm::StringRef name);
 
 /// Names that exporters give to values which have no name in the module.
 bool isExporterName(llvm::StringRef name);
+/// One that PyTorch's TorchScript exporter invents: onnx::MatMul_650.
+bool isTorchScriptName(llvm::StringRef name);
 
 } // namespace trainc::reader

@@ -4,7 +4,8 @@
 // model-zoo files as ConstantOfShape. Parameters are initializers here.
 //
 // Method: such a node becomes an initializer of the same name where an operator learns what it
-// makes; then the rule for initializers decides. PyTorch's exporters never write weights so.
+// makes; then the rule for initializers decides. In a branch of an `If` it becomes one of the
+// branch. PyTorch's exporters never write weights so.
 #include "compiler/onnx/graph.h"
 #include "compiler/onnx/separation.h"
 #include "dialects/nn/onnx_node.h"
@@ -22,16 +23,48 @@ namespace {
 
 constexpr int64_t kLargest = int64_t{1} << 28; // elements; weights that say nothing
 
+/// Which nodes of a graph use a value.
+class Users {
+public:
+  explicit Users(const onnx::GraphProto &graph) {
+    for (const NodeProto &node : graph.node())
+      for (int i = 0; i < node.input_size(); ++i)
+        users[node.input(i)].push_back({&node, i});
+  }
+
+  // By an operator, or by one behind a transposition. What ConstantOfShape fills is a weight for
+  // one axis or two factors; else it is a state to begin with.
+  bool isLearnt(const NodeProto &maker, const std::string &value, ArrayRef<int64_t> shape) const {
+    auto found = users.find(value);
+    return found != users.end() && any_of(found->second, [&](const auto &user) {
+             auto [node, index] = user;
+             if (isOnnx(*node, "Transpose") && node->output_size() == 1 && shape.size() == 2)
+               return isLearnt(maker, node->output(0), {shape[1], shape[0]});
+             nn::OnnxWeight weight = nn::onnxWeight(node->domain(), node->op_type(), index, shape);
+             bool isState = isOnnx(maker, "ConstantOfShape") && shape.size() > 1 &&
+                            weight == nn::OnnxWeight::bias;
+             return nn::isWeight(weight) && !isState;
+           });
+  }
+
+private:
+  std::map<std::string, std::vector<std::pair<const NodeProto *, int>>> users;
+};
+
+const onnx::TensorProto *tensorOf(const NodeProto &node) {
+  for (const onnx::AttributeProto &attribute : node.attribute())
+    if (attribute.name() == "value" && attribute.has_t())
+      return &attribute.t();
+  return nullptr;
+}
+
 class WeightLifter {
 public:
   WeightLifter(ModelFile &file, Separation &separation, Report &report)
-      : file(file), separation(separation), report(report) {
-    for (const NodeProto &node : file.graph().node()) {
-      for (int i = 0; i < node.input_size(); ++i)
-        users[node.input(i)].push_back({&node, i});
+      : file(file), separation(separation), report(report), users(file.graph()) {
+    for (const NodeProto &node : file.graph().node())
       if (isOnnx(node, "Constant") && node.output_size() == 1)
         constants[node.output(0)] = &node;
-    }
     for (int i = 0; i < file.graph().initializer_size(); ++i)
       initializers[file.graph().initializer(i).name()] = i;
   }
@@ -41,7 +74,7 @@ public:
     std::vector<int> lifted;
     for (int i = 0; i < nodes.size(); ++i) {
       std::unique_ptr<TensorBytes> values = valuesOf(nodes[i]);
-      if (!values || !isLearnt(nodes[i], nodes[i].output(0), values->shape))
+      if (!values || !users.isLearnt(nodes[i], nodes[i].output(0), values->shape))
         continue;
       if (values->count > kLargest) {
         report.warning({file.path(), nodes[i].name().empty() ? nodes[i].output(0) : nodes[i].name(),
@@ -62,28 +95,6 @@ public:
   }
 
 private:
-  // By an operator, or by one behind a transposition. What ConstantOfShape fills is a weight for
-  // one axis or two factors; else it is a state to begin with.
-  bool isLearnt(const NodeProto &maker, const std::string &value, ArrayRef<int64_t> shape) const {
-    auto found = users.find(value);
-    return found != users.end() && any_of(found->second, [&](const auto &user) {
-             auto [node, index] = user;
-             if (isOnnx(*node, "Transpose") && node->output_size() == 1 && shape.size() == 2)
-               return isLearnt(maker, node->output(0), {shape[1], shape[0]});
-             nn::OnnxWeight weight = nn::onnxWeight(node->domain(), node->op_type(), index, shape);
-             bool isState = isOnnx(maker, "ConstantOfShape") && shape.size() > 1 &&
-                            weight == nn::OnnxWeight::bias;
-             return nn::isWeight(weight) && !isState;
-           });
-  }
-
-  static const onnx::TensorProto *tensorOf(const NodeProto &node) {
-    for (const onnx::AttributeProto &attribute : node.attribute())
-      if (attribute.name() == "value" && attribute.has_t())
-        return &attribute.t();
-    return nullptr;
-  }
-
   // Floats of more than one element; null for all other nodes, and for what cannot be read: the
   // importer says why.
   std::unique_ptr<TensorBytes> valuesOf(const NodeProto &node) const {
@@ -93,7 +104,7 @@ private:
     if (node.output_size() != 1)
       return nullptr;
     if (isOnnx(node, "Constant"))
-      values = tensor ? tensorBytes(*tensor, why) : numbersOf(node);
+      values = tensor ? file.tensorOfNode(*tensor, why) : numbersOf(node);
     else if (tensor && isOnnx(node, "ConstantOfShape") && node.input_size() == 1)
       values = filled(*tensor, node.input(0));
     return values && isFloat(values->dataType) && values->count > 1 ? std::move(values) : nullptr;
@@ -117,13 +128,13 @@ private:
   std::unique_ptr<TensorBytes> filled(const onnx::TensorProto &tensor,
                                       const std::string &shapeName) const {
     std::string why;
-    std::unique_ptr<TensorBytes> values = tensorBytes(tensor, why), node;
+    std::unique_ptr<TensorBytes> values = file.tensorOfNode(tensor, why), node;
     const TensorBytes *shape = nullptr;
     if (auto found = initializers.find(shapeName); found != initializers.end())
       shape = &file.initializer(found->second);
     else if (auto maker = constants.find(shapeName); maker != constants.end())
       if (const onnx::TensorProto *tensor = tensorOf(*maker->second))
-        shape = (node = tensorBytes(*tensor, why)).get();
+        shape = (node = file.tensorOfNode(*tensor, why)).get();
     if (!values || values->count != 1 || !shape || shape->dataType != onnx::TensorProto::INT64)
       return nullptr;
     values->shape.clear();
@@ -152,12 +163,48 @@ private:
   ModelFile &file;
   Separation &separation;
   Report &report;
-  std::map<std::string, std::vector<std::pair<const NodeProto *, int>>> users;
+  Users users;
   std::map<std::string, const NodeProto *> constants;
   std::map<std::string, int> initializers;
 };
 
+void liftInside(onnx::GraphProto &branch) {
+  Users users(branch);
+  auto &nodes = *branch.mutable_node();
+  std::vector<int> lifted;
+  for (int i = 0; i < nodes.size(); ++i) {
+    const onnx::TensorProto *tensor = isOnnx(nodes[i], "Constant") ? tensorOf(nodes[i]) : nullptr;
+    if (!tensor || nodes[i].output_size() != 1 || !isFloat(tensor->data_type()))
+      continue;
+    SmallVector<int64_t> shape(tensor->dims().begin(), tensor->dims().end());
+    bool isNumber = all_of(shape, [](int64_t size) { return size == 1; });
+    if (isNumber || !users.isLearnt(nodes[i], nodes[i].output(0), shape))
+      continue;
+    onnx::TensorProto &made = *branch.add_initializer();
+    made = *tensor;
+    made.set_name(nodes[i].output(0));
+    lifted.push_back(i);
+  }
+  for (int index : llvm::reverse(lifted))
+    nodes.DeleteSubrange(index, 1);
+}
+
+void liftInBranches(onnx::GraphProto &graph) {
+  for (NodeProto &node : *graph.mutable_node())
+    for (onnx::AttributeProto &attribute : *node.mutable_attribute())
+      if (attribute.has_g()) {
+        liftInBranches(*attribute.mutable_g());
+        if (isOnnx(node, "If"))
+          liftInside(*attribute.mutable_g());
+      }
+}
+
 } // namespace
+
+void liftWeightsOfBranches(ModelFile &file) {
+  if (file.model().producer_name() != "pytorch")
+    liftInBranches(file.editableGraph());
+}
 
 void liftWeights(ModelFile &file, Separation &separation, Report &report) {
   if (file.model().producer_name() != "pytorch")

@@ -147,6 +147,46 @@ std::unique_ptr<TensorBytes> tensorBytes(const TensorProto &tensor, std::string 
   return result;
 }
 
+// Of a tensor whose values stay in the file.
+static std::optional<uint64_t> valuesNumber(const TensorProto &tensor) {
+  const auto &unknown = tensor.GetReflection()->GetUnknownFields(tensor);
+  for (int i = 0; i < unknown.field_count(); ++i)
+    if (unknown.field(i).number() == kValuesNumber &&
+        unknown.field(i).type() == google::protobuf::UnknownField::TYPE_VARINT)
+      return unknown.field(i).varint();
+  return std::nullopt;
+}
+
+std::unique_ptr<TensorBytes> ModelFile::tensorOfNode(const TensorProto &tensor,
+                                                     std::string &why) const {
+  std::optional<uint64_t> number = valuesNumber(tensor);
+  if (!number || *number >= valuesInNodes.size())
+    return tensorBytes(tensor, why);
+  auto result = std::make_unique<TensorBytes>();
+  Payload payload;
+  payload.raw = valuesInNodes[*number];
+  why = readShape(tensor, *result);
+  if (why.empty() && tensor.data_location() == TensorProto::EXTERNAL)
+    why = kTwoFields;
+  if (why.empty())
+    why = readValues(payload, *result);
+  return why.empty() ? std::move(result) : nullptr;
+}
+
+void ModelFile::restoreValues(onnx::GraphProto &copy) const {
+  for (onnx::NodeProto &node : *copy.mutable_node())
+    for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
+      std::optional<uint64_t> number =
+          attribute.has_t() ? valuesNumber(attribute.t()) : std::nullopt;
+      if (!number || *number >= valuesInNodes.size())
+        continue;
+      TensorProto &tensor = *attribute.mutable_t();
+      ArrayRef<char> values = valuesInNodes[*number];
+      tensor.GetReflection()->MutableUnknownFields(&tensor)->DeleteByNumber(kValuesNumber);
+      tensor.set_raw_data(values.data(), values.size());
+    }
+}
+
 bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
   size_t before = report.size();
   for (int i = 0; i < graph().initializer_size(); ++i) {
@@ -200,7 +240,7 @@ static void useShortDomains(onnx::ModelProto &model) {
 
 bool ModelFile::load(ArrayRef<char> bytes, Report &report) {
   std::string stripped;
-  std::vector<Payload> payloads;
+  Payloads payloads;
   proto = std::make_unique<onnx::ModelProto>();
   const char *advice = "export the model again; the file is damaged or is no ONNX model";
   if (!stripModel(bytes, stripped, payloads) || stripped.size() > INT_MAX ||
@@ -210,7 +250,7 @@ bool ModelFile::load(ArrayRef<char> bytes, Report &report) {
     return false;
   }
   if (!proto->has_graph() || proto->opset_import_size() == 0 ||
-      static_cast<size_t>(graph().initializer_size()) != payloads.size()) {
+      static_cast<size_t>(graph().initializer_size()) != payloads.initializers.size()) {
     (void)report.error(ExitCode::unreadableModel, filePath,
                        "not an ONNX model: it has no graph or no operator-set version", advice);
     return false;
@@ -223,7 +263,8 @@ bool ModelFile::load(ArrayRef<char> bytes, Report &report) {
     return false;
   }
   useShortDomains(*proto);
-  return resolve(payloads, report);
+  valuesInNodes = std::move(payloads.inNodes);
+  return resolve(payloads.initializers, report);
 }
 
 static bool isText(StringRef path) {

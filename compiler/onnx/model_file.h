@@ -58,6 +58,12 @@ public:
   /// Of graph().initializer(index).
   const TensorBytes &initializer(size_t index) const { return *initializers[index]; }
 
+  /// The values of a tensor of a node. Null, with a message, where they are not there.
+  std::unique_ptr<TensorBytes> tensorOfNode(const onnx::TensorProto &tensor,
+                                            std::string &why) const;
+  /// Puts the values of such tensors back into a copy of the model's nodes.
+  void restoreValues(onnx::GraphProto &copy) const;
+
   /// For rewrites of the model, which exports then hold too.
   onnx::GraphProto &editableGraph() { return *proto->mutable_graph(); }
   /// Adds an initializer; `values.name` must be new. Its bytes may be those of another one.
@@ -74,12 +80,13 @@ private:
   std::unique_ptr<MappedFile> mapped;
   std::string converted; // binary form of a text file
   std::unique_ptr<onnx::ModelProto> proto;
+  std::vector<llvm::ArrayRef<char>> valuesInNodes; // large ones, by number (strip.h)
   std::vector<std::unique_ptr<TensorBytes>> initializers;
   std::vector<std::unique_ptr<TensorBytes>> replaced;          // others may share their bytes
   std::map<std::string, std::unique_ptr<MappedFile>> external; // by location
 };
 
-/// The values of a tensor that is part of a node. Null, with a message, where they are not there.
+/// The values of a tensor that holds them. Null, with a message, where they are not there.
 std::unique_ptr<TensorBytes> tensorBytes(const onnx::TensorProto &tensor, std::string &why);
 
 /// Bytes of one element, 0 for types that no tensor here may have.

@@ -25,8 +25,7 @@ static bool isPosition(StringRef base) {
       .Default(false);
 }
 
-// What the operator learns in an input that is this tensor.
-static OnnxWeight weightOf(const Use &use, const TensorBytes &tensor) {
+OnnxWeight weightOf(const Use &use, const TensorBytes &tensor) {
   return nn::onnxWeight(use.node->domain, use.node->opType(), use.index, tensor.shape);
 }
 
@@ -34,6 +33,31 @@ nn::BatchNormMode batchNormModeOf(const Recipe &recipe) {
   return !recipe.trains                 ? nn::BatchNormMode::file
          : recipe.batchNorm == "frozen" ? nn::BatchNormMode::frozen
                                         : nn::BatchNormMode::train;
+}
+
+// Through a Cast and what scales it, to an operator that learns it; empty where there is none.
+static std::string quantizedWeightOf(const Graph &graph, const Decision &decision) {
+  constexpr int kFarthest = 6; // a Cast, a zero point, a scale and what moves elements
+  if (!llvm::is_contained({onnx::TensorProto::INT8, onnx::TensorProto::UINT8,
+                           onnx::TensorProto::INT16, onnx::TensorProto::UINT16},
+                          decision.tensor->dataType))
+    return "";
+  std::vector<std::string> values{decision.name().str()}, next;
+  for (int step = 0; step < kFarthest && !values.empty(); ++step, values.swap(next)) {
+    next.clear();
+    for (const std::string &value : values)
+      for (const Use &use : graph.uses(value)) {
+        if (step > 0 && nn::isWeight(weightOf(use, *decision.tensor)))
+          return use.node->opType().str();
+        bool goesOn = step == 0 ? use.node->opType() == "Cast"
+                                : llvm::StringSwitch<bool>(use.node->opType())
+                                      .Cases("Sub", "Mul", "Div", "Transpose", "Reshape", true)
+                                      .Default(false);
+        if (goesOn && use.node->domain.empty() && !use.node->outputs.empty())
+          next.push_back(use.node->outputs[0]);
+      }
+  }
+  return "";
 }
 
 class Classifier {
@@ -71,6 +95,10 @@ private:
       decision->reason = "a setting of a " + use->node->opType().str();
     } else if (hasSignature()) {
       bySignature(index, *decision);
+    } else if (std::string op = quantizedWeightOf(graph, *decision); !op.empty()) {
+      decision->isQuantized = true;
+      decision->reason =
+          "integers that a Cast makes the weight of a " + op + ": they are not trained";
     } else if (!isFloat(decision->tensor->dataType)) {
       decision->reason = "integers and booleans are not trained";
     } else {
@@ -234,7 +262,7 @@ static bool tieIfSame(Decision &other, const Decision &canonical, bool asItIs = 
   return false;
 }
 
-static bool isUsedAs(const Graph &graph, const Decision &decision, OnnxWeight weight) {
+bool isUsedAs(const Graph &graph, const Decision &decision, OnnxWeight weight) {
   return any_of(graph.uses(decision.name()), [&](const Use &use) {
     return weightOf(use, *decision.tensor) == weight ||
            (weight == OnnxWeight::matrix && use.node->opType() == "Transpose");
@@ -426,174 +454,10 @@ static bool applyRecipe(const Decisions &decisions, const Recipe &recipe, Report
   return good;
 }
 
-// What a parameter looks like that modules keep fixed, as a buffer or by requires_grad=False;
-// empty where it looks like none. Files of some exporters record neither.
-static StringRef fixedTable(const Decision &decision, bool buffersRecorded) {
-  const TensorBytes &tensor = *decision.tensor;
-  if (looksSinusoidal(tensor))
-    return "sines and cosines of its positions";
-  if (looksLikeRange(tensor))
-    return "evenly spaced numbers";
-  if (looksGeometric(tensor))
-    return "a geometric series, as rotary positions use";
-  if (!buffersRecorded && looksLikeMask(tensor))
-    return "two values throughout, as masks do";
-  bool isRow = !buffersRecorded && tensor.shape.size() >= 2 && tensor.shape.back() == tensor.count;
-  if (isRow && decision.name().ends_with("bias") && isUniform(tensor) &&
-      all_of(tensor.bytes, [](char byte) { return byte == 0; }))
-    return "zeros in one row of two axes, as buffers for later use do";
-  return "";
-}
-
-// As a pattern that matches it alone.
-static std::string escaped(StringRef name) {
-  std::string pattern;
-  for (char c : name) {
-    if (StringRef(R"(\^$.*+?()[]{}|)").contains(c))
-      pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
-
-static void suspectTables(const Decisions &decisions, bool buffersRecorded, const ModelFile &file,
-                          const Recipe &recipe, Report &report) {
-  if (!recipe.trains || !recipe.trainOnly.empty())
-    return;
-  for (const auto &decision : decisions) {
-    if (decision->role != Role::trained)
-      continue;
-    StringRef contents = fixedTable(*decision, buffersRecorded);
-    std::string name = decision->moduleName.empty() ? decision->name().str() : decision->moduleName;
-    if (!contents.empty())
-      (void)report.error(ExitCode::unsupportedModel, file.path(),
-                         "parameter '" + name + "' holds " + contents +
-                             ": modules keep such a table fixed, which this file does not say",
-                         "--freeze '" + escaped(name) +
-                             "', as requires_grad=False does; or --train-only with patterns of all "
-                             "parameters that are to be trained");
-  }
-}
-
-// Exporters of models in inference mode fold batch norm, and weight norm, into filters: what they
-// write is a function of several parameters. PyTorch's TorchScript exporter then invents a name (in
-// files whose every name is a number, numbers are the modules' own), tf2onnx says so in it.
-static bool isFoldedFilter(const Graph &graph, const Decision &decision, bool namesModules) {
-  StringRef name = decision.name();
-  return (name.contains("::") || name.contains("_fused_bn") ||
-          (decision.exporterMade && namesModules && !isPaddleName(name))) &&
-         isUsedAs(graph, decision, OnnxWeight::filter);
-}
-
-static void refuseFoldedFilters(const Decisions &decisions, const ModelFile &file,
-                                const Graph &graph, const Recipe &recipe, Report &report) {
-  if (!recipe.trains || !recipe.trainOnly.empty())
-    return;
-  bool namesModules = any_of(decisions, [](const auto &decision) {
-    return decision->isParameter() && !decision->exporterMade && decision->name().contains('.');
-  });
-  std::vector<StringRef> folded;
-  for (const auto &decision : decisions)
-    if (decision->role == Role::trained && isFoldedFilter(graph, *decision, namesModules))
-      folded.push_back(decision->name());
-  if (folded.empty())
-    return;
-  std::string others =
-      folded.size() == 1 ? "" : " and " + std::to_string(folded.size() - 1) + " others";
-  (void)report.error(
-      ExitCode::unsupportedModel, file.path(),
-      "filter '" + folded[0] + "'" + others + (others.empty() ? " is" : " are") +
-          " what an exporter computed from a convolution's weight and the batch norm "
-          "(or weight norm) behind it: training would leave those parameters behind",
-      "export again with torch.onnx.export(..., dynamo=False, "
-      "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False); or "
-      "--freeze 'PATTERN' to keep such filters and their biases as they are");
-}
-
-// What an exporter computed from parameters and gave no name is a constant like any other where no
-// operator learns it. Only its size and values tell that it might be more.
-static void warnOfNameless(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
-                           Report &report) {
-  if (!recipe.trains || !recipe.trainOnly.empty())
-    return;
-  std::vector<std::string> names;
-  for (const auto &decision : decisions)
-    if (decision->role == Role::constant && decision->exporterMade &&
-        isFloat(decision->tensor->dataType) && decision->tensor->count > 1 &&
-        !looksLikeMask(*decision->tensor) && !isUniform(*decision->tensor) &&
-        fixedTable(*decision, true).empty())
-      names.push_back(decision->name().str());
-  if (names.empty())
-    return;
-  constexpr size_t kShown = 3;
-  report.warning(file.path(),
-                 quotedList(names, kShown) + (names.size() == 1 ? ", which has" : ", which have") +
-                     " no module's name and no operator learns, " +
-                     (names.size() == 1 ? "is" : "are") + " not trained",
-                 "if the exporter computed " + std::string(names.size() == 1 ? "it" : "them") +
-                     " from parameters: export with do_constant_folding=False; else nothing");
-}
-
-// One number may be a temperature that is learnt or an epsilon that is not: only its name tells.
-static void warnOfScalars(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
-                          Report &report) {
-  if (!recipe.trains || !recipe.trainOnly.empty() || !recipe.freeze.empty())
-    return;
-  std::vector<std::string> trained, constant;
-  for (const auto &decision : decisions)
-    if (decision->tensor->count == 1 && isFloat(decision->tensor->dataType) &&
-        !decision->exporterMade) {
-      if (decision->role == Role::trained && decision->tensor->shape.empty())
-        trained.push_back(decision->name().str());
-      else if (decision->role == Role::constant && decision->isNumber)
-        constant.push_back(decision->name().str());
-    }
-  constexpr size_t kShown = 3;
-  auto are = [](const auto &names) { return names.size() == 1 ? " is" : " are"; };
-  if (!trained.empty())
-    report.warning(file.path(),
-                   quotedList(trained, kShown) + ", a single number," + are(trained) +
-                       " trained: by name a module's parameter",
-                   "--freeze, where the model means a constant");
-  if (!constant.empty())
-    report.warning(file.path(),
-                   quotedList(constant, kShown) + ", a single number without a module's name," +
-                       are(constant) + " not trained",
-                   "--train-only with patterns of all parameters, where the model learns it");
-}
-
-// Weights in nodes of functions and branches are no initializers of the graph: nothing trains them.
-static void warnOfInnerConstants(const Graph &graph, const ModelFile &file, const Recipe &recipe,
-                                 Report &report) {
-  if (!recipe.trains || !recipe.trainOnly.empty())
-    return;
-  std::vector<std::string> names;
-  for (const GraphNode *node : graph.nodes()) {
-    const onnx::AttributeProto *value = node->attribute("value");
-    if (!node->domain.empty() || node->opType() != "Constant" || !value || !value->has_t() ||
-        !isFloat(value->t().data_type()) || node->outputs.size() != 1)
-      continue;
-    SmallVector<int64_t> shape(value->t().dims().begin(), value->t().dims().end());
-    bool isLarge = std::optional<int64_t>(nn::elementCount(shape)).value_or(0) > 1;
-    if (isLarge && any_of(graph.uses(node->outputs[0]), [&](const Use &use) {
-          return nn::isWeight(
-              nn::onnxWeight(use.node->domain, use.node->opType(), use.index, shape));
-        }))
-      names.push_back(node->outputs[0]);
-  }
-  if (!names.empty())
-    report.warning(file.path(),
-                   quotedList(names, 3) + (names.size() == 1 ? ", a constant" : ", constants") +
-                       " inside a function or a branch, " + (names.size() == 1 ? "is" : "are") +
-                       " not trained",
-                   "where they are weights: initializers of the graph; else nothing");
-}
-
-static void checkTypes(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
+static bool checkTypes(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
                        Report &report) {
-  bool anyTrained = false;
+  size_t before = report.size();
   for (const auto &decision : decisions) {
-    anyTrained |= decision->role == Role::trained;
     if (decision->isParameter() && recipe.precision == "f32" &&
         isDouble(decision->tensor->dataType))
       (void)report.error(ExitCode::unsupportedModel, file.path(),
@@ -606,7 +470,13 @@ static void checkTypes(const Decisions &decisions, const ModelFile &file, const 
                              "' cannot be stored under its name, which " + why,
                          "another name for the module's parameter");
   }
-  if (recipe.trains && !anyTrained)
+  return report.size() == before;
+}
+
+static void checkAnyTrained(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
+                            Report &report) {
+  if (recipe.trains &&
+      none_of(decisions, [](const auto &decision) { return decision->role == Role::trained; }))
     (void)report.error(ExitCode::unsupportedModel, file.path(),
                        "no initializer is a parameter to train",
                        "--train-only PATTERN, which chooses whatever the rule says");
@@ -615,7 +485,6 @@ static void checkTypes(const Decisions &decisions, const ModelFile &file, const 
 std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &graph,
                                           const Separation &separation, const Recipe &recipe,
                                           Report &report) {
-  size_t before = report.size();
   Classifier classifier(file, graph, separation, recipe, report);
   Decisions decisions = classifier.classify();
   if (classifier.hasSignature())
@@ -624,21 +493,12 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
     tieByValue(decisions, graph, separation, file, report);
   llvm::stable_sort(decisions,
                     [](const auto &a, const auto &b) { return a->firstUse < b->firstUse; });
-  if (report.size() != before)
+  if (!applyRecipe(decisions, recipe, report))
     return std::nullopt;
-  if (applyRecipe(decisions, recipe, report)) {
-    checkTypes(decisions, file, recipe, report);
-    suspectTables(decisions, classifier.hasSignature(), file, recipe, report);
-    if (!classifier.hasSignature()) {
-      refuseFoldedFilters(decisions, file, graph, recipe, report);
-      warnOfNameless(decisions, file, recipe, report);
-      warnOfInnerConstants(graph, file, recipe, report);
-      warnOfScalars(decisions, file, recipe, report);
-    }
-  }
-  if (report.size() != before)
-    return std::nullopt;
-  return decisions;
+  checkAnyTrained(decisions, file, recipe, report);
+  bool good = checkTypes(decisions, file, recipe, report);
+  suspectParameters(decisions, classifier.hasSignature(), file, graph, recipe, report);
+  return good ? std::optional(std::move(decisions)) : std::nullopt;
 }
 
 // ---- the table
@@ -671,7 +531,9 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
   std::string result;
   raw_string_ostream stream(result);
   size_t nameWidth = 4, shapeWidth = 5, hidden = 0;
-  auto shown = [](const Decision &decision) { return isFloat(decision.tensor->dataType); };
+  auto shown = [](const Decision &decision) {
+    return isFloat(decision.tensor->dataType) || decision.isQuantized;
+  };
   int64_t trained = 0, elements = 0;
   for (const auto &decision : decisions) {
     trained += decision->role == Role::trained;

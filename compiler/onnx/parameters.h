@@ -7,6 +7,7 @@
 #include "compiler/onnx/separation.h"
 #include "compiler/recipe.h"
 #include "dialects/nn/batch_norm_mode.h"
+#include "dialects/nn/onnx_node.h"
 
 namespace trainc::reader {
 
@@ -20,6 +21,7 @@ struct Decision {
   bool decays = false;
   bool isNumber = false;     // a constant because it is one number without a module's name
   bool exporterMade = false; // an intermediate value that the exporter computed
+  bool isQuantized = false;  // integers that stand for a weight
   const Decision *canonical = nullptr; // of a tied one: the parameter
   bool transposed = false;             // of a tied one: it is the parameter's transpose
   size_t firstUse = 0;                 // node and input, for the order
@@ -31,11 +33,22 @@ struct Decision {
   llvm::StringRef name() const { return tensor->name; }
 };
 
-/// One decision per initializer, in graph order. Null after errors.
+/// One decision per initializer, in graph order. Null after errors with which shapes and operators
+/// cannot be judged; others, of what an exporter lost, are in the report alone.
 using Decisions = std::vector<std::unique_ptr<Decision>>;
 std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &graph,
                                           const Separation &separation, const Recipe &recipe,
                                           Report &report);
+
+/// Refuses, or warns of, what has been decided against a parameter's values or uses.
+/// `hasSignature`: the file says what is a parameter and what a buffer.
+void suspectParameters(const Decisions &decisions, bool hasSignature, const ModelFile &file,
+                       const Graph &graph, const Recipe &recipe, Report &report);
+
+/// What the operator learns in an input that is this tensor.
+nn::OnnxWeight weightOf(const Use &use, const TensorBytes &tensor);
+/// True where an operator learns it as that; also as a matrix behind a Transpose.
+bool isUsedAs(const Graph &graph, const Decision &decision, nn::OnnxWeight weight);
 
 /// How the recipe reads batch norms.
 nn::BatchNormMode batchNormModeOf(const Recipe &recipe);
@@ -55,6 +68,12 @@ bool looksLikeRange(const TensorBytes &tensor);
 /// Each element a fixed multiple of the one before, along its one axis above 1: such as the
 /// frequencies of rotary positions. Too long to be so by chance.
 bool looksGeometric(const TensorBytes &tensor);
+/// Successive rows of the first axis of `whole`, or one of them; not all elements equal.
+bool isPartOf(const TensorBytes &part, const TensorBytes &whole);
+/// One factor times the other tensor wherever it is not 0: a multiple, perhaps with a mask.
+bool isMultipleOf(const TensorBytes &multiple, const TensorBytes &tensor);
+/// No NaN and no infinity among its floats.
+bool isFinite(const TensorBytes &tensor);
 /// No two rows (of the last dimension) are equal.
 bool rowsDiffer(const TensorBytes &tensor);
 

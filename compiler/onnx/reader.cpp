@@ -50,6 +50,8 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
   if (!opened.file || !checkFile(*opened.file, report) ||
       !fixInputs(*opened.file, recipe, opened.separation, report))
     return failure();
+  if (recipe.trains)
+    liftWeightsOfBranches(*opened.file);
   liftBranchInitializers(*opened.file, opened.separation);
   if (recipe.trains) { // a model that is only evaluated is taken as it is
     liftWeights(*opened.file, opened.separation, report);
@@ -78,7 +80,7 @@ FailureOr<std::string> readParameterTable(StringRef path, const Recipe &recipe,
   if (failed(opened))
     return failure();
   std::optional<Decisions> decisions = decide(*opened, recipe, report);
-  if (!decisions)
+  if (!decisions || !report.empty())
     return failure();
   return parameterTable(*decisions, opened->separation);
 }
@@ -112,11 +114,11 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   model.trains = recipe.trains;
   model.file = opened->file;
   Graph *graph = opened->graph.get();
-  // Problems of all three kinds in one round.
-  bool supported = checkOperators(*graph, opened->conditions, report);
+  // Problems of all kinds in one round: the import looks at what the others leave.
+  (void)checkOperators(*graph, opened->conditions, report);
   auto inputs = resolveInputs(*model.file, recipe, report);
   std::optional<Decisions> decisions = decide(*opened, recipe, report);
-  if (!supported || !inputs || !decisions)
+  if (!inputs || !decisions)
     return failure();
   SmallVector<const Decision *> parameters;
   for (const auto &decision : *decisions)

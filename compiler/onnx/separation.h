@@ -45,6 +45,9 @@ bool separateCopies(ModelFile &file, Separation &separation, Report &report);
 /// Makes initializers of nodes that hold weights, in files of exporters that write them so.
 void liftWeights(ModelFile &file, Separation &separation, Report &report);
 
+/// The same in branches of `If`: initializers of the branch.
+void liftWeightsOfBranches(ModelFile &file);
+
 /// The end of the name of an initializer that is the transposition of a parameter.
 constexpr char kTransposed[] = ".transposed";
 

@@ -12,6 +12,8 @@ namespace trainc::reader {
 constexpr int kModelGraph = 7;
 constexpr int kGraphNode = 1;
 constexpr int kGraphInitializer = 5;
+constexpr int kNodeAttribute = 5;
+constexpr int kAttributeTensor = 5;
 constexpr int kEntryKey = 1;
 constexpr int kRawData = 9;
 constexpr int kStringData = 6;
@@ -80,17 +82,52 @@ static bool isStackTrace(llvm::ArrayRef<char> entry) {
   return false;
 }
 
-static bool stripNode(llvm::ArrayRef<char> bytes, std::string &out) {
+constexpr size_t kCopied = 4096; // bytes; values in nodes that need not stay in the file
+
+// False where nothing was left out.
+static bool stripTensorInNode(llvm::ArrayRef<char> bytes, std::string &out, Payloads &payloads) {
+  Payload payload;
+  if (bytes.size() <= kCopied || !stripTensor(bytes, out, payload) || !payload.typed.empty() ||
+      payload.raw.size() <= kCopied)
+    return false;
+  appendVarintField(out, kValuesNumber, payloads.inNodes.size());
+  payloads.inNodes.push_back(payload.raw);
+  return true;
+}
+
+static bool stripAttribute(llvm::ArrayRef<char> bytes, std::string &out, Payloads &payloads) {
   WireReader reader(bytes);
   Field field;
-  while (reader.next(field))
-    if (field.number != kNodeMetadata || field.wire != Wire::bytes || !isStackTrace(field.contents))
+  while (reader.next(field)) {
+    std::string tensor;
+    if (field.number == kAttributeTensor && field.wire == Wire::bytes &&
+        stripTensorInNode(field.contents, tensor, payloads))
+      appendBytesField(out, field.number, {tensor.data(), tensor.size()});
+    else
       append(out, field.whole);
+  }
   return !reader.malformed();
 }
 
-static bool stripGraph(llvm::ArrayRef<char> bytes, std::string &out,
-                       std::vector<Payload> &payloads) {
+static bool stripNode(llvm::ArrayRef<char> bytes, std::string &out, Payloads &payloads) {
+  WireReader reader(bytes);
+  Field field;
+  while (reader.next(field)) {
+    if (field.number == kNodeAttribute && field.wire == Wire::bytes &&
+        field.contents.size() > kCopied) {
+      std::string attribute;
+      if (!stripAttribute(field.contents, attribute, payloads))
+        return false;
+      appendBytesField(out, field.number, {attribute.data(), attribute.size()});
+    } else if (field.number != kNodeMetadata || field.wire != Wire::bytes ||
+               !isStackTrace(field.contents)) {
+      append(out, field.whole);
+    }
+  }
+  return !reader.malformed();
+}
+
+static bool stripGraph(llvm::ArrayRef<char> bytes, std::string &out, Payloads &payloads) {
   WireReader reader(bytes);
   Field field;
   std::string part;
@@ -103,16 +140,16 @@ static bool stripGraph(llvm::ArrayRef<char> bytes, std::string &out,
     }
     part.clear();
     if (isInitializer)
-      payloads.emplace_back();
-    if (isNode ? !stripNode(field.contents, part)
-               : !stripTensor(field.contents, part, payloads.back()))
+      payloads.initializers.emplace_back();
+    if (isNode ? !stripNode(field.contents, part, payloads)
+               : !stripTensor(field.contents, part, payloads.initializers.back()))
       return false;
     appendBytesField(out, field.number, {part.data(), part.size()});
   }
   return !reader.malformed();
 }
 
-bool stripModel(llvm::ArrayRef<char> bytes, std::string &out, std::vector<Payload> &payloads) {
+bool stripModel(llvm::ArrayRef<char> bytes, std::string &out, Payloads &payloads) {
   WireReader reader(bytes);
   Field field;
   while (reader.next(field)) {

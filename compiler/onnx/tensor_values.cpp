@@ -110,6 +110,27 @@ bool looksSinusoidal(const TensorBytes &tensor) {
   return false;
 }
 
+// By blocks: a loop without an exit is computed with vectors.
+template <typename Bits> static bool hasExponents(const TensorBytes &tensor, Bits exponent) {
+  constexpr int64_t kBlock = 4096; // elements
+  for (int64_t start = 0; start < tensor.count; start += kBlock) {
+    bool found = false;
+    for (int64_t i = start; i < std::min(tensor.count, start + kBlock); ++i) {
+      Bits bits;
+      std::memcpy(&bits, tensor.bytes.data() + i * sizeof bits, sizeof bits);
+      found |= (bits & exponent) == exponent;
+    }
+    if (found)
+      return true;
+  }
+  return false;
+}
+
+bool isFinite(const TensorBytes &tensor) {
+  return isDouble(tensor.dataType) ? !hasExponents<uint64_t>(tensor, 0x7ff0000000000000)
+                                   : !hasExponents<uint32_t>(tensor, 0x7f800000);
+}
+
 static bool liesAlongOneAxis(const TensorBytes &tensor, int64_t fewest) {
   return tensor.count >= fewest &&
          llvm::count_if(tensor.shape, [](int64_t size) { return size > 1; }) == 1;
@@ -140,6 +161,46 @@ bool looksGeometric(const TensorBytes &tensor) {
     if (!(std::abs(realAt(tensor, i) / realAt(tensor, i - 1) - ratio) < 1e-4 * ratio))
       return false;
   return true;
+}
+
+bool isPartOf(const TensorBytes &part, const TensorBytes &whole) {
+  ArrayRef<int64_t> rows(part.shape), all(whole.shape);
+  if (part.dataType != whole.dataType || part.count >= whole.count || all.empty() ||
+      isUniform(part))
+    return false;
+  while (rows.size() >= all.size() && rows.front() == 1)
+    rows = rows.drop_front();
+  bool isOneRow = rows == all.drop_front();
+  if (!isOneRow && (rows.size() != all.size() || rows.drop_front() != all.drop_front()))
+    return false;
+  size_t stride = whole.bytes.size() / static_cast<size_t>(all.front());
+  for (size_t at = 0; at + part.bytes.size() <= whole.bytes.size(); at += stride)
+    if (std::memcmp(whole.bytes.data() + at, part.bytes.data(), part.bytes.size()) == 0)
+      return true;
+  return false;
+}
+
+bool isMultipleOf(const TensorBytes &multiple, const TensorBytes &tensor) {
+  constexpr double kRounding = 0x1p-22; // of one product in f32
+  constexpr int64_t kFewest = 8;        // elements; fewer may be so by chance
+  if (multiple.dataType != tensor.dataType || multiple.shape != tensor.shape)
+    return false;
+  double factor = 0, least = 0, most = 0;
+  int64_t compared = 0;
+  for (int64_t i = 0; i < tensor.count; ++i) {
+    double value = realAt(multiple, i), from = realAt(tensor, i);
+    if (value == 0)
+      continue;
+    if (compared++ == 0) {
+      factor = value / from;
+      least = most = value;
+    }
+    if (!(std::abs(factor * from - value) <= kRounding * std::abs(value)))
+      return false;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  return compared >= kFewest && least != most;
 }
 
 bool rowsDiffer(const TensorBytes &tensor) {

@@ -65,6 +65,11 @@ void appendVarint(std::string &out, uint64_t value) {
   out.push_back(static_cast<char>(value));
 }
 
+void appendVarintField(std::string &out, int number, uint64_t value) {
+  appendVarint(out, static_cast<uint64_t>(number) << 3 | static_cast<uint64_t>(Wire::varint));
+  appendVarint(out, value);
+}
+
 void appendBytesField(std::string &out, int number, llvm::ArrayRef<char> contents) {
   appendVarint(out, static_cast<uint64_t>(number) << 3 | static_cast<uint64_t>(Wire::bytes));
   appendVarint(out, contents.size());

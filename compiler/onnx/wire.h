@@ -47,6 +47,7 @@ private:
 };
 
 void appendVarint(std::string &out, uint64_t value);
+void appendVarintField(std::string &out, int number, uint64_t value);
 void appendBytesField(std::string &out, int number, llvm::ArrayRef<char> contents);
 
 } // namespace trainc::reader

@@ -49,7 +49,7 @@ void readGraphs(const ModelFile &file) {
         for (const onnx::AttributeProto &attribute : node->proto->attribute()) {
           std::string why;
           if (attribute.has_t())
-            (void)tensorBytes(attribute.t(), why);
+            (void)file.tensorOfNode(attribute.t(), why);
         }
     }
   }

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the rule for parameters decides, but their values or uses speak against: refused where
+// training would train another model, else said in a warning.
+#include "compiler/onnx/parameters.h"
+#include "dialects/nn/onnx_node.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+using nn::OnnxWeight;
+
+constexpr size_t kShown = 3; // names in a warning
+
+// What a parameter looks like that modules keep fixed, as a buffer or by requires_grad=False;
+// empty where it looks like none. Files of some exporters record neither.
+static StringRef fixedTable(const Decision &decision, bool buffersRecorded) {
+  const TensorBytes &tensor = *decision.tensor;
+  if (looksSinusoidal(tensor))
+    return "sines and cosines of positions";
+  if (looksLikeRange(tensor))
+    return "evenly spaced numbers";
+  if (looksGeometric(tensor))
+    return "a geometric series, as rotary positions use";
+  if (!buffersRecorded && looksLikeMask(tensor))
+    return "two values throughout, as masks do";
+  bool isRow = !buffersRecorded && tensor.shape.size() >= 2 && tensor.shape.back() == tensor.count;
+  if (isRow && decision.name().ends_with("bias") && isUniform(tensor) &&
+      all_of(tensor.bytes, [](char byte) { return byte == 0; }))
+    return "zeros in one row of two axes, as buffers for later use do";
+  return "";
+}
+
+// As a pattern that matches it alone.
+static std::string escaped(StringRef name) {
+  std::string pattern;
+  for (char c : name) {
+    if (StringRef(R"(\^$.*+?()[]{}|)").contains(c))
+      pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+static void suspectTables(const Decisions &decisions, bool buffersRecorded, const ModelFile &file,
+                          Report &report) {
+  llvm::MapVector<StringRef, std::vector<std::string>> tables; // by contents
+  for (const auto &decision : decisions)
+    if (StringRef contents =
+            decision->role == Role::trained ? fixedTable(*decision, buffersRecorded) : "";
+        !contents.empty())
+      tables[contents].push_back(decision->moduleName.empty() ? decision->name().str()
+                                                              : decision->moduleName);
+  for (const auto &[contents, names] : tables) {
+    std::string patterns;
+    for (const std::string &name : names)
+      patterns += (patterns.empty() ? "--freeze '" : " --freeze '") + escaped(name) + "'";
+    (void)report.error(ExitCode::unsupportedModel, file.path(),
+                       (names.size() == 1 ? "parameter " : "parameters ") + quotedList(names) +
+                           (names.size() == 1 ? " holds " : " hold ") + contents +
+                           ": modules keep such a table fixed, which this file does not say",
+                       patterns +
+                           ", as requires_grad=False does; or --train-only with patterns of all "
+                           "parameters that are to be trained");
+  }
+}
+
+// Exporters of models in inference mode fold batch norm, and weight norm, into filters: what they
+// write is a function of several parameters. PyTorch's TorchScript exporter then invents a name (in
+// files whose every name is a number, numbers are the modules' own), tf2onnx says so in it.
+static bool isFoldedFilter(const Graph &graph, const Decision &decision, bool namesModules) {
+  StringRef name = decision.name();
+  return (isTorchScriptName(name) || name.contains("_fused_bn") ||
+          (decision.exporterMade && namesModules && !isPaddleName(name))) &&
+         isUsedAs(graph, decision, OnnxWeight::filter);
+}
+
+static void refuseFoldedFilters(const Decisions &decisions, const ModelFile &file,
+                                const Graph &graph, Report &report) {
+  bool namesModules = any_of(decisions, [](const auto &decision) {
+    return decision->isParameter() && !decision->exporterMade && decision->name().contains('.');
+  });
+  std::vector<StringRef> folded;
+  for (const auto &decision : decisions)
+    if (decision->role == Role::trained && isFoldedFilter(graph, *decision, namesModules))
+      folded.push_back(decision->name());
+  if (folded.empty())
+    return;
+  std::string others =
+      folded.size() == 1 ? "" : " and " + std::to_string(folded.size() - 1) + " others";
+  (void)report.error(
+      ExitCode::unsupportedModel, file.path(),
+      "filter '" + folded[0] + "'" + others + (others.empty() ? " is" : " are") +
+          " what an exporter computed from a convolution's weight and the batch norm "
+          "(or weight norm) behind it: training would leave those parameters behind",
+      "export again with torch.onnx.export(..., dynamo=False, "
+      "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False); or "
+      "--freeze 'PATTERN' to keep such filters and their biases as they are");
+}
+
+// PyTorch's TorchScript exporter folds a function of a parameter under an invented name. Where the
+// parameter itself is in the file too, rows of it and multiples show; of others nothing tells.
+static void refuseFoldedParts(const Decisions &decisions, const ModelFile &file, Report &report) {
+  auto isTrained = [](const auto &decision) { return decision->role == Role::trained; };
+  for (const auto &folded : llvm::make_filter_range(decisions, isTrained))
+    for (const auto &origin : llvm::make_filter_range(decisions, isTrained)) {
+      if (!isTorchScriptName(folded->name()) || origin->exporterMade)
+        continue;
+      bool isPart = isPartOf(*folded->tensor, *origin->tensor);
+      if (isPart || isMultipleOf(*folded->tensor, *origin->tensor))
+        (void)report.error(ExitCode::unsupportedModel, file.path(),
+                           "initializer '" + folded->name() + "' is " +
+                               (isPart ? "a part" : "a multiple") + " of parameter '" +
+                               origin->name() +
+                               "' that the exporter computed: training would part the two",
+                           "export again with torch.onnx.export(..., do_constant_folding=False)");
+    }
+}
+
+// What an exporter computed from parameters and gave no name is a constant like any other where no
+// operator learns it. Only its size and values tell that it might be more.
+static void warnOfNameless(const Decisions &decisions, const ModelFile &file, Report &report) {
+  std::vector<std::string> names;
+  for (const auto &decision : decisions)
+    if (decision->role == Role::constant && decision->exporterMade &&
+        isFloat(decision->tensor->dataType) && decision->tensor->count > 1 &&
+        !looksLikeMask(*decision->tensor) && !isUniform(*decision->tensor) &&
+        fixedTable(*decision, true).empty())
+      names.push_back(decision->name().str());
+  if (names.empty())
+    return;
+  report.warning(file.path(),
+                 quotedList(names, kShown) + (names.size() == 1 ? ", which has" : ", which have") +
+                     " no module's name and no operator learns, " +
+                     (names.size() == 1 ? "is" : "are") + " not trained",
+                 "if the exporter computed " + std::string(names.size() == 1 ? "it" : "them") +
+                     " from parameters: export with do_constant_folding=False; else nothing");
+}
+
+// One number may be a temperature that is learnt or an epsilon that is not: only its name tells.
+static void warnOfScalars(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
+                          Report &report) {
+  if (!recipe.freeze.empty())
+    return;
+  std::vector<std::string> trained, constant;
+  for (const auto &decision : decisions)
+    if (decision->tensor->count == 1 && isFloat(decision->tensor->dataType) &&
+        !decision->exporterMade) {
+      if (decision->role == Role::trained && decision->tensor->shape.empty())
+        trained.push_back(decision->name().str());
+      else if (decision->role == Role::constant && decision->isNumber)
+        constant.push_back(decision->name().str());
+    }
+  auto are = [](const auto &names) { return names.size() == 1 ? " is" : " are"; };
+  if (!trained.empty())
+    report.warning(file.path(),
+                   quotedList(trained, kShown) + ", a single number," + are(trained) +
+                       " trained: by name a module's parameter",
+                   "--freeze, where the model means a constant");
+  if (!constant.empty())
+    report.warning(file.path(),
+                   quotedList(constant, kShown) + ", a single number without a module's name," +
+                       are(constant) + " not trained",
+                   "--train-only with patterns of all parameters, where the model learns it");
+}
+
+// Weights in nodes of functions and branches are no initializers of the graph: nothing trains them.
+static void warnOfInnerConstants(const Graph &graph, const ModelFile &file, Report &report) {
+  std::vector<std::string> names;
+  for (const GraphNode *node : graph.nodes()) {
+    const onnx::AttributeProto *value = node->attribute("value");
+    if (!node->domain.empty() || node->opType() != "Constant" || !value || !value->has_t() ||
+        !isFloat(value->t().data_type()) || node->outputs.size() != 1)
+      continue;
+    SmallVector<int64_t> shape(value->t().dims().begin(), value->t().dims().end());
+    bool isLarge = std::optional<int64_t>(nn::elementCount(shape)).value_or(0) > 1;
+    if (isLarge && any_of(graph.uses(node->outputs[0]), [&](const Use &use) {
+          return nn::isWeight(
+              nn::onnxWeight(use.node->domain, use.node->opType(), use.index, shape));
+        }))
+      names.push_back(node->outputs[0]);
+  }
+  if (!names.empty())
+    report.warning(file.path(),
+                   quotedList(names, kShown) +
+                       (names.size() == 1 ? ", a constant" : ", constants") +
+                       " inside a function or a branch, " + (names.size() == 1 ? "is" : "are") +
+                       " not trained",
+                   "where they are weights: initializers of the graph; else nothing");
+}
+
+static void warnOfQuantized(const Decisions &decisions, const ModelFile &file, Report &report) {
+  std::vector<std::string> names;
+  for (const auto &decision : decisions)
+    if (decision->isQuantized)
+      names.push_back(decision->name().str());
+  if (!names.empty())
+    report.warning(file.path(),
+                   quotedList(names, kShown) + ", integers that a Cast makes " +
+                       (names.size() == 1 ? "a weight, are" : "weights, are") + " not trained",
+                   "the model before quantization");
+}
+
+// The loss of such a model is no number in the first step.
+static void warnOfNonFinite(const Decisions &decisions, const ModelFile &file, Report &report) {
+  std::vector<std::string> names;
+  for (const auto &decision : decisions)
+    if (decision->role == Role::trained || decision->role == Role::buffer)
+      if (!isFinite(*decision->tensor))
+        names.push_back(decision->name().str());
+  if (!names.empty())
+    report.warning(file.path(),
+                   (names.size() == 1 ? "parameter " : "parameters ") + quotedList(names, kShown) +
+                       (names.size() == 1 ? " holds" : " hold") + " NaN or infinity",
+                   "a file written before the model diverged");
+}
+
+void suspectParameters(const Decisions &decisions, bool hasSignature, const ModelFile &file,
+                       const Graph &graph, const Recipe &recipe, Report &report) {
+  warnOfNonFinite(decisions, file, report);
+  if (!recipe.trains || !recipe.trainOnly.empty())
+    return;
+  suspectTables(decisions, hasSignature, file, report);
+  warnOfQuantized(decisions, file, report);
+  if (hasSignature)
+    return;
+  refuseFoldedFilters(decisions, file, graph, report);
+  refuseFoldedParts(decisions, file, report);
+  warnOfNameless(decisions, file, report);
+  warnOfInnerConstants(graph, file, report);
+  warnOfScalars(decisions, file, recipe, report);
+}
+
+} // namespace trainc::reader
