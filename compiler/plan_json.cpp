@@ -11,6 +11,8 @@ using namespace llvm;
 
 namespace trainc {
 
+constexpr unsigned kIndent = 2;
+
 /// Indented: people and `diff` read it too.
 static std::string documentText(json::Object object) {
   object["version"] = kPlanVersion;
@@ -19,29 +21,49 @@ static std::string documentText(json::Object object) {
   return text;
 }
 
-std::string memoryPlanJson(const MemoryTable &plan) {
-  json::Array arenas, entries;
-  for (const PlannedArena &arena : plan.arenas)
-    arenas.push_back(json::Object{
-        {"arena", arena.name}, {"bytes", arena.bytes}, {"lower_bound", arena.lowerBound}});
-  for (const PlannedEntry &entry : plan.entries) {
-    json::Array tensors;
-    for (const PlannedTensor &tensor : entry.tensors)
-      tensors.push_back(json::Object{{"tensor", jsonText(tensor.name)},
-                                     {"arena", tensor.arena},
-                                     {"offset", tensor.offset},
-                                     {"bytes", tensor.bytes},
-                                     {"first_step", tensor.first},
-                                     {"last_step", tensor.last},
-                                     {"at_peak", tensor.isAtPeak}});
-    json::Object object{
-        {"entry", entry.name}, {"steps", entry.steps}, {"tensors", std::move(tensors)}};
+static void writeEntry(json::OStream &json, const PlannedEntry &entry) {
+  json.object([&] {
+    json.attribute("entry", entry.name);
     if (entry.peak >= 0)
-      object["peak_step"] = entry.peak;
-    entries.push_back(std::move(object));
-  }
-  return documentText(json::Object{
-      {"bytes", plan.bytes()}, {"arenas", std::move(arenas)}, {"entries", std::move(entries)}});
+      json.attribute("peak_step", entry.peak);
+    json.attribute("steps", entry.steps);
+    json.attributeArray("tensors", [&] {
+      for (const PlannedTensor &tensor : entry.tensors)
+        json.object([&] {
+          json.attribute("arena", tensor.arena);
+          json.attribute("at_peak", tensor.isAtPeak);
+          json.attribute("bytes", tensor.bytes);
+          json.attribute("first_step", tensor.first);
+          json.attribute("last_step", tensor.last);
+          json.attribute("offset", tensor.offset);
+          json.attribute("tensor", jsonText(tensor.name));
+        });
+    });
+  });
+}
+
+std::string memoryPlanJson(const MemoryTable &plan) {
+  std::string text;
+  raw_string_ostream stream(text);
+  json::OStream json(stream, kIndent); // a tensor for each of many nodes: no document in memory
+  json.object([&] {
+    json.attributeArray("arenas", [&] {
+      for (const PlannedArena &arena : plan.arenas)
+        json.object([&] {
+          json.attribute("arena", arena.name);
+          json.attribute("bytes", arena.bytes);
+          json.attribute("lower_bound", arena.lowerBound);
+        });
+    });
+    json.attribute("bytes", plan.bytes());
+    json.attributeArray("entries", [&] {
+      for (const PlannedEntry &entry : plan.entries)
+        writeEntry(json, entry);
+    });
+    json.attribute("version", kPlanVersion);
+  });
+  stream << '\n';
+  return text;
 }
 
 std::string kernelListJson(const std::vector<ListedEntry> &entries) {

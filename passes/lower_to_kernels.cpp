@@ -142,7 +142,8 @@ private:
   SmallVector<std::pair<kernel::LaunchOp, size_t>> launches;
 };
 
-/// What the group computes, with values numbered; equal for equal layers.
+/// What the group computes, with values numbered; equal for equal layers. Names of operations,
+/// types and attributes stand as their addresses: equal ones are one object.
 std::string Lowering::textOf(kernel::GroupOp group, SmallVectorImpl<Value> &outside) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -151,20 +152,21 @@ std::string Lowering::textOf(kernel::GroupOp group, SmallVectorImpl<Value> &outs
     auto [entry, isNew] = numbers.try_emplace(value, numbers.size());
     if (isNew) {
       outside.push_back(value);
-      out << 'o' << value.getType();
+      out << 'o' << value.getType().getAsOpaquePointer();
     }
     return entry->second;
   };
   out << int(group.getForm()) << '\n';
   for (Operation &op : group.getBody().front()) {
-    out << op.getName();
+    out << op.getName().getAsOpaquePointer();
     for (Value operand : op.getOperands())
       out << ' ' << number(operand);
     for (NamedAttribute attribute : op.getAttrDictionary())
-      out << ' ' << attribute.getName().strref() << attribute.getValue();
+      out << ' ' << attribute.getName().getAsOpaquePointer()
+          << attribute.getValue().getAsOpaquePointer();
     for (Value result : op.getResults()) {
       numbers.try_emplace(result, numbers.size());
-      out << ':' << result.getType();
+      out << ':' << result.getType().getAsOpaquePointer();
     }
     out << '\n';
   }

@@ -42,6 +42,9 @@ class SplatFolder {
 public:
   LogicalResult fold(Operation *op, PatternRewriter &rewriter) const {
     SmallVector<Tensor> operands;
+    auto isConstant = [](Value operand) { return matchPattern(operand, m_Constant()); };
+    if (!llvm::all_of(op->getOperands(), isConstant))
+      return failure();
     for (Value operand : op->getOperands()) {
       SplatElementsAttr splat;
       if (!matchPattern(operand, m_Constant(&splat)))

@@ -40,6 +40,10 @@ double ExpressionCost::again(Value value) const {
 }
 
 FusionRoots::FusionRoots(Block &block) : block(block) {
+  const size_t count = block.getOperations().size(); // growing tables would move them all
+  users.reserve(count);
+  costs.reserve(count);
+  numbers.reserve(count);
   countUsers();
   markForced();
 }
