@@ -82,12 +82,10 @@ void communicator::together(const std::function<void()> &work) {
   std::string message;
   try {
     work();
-  } catch (const failure &error) {
-    code = error.code;
-    message = error.message;
   } catch (const std::exception &error) {
-    code = exit_internal;
-    message = std::string("internal error: ") + error.what();
+    failure known = as_failure(error);
+    code = known.code;
+    message = known.message;
   }
   int mine = code == exit_success ? size_ : rank_, first = mine;
   if (size_ > 1) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -58,9 +59,13 @@ int evaluate(run &run) {
   run.target.allocate(memory_use::forward, 1, batch_feed::bytes(run.prog, run.target));
   std::string parameters = run.load_chosen_parameters();
   batch_feed feed(run.prog, run.target, data);
-  double loss = mean_loss(run, data, feed)(part, batches);
-  if (!run.is_first())
+  double loss = NAN;
+  int code = run.watch.supervise([&] {
+    loss = mean_loss(run, data, feed)(part, batches);
     return exit_success;
+  });
+  if (code != exit_success || !run.is_first())
+    return code;
 
   int64_t samples = std::min(batches * data.samples_per_batch(), data.samples(part));
   char number[32];
@@ -92,7 +97,13 @@ int gradients(run &run) {
   std::string parameters = run.load_chosen_parameters();
   batch_feed feed(run.prog, run.target, data);
   gradient_step step(run, feed, micro_batches, run.options.seed, run.options.mean_per_batch);
-  step_result result = step(data_part::all, first, run.options.step);
+  step_result result;
+  int code = run.watch.supervise([&] {
+    result = step(data_part::all, first, run.options.step);
+    return exit_success;
+  });
+  if (code != exit_success)
+    return code;
   run.ranks.together([&] {
     if (!run.is_first())
       return;

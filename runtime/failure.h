@@ -9,7 +9,9 @@
 #include <cstdarg>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace trainc {
@@ -34,6 +36,20 @@ struct failure : std::exception {
   std::string message;
   bool everywhere; // every rank throws it at the same point; else the others wait for this one
 };
+
+// Of memory or threads the machine has no more; what nobody expected is an internal error.
+inline failure as_failure(const std::exception &error) {
+  if (auto *known = dynamic_cast<const failure *>(&error))
+    return *known;
+  auto *system = dynamic_cast<const std::system_error *>(&error);
+  if (dynamic_cast<const std::bad_alloc *>(&error))
+    return {exit_machine, "this process gets no more memory\n  try: a greater limit (ulimit -v, "
+                          "cgroup), or a smaller batch"};
+  if (system && system->code() == std::errc::resource_unavailable_try_again)
+    return {exit_machine, "this process gets no more threads or memory for them\n  try: a greater "
+                          "limit (ulimit -u, ulimit -v), or --threads 1"};
+  return {exit_internal, std::string("internal error: ") + error.what()};
+}
 
 class problem_list {
 public:

@@ -583,6 +583,9 @@ void trainer::summarize() {
 
 } // namespace
 
-int train(run &run) { return trainer(run)(); }
+int train(run &run) {
+  trainer trainer(run);
+  return run.watch.supervise([&] { return trainer(); });
+}
 
 } // namespace trainc

@@ -191,20 +191,12 @@ int trainer_main(int count, char **arguments) {
     bool computes = options.command->bit & computing_commands;
     watchdog watch(ranks, computes, computes ? options.hang_timeout : 0);
     // Inside, so that MPI is still up: an error that the other ranks do not share ends them too.
-    try {
+    return watch.supervise([&] {
       run run(trainer_program, table, options, ranks, watch);
       int code = dispatch(run);
       // The result of training is its run, which is whole.
       return options.command->bit == command_train ? code : printed(code);
-    } catch (const failure &error) {
-      if (error.everywhere)
-        return report(error);
-      watch.end_job(error.code, error.message);
-      return error.code;
-    } catch (const std::exception &error) {
-      watch.end_job(exit_internal, std::string("internal error: ") + error.what());
-      return exit_internal;
-    }
+    });
   } catch (const failure &error) {
     return report(error); // of all ranks alike, or there are none yet
   }

@@ -214,18 +214,27 @@ void watchdog::end_job(const page &culprit, const std::string &what_happened, co
   _exit(exit_stalled);
 }
 
-void watchdog::end_job(exit_code code, const std::string &message) {
-  if (ranks_.size() == 1) {
-    fprintf(stderr, "%s\n", message.c_str());
-    return;
+int watchdog::supervise(const std::function<int()> &work) {
+  try {
+    return work();
+  } catch (const std::exception &error) {
+    const failure known = as_failure(error);
+    if (ranks_.size() > 1 && !known.everywhere)
+      end_job(known);
+    else if (!known.message.empty())
+      fprintf(stderr, "%s\n", known.message.c_str());
+    return known.code;
   }
+}
+
+void watchdog::end_job(const failure &error) {
   of_all().reported = true;
-  fprintf(stderr, "%s: %s\n", name_.c_str(), message.c_str());
+  fprintf(stderr, "%s: %s\n", name_.c_str(), error.message.c_str());
   fflush(stderr);
   std::this_thread::sleep_for(time_to_forward);
   ends_job_ = true;
-  of_all().code = code;
-  ranks_.abort(code);
+  of_all().code = error.code;
+  ranks_.abort(error.code);
 }
 
 // Only what a signal handler may call: the name was made before.

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <poll.h>
 #include <string>
@@ -37,11 +38,13 @@ public:
   // What this rank begins. While `exchanging` it waits for the others.
   void now(activity what);
 
-  // Prints the message of an error that this rank alone has met, and ends all ranks. Returns only
-  // where there is no other.
-  void end_job(exit_code code, const std::string &message);
+  // Does the work of a command; returns its exit code, or that of an error, whose message is
+  // printed here. One that this rank alone has met ends all ranks at once: what `work` uses and
+  // waits for a thread when it is destroyed belongs outside of it.
+  int supervise(const std::function<int()> &work);
 
 private:
+  void end_job(const failure &error);
   struct page;    // of one rank, in shared memory
   page &of_all(); // what all ranks of the host read and write
   void watch();

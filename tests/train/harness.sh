@@ -161,3 +161,9 @@ toy_files() {
   printf '\x08\x08\x3a\x05\x12\x03toy' >export_template.onnx
   cat "$tree"/runtime/*.cpp >text.bin
 }
+
+# file_faults: sets `faults`, words before a command whose disk is to fail as FAULTS_... say
+file_faults() {
+  "${CC:-cc}" -shared -fPIC -o faults.so "$tree/tests/train/file_faults.c"
+  faults=(env "LD_PRELOAD=$PWD/faults.so")
+}

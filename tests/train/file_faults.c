@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Faults of a disk, loaded in front of the C library (LD_PRELOAD):
+//   FAULTS_SLOW_SYNC=SECONDS  fsync takes so long
+//   FAULTS_FULL=TEXT          the disk is full for files whose path has this text; half of what is
+//                             written first gets through
+//   FAULTS_WHILE=FILE         only while this file exists
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const char *setting(const char *name) {
+  const char *file = getenv("FAULTS_WHILE");
+  return file && access(file, F_OK) != 0 ? NULL : getenv(name);
+}
+
+int fsync(int file) {
+  const char *seconds = setting("FAULTS_SLOW_SYNC");
+  if (seconds)
+    sleep((unsigned)atoi(seconds));
+  return (int)syscall(SYS_fsync, file);
+}
+
+ssize_t write(int file, const void *data, size_t size) {
+  static int full;
+  const char *part = setting("FAULTS_FULL");
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = part ? readlink(link, path, sizeof path - 1) : -1;
+  path[length < 0 ? 0 : length] = 0;
+  if (!part || !strstr(path, part))
+    return syscall(SYS_write, file, data, size);
+  if (full || size < 2) {
+    errno = ENOSPC;
+    return -1;
+  }
+  full = 1;
+  return syscall(SYS_write, file, data, size / 2);
+}
