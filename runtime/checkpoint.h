@@ -107,18 +107,20 @@ struct save_result {
 };
 
 // Writes checkpoints, in the background from a copy or while the caller waits. Everything that
-// needs memory happens in the constructor.
+// needs memory happens in the constructor and in `open`.
 class checkpoint_writer {
 public:
-  // Rank 0 makes the folder, completes or removes what an interrupted run left there.
-  // Nobody else may write to it. `background`: takes snapshot_bytes of memory. Collective; throws
-  // `failure`.
+  // Takes all memory; `background`: snapshot_bytes of it besides. Collective; throws `failure`.
   checkpoint_writer(const program &program, const arenas &arenas, arena_access &access,
                     communicator &ranks, file_operations &files, std::string folder,
                     const keep_policy &policy, uint64_t seed, int64_t samples_per_batch,
                     bool background = false);
   checkpoint_writer(const checkpoint_writer &) = delete;
   checkpoint_writer &operator=(const checkpoint_writer &) = delete;
+
+  // To be called before all that follows. Rank 0 makes the folder, completes or removes what an
+  // interrupted run left there. Nobody else may write to it. Collective; throws `failure`.
+  void open();
 
   // Collective. After an error the checkpoints written before are as they were. Parameters that
   // are not finite, and states that are no numbers, are not written.
@@ -157,7 +159,6 @@ private:
   using file_path_text = char[PATH_MAX + 64]; // a path_text and a name of ours
 
   void deal_out(const program &program, const arenas &arenas);
-  void open_folder();
   int write_own_file();
   int write_block_wise(int file, const char *data, int64_t bytes);
   int write_tensor(int file, size_t number, const char *copy);

@@ -19,7 +19,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace trainc {
@@ -70,8 +69,6 @@ checkpoint_writer::checkpoint_writer(const program &program, const arenas &arena
       policy_(policy), seed_(seed), samples_per_batch_(samples_per_batch) {
   deal_out(program, arenas);
   ranks_.together([&] {
-    if (ranks_.rank() == 0)
-      open_folder();
     if (!background)
       return;
     size_t bytes = 0;
@@ -143,20 +140,24 @@ void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
   manifest_.resize(4096 + model_json_.size() + ranks * 256 + all_checksums_.size() * 8);
 }
 
-void checkpoint_writer::open_folder() {
-  std::error_code error;
-  std::filesystem::create_directories(folder_, error);
-  if (error)
-    throw failure(exit_disk, folder_ + ": the folder of checkpoints cannot be made: " +
-                                 error.message() + "\n  try: --run DIR");
-  recover_checkpoints(folder_);
-  std::vector<checkpoint_info> present = list_checkpoints(folder_, [](const std::string &) {});
-  kept_.reserve(present.size() + kept_room);
-  for (auto info = present.rbegin(); info != present.rend(); ++info) {
-    kept_.push_back({info->step, info->sequence, static_cast<int>(info->files.size()),
-                     metric_of(policy_.best_by, info->loss, info->held_out_loss)});
-    sequence_ = std::max(sequence_, info->sequence + 1);
-  }
+void checkpoint_writer::open() {
+  ranks_.together([&] {
+    if (ranks_.rank() != 0)
+      return;
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    if (error)
+      throw failure(exit_disk, folder_ + ": the folder of checkpoints cannot be made: " +
+                                   error.message() + "\n  try: --run DIR");
+    recover_checkpoints(folder_);
+    std::vector<checkpoint_info> present = list_checkpoints(folder_, [](const std::string &) {});
+    kept_.reserve(present.size() + kept_room);
+    for (auto info = present.rbegin(); info != present.rend(); ++info) {
+      kept_.push_back({info->step, info->sequence, static_cast<int>(info->files.size()),
+                       metric_of(policy_.best_by, info->loss, info->held_out_loss)});
+      sequence_ = std::max(sequence_, info->sequence + 1);
+    }
+  });
 }
 
 int checkpoint_writer::failed(const char *operation) {
@@ -428,10 +429,7 @@ void checkpoint_writer::finish(int error) {
   if (error && ranks_.rank() == 0) {
     print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, at_.step);
     remove_folder(temporary_, ranks_.size());
-    struct statvfs disk;
-    result_.bytes_available = statvfs(folder_.c_str(), &disk) == 0
-                                  ? static_cast<int64_t>(disk.f_bavail * disk.f_frsize)
-                                  : -1;
+    result_.bytes_available = available_bytes(folder_).value_or(-1);
   }
   ++sequence_;
   result_.error = error;

@@ -11,8 +11,10 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace trainc {
@@ -82,6 +84,21 @@ int file_operations::sync_directory(const char *path) {
 file_operations &real_file_operations() {
   static file_operations operations;
   return operations;
+}
+
+std::string existing_part(const std::string &path) {
+  std::error_code ignored;
+  std::filesystem::path at = std::filesystem::absolute(path, ignored).lexically_normal();
+  while (!std::filesystem::exists(at, ignored) && at.has_relative_path())
+    at = at.parent_path();
+  return at;
+}
+
+std::optional<int64_t> available_bytes(const std::string &path) {
+  struct statvfs disk;
+  if (statvfs(path.c_str(), &disk) != 0)
+    return std::nullopt;
+  return static_cast<int64_t>(disk.f_bavail * disk.f_frsize);
 }
 
 // To what the system allows; false where it is there already.

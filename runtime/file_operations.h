@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <sys/types.h>
 
@@ -34,6 +35,12 @@ public:
 };
 
 file_operations &real_file_operations();
+
+// The path where it exists, else the nearest folder above it that does.
+std::string existing_part(const std::string &path);
+
+// Of the file system of an existing path; nothing where it does not say. Allocates nothing.
+std::optional<int64_t> available_bytes(const std::string &path);
 
 // Reads exactly `size` bytes; throws `failure` with the exit code given when the
 // file is shorter or unreadable.

@@ -16,6 +16,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace trainc {
@@ -37,9 +38,10 @@ std::string run_prefix(const program &program) {
   return (name.empty() || name[0] == '.' ? "run" + name : name) + "-";
 }
 
-int64_t newest_number(const program &program) {
+// Of the folders of this model's runs, ascending.
+std::vector<int64_t> run_numbers(const program &program) {
   std::string prefix = run_prefix(program);
-  int64_t newest = 0;
+  std::vector<int64_t> numbers;
   std::error_code ignored;
   for (auto &entry : fs::directory_iterator(runs_folder, ignored)) {
     std::string name = entry.path().filename();
@@ -48,9 +50,10 @@ int64_t newest_number(const program &program) {
     std::string digits = name.substr(prefix.size());
     if (digits.size() >= 4 && digits.size() <= 9 &&
         digits.find_first_not_of("0123456789") == std::string::npos)
-      newest = std::max<int64_t>(newest, std::stoll(digits));
+      numbers.push_back(std::stoll(digits));
   }
-  return newest;
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
 }
 
 std::string run_path(const program &program, int64_t number) {
@@ -61,6 +64,8 @@ bool exists(const std::string &path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
+
+std::string lock_of(const std::string &run) { return run + "/.lock"; }
 
 std::string whole_path(const std::string &path) {
   std::error_code ignored;
@@ -157,12 +162,16 @@ std::string joined(const std::vector<std::string> &texts) {
 } // namespace
 
 std::string newest_run(const program &program) {
-  int64_t number = newest_number(program);
-  return number > 0 ? run_path(program, number) : "";
+  std::vector<int64_t> numbers = run_numbers(program);
+  for (auto number = numbers.rbegin(); number != numbers.rend(); ++number)
+    if (std::string path = run_path(program, *number); exists(configuration_of(path)))
+      return path;
+  return "";
 }
 
 std::string next_run(const program &program) {
-  return run_path(program, newest_number(program) + 1);
+  std::vector<int64_t> numbers = run_numbers(program);
+  return run_path(program, numbers.empty() ? 1 : numbers.back() + 1);
 }
 
 bool holds_run(const std::string &folder) {
@@ -271,31 +280,70 @@ std::optional<batch_layout> layout_of(const std::string &configuration) {
   return layout.ranks > 0 && layout.micro_batches > 0 ? std::optional(layout) : std::nullopt;
 }
 
+void check_run_folder(const std::string &path, bool takes_over) {
+  if (!takes_over && holds_run(path))
+    throw failure(exit_usage, path + ": holds another run\n  try: --resume latest to go on with "
+                                     "it, another --run DIR, or --overwrite to give it up");
+  const std::string there = existing_part(path);
+  if (access((there + "/.").c_str(), W_OK | X_OK) != 0) // `.`: a file is no folder
+    throw failure(exit_disk, path + ": the folder of the run cannot be made or written: " + there +
+                                 ": " + strerror(errno) + "\n  try: --run DIR");
+}
+
 run_folder::run_folder(std::string path, bool takes_over) : path_(std::move(path)) {
+  try {
+    make();
+    lock();
+    check_run_folder(path_, takes_over);
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+void run_folder::make() {
+  std::vector<fs::path> missing;
+  for (fs::path at = whole_path(path_); !exists(at) && at.has_relative_path();
+       at = at.parent_path())
+    missing.push_back(at);
+  std::error_code error;
+  for (auto folder = missing.rbegin(); folder != missing.rend() && !error; ++folder)
+    if (fs::create_directory(*folder, error))
+      made_.push_back(*folder);
+  if (error)
+    throw failure(exit_disk, path_ + ": the folder of the run cannot be made: " + error.message() +
+                                 "\n  try: --run DIR");
+}
+
+void run_folder::lock() {
   auto refuse = [&](const char *what) {
     throw failure(exit_disk, path_ + ": " + what + ": " + strerror(errno) + "\n  try: --run DIR");
   };
-  std::error_code error;
-  fs::create_directories(path_, error);
-  errno = error.value();
-  if (error)
-    refuse("the folder of the run cannot be made");
-  lock_ = ::open((path_ + "/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  lock_ = ::open(lock_of(path_).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock_ < 0)
     refuse("cannot be written");
-  try {
-    if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK)
-        refuse("cannot be locked");
-      throw failure(exit_checkpoint, path_ + ": another run is going on there\n  try: --run DIR");
-    }
-    if (!takes_over && holds_run(path_))
-      throw failure(exit_usage, path_ + ": holds another run\n  try: --resume latest to go on with "
-                                        "it, another --run DIR, or --overwrite to give it up");
-  } catch (...) {
-    ::close(lock_);
-    throw;
+  int result = flock(lock_, LOCK_EX | LOCK_NB);
+  if (result != 0 && errno != EWOULDBLOCK)
+    refuse("cannot be locked");
+  struct stat information; // a run that did not begin may have removed it meanwhile
+  if (result != 0 || fstat(lock_, &information) != 0 || information.st_nlink == 0)
+    throw failure(exit_checkpoint, path_ + ": another run is going on there\n  try: --run DIR");
+}
+
+// Of a run that did not begin nothing stays: what the constructor made, while nobody has put
+// anything else there.
+void run_folder::leave() {
+  std::error_code ignored;
+  if (!made_.empty() && lock_ >= 0) {
+    fs::remove(checkpoints_of(path_), ignored);
+    if (fs::file_size(log_of(path_), ignored) == 0)
+      fs::remove(log_of(path_), ignored);
+    fs::remove(lock_of(path_), ignored);
   }
+  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder)
+    fs::remove(*folder, ignored); // where it is empty
+  if (lock_ >= 0)
+    ::close(lock_);
 }
 
 void run_folder::clear() {
@@ -308,7 +356,7 @@ void run_folder::clear() {
                                  "\n  try: --run DIR");
 }
 
-run_folder::~run_folder() { ::close(lock_); }
+run_folder::~run_folder() { leave(); }
 
 void run_folder::write_configuration(const program &program, const option_table &table,
                                      const trainer_options &options, const batch_layout &layout,
@@ -344,6 +392,7 @@ void run_folder::write_configuration(const program &program, const option_table 
   output_file file(path);
   file.write(text.data(), static_cast<int64_t>(text.size()));
   file.publish();
+  made_.clear(); // it holds a run from here on
   if (real_file_operations().sync_directory(path_.c_str()) != 0)
     throw failure(exit_disk, path + ": cannot be written: " + strerror(errno));
 }

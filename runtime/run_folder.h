@@ -13,6 +13,7 @@
 #include "runtime/loader.h"
 #include "runtime/option_table.h"
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +25,8 @@ inline std::string log_of(const std::string &run) { return run + "/log.jsonl"; }
 inline std::string checkpoints_of(const std::string &run) { return run + "/checkpoints"; }
 
 // Runs of this model below `runs` of the working directory, by number.
-std::string newest_run(const program &program); // empty: there is none
-std::string next_run(const program &program);
+std::string newest_run(const program &program); // that began; empty: there is none
+std::string next_run(const program &program);   // a folder that is not there yet
 
 // Whether somebody's work is in the folder: a checkpoint or a line of the log.
 bool holds_run(const std::string &folder);
@@ -70,12 +71,17 @@ struct batch_layout {
 // As `configuration` says it; nothing where it does not.
 std::optional<batch_layout> layout_of(const std::string &configuration);
 
+// Refuses, as `failure`, a folder that holds a run, unless `takes_over`, and one that cannot be
+// made or written. Changes nothing.
+void check_run_folder(const std::string &path, bool takes_over);
+
 // The folder of the run that trains, locked against a second one for the life of the object.
 class run_folder {
 public:
-  // Makes and locks the folder. Refuses one that holds a run, unless `takes_over`. To be called
-  // on the first rank alone, as all that follows; throws `failure`.
+  // Makes and locks the folder; refuses what check_run_folder does. To be called on the first rank
+  // alone, as all that follows; throws `failure`.
   run_folder(std::string path, bool takes_over);
+  // Without a configuration no run began: a folder that was made for it goes.
   ~run_folder();
   run_folder(const run_folder &) = delete;
   run_folder &operator=(const run_folder &) = delete;
@@ -87,7 +93,12 @@ public:
                            const std::vector<data_identity> &data);
 
 private:
+  void make();
+  void lock();
+  void leave();
+
   std::string path_;
+  std::vector<std::filesystem::path> made_; // and given to no run yet, the outermost first
   int lock_ = -1;
 };
 

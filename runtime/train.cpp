@@ -33,10 +33,11 @@ public:
     decide();
     if (!resumed_.path.empty() && extent_.last <= extent_.first)
       return nothing_to_do();
-    run_.ranks.together([&] { keep_configuration(); });
+    run_.ranks.together([&] { check_data(); });
     if (dry_)
       extent_.last = extent_.first + 1;
     set_up();
+    begin();
     run_.print_table(describe_data());
     start_seconds_ = saved_seconds_ = seconds_now();
     try {
@@ -86,7 +87,9 @@ private:
   void check_order(const std::string &configuration) const;
   std::vector<std::pair<std::string, std::string>> describe_data() const;
   void find_position();
-  void keep_configuration();
+  void check_data() const;
+  void check_space() const;
+  void begin();
   void settle_last_step();
   void load_state(const checkpoint_info &from);
   void ask_for_save() const;
@@ -168,8 +171,11 @@ void trainer::find_extent() {
     if (choice_.folder.empty())
       choice_.folder = next_run(run_.prog);
     bool goes_on = choice_.goes_on();
-    if (!dry_)
-      folder_.emplace(choice_.folder, goes_on || options_.overwrite);
+    bool takes_over = goes_on || options_.overwrite;
+    if (dry_)
+      check_run_folder(choice_.folder, takes_over);
+    else
+      folder_.emplace(choice_.folder, takes_over);
     if (choice_.checkpoint.empty())
       return;
     std::string where = checkpoints_of(choice_.folder);
@@ -315,22 +321,14 @@ void trainer::settle_last_step() {
   });
 }
 
-// Checks that the data are those of the run, and writes down what it is from now on.
-void trainer::keep_configuration() {
-  if (!run_.is_first())
-    return;
-  std::vector<data_identity> data = data_->identities();
+// Whether they are those of the run.
+void trainer::check_data() const {
   std::string before = choice_.configuration();
-  if (!resumed_.path.empty() && !before.empty() && !options_.new_data)
-    check_same_data(before, data);
-  if (dry_)
-    return;
-  if (!choice_.goes_on())
-    folder_->clear(); // now that nothing stands against the new run
-  folder_->write_configuration(run_.prog, run_.table, options_, layout_, data);
+  if (run_.is_first() && !resumed_.path.empty() && !before.empty() && !options_.new_data)
+    check_same_data(before, data_->identities());
 }
 
-// What is to be done, with nothing of the run changed yet.
+// What is to be done. Changes nothing of the run.
 void trainer::decide() {
   run_.ranks.together([&] { check_options(); });
   find_extent();
@@ -384,17 +382,48 @@ void trainer::set_up() {
   keep_ = options_.keep;
   if (options_.max_minutes)
     most_seconds_ = *options_.max_minutes * 60;
-  std::string folder = run_.ranks.broadcast(choice_.folder);
   if (saves)
     checkpoints_ = std::make_unique<checkpoint_writer>(
         run_.prog, run_.places(), run_.target, run_.ranks, real_file_operations(),
-        checkpoints_of(folder), keep_, extent_.seed, data_->samples_per_batch(), background_);
+        checkpoints_of(run_.ranks.broadcast(choice_.folder)), keep_, extent_.seed,
+        data_->samples_per_batch(), background_);
   run_.ranks.together([&] {
-    log_ =
-        std::make_unique<step_log>(run_.is_first() && !dry_ ? log_of(folder) : "", extent_.first);
+    if (run_.is_first() && !options_.no_checkpoints)
+      check_space();
   });
+}
+
+// One more checkpoint must fit beside those that are there.
+void trainer::check_space() const {
+  const int64_t needed = checkpoint_writer::snapshot_bytes(run_.prog, /*ranks=*/1);
+  const std::optional<int64_t> available = available_bytes(existing_part(choice_.folder));
+  if (!available || *available >= needed)
+    return;
+  std::string text = choice_.folder + ": a checkpoint needs " + byte_text(needed) + ", " +
+                     byte_text(*available) + " are available";
+  if (dry_)
+    throw failure(exit_disk,
+                  text + "\n  try: free space, --run DIR elsewhere, or --no-checkpoints");
+  run_.warn(text);
+}
+
+// The one place that changes the folder of a run, once nothing stands against the new work. What
+// the run is from now on is written last: until then a resumed one is what it was.
+void trainer::begin() {
   progress_ = std::make_unique<progress>(options_.no_progress || !run_.is_first(), extent_.first,
                                          extent_.last);
+  const bool changes = run_.is_first() && !dry_;
+  run_.ranks.together([&] {
+    if (changes && !choice_.goes_on())
+      folder_->clear();
+  });
+  if (checkpoints_)
+    checkpoints_->open();
+  run_.ranks.together([&] {
+    log_ = std::make_unique<step_log>(changes ? log_of(choice_.folder) : "", extent_.first);
+    if (changes)
+      folder_->write_configuration(run_.prog, run_.table, options_, layout_, data_->identities());
+  });
 }
 
 // A step that is not finite left everything as it was. Goes on with the next, to a limit.

@@ -160,8 +160,11 @@ protected:
                                             bool background = false) {
     keep_policy policy;
     policy.newest = keep;
-    return std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks, files,
-                                               folder.path(), policy, 17, 8, background);
+    auto saver =
+        std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks, files,
+                                            folder.path(), policy, 17, 8, background);
+    saver->open();
+    return saver;
   }
   // As a run does that finds the next step finite.
   static int save(checkpoint_writer &saver, int64_t step) {
@@ -308,6 +311,7 @@ TEST_F(CheckpointTest, KeepsEveryAndTheBest) {
   keep_policy policy = {2, 10, checkpoint_metric::held_out_loss};
   checkpoint_writer saver(trainer_program, memory.places, access, ranks, real_file_operations(),
                           folder.path(), policy, 17, 8);
+  saver.open();
   fill(1);
   double held_out[] = {3, NAN, 1.5, 2, 1.75, NAN, 1.5};
   for (int64_t i = 0; i < 7; ++i) {
