@@ -75,9 +75,20 @@ step_log::~step_log() {
     ::close(file_);
 }
 
+// What gets through of a line that fails is taken back, or at least goes on in no other.
 void step_log::put(const char *line, int length) {
-  if (file_ >= 0 && real_file_operations().write_all(file_, line, static_cast<size_t>(length)) != 0)
-    failed_ = true;
+  if (file_ < 0)
+    return;
+  file_operations &files = real_file_operations();
+  struct stat before;
+  const bool known = fstat(file_, &before) == 0;
+  if ((!torn_ || files.write_all(file_, "\n", 1) == 0) &&
+      files.write_all(file_, line, static_cast<size_t>(length)) == 0) {
+    torn_ = false;
+    return;
+  }
+  error_ = errno;
+  torn_ = !known || (ftruncate(file_, before.st_size) != 0) || torn_;
 }
 
 void step_log::write(const step_record &record) {

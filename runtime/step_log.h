@@ -36,12 +36,14 @@ public:
   void write(const step_record &record);
   void write_held_out(int64_t step, double loss);
   void write(const run_summary &summary);
-  bool failed() const { return failed_; } // a line could not be written
+  // An errno, where a line could not be written; the log goes on without it.
+  int error() const { return error_; }
 
 private:
   void put(const char *line, int length);
   int file_ = -1;
-  bool failed_ = false;
+  int error_ = 0;
+  bool torn_ = false; // half a line is at the end
 };
 
 // Shortest decimal text that reads back as the same number; null where JSON has

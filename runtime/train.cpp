@@ -13,6 +13,7 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 namespace trainc {
@@ -96,6 +97,7 @@ private:
   bool save_is_due(int64_t step) const;
   int step_or_save(int64_t step);
   int take_step(int64_t step);
+  void note_log();
   void note_skipped(int64_t step, const step_result &result);
   void set_scalars(int64_t step, double rate);
   void show_held_out(int64_t step);
@@ -134,7 +136,8 @@ private:
   bool background_ = false;
   bool writes_ = false;      // a checkpoint, in the background
   bool save_due_ = false;    // and waits for a finite step
-  bool prunes_next_ = false; // as soon as a step from the newest checkpoint is finite
+  bool prunes_next_ = false; // once a step from the newest checkpoint was finite
+  bool log_lacks_lines_ = false;
   int64_t allocations_ = -1;
   int exit_code_ = exit_success;
 };
@@ -458,6 +461,16 @@ void trainer::set_scalars(int64_t step, double rate) {
   run_.target.set_scalar(program.step_offset, static_cast<double>(step - skipped_steps_));
   run_.target.set_scalar(program.gradient_scale_offset,
                          1.0 / static_cast<double>(gradient_->batches_per_step()));
+// At the first line that is lost.
+void trainer::note_log() {
+  if (log_->error() == 0 || log_lacks_lines_)
+    return;
+  log_lacks_lines_ = true;
+  progress_->finish();
+  run_.warn(log_of(choice_.folder) + ": a line could not be written: " + strerror(log_->error()) +
+            "; training goes on");
+}
+
   run_.target.set_scalar(program.clip_norm_offset, clip_norm_);
 }
 
@@ -494,6 +507,7 @@ int trainer::take_step(int64_t step) {
     checkpoints_->prune();
   prunes_next_ = false;
   return result.requests;
+  note_log();
 }
 
 // Bad data end a run; what it has learnt before them is sound and stays.
@@ -604,7 +618,7 @@ void trainer::summarize() {
   printf("peak resident memory: %s\n", byte_text(summary.peak_resident_bytes).c_str());
   if (dry_)
     printf("a dry run: nothing is kept of it\n");
-  if (log_->failed()) {
+  if (log_->error() != 0) {
     run_.warn(log_of(choice_.folder) + ": some lines of the log could not be written");
     exit_code_ = exit_disk;
   }
