@@ -170,7 +170,6 @@ private:
   void take_snapshot();
   void finish(int error);
   static std::vector<std::vector<size_t>> deal(const std::vector<tensor_view> &tensors, int ranks);
-  int point_latest(int64_t step);
   void remove_folder(const char *path, int ranks);
   void remove_superfluous();
   int agree(int error);

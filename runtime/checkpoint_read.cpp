@@ -258,9 +258,6 @@ checkpoint_info find_checkpoint(const std::string &which, const std::string &fol
                                 const std::function<void(std::string)> &warn) {
   std::string path = which == "latest" ? folder : which;
   std::error_code ignored;
-  if (which != "latest" && std::filesystem::path(path).filename() == "latest" &&
-      !std::filesystem::is_directory(path, ignored))
-    path = std::filesystem::path(path).parent_path(); // DIR/latest, the pointer file
   if (std::filesystem::is_directory(path + "/checkpoints", ignored))
     path += "/checkpoints"; // a run's folder
   if (std::filesystem::exists(path + "/manifest.json", ignored)) {

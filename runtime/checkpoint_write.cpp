@@ -2,8 +2,7 @@
 //
 // Writing of checkpoints. Order of operations: files into a folder with a
 // temporary name, each synced; the manifest; the folder synced and renamed; its
-// parent synced; the `latest` pointer written, synced and renamed the same way;
-// then old checkpoints removed. A kill at any point leaves the previous
+// parent synced; then, told so, old checkpoints removed. A kill at any point leaves the previous
 // checkpoint or the new one, never a mixture. Nothing here allocates memory.
 #include "runtime/checkpoint.h"
 
@@ -329,18 +328,6 @@ int checkpoint_writer::publish(const run_position &at) {
   return 0;
 }
 
-int checkpoint_writer::point_latest(int64_t step) {
-  char text[64];
-  int length = snprintf(text, sizeof text, "step-%08" PRId64 "\n", step);
-  print_path(scratch_, "%s/%slatest", folder_.c_str(), temporary_prefix);
-  if (int error = write_small_file(scratch_, text, length))
-    return error;
-  print_path(scratch2_, "%s/latest", folder_.c_str());
-  if (files_.rename(scratch_, scratch2_) != 0)
-    return failed("rename");
-  return files_.sync_directory(folder_.c_str()) != 0 ? failed("fsync") : 0;
-}
-
 // Best effort: what stays is removed by the next start.
 void checkpoint_writer::remove_folder(const char *path, int ranks) {
   print_path(scratch_, "%s/manifest.json", path);
@@ -418,8 +405,8 @@ bool checkpoint_writer::proceed() {
     run([](void *writer) {
       auto *own = static_cast<checkpoint_writer *>(writer);
       int &error = own->error_;
-      if (!(error = own->write_manifest(own->at_)) && !(error = own->publish(own->at_)))
-        error = own->point_latest(own->at_.step);
+      if (!(error = own->write_manifest(own->at_)))
+        error = own->publish(own->at_);
     });
   return false;
 }

@@ -8,7 +8,7 @@ check_running_statistics() {
   local expected=$TRAINC_MODELS/expected/$1.json
   train out 20 --learning-rate 1e-3 --weight-decay 0.01 --run statistics
   quietly out/trainer predict "${inputs[@]}" --run statistics -o predicted.safetensors
-  python3 - statistics/checkpoints/"$(cat statistics/checkpoints/latest)" "$expected" predicted.safetensors <<'PYTHON'
+  python3 - "$(newest statistics)" "$expected" predicted.safetensors <<'PYTHON'
 import glob, json, struct, sys
 
 def tensors(path):

@@ -47,8 +47,6 @@ compile_cuda() {
   build_cuda "$2"
 }
 
-newest() { find "$1/checkpoints" -mindepth 1 -maxdepth 1 -type d -name 'step*' | sort | tail -1; }
-
 # stand_in WORDS COMMAND...: the command with these options of the stand-in
 stand_in() {
   local words=$1

@@ -52,6 +52,9 @@ may_mount() {
   exit 0
 }
 
+# newest RUN: its checkpoint of the greatest step; nothing where there is none
+newest() { { find "$1/checkpoints" -mindepth 1 -maxdepth 1 -name 'step*' 2>/dev/null || true; } | sort | tail -1; }
+
 # Runs a command with its output in a file that is shown only if it fails.
 quietly() {
   if ! "$@" >last-output.txt 2>&1; then
