@@ -27,15 +27,21 @@ inline size_t blocks_of(int64_t bytes) {
   return static_cast<size_t>((bytes + block_bytes - 1) / block_bytes);
 }
 
+// What a position in the data is a position of.
+struct sample_order {
+  uint64_t seed = 0;
+  int64_t samples_per_batch = 0; // 0: of a run that did not say
+  int64_t number = 0;            // one more each time that --new-data began the order anew
+};
+
 // What a manifest says.
 struct checkpoint_info {
   std::string path;
   int64_t step = 0;
   int64_t batches_taken = 0;              // by all ranks together
-  int64_t samples_per_batch = 0;          // 0: of a run that did not say
   int64_t skipped_steps = 0;              // of `step`: their updates were not taken
   double loss = NAN, held_out_loss = NAN; // of the step; NaN where it was not known
-  uint64_t seed = 0;
+  sample_order order;
   uint64_t sequence = 0; // the newest has the greatest
   uint64_t fingerprint = 0;
   std::string model;
@@ -71,7 +77,8 @@ constexpr const char *temporary_prefix = ".writing-", *removed_prefix = ".removi
 // What an interrupted run left: a checkpoint that was complete gets its name where no other
 // has it (a kill between two renames hides both the old and the new one), the rest is removed.
 // The caller holds the run's lock.
-void recover_checkpoints(const std::string &folder);
+void recover_checkpoints(const std::string &folder,
+                         file_operations &files = real_file_operations());
 
 // What the policy compares checkpoints by; NaN where this one has none.
 double metric_of(checkpoint_metric which, double loss, double held_out_loss);
@@ -98,8 +105,10 @@ struct run_position {
 };
 
 struct save_result {
-  int error = 0; // errno of this or another rank; 0: the checkpoint is complete
-  char operation[32] = "";
+  int error = 0; // errno of the first rank that failed; 0: the checkpoint is complete
+  char operation[16] = "";
+  int rank = 0;       // that failed
+  char host[64] = ""; // of it, where there are several ranks
   int64_t bytes_needed = 0, bytes_available = 0;
   // With the error `not_finite`: a tensor that would have made every resumed run fail.
   const char *tensor = "";
@@ -113,8 +122,7 @@ public:
   // Takes all memory; `background`: snapshot_bytes of it besides. Collective; throws `failure`.
   checkpoint_writer(const program &program, const arenas &arenas, arena_access &access,
                     communicator &ranks, file_operations &files, std::string folder,
-                    const keep_policy &policy, uint64_t seed, int64_t samples_per_batch,
-                    bool background = false);
+                    const keep_policy &policy, const sample_order &order, bool background = false);
   checkpoint_writer(const checkpoint_writer &) = delete;
   checkpoint_writer &operator=(const checkpoint_writer &) = delete;
 
@@ -174,6 +182,13 @@ private:
   void remove_superfluous();
   int agree(int error);
   int failed(const char *operation);
+  // Of a rank, for all.
+  struct report {
+    int error;
+    char operation[sizeof save_result::operation], host[sizeof save_result::host];
+    int64_t bytes_available;
+  };
+  const report &gather_reports(int error);
 
   const program &program_;
   arena_access &access_;
@@ -181,8 +196,8 @@ private:
   file_operations &files_;
   std::string folder_;
   keep_policy policy_;
-  uint64_t seed_, sequence_ = 1;
-  int64_t samples_per_batch_;
+  sample_order order_;
+  uint64_t sequence_ = 1;
 
   std::vector<tensor_view> tensors_; // of the run
   std::vector<size_t> own_;          // this rank's of them in file order
@@ -204,8 +219,9 @@ private:
 
   stage stage_ = stage::over;
   run_position at_;
-  int error_ = 0;              // of this rank's part of the stage
-  std::vector<char> snapshot_; // own tensors, one behind the other; empty without a background
+  std::vector<report> reports_; // of all ranks
+  int error_ = 0;               // of this rank's part of the stage
+  std::vector<char> snapshot_;  // own tensors, one behind the other; empty without a background
   std::optional<background_worker> worker_; // last: it uses the others
 };
 

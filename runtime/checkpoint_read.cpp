@@ -69,7 +69,8 @@ checkpoint_info read_manifest(const std::string &folder) {
       refuse(path, "has an unknown format");
     info.step = manifest.at("step").get<int64_t>();
     info.batches_taken = manifest.at("batches_taken").get<int64_t>();
-    info.samples_per_batch = manifest.value("samples_per_batch", int64_t(0));
+    info.order.samples_per_batch = manifest.value("samples_per_batch", int64_t(0));
+    info.order.number = manifest.value("data_order", int64_t(0));
     info.skipped_steps = manifest.value("skipped_steps", int64_t(0));
     auto number = [&](const char *name) {
       auto found = manifest.find(name);
@@ -77,7 +78,7 @@ checkpoint_info read_manifest(const std::string &folder) {
     };
     info.loss = number("loss");
     info.held_out_loss = number("held_out_loss");
-    info.seed = manifest.at("seed").get<uint64_t>();
+    info.order.seed = manifest.at("seed").get<uint64_t>();
     info.sequence = manifest.at("sequence").get<uint64_t>();
     info.model = manifest.at("model").get<std::string>();
     info.fingerprint = std::stoull(manifest.at("fingerprint").get<std::string>(), nullptr, 16);
@@ -203,7 +204,7 @@ void check_sound(const checkpoint_info &info, const program &program) {
   }
 }
 
-void recover_checkpoints(const std::string &folder) {
+void recover_checkpoints(const std::string &folder, file_operations &files) {
   namespace fs = std::filesystem;
   std::error_code error;
   std::vector<std::string> left;
@@ -223,9 +224,8 @@ void recover_checkpoints(const std::string &folder) {
       } catch (const failure &) {
         complete = false;
       }
-      if (complete &&
-          real_file_operations().rename(path.c_str(), (folder + "/" + final).c_str()) == 0)
-        (void)real_file_operations().sync_directory(folder.c_str());
+      if (complete && files.rename(path.c_str(), (folder + "/" + final).c_str()) == 0)
+        (void)files.sync_directory(folder.c_str());
       else
         fs::remove_all(path, error);
     }

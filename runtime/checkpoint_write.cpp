@@ -56,16 +56,17 @@ void file_name(char *text, size_t size, const char *folder, int rank, int ranks)
 } // namespace
 
 int64_t checkpoint_writer::gather_bytes(const program &program) {
-  return 4 * static_cast<int64_t>(blocks_of(largest_file(program)));
+  return std::max(4 * static_cast<int64_t>(blocks_of(largest_file(program))),
+                  static_cast<int64_t>(sizeof(report)));
 }
 
 checkpoint_writer::checkpoint_writer(const program &program, const arenas &arenas,
                                      arena_access &access, communicator &ranks,
                                      file_operations &files, std::string folder,
-                                     const keep_policy &policy, uint64_t seed,
-                                     int64_t samples_per_batch, bool background)
+                                     const keep_policy &policy, const sample_order &order,
+                                     bool background)
     : program_(program), access_(access), ranks_(ranks), files_(files), folder_(std::move(folder)),
-      policy_(policy), seed_(seed), samples_per_batch_(samples_per_batch) {
+      policy_(policy), order_(order), reports_(static_cast<size_t>(ranks.size())) {
   deal_out(program, arenas);
   ranks_.together([&] {
     if (!background)
@@ -166,16 +167,26 @@ int checkpoint_writer::failed(const char *operation) {
   return error;
 }
 
-// The first rank's error, or 0 when all succeeded.
+// Of the rank whose error it is; every rank gives its own. That of the first rank at the beginning.
+const checkpoint_writer::report &checkpoint_writer::gather_reports(int error) {
+  report own = {error, "", "", available_bytes(folder_).value_or(-1)};
+  memcpy(own.operation, result_.operation, sizeof own.operation);
+  if (ranks_.size() > 1)
+    gethostname(own.host, sizeof own.host - 1);
+  ranks_.gather(&own, sizeof own, reports_.data());
+  return reports_[static_cast<size_t>(result_.rank)];
+}
+
+// The error of the first rank that has one, or 0 when all succeeded.
 int checkpoint_writer::agree(int error) {
-  constexpr int most_ranks = 4096;
-  static int errors[most_ranks]; // not on the stack, not from the heap
-  if (ranks_.size() > most_ranks)
-    return error ? error : EOVERFLOW;
-  ranks_.gather(&error, sizeof error, errors);
-  for (int rank = 0; rank < ranks_.size(); ++rank)
-    if (errors[rank])
-      return errors[rank];
+  gather_reports(error);
+  for (const report &each : reports_)
+    if (each.error) {
+      result_.rank = static_cast<int>(&each - reports_.data());
+      memcpy(result_.operation, each.operation, sizeof result_.operation);
+      memcpy(result_.host, each.host, sizeof result_.host);
+      return each.error;
+    }
   return 0;
 }
 
@@ -270,8 +281,9 @@ int checkpoint_writer::write_manifest(const run_position &at) {
         at.step);
   print("  \"batches_taken\": %" PRId64 ",\n  \"skipped_steps\": %" PRId64
         ",\n  \"samples_per_batch\": %" PRId64 ",\n  \"seed\": %" PRIu64
-        ",\n  \"sequence\": %" PRIu64 ",\n",
-        at.batches_taken, at.skipped_steps, samples_per_batch_, seed_, sequence_);
+        ",\n  \"data_order\": %" PRId64 ",\n  \"sequence\": %" PRIu64 ",\n",
+        at.batches_taken, at.skipped_steps, order_.samples_per_batch, order_.seed, order_.number,
+        sequence_);
   char loss[32], held_out_loss[32];
   print("  \"loss\": %s,\n  \"held_out_loss\": %s,\n  \"files\": [", json_number(loss, at.loss),
         json_number(held_out_loss, at.held_out_loss));
@@ -416,7 +428,10 @@ void checkpoint_writer::finish(int error) {
   if (error && ranks_.rank() == 0) {
     print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, at_.step);
     remove_folder(temporary_, ranks_.size());
-    result_.bytes_available = available_bytes(folder_).value_or(-1);
+  }
+  if (error) {
+    ranks_.barrier(); // what was written in part no longer takes room
+    result_.bytes_available = gather_reports(error).bytes_available;
   }
   ++sequence_;
   result_.error = error;
@@ -431,10 +446,12 @@ std::string save_problem(const save_result &result, const std::string &folder, i
   if (result.error == save_result::not_finite)
     return format_text("%s: the checkpoint of step %lld was not written: '%s' is not finite",
                        folder.c_str(), static_cast<long long>(step), result.tensor);
-  std::string text = format_text("%s: the checkpoint of step %lld was not written (%s): %s",
-                                 folder.c_str(), static_cast<long long>(step),
-                                 result.operation[0] ? result.operation : "on another rank",
-                                 strerror(result.error));
+  std::string where = result.operation;
+  if (result.host[0])
+    where += format_text(", rank %d on %s", result.rank, result.host);
+  std::string text =
+      format_text("%s: the checkpoint of step %lld was not written (%s): %s", folder.c_str(),
+                  static_cast<long long>(step), where.c_str(), strerror(result.error));
   if (result.error == ENOSPC || result.error == EDQUOT || result.error == EFBIG)
     text += format_text("; it needs %lld bytes, %lld are available",
                         static_cast<long long>(result.bytes_needed),

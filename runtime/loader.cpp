@@ -86,7 +86,7 @@ std::vector<data_identity> loader::identities() const {
   auto add = [&](const input_place &input, const data_array &array, int64_t share) {
     for (const data_array::piece &piece : array.pieces)
       result.push_back({input.tensor.name, piece.file->path(), piece.file->size(),
-                        sampled_digest(*piece.file), share});
+                        sampled_digest(*piece.file), share, name_of(array.type)});
   };
   for (const source &from : sources_)
     add(*from.input, from.array, 0);

@@ -51,6 +51,7 @@ struct data_identity {
   int64_t bytes = 0;
   uint32_t digest = 0;
   int64_t share = 0; // of a mixture, in 1/10,000; 0: it is none
+  std::string type;  // of its elements, as npy.h names it; empty: not known
 };
 
 class loader {

@@ -101,6 +101,9 @@ void check_members(const std::string &path, const ordered_json &parsed) {
   if (parsed.contains("ranks"))
     expect(parsed["ranks"].is_number_integer() && parsed["ranks"] > 0,
            "member 'ranks' is no number of ranks: " + parsed["ranks"].dump());
+  if (parsed.contains("data_order"))
+    expect(parsed["data_order"].is_number_integer(),
+           "member 'data_order' is no whole number: " + parsed["data_order"].dump());
   if (!parsed.contains("data"))
     return problems.throw_if_any(exit_usage);
   expect(parsed["data"].is_array(), "member 'data' is no list of files");
@@ -108,7 +111,8 @@ void check_members(const std::string &path, const ordered_json &parsed) {
     auto is_text = [&](const char *name) { return file.contains(name) && file[name].is_string(); };
     expect(file.is_object() && is_text("input") && is_text("file") && is_text("digest") &&
                file.contains("bytes") && file["bytes"].is_number_integer() &&
-               (!file.contains("share") || file["share"].is_number_integer()),
+               (!file.contains("share") || file["share"].is_number_integer()) &&
+               (!file.contains("type") || file["type"].is_string()),
            "member 'data' has an entry without input, file, bytes and digest: " + file.dump());
   }
   problems.throw_if_any(exit_usage);
@@ -280,6 +284,10 @@ std::optional<batch_layout> layout_of(const std::string &configuration) {
   return layout.ranks > 0 && layout.micro_batches > 0 ? std::optional(layout) : std::nullopt;
 }
 
+int64_t data_order_of(const std::string &configuration) {
+  return read_configuration(configuration).value("data_order", int64_t(0));
+}
+
 void check_run_folder(const std::string &path, bool takes_over) {
   if (!takes_over && holds_run(path))
     throw failure(exit_usage, path + ": holds another run\n  try: --resume latest to go on with "
@@ -360,13 +368,14 @@ run_folder::~run_folder() { leave(); }
 
 void run_folder::write_configuration(const program &program, const option_table &table,
                                      const trainer_options &options, const batch_layout &layout,
-                                     const std::vector<data_identity> &data) {
+                                     const std::vector<data_identity> &data, int64_t data_order) {
   ordered_json object = {{"format", format},
                          {"model", program.model_name},
                          {"optimizer", program.optimizer_name},
                          {"fingerprint", format_text("%016" PRIx64, program.fingerprint)},
                          {"compiler", program.compiler_version},
-                         {"ranks", layout.ranks}};
+                         {"ranks", layout.ranks},
+                         {"data_order", data_order}};
   ordered_json &values = object["options"] = ordered_json::object();
   for (const option_row *row : table.of_run(*options.command)) {
     std::vector<std::string> texts = kept_values(*row, options);
@@ -383,6 +392,7 @@ void run_folder::write_configuration(const program &program, const option_table 
     files.push_back({{"input", file.input},
                      {"file", file.path},
                      {"bytes", file.bytes},
+                     {"type", file.type},
                      {"digest", format_text("%08x", file.digest)}});
     if (file.share > 0)
       files.back()["share"] = file.share;
@@ -407,7 +417,7 @@ void check_same_data(const std::string &configuration, const std::vector<data_id
     auto digest = static_cast<uint32_t>(strtoul(file.value("digest", "").c_str(), nullptr, 16));
     std::string input = file.value("input", "");
     before[input].push_back({input, file.value("file", ""), file.value("bytes", int64_t(-1)),
-                             digest, file.value("share", int64_t(0))});
+                             digest, file.value("share", int64_t(0)), file.value("type", "")});
   }
   for (const data_identity &file : data)
     now[file.input].push_back(file);
@@ -424,6 +434,10 @@ void check_same_data(const std::string &configuration, const std::vector<data_id
                                   " bytes then, other contents of %" PRId64 " bytes now%s",
                                   files[i].path.c_str(), old[i].path.c_str(), old[i].bytes,
                                   files[i].bytes, advice));
+      if (!old[i].type.empty() && files[i].type != old[i].type)
+        throw failure(exit_data, format_text("%s: was read as %s, and is read as %s now%s",
+                                             files[i].path.c_str(), old[i].type.c_str(),
+                                             files[i].type.c_str(), advice));
       if (files[i].share != old[i].share)
         throw failure(exit_data,
                       format_text("%s: its share of the samples was %.2f %%, and is %.2f %% "

@@ -75,6 +75,10 @@ std::optional<batch_layout> layout_of(const std::string &configuration);
 // made or written. Changes nothing.
 void check_run_folder(const std::string &path, bool takes_over);
 
+// The number of the run's sample_order (checkpoint.h), to which checkpoints of the folder may not
+// have come yet; 0 where `configuration` does not say.
+int64_t data_order_of(const std::string &configuration);
+
 // The folder of the run that trains, locked against a second one for the life of the object.
 class run_folder {
 public:
@@ -88,9 +92,10 @@ public:
 
   // Removes the log and the checkpoints of the run that is given up.
   void clear();
+  // `data_order`: sample_order::number.
   void write_configuration(const program &program, const option_table &table,
                            const trainer_options &options, const batch_layout &layout,
-                           const std::vector<data_identity> &data);
+                           const std::vector<data_identity> &data, int64_t data_order);
 
 private:
   void make();

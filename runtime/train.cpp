@@ -23,7 +23,7 @@ namespace {
 struct extent {
   int64_t first = 0, last = 0; // steps first + 1 ... last are taken
   int64_t batches_taken = 0;   // before step first + 1, by all ranks
-  uint64_t seed = 0;
+  sample_order order;          // that these are of
 };
 
 class trainer {
@@ -165,7 +165,7 @@ void trainer::check_options() const {
 
 // Finds the run's folder and the checkpoint to go on from, before anything is allocated.
 void trainer::find_extent() {
-  extent_.seed = options_.seed;
+  extent_.order.seed = options_.seed;
   std::string path;
   run_.ranks.together([&] {
     choice_ = choose_run(run_.prog, options_);
@@ -203,7 +203,7 @@ void trainer::find_extent() {
   extent_.first = resumed_.step;
   saved_step_ = choice_.goes_on() ? resumed_.step : -1;
   skipped_steps_ = resumed_.skipped_steps;
-  extent_.seed = resumed_.seed;
+  extent_.order.seed = resumed_.order.seed;
 }
 
 // Going on from an older checkpoint would cut off the work after it.
@@ -252,6 +252,8 @@ void trainer::check_order(const std::string &configuration) const {
               (before.no_shuffle ? "in order" : "shuffled");
   else if (before.rest != options_.rest)
     problem = std::string("option --leftovers: the run has ") + rest[static_cast<int>(before.rest)];
+  else if (before.overfit != options_.overfit)
+    problem = format_text("option --overfit: the run has %" PRId64, before.overfit);
   if (!problem.empty())
     throw failure(exit_usage, problem + "; another would change which samples are trained on when"
                                         "\n  try: --new-data, with which their order begins anew");
@@ -279,21 +281,27 @@ std::vector<std::pair<std::string, std::string>> trainer::describe_data() const 
 
 // The position in the data, which is counted in samples.
 void trainer::find_position() {
+  std::string before = choice_.configuration();
+  sample_order &order = extent_.order;
+  order.samples_per_batch = data_->samples_per_batch();
+  order.number = before.empty() ? resumed_.order.number : data_order_of(before);
+  order.number += options_.new_data ? 1 : 0;
   if (resumed_.path.empty())
     return;
-  std::string before = choice_.configuration();
   bool says_seed =
       options_.given.count("seed") || (!before.empty() && !kept_option(before, "seed").empty());
-  if (says_seed && options_.seed != resumed_.seed)
+  if (says_seed && options_.seed != order.seed)
     throw failure(exit_usage, format_text("option --seed: the checkpoint's run has seed %" PRIu64
                                           "; another would change the order of the data",
-                                          resumed_.seed));
+                                          order.seed));
   if (options_.new_data)
     return;
   if (!before.empty())
     check_order(before);
-  int64_t size =
-      resumed_.samples_per_batch > 0 ? resumed_.samples_per_batch : data_->samples_per_batch();
+  if (order.number != resumed_.order.number)
+    return run_.warn("the checkpoint was written before --new-data: their order begins anew");
+  int64_t size = resumed_.order.samples_per_batch > 0 ? resumed_.order.samples_per_batch
+                                                      : order.samples_per_batch;
   extent_.batches_taken = data_->batch_after(resumed_.batches_taken, size);
 }
 
@@ -336,7 +344,7 @@ void trainer::decide() {
   run_.ranks.together([&] { check_options(); });
   find_extent();
   run_.ranks.together([&] { find_layout(); });
-  data_.emplace(run_.open_data(!options_.no_shuffle, extent_.seed,
+  data_.emplace(run_.open_data(!options_.no_shuffle, extent_.order.seed,
                                /*partial_batches=*/true));
   bool has_buffers = false;
   for (int64_t i = 0; i < run_.prog.parameter_count; ++i)
@@ -365,8 +373,8 @@ void trainer::set_up() {
   int64_t feeds = (validation_ ? 2 : 1) * batch_feed::bytes(run_.prog, run_.target);
   run_.target.allocate(memory_use::training, layout_.micro_batches, snapshot + feeds);
   feed_.emplace(run_.prog, run_.target, *data_);
-  gradient_ = std::make_unique<gradient_step>(run_, *feed_, layout_.micro_batches, extent_.seed,
-                                              options_.mean_per_batch);
+  gradient_ = std::make_unique<gradient_step>(run_, *feed_, layout_.micro_batches,
+                                              extent_.order.seed, options_.mean_per_batch);
   if (validation_)
     validation_feed_.emplace(run_.prog, run_.target, *validation_);
   held_out_ = validation_ ? std::make_unique<mean_loss>(run_, *validation_, *validation_feed_)
@@ -388,8 +396,7 @@ void trainer::set_up() {
   if (saves)
     checkpoints_ = std::make_unique<checkpoint_writer>(
         run_.prog, run_.places(), run_.target, run_.ranks, real_file_operations(),
-        checkpoints_of(run_.ranks.broadcast(choice_.folder)), keep_, extent_.seed,
-        data_->samples_per_batch(), background_);
+        checkpoints_of(run_.ranks.broadcast(choice_.folder)), keep_, extent_.order, background_);
   run_.ranks.together([&] {
     if (run_.is_first() && !options_.no_checkpoints)
       check_space();
@@ -425,7 +432,8 @@ void trainer::begin() {
   run_.ranks.together([&] {
     log_ = std::make_unique<step_log>(changes ? log_of(choice_.folder) : "", extent_.first);
     if (changes)
-      folder_->write_configuration(run_.prog, run_.table, options_, layout_, data_->identities());
+      folder_->write_configuration(run_.prog, run_.table, options_, layout_, data_->identities(),
+                                   extent_.order.number);
   });
 }
 
@@ -451,16 +459,6 @@ void trainer::note_skipped(int64_t step, const step_result &result) {
                 /*everywhere=*/true);
 }
 
-void trainer::set_scalars(int64_t step, double rate) {
-  const program &program = run_.prog;
-  for (int64_t i = 0; i < program.hyperparameter_count; ++i)
-    run_.target.set_scalar(program.hyperparameters[i].offset,
-                           options_.hyperparameters[static_cast<size_t>(i)]);
-  run_.target.set_scalar(program.learning_rate_offset, rate);
-  // Of the updates: a skipped step is none.
-  run_.target.set_scalar(program.step_offset, static_cast<double>(step - skipped_steps_));
-  run_.target.set_scalar(program.gradient_scale_offset,
-                         1.0 / static_cast<double>(gradient_->batches_per_step()));
 // At the first line that is lost.
 void trainer::note_log() {
   if (log_->error() == 0 || log_lacks_lines_)
@@ -473,6 +471,16 @@ void trainer::note_log() {
 
   run_.target.set_scalar(program.clip_norm_offset, clip_norm_);
 }
+void trainer::set_scalars(int64_t step, double rate) {
+  const program &program = run_.prog;
+  for (int64_t i = 0; i < program.hyperparameter_count; ++i)
+    run_.target.set_scalar(program.hyperparameters[i].offset,
+                           options_.hyperparameters[static_cast<size_t>(i)]);
+  run_.target.set_scalar(program.learning_rate_offset, rate);
+  // Of the updates: a skipped step is none.
+  run_.target.set_scalar(program.step_offset, static_cast<double>(step - skipped_steps_));
+  run_.target.set_scalar(program.gradient_scale_offset,
+                         1.0 / static_cast<double>(gradient_->batches_per_step()));
 
 int trainer::take_step(int64_t step) {
   mark_seconds_ = seconds_now();
