@@ -127,8 +127,10 @@ public:
   checkpoint_writer &operator=(const checkpoint_writer &) = delete;
 
   // To be called before all that follows. Rank 0 makes the folder, completes or removes what an
-  // interrupted run left there. Nobody else may write to it. Collective; throws `failure`.
-  void open();
+  // interrupted run left there. Nobody else may write to it. A run that goes on says from which
+  // checkpoint, by its sequence: those that are newer are damaged, or it would go on from them.
+  // Collective; throws `failure`.
+  void open(uint64_t goes_on_from = UINT64_MAX);
 
   // Collective. After an error the checkpoints written before are as they were. Parameters that
   // are not finite, and states that are no numbers, are not written.
@@ -180,8 +182,6 @@ private:
   static std::vector<std::vector<size_t>> deal(const std::vector<tensor_view> &tensors, int ranks);
   void remove_folder(const char *path, int ranks);
   void remove_superfluous();
-  int agree(int error);
-  int failed(const char *operation);
   // Of a rank, for all.
   struct report {
     int error;
@@ -189,6 +189,8 @@ private:
     int64_t bytes_available;
   };
   const report &gather_reports(int error);
+  int agree(int error);
+  int failed(const char *operation);
 
   const program &program_;
   arena_access &access_;

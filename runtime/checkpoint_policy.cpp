@@ -30,14 +30,18 @@ bool to_period(const std::string &text, period &value) {
 
 size_t first_superfluous(const std::vector<kept_checkpoint> &kept, const keep_policy &policy) {
   size_t best = kept.size();
-  if (policy.best_by != checkpoint_metric::none)
-    for (size_t i = 0; i < kept.size(); ++i) // of equals the oldest
-      if (!std::isnan(kept[i].metric) &&
-          (best == kept.size() || kept[i].metric < kept[best].metric))
-        best = i;
-  auto newest = static_cast<size_t>(policy.newest);
-  for (size_t i = 0; i + newest < kept.size(); ++i)
-    if (i != best && !(policy.every > 0 && kept[i].step % policy.every == 0))
+  int64_t newer = 0; // and sound
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (!kept[i].is_sound)
+      continue;
+    ++newer;
+    bool compares = policy.best_by != checkpoint_metric::none && !std::isnan(kept[i].metric);
+    if (compares && (best == kept.size() || kept[i].metric < kept[best].metric))
+      best = i; // of equals the oldest
+  }
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (kept[i].is_sound && --newer >= policy.newest && i != best &&
+        !(policy.every > 0 && kept[i].step % policy.every == 0))
       return i;
   return kept.size();
 }

@@ -32,9 +32,11 @@ struct kept_checkpoint {
   uint64_t sequence; // the newest has the greatest
   int ranks;         // whose files it has
   double metric;     // of the policy; NaN where it has none
+  bool is_sound = true;
 };
 
-// The first of `kept` (oldest first) that need not stay, or its size.
+// The first of `kept` (oldest first) that need not stay, or its size. Those that are not sound
+// neither count nor go: a damaged newest one does not cost the good one before it.
 size_t first_superfluous(const std::vector<kept_checkpoint> &kept, const keep_policy &policy);
 
 } // namespace trainc

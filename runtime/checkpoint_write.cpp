@@ -140,7 +140,7 @@ void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
   manifest_.resize(4096 + model_json_.size() + ranks * 256 + all_checksums_.size() * 8);
 }
 
-void checkpoint_writer::open() {
+void checkpoint_writer::open(uint64_t goes_on_from) {
   ranks_.together([&] {
     if (ranks_.rank() != 0)
       return;
@@ -149,12 +149,13 @@ void checkpoint_writer::open() {
     if (error)
       throw failure(exit_disk, folder_ + ": the folder of checkpoints cannot be made: " +
                                    error.message() + "\n  try: --run DIR");
-    recover_checkpoints(folder_);
+    recover_checkpoints(folder_, files_);
     std::vector<checkpoint_info> present = list_checkpoints(folder_, [](const std::string &) {});
     kept_.reserve(present.size() + kept_room);
     for (auto info = present.rbegin(); info != present.rend(); ++info) {
       kept_.push_back({info->step, info->sequence, static_cast<int>(info->files.size()),
-                       metric_of(policy_.best_by, info->loss, info->held_out_loss)});
+                       metric_of(policy_.best_by, info->loss, info->held_out_loss),
+                       /*is_sound=*/info->sequence <= goes_on_from});
       sequence_ = std::max(sequence_, info->sequence + 1);
     }
   });

@@ -9,6 +9,7 @@
 #include <cinttypes>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace trainc {
 namespace {
@@ -76,32 +77,50 @@ void print(const found_checkpoint &entry, bool as_json, const char *state) {
   }
 }
 
-// Sound ones alone count, so that a damaged newest one does not cost the good one before it.
+// The run's own, but for what the command line says.
+keep_policy policy_of(const run &run, const std::string &folder) {
+  keep_policy policy = run.options.keep;
+  std::string configuration = configuration_of(folder);
+  if (!std::filesystem::exists(configuration))
+    return policy;
+  const keep_policy kept = kept_options(run.prog, configuration, run.table).keep;
+  const std::set<std::string> &given = run.options.given;
+  if (!given.count("keep"))
+    policy.newest = kept.newest;
+  if (!given.count("keep-every"))
+    policy.every = kept.every;
+  if (!given.count("keep-best"))
+    policy.best_by = kept.best_by;
+  return policy;
+}
+
+void remove(const std::string &folder, const std::string &path) {
+  std::string hidden =
+      folder + "/" + removed_prefix + std::filesystem::path(path).filename().string();
+  std::error_code error;
+  std::filesystem::rename(path, hidden, error);
+  if (!error)
+    std::filesystem::remove_all(hidden, error);
+  if (error)
+    throw failure(exit_disk, path + ": cannot be removed: " + error.message());
+}
+
 void prune(const std::string &folder, std::vector<found_checkpoint> &found,
            const keep_policy &policy, bool as_json) {
   std::vector<kept_checkpoint> kept;
-  std::vector<const found_checkpoint *> sound;
   for (const found_checkpoint &entry : found) {
-    if (!entry.problem.empty()) {
-      print(entry, as_json, "left as it is");
-      continue;
-    }
     const checkpoint_info &info = entry.info;
+    const bool is_sound = entry.problem.empty();
     kept.push_back({info.step, info.sequence, static_cast<int>(info.files.size()),
-                    metric_of(policy.best_by, info.loss, info.held_out_loss)});
-    sound.push_back(&entry);
+                    metric_of(policy.best_by, info.loss, info.held_out_loss), is_sound});
+    if (!is_sound)
+      print(entry, as_json, "left as it is");
   }
-  file_operations &files = real_file_operations();
   for (size_t i; (i = first_superfluous(kept, policy)) < kept.size();) {
-    const std::string &path = sound[i]->info.path;
-    std::string hidden =
-        folder + "/" + removed_prefix + std::filesystem::path(path).filename().string();
-    if (files.rename(path.c_str(), hidden.c_str()) != 0)
-      throw failure(exit_disk, path + ": cannot be removed: " + strerror(errno));
-    std::filesystem::remove_all(hidden);
-    print(*sound[i], as_json, "removed");
+    remove(folder, found[i].info.path);
+    print(found[i], as_json, "removed");
     kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(i));
-    sound.erase(sound.begin() + static_cast<std::ptrdiff_t>(i));
+    found.erase(found.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
@@ -113,14 +132,16 @@ int checkpoints(run &run) {
   std::string folder = run_to_read(run.prog, run.options);
   std::string where = checkpoints_of(folder), action = run.options.action;
   bool as_json = run.options.json;
-  std::optional<run_folder> own;
-  if (action == "prune") // nobody may write there meanwhile
-    own.emplace(folder, /*takes_over=*/true);
-  std::vector<found_checkpoint> found = find_all(where, run.prog, action != "list");
-  if (found.empty())
+  if (find_all(where, run.prog, /*reads_all=*/false).empty())
     throw failure(exit_checkpoint, where + ": holds no checkpoint\n  try: --run DIR");
+  std::optional<run_folder> own;
+  if (action == "prune") { // nobody may write there meanwhile
+    own.emplace(folder, /*takes_over=*/true);
+    recover_checkpoints(where);
+  }
+  std::vector<found_checkpoint> found = find_all(where, run.prog, action != "list");
   if (action == "prune") {
-    prune(where, found, run.options.keep, as_json);
+    prune(where, found, policy_of(run, folder), as_json);
     return exit_success;
   }
   bool is_whole = true;

@@ -56,7 +56,8 @@ constexpr command_row commands[] = {
      "are not finite; exit status 4 where one is not sound. prune: removes what --keep, "
      "--keep-every "
      "and\n"
-     "--keep-best do not keep; those that are not sound neither count nor go.",
+     "--keep-best do not keep, of the run unless they are given; those that are not sound neither\n"
+     "count nor go.",
      "checkpoints verify --run runs/gpt2-0001", "list|verify|prune"},
     {command_info, "info", "describe the compiled model",
      "Prints what the compiler built: model, "

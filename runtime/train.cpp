@@ -428,7 +428,9 @@ void trainer::begin() {
       folder_->clear();
   });
   if (checkpoints_)
-    checkpoints_->open();
+    checkpoints_->open(choice_.goes_on() && !resumed_.path.empty() ? resumed_.sequence
+                                                                   : UINT64_MAX);
+  prunes_next_ = choice_.goes_on();
   run_.ranks.together([&] {
     log_ = std::make_unique<step_log>(changes ? log_of(choice_.folder) : "", extent_.first);
     if (changes)
@@ -469,8 +471,6 @@ void trainer::note_log() {
             "; training goes on");
 }
 
-  run_.target.set_scalar(program.clip_norm_offset, clip_norm_);
-}
 void trainer::set_scalars(int64_t step, double rate) {
   const program &program = run_.prog;
   for (int64_t i = 0; i < program.hyperparameter_count; ++i)
@@ -481,6 +481,8 @@ void trainer::set_scalars(int64_t step, double rate) {
   run_.target.set_scalar(program.step_offset, static_cast<double>(step - skipped_steps_));
   run_.target.set_scalar(program.gradient_scale_offset,
                          1.0 / static_cast<double>(gradient_->batches_per_step()));
+  run_.target.set_scalar(program.clip_norm_offset, clip_norm_);
+}
 
 int trainer::take_step(int64_t step) {
   mark_seconds_ = seconds_now();
@@ -505,17 +507,17 @@ int trainer::take_step(int64_t step) {
                         per_second(data_->tokens_per_batch()),
                         !result.applied};
   log_->write(record);
+  note_log();
   progress_->step(record);
   if (!result.applied) {
     note_skipped(step, result);
     return result.requests;
   }
   skipped_in_a_row_ = 0;
-  if (prunes_next_)
+  if (prunes_next_ && checkpoints_)
     checkpoints_->prune();
   prunes_next_ = false;
   return result.requests;
-  note_log();
 }
 
 // Bad data end a run; what it has learnt before them is sound and stays.
@@ -589,8 +591,6 @@ void trainer::end_save(bool last) {
   save_result result = checkpoints_->complete();
   if (result.error == 0) {
     prunes_next_ = true;
-    if (last && skipped_in_a_row_ == 0)
-      checkpoints_->prune();
     return;
   }
   // From here on memory may be allocated: something is wrong anyway.

@@ -114,8 +114,19 @@ public:
     calls.push_back("mkdir " + last(path));
     return file_operations::make_directory(path);
   }
+  int remove_file(const char *path) override {
+    return removed("unlink", path, file_operations::remove_file(path));
+  }
+  int remove_directory(const char *path) override {
+    return removed("rmdir", path, file_operations::remove_directory(path));
+  }
 
 private:
+  int removed(const char *what, const char *path, int result) {
+    if (result == 0) // else there was nothing
+      calls.push_back(std::string(what) + " " + last(path));
+    return result;
+  }
   static std::string last(const std::string &path) {
     return std::filesystem::path(path).filename();
   }
@@ -160,9 +171,9 @@ protected:
                                             bool background = false) {
     keep_policy policy;
     policy.newest = keep;
-    auto saver =
-        std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks, files,
-                                            folder.path(), policy, 17, 8, background);
+    auto saver = std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks,
+                                                     files, folder.path(), policy,
+                                                     sample_order{17, 8, 3}, background);
     saver->open();
     return saver;
   }
@@ -201,14 +212,15 @@ TEST_F(CheckpointTest, RoundTripAndPruning) {
     fill(static_cast<uint64_t>(step));
     EXPECT_EQ(save(*saver, step), 0);
   }
-  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000002", "step-00000003"}));
-  EXPECT_EQ(read_bytes(folder / "latest"), "step-00000003\n");
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000002", "step-00000003"}));
   fill(99);
   checkpoint_info info = newest();
   EXPECT_TRUE(holds(3));
   EXPECT_EQ(info.step, 3);
   EXPECT_EQ(info.batches_taken, 12);
-  EXPECT_EQ(info.seed, 17u);
+  EXPECT_EQ(info.order.seed, 17u);
+  EXPECT_EQ(info.order.samples_per_batch, 8);
+  EXPECT_EQ(info.order.number, 3);
   EXPECT_EQ(warnings, "");
 }
 
@@ -223,7 +235,7 @@ TEST_F(CheckpointTest, TheSameStepIsReplaced) {
   EXPECT_EQ(save(*saver, 5), 0);
   EXPECT_EQ(newest().step, 5);
   EXPECT_TRUE(holds(2));
-  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000005"}));
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000005"}));
 }
 
 TEST_F(CheckpointTest, NewestIsTheOneWrittenLast) {
@@ -271,7 +283,7 @@ TEST_F(CheckpointTest, WhatIsNotFiniteIsNotWritten) {
   set("scale", -INFINITY);
   set("optimizer/momentum_buffer/table", INFINITY);
   EXPECT_EQ(save(*saver, 3), 0);
-  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000003"}));
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000003"}));
 }
 
 // What is written in the background is the state that it began with.
@@ -291,8 +303,8 @@ TEST_F(CheckpointTest, TheBackgroundWritesACopy) {
   saver->begin({5, 0, 0}); // once the one before is written
   EXPECT_EQ(saver->complete().error, 0);
   saver.reset();
-  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000002", "step-00000003",
-                                               "step-00000004", "step-00000005"}));
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000002", "step-00000003", "step-00000004",
+                                               "step-00000005"}));
 }
 
 // Until a step from the newest was finite, the one before may be the last good one.
@@ -301,16 +313,16 @@ TEST_F(CheckpointTest, PrunesWhenItIsTold) {
   fill(1);
   EXPECT_EQ(saver->save({1, 4, 0}).error, 0);
   EXPECT_EQ(saver->save({2, 8, 1}).error, 0);
-  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000001", "step-00000002"}));
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000001", "step-00000002"}));
   EXPECT_EQ(newest().skipped_steps, 1);
   saver->prune();
-  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000002"}));
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000002"}));
 }
 
 TEST_F(CheckpointTest, KeepsEveryAndTheBest) {
   keep_policy policy = {2, 10, checkpoint_metric::held_out_loss};
   checkpoint_writer saver(trainer_program, memory.places, access, ranks, real_file_operations(),
-                          folder.path(), policy, 17, 8);
+                          folder.path(), policy, sample_order{17, 8, 3});
   saver.open();
   fill(1);
   double held_out[] = {3, NAN, 1.5, 2, 1.75, NAN, 1.5};
@@ -319,8 +331,8 @@ TEST_F(CheckpointTest, KeepsEveryAndTheBest) {
     saver.prune();
   }
   // 10, 20 and 30 are of every ten; 15 is the best, of two the older; 30 and 35 are the newest.
-  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000010", "step-00000015",
-                                               "step-00000020", "step-00000030", "step-00000035"}));
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000010", "step-00000015", "step-00000020",
+                                               "step-00000030", "step-00000035"}));
   checkpoint_info best = read_manifest(folder / "step-00000015");
   EXPECT_EQ(best.held_out_loss, 1.5);
   EXPECT_EQ(best.loss, 0.25);
@@ -363,7 +375,7 @@ TEST_F(CheckpointTest, OnlyOneRunHasAFolder) {
 
 // The order in which a checkpoint reaches the disk: contents before names, and a name before
 // what relies on it.
-TEST_F(CheckpointTest, SyncsBeforeItRenamesAndRenamesBeforeItPoints) {
+TEST_F(CheckpointTest, SyncsBeforeItRenamesAndRenamesBeforeItRemoves) {
   recording_operations files;
   auto saver = writer(files, 1);
   fill(1);
@@ -389,18 +401,69 @@ TEST_F(CheckpointTest, SyncsBeforeItRenamesAndRenamesBeforeItPoints) {
       "open " + parent,
       "fsync " + parent,
       "close " + parent,
-      "create .writing-latest",
-      "write .writing-latest",
-      "fsync .writing-latest",
-      "close .writing-latest",
-      "rename .writing-latest latest",
-      "open " + parent,
-      "fsync " + parent,
-      "close " + parent,
       "rename step-00000001 .removing-step-00000001",
   };
   files.calls.resize(std::min(files.calls.size(), expected.size()));
   EXPECT_EQ(files.calls, expected);
+}
+
+// The older one of the same step goes once the new one has its name for good.
+TEST_F(CheckpointTest, SyncsBeforeItRemovesTheSameStep) {
+  recording_operations files;
+  auto saver = writer(files, 1);
+  fill(1);
+  ASSERT_EQ(save(*saver, 1), 0);
+  files.calls.clear();
+  fill(2);
+  ASSERT_EQ(saver->save({1, 4, 0}).error, 0);
+  std::string parent = std::filesystem::path(folder.path()).filename();
+  std::vector<std::string> expected = {"exchange .writing-step-00000001 step-00000001",
+                                       "open " + parent,
+                                       "fsync " + parent,
+                                       "close " + parent,
+                                       "unlink manifest.json",
+                                       "unlink rank-00000-of-00001.safetensors",
+                                       "rmdir .writing-step-00000001"};
+  ASSERT_GT(files.calls.size(), expected.size());
+  files.calls.erase(files.calls.begin(),
+                    files.calls.end() - static_cast<std::ptrdiff_t>(expected.size()));
+  EXPECT_EQ(files.calls, expected);
+}
+
+TEST_F(CheckpointTest, WhatGetsItsNameBackIsSynced) {
+  fill(1);
+  save(*writer(real_file_operations()), 1);
+  std::filesystem::rename(folder / "step-00000001", folder / ".removing-step-00000001");
+  recording_operations files;
+  recover_checkpoints(folder.path(), files);
+  std::string parent = std::filesystem::path(folder.path()).filename();
+  EXPECT_EQ(files.calls,
+            (std::vector<std::string>{"rename .removing-step-00000001 step-00000001",
+                                      "open " + parent, "fsync " + parent, "close " + parent}));
+}
+
+// A run goes on from step 20 since 30 is damaged, which then neither counts nor goes.
+TEST_F(CheckpointTest, TheDamagedDoNotCount) {
+  {
+    auto saver = writer(real_file_operations());
+    for (int64_t step : {10, 20, 30}) {
+      fill(static_cast<uint64_t>(step));
+      save(*saver, step);
+    }
+  }
+  folder.write("step-00000030/rank-00000-of-00001.safetensors", "damaged");
+  auto saver = std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks,
+                                                   real_file_operations(), folder.path(),
+                                                   keep_policy(), sample_order{17, 8, 0}, false);
+  saver->open(newest().sequence);
+  fill(25);
+  save(*saver, 25);
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000020", "step-00000025", "step-00000030"}));
+  fill(30);
+  save(*saver, 30); // in its place
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000025", "step-00000030"}));
+  EXPECT_EQ(newest().step, 30);
+  EXPECT_EQ(warnings, "");
 }
 
 TEST_F(CheckpointTest, WhatWasCompleteGetsItsNameBack) {
@@ -417,8 +480,7 @@ TEST_F(CheckpointTest, WhatWasCompleteGetsItsNameBack) {
   fs::copy(folder / "step-00000001", folder / ".writing-step-00000004"); // its manifest says 1
   fs::remove(folder / ".writing-step-00000004/manifest.json");
   recover_checkpoints(folder.path());
-  EXPECT_EQ(names(), (std::vector<std::string>{"latest", "step-00000001", "step-00000002",
-                                               "step-00000003"}));
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-00000001", "step-00000002", "step-00000003"}));
   EXPECT_EQ(newest().step, 3);
 }
 
@@ -433,7 +495,6 @@ TEST_F(CheckpointTest, PathsNameCheckpoints) {
   };
   EXPECT_EQ(find(folder / "step-00000001"), 1);
   EXPECT_EQ(find(folder.path()), 2);
-  EXPECT_EQ(find(folder / "latest"), 2);
   EXPECT_THROW(find(folder / "step-00000003"), failure);
   EXPECT_EQ(find_checkpoint("latest", folder / "none", trainer_program, [](const auto &) {}).path,
             "");
