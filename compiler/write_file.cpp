@@ -13,7 +13,7 @@ static std::error_code finish(raw_fd_ostream &stream) {
   return error;
 }
 
-std::error_code writeFile(StringRef path, function_ref<void(raw_ostream &)> write) {
+std::error_code writeFile(StringRef path, llvm::function_ref<void(raw_ostream &)> write) {
   std::error_code error;
   raw_fd_ostream stream(path, error);
   if (error)
