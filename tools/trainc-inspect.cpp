@@ -224,6 +224,10 @@ bool draw() {
   if (!text)
     return false;
   MemoryPlan plan = parseMemory(*text);
+  if (sys::fs::equivalent(svg, folder + "/plan/memory.txt")) {
+    errs() << svg << ": is read by this command\n  try: --svg with another file\n";
+    return false;
+  }
   std::error_code error;
   raw_fd_ostream out(svg, error);
   if (error || plan.entries.empty()) {
