@@ -156,7 +156,7 @@ bool option_text(const ordered_json &value, std::vector<std::string> &texts) {
   return true;
 }
 
-std::string joined(const std::vector<std::string> &texts) {
+std::string values_text(const std::vector<std::string> &texts) {
   std::string all;
   for (const std::string &text : texts)
     all += (all.empty() ? "" : " ") + text;
@@ -251,8 +251,8 @@ std::vector<std::string> restore_options(const program &program, const std::stri
   }
   std::vector<std::string> changes;
   for (const changed_option &change : table.restore(values, configuration, options, problems))
-    changes.push_back("--" + change.name + " " + joined(change.now) + ", was " +
-                      joined(change.before));
+    changes.push_back("--" + change.name + " " + values_text(change.now) + ", was " +
+                      values_text(change.before));
   problems.throw_if_any(exit_usage);
   return changes;
 }
