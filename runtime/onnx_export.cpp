@@ -167,21 +167,24 @@ struct initializer {
   }
 };
 
+const tensor_place &parameter_of(const program &program, const export_initializer &entry) {
+  for (int64_t i = 0; i < program.parameter_count; ++i)
+    if (const tensor_place &tensor = program.parameters[i].tensor;
+        strcmp(tensor.name, entry.parameter_name) == 0 && (!entry.transposed || tensor.rank == 2))
+      return tensor;
+  throw failure(exit_internal,
+                std::string("exported initializer '") + entry.onnx_name + "' has no parameter");
+}
+
 std::vector<initializer> initializers_of(const program &program, const arenas &arenas) {
   std::vector<initializer> result;
   int64_t offset = 0;
   for (int64_t i = 0; i < program.export_count; ++i) {
     const export_initializer &entry = program.exports[i];
-    const tensor_place *tensor = nullptr;
-    for (int64_t p = 0; p < program.parameter_count; ++p)
-      if (strcmp(program.parameters[p].tensor.name, entry.parameter_name) == 0)
-        tensor = &program.parameters[p].tensor;
-    if (!tensor || (entry.transposed && tensor->rank != 2))
-      throw failure(exit_internal,
-                    std::string("exported initializer '") + entry.onnx_name + "' has no parameter");
-    result.push_back({tensor, entry.onnx_name, entry.transposed,
-                      arenas[arena_kind::parameters] + tensor->offset, offset});
-    int64_t end = offset + byte_count(*tensor);
+    const tensor_place &tensor = parameter_of(program, entry);
+    result.push_back({&tensor, entry.onnx_name, entry.transposed,
+                      arenas[arena_kind::parameters] + tensor.offset, offset});
+    int64_t end = offset + byte_count(tensor);
     offset = (end + external_alignment - 1) / external_alignment * external_alignment;
   }
   return result;
@@ -197,6 +200,16 @@ void write_external(const std::vector<initializer> &initializers, output_file &d
 
 } // namespace
 
+std::vector<std::string> files_of_export(const program &program, const std::string &path,
+                                         bool external_data) {
+  int64_t weights = 0;
+  for (int64_t i = 0; i < program.export_count; ++i)
+    weights += byte_count(parameter_of(program, program.exports[i]));
+  if (external_data || weights > largest_inline_weights)
+    return {path, path + ".data"};
+  return {path};
+}
+
 void export_onnx(const program &program, const arenas &arenas, const std::string &template_path,
                  const std::string &path, bool external_data, file_operations &files) {
   input_file template_file(template_path, exit_internal);
@@ -204,13 +217,11 @@ void export_onnx(const program &program, const arenas &arenas, const std::string
   template_file.read(0, model.data(), template_file.size());
   std::vector<initializer> initializers = initializers_of(program, arenas);
 
-  int64_t weights = 0;
-  for (const initializer &entry : initializers)
-    weights += byte_count(*entry.tensor);
-  external_data |= weights > largest_inline_weights;
-  std::string data_path = path + ".data", data_name;
+  const std::vector<std::string> paths = files_of_export(program, path, external_data);
+  std::string data_name;
+  external_data = paths.size() > 1;
   if (external_data)
-    data_name = data_path.substr(data_path.rfind('/') + 1);
+    data_name = paths[1].substr(paths[1].rfind('/') + 1);
 
   std::string before, graph, after;
   template_reader reader(model);
@@ -233,7 +244,7 @@ void export_onnx(const program &program, const arenas &arenas, const std::string
   put_length(before, model_graph, graph_bytes);
 
   if (external_data) {
-    output_file data(data_path, files);
+    output_file data(paths[1], files);
     write_external(initializers, data);
     data.publish();
   }

@@ -8,12 +8,18 @@
 #include "runtime/program.h"
 
 #include <string>
+#include <vector>
 
 namespace trainc {
 
 // Above this size the weights go to `<path>.data`; one protobuf message cannot
 // exceed 2 GB.
 constexpr int64_t largest_inline_weights = 1'500'000'000;
+
+// What `export_onnx` writes: a model, with a file of weights beside it where that is asked for or
+// needed.
+std::vector<std::string> files_of_export(const program &program, const std::string &path,
+                                         bool external_data);
 
 // Writes by way of temporary names. Throws `failure` (exit_disk; exit_internal for
 // a damaged template).

@@ -8,9 +8,14 @@
 #include <filesystem>
 
 namespace trainc {
+namespace {
+
+std::string temporary_of(const std::string &path) { return path + ".writing"; }
+
+} // namespace
 
 output_file::output_file(std::string path, file_operations &files)
-    : path_(std::move(path)), temporary_(path_ + ".writing"), files_(files) {
+    : path_(std::move(path)), temporary_(temporary_of(path_)), files_(files) {
   file_ = files_.create(temporary_.c_str());
   if (file_ < 0)
     refuse();
@@ -48,21 +53,28 @@ void output_file::refuse() {
   throw failure(exit_disk, path_ + ": cannot be written: " + strerror(errno));
 }
 
-void check_output_path(const std::string &path, const std::vector<std::string> &read) {
+void check_output_path(const std::string &path, const std::vector<std::string> &kept,
+                       const char *why) {
   namespace fs = std::filesystem;
   std::error_code ignored;
-  auto refuse = [&](const char *why) {
-    throw failure(exit_usage, path + ": " + why + "\n  try: -o with another file");
-  };
-  if (!fs::exists(path, ignored))
-    return;
-  if (!fs::is_regular_file(path, ignored))
-    refuse("is no regular file, and the result would take its place");
-  if (fs::exists(fs::path(path).parent_path() / "manifest.json", ignored))
-    refuse("belongs to a checkpoint");
-  for (const std::string &input : read)
-    if (fs::equivalent(path, input, ignored))
-      refuse("is read by this command");
+  for (const std::string &name : {path, temporary_of(path)}) {
+    auto refuse = [&](const char *reason) {
+      throw failure(exit_usage, name + ": " + reason + "\n  try: -o with another file");
+    };
+    if (!fs::exists(name, ignored))
+      continue;
+    if (!fs::is_regular_file(name, ignored))
+      refuse("is no regular file, and the result would take its place");
+    fs::path folder = fs::path(name).parent_path(), file = fs::path(name).filename();
+    if (fs::exists(folder / "manifest.json", ignored))
+      refuse("belongs to a checkpoint");
+    for (const char *of_run : {"configuration.json", "log.jsonl", ".lock"})
+      if (file == of_run && fs::exists(folder / "configuration.json", ignored))
+        refuse("belongs to a run");
+    for (const std::string &other : kept)
+      if (fs::equivalent(name, other, ignored))
+        refuse(why);
+  }
 }
 
 } // namespace trainc

@@ -58,6 +58,13 @@ std::string own_build_id() {
   return id;
 }
 
+std::string own_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
+
+std::vector<std::string> own_files() {
+  return {"/proc/self/exe", own_file(own_folder(), own_parameters),
+          own_file(own_folder(), own_template)};
+}
+
 std::string own_file(const std::string &folder, const std::string &name) {
   std::string early = folder + "/" + files_of_prefix + own_build_id() + "/" + name;
   std::error_code error;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace trainc {
 
@@ -13,8 +14,16 @@ namespace trainc {
 // empty where it was linked without.
 std::string own_build_id();
 
+// The folder of this program, which the trainer's files lie in.
+std::string own_folder();
+
 // The path of the file that was made with this trainer, which lies in `folder`.
 std::string own_file(const std::string &folder, const std::string &name);
+
+constexpr char own_parameters[] = "parameters.safetensors", own_template[] = "export_template.onnx";
+
+// This program and the files above, where they lie.
+std::vector<std::string> own_files();
 
 // The name of the folder that holds a trainer's files until they have their place; the compiler
 // makes it (compiler/output_folder.cpp).

@@ -9,8 +9,6 @@
 #include "runtime/run_folder.h"
 #include "runtime/safetensors.h"
 
-#include <filesystem>
-
 namespace trainc {
 namespace {
 
@@ -25,13 +23,12 @@ std::string grouped(int64_t value) {
 
 run::run(const program &program, const option_table &table, const trainer_options &options,
          communicator &ranks, watchdog &watch)
-    : prog(program), table(table), options(options),
-      folder(std::filesystem::read_symlink("/proc/self/exe").parent_path()), ranks(ranks),
+    : prog(program), table(table), options(options), folder(own_folder()), ranks(ranks),
       watch(watch), target(program, options, ranks, options.command->bit & computing_commands) {}
 
 void run::load_initial_parameters() {
   ranks.together([&] {
-    input_file file(own_file(folder, "parameters.safetensors"), exit_checkpoint);
+    input_file file(own_file(folder, own_parameters), exit_checkpoint);
     safetensors_index index = read_safetensors_index(file, exit_checkpoint);
     for (const tensor_view &tensor : parameter_tensors(prog, places()))
       read_tensor(file, index, tensor, target, exit_checkpoint);

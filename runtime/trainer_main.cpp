@@ -3,6 +3,7 @@
 // The main of every trainer, and the two commands that need no computation.
 #include "runtime/agreement.h"
 #include "runtime/cpu_check.h"
+#include "runtime/data_manifest.h"
 #include "runtime/launcher.h"
 #include "runtime/onnx_export.h"
 #include "runtime/output_file.h"
@@ -29,7 +30,7 @@ int export_model(run &run) {
   run.ranks.together([&] {
     if (!run.is_first())
       return;
-    export_onnx(run.prog, run.places(), own_file(run.folder, "export_template.onnx"), path,
+    export_onnx(run.prog, run.places(), own_file(run.folder, own_template), path,
                 run.options.external_data, real_file_operations());
     printf("parameters  %s\nmodel       %s\n", parameters.c_str(), path.c_str());
   });
@@ -104,19 +105,25 @@ void check_output(const trainer_options &options) {
   if (path.empty())
     throw failure(exit_usage,
                   std::string(options.command->name) + ": no file to write\n  try: -o FILE");
-  std::vector<std::string> read;
-  if (!(options.command->bit & command_export)) {
-    std::vector<std::string> names;
+  std::vector<std::string> names, read, written = {path};
+  if (options.command->bit & command_export) {
+    written = files_of_export(trainer_program, path, options.external_data);
+  } else {
     for (const std::string &item : options.tokens)
       names.push_back(weighted(item).name);
     for (const auto *items : {&options.data, &options.constant})
       for (const std::string &item : *items)
         names.push_back(item.substr(item.find('=') + 1));
-    for (const std::string &name : names)
-      for (std::string &file : files_of(name))
-        read.push_back(std::move(file));
   }
-  check_output_path(path, read);
+  for (const std::string &name : names)
+    for (std::string &file : files_of(name)) {
+      read.push_back(manifest_of(file));
+      read.push_back(std::move(file));
+    }
+  for (const std::string &file : written) {
+    check_output_path(file, read);
+    check_output_path(file, own_files(), "is a file of this trainer");
+  }
 }
 
 // What the command line lacks: an error, or the options of a configuration or of the run to resume.
