@@ -102,25 +102,37 @@ bool fieldToNumber(const std::string &field, double &value) {
   return toNumber(text.size() > 1 && text[0] == '+' ? text.substr(1) : text, value);
 }
 
+/// Where a column has a field of some kind for the first time.
+struct Sight {
+  int64_t line = 0; // 0: nowhere
+  std::string field;
+
+  void note(int64_t where, const std::string &what) {
+    if (line == 0)
+      *this = {where, what};
+  }
+};
+
 /// What all fields of a column are.
 struct Column {
   std::string name;
   bool numbers = true, whole = true;
   std::map<std::string, int64_t> texts;    // the classes, in order, where they are no numbers
-  bool complete = true;                    // `texts` has all
+  Sight empty, number, text, beyond;       // the first number; beyond: of too many different texts
   double count = 0, mean = 0, squares = 0; // of differences from the mean
 
-  // False where a column of text has too many texts for classes.
-  bool note(const std::string &field) {
+  void note(int64_t line, const std::string &field) {
     constexpr size_t mostClasses = 1 << 16;
     double value = 0;
     bool isNumber = fieldToNumber(field, value);
+    std::string shown = trimmed(field);
+    (shown.empty() ? empty : isNumber ? number : text).note(line, shown);
     numbers &= isNumber;
     whole &= isNumber && value == std::floor(value) && std::abs(value) < 1e15;
-    if (complete)
-      ++texts[trimmed(field)];
+    if (beyond.line == 0)
+      ++texts[shown];
     if (texts.size() > mostClasses) { // of numbers: they are not needed
-      complete = false;
+      beyond.note(line, shown);
       texts.clear();
     }
     if (isNumber) { // Welford's way, which loses no digits
@@ -128,7 +140,6 @@ struct Column {
       mean += difference / ++count;
       squares += difference * (value - mean);
     }
-    return numbers || complete;
   }
   int64_t classOf(const std::string &field) const {
     return std::distance(texts.begin(), texts.find(trimmed(field)));
@@ -179,12 +190,7 @@ private:
                                              file_.path().c_str(), reader.line(), row.size(),
                                              columns_.size()));
       for (size_t i = 0; i < row.size(); ++i)
-        if (!columns_[i].note(row[i]))
-          throw failure(exit_data,
-                        format_text("%s: line %" PRId64 ": column '%s' has '%s' among more than "
-                                    "65,536 other values, too many for classes",
-                                    file_.path().c_str(), reader.line(), columns_[i].name.c_str(),
-                                    row[i].c_str()));
+        columns_[i].note(reader.line(), row[i]);
       ++rows_;
       progress.at(reader.bytes());
     }
@@ -202,8 +208,37 @@ private:
     throw failure(exit_usage, file_.path() + ": has no column '" + name + "'\n  try: " + known);
   }
 
+  // Throws unless all fields of the column are numbers, or all are texts of not too many classes.
+  void check(const Column &column) const {
+    auto refuse = [&](const Sight &at, const std::string &what) {
+      throw failure(exit_data, format_text("%s: line %" PRId64 ": column '%s' ",
+                                           file_.path().c_str(), at.line, column.name.c_str()) +
+                                   what);
+    };
+    const std::string drop = "--drop '" + column.name + "'";
+    if (column.empty.line)
+      refuse(column.empty, "is empty\n  try: a value there, or " + drop);
+    if (column.number.line && column.text.line)
+      refuse(column.text, format_text("has '%s', but line %" PRId64 " has the number %s\n  try: a "
+                                      "number there, ",
+                                      column.text.field.c_str(), column.number.line,
+                                      column.number.field.c_str()) +
+                              "--classes '" + column.name +
+                              "' where all are names of classes, or " + drop);
+    if (!column.numbers && column.beyond.line)
+      refuse(column.beyond, "has '" + column.beyond.field +
+                                "' among more than 65,536 other values, too many for classes\n"
+                                "  try: " +
+                                drop);
+  }
+
   void form() {
     std::vector<bool> used(columns_.size());
+    for (const std::string &name : arguments_.list("classes")) {
+      Column &column = columns_[columnOf(name)];
+      column.numbers = column.whole = false;
+      column.number = {};
+    }
     if (arguments_.has("label")) {
       groups_.push_back({"labels", {columnOf(arguments_.text("label"))}, true});
       used[groups_[0].columns[0]] = true;
@@ -229,30 +264,26 @@ private:
         groups_.push_back(group);
     }
     for (const Group &group : groups_)
-      for (size_t i : group.columns)
+      for (size_t i : group.columns) {
+        check(columns_[i]);
         if (!group.isLabel && !columns_[i].numbers && group.columns.size() > 1)
           throw failure(exit_data, file_.path() + ": column '" + columns_[i].name +
-                                       "' holds text, such as '" + textOf(columns_[i]) +
+                                       "' holds text, such as '" +
+                                       columns_[i].texts.begin()->first +
                                        "'\n  try: --drop, --label, or an --input of its own, which "
                                        "becomes the number of each text");
+      }
   }
 
-  // One that is no number.
-  static std::string textOf(const Column &column) {
-    double ignored;
-    for (auto &[text, count] : column.texts)
-      if (!fieldToNumber(text, ignored))
-        return text;
-    return "";
-  }
-
-  // Labels and lone columns keep whole numbers; text becomes the number of its class.
+  // Text becomes the number of its class. Labels keep whole numbers, and so do lone columns of
+  // which no --type says another.
   file_type typeOf(const Group &group) const {
     const Column &first = columns_[group.columns[0]];
-    bool isLone = group.isLabel || group.columns.size() == 1;
-    if (isLone && (!first.numbers || first.whole) && !normalises(group))
+    const std::string &asked = arguments_.text("type");
+    bool mayBeWhole = group.isLabel || (group.columns.size() == 1 && asked == "auto");
+    if (!first.numbers || (mayBeWhole && first.whole && !normalises(group)))
       return file_type::i64;
-    return arguments_.text("type") == "f64" ? file_type::f64 : file_type::f32;
+    return asked == "f64" ? file_type::f64 : file_type::f32;
   }
 
   bool normalises(const Group &group) const {
@@ -361,7 +392,9 @@ const CommandRow &csvCommand() {
       "FILE",
       "Writes columns of a CSV file as arrays: FOLDER/x.npy [rows, columns] and FOLDER/labels.npy. "
       "A\n"
-      "column of text becomes the numbers of its texts in sorted order, which the manifest lists.",
+      "column of text becomes the numbers of its texts in sorted order, which the manifest lists. "
+      "Empty\n"
+      "fields, and texts among numbers, are errors in every column that is not left out.",
       "csv iris.csv --label species --validation-share 0.2 -o data",
       {
           {"output", "FOLDER", "", "where the arrays go"},
@@ -370,7 +403,11 @@ const CommandRow &csvCommand() {
           {"input", "NAME=COLUMN,...", "",
            "columns of NAME.npy, instead of all in x.npy; repeat for every input", true},
           {"drop", "COLUMN", "", "leave it out", true},
-          {"type", "TYPE", "f32", "of numbers", false, "f32|f64"},
+          {"classes", "COLUMN", "", "its fields are names of classes, those that are numbers too",
+           true},
+          {"type", "TYPE", "auto",
+           "of inputs that are numbers; auto: f32, and i64 for one column of whole numbers", false,
+           "auto|f32|f64"},
           {"normalise", "", "",
            "subtract each column's mean and divide by its deviation, both of all rows"},
           {"no-header", "", "", "the first line has values; columns are called 1, 2, ..."},
