@@ -83,7 +83,7 @@ public:
     if (total == 0)
       throw failure(exit_data, arguments_.words[0] + ": is empty");
     double share = arguments_.real("validation-share", 0, 0.999);
-    border_ = total - static_cast<int64_t>(static_cast<double>(total) * share);
+    border_ = share > 0 ? borderOf(files, total, share) : total;
     const std::string &path = arguments_.text("output");
     training_.emplace(path, format_, type_, std::vector<int64_t>{});
     if (share > 0)
@@ -102,14 +102,32 @@ public:
   }
 
 private:
-  // Text behind the border is for validation: from the next line, so that no token has both.
+  // Where the last share of all text begins, on a line of its own or in a file, so that no token
+  // has both.
+  static int64_t borderOf(const std::vector<std::unique_ptr<input_file>> &files, int64_t total,
+                          double share) {
+    int64_t border = total - static_cast<int64_t>(static_cast<double>(total) * share), before = 0;
+    for (const auto &file : files) {
+      if (border > before && border < before + file->size())
+        border = before + nextLine(*file, border - before);
+      before += file->size();
+    }
+    if (border == total)
+      throw failure(
+          exit_usage,
+          format_text("option --validation-share: nothing is left for validation, because "
+                      "no line begins in the last %g of the %" PRId64 " bytes of text\n"
+                      "  try: a larger share, or files of their own for both",
+                      share, total));
+    return border;
+  }
+
+  // Text behind the border is for validation.
   void take(const input_file &file, Progress &progress) {
     isValidation_ = validation_ && before_ >= border_;
     if (before_ > 0 && between_ >= 0)
       put({static_cast<uint32_t>(between_)});
     int64_t size = file.size(), ends = std::clamp<int64_t>(border_ - before_, 0, size);
-    if (ends > 0 && ends < size)
-      ends = nextLine(file, ends);
     takePart(file, 0, ends, progress);
     takePart(file, ends, size, progress);
     before_ += size;
