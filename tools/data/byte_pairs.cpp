@@ -7,7 +7,9 @@
 #include "runtime/file_operations.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <queue>
 #include <sstream>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -93,6 +95,12 @@ bool fromBase64(const std::string &text, std::string &bytes) {
   bytes.clear();
   for (char c : text.substr(0, text.find('='))) {
     size_t digit = digits.find(c);
+// Bytes of a piece that are one token so far.
+struct Part {
+  size_t previous, next; // where the neighbours begin
+  int64_t rank;          // of joining it with the next; -1: not to be joined
+};
+
     if (digit == std::string::npos)
       return false;
     bits = bits << 6 | static_cast<uint32_t>(digit);
@@ -221,33 +229,40 @@ const std::vector<uint32_t> &BytePairs::encodePiece(std::string_view piece) {
     tokens = {whole->second};
     return tokens;
   }
-  // Parts begin here; the last is the end. ranks[i] is that of joining part i with the next.
-  std::vector<size_t> begins(piece.size() + 1);
-  for (size_t i = 0; i < begins.size(); ++i)
-    begins[i] = i;
-  auto rankAt = [&](size_t i) {
-    if (i + 2 >= begins.size())
-      return int64_t{-1};
-    return rankOf(piece.substr(begins[i], begins[i + 2] - begins[i]), begins[i + 1] - begins[i]);
+  const size_t end = piece.size();
+  std::vector<Part> parts(end); // by the byte that they begin with
+  // The joinings that are possible, the lowest rank and then the first part in front. One that a
+  // joining beside it undid stays in the queue, but the part has another rank by then.
+  std::priority_queue<std::pair<int64_t, size_t>, std::vector<std::pair<int64_t, size_t>>,
+                      std::greater<>>
+      joinings;
+  auto rank = [&](size_t at) {
+    size_t middle = parts[at].next;
+    parts[at].rank =
+        middle == end ? -1 : rankOf(piece.substr(at, parts[middle].next - at), middle - at);
+    if (parts[at].rank >= 0)
+      joinings.emplace(parts[at].rank, at);
   };
-  std::vector<int64_t> ranks;
-  for (size_t i = 0; i + 1 < begins.size(); ++i)
-    ranks.push_back(rankAt(i));
-  while (true) {
-    size_t best = ranks.size();
-    for (size_t i = 0; i < ranks.size(); ++i)
-      if (ranks[i] >= 0 && (best == ranks.size() || ranks[i] < ranks[best]))
-        best = i;
-    if (best == ranks.size())
-      break;
-    begins.erase(begins.begin() + static_cast<std::ptrdiff_t>(best) + 1);
-    ranks.erase(ranks.begin() + static_cast<std::ptrdiff_t>(best) + 1);
-    ranks[best] = rankAt(best);
-    if (best > 0)
-      ranks[best - 1] = rankAt(best - 1);
+  for (size_t at = 0; at < end; ++at)
+    parts[at] = {at - (at > 0), at + 1, -1};
+  for (size_t at = 0; at < end; ++at)
+    rank(at);
+  while (!joinings.empty()) {
+    auto [lowest, at] = joinings.top();
+    joinings.pop();
+    if (parts[at].rank != lowest)
+      continue;
+    Part &joined = parts[parts[at].next];
+    parts[at].next = joined.next;
+    joined.rank = -1; // it is no part any more
+    if (joined.next < end)
+      parts[joined.next].previous = at;
+    rank(at);
+    if (at > 0)
+      rank(parts[at].previous);
   }
-  for (size_t i = 0; i + 1 < begins.size(); ++i) {
-    std::string part(piece.substr(begins[i], begins[i + 1] - begins[i]));
+  for (size_t at = 0; at < end; at = parts[at].next) {
+    std::string part(piece.substr(at, parts[at].next - at));
     auto id = ids_.find(part);
     if (id == ids_.end())
       throw failure(exit_data, format_text("%s: has no token for the byte 0x%02x", path_.c_str(),
