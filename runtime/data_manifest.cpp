@@ -3,20 +3,41 @@
 // Manifests of data files.
 #include "runtime/data_manifest.h"
 
+#include "runtime/bounded_json.h"
 #include "runtime/crc32c.h"
 #include "runtime/failure.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 namespace trainc {
 namespace {
 
 using nlohmann::json;
 
-constexpr int64_t largest_data_manifest = 16 << 20; // bytes
+constexpr int deepest_manifest = 4; // an object of arrays has 2
+
+bool is_text(const json &object, const char *member) {
+  return object.contains(member) && object[member].is_string();
+}
+
+// Nothing where it is somebody else's file.
+std::optional<json> manifest_in(const std::string &name) {
+  input_file file(name, exit_data);
+  if (file.size() > largest_data_manifest)
+    throw failure(exit_data, format_text("%s: has %lld bytes; a manifest of data has %lld at most"
+                                         "\n  try: to make the data again with trainc-data; to use "
+                                         "the file of data as it is, remove this one",
+                                         name.c_str(), static_cast<long long>(file.size()),
+                                         static_cast<long long>(largest_data_manifest)));
+  std::string text(static_cast<size_t>(file.size()), '\0');
+  file.read(0, text.data(), file.size());
+  json object = bounded_json(text, deepest_manifest);
+  if (!object.is_object() || !is_text(object, "format") || object["format"] != data_manifest_format)
+    return std::nullopt;
+  return object;
+}
 
 } // namespace
 
@@ -35,29 +56,26 @@ uint32_t sampled_digest(const input_file &file) {
   return digest;
 }
 
+bool is_data_manifest(const std::string &name) { return manifest_in(name).has_value(); }
+
 std::optional<data_manifest> read_data_manifest(const std::string &path) {
   std::string name = manifest_of(path);
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(name, ignored))
     return std::nullopt;
-  input_file file(name, exit_data);
-  std::string text(static_cast<size_t>(std::min(file.size(), largest_data_manifest)), '\0');
-  file.read(0, text.data(), static_cast<int64_t>(text.size()));
-  json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  auto is_text = [&](const char *member) {
-    return object.contains(member) && object[member].is_string();
-  };
-  if (!object.is_object() || !is_text("format") || object["format"] != data_manifest_format)
-    return std::nullopt; // somebody else's file
+  std::optional<json> parsed = manifest_in(name);
+  if (!parsed)
+    return std::nullopt;
+  const json &object = *parsed;
   auto natural = [](const json &value) {
     return value.is_number_unsigned() && value.get<uint64_t>() <= INT64_MAX;
   };
   data_manifest manifest = {};
   std::optional<file_type> type =
-      is_text("type") ? file_type_of(object["type"].get<std::string>()) : std::nullopt;
+      is_text(object, "type") ? file_type_of(object["type"].get<std::string>()) : std::nullopt;
   bool whole = type && object.contains("shape") && object["shape"].is_array() &&
-               object.contains("bytes") && natural(object["bytes"]) && is_text("checksum") &&
-               is_text("digest");
+               object.contains("bytes") && natural(object["bytes"]) &&
+               is_text(object, "checksum") && is_text(object, "digest");
   if (whole)
     for (const json &extent : object["shape"])
       whole &= natural(extent);

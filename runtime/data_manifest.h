@@ -13,6 +13,7 @@
 namespace trainc {
 
 constexpr const char *data_manifest_format = "trainc data 1";
+constexpr int64_t largest_data_manifest = 64 << 20; // bytes; larger ones are not read
 
 struct data_manifest {
   file_type type;
@@ -28,8 +29,12 @@ std::string manifest_of(const std::string &path);
 // reading them whole.
 uint32_t sampled_digest(const input_file &file);
 
+// Whether the file says that it is one, sound or not. Throws `failure` (exit_data) where it is too
+// large.
+bool is_data_manifest(const std::string &name);
+
 // Nothing where there is no manifest of this format beside the file; throws `failure` (exit_data)
-// where one is damaged.
+// where one is damaged or too large.
 std::optional<data_manifest> read_data_manifest(const std::string &path);
 
 // Compares a file that is opened as such an array with its manifest, if it has one: size, type,

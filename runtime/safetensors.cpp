@@ -4,12 +4,12 @@
 // reader trusts nothing that it has not compared with the file's size.
 #include "runtime/safetensors.h"
 
+#include "runtime/bounded_json.h"
 #include "runtime/failure.h"
 #include "runtime/npy.h"
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace trainc {
@@ -77,16 +77,13 @@ private:
   json parse(const std::string &text) {
     std::set<std::string> names;
     std::string duplicate;
-    bool too_deep = false;
-    auto watch = [&](int depth, json::parse_event_t event, json &value) {
-      too_deep |= depth > deepest_header;
+    auto note = [&](int depth, json::parse_event_t event, json &value) {
       if (depth == 1 && event == json::parse_event_t::key)
         if (!names.insert(value.get<std::string>()).second)
           duplicate = value.get<std::string>();
-      return !too_deep;
     };
-    json header = json::parse(text, watch, /*allow_exceptions=*/false);
-    if (too_deep || header.is_discarded() || !header.is_object())
+    json header = bounded_json(text, deepest_header, note);
+    if (!header.is_object())
       refuse("has a damaged header");
     if (!duplicate.empty())
       refuse("names tensor '" + duplicate + "' twice");

@@ -3,6 +3,7 @@
 // Byte-pair encoding.
 #include "tools/data/byte_pairs.h"
 
+#include "runtime/bounded_json.h"
 #include "runtime/failure.h"
 #include "runtime/file_operations.h"
 
@@ -28,6 +29,8 @@ struct BytePairs::Pattern {
 
 namespace {
 
+constexpr int64_t kMostVocabularyBytes = 256 << 20; // of 200,000 tokens it has 4 MB
+constexpr int kDeepestVocabulary = 2; // one array more than is right, to name its token
 constexpr size_t kMostKnownPieces = 1 << 20;
 constexpr size_t kMargin = 4096; // bytes before the end of a text whose pieces may change with more
 
@@ -49,6 +52,11 @@ constexpr NamedPattern kPatterns[] = {
 
 std::string contentsOf(const std::string &path) {
   input_file file(path, exit_data);
+  if (file.size() > kMostVocabularyBytes)
+    throw failure(exit_data,
+                  format_text("%s: has %lld bytes; a vocabulary or its merges have %lld at most",
+                              path.c_str(), static_cast<long long>(file.size()),
+                              static_cast<long long>(kMostVocabularyBytes)));
   std::string text(static_cast<size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
   return text;
@@ -87,6 +95,12 @@ bool bytesOf(const std::string &written, std::string &bytes) {
   return true;
 }
 
+// Bytes of a piece that are one token so far.
+struct Part {
+  size_t previous, next; // where the neighbours begin
+  int64_t rank;          // of joining it with the next; -1: not to be joined
+};
+
 bool fromBase64(const std::string &text, std::string &bytes) {
   static const std::string digits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -95,12 +109,6 @@ bool fromBase64(const std::string &text, std::string &bytes) {
   bytes.clear();
   for (char c : text.substr(0, text.find('='))) {
     size_t digit = digits.find(c);
-// Bytes of a piece that are one token so far.
-struct Part {
-  size_t previous, next; // where the neighbours begin
-  int64_t rank;          // of joining it with the next; -1: not to be joined
-};
-
     if (digit == std::string::npos)
       return false;
     bits = bits << 6 | static_cast<uint32_t>(digit);
@@ -131,14 +139,17 @@ BytePairs::BytePairs(const std::string &vocabulary, const std::string &merges,
 BytePairs::~BytePairs() = default;
 
 void BytePairs::readVocabulary(const std::string &path) {
-  auto object = nlohmann::json::parse(contentsOf(path), nullptr, /*allow_exceptions=*/false);
+  auto object = bounded_json(contentsOf(path), kDeepestVocabulary);
   if (!object.is_object())
     throw failure(exit_data, path + ": is no vocabulary: a JSON object of tokens and their ids is "
                                     "expected\n  try: GPT-2's vocab.json with --merges, or a file "
                                     "of ranks without");
   for (auto &[token, id] : object.items()) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() > INT32_MAX)
-      throw failure(exit_data, path + ": token '" + token + "' has the id " + id.dump());
+      throw failure(exit_data,
+                    path + ": token '" + token + "' has " +
+                        (id.is_number() ? "the id " + id.dump()
+                                        : std::string("no id, but a JSON ") + id.type_name()));
     named_[token] = id.get<uint32_t>();
     if (std::string bytes; bytesOf(token, bytes))
       ids_[bytes] = id.get<uint32_t>();

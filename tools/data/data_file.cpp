@@ -21,6 +21,7 @@ constexpr int64_t kPieceBytes = 4 << 20; // read at once
 constexpr double kSecondsBetweenBars = 0.2, kSecondsBetweenLines = 10;
 
 double secondsNow() {
+constexpr int64_t kOwnFactsBytes = 4096; // of a manifest, besides those of a command, at most
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
@@ -35,6 +36,10 @@ std::string numberText(double value) {
 uint32_t checksumOf(const input_file &file) {
   uint32_t sum = 0;
   std::vector<char> piece(kPieceBytes);
+std::string textOf(const nlohmann::ordered_json &object) {
+  return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
   for (int64_t begin = 0; begin < file.size(); begin += kPieceBytes) {
     int64_t bytes = std::min(kPieceBytes, file.size() - begin);
     file.read(begin, piece.data(), bytes);
@@ -128,14 +133,19 @@ void DataFile::publish(const nlohmann::ordered_json &facts) {
       {"range", {least_, most_}},
   };
   object.update(facts);
-  std::string text =
-      object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  std::string text = textOf(object);
   output_file manifest(manifest_of(path_));
   manifest.write(text.data(), static_cast<int64_t>(text.size()));
   manifest.publish();
   std::string range = samples_ ? ", values " + numberText(least_) + " to " + numberText(most_) : "";
   printf("%-32s %s %s, %" PRId64 " bytes%s\n", path_.c_str(), name_of(type_),
          shape_text(shape_.data(), shape_.size()).c_str(), written.size(), range.c_str());
+  if (auto bytes = static_cast<int64_t>(textOf(facts).size());
+      bytes > largest_data_manifest - kOwnFactsBytes)
+    throw failure(exit_data,
+                  format_text("%s: its manifest would have %" PRId64 " bytes and more, which no "
+                              "trainer reads\n  try: shorter names of classes, or numbers",
+                              path_.c_str(), bytes));
 }
 
 void checkWhole(const std::string &path) {
