@@ -334,13 +334,14 @@ private:
       throw failure(exit_disk, folder + ": cannot be made: " + error.message());
     Split split(rows_, arguments_.real("validation-share", 0, 0.999),
                 static_cast<uint64_t>(arguments_.integer("seed", 0, INT32_MAX)));
+    Outputs outputs(arguments_.words);
     std::vector<std::unique_ptr<SplitFile>> files;
     for (const Group &group : groups_) {
       std::vector<int64_t> shape = {static_cast<int64_t>(group.columns.size())};
       if (typeOf(group) == file_type::i64)
         shape.clear(); // classes: one number each
-      files.push_back(std::make_unique<SplitFile>(folder + "/" + group.name + ".npy", typeOf(group),
-                                                  shape, split));
+      files.push_back(std::make_unique<SplitFile>(outputs, folder + "/" + group.name + ".npy",
+                                                  typeOf(group), shape, split));
     }
     CsvReader reader(file_, delimiter_);
     Row row;

@@ -12,16 +12,19 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <unistd.h>
 
 namespace trainc::data {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr int64_t kPieceBytes = 4 << 20; // read at once
+constexpr int64_t kOwnFactsBytes = 4096; // of a manifest, besides those of a command, at most
 constexpr double kSecondsBetweenBars = 0.2, kSecondsBetweenLines = 10;
 
 double secondsNow() {
-constexpr int64_t kOwnFactsBytes = 4096; // of a manifest, besides those of a command, at most
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
@@ -33,13 +36,13 @@ std::string numberText(double value) {
              : format_text("%.6g", value);
 }
 
-uint32_t checksumOf(const input_file &file) {
-  uint32_t sum = 0;
-  std::vector<char> piece(kPieceBytes);
 std::string textOf(const nlohmann::ordered_json &object) {
   return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+uint32_t checksumOf(const input_file &file) {
+  uint32_t sum = 0;
+  std::vector<char> piece(kPieceBytes);
   for (int64_t begin = 0; begin < file.size(); begin += kPieceBytes) {
     int64_t bytes = std::min(kPieceBytes, file.size() - begin);
     file.read(begin, piece.data(), bytes);
@@ -50,8 +53,28 @@ std::string textOf(const nlohmann::ordered_json &object) {
 
 } // namespace
 
-DataFile::DataFile(std::string path, FileFormat format, file_type type, std::vector<int64_t> shape)
-    : path_(std::move(path)), format_(format), type_(type), shape_(std::move(shape)), file_(path_) {
+std::string Outputs::claim(std::string path) {
+  claimName(path);
+  std::string manifest = manifest_of(path);
+  claimName(manifest);
+  if (std::error_code ignored; fs::exists(manifest, ignored) && !is_data_manifest(manifest))
+    throw failure(exit_usage, manifest + ": is no manifest of trainc-data, and that of " + path +
+                                  " would take its place\n  try: -o with another file");
+  return path;
+}
+
+void Outputs::claimName(const std::string &path) {
+  check_output_path(path, inputs_);
+  std::error_code ignored;
+  fs::path whole = fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+  if (!claimed_.insert(whole).second)
+    throw failure(exit_usage, path + ": two results of this command have this name");
+}
+
+DataFile::DataFile(Outputs &outputs, std::string path, FileFormat format, file_type type,
+                   std::vector<int64_t> shape)
+    : path_(outputs.claim(std::move(path))), format_(format), type_(type), shape_(std::move(shape)),
+      file_(path_) {
   for (int64_t extent : shape_)
     sampleElements_ *= extent;
   shape_.insert(shape_.begin(), 0);
@@ -118,6 +141,12 @@ void DataFile::publish(const nlohmann::ordered_json &facts) {
     throw failure(exit_usage, format_text("%s: %" PRId64 " tokens are more than llm.c's header can "
                                           "say\n  try: --format raw, or several files",
                                           path_.c_str(), samples_));
+  if (auto bytes = static_cast<int64_t>(textOf(facts).size());
+      bytes > largest_data_manifest - kOwnFactsBytes)
+    throw failure(exit_data,
+                  format_text("%s: its manifest would have %" PRId64 " bytes and more, which no "
+                              "trainer reads\n  try: shorter names of classes, or numbers",
+                              path_.c_str(), bytes));
   std::string head = header();
   file_.write_at(0, head.data(), static_cast<int64_t>(head.size()));
   file_.publish();
@@ -140,12 +169,6 @@ void DataFile::publish(const nlohmann::ordered_json &facts) {
   std::string range = samples_ ? ", values " + numberText(least_) + " to " + numberText(most_) : "";
   printf("%-32s %s %s, %" PRId64 " bytes%s\n", path_.c_str(), name_of(type_),
          shape_text(shape_.data(), shape_.size()).c_str(), written.size(), range.c_str());
-  if (auto bytes = static_cast<int64_t>(textOf(facts).size());
-      bytes > largest_data_manifest - kOwnFactsBytes)
-    throw failure(exit_data,
-                  format_text("%s: its manifest would have %" PRId64 " bytes and more, which no "
-                              "trainer reads\n  try: shorter names of classes, or numbers",
-                              path_.c_str(), bytes));
 }
 
 void checkWhole(const std::string &path) {
@@ -176,11 +199,11 @@ Split::Split(int64_t count, double share, uint64_t seed)
                               count, validation_));
 }
 
-SplitFile::SplitFile(const std::string &path, file_type type, const std::vector<int64_t> &shape,
-                     const Split &split)
-    : split_(split), training_(path, FileFormat::npy, type, shape) {
+SplitFile::SplitFile(Outputs &outputs, const std::string &path, file_type type,
+                     const std::vector<int64_t> &shape, const Split &split)
+    : split_(split), training_(outputs, path, FileFormat::npy, type, shape) {
   if (split.validation() > 0)
-    validation_.emplace(validationPath(path), FileFormat::npy, type, shape);
+    validation_.emplace(outputs, validationPath(path), FileFormat::npy, type, shape);
 }
 
 void SplitFile::append(const void *values) {

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,28 @@ namespace trainc::data {
 
 enum class FileFormat { npy, raw, llmc };
 
+/// The names that a command's results take: none is that of a file which it reads, of another
+/// result or of what somebody else made.
+class Outputs {
+public:
+  explicit Outputs(std::vector<std::string> inputs) : inputs_(std::move(inputs)) {}
+
+  /// For a data file and its manifest; returns the path. Throws `failure` (exit_usage).
+  std::string claim(std::string path);
+
+private:
+  void claimName(const std::string &path);
+
+  std::vector<std::string> inputs_;
+  std::set<std::string> claimed_;
+};
+
 class DataFile {
 public:
   /// Samples of `shape` each; one-dimensional where it is empty. Nothing has its name before
-  /// `publish`. Throws `failure` (exit_disk).
-  DataFile(std::string path, FileFormat format, file_type type, std::vector<int64_t> shape);
+  /// `publish`. Throws `failure` (exit_disk; exit_usage where `outputs` does not give the name).
+  DataFile(Outputs &outputs, std::string path, FileFormat format, file_type type,
+           std::vector<int64_t> shape);
 
   void append(const void *values, int64_t samples);
   int64_t samples() const { return samples_; }
@@ -66,8 +84,8 @@ private:
 /// One array of samples in a file for training and, where a share is kept, one for validation.
 class SplitFile {
 public:
-  SplitFile(const std::string &path, file_type type, const std::vector<int64_t> &shape,
-            const Split &split);
+  SplitFile(Outputs &outputs, const std::string &path, file_type type,
+            const std::vector<int64_t> &shape, const Split &split);
   void append(const void *values); // the next sample
   void publish(const nlohmann::ordered_json &facts);
 

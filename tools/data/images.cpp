@@ -184,15 +184,19 @@ private:
     fs::create_directories(folder, error);
     if (error)
       throw failure(exit_disk, folder + ": cannot be made: " + error.message());
+    std::vector<std::string> read;
+    for (const Found &found : images_)
+      read.push_back(found.path);
+    Outputs outputs(std::move(read));
     std::unique_ptr<SplitFile> x, labels;
     for (const Found &found : images_) {
       std::vector<float> pixels = pixelsOf(found.path);
       if (!x) // now the size is known
-        x = std::make_unique<SplitFile>(folder + "/x.npy",
+        x = std::make_unique<SplitFile>(outputs, folder + "/x.npy",
                                         isBytes_ ? file_type::u8 : file_type::f32,
                                         std::vector<int64_t>{channels_, height_, width_}, *split_);
       if (!labels && !classes_.empty())
-        labels = std::make_unique<SplitFile>(folder + "/labels.npy", file_type::i64,
+        labels = std::make_unique<SplitFile>(outputs, folder + "/labels.npy", file_type::i64,
                                              std::vector<int64_t>{}, *split_);
       append(*x, pixels);
       if (labels)

@@ -40,7 +40,6 @@ void makeArray(const Arguments &arguments) {
   int64_t samples = 0;
   std::vector<std::unique_ptr<input_file>> files;
   for (const std::string &path : arguments.words) {
-    check_output_path(arguments.text("output"), {path});
     files.push_back(std::make_unique<input_file>(path, exit_data));
     int64_t content = files.back()->size() - skipped;
     if (content <= 0 || content % (bytes + between) != 0)
@@ -51,7 +50,8 @@ void makeArray(const Arguments &arguments) {
   }
   Split split(samples, arguments.real("validation-share", 0, 0.999),
               static_cast<uint64_t>(arguments.integer("seed", 0, INT32_MAX)));
-  SplitFile file(arguments.text("output"), type, shape, split);
+  Outputs outputs(arguments.words);
+  SplitFile file(outputs, arguments.text("output"), type, shape, split);
   Progress progress("raw", samples, arguments.has("no-progress"));
   std::vector<char> sample(static_cast<size_t>(bytes));
   int64_t done = 0;

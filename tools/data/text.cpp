@@ -76,7 +76,6 @@ public:
     std::vector<std::unique_ptr<input_file>> files;
     int64_t total = 0;
     for (const std::string &path : arguments_.words) {
-      check_output_path(arguments_.text("output"), {path});
       files.push_back(std::make_unique<input_file>(path, exit_data));
       total += files.back()->size();
     }
@@ -85,9 +84,14 @@ public:
     double share = arguments_.real("validation-share", 0, 0.999);
     border_ = share > 0 ? borderOf(files, total, share) : total;
     const std::string &path = arguments_.text("output");
-    training_.emplace(path, format_, type_, std::vector<int64_t>{});
+    std::vector<std::string> read = arguments_.words;
+    for (const char *option : {"vocabulary", "merges"})
+      if (arguments_.has(option))
+        read.push_back(arguments_.text(option));
+    Outputs outputs(read);
+    training_.emplace(outputs, path, format_, type_, std::vector<int64_t>{});
     if (share > 0)
-      validation_.emplace(validationPath(path), format_, type_, std::vector<int64_t>{});
+      validation_.emplace(outputs, validationPath(path), format_, type_, std::vector<int64_t>{});
     Progress progress("text", total, arguments_.has("no-progress"));
     for (const auto &file : files)
       take(*file, progress);
