@@ -15,8 +15,9 @@ std::string temporary_of(const std::string &path) { return path + ".writing"; }
 } // namespace
 
 output_file::output_file(std::string path, file_operations &files)
-    : path_(std::move(path)), temporary_(temporary_of(path_)), files_(files) {
-  file_ = files_.create(temporary_.c_str());
+    : path_(std::move(path)), files_(files) {
+  temporary_.emplace(temporary_of(path_));
+  file_ = files_.create(temporary_->path().c_str());
   if (file_ < 0)
     refuse();
 }
@@ -24,8 +25,8 @@ output_file::output_file(std::string path, file_operations &files)
 output_file::~output_file() {
   if (file_ >= 0)
     files_.close(file_);
-  if (!published_)
-    files_.remove_file(temporary_.c_str());
+  if (temporary_)
+    files_.remove_file(temporary_->path().c_str());
 }
 
 void output_file::write(const void *data, int64_t bytes) {
@@ -44,9 +45,9 @@ void output_file::publish() {
     refuse();
   const int closed = files_.close(file_);
   file_ = -1;
-  if (closed != 0 || files_.rename(temporary_.c_str(), path_.c_str()) != 0)
+  if (closed != 0 || files_.rename(temporary_->path().c_str(), path_.c_str()) != 0)
     refuse();
-  published_ = true;
+  temporary_.reset();
 }
 
 void output_file::refuse() {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "runtime/file_operations.h"
+#include "runtime/unfinished_file.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,11 +29,11 @@ public:
 private:
   [[noreturn]] void refuse();
 
-  std::string path_, temporary_;
+  std::string path_;
+  std::optional<unfinished_file> temporary_; // until it is published
   file_operations &files_;
   int file_ = -1;
   int64_t written_ = 0;
-  bool published_ = false;
 };
 
 // Throws `failure` (exit_usage) where a result may not take the place of what is at `path`, nor its

@@ -3,6 +3,8 @@
 // Signal handlers that only set a flag, which the loop reads between steps.
 #include "runtime/signals.h"
 
+#include "runtime/unfinished_file.h"
+
 #include <atomic>
 #include <csignal>
 
@@ -29,6 +31,8 @@ void watch_signals(bool requests) {
     handle(SIGUSR1, on_signal, SA_RESTART);
     handle(SIGTERM, on_signal, SA_RESTART | static_cast<int>(SA_RESETHAND));
     handle(SIGINT, on_signal, SA_RESTART | static_cast<int>(SA_RESETHAND));
+  } else {
+    remove_unfinished_files_on_signals();
   }
   handle(SIGXFSZ, SIG_IGN, 0);
   handle(SIGPIPE, SIG_IGN, 0);

@@ -16,9 +16,9 @@ enum signal_request : int {
 };
 
 // Installs the handlers; of the requests only where `requests` are looked for, else these
-// signals end the process as usual. SIGXFSZ and SIGPIPE are ignored, so that a file-size
-// limit is an error of write like a full disk. A second SIGTERM or SIGINT ends
-// the process at once.
+// signals end the process as usual, without what is half written (unfinished_file.h). SIGXFSZ and
+// SIGPIPE are ignored, so that a file-size limit is an error of write like a full disk. A second
+// SIGTERM or SIGINT ends the process at once.
 void watch_signals(bool requests);
 
 // As if a signal had asked for it.

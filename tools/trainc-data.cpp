@@ -4,6 +4,7 @@
 #include "tools/data/commands.h"
 
 #include "runtime/failure.h"
+#include "runtime/signals.h"
 
 #include <cstdio>
 #include <cstring>
@@ -52,6 +53,7 @@ int run(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
+  trainc::watch_signals(/*requests=*/false);
   try {
     return run(argc, argv);
   } catch (const trainc::failure &error) {
