@@ -6,6 +6,7 @@
 #include "runtime/conversion.h"
 #include "runtime/data_manifest.h"
 #include "runtime/failure.h"
+#include "runtime/llmc.h"
 #include "runtime/safetensors.h"
 
 #include <algorithm>
@@ -122,41 +123,33 @@ described describe_safetensors(std::unique_ptr<input_file> file, const std::stri
                          ", which data cannot have\n  try: numpy.float32 or an integer type");
 }
 
-// Of llm.c (dev/data/data_common.py): 256 numbers of 32 bits, then the tokens.
-constexpr int64_t llmc_header_bytes = 1024;
-struct llmc_format {
-  int32_t magic, version;
-  file_type type;
-};
-constexpr llmc_format llmc_formats[] = {{20240520, 1, file_type::u16},  // GPT-2
-                                        {20240801, 7, file_type::u32}}; // Llama 3
-
-const llmc_format *llmc_format_of(const input_file &file, int32_t (&head)[3]) {
+const llmc_format *llmc_format_of(const input_file &file, llmc_header &head) {
   if (file.size() < llmc_header_bytes)
     return nullptr;
-  file.read(0, head, sizeof head);
+  file.read(0, &head, sizeof head);
   for (const llmc_format &format : llmc_formats)
-    if (head[0] == format.magic)
+    if (head.magic == format.magic)
       return &format;
   return nullptr;
 }
 
 described describe_llmc(std::unique_ptr<input_file> file, const llmc_format &format,
-                        const int32_t (&head)[3], std::optional<file_type> asked) {
+                        const llmc_header &head, std::optional<file_type> asked) {
   const std::string &path = file->path();
-  if (head[1] != format.version)
-    refuse_array(path, format_text("has llm.c's header of version %d, expected %d", head[1],
+  if (head.version != format.version)
+    refuse_array(path, format_text("has llm.c's header of version %d, expected %d", head.version,
                                    format.version));
   if (asked && *asked != format.type)
     refuse_array(path, std::string("has llm.c's header, whose tokens are ") + name_of(format.type) +
                            "; option --token-type says " + name_of(*asked) +
                            "\n  try: without --token-type");
-  int64_t bytes = file->size() - llmc_header_bytes, wanted = head[2] * bytes_of(format.type);
-  if (head[2] < 0 || bytes != wanted)
-    refuse_array(
-        path, format_text("its header says %d tokens, %lld bytes behind it, but there are %lld",
-                          head[2], static_cast<long long>(wanted), static_cast<long long>(bytes)));
-  return {{std::move(file), llmc_header_bytes, 0, head[2]}, format.type, {head[2]}};
+  int64_t bytes = file->size() - llmc_header_bytes, wanted = head.tokens * bytes_of(format.type);
+  if (head.tokens < 0 || bytes != wanted)
+    refuse_array(path,
+                 format_text("its header says %d tokens, %lld bytes behind it, but there are %lld",
+                             head.tokens, static_cast<long long>(wanted),
+                             static_cast<long long>(bytes)));
+  return {{std::move(file), llmc_header_bytes, 0, head.tokens}, format.type, {head.tokens}};
 }
 
 described describe_raw(std::unique_ptr<input_file> file, std::optional<file_type> asked,
@@ -181,7 +174,7 @@ described describe_raw(std::unique_ptr<input_file> file, std::optional<file_type
 
 described describe_tokens(std::unique_ptr<input_file> file, std::optional<file_type> asked,
                           int64_t vocabulary) {
-  int32_t head[3];
+  llmc_header head;
   if (const llmc_format *format = llmc_format_of(*file, head))
     return describe_llmc(std::move(file), *format, head, asked);
   return describe_raw(std::move(file), asked, vocabulary);

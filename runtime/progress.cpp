@@ -3,8 +3,8 @@
 // The progress bar and its plain form. Text is put together on the stack.
 #include "runtime/progress.h"
 
+#include "runtime/clock.h"
 #include "runtime/file_operations.h"
-#include "runtime/statistics.h"
 
 #include <algorithm>
 #include <cinttypes>

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <ctime>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -122,12 +121,6 @@ int64_t peak_resident_bytes() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   return int64_t{usage.ru_maxrss} * 1024;
-}
-
-double seconds_now() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
 } // namespace trainc

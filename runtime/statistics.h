@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counters of the process: how often memory was allocated, how much of it is
-// resident, what time it is.
+// resident.
 #pragma once
+
+#include "runtime/clock.h"
 
 #include <cstdint>
 
@@ -14,7 +16,5 @@ namespace trainc {
 int64_t allocation_count();
 
 int64_t peak_resident_bytes();
-
-double seconds_now(); // monotonic
 
 } // namespace trainc

@@ -3,15 +3,16 @@
 // Writing of data files and their manifests.
 #include "tools/data/data_file.h"
 
+#include "runtime/clock.h"
 #include "runtime/crc32c.h"
 #include "runtime/failure.h"
+#include "runtime/llmc.h"
 
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <unistd.h>
 
@@ -23,12 +24,6 @@ namespace fs = std::filesystem;
 constexpr int64_t kPieceBytes = 4 << 20; // read at once
 constexpr int64_t kOwnFactsBytes = 4096; // of a manifest, besides those of a command, at most
 constexpr double kSecondsBetweenBars = 0.2, kSecondsBetweenLines = 10;
-
-double secondsNow() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 std::string numberText(double value) {
   return value == std::floor(value) && std::abs(value) < 1e15
@@ -87,12 +82,12 @@ std::string DataFile::header() const {
     return npy_header_of(type_, shape_);
   if (format_ == FileFormat::raw)
     return "";
-  // llm.c's: magic, version and count of 32 bits each, in 1024 bytes.
-  bool wide = type_ == file_type::u32;
-  const int32_t head[3] = {wide ? 20240801 : 20240520, wide ? 7 : 1,
-                           static_cast<int32_t>(samples_)};
-  std::string text(1024, '\0');
-  memcpy(text.data(), head, sizeof head);
+  std::string text(llmc_header_bytes, '\0');
+  for (const llmc_format &format : llmc_formats)
+    if (format.type == type_) {
+      const llmc_header head = {format.magic, format.version, static_cast<int32_t>(samples_)};
+      memcpy(text.data(), &head, sizeof head);
+    }
   return text;
 }
 
@@ -220,7 +215,7 @@ void SplitFile::publish(const nlohmann::ordered_json &facts) {
 
 Progress::Progress(std::string what, int64_t total, bool silent)
     : what_(std::move(what)), total_(total), silent_(silent), terminal_(isatty(2)),
-      last_(secondsNow()) {}
+      last_(seconds_now()) {}
 
 Progress::~Progress() {
   if (shown_ && terminal_)
@@ -228,7 +223,7 @@ Progress::~Progress() {
 }
 
 void Progress::at(int64_t done) {
-  double now = silent_ ? last_ : secondsNow();
+  double now = silent_ ? last_ : seconds_now();
   if (now - last_ < (terminal_ ? kSecondsBetweenBars : kSecondsBetweenLines))
     return;
   last_ = now;
