@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a trainer reads besides its own program, under libFuzzer with sanitizers: whatever the bytes
-// are, a reader gives values or a `failure` with a message. TRAINC_FUZZ says which reader: npy,
-// tokens, data-manifest, safetensors, manifest, configuration. The model is the one of
-// tests/unit/toy_program.cpp.
+// What a trainer reads besides its own program, and trainc-data, under libFuzzer with sanitizers:
+// whatever the bytes are, a reader gives values or a `failure` with a message. TRAINC_FUZZ says
+// which reader: npy, tokens, data-manifest, safetensors, manifest, configuration, vocabulary, csv.
+// The model is the one of tests/unit/toy_program.cpp.
 #include "runtime/arena.h"
 #include "runtime/checkpoint.h"
 #include "runtime/crc32c.h"
@@ -11,6 +11,8 @@
 #include "runtime/loader.h"
 #include "runtime/option_table.h"
 #include "runtime/run_folder.h"
+#include "tools/data/byte_pairs.h"
+#include "tools/data/commands.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -189,6 +191,51 @@ void read_configuration(const std::string &bytes) {
   check_same_data(path, {{"tokens", "text.bin", 100, 0x12345678}});
 }
 
+// As a vocab.json, as its merges, and as a file of ranks.
+void read_vocabulary(const std::string &bytes) {
+  static const std::string known =
+      folder().write("known.json", R"({"a": 0, "b": 1, "Ġ": 2, "ab": 3, "abab": 4, "<|end|>": 5})");
+  static const std::string merges = folder().write("known.txt", "#version: 0.2\na b\nab ab\n");
+  std::string path = folder().write("vocabulary", bytes);
+  std::optional<failure> refused;
+  for (auto [vocabulary, pairs] : {std::pair(path, merges), {known, path}, {path, std::string()}})
+    try {
+      data::BytePairs encoder(vocabulary, pairs, "gpt2");
+      std::vector<uint32_t> tokens;
+      require(encoder.encode("ababa b aab", /*last=*/true, tokens) == 11, "text without tokens");
+      for (uint32_t token : tokens)
+        require(token < encoder.vocabularySize(), "a token beyond the vocabulary");
+      (void)encoder.idOf("0");
+    } catch (const failure &error) {
+      require(!error.message.empty(), "an error without a message");
+      refused = error;
+    }
+  if (refused)
+    throw failure(*refused);
+}
+
+// The first byte chooses options.
+void read_csv(const std::string &bytes) {
+  static const std::vector<std::vector<const char *>> options = {
+      {},
+      {"--no-header", "--label", "1"},
+      {"--no-header", "--classes", "1", "--input", "a=1", "--drop", "2", "--validation-share",
+       "0.5"},
+      {"--delimiter", "tab", "--normalise", "--type", "f64"}};
+  static const bool silent = std::freopen("/dev/null", "w", stdout) != nullptr;
+  require(silent, "the standard output cannot be closed");
+  std::string path = folder().write("table.csv", bytes.substr(std::min<size_t>(1, bytes.size())));
+  std::string output = folder() / "arrays";
+  std::vector<const char *> words = {path.c_str(), "-o", output.c_str()};
+  for (const char *word : options[bytes.empty() ? 0 : static_cast<unsigned char>(bytes[0]) % 4])
+    words.push_back(word);
+  std::vector<char *> given;
+  for (const char *word : words)
+    given.push_back(const_cast<char *>(word));
+  const data::CommandRow &command = data::csvCommand();
+  command.run(data::parseArguments(command, static_cast<int>(given.size()), given.data()));
+}
+
 using reader = void (*)(const std::string &);
 
 reader chosen() {
@@ -197,7 +244,9 @@ reader chosen() {
                                                         {"data-manifest", read_manifest_of_data},
                                                         {"safetensors", read_safetensors},
                                                         {"manifest", read_checkpoint},
-                                                        {"configuration", read_configuration}};
+                                                        {"configuration", read_configuration},
+                                                        {"vocabulary", read_vocabulary},
+                                                        {"csv", read_csv}};
   const char *name = std::getenv("TRAINC_FUZZ");
   auto found = readers.find(name ? name : "");
   require(found != readers.end(), "TRAINC_FUZZ names no reader");
