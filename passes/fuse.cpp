@@ -29,6 +29,7 @@
 #include "dialects/nn/reduction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/lowering/forward_part.h"
 #include "passes/lowering/fusion_roots.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/lowering/value_views.h"
@@ -241,10 +242,14 @@ void Fusion::describeUses(Operation *op, FusionNode &node) {
 void Fusion::describeRoots() {
   nodes.assign(roots.all().size(), {});
   leafNumbers.clear();
+  auto isRepetition = [](Operation &op) { return op.hasAttr(repetitionAttribute); };
+  auto repetition = llvm::find_if(block, isRepetition);
   for (size_t n = 0; n < roots.all().size(); ++n) {
     Operation *op = roots.all()[n];
     FusionNode &node = nodes[n];
     node.position = positions[op];
+    if (isRepetition(*op))
+      node.earliest = positions[&*repetition];
     for (Value result : op->getResults())
       node.bytes += bytesOf(result.getType());
     describeUses(op, node);

@@ -9,8 +9,21 @@
 #include "llvm/ADT/StringExtras.h"
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace trainc {
+
+struct RecomputeOptions {
+  std::string level = "none"; // or light, full
+  int64_t budget = 0;  // bytes of all arenas that the plan may take, whatever the level; 0: any
+  std::string pattern; // regular expression of whole names of nodes to repeat; empty: none
+};
+
+/// What the passes behind plan-recompute follow.
+struct PlacementOptions {
+  std::string target = "cpu"; // or cuda
+  bool epilogues = true;      // of matrix products, where the target's library has them
+};
 
 std::unique_ptr<mlir::Pass> createRaisePatternsPass();
 std::unique_ptr<mlir::Pass> createAttachLossPass(llvm::StringRef kind, llvm::StringRef output = "");
@@ -22,6 +35,8 @@ std::unique_ptr<mlir::Pass> createFormBucketsPass();
 std::unique_ptr<mlir::Pass> createAttachOptimizerPass(llvm::StringRef kind);
 std::unique_ptr<mlir::Pass> createDecomposePass();
 std::unique_ptr<mlir::Pass> createFormProductsPass();
+std::unique_ptr<mlir::Pass> createPlanRecomputePass(const RecomputeOptions &options,
+                                                    const PlacementOptions &placement);
 std::unique_ptr<mlir::Pass> createFuseEpiloguesPass();
 std::unique_ptr<mlir::Pass> createFusePass();
 std::unique_ptr<mlir::Pass> createLowerToKernelsPass();
@@ -29,9 +44,17 @@ std::unique_ptr<mlir::Pass> createScheduleKernelsPass(llvm::StringRef target);
 std::unique_ptr<mlir::Pass> createOrderOperationsPass();
 std::unique_ptr<mlir::Pass> createPlanMemoryPass();
 
+/// Those behind plan-recompute: from primitives and steps to places.
+std::vector<std::unique_ptr<mlir::Pass>> createPlacementPasses(const PlacementOptions &options);
+
 /// The memory plan as text, one line per tensor; see plan_memory.cpp.
 std::string memoryPlanText(mlir::ModuleOp module);
 /// What the steps of each entry function cost, one line each kind; see kernel_list.cpp.
 std::string kernelListText(mlir::ModuleOp module);
+/// What is computed again and what is kept for the backward pass; see recompute_list.cpp.
+std::string recomputeText(mlir::ModuleOp module);
+/// Of a module behind form-products, what less memory costs: one line for each of some budgets.
+std::string memoryCurveText(mlir::ModuleOp module, const RecomputeOptions &options,
+                            const PlacementOptions &placement);
 
 } // namespace trainc

@@ -59,6 +59,35 @@ struct ListedEntry {
   std::vector<ListedKernel> kernels;
 };
 
+/// What a rank needs and what holds it up, for messages: each arena, and the five largest tensors
+/// that exist at one time, or activations among them.
+std::string memoryNeeds(const MemoryTable &plan, bool activationsAlone = false);
+/// `1.50 GiB`.
+std::string readableBytes(int64_t bytes);
+
+struct RecomputedStep {
+  std::string tensors; // that it makes again
+  double flops;
+  int64_t bytes; // read and written
+};
+
+struct KeptTensor {
+  std::string name;
+  int64_t bytes;
+  int first, last; // steps that it is alive in
+};
+
+struct RecomputeTable {
+  std::string rule;           // none, light, full, or the budget
+  int64_t bytes, keptBytes;   // planned, of all arenas; where nothing were computed again
+  double time = 1, flops = 1; // of a step, predicted, as multiples of those where nothing were
+  std::vector<RecomputedStep> steps; // in program order
+  std::vector<KeptTensor> kept;      // activations that the backward pass reads, the largest first
+};
+
+/// Of a module behind plan-memory.
+RecomputeTable describeRecompute(mlir::ModuleOp module);
+
 /// Of a module behind lower-to-kernels.
 std::vector<ListedEntry> describeKernels(mlir::ModuleOp module);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dialects/names/node_name.h"
+#include "dialects/names/recomputed_name.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
 using namespace mlir;
@@ -7,6 +8,7 @@ using namespace mlir;
 namespace trainc {
 
 constexpr llvm::StringLiteral enclosing = "gradient", ofGradient = "gradient of ", ofValue = "of ";
+static const StringRef onceMore = recomputedPrefix.rtrim();
 
 std::string NodeName::title() const { return (gradient ? ofGradient.str() : "") + node; }
 
@@ -32,6 +34,10 @@ NodeName nodeName(Location location) {
     return {text.str(), false, "", ""};
   if (text == enclosing)
     return {inner.node, true, "", ""};
+  if (text == onceMore) {
+    inner.node.insert(0, recomputedPrefix);
+    return inner;
+  }
   if (inner.gradient && text.consume_front(ofValue))
     return {inner.node, true, "", text.str()};
   return {inner.node, inner.gradient, text.str(), ""};
@@ -51,7 +57,20 @@ Location gradientOfLocation(StringRef value, Location gradient) {
   return roleLocation((ofValue + value).str(), gradient);
 }
 
+Location recomputedLocation(Location location) {
+  auto fused = dyn_cast<FusedLoc>(location);
+  auto each = fused ? dyn_cast_or_null<ArrayAttr>(fused.getMetadata()) : ArrayAttr();
+  if (!each)
+    return roleLocation(onceMore, location);
+  SmallVector<Location> results;
+  for (auto part : each.getAsRange<LocationAttr>())
+    results.push_back(roleLocation(onceMore, Location(part)));
+  return locationOfResults(results);
+}
+
 Location withoutRole(Location location) {
+  if (auto again = dyn_cast<NameLoc>(location); again && again.getName() == onceMore)
+    return NameLoc::get(again.getName(), withoutRole(again.getChildLoc()));
   NodeName name = nodeName(location);
   auto named = dyn_cast<NameLoc>(location);
   return named && (!name.role.empty() || !name.of.empty()) ? withoutRole(named.getChildLoc())

@@ -299,10 +299,15 @@ bool Grouping::tryJoin(int a, int b, double gain) {
              units.nodesOf(b).end(), joined.nodes.begin());
   if (!fits(a, b, joined))
     return false;
-  tried = b;
-  triedInto = a;
   int oldStart = runsAt[a];
   runsAt[a] = startOf(a, b);
+  if (std::any_of(joined.nodes.begin(), joined.nodes.end(),
+                  [&](int n) { return runsAt[a] < nodes[n].earliest; })) {
+    runsAt[a] = oldStart;
+    return false;
+  }
+  tried = b;
+  triedInto = a;
   std::vector<std::pair<int, Life>> before;
   bool done = worthItsMemory(a, b, gain, before) && units.join(a, b);
   tried = triedInto = -1;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The forward part of an entry function that computes gradients, as plain data for
+// planning/recompute_cut.h, and its operations once more in front of those of the backward part.
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/planning/recompute_cut.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace trainc {
+
+/// Of an operation that is a repetition (a unit attribute): fuse lets it join nothing that runs
+/// before the first of them, where the original would do as well.
+constexpr llvm::StringLiteral repetitionAttribute = "kernel.repetition";
+
+class ForwardPart {
+public:
+  ForwardPart() = default; // of no function
+  /// Of a function behind form-products. Operations of nodes whose whole names match `pattern` are
+  /// forced, if there is one.
+  ForwardPart(mlir::func::FuncOp function, llvm::StringRef pattern);
+
+  /// Empty where the function computes no gradients.
+  const planning::ForwardGraph &graph() const { return forward; }
+  /// One that the pattern asks for and that cannot be repeated; null where there is none.
+  mlir::Operation *forcedInVain() const;
+
+  /// In the same function of a clone of the module, lets the backward part read what repeated
+  /// operations make from clones of them, each in front of the first that needs it.
+  static void repeat(mlir::func::FuncOp function, const std::vector<bool> &repeated);
+
+private:
+  void addOperation(mlir::Operation *op);
+  double timeOf(mlir::Operation *op);
+  void addUses(mlir::func::FuncOp function);
+
+  planning::ForwardGraph forward;
+  llvm::SmallVector<mlir::Operation *> operations;
+  llvm::DenseMap<mlir::Value, int> values;
+  mlir::SymbolTableCollection symbols;
+};
+
+} // namespace trainc

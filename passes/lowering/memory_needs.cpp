@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What messages about too much memory say.
+#include "dialects/kernel/kernel.h"
+#include "passes/plan_tables.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+#include <map>
+
+using namespace llvm;
+
+namespace trainc {
+
+constexpr size_t kShown = 5; // largest tensors that a message names
+
+std::string readableBytes(int64_t bytes) {
+  constexpr std::pair<const char *, double> kUnits[] = {
+      {"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}};
+  std::string text;
+  raw_string_ostream out(text);
+  for (auto [name, unit] : kUnits)
+    if (double(bytes) >= unit) {
+      out << format("%.2f %s", double(bytes) / unit, name);
+      return text;
+    }
+  out << bytes << " bytes";
+  return text;
+}
+
+/// Of tensors that share bytes the smallest: a parameter, not the flat tensor that holds it among
+/// others.
+static std::vector<PlannedTensor> withoutOverlaps(std::vector<PlannedTensor> tensors) {
+  stable_sort(tensors,
+              [](const PlannedTensor &a, const PlannedTensor &b) { return a.bytes < b.bytes; });
+  std::map<std::pair<std::string, int64_t>, int64_t> taken; // arena and first byte: the end
+  std::vector<PlannedTensor> apart;
+  for (PlannedTensor &tensor : tensors) {
+    auto next = taken.lower_bound({tensor.arena, tensor.offset + tensor.bytes});
+    if (next != taken.begin() && std::prev(next)->first.first == tensor.arena &&
+        std::prev(next)->second > tensor.offset)
+      continue;
+    taken[{tensor.arena, tensor.offset}] = tensor.offset + tensor.bytes;
+    apart.push_back(std::move(tensor));
+  }
+  return apart;
+}
+
+/// The largest tensors that exist at one time, those in one place once: of activations, whose
+/// places change hands, the ones alive at the peak of the entry function that needs most.
+static std::vector<PlannedTensor> largestTensors(const MemoryTable &plan, bool activationsAlone) {
+  std::vector<PlannedTensor> lasting, atPeak;
+  int64_t most = 0;
+  const std::string activations = kernel::stringifyArena(kernel::Arena::activations).str();
+  for (const PlannedEntry &entry : plan.entries) {
+    std::vector<PlannedTensor> alive;
+    for (const PlannedTensor &tensor : entry.tensors)
+      if (tensor.arena == activations && tensor.isAtPeak)
+        alive.push_back(tensor);
+      else if (tensor.arena != activations && !activationsAlone)
+        lasting.push_back(tensor);
+    std::vector<PlannedTensor> apart = withoutOverlaps(std::move(alive));
+    int64_t bytes = 0;
+    for (const PlannedTensor &tensor : apart)
+      bytes += tensor.bytes;
+    if (bytes > most) {
+      most = bytes;
+      atPeak = std::move(apart);
+    }
+  }
+  std::vector<PlannedTensor> distinct = withoutOverlaps(std::move(lasting));
+  append_range(distinct, atPeak);
+  stable_sort(distinct,
+              [](const PlannedTensor &a, const PlannedTensor &b) { return a.bytes > b.bytes; });
+  distinct.resize(std::min(distinct.size(), kShown));
+  return distinct;
+}
+
+std::string memoryNeeds(const MemoryTable &plan, bool activationsAlone) {
+  std::vector<std::string> arenas, tensors;
+  for (const PlannedArena &arena : plan.arenas)
+    if (arena.bytes > 0)
+      arenas.push_back(arena.name + " " + readableBytes(arena.bytes));
+  for (const PlannedTensor &tensor : largestTensors(plan, activationsAlone))
+    tensors.push_back("'" + tensor.name + "' (" + readableBytes(tensor.bytes) + ", " +
+                      tensor.arena + ")");
+  return join(arenas, ", ") + "; the largest " +
+         (activationsAlone ? "activations at the peak" : "tensors") + " are " + join(tensors, ", ");
+}
+
+} // namespace trainc

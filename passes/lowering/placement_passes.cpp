@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order of the passes behind plan-recompute, which runs them on clones to see what a plan comes
+// to; compiler/pipeline.cpp runs them on the module.
+#include "passes/passes.h"
+
+using namespace mlir;
+
+namespace trainc {
+
+std::vector<std::unique_ptr<Pass>> createPlacementPasses(const PlacementOptions &options) {
+  std::vector<std::unique_ptr<Pass>> passes;
+  if (options.target == "cuda" && options.epilogues)
+    passes.push_back(createFuseEpiloguesPass());
+  passes.push_back(createFusePass());
+  passes.push_back(createLowerToKernelsPass());
+  passes.push_back(createScheduleKernelsPass(options.target));
+  passes.push_back(createOrderOperationsPass());
+  passes.push_back(createPlanMemoryPass());
+  return passes;
+}
+
+} // namespace trainc

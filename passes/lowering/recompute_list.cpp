@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The recompute plan as a table and as text, read off the placed steps: what trainc writes to the
+// output folder. And what less memory would cost, of a module that is not there yet.
+#include "dialects/kernel/kernel.h"
+#include "dialects/names/recomputed_name.h"
+#include "dialects/nn/nn.h"
+#include "dialects/train/train.h"
+#include "passes/lowering/recompute_planner.h"
+#include "passes/lowering/tensor_places.h"
+#include "passes/passes.h"
+#include "passes/plan_tables.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+
+namespace trainc {
+namespace {
+
+/// Steps of the forward pass: what the results that are no gradients come from.
+llvm::DenseSet<Operation *> forwardSteps(func::FuncOp function) {
+  llvm::DenseSet<Operation *> found;
+  for (OpOperand &result : function.front().getTerminator()->getOpOperands())
+    if (!train::resultRoleAs<train::GradientAttr>(function, result.getOperandNumber()))
+      found.insert(result.get().getDefiningOp());
+  for (Operation &op : llvm::reverse(function.front()))
+    if (found.contains(&op))
+      for (Value operand : op.getOperands())
+        found.insert(operand.getDefiningOp());
+  return found;
+}
+
+void listSteps(func::FuncOp function, RecomputeTable &plan) {
+  SymbolTableCollection symbols;
+  for (auto step : function.front().getOps<kernel::StepOpInterface>()) {
+    std::string tensors;
+    for (Value result : step->getResults())
+      if (std::string name = tensorName(result); StringRef(name).starts_with(recomputedPrefix))
+        tensors += (tensors.empty() ? "" : ", ") + name.substr(recomputedPrefix.size());
+    if (tensors.empty())
+      continue;
+    kernel::StepCost cost = step.cost(symbols);
+    plan.steps.push_back({tensors, cost.flops, cost.bytes()});
+  }
+}
+
+void listKept(func::FuncOp function, RecomputeTable &plan) {
+  llvm::DenseSet<Operation *> forward = forwardSteps(function);
+  DenseMap<Operation *, int> numbers;
+  for (Operation &op : function.front())
+    if (!isa<nn::ConstantOp>(op))
+      numbers.try_emplace(&op, int(numbers.size()));
+  for (auto step : function.front().getOps<kernel::StepOpInterface>())
+    for (OpResult result : step->getResults()) {
+      kernel::PlaceAttr place = step.resultPlace(result.getResultNumber());
+      if (!forward.contains(step) || !place || place.getArena() != kernel::Arena::activations)
+        continue;
+      int last = -1;
+      for (Operation *reader : result.getUsers())
+        if (!forward.contains(reader) && !reader->hasTrait<OpTrait::IsTerminator>())
+          last = std::max(last, numbers[reader]);
+      if (last >= 0)
+        plan.kept.push_back({tensorName(result), bytesOf(result.getType()), numbers[step], last});
+    }
+  llvm::stable_sort(plan.kept,
+                    [](const KeptTensor &a, const KeptTensor &b) { return a.bytes > b.bytes; });
+}
+
+} // namespace
+
+RecomputeTable describeRecompute(ModuleOp module) {
+  RecomputeTable plan;
+  plan.rule = "none";
+  plan.bytes = plan.keptBytes = describeMemory(module).bytes();
+  if (auto chosen = module->getAttrOfType<DictionaryAttr>("kernel.recompute")) {
+    plan.rule = chosen.getAs<StringAttr>("rule").str();
+    plan.keptBytes = chosen.getAs<IntegerAttr>("kept_bytes").getInt();
+    plan.time = chosen.getAs<FloatAttr>("time").getValueAsDouble();
+    plan.flops = chosen.getAs<FloatAttr>("flops").getValueAsDouble();
+  }
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isDeclaration() && !train::isUpdate(function)) {
+      listSteps(function, plan);
+      if (function.getName() == "forward_backward")
+        listKept(function, plan);
+    }
+  return plan;
+}
+
+std::string recomputeText(ModuleOp module) {
+  RecomputeTable plan = describeRecompute(module);
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "rule: " << plan.rule << "\n\n";
+  out << "                            keeping all         planned  ratio\n";
+  out << llvm::format("all arenas, bytes       %15lld %15lld  %.3f\n", (long long)plan.keptBytes,
+                      (long long)plan.bytes, double(plan.bytes) / double(plan.keptBytes));
+  out << llvm::format("time of a step, predicted                         %.3f\n", plan.time);
+  out << llvm::format("flops of a step                                   %.3f\n", plan.flops);
+  double flops = 0;
+  int64_t moved = 0, kept = 0;
+  for (const RecomputedStep &step : plan.steps) {
+    flops += step.flops;
+    moved += step.bytes;
+  }
+  for (const KeptTensor &tensor : plan.kept)
+    kept += tensor.bytes;
+  out << "\ncomputed again for the backward pass: " << plan.steps.size() << " steps, "
+      << llvm::format("%.0f", flops) << " flops, " << moved << " bytes moved\n";
+  if (!plan.steps.empty())
+    out << "           flops    bytes moved  tensors\n";
+  for (const RecomputedStep &step : plan.steps)
+    out << llvm::format("%16.0f %14lld  ", step.flops, (long long)step.bytes) << step.tensors
+        << "\n";
+  out << "\nkept for the backward pass: " << plan.kept.size() << " tensors, " << kept << " bytes\n";
+  if (!plan.kept.empty())
+    out << "         bytes  first   last  tensor\n";
+  for (const KeptTensor &tensor : plan.kept)
+    out << llvm::format("%14lld %6d %6d  ", (long long)tensor.bytes, tensor.first, tensor.last)
+        << tensor.name << "\n";
+  return text;
+}
+
+std::string memoryCurveText(ModuleOp module, const RecomputeOptions &options,
+                            const PlacementOptions &placement) {
+  RecomputePlanner planner(module, options, placement);
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "--memory-budget, bytes               time   flops  as multiples of keeping all\n";
+  for (const RecomputePlan &plan : planner.curve())
+    out << llvm::format("%22lld  %10s  %.3f   %.3f\n", (long long)plan.bytes,
+                        readableBytes(plan.bytes).c_str(), plan.time / planner.keepAll().time,
+                        plan.flops / planner.keepAll().flops);
+  return text;
+}
+
+} // namespace trainc

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A search along one number (recompute_planner.h).
+#include "passes/lowering/recompute_planner.h"
+#include "dialects/errors/internal_error.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/lowering/fusion_roots.h"
+#include "passes/passes.h"
+#include "passes/planning/fusion_groups.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace trainc {
+
+constexpr StringLiteral kGradientEntry = "forward_backward", kUpdateEntry = "update";
+// Prices looked at first: a kept byte is worth from one byte of traffic to a product over half a
+// million.
+constexpr double leastPrice = 1, mostPrice = 1 << 20, priceFactor = 4;
+constexpr int kRefinements = 10; // halvings of the logarithm between two of them
+// Plans whose memory differs by less are told apart by their time.
+constexpr double sameMemory = 0.005;
+
+static func::FuncOp gradientEntry(ModuleOp module) {
+  auto function = module.lookupSymbol<func::FuncOp>(kGradientEntry);
+  return function && !function.isDeclaration() ? function : func::FuncOp();
+}
+
+RecomputePlanner::RecomputePlanner(ModuleOp module, const RecomputeOptions &options,
+                                   PlacementOptions placement)
+    : module(module), placement(std::move(placement)) {
+  if (func::FuncOp function = entry())
+    forward = ForwardPart(function, options.pattern);
+}
+
+func::FuncOp RecomputePlanner::entry() const { return gradientEntry(module); }
+
+OwningOpRef<ModuleOp> RecomputePlanner::placed(const std::vector<bool> &repeated) {
+  OwningOpRef<ModuleOp> clone(module.clone());
+  ForwardPart::repeat(gradientEntry(*clone), repeated);
+  PassManager manager(module.getContext());
+  manager.enableVerifier(false);
+  for (std::unique_ptr<Pass> &pass : createPlacementPasses(placement))
+    manager.addPass(std::move(pass));
+  check(succeeded(manager.run(*clone)), module, "a plan of recomputation cannot be placed");
+  return clone;
+}
+
+MemoryTable RecomputePlanner::memoryOf(const RecomputePlan &plan) {
+  return describeMemory(*placed(plan.repeated));
+}
+
+RecomputePlan RecomputePlanner::judge(double price, std::vector<bool> repeated) {
+  RecomputePlan plan{price, std::move(repeated)};
+  OwningOpRef<ModuleOp> module = placed(plan.repeated);
+  plan.bytes = describeMemory(*module).bytes();
+  for (const ListedEntry &entry : describeKernels(*module)) {
+    if (entry.name != kGradientEntry && entry.name != kUpdateEntry)
+      continue;
+    plan.flops += entry.flops;
+    plan.time += entry.flops / flopsPerByte + double(entry.bytes) +
+                 entry.steps * planning::FusionOptions().launchBytes;
+  }
+  return plan;
+}
+
+const RecomputePlan &RecomputePlanner::keepAll() {
+  if (!plain)
+    plain = judge(0, std::vector<bool>(forward.graph().operations.size(), false));
+  return *plain;
+}
+
+const RecomputePlan &RecomputePlanner::planFor(double price) {
+  if (auto known = plans.find(price); known != plans.end())
+    return known->second;
+  std::vector<bool> repeated = planning::repeatedOperations(forward.graph(), price);
+  for (auto &[other, equal] : plans)
+    if (equal.repeated == repeated)
+      return plans[price] = RecomputePlan(equal);
+  return plans[price] = judge(price, std::move(repeated));
+}
+
+const RecomputePlan &RecomputePlanner::cheapest(double price, double time) {
+  const double mostTime = keepAll().time * time;
+  double fast = 0, slow = price;
+  const RecomputePlan *best = &planFor(fast);
+  auto look = [&](double at) {
+    const RecomputePlan &plan = planFor(at);
+    if (plan.time > mostTime)
+      return false;
+    if (plan.bytes < best->bytes)
+      best = &plan;
+    return true;
+  };
+  if (look(price))
+    return *best;
+  for (int round = 0; round < kRefinements; ++round)
+    if (std::optional<double> between = priceBetween(fast, slow))
+      (look(*between) ? fast : slow) = *between;
+  return *best;
+}
+
+void RecomputePlanner::surveyPrices() {
+  if (isSurveyed)
+    return;
+  isSurveyed = true;
+  planFor(0);
+  for (double price = leastPrice; price <= mostPrice; price *= priceFactor)
+    planFor(price);
+}
+
+/// A price between two whose plans differ; nothing where none is worth a look.
+std::optional<double> RecomputePlanner::priceBetween(double low, double high) const {
+  if (plans.at(low).repeated == plans.at(high).repeated)
+    return std::nullopt;
+  return low == 0 ? high / 2 : std::sqrt(low * high);
+}
+
+const RecomputePlan &RecomputePlanner::least() {
+  surveyPrices();
+  auto best = plans.begin();
+  auto choose = [&] {
+    best = plans.begin();
+    for (auto plan = plans.begin(); plan != plans.end(); ++plan)
+      if (plan->second.bytes < best->second.bytes)
+        best = plan;
+  };
+  choose();
+  for (int round = 0; round < kRefinements / 2; ++round) {
+    std::optional<double> below, above;
+    if (best != plans.begin())
+      below = priceBetween(std::prev(best)->first, best->first);
+    if (std::next(best) != plans.end())
+      above = priceBetween(best->first, std::next(best)->first);
+    if (below)
+      planFor(*below);
+    if (above)
+      planFor(*above);
+    choose();
+  }
+  const RecomputePlan *fastest = &best->second;
+  for (auto &[price, plan] : plans)
+    if (double(plan.bytes) <= double(best->second.bytes) * (1 + sameMemory) &&
+        plan.time < fastest->time)
+      fastest = &plan;
+  return *fastest;
+}
+
+const RecomputePlan *RecomputePlanner::within(int64_t bytes) {
+  if (planFor(0).bytes <= bytes)
+    return &planFor(0);
+  surveyPrices();
+  auto fits = [&](auto &plan) { return plan.second.bytes <= bytes; };
+  if (llvm::none_of(plans, fits) && least().bytes > bytes)
+    return nullptr;
+  // Where the first that fits follows one that does not, the best lies between.
+  for (int round = 0; round < kRefinements; ++round) {
+    auto first = llvm::find_if(plans, fits);
+    std::optional<double> price = priceBetween(std::prev(first)->first, first->first);
+    if (!price)
+      break;
+    planFor(*price);
+  }
+  const RecomputePlan *best = nullptr;
+  for (auto &[price, plan] : plans)
+    if (plan.bytes <= bytes && (!best || plan.time < best->time))
+      best = &plan;
+  return best;
+}
+
+std::vector<RecomputePlan> RecomputePlanner::curve() {
+  std::vector<RecomputePlan> points;
+  constexpr int kPoints = 10;
+  int64_t low = least().bytes, high = planFor(0).bytes;
+  for (int i = 0; i <= kPoints; ++i)
+    if (const RecomputePlan *plan = within(low + (high - low) * i / kPoints))
+      if (points.empty() || points.back().repeated != plan->repeated)
+        points.push_back(*plan);
+  return points;
+}
+
+} // namespace trainc

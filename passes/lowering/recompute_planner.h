@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plans of recomputation that a module has, from keeping everything to keeping as little as
+// helps. Plans differ by a price (planning/recompute_cut.h); what one takes is found out by running
+// the passes up to plan-memory on a clone, so that the peak is the true one, and the time that
+// of the kernels that come out.
+#pragma once
+
+#include "mlir/IR/OwningOpRef.h"
+#include "passes/lowering/forward_part.h"
+#include "passes/passes.h"
+#include "passes/plan_tables.h"
+#include <map>
+#include <optional>
+
+namespace trainc {
+
+struct RecomputePlan {
+  double price = 0;           // bytes of traffic that a kept byte is worth
+  std::vector<bool> repeated; // by operation of the forward part
+  int64_t bytes = 0;          // planned, all arenas
+  double time = 0;            // of a step, as bytes of traffic
+  double flops = 0;           // of a step
+};
+
+class RecomputePlanner {
+public:
+  /// Of a module behind form-products, which stays as it is.
+  RecomputePlanner(mlir::ModuleOp module, const RecomputeOptions &options,
+                   PlacementOptions placement);
+
+  /// @forward_backward; null where there is none.
+  mlir::func::FuncOp entry() const;
+  const ForwardPart &forwardPart() const { return forward; }
+
+  /// Nothing is repeated.
+  const RecomputePlan &keepAll();
+  /// What a price asks for, and the pattern; at a price of 0 the pattern alone.
+  const RecomputePlan &planFor(double price);
+  /// The plan with least memory up to this price whose step takes at most `time` of that of
+  /// `keepAll`.
+  const RecomputePlan &cheapest(double price, double time);
+  /// The plan that needs least memory, and of those that need about as much, the fastest.
+  const RecomputePlan &least();
+  /// The fastest plan that needs no more; null where there is none.
+  const RecomputePlan *within(int64_t bytes);
+  /// A few plans from the least to keeping everything, by bytes.
+  std::vector<RecomputePlan> curve();
+
+  /// What plan-memory says of a plan.
+  MemoryTable memoryOf(const RecomputePlan &plan);
+
+private:
+  mlir::OwningOpRef<mlir::ModuleOp> placed(const std::vector<bool> &repeated);
+  RecomputePlan judge(double price, std::vector<bool> repeated);
+  void surveyPrices();
+  std::optional<double> priceBetween(double low, double high) const;
+
+  mlir::ModuleOp module;
+  PlacementOptions placement;
+  ForwardPart forward;
+  std::optional<RecomputePlan> plain;
+  std::map<double, RecomputePlan> plans; // by price
+  bool isSurveyed = false;
+};
+
+} // namespace trainc

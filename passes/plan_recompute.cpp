@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// plan-recompute: what the backward pass computes again instead of keeping it.
+//
+// Problem: what the backward pass reads of the forward pass lives from the one to the
+// other, and is most of the memory of training. Method: clones of forward operations,
+// placed in front of the first backward operation that needs them; originals then die in
+// the forward pass. Which ones is the answer of a minimum cut for a price of a byte
+// (planning/recompute_cut.h), which true plans are compared by
+// (lowering/recompute_planner.h): `light` takes the price at which fuse, too, holds a
+// tensor rather than read it again, and 3 % of the step's time; `full` is the plan with the least
+// memory; a budget asks for the fastest that fits it. Runs behind form-products, where the cost of
+// every operation is known, and in front of fuse, which joins clones with their readers. No pass
+// behind it merges equal operations: that would undo it. A clone computes what its original does,
+// random bits too (nn.random_bits is a function of its operands). Weakness: a value is repeated
+// once, for all that read it, and lives between them.
+#include "dialects/kernel/kernel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/lowering/recompute_planner.h"
+#include "passes/passes.h"
+#include "passes/planning/fusion_groups.h"
+
+using namespace mlir;
+
+namespace trainc {
+namespace {
+
+/// What `light` may take of a step's predicted time: small products are cheap for their bytes, but
+/// many.
+constexpr double lightTime = 1.03;
+
+struct PlanRecompute : PassWrapper<PlanRecompute, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanRecompute)
+  PlanRecompute() = default;
+  PlanRecompute(const PlanRecompute &other) : PassWrapper(other) {}
+  PlanRecompute(const RecomputeOptions &options, const PlacementOptions &placement) {
+    level = options.level;
+    budget = options.budget;
+    pattern = options.pattern;
+    target = placement.target;
+    epilogues = placement.epilogues;
+  }
+
+  Option<std::string> level{*this, "level", llvm::cl::desc("none, light or full"),
+                            llvm::cl::init("none")};
+  Option<int64_t> budget{*this, "budget",
+                         llvm::cl::desc("bytes of all arenas; 0: as the level says"),
+                         llvm::cl::init(0)};
+  Option<std::string> pattern{*this, "pattern",
+                              llvm::cl::desc("regular expression of nodes to compute again"),
+                              llvm::cl::init("")};
+  Option<std::string> target{*this, "target", llvm::cl::desc("what runs the kernels"),
+                             llvm::cl::init("cpu")};
+  Option<bool> epilogues{*this, "epilogues",
+                         llvm::cl::desc("whether fuse-epilogues follows, for cuda"),
+                         llvm::cl::init(true)};
+
+  StringRef getArgument() const override { return "plan-recompute"; }
+  StringRef getDescription() const override {
+    return "Let the backward pass compute again what is not worth its memory";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<kernel::KernelDialect, arith::ArithDialect, math::MathDialect>();
+  }
+
+  void runOnOperation() override {
+    if (!llvm::is_contained({"none", "light", "full"}, level.getValue())) {
+      getOperation().emitError("unknown level '" + level + "'").attachNote()
+          << "try: one of none, light, full";
+      return signalPassFailure();
+    }
+    if (level == "none" && budget == 0 && pattern.empty())
+      return;
+    ModuleOp module = getOperation();
+    RecomputePlanner planner(module, {level, budget, pattern}, {target, epilogues});
+    if (planner.forwardPart().graph().operations.empty())
+      return;
+    if (Operation *op = planner.forwardPart().forcedInVain()) {
+      op->emitError("it cannot be computed again: it acts on more than its tensors").attachNote()
+          << "try: a pattern of fewer nodes";
+      return signalPassFailure();
+    }
+    const RecomputePlan *plan = choose(planner);
+    if (!plan)
+      return signalPassFailure();
+    record(*plan, planner.keepAll());
+    ForwardPart::repeat(planner.entry(), plan->repeated);
+  }
+
+private:
+  /// Null, with an error, where a budget cannot be met.
+  const RecomputePlan *choose(RecomputePlanner &planner) {
+    if (budget == 0)
+      return level == "light"  ? &planner.cheapest(planning::FusionOptions().peakPrice, lightTime)
+             : level == "full" ? &planner.least()
+                               : &planner.planFor(0);
+    if (const RecomputePlan *plan = planner.within(budget))
+      return plan;
+    const RecomputePlan &least = planner.least();
+    getOperation().emitError("the memory of a rank can be brought down to ")
+        << readableBytes(least.bytes) << " (" << least.bytes
+        << " bytes), which is more than the budget of " << readableBytes(budget) << ": "
+        << memoryNeeds(planner.memoryOf(least), /*activationsAlone=*/true);
+    return nullptr;
+  }
+
+  /// `all` is the plan that keeps everything.
+  void record(const RecomputePlan &plan, const RecomputePlan &all) {
+    Builder builder(&getContext());
+    std::string rule =
+        budget > 0 ? "budget of " + std::to_string(budget) + " bytes" : level.getValue();
+    if (!pattern.empty())
+      rule += ", and nodes " + pattern;
+    getOperation()->setAttr(
+        "kernel.recompute",
+        builder.getDictionaryAttr(
+            {builder.getNamedAttr("rule", builder.getStringAttr(rule)),
+             builder.getNamedAttr("kept_bytes", builder.getI64IntegerAttr(all.bytes)),
+             builder.getNamedAttr("time", builder.getF64FloatAttr(plan.time / all.time)),
+             builder.getNamedAttr("flops", builder.getF64FloatAttr(plan.flops / all.flops))}));
+  }
+};
+
+PassRegistration<PlanRecompute> registration;
+
+} // namespace
+
+std::unique_ptr<Pass> createPlanRecomputePass(const RecomputeOptions &options,
+                                              const PlacementOptions &placement) {
+  return std::make_unique<PlanRecompute>(options, placement);
+}
+
+} // namespace trainc
