@@ -16,7 +16,7 @@ include_guard(GLOBAL)
 function(_trainc_check_options name)
   set(refused
     "o|depfile" "trainc_add_trainer gives it itself"
-    "source-only|stop-after|check|print-ir|print-parameters" "no trainer is made with it"
+    "source-only|stop-after|check|print-ir|print-parameters|memory-curve" "no trainer is made with it"
     "help|help-list|help-hidden|help-list-hidden|h|version|list-operators|print-documentation"
       "it prints and compiles nothing")
   foreach(option IN LISTS ARGN)

@@ -28,6 +28,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Regex.h"
 #include <cstdlib>
 
 using namespace mlir;
@@ -47,6 +48,9 @@ std::string temporaryPath(StringRef name) {
 /// The last pass of --check: the passes behind it do what is asked of them, or there is an internal
 /// error.
 constexpr const char *kCheckedUntil = "differentiate";
+
+/// The pass that plan-recompute, and so --memory-curve, stands behind.
+constexpr const char *kCurveBehind = "form-products";
 
 class Compilation {
 public:
@@ -87,13 +91,15 @@ private:
 
   bool steps() {
     std::optional<Recipe> parsed = options.recipe(report);
-    if (!parsed)
+    std::optional<RecomputeOptions> again = options.recomputeOptions(report);
+    if (!parsed || !again)
       return false;
     if (options.printDocumentation || options.listOperators) {
       llvm::outs() << (options.listOperators ? operatorTable() : optionsDocumentation());
       return true;
     }
     recipe = *parsed;
+    recompute = *again;
     looksAtModel = true;
     if (options.printParameters)
       return printParameters();
@@ -105,6 +111,8 @@ private:
       return printIr();
     if (!runPasses())
       return false;
+    if (options.memoryCurve)
+      return printMemoryCurve();
     if (stopped)
       return options.check || printIr();
     return emit();
@@ -128,7 +136,23 @@ private:
     for (const ExportInitializer &initializer : exportInitializers(model))
       exports.push_back({initializer.onnxName, initializer.parameterName, initializer.transposed});
     setExports(*model.module, exports);
-    return checkSizes();
+    return checkSizes() && checkRecomputePatterns();
+  }
+
+  /// A pattern that is misspelt would save nothing.
+  bool checkRecomputePatterns() {
+    for (const std::string &pattern : options.recomputePatterns) {
+      llvm::Regex nodes("^(" + pattern + ")$");
+      WalkResult found = model.module->walk([&](Operation *op) {
+        std::string node = nodeName(op->getLoc()).node;
+        return !node.empty() && nodes.match(node) ? WalkResult::interrupt() : WalkResult::advance();
+      });
+      if (!found.wasInterrupted())
+        (void)report.error(ExitCode::usage, Subject::ofOption("--recompute-pattern"),
+                           "no node has a name that '" + pattern + "' matches as a whole",
+                           "the names in plan/recompute.txt of an output without it");
+    }
+    return report.empty();
   }
 
   /// Programs have no tensors without elements.
@@ -166,8 +190,7 @@ private:
         note = more.str();
       if (StringRef(note).starts_with("try: "))
         advice = StringRef(note).drop_front(5);
-      ExitCode code =
-          reportsUserErrors(pass) ? ExitCode::unsupportedModel : ExitCode::internalError;
+      ExitCode code = userErrorOf(pass).value_or(ExitCode::internalError);
       (void)report.error(code, subject, message, advice);
       return success();
     });
@@ -183,8 +206,10 @@ private:
     hooks.dumpFolder = options.dumpIr;
     hooks.read = modelFiles(model);
     hooks.failureFolder = temporaryPath("dump");
-    hooks.stopAfter = options.check ? kCheckedUntil : options.stopAfter;
-    PipelineResult result = runPipeline(*model.module, recipe, hooks);
+    hooks.stopAfter = options.check         ? kCheckedUntil
+                      : options.memoryCurve ? kCurveBehind
+                                            : options.stopAfter;
+    PipelineResult result = runPipeline(*model.module, recipe, recompute, hooks);
     stopped = result.stopped;
     if (!result.unwritten.empty())
       (void)report.error(ExitCode::outputNotWritten, Subject::ofOption("--dump-ir"),
@@ -201,6 +226,14 @@ private:
     clock.finish();
     if (options.printIr)
       writeIr(*model.module, llvm::outs());
+    return true;
+  }
+
+  bool printMemoryCurve() {
+    clock.begin("memory curve");
+    std::string text = memoryCurveText(*model.module, recompute, placementOptions(recipe));
+    clock.finish();
+    llvm::outs() << text;
     return true;
   }
 
@@ -276,10 +309,17 @@ private:
            succeeded(output.writeText("plan/parameters.json", parametersJson(model, *model.module),
                                       report)) &&
            succeeded(output.writeText("plan/memory.txt", memoryPlanText(*model.module), report)) &&
+           (!recipe.trains || writeRecompute()) &&
            succeeded(output.writeText("plan/kernels.txt", kernelListText(*model.module), report)) &&
            succeeded(output.writeText("plan/steps.txt", stepListText(*model.module), report)) &&
            succeeded(
                output.writeText("plan/parameters.txt", model.parameterTable + unreached(), report));
+  }
+
+  bool writeRecompute() {
+    RecomputeTable plan = describeRecompute(*model.module);
+    return succeeded(output.writeText("plan/recompute.json", recomputeJson(plan), report)) &&
+           succeeded(output.writeText("plan/recompute.txt", recomputeText(*model.module), report));
   }
 
   /// What the table of parameters cannot know: the loss comes later.
@@ -370,6 +410,7 @@ private:
 
   const Options &options;
   Recipe recipe;
+  RecomputeOptions recompute;
   Report report;
   MLIRContext context;
   Model model;

@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -28,7 +29,7 @@ static const char kOverview[] =
     "`parameters.safetensors`\n"
     "(initial parameters), `export_template.onnx`, `source/` (the emitted C++, which builds by "
     "itself)\n"
-    "and `plan/` (memory plan, kernels, parameters as text).\n";
+    "and `plan/` (memory plan, recompute, kernels, parameters as text).\n";
 
 static std::string exitCodeHelp() {
   std::string text = "\nExit codes:\n";
@@ -260,6 +261,27 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   return report.empty() ? std::optional(recipe) : std::nullopt;
 }
 
+std::optional<RecomputeOptions> Options::recomputeOptions(Report &report) const {
+  RecomputeOptions found{recompute, 0, join(recomputePatterns, "|")};
+  auto complain = [&](const Twine &option, const Twine &message, const Twine &advice) {
+    (void)report.error(ExitCode::usage, Subject::ofOption(option), message, advice);
+  };
+  if (std::optional<int64_t> budget = parseBytes(memoryBudget))
+    found.budget = *budget;
+  else if (!memoryBudget.empty())
+    complain("--memory-budget", "expects a size, found '" + memoryBudget + "'",
+             "--memory-budget 1.5GiB");
+  if (!memoryBudget.empty() && recompute != "none")
+    complain("--recompute", "contradicts --memory-budget, which chooses what is computed again",
+             "one of the two");
+  for (const std::string &pattern : recomputePatterns)
+    if (std::string why; !Regex(pattern).isValid(why))
+      complain("--recompute-pattern",
+               "expects a regular expression, found '" + pattern + "': " + why,
+               "--recompute-pattern '.*gelu'");
+  return report.empty() ? std::optional(found) : std::nullopt;
+}
+
 void Options::checkChoices(Report &report) const {
   auto check = [&](StringRef name, StringRef choices, StringRef value) {
     SmallVector<StringRef> known;
@@ -320,13 +342,19 @@ void Options::refuseIdleOptions(Report &report) const {
                                 "depfile", "host-compiler", "nvcc"};
   if (printParameters) {
     refuse(ofOutput, "with --print-parameters, which makes no output");
-    refuse({"check", "stop-after", "print-ir", "dump-ir"},
+    refuse({"check", "stop-after", "print-ir", "dump-ir", "memory-curve"},
            "with --print-parameters, which runs no pass");
     return;
   }
   if (check) {
     refuse(ofOutput, "with --check, which makes no output");
-    refuse({"stop-after", "print-ir"}, "with --check, which stops by itself");
+    refuse({"stop-after", "print-ir", "memory-curve"}, "with --check, which stops by itself");
+    return;
+  }
+  if (memoryCurve && !forwardOnly) {
+    refuse(ofOutput, "with --memory-curve, which makes no output");
+    refuse({"stop-after", "print-ir"}, "with --memory-curve, which stops by itself");
+    refuse({"memory-budget", "recompute"}, "with --memory-curve, which goes through budgets");
     return;
   }
   if (!stopAfter.empty() && stopAfter != "emit") {
@@ -345,7 +373,8 @@ void Options::refuseIdleOptions(Report &report) const {
   else
     refuse({"march"}, "to a trainer for --target " + target);
   if (forwardOnly)
-    refuse({"loss", "loss-output", "optimizer", "decay", "buffer", "freeze", "batch-norm"},
+    refuse({"loss", "loss-output", "optimizer", "decay", "buffer", "freeze", "batch-norm",
+            "recompute", "recompute-pattern", "memory-budget", "memory-curve"},
            "to a program that only runs the model forward",
            "the command without it, or without --forward-only");
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/recipe.h"
 #include "compiler/report.h"
+#include "passes/passes.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,10 @@ struct Options {
   /// The training recipe; nothing where a value is malformed or nothing would look at an option,
   /// which `report` says.
   std::optional<Recipe> recipe(Report &report) const;
+
+  /// What the backward pass computes again; nothing where a value is malformed, which `report`
+  /// says.
+  std::optional<RecomputeOptions> recomputeOptions(Report &report) const;
 
 private:
   void checkChoices(Report &report) const;

@@ -9,7 +9,6 @@
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/passes.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -18,7 +17,12 @@ using namespace mlir;
 
 namespace trainc {
 
-static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe) {
+PlacementOptions placementOptions(const Recipe &recipe) {
+  return {recipe.target, recipe.epilogues};
+}
+
+static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe,
+                                                     const RecomputeOptions &recompute) {
   std::vector<std::unique_ptr<Pass>> passes;
   auto add = [&](std::unique_ptr<Pass> pass) { passes.push_back(std::move(pass)); };
   // The forward model, brought to composite operations that have good gradients.
@@ -37,25 +41,26 @@ static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe) {
   // ... and fuse late, over forward, backward and update alike.
   add(createDecomposePass());
   add(createFormProductsPass());
-  if (recipe.target == "cuda" && recipe.epilogues)
-    add(createFuseEpiloguesPass());
-  add(createFusePass());
-  add(createLowerToKernelsPass());
-  add(createScheduleKernelsPass(recipe.target));
-  add(createOrderOperationsPass());
-  add(createPlanMemoryPass());
+  if (recipe.trains)
+    add(createPlanRecomputePass(recompute, placementOptions(recipe)));
+  for (std::unique_ptr<Pass> &pass : createPlacementPasses(placementOptions(recipe)))
+    add(std::move(pass));
   return passes;
 }
 
 std::vector<std::string> pipelinePasses(const Recipe &recipe) {
   std::vector<std::string> names;
-  for (auto &pass : makePasses(recipe))
+  for (auto &pass : makePasses(recipe, {}))
     names.push_back(pass->getArgument().str());
   return names;
 }
 
-bool reportsUserErrors(StringRef pass) {
-  return llvm::StringSet<>{"attach-loss", "differentiate", "attach-optimizer"}.contains(pass);
+std::optional<ExitCode> userErrorOf(StringRef pass) {
+  if (pass == "plan-recompute")
+    return ExitCode::overLimit;
+  if (llvm::is_contained({"attach-loss", "differentiate", "attach-optimizer"}, pass))
+    return ExitCode::unsupportedModel;
+  return std::nullopt;
 }
 
 namespace {
@@ -142,10 +147,11 @@ void nameRunningPass(PassManager &manager) {
   manager.addInstrumentation(std::make_unique<Naming>());
 }
 
-PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const PipelineHooks &hooks) {
+PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const RecomputeOptions &recompute,
+                           const PipelineHooks &hooks) {
   PipelineResult result;
   Dumps dumps(module, hooks);
-  std::vector<std::unique_ptr<Pass>> passes = makePasses(recipe);
+  std::vector<std::unique_ptr<Pass>> passes = makePasses(recipe, recompute);
   std::vector<std::string> rest = textBehindEach(passes);
   std::string all;
   llvm::raw_string_ostream stream(all);
@@ -164,7 +170,7 @@ PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const Pipeline
     manager.enableVerifier(!hooks.dumpFolder.empty() || isLast || endsPhase(name));
     manager.addPass(std::move(pass));
     if (failed(manager.run(module))) {
-      if (!reportsUserErrors(name))
+      if (!userErrorOf(name))
         result.dumpFile = dumps.writeFailure(name);
       return result;
     }

@@ -3,9 +3,12 @@
 // The order of passes from an imported model to placed kernels.
 #pragma once
 
+#include "compiler/exit_codes.h"
 #include "compiler/recipe.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/passes.h"
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace mlir {
@@ -36,12 +39,17 @@ std::vector<std::string> pipelinePasses(const Recipe &recipe);
 
 /// Runs the passes on `module`, verifying at the end of each phase, and after each pass where the
 /// IR is dumped. Errors are emitted as diagnostics.
-PipelineResult runPipeline(mlir::ModuleOp module, const Recipe &recipe, const PipelineHooks &hooks);
+PipelineResult runPipeline(mlir::ModuleOp module, const Recipe &recipe,
+                           const RecomputeOptions &recompute, const PipelineHooks &hooks);
 
 /// Lets internal errors name the pass that runs.
 void nameRunningPass(mlir::PassManager &manager);
 
-/// True for the passes whose errors are about the model or the recipe, not about trainc.
-bool reportsUserErrors(llvm::StringRef pass);
+/// How trainc ends after an error of this pass, if its errors are about the model or the recipe,
+/// not about trainc.
+std::optional<ExitCode> userErrorOf(llvm::StringRef pass);
+
+/// What the recipe says to the passes behind plan-recompute.
+PlacementOptions placementOptions(const Recipe &recipe);
 
 } // namespace trainc

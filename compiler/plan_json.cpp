@@ -86,6 +86,25 @@ std::string kernelListJson(const std::vector<ListedEntry> &entries) {
   return documentText(json::Object{{"entries", std::move(all)}});
 }
 
+std::string recomputeJson(const RecomputeTable &plan) {
+  json::Array steps, kept;
+  for (const RecomputedStep &step : plan.steps)
+    steps.push_back(json::Object{
+        {"tensors", jsonText(step.tensors)}, {"flops", step.flops}, {"bytes_moved", step.bytes}});
+  for (const KeptTensor &tensor : plan.kept)
+    kept.push_back(json::Object{{"tensor", jsonText(tensor.name)},
+                                {"bytes", tensor.bytes},
+                                {"first_step", tensor.first},
+                                {"last_step", tensor.last}});
+  return documentText(json::Object{{"rule", plan.rule},
+                                   {"bytes", plan.bytes},
+                                   {"bytes_keeping_all", plan.keptBytes},
+                                   {"predicted_time", plan.time},
+                                   {"flops", plan.flops},
+                                   {"computed_again", std::move(steps)},
+                                   {"kept", std::move(kept)}});
+}
+
 /// Of those that the program holds, what a step does with the argument.
 static StringMap<std::pair<StringRef, bool>> rolesOf(mlir::ModuleOp module) {
   StringMap<std::pair<StringRef, bool>> roles;

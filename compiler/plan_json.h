@@ -13,6 +13,7 @@ constexpr int kPlanVersion = 1;
 
 std::string memoryPlanJson(const MemoryTable &plan);
 std::string kernelListJson(const std::vector<ListedEntry> &entries);
+std::string recomputeJson(const RecomputeTable &plan);
 /// Parameters and buffers with what the step does with them.
 std::string parametersJson(const Model &model, mlir::ModuleOp module);
 

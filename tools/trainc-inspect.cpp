@@ -22,7 +22,8 @@ namespace {
 
 cl::OptionCategory category("trainc-inspect options");
 cl::opt<std::string> folder(cl::Positional, cl::desc("FOLDER"), cl::Required, cl::cat(category));
-cl::opt<std::string> view(cl::Positional, cl::desc("[summary|memory|kernels|steps|parameters]"),
+cl::opt<std::string> view(cl::Positional,
+                          cl::desc("[summary|memory|recompute|kernels|steps|parameters]"),
                           cl::init("summary"), cl::cat(category));
 cl::opt<std::string>
     svg("svg", cl::value_desc("FILE"), cl::cat(category),
@@ -255,12 +256,15 @@ int main(int argc, char **argv) {
       "  trainc-inspect out            arenas, the tensors alive at the peak, entry functions, "
       "kernels\n"
       "  trainc-inspect out memory     all tensors alive at the peak of each entry function\n"
+      "  trainc-inspect out recompute  what the backward pass computes again, and what is kept for "
+      "it\n"
       "  trainc-inspect out kernels    every kernel with flops, bytes and launches\n"
       "  trainc-inspect out steps      the entry functions step by step\n"
       "  trainc-inspect out --svg memory.svg    a picture of the activations arena\n");
   const std::map<std::string, bool (*)()> views = {
       {"summary", printSummary},
       {"memory", [] { return printMemory(SIZE_MAX); }},
+      {"recompute", [] { return printLines("recompute", SIZE_MAX); }},
       {"kernels", [] { return printLines("kernels", SIZE_MAX); }},
       {"steps", [] { return printLines("steps", SIZE_MAX); }},
       {"parameters", [] { return printLines("parameters", SIZE_MAX); }},
@@ -268,7 +272,7 @@ int main(int argc, char **argv) {
   auto chosen = views.find(view);
   if (chosen == views.end()) {
     errs() << "trainc-inspect: there is no view '" << view
-           << "'\n  try: summary, memory, kernels, steps or parameters\n";
+           << "'\n  try: summary, memory, recompute, kernels, steps or parameters\n";
     return 2;
   }
   bool good = svg.empty() ? chosen->second() : draw();
