@@ -97,7 +97,7 @@ private:
                                : &planner.planFor(0);
     if (const RecomputePlan *plan = planner.within(budget))
       return plan;
-    const RecomputePlan &least = planner.least();
+    const RecomputePlan &least = planner.smallest();
     getOperation().emitError("the memory of a rank can be brought down to ")
         << readableBytes(least.bytes) << " (" << least.bytes
         << " bytes), which is more than the budget of " << readableBytes(budget) << ": "

@@ -14,7 +14,7 @@ using namespace llvm;
 
 namespace trainc {
 
-constexpr size_t kShown = 5; // largest tensors that a message names
+constexpr size_t kNamed = 5; // largest tensors that a message names
 
 std::string readableBytes(int64_t bytes) {
   constexpr std::pair<const char *, double> kUnits[] = {
@@ -50,7 +50,7 @@ static std::vector<PlannedTensor> withoutOverlaps(std::vector<PlannedTensor> ten
 
 /// The largest tensors that exist at one time, those in one place once: of activations, whose
 /// places change hands, the ones alive at the peak of the entry function that needs most.
-static std::vector<PlannedTensor> largestTensors(const MemoryTable &plan, bool activationsAlone) {
+static std::vector<PlannedTensor> largestAtOneTime(const MemoryTable &plan, bool activationsAlone) {
   std::vector<PlannedTensor> lasting, atPeak;
   int64_t most = 0;
   const std::string activations = kernel::stringifyArena(kernel::Arena::activations).str();
@@ -74,7 +74,7 @@ static std::vector<PlannedTensor> largestTensors(const MemoryTable &plan, bool a
   append_range(distinct, atPeak);
   stable_sort(distinct,
               [](const PlannedTensor &a, const PlannedTensor &b) { return a.bytes > b.bytes; });
-  distinct.resize(std::min(distinct.size(), kShown));
+  distinct.resize(std::min(distinct.size(), kNamed));
   return distinct;
 }
 
@@ -83,7 +83,7 @@ std::string memoryNeeds(const MemoryTable &plan, bool activationsAlone) {
   for (const PlannedArena &arena : plan.arenas)
     if (arena.bytes > 0)
       arenas.push_back(arena.name + " " + readableBytes(arena.bytes));
-  for (const PlannedTensor &tensor : largestTensors(plan, activationsAlone))
+  for (const PlannedTensor &tensor : largestAtOneTime(plan, activationsAlone))
     tensors.push_back("'" + tensor.name + "' (" + readableBytes(tensor.bytes) + ", " +
                       tensor.arena + ")");
   return join(arenas, ", ") + "; the largest " +

@@ -15,9 +15,9 @@ using namespace mlir;
 namespace trainc {
 
 constexpr StringLiteral kGradientEntry = "forward_backward", kUpdateEntry = "update";
-// Prices looked at first: a kept byte is worth from one byte of traffic to a product over half a
-// million.
-constexpr double leastPrice = 1, mostPrice = 1 << 20, priceFactor = 4;
+// Prices looked at first are powers of 4 up to 2 to this: a kept byte is worth from one byte of
+// traffic to a product over half a million.
+constexpr int mostExponent = 20;
 constexpr int kRefinements = 10; // halvings of the logarithm between two of them
 // Plans whose memory differs by less are told apart by their time.
 constexpr double sameMemory = 0.005;
@@ -106,8 +106,8 @@ void RecomputePlanner::surveyPrices() {
     return;
   isSurveyed = true;
   planFor(0);
-  for (double price = leastPrice; price <= mostPrice; price *= priceFactor)
-    planFor(price);
+  for (int exponent = 0; exponent <= mostExponent; exponent += 2)
+    planFor(std::exp2(exponent));
 }
 
 /// A price between two whose plans differ; nothing where none is worth a look.
@@ -117,7 +117,7 @@ std::optional<double> RecomputePlanner::priceBetween(double low, double high) co
   return low == 0 ? high / 2 : std::sqrt(low * high);
 }
 
-const RecomputePlan &RecomputePlanner::least() {
+const RecomputePlan &RecomputePlanner::smallest() {
   surveyPrices();
   auto best = plans.begin();
   auto choose = [&] {
@@ -139,10 +139,13 @@ const RecomputePlan &RecomputePlanner::least() {
       planFor(*above);
     choose();
   }
-  const RecomputePlan *fastest = &best->second;
+  return best->second;
+}
+
+const RecomputePlan &RecomputePlanner::least() {
+  const RecomputePlan &small = smallest(), *fastest = &small;
   for (auto &[price, plan] : plans)
-    if (double(plan.bytes) <= double(best->second.bytes) * (1 + sameMemory) &&
-        plan.time < fastest->time)
+    if (double(plan.bytes) <= double(small.bytes) * (1 + sameMemory) && plan.time < fastest->time)
       fastest = &plan;
   return *fastest;
 }
@@ -152,7 +155,7 @@ const RecomputePlan *RecomputePlanner::within(int64_t bytes) {
     return &planFor(0);
   surveyPrices();
   auto fits = [&](auto &plan) { return plan.second.bytes <= bytes; };
-  if (llvm::none_of(plans, fits) && least().bytes > bytes)
+  if (llvm::none_of(plans, fits) && smallest().bytes > bytes)
     return nullptr;
   // Where the first that fits follows one that does not, the best lies between.
   for (int round = 0; round < kRefinements; ++round) {
@@ -172,7 +175,7 @@ const RecomputePlan *RecomputePlanner::within(int64_t bytes) {
 std::vector<RecomputePlan> RecomputePlanner::curve() {
   std::vector<RecomputePlan> points;
   constexpr int kPoints = 10;
-  int64_t low = least().bytes, high = planFor(0).bytes;
+  int64_t low = smallest().bytes, high = planFor(0).bytes;
   for (int i = 0; i <= kPoints; ++i)
     if (const RecomputePlan *plan = within(low + (high - low) * i / kPoints))
       if (points.empty() || points.back().repeated != plan->repeated)

@@ -40,7 +40,9 @@ public:
   /// The plan with least memory up to this price whose step takes at most `time` of that of
   /// `keepAll`.
   const RecomputePlan &cheapest(double price, double time);
-  /// The plan that needs least memory, and of those that need about as much, the fastest.
+  /// The plan that needs least memory.
+  const RecomputePlan &smallest();
+  /// Of the plans that need about as little as that, the fastest.
   const RecomputePlan &least();
   /// The fastest plan that needs no more; null where there is none.
   const RecomputePlan *within(int64_t bytes);
