@@ -67,14 +67,13 @@ public:
 
   // ---- work
 
-  // Queues what `work` queues: entry functions and `sum_gradients`. A target may
-  // record the work at some time and replay the record afterwards, so `work`
-  // must queue the same for equal keys (0 to 7). On such a target that is also what
-  // runs where `work` would do less because the host met an error.
-  void run(int key, const std::function<void()> &work);
-  // As part of `run`: adds the gradients of all ranks. Micro-batch j of rank r is summand
-  // j * ranks + r; the last call of a step leaves the total in every rank's arena.
-  void sum_gradients(bool first, bool last);
+  // Queues an entry function. A target may record what it queues at some time and replay the
+  // record afterwards.
+  void run(entry which);
+  // Adds the gradients of micro-batch 0, 1, ... of this rank, in the order that
+  // runtime/summation_order.h says. With the last of a step the ranks exchange their sums: the
+  // total is in every rank's arena then.
+  void sum_gradients(int64_t micro_batch);
   // Sets a scalar of the workspace arena for the work queued next: an f64, or 64 bits.
   void set_scalar(int64_t offset, double value) {
     set_bits(offset, std::bit_cast<uint64_t>(value));

@@ -51,31 +51,26 @@ void gradient_step::submit(data_part part, int64_t batch, int64_t next) {
 }
 
 void gradient_step::queue(data_part part, int64_t first_batch, int64_t step, bool with_update) {
-  const int64_t ranks = run_.ranks.size();
+  const int64_t own_first = run_.ranks.rank() * micro_batches_;
   for (int64_t j = 0; j < micro_batches_; ++j) {
-    const bool first = j == 0, last = j == micro_batches_ - 1;
-    const int64_t batch = first_batch + j * ranks + run_.ranks.rank();
-    submit(part, batch, /*next=*/batch + ranks); // of this step or the next
+    const bool is_last = j == micro_batches_ - 1;
+    const int64_t number = own_first + j; // over all ranks
+    // Of this step or the next.
+    const int64_t next = first_batch + (is_last ? batches_per_step() + own_first : number + 1);
+    submit(part, first_batch + number, next);
     if (run_.prog.draws_random_numbers)
-      run_.target.set_bits(run_.prog.random_key_offset,
-                           micro_batch_key(seed_, step, batch - first_batch));
-    const bool updates = last && with_update;
-    // A device that replays what was recorded waits in `finish` instead.
-    const auto work = [&] {
-      run_.prog.forward_backward(run_.places());
-      run_.watch.now(activity::exchanging);
-      run_.target.sum_gradients(first, last);
-      run_.watch.now(activity::computing);
-      if (updates)
-        run_.prog.update(run_.places());
-    };
-    const int key = (first ? first_key : 0) + (last ? last_key : 0) + (updates ? update_key : 0);
-    run_.target.run(key, std::ref(work)); // a reference: nothing is allocated
+      run_.target.set_bits(run_.prog.random_key_offset, micro_batch_key(seed_, step, number));
+    run_.target.run(entry::forward_backward);
+    run_.watch.now(activity::exchanging);
+    run_.target.sum_gradients(j);
+    run_.watch.now(activity::computing);
     run_.target.keep(run_.prog.loss, static_cast<int>(j));
     if (run_.prog.loss_weight.name)
       run_.target.keep(run_.prog.loss_weight, weight_slot(j));
     keep_index_check(run_.target, run_.prog, index_slot(j));
-    feed_.load_ahead(part, batch + ranks);
+    if (is_last && with_update)
+      run_.target.run(entry::update);
+    feed_.load_ahead(part, next);
   }
 }
 
@@ -114,8 +109,8 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
   auto ranks = static_cast<size_t>(run_.ranks.size());
   for (size_t rank = 0; rank < ranks; ++rank)
     result.requests |= static_cast<int>(all_[rank * own_.size() + 1]);
-  for (size_t j = 0; j < static_cast<size_t>(micro_batches_); ++j)
-    for (size_t rank = 0; rank < ranks; ++rank) {
+  for (size_t rank = 0; rank < ranks; ++rank)
+    for (size_t j = 0; j < static_cast<size_t>(micro_batches_); ++j) {
       const double *entry = all_.data() + rank * own_.size() + 2 + 2 * j;
       result.loss += weighed(entry[0], entry[1]);
       result.weight += entry[1];
@@ -127,7 +122,7 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
 
 void evaluate_batch(run &run, const std::function<void()> &meanwhile) {
   constexpr int index_slot = 2; // and 3; behind loss and weight
-  run.target.run(evaluation_key, [&run] { run.prog.evaluate(run.places()); });
+  run.target.run(entry::evaluate);
   keep_index_check(run.target, run.prog, index_slot);
   meanwhile();
   run.target.finish();

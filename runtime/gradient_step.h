@@ -12,10 +12,6 @@
 
 namespace trainc {
 
-// Of device::run. A step has the bits first and last micro-batch, and update, which
-// comes only with the last: alone, its bit is evaluation.
-constexpr int first_key = 1, last_key = 2, evaluation_key = 4, update_key = 4;
-
 struct step_result {
   double loss;          // mean over all labels that count, added in the micro-batches' order
   double weight;        // sum of the micro-batches' weights: their number where all labels count
@@ -34,8 +30,8 @@ public:
   int64_t batches_per_step() const { return micro_batches_ * run_.ranks.size(); }
 
   // Takes batches first_batch ... first_batch + batches_per_step() - 1 of the
-  // part for step number `step`; batch first_batch + j * ranks + r is micro-batch j of
-  // rank r. Leaves the sum in the gradients arena of every rank. An error of any rank is
+  // part for step number `step`; batch first_batch + r * micro_batches + j is micro-batch j
+  // of rank r. Leaves the sum in the gradients arena of every rank. An error of any rank is
   // thrown on all, and the update was not taken then. Allocates nothing.
   step_result operator()(data_part part, int64_t first_batch, int64_t step) {
     return take(part, first_batch, step, false);

@@ -168,6 +168,16 @@ struct program {
   int64_t batch_fault_offset = 0;
 };
 
+// The entry functions.
+enum class entry { forward_backward, update, evaluate };
+constexpr int entry_count = 3;
+inline void call(const program &program, entry which, const arenas &arenas) {
+  auto function = which == entry::forward_backward ? program.forward_backward
+                  : which == entry::update         ? program.update
+                                                   : program.evaluate;
+  function(arenas);
+}
+
 // Defined by the emitted source of each trainer.
 extern const program trainer_program;
 

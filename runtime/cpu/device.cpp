@@ -65,11 +65,13 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
   own.kept.resize(static_cast<size_t>(kept_slots(micro_batches)));
   own.ranks.together([&] {
     int64_t total = other_bytes;
-    total += micro_batches > 1 ? own.prog.summed_bytes / own.ranks.size() : 0;
     for (arena_kind kind : arenas_for(use))
       total += arena_bytes(own.prog, kind);
-    if (use == memory_use::training)
-      total += arena_bytes(own.prog, arena_kind::gradients);
+    if (use == memory_use::training) {
+      const summation_order order(own.ranks.rank(), own.ranks.size(), micro_batches,
+                                  exchanged_sums::nodes);
+      total += (1 + order.accumulators()) * arena_bytes(own.prog, arena_kind::gradients);
+    }
     check_memory(total, own.ranks.ranks_on_host());
   });
   // Inside, ranks talk to each other: an error of one must not leave others waiting.
@@ -108,8 +110,8 @@ void device::send_batch() {}
 void device::submit_batch() {}
 bool device::overlaps_batches() const { return false; }
 
-void device::run(int, const std::function<void()> &work) { work(); }
-void device::sum_gradients(bool first, bool last) { own_->sum->add(first, last); }
+void device::run(entry which) { call(own_->prog, which, places()); }
+void device::sum_gradients(int64_t micro_batch) { own_->sum->add(micro_batch); }
 void device::finish() {}
 
 void device::set_bits(int64_t offset, uint64_t bits) {

@@ -13,40 +13,41 @@
 namespace trainc {
 namespace {
 
-constexpr int64_t piece_elements = 2048;
+constexpr int64_t piece_bytes = 8192; // of each array
 
 template <typename T>
-void sum_piece(const char *initial, char *const *sources, int source_count, char *const *targets,
-               int target_count, int64_t begin, int64_t length) {
-  alignas(64) T total[piece_elements];
-  auto at = [begin](const char *base) { return reinterpret_cast<const T *>(base) + begin; };
-  const T *first = initial ? at(initial) : at(sources[0]);
-  const T *second = initial ? at(sources[0]) : (source_count > 1 ? at(sources[1]) : nullptr);
-  int used = initial ? 1 : std::min(source_count, 2);
-  if (second)
-    for (int64_t i = 0; i < length; ++i)
-      total[i] = first[i] + second[i];
-  else
-    memcpy(total, first, static_cast<size_t>(length) * sizeof(T));
-  for (int s = used; s < source_count; ++s) {
-    const T *source = at(sources[s]);
-    for (int64_t i = 0; i < length; ++i)
-      total[i] += source[i];
+void sum_piece(const std::vector<summand> &summands, char *const *targets, int target_count,
+               int64_t begin, int64_t length) {
+  alignas(64)
+      T sums[deepest_sum][piece_bytes / sizeof(T)]; // those that wait, but for whole summands
+  const T *waiting[deepest_sum];
+  int count = 0;
+  for (const summand &each : summands) {
+    waiting[count++] = reinterpret_cast<const T *>(each.data) + begin;
+    for (int i = 0; i < each.additions; ++i, --count) {
+      const T *left = waiting[count - 2], *right = waiting[count - 1];
+      T *sum = sums[count - 2]; // may be `left`
+#pragma omp simd
+      for (int64_t k = 0; k < length; ++k)
+        sum[k] = left[k] + right[k];
+      waiting[count - 2] = sum;
+    }
   }
   for (int t = 0; t < target_count; ++t)
-    memcpy(targets[t] + begin * static_cast<int64_t>(sizeof(T)), total,
+    memcpy(targets[t] + begin * static_cast<int64_t>(sizeof(T)), waiting[0],
            static_cast<size_t>(length) * sizeof(T));
 }
 
 } // namespace
 
-void sum_in_order(data_type type, const char *initial, char *const *sources, int source_count,
-                  char *const *targets, int target_count, int64_t begin, int64_t end) {
+void sum_in_order(data_type type, const std::vector<summand> &summands, char *const *targets,
+                  int target_count, int64_t begin, int64_t end) {
+  const int64_t piece_elements = piece_bytes / bytes_of(type);
 #pragma omp parallel for schedule(static)
   for (int64_t first = begin; first < end; first += piece_elements) {
     int64_t length = std::min(piece_elements, end - first);
     auto sum = type == data_type::f64 ? sum_piece<double> : sum_piece<float>;
-    sum(initial, sources, source_count, targets, target_count, first, length);
+    sum(summands, targets, target_count, first, length);
   }
 }
 

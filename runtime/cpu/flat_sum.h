@@ -4,14 +4,23 @@
 #pragma once
 
 #include "runtime/program.h"
+#include "runtime/summation_order.h"
+
+#include <vector>
 
 namespace trainc {
 
-// For elements [begin, end) of f32 or f64 arrays (byte pointers to element 0):
-//   total = ((initial + sources[0]) + sources[1]) + ...
-// where `initial` may be null (the sum then begins with sources[0]); the total is
-// written to every target. A target may be one of the sources or `initial`.
-void sum_in_order(data_type type, const char *initial, char *const *sources, int source_count,
-                  char *const *targets, int target_count, int64_t begin, int64_t end);
+// One of the arrays that are added, a byte pointer to element 0. Once it is there, the two last
+// sums are added `additions` times.
+struct summand {
+  const char *data;
+  int additions;
+};
+
+// Adds elements [begin, end) of f32 or f64 arrays: each summand is put behind the sums that wait,
+// and the two last of them become one as often as it says; one is left, which is written to every
+// target. A target may be one of the summands.
+void sum_in_order(data_type type, const std::vector<summand> &summands, char *const *targets,
+                  int target_count, int64_t begin, int64_t end);
 
 } // namespace trainc

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks of one host: each keeps its gradients arena in memory that the others map,
-// and owns one part of the elements. It sums that part over all ranks and writes the
-// total into every arena in one pass, so a reduction reads and writes each byte once
-// and copies nothing. The barrier sleeps in the kernel after a short spin, so more
-// ranks than cores do no harm.
+// Ranks of one host: each keeps its gradients arena and accumulators in memory that the others
+// map, and owns one part of the elements. It sums that part over all ranks and writes the total
+// into every arena in one pass, so an exchange reads and writes each byte once and copies nothing.
+// The barrier sleeps in the kernel after a short spin, so more ranks than cores do no harm.
 //
-// Ranks of several hosts exchange pieces of their parts as messages, add them in
-// the same rank order and send the totals back.
+// Ranks of several hosts exchange pieces of their parts as messages, add them in the same order
+// and send the totals back.
 #include "runtime/cpu/gradient_sum.h"
 
-#include "runtime/cpu/flat_sum.h"
 #include "runtime/data_types.h"
 #include "runtime/mpi.h"
 #include "runtime/shared_memory.h"
@@ -46,7 +44,7 @@ static_assert(sizeof(control_page) <= page_bytes);
 
 struct gradient_sum::transport {
   virtual ~transport() = default;
-  virtual void add(const gradient_sum &sum, bool first, bool last) = 0;
+  virtual void exchange(gradient_sum &sum) = 0;
 };
 
 struct gradient_sum::shared_transport final : transport, message_path {
@@ -95,11 +93,15 @@ struct gradient_sum::shared_transport final : transport, message_path {
     barrier();
   }
 
-  void add(const gradient_sum &sum, bool first, bool last) override {
+  void exchange(gradient_sum &sum) override {
     barrier();
-    char *const *targets = last ? gradients.data() : &sum.accumulator_;
-    sum_in_order(sum.type_, first ? nullptr : sum.accumulator_, gradients.data(), size, targets,
-                 last ? size : 1, sum.own_begin_, sum.own_end_);
+    sum.summands_.clear();
+    for (const addend &each : sum.order_.exchange())
+      sum.summands_.push_back(
+          {sum.place_in(gradients[static_cast<size_t>(each.rank)], each.accumulator),
+           each.additions});
+    sum_in_order(sum.type_, sum.summands_, gradients.data(), size, sum.parts_.begin(rank),
+                 sum.parts_.end(rank));
     barrier();
   }
 };
@@ -108,29 +110,32 @@ struct gradient_sum::message_transport final : transport {
   int rank, size;
   int64_t element_bytes;
   const gradient_parts *parts;
-  std::vector<char> pieces; // one from each rank
-  std::vector<char *> sources;
+  std::vector<char> pieces; // one for each sum of another rank, in the order of the exchange
   std::vector<MPI_Request> requests;
 
   int64_t piece_length(int part, int64_t done) const {
     return parts->piece_size(part, done, message_bytes / element_bytes);
   }
 
-  // Round `done`: sends to each rank the piece of its part from our arena, and
-  // receives from each rank the piece of our part.
-  void scatter(char *gradients, int64_t done) {
-    int used = 0;
+  // Round `done`: sends to each rank the piece of its part of our sums, and receives from each
+  // rank the piece of our part of its sums.
+  void scatter(const gradient_sum &sum, int64_t done) {
+    int used = 0, tag = 0;
     int64_t mine = piece_length(rank, done);
-    for (int other = 0; other < size; ++other)
-      if (other != rank && mine > 0)
-        mpi_call(MPI_Irecv)(pieces.data() + other * message_bytes,
-                            static_cast<int>(mine * element_bytes), MPI_BYTE, other, 0,
+    char *piece = pieces.data();
+    for (const addend &each : sum.order_.exchange()) {
+      ++tag; // other than `publish` has
+      if (each.rank != rank && mine > 0)
+        mpi_call(MPI_Irecv)(piece, static_cast<int>(mine * element_bytes), MPI_BYTE, each.rank, tag,
                             MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
-    for (int other = 0; other < size; ++other)
-      if (int64_t length = piece_length(other, done); other != rank && length > 0)
-        mpi_call(MPI_Isend)(gradients + (parts->begin(other) + done) * element_bytes,
-                            static_cast<int>(length * element_bytes), MPI_BYTE, other, 0,
-                            MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
+      piece += each.rank != rank ? message_bytes : 0;
+      const char *place = sum.place_in(sum.gradients_, each.accumulator);
+      for (int other = 0; other < size && each.rank == rank; ++other)
+        if (int64_t length = piece_length(other, done); other != rank && length > 0)
+          mpi_call(MPI_Isend)(place + (parts->begin(other) + done) * element_bytes,
+                              static_cast<int>(length * element_bytes), MPI_BYTE, other, tag,
+                              MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
+    }
     mpi_call(MPI_Waitall)(used, requests.data(), MPI_STATUSES_IGNORE);
   }
 
@@ -140,38 +145,47 @@ struct gradient_sum::message_transport final : transport {
     for (int other = 0; other < size; ++other)
       if (int64_t length = piece_length(other, done); other != rank && length > 0)
         mpi_call(MPI_Irecv)(piece(other), static_cast<int>(length * element_bytes), MPI_BYTE, other,
-                            1, MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
+                            0, MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
     int64_t mine = piece_length(rank, done);
     for (int other = 0; other < size; ++other)
       if (other != rank && mine > 0)
-        mpi_call(MPI_Isend)(piece(rank), static_cast<int>(mine * element_bytes), MPI_BYTE, other, 1,
+        mpi_call(MPI_Isend)(piece(rank), static_cast<int>(mine * element_bytes), MPI_BYTE, other, 0,
                             MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
     mpi_call(MPI_Waitall)(used, requests.data(), MPI_STATUSES_IGNORE);
   }
 
-  void add(const gradient_sum &sum, bool first, bool last) override {
-    char *target = last ? sum.gradients_ : sum.accumulator_;
+  void exchange(gradient_sum &sum) override {
     for (int64_t done = 0; done < parts->longest(); done += message_bytes / element_bytes) {
-      scatter(sum.gradients_, done);
-      int64_t length = piece_length(rank, done), begin = sum.own_begin_ + done;
-      for (int other = 0; other < size; ++other)
-        // Addressed so that element `begin` of every source is its first received one.
-        sources[static_cast<size_t>(other)] =
-            other == rank ? sum.gradients_
-                          : pieces.data() + other * message_bytes - begin * element_bytes;
-      sum_in_order(sum.type_, first ? nullptr : sum.accumulator_, sources.data(), size, &target, 1,
-                   begin, begin + length);
-      if (last)
-        publish(sum.gradients_, done);
+      scatter(sum, done);
+      const int64_t length = piece_length(rank, done), begin = parts->begin(rank) + done;
+      // Addressed so that element `begin` of every summand is its first received one.
+      const char *piece = pieces.data() - begin * element_bytes;
+      sum.summands_.clear();
+      for (const addend &each : sum.order_.exchange()) {
+        const bool is_own = each.rank == rank;
+        sum.summands_.push_back(
+            {is_own ? sum.place_in(sum.gradients_, each.accumulator) : piece, each.additions});
+        piece += is_own ? 0 : message_bytes;
+      }
+      sum_in_order(sum.type_, sum.summands_, &sum.gradients_, 1, begin, begin + length);
+      publish(sum.gradients_, done);
     }
   }
 };
 
 gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradient_request &request)
-    : ranks_(ranks), type_(request.type),
-      parts_(request.reduced_bytes / bytes_of(request.type), ranks.size()),
-      own_begin_(parts_.begin(ranks.rank())), own_end_(parts_.end(ranks.rank())) {
-  if (ranks.size() > 1 && !share_memory(request)) {
+    : ranks_(ranks), type_(request.type), arena_bytes_(request.arena_bytes),
+      elements_(request.reduced_bytes / bytes_of(request.type)),
+      micro_batches_(request.micro_batches),
+      order_(ranks.rank(), ranks.size(), request.micro_batches, exchanged_sums::nodes),
+      parts_(elements_, ranks.size()) {
+  if (ranks.size() > 1 && share_memory(request))
+    // Who reads other ranks' memory reads all that their sum needs once, and writes none of it.
+    order_ = {ranks.rank(), ranks.size(), micro_batches_, exchanged_sums::unadded};
+  const auto size = static_cast<size_t>(ranks.size());
+  const size_t sums = order_.exchange().size();
+  summands_.reserve(std::max(sums, static_cast<size_t>(order_.accumulators()) + 1));
+  if (ranks.size() > 1 && !shares_memory_) {
     if (request.kind == communication_kind::shared_memory)
       throw failure(exit_machine,
                     "ranks do not share memory: they run on several hosts or in several "
@@ -181,18 +195,13 @@ gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradien
     messages->size = ranks.size();
     messages->element_bytes = bytes_of(type_);
     messages->parts = &parts_;
-    messages->pieces.resize(static_cast<size_t>(ranks.size()) * message_bytes);
-    messages->sources.resize(static_cast<size_t>(ranks.size()));
-    messages->requests.resize(2 * static_cast<size_t>(ranks.size()));
+    messages->pieces.resize(sums * message_bytes);
+    messages->requests.resize(sums * size);
     transport_ = std::move(messages);
   }
   ranks.together([&] {
     if (!gradients_)
-      gradients_ = arenas.allocate(request.arena_bytes);
-    if (request.micro_batches < 2)
-      return;
-    accumulator_bytes_ = (own_end_ - own_begin_) * bytes_of(type_);
-    accumulator_ = arenas.allocate(accumulator_bytes_) - own_begin_ * bytes_of(type_);
+      gradients_ = arenas.allocate(request.arena_bytes + accumulator_bytes());
   });
 }
 
@@ -205,7 +214,8 @@ bool gradient_sum::share_memory(const gradient_request &request) {
   if (request.kind == communication_kind::messages || ranks_.ranks_on_host() != ranks_.size())
     return false;
   int64_t offset = page_bytes + round_up(request.gather_bytes, page_bytes);
-  int64_t bytes = offset + round_up(std::max<int64_t>(request.arena_bytes, 1), page_bytes);
+  int64_t bytes =
+      offset + round_up(std::max<int64_t>(arena_bytes_ + accumulator_bytes(), 1), page_bytes);
   auto files = share_with_host("trainc-gradients", bytes);
   if (files.empty())
     return false;
@@ -222,16 +232,16 @@ bool gradient_sum::share_memory(const gradient_request &request) {
   return shares_memory_ = true;
 }
 
-void gradient_sum::add(bool first, bool last) {
-  if (transport_) {
-    transport_->add(*this, first, last);
-    return;
+void gradient_sum::add(int64_t micro_batch) {
+  if (const summation &own = order_.own(micro_batch); own.moves()) {
+    summands_.clear();
+    for (const addend &each : own.addends)
+      summands_.push_back({place_in(gradients_, each.accumulator), each.additions});
+    char *target = place_in(gradients_, own.target);
+    sum_in_order(type_, summands_, &target, 1, 0, elements_);
   }
-  if (first && last)
-    return;
-  char *target = last ? gradients_ : accumulator_;
-  sum_in_order(type_, first ? nullptr : accumulator_, &gradients_, 1, &target, 1, own_begin_,
-               own_end_);
+  if (transport_ && micro_batch == micro_batches_ - 1)
+    transport_->exchange(*this);
 }
 
 } // namespace trainc

@@ -55,7 +55,7 @@ struct computing_device {
   trainc::streams streams;
   batches inputs;
   std::unique_ptr<gradient_sum> gradients;
-  graphs recorded;     // goes before the connections that it holds
+  graphs recorded;
   scalar_list scalars; // set, not yet queued
   pinned_memory transfer, kept;
   std::vector<data_type> kept_types;
@@ -79,8 +79,8 @@ struct device::implementation {
   arena_set host;                      // of commands that only copy parameters
   std::optional<computing_device> gpu; // of the others
   arenas places = {};
-  char *accumulator = nullptr, *received = nullptr, *constants = nullptr, *workspace = nullptr,
-       *staging = nullptr;
+  char *accumulators = nullptr, *received = nullptr, *sums = nullptr, *constants = nullptr,
+       *workspace = nullptr, *staging = nullptr;
 };
 
 device::device(const program &program, const trainer_options &options, communicator &ranks,
@@ -136,9 +136,10 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
   plan_work(use); // takes some memory for a while
   ranks.together([&] { take_memory(use, micro_batches, other_bytes); });
   ranks.together([&] {
-    // A sum of zeros, so that ranks meet each other now and not in the first step.
+    // Sums of zeros, so that ranks meet each other now and not in the first step.
     if (own.gradients) {
-      own.gradients->queue(/*first=*/true, /*last=*/true);
+      for (int64_t j = 0; j < micro_batches; ++j)
+        own.gradients->queue(j);
       own.gradients->finish();
     }
     check_cuda(cudaStreamSynchronize(compute_stream()), "start of the device");
@@ -164,7 +165,7 @@ void device::implementation::take_memory(memory_use use, int64_t micro_batches,
   set_scratch(workspace);
   places.constants = constants;
   if (own.gradients)
-    own.gradients->place(places[arena_kind::gradients], accumulator, received);
+    own.gradients->place(places[arena_kind::gradients], accumulators, received, sums);
   set_zero(use);
 }
 
@@ -190,8 +191,9 @@ void device::implementation::plan_memory(memory_use use) {
   memory.plan("constants", prog.constant_bytes, &constants);
   memory.plan("batch staging", gpu->inputs.device_bytes(), &staging);
   if (gpu->gradients) {
-    memory.plan("accumulator", gpu->gradients->accumulator_bytes(), &accumulator);
+    memory.plan("accumulators", gpu->gradients->accumulator_bytes(), &accumulators);
     memory.plan("exchange of gradients", gpu->gradients->exchange_bytes(), &received);
+    memory.plan("order of sums", gpu->gradients->table_bytes(), &sums);
   }
 }
 
@@ -254,12 +256,13 @@ bool device::overlaps_batches() const { return true; }
 
 // ---- work
 
-void device::run(int key, const std::function<void()> &work) {
+void device::run(entry which) {
   own_->queue_scalars();
-  own_->gpu->recorded.run(key, work);
+  const auto work = [this, which] { call(own_->prog, which, places()); };
+  own_->gpu->recorded.run(which, std::ref(work)); // a reference: nothing is allocated
 }
 
-void device::sum_gradients(bool first, bool last) { own_->gpu->gradients->queue(first, last); }
+void device::sum_gradients(int64_t micro_batch) { own_->gpu->gradients->queue(micro_batch); }
 
 void device::set_bits(int64_t offset, uint64_t bits) {
   scalar_list &list = own_->gpu->scalars;

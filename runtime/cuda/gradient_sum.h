@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients summed over micro-batches and ranks: micro-batch j of rank r is summand
-// j * ranks + r, whatever the number of ranks. NCCL's own reductions choose an order by the number
-// of ranks and the machine; so the ranks exchange pieces of their parts, each adds up its own part
-// in rank order, and the totals are sent back. All of it is queued on the compute stream and can be
-// recorded in a graph.
+// Gradients summed over micro-batches and ranks in the order of summation_order.h. NCCL's own
+// reductions choose an order by the number of ranks and the machine; so the ranks exchange pieces
+// of their parts, each adds up its own part in that order, and the totals are sent back. All of it
+// is queued on the compute stream.
 #pragma once
 
 #include "runtime/communicator.h"
+#include "runtime/cuda/flat_sum.h"
 #include "runtime/gradient_parts.h"
 #include "runtime/program.h"
+#include "runtime/summation_order.h"
 
 #include <cstddef>
+#include <vector>
 
 struct ncclComm;
 
@@ -30,33 +32,49 @@ public:
   // What lies on the device besides the gradients.
   int64_t accumulator_bytes() const;
   int64_t exchange_bytes() const;
+  int64_t table_bytes() const; // of the order of all sums
 
   // Joins the other ranks, on the device chosen before. Collective. Throws `failure`
   // (exit_machine).
   void start();
-  void place(char *gradients, char *accumulator, char *received);
+  // Copies the table there too.
+  void place(char *gradients, char *accumulators, char *received, char *table);
 
-  // Queues the sum of one micro-batch. The last of a step leaves the total in the
-  // gradients of every rank.
-  void queue(bool first, bool last);
+  // Queues what is to be added of micro-batch 0, 1, ... of this rank. The last of a step leaves the
+  // total in the gradients of every rank.
+  void queue(int64_t micro_batch);
   // Waits for queued work. Throws `failure` if NCCL met an error meanwhile: work that
   // waits for a rank which is gone never ends.
   void finish() const;
 
 private:
+  // Where a list of summands lies in the table.
+  struct table_part {
+    size_t first;
+    int count;
+    int accumulators, received; // how many arrays of each it may name
+  };
+  table_part enter(const std::vector<addend> &addends);
+  void queue_sum(const table_part &part, int64_t offset, int64_t length, char *target);
   void exchange_parts(int64_t done);
   void publish_totals(int64_t done);
-  // Of the piece that begins `done` elements behind the begin of a rank's part.
-  char *gradients_at(int rank, int64_t done) const;
+  // Of the piece that begins `done` elements behind the begin of a rank's part: where it lies in
+  // the gradients or an accumulator, how long it is.
+  char *place_of(int accumulator, int rank, int64_t done) const;
   size_t piece_size(int rank, int64_t done) const;
 
   communicator &ranks_;
   data_type type_;
+  int64_t elements_, stride_; // stride_: from one accumulator to the next
   gradient_parts parts_;
+  summation_order order_;
   int64_t piece_elements_;
-  bool accumulates_;
+  std::vector<summand> table_;
+  std::vector<table_part> own_; // by micro-batch
+  table_part exchange_;
   ncclComm *others_ = nullptr;
-  char *gradients_ = nullptr, *accumulator_ = nullptr, *received_ = nullptr;
+  char *gradients_ = nullptr, *accumulators_ = nullptr, *received_ = nullptr;
+  const summand *table_on_device_ = nullptr;
 };
 
 } // namespace trainc

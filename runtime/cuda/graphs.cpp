@@ -30,7 +30,8 @@ cudaGraphExec_t record(const std::function<void()> &work) {
 
 } // namespace
 
-void graphs::run(int key, const std::function<void()> &work) {
+void graphs::run(entry which, const std::function<void()> &work) {
+  const auto key = static_cast<size_t>(which);
   if (!done_once_[key]) {
     work();
     done_once_[key] = true;

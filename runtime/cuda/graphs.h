@@ -4,6 +4,8 @@
 // hundred kernels costs the host one call.
 #pragma once
 
+#include "runtime/program.h"
+
 #include <cuda_runtime.h>
 
 #include <functional>
@@ -17,14 +19,13 @@ public:
   graphs(const graphs &) = delete;
   graphs &operator=(const graphs &) = delete;
 
-  // Queues what `work` queues on the compute stream. The first time it runs as it is:
-  // libraries load kernels and allocate at their first call, which a recording forbids.
-  void run(int key, const std::function<void()> &work);
+  // Queues what `work`, an entry function, queues on the compute stream. The first time it runs as
+  // it is: libraries load kernels and allocate at their first call, which a recording forbids.
+  void run(entry which, const std::function<void()> &work);
 
 private:
-  static constexpr int key_count = 8;
-  bool done_once_[key_count] = {};
-  cudaGraphExec_t recorded_[key_count] = {};
+  bool done_once_[entry_count] = {};
+  cudaGraphExec_t recorded_[entry_count] = {};
 };
 
 } // namespace trainc

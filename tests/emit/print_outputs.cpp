@@ -64,7 +64,7 @@ int main() {
          static_cast<uint64_t>(i) << 32);
   target.send_batch();
   target.submit_batch();
-  target.run(0, [&] { trainer_program.evaluate(target.places()); });
+  target.run(entry::evaluate);
   target.finish();
   for (int64_t i = 0; i < trainer_program.output_count; ++i) {
     const tensor_place &output = trainer_program.outputs[i];

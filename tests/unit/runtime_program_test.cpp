@@ -86,29 +86,28 @@ TEST(Options, HelpNamesEverything) {
 
 TEST(FlatSum, AddsInTheGivenOrder) {
   constexpr int64_t count = 10007;
-  std::vector<std::vector<float>> arrays(4, std::vector<float>(count));
-  for (size_t a = 0; a < 4; ++a)
+  std::vector<std::vector<float>> arrays(5, std::vector<float>(count));
+  for (size_t a = 0; a < 5; ++a)
     for (size_t i = 0; i < count; ++i)
       arrays[a][i] = static_cast<float>(random_uniform(a, random_stream::sampling, i) - 0.5);
-  std::vector<float> expected(count), total(count), steps(count);
+  std::vector<float> expected(count), total(count);
   for (size_t i = 0; i < count; ++i)
-    expected[i] = ((arrays[0][i] + arrays[1][i]) + arrays[2][i]) + arrays[3][i];
-  std::vector<char *> sources;
-  for (auto &array : arrays)
-    sources.push_back(reinterpret_cast<char *>(array.data()));
-  char *target = reinterpret_cast<char *>(total.data()),
-       *accumulator = reinterpret_cast<char *>(steps.data());
+    expected[i] = ((arrays[0][i] + arrays[1][i]) + (arrays[2][i] + arrays[3][i])) + arrays[4][i];
+  std::vector<summand> summands;
+  std::vector<char *> targets;
+  for (size_t a = 0; a < 5; ++a) {
+    targets.push_back(reinterpret_cast<char *>(arrays[a].data()));
+    constexpr int additions[] = {0, 1, 0, 2, 1};
+    summands.push_back({targets.back(), additions[a]});
+  }
+  char *target = reinterpret_cast<char *>(total.data());
   for (int threads : {1, 2, 3}) {
     omp_set_num_threads(threads);
-    sum_in_order(data_type::f32, nullptr, sources.data(), 4, &target, 1, 0, count);
+    sum_in_order(data_type::f32, summands, &target, 1, 0, count);
     EXPECT_EQ(memcmp(total.data(), expected.data(), count * 4), 0);
-    for (int a = 0; a < 4; ++a) // one after the other
-      sum_in_order(data_type::f32, a ? accumulator : nullptr, &sources[static_cast<size_t>(a)], 1,
-                   &accumulator, 1, 0, count);
-    EXPECT_EQ(memcmp(steps.data(), expected.data(), count * 4), 0);
   }
   std::vector<float> before = arrays[1];
-  sum_in_order(data_type::f32, nullptr, sources.data(), 4, sources.data(), 4, 100, 200);
+  sum_in_order(data_type::f32, summands, targets.data(), 5, 100, 200);
   EXPECT_EQ(arrays[1][99], before[99]);
   EXPECT_EQ(arrays[1][200], before[200]);
   for (auto &array : arrays)
