@@ -5,6 +5,8 @@
 // compiler decided stands here as plain data; the runtime never sees a graph.
 #pragma once
 
+#include "runtime/element_range.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -20,6 +22,9 @@ constexpr int arena_count = 5;
 struct arenas {
   char *base[arena_count]; // 64-byte aligned
   const char *constants;   // data of the model's constants; read-only, 64-byte aligned
+  // What `update` changes of parameters, buffers and states, which have one layout: all of it
+  // where the program cannot update in parts.
+  element_range updated = {};
   char *operator[](arena_kind kind) const { return base[static_cast<int>(kind)]; }
 };
 
@@ -166,6 +171,8 @@ struct program {
   // workspace arena is above 0, which the runtime sets for a batch that it could not read.
   tensor_place step_totals = {};
   int64_t batch_fault_offset = 0;
+  // `update` changes the elements of arenas.updated alone: each follows from those at its place.
+  bool updates_in_parts = false;
 };
 
 // The entry functions.

@@ -12,7 +12,7 @@ class CpuKernel : public KernelPrinter {
 public:
   CpuKernel(kernel::FunctionOp function, const KernelNames &names, SourceWriter &writer,
             kernel::CpuScheduleAttr schedule)
-      : KernelPrinter(function, names, writer), schedule(schedule) {}
+      : KernelPrinter(function, names, writer), schedule(schedule), inParts(names.inParts) {}
 
 private:
   void emitPointwise() override;
@@ -42,6 +42,7 @@ private:
   void openBlockRows();
 
   const kernel::CpuScheduleAttr schedule;
+  const bool inParts;
   NameTable outsideLoops; // names visible behind the loops that printLoops opened
 };
 

@@ -44,6 +44,14 @@ void CpuKernel::printLoops(Block &block, ArrayRef<size_t> dims) {
 void CpuKernel::mapPoints(kernel::MapOp map) {
   Block &block = map.getBody().front();
   size_t rank = nest.sizes.size();
+  if (inParts) {
+    StringRef threads = schedule.getParallel() > 0 ? "parallel for simd schedule(static)" : "simd";
+    writer.directive("#pragma omp " + threads);
+    StringRef i = code.index(0);
+    writer.line("for (int64_t " + i + " = points.begin; " + i + " < points.end; ++" + i + ") {");
+    printAt(block, everything, nothing);
+    return close(1);
+  }
   if (rank == 1 && schedule.getParallel() > 0) {
     writer.directive("#pragma omp parallel for simd schedule(static)");
     openLoop(0);

@@ -6,6 +6,7 @@
 #include "compiler/emit/cuda_kernels.h"
 #include "compiler/emit/device_function.h"
 #include "compiler/emit/step_program.h"
+#include "compiler/emit/update_parts.h"
 #include "compiler/write_file.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
@@ -104,6 +105,10 @@ std::string kernelsHeader(const NamedKernels &kernels) {
   writer.line("// One function for each distinct kernel. An output may be one of the inputs.");
   writer.line("#pragma once");
   writer.line();
+  if (llvm::any_of(kernels, [](const auto &kernel) { return kernel.second->inParts; })) {
+    writer.line("#include \"runtime/element_range.h\"");
+    writer.line();
+  }
   writer.line("#include <cstdint>");
   writer.line();
   writer.line("namespace trainc::kernels {");
@@ -208,6 +213,7 @@ static FailureOr<std::string> printKernels(ModuleOp module, const MemoryNames &m
           firstLaunch.try_emplace(kernel.getValue(), step);
           addElements(step, elements);
         }
+  const llvm::StringMap<ArenaRange> parts = updatesInParts(module, target);
   Words words;
   while (true) {
     const Words avoided = words;
@@ -217,6 +223,7 @@ static FailureOr<std::string> printKernels(ModuleOp module, const MemoryNames &m
       StringRef symbol = function.getSymName();
       KernelNames &names = table[symbol];
       names = nameKernel(function, firstLaunch.lookup(symbol), memory, avoided, functions);
+      names.inParts = parts.contains(symbol);
       kernels.push_back({function, &names});
     }
     FailureOr<std::string> source = kernelsSource(kernels, target, elements);
@@ -239,7 +246,7 @@ FailureOr<EmittedCode> trainc::emitCode(ModuleOp module, const MemoryNames &memo
   code.constantsHeader = constantsHeader(memory);
   code.constants = constantsSource(memory);
   code.constantsData = constantsData(memory);
-  code.step = stepProgram(module, memory, table);
+  code.step = stepProgram(module, memory, table, target);
   return code;
 }
 

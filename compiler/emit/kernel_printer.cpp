@@ -61,6 +61,8 @@ std::string trainc::bufferParameter(kernel::FunctionOp function, unsigned argume
 void trainc::kernelSignature(kernel::FunctionOp function, const KernelNames &names, StringRef tail,
                              SourceWriter &writer) {
   SmallVector<std::string> parameters;
+  if (names.inParts)
+    parameters.push_back("element_range points");
   for (auto [i, name] : llvm::enumerate(names.buffers))
     parameters.push_back(
         (function.getBody().getArgument(i).use_empty() ? "[[maybe_unused]] " : "") +

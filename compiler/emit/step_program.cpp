@@ -4,6 +4,7 @@
 // under the name of its model node.
 #include "compiler/emit/step_program.h"
 #include "compiler/emit/expressions.h"
+#include "compiler/emit/update_parts.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
@@ -17,8 +18,9 @@ namespace {
 
 class StepPrinter {
 public:
-  StepPrinter(ModuleOp module, const MemoryNames &names, const KernelTable &kernels)
-      : module(module), names(names), kernels(kernels) {}
+  StepPrinter(ModuleOp module, const MemoryNames &names, const KernelTable &kernels,
+              StringRef target)
+      : module(module), names(names), kernels(kernels), parts(updatesInParts(module, target)) {}
 
   std::string print() {
     for (const std::string &entry : names.entries())
@@ -48,6 +50,8 @@ private:
     writer.line("char *parameters, *gradients, *optimizer_state, *activations, *workspace;");
     if (!names.constants().empty())
       writer.line("const char *constants;");
+    if (!parts.empty())
+      writer.line("element_range updated = {};");
     writer.line("};");
     std::string text = writer.text();
     for (auto &[type, list] : constants)
@@ -75,8 +79,8 @@ private:
     SmallVector<kernel::StepOpInterface> steps;
     if (function)
       llvm::append_range(steps, function.getBody().front().getOps<kernel::StepOpInterface>());
-    int parts = (steps.size() + kStepsPerFunction - 1) / kStepsPerFunction;
-    for (int part = 0; part < parts; ++part) {
+    int functions = (steps.size() + kStepsPerFunction - 1) / kStepsPerFunction;
+    for (int part = 0; part < functions; ++part) {
       body.line();
       body.line(
           ("static void " + entry + "_" + llvm::Twine(part + 1) + "(const bases &m) {").str());
@@ -87,12 +91,14 @@ private:
       body.line("}");
     }
     body.line();
-    body.line(("void " + entry + "(const arenas &" + (parts == 0 ? "" : "memory") + ") {").str());
-    if (parts != 0)
+    body.line(
+        ("void " + entry + "(const arenas &" + (functions == 0 ? "" : "memory") + ") {").str());
+    if (functions != 0)
       body.line("const bases m = {memory.base[0], memory.base[1], memory.base[2], memory.base[3], "
                 "memory.base[4]" +
-                llvm::Twine(names.constants().empty() ? "" : ", memory.constants") + "};");
-    for (int part = 0; part < parts; ++part)
+                llvm::Twine(names.constants().empty() ? "" : ", memory.constants") +
+                (parts.empty() ? "" : ", memory.updated") + "};");
+    for (int part = 0; part < functions; ++part)
       body.line(entry + "_" + llvm::Twine(part + 1) + "(m);");
     body.line("}");
   }
@@ -104,6 +110,9 @@ private:
     lastTitle = title;
     kernel::StepCall call = step.call();
     SmallVector<std::string> arguments;
+    if (auto part = parts.find(call.function); step.calledKernel() && part != parts.end())
+      arguments.push_back("m.updated.within(" + std::to_string(part->second.first) + ", " +
+                          std::to_string(part->second.count) + ")");
     for (const kernel::StepArgument &argument : call.arguments)
       arguments.push_back(std::visit([&](const auto &a) { return text(a); }, argument));
     if (kernel::PlaceAttr scratch = step.scratchPlace())
@@ -153,6 +162,7 @@ private:
   ModuleOp module;
   const MemoryNames &names;
   const KernelTable &kernels;
+  const llvm::StringMap<ArenaRange> parts;
   SourceWriter body;
   std::map<std::string, SourceWriter> constants; // by type
   NameTable shapeNames;
@@ -173,6 +183,6 @@ std::set<std::string> trainc::calledLibraries(ModuleOp module, ArrayRef<std::str
 }
 
 std::string trainc::stepProgram(ModuleOp module, const MemoryNames &names,
-                                const KernelTable &kernels) {
-  return StepPrinter(module, names, kernels).print();
+                                const KernelTable &kernels, StringRef target) {
+  return StepPrinter(module, names, kernels, target).print();
 }

@@ -25,8 +25,8 @@ mlir::FailureOr<EmittedCode> emitCode(mlir::ModuleOp module, const MemoryNames &
 /// Libraries of the runtime that steps call: `matmul` for runtime/kernels/matmul.h.
 std::set<std::string> calledLibraries(mlir::ModuleOp module, llvm::ArrayRef<std::string> entries);
 /// Text of step.cpp.
-std::string stepProgram(mlir::ModuleOp module, const MemoryNames &names,
-                        const KernelTable &kernels);
+std::string stepProgram(mlir::ModuleOp module, const MemoryNames &names, const KernelTable &kernels,
+                        llvm::StringRef target);
 /// Text of constants.h and constants.cpp, and how the program's table refers to them.
 std::string constantsHeader(const MemoryNames &names);
 std::string constantsSource(const MemoryNames &names);

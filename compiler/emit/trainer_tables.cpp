@@ -2,6 +2,7 @@
 //
 // trainer.cpp: the constant `trainer_program` through which the runtime sees the model.
 #include "compiler/emit/step_program.h"
+#include "compiler/emit/update_parts.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/train/train.h"
 #include "passes/passes.h"
@@ -251,6 +252,8 @@ void TablePrinter::printProgram() {
     field("step_totals", stepTotalsPlace);
     field("batch_fault_offset", llvm::Twine(stepScalars.lookup("batch_fault")));
   }
+  if (!updatesInParts(module, tables.target.name).empty())
+    field("updates_in_parts", "true");
   writer.line("};");
 }
 

@@ -171,7 +171,8 @@ void update(const arenas &places) {
     mean *= limit / norm;
   auto rate = static_cast<float>(number(places, learning_rate));
   auto keep = static_cast<float>(number(places, momentum));
-  for (int64_t i = 0; i < trained / 4; ++i) {
+  const element_range part = places.updated.within(0, trained / 4);
+  for (int64_t i = part.begin; i < part.end; ++i) {
     float shrink = i < table_bytes / 4 ? static_cast<float>(number(places, decay)) : 0.0f;
     float slope = static_cast<float>(mean) * slopes[i] + shrink * values[i];
     moments[i] = number(places, step) == 1.0 ? slope : keep * moments[i] + slope;
@@ -229,6 +230,7 @@ const program trainer_program = {
     {}, // losses of samples
     {"step_totals", data_type::f32, 1, {3}, arena_kind::gradients, totals_at},
     batch_fault * 8,
+    true, // updates in parts
 };
 
 } // namespace trainc

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which kernels of @update a rank may run for its own part of the flat arenas: those that compute
+// each element of a run from elements at the same place and from scalars.
+#pragma once
+
+#include "dialects/kernel/kernel.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace trainc {
+
+/// The elements of the flat arenas that a launch works on.
+struct ArenaRange {
+  int64_t first, count;
+};
+
+/// By symbol of the kernel, the range of its only launch. Empty where some step of @update needs
+/// parameters or states as a whole (LAMB's norms of parameters), so that none can be cut; and for
+/// cuda, whose kernels have all elements.
+llvm::StringMap<ArenaRange> updatesInParts(mlir::ModuleOp module, llvm::StringRef target);
+
+} // namespace trainc
