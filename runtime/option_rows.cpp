@@ -85,6 +85,8 @@ constexpr word_row<schedule_kind> schedules[] = {
 };
 constexpr word_row<checkpoint_metric> metrics[] = {
     {"loss", checkpoint_metric::loss}, {"held-out-loss", checkpoint_metric::held_out_loss}};
+constexpr word_row<shard_kind> shards[] = {{"none", shard_kind::none},
+                                           {"optimizer", shard_kind::optimizer}};
 constexpr word_row<communication_kind> communications[] = {
     {"auto", communication_kind::automatic},
     {"shared", communication_kind::shared_memory},
@@ -278,6 +280,11 @@ std::vector<option_row> cpu_rows() {
       row("communication", &values::communication, communications, "KIND",
           command_train | command_gradients,
           "between ranks of one host: shared memory or messages; both give the same bits")
+          .of_one_start(),
+      row("shard", &values::shard, shards, "WHAT", command_train,
+          "what ranks of one host keep once instead of each, updating a part each: optimizer is "
+          "the\n"
+          "optimizer's state and the parameters; the bits are the same")
           .of_one_start(),
   };
 }

@@ -21,6 +21,9 @@ enum class communication_kind; // runtime/cpu/gradient_sum.h
 
 enum class product_math { ieee, tf32 };
 
+// What ranks of one host keep once instead of each: parameters and optimizer state.
+enum class shard_kind { none, optimizer };
+
 struct trainer_options {
   const command_row *command = nullptr;
   std::string action; // of the command: `list`, `verify`, ...
@@ -95,6 +98,7 @@ struct trainer_options {
   bool no_progress = false;
   std::optional<int64_t> threads;
   communication_kind communication = {};
+  shard_kind shard = shard_kind::none;
   product_math math = product_math::ieee;
   bool no_tuning = false;
   std::string product_choices; // file; `none`: nowhere

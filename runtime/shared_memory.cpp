@@ -20,6 +20,7 @@ namespace {
 struct file_address {
   int64_t process;
   int64_t descriptor;
+  int64_t bytes;
   uint64_t magic;
 };
 
@@ -34,13 +35,14 @@ char *map_file(int descriptor, int64_t bytes) {
   return static_cast<char *>(base);
 }
 
-char *open_file(const file_address &address, int64_t bytes) {
+char *open_file(const file_address &address) {
   std::string path = format_text("/proc/%lld/fd/%lld", static_cast<long long>(address.process),
                                  static_cast<long long>(address.descriptor));
   int opened = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (opened < 0)
     return nullptr;
-  char *file = lseek(opened, 0, SEEK_END) == bytes ? map_file(opened, bytes) : nullptr;
+  char *file =
+      lseek(opened, 0, SEEK_END) == address.bytes ? map_file(opened, address.bytes) : nullptr;
   close(opened);
   return file;
 }
@@ -59,7 +61,7 @@ std::vector<char *> share_with_host(const char *name, int64_t bytes) {
     mine = map_file(descriptor, bytes);
   timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  file_address address = {getpid(), descriptor,
+  file_address address = {getpid(), descriptor, bytes,
                           static_cast<uint64_t>(now.tv_nsec) * 1000003 +
                               static_cast<uint64_t>(getpid())};
   if (mine) {
@@ -74,7 +76,7 @@ std::vector<char *> share_with_host(const char *name, int64_t bytes) {
   for (int other = 0; other < size; ++other) {
     char *&file = files[static_cast<size_t>(other)];
     const file_address &theirs = addresses[static_cast<size_t>(other)];
-    file = other == rank ? mine : open_file(theirs, bytes);
+    file = other == rank ? mine : open_file(theirs);
     if (!file || magic_of(file) != theirs.magic)
       complete = 0;
   }
@@ -84,9 +86,9 @@ std::vector<char *> share_with_host(const char *name, int64_t bytes) {
   mpi_call(MPI_Comm_free)(&host);
   if (complete)
     return files;
-  for (char *file : files)
-    if (file)
-      munmap(file, static_cast<size_t>(bytes));
+  for (size_t other = 0; other < files.size(); ++other)
+    if (files[other])
+      munmap(files[other], static_cast<size_t>(addresses[other].bytes));
   return {};
 }
 

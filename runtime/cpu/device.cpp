@@ -5,6 +5,7 @@
 
 #include "runtime/checkpoint.h"
 #include "runtime/cpu/gradient_sum.h"
+#include "runtime/cpu/shared_state.h"
 #include "runtime/data_types.h"
 #include "runtime/threads.h"
 
@@ -21,6 +22,8 @@ struct device::implementation {
   int threads = 0; // none: nothing is computed
   arena_set memory = {};
   std::optional<gradient_sum> sum = {};
+  std::optional<shared_state> state = {}; // where ranks share it
+  bool updated = false;                   // by this rank, others may still be at it
   std::vector<double> kept = {};
 };
 
@@ -37,6 +40,10 @@ std::vector<arena_kind> arenas_for(memory_use use) {
     return {arena_kind::parameters, arena_kind::activations, arena_kind::workspace};
   return {arena_kind::parameters, arena_kind::optimizer_state, arena_kind::activations,
           arena_kind::workspace}; // gradients are made by gradient_sum
+}
+
+bool is_state(arena_kind kind) {
+  return kind == arena_kind::parameters || kind == arena_kind::optimizer_state;
 }
 
 } // namespace
@@ -57,16 +64,25 @@ std::string device::description() const {
   if (own_->ranks.size() == 1)
     return text;
   return text + " each, ranks " +
-         (own_->sum && own_->sum->uses_shared_memory() ? "in shared memory" : "with messages");
+         (own_->sum && own_->sum->uses_shared_memory() ? "in shared memory" : "with messages") +
+         (own_->state ? format_text("; parameters and optimizer state once a host, %s a rank",
+                                    byte_text(shared_state::bytes_of_rank(
+                                                  own_->prog, own_->ranks.ranks_on_host()))
+                                        .c_str())
+                      : "");
 }
 
 void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes) {
   implementation &own = *own_;
   own.kept.resize(static_cast<size_t>(kept_slots(micro_batches)));
+  const bool shares = use == memory_use::training && own.ranks.size() > 1 &&
+                      own.options.shard == shard_kind::optimizer;
   own.ranks.together([&] {
     int64_t total = other_bytes;
     for (arena_kind kind : arenas_for(use))
-      total += arena_bytes(own.prog, kind);
+      total += shares && is_state(kind) ? 0 : arena_bytes(own.prog, kind);
+    if (shares)
+      total += shared_state::bytes_of_rank(own.prog, own.ranks.ranks_on_host());
     if (use == memory_use::training) {
       const summation_order order(own.ranks.rank(), own.ranks.size(), micro_batches,
                                   exchanged_sums::nodes);
@@ -87,9 +103,16 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     own.sum.emplace(own.ranks, own.memory, request);
     own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.sum->gradients();
   }
+  if (shares) {
+    own.state.emplace(own.ranks, own.prog);
+    own.memory.places.updated = own.state->own();
+  }
   own.ranks.together([&] {
     for (arena_kind kind : arenas_for(use))
-      own.memory.allocate(kind, arena_bytes(own.prog, kind));
+      if (shares && is_state(kind))
+        own.memory.places.base[static_cast<int>(kind)] = own.state->base(kind);
+      else
+        own.memory.allocate(kind, arena_bytes(own.prog, kind));
   });
 }
 
@@ -100,7 +123,8 @@ int64_t device::accumulator_bytes() const { return own_->sum ? own_->sum->accumu
 const char *device::read(const char *address, int64_t) { return address; }
 
 void device::write(char *address, int64_t, const std::function<void(char *)> &fill) {
-  fill(address);
+  if (!own_->state || own_->state->is_writer() || !own_->state->holds(address))
+    fill(address);
 }
 
 char *device::batch_place(const tensor_place &input) {
@@ -110,9 +134,16 @@ void device::send_batch() {}
 void device::submit_batch() {}
 bool device::overlaps_batches() const { return false; }
 
-void device::run(entry which) { call(own_->prog, which, places()); }
+void device::run(entry which) {
+  call(own_->prog, which, places());
+  own_->updated |= which == entry::update;
+}
 void device::sum_gradients(int64_t micro_batch) { own_->sum->add(micro_batch); }
-void device::finish() {}
+void device::finish() {
+  if (own_->state && own_->updated)
+    own_->ranks.barrier(); // the others have updated their parts
+  own_->updated = false;
+}
 
 void device::set_bits(int64_t offset, uint64_t bits) {
   memcpy(places()[arena_kind::workspace] + offset, &bits, sizeof bits);
