@@ -58,6 +58,7 @@ std::vector<rank_property> properties_of_start(const program &program, const opt
 
 std::vector<rank_property> properties_of_data(const std::vector<data_identity> &data) {
   std::vector<rank_property> result;
+  result.reserve(data.size());
   std::map<std::string, int> files; // of each input
   for (const data_identity &file : data)
     result.push_back(
@@ -79,20 +80,20 @@ void refuse_differences(communicator &ranks, const std::vector<rank_property> &m
     for (const rank_property &property : of_first)
       theirs[property.name] = &property;
     std::string differences;
-    auto compare = [&](const rank_property *here, const rank_property *there) {
+    auto compare = [&](const std::string &name, const rank_property *here,
+                       const rank_property *there) {
       if ((here ? here->value : "") != (there ? there->value : ""))
-        differences +=
-            format_text("\n  %s: here %s, on rank 0 %s", (here ? here : there)->name.c_str(),
-                        shown(here).c_str(), shown(there).c_str());
+        differences += format_text("\n  %s: here %s, on rank 0 %s", name.c_str(),
+                                   shown(here).c_str(), shown(there).c_str());
     };
     for (const rank_property &property : mine) {
       auto there = theirs.find(property.name);
-      compare(&property, there == theirs.end() ? nullptr : there->second);
+      compare(property.name, &property, there == theirs.end() ? nullptr : there->second);
       if (there != theirs.end())
         theirs.erase(there);
     }
     for (auto &[name, property] : theirs)
-      compare(nullptr, property);
+      compare(name, nullptr, property);
     if (!differences.empty())
       throw failure(code, rank_name(ranks.rank(), getpid()) +
                               " does not agree with rank 0:" + differences +
