@@ -45,7 +45,9 @@ void output_file::publish() {
     refuse();
   const int closed = files_.close(file_);
   file_ = -1;
-  if (closed != 0 || files_.rename(temporary_->path().c_str(), path_.c_str()) != 0)
+  const std::string folder = std::filesystem::path(path_).parent_path();
+  if (closed != 0 || files_.rename(temporary_->path().c_str(), path_.c_str()) != 0 ||
+      files_.sync_directory(folder.empty() ? "." : folder.c_str()) != 0)
     refuse();
   temporary_.reset();
 }

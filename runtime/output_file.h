@@ -12,7 +12,8 @@
 
 namespace trainc {
 
-// Written beside its place, made durable, then renamed. Everything throws `failure` (exit_disk).
+// Written beside its place, made durable, then renamed, and its name made durable. Everything
+// throws `failure` (exit_disk).
 class output_file {
 public:
   explicit output_file(std::string path, file_operations &files = real_file_operations());

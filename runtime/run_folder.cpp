@@ -403,8 +403,6 @@ void run_folder::write_configuration(const program &program, const option_table 
   file.write(text.data(), static_cast<int64_t>(text.size()));
   file.publish();
   made_.clear(); // it holds a run from here on
-  if (real_file_operations().sync_directory(path_.c_str()) != 0)
-    throw failure(exit_disk, path + ": cannot be written: " + strerror(errno));
 }
 
 void check_same_data(const std::string &configuration, const std::vector<data_identity> &data) {

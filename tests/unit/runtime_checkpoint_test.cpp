@@ -7,6 +7,7 @@
 #include "runtime/arena.h"
 #include "runtime/checkpoint.h"
 #include "runtime/failure.h"
+#include "runtime/output_file.h"
 #include "runtime/random.h"
 #include "runtime/run_folder.h"
 #include "scratch_folder.h"
@@ -428,6 +429,21 @@ TEST_F(CheckpointTest, SyncsBeforeItRemovesTheSameStep) {
   files.calls.erase(files.calls.begin(),
                     files.calls.end() - static_cast<std::ptrdiff_t>(expected.size()));
   EXPECT_EQ(files.calls, expected);
+}
+
+// Every other result: a configuration, a log that is cut, what commands write.
+TEST_F(CheckpointTest, AResultIsSyncedBeforeAndAfterItGetsItsName) {
+  recording_operations files;
+  {
+    output_file file(folder / "result", files);
+    file.write("text", 4);
+    file.publish();
+  }
+  std::string parent = std::filesystem::path(folder.path()).filename();
+  EXPECT_EQ(files.calls, (std::vector<std::string>{"create result.writing", "write result.writing",
+                                                   "fsync result.writing", "close result.writing",
+                                                   "rename result.writing result", "open " + parent,
+                                                   "fsync " + parent, "close " + parent}));
 }
 
 TEST_F(CheckpointTest, WhatGetsItsNameBackIsSynced) {
