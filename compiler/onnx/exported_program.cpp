@@ -130,14 +130,47 @@ StringRef baseName(StringRef name) {
                                                                              : name;
 }
 
-bool isMovement(StringRef base) {
+bool isRearrangement(StringRef base) {
   return llvm::StringSwitch<bool>(base)
-      .Cases("t", "transpose", "permute", "numpy_t", "mt", "slice", "select", "narrow", true)
+      .Cases("t", "transpose", "permute", "numpy_t", "mt", "alias", true)
       .Cases("view", "reshape", "unsqueeze", "squeeze", "flatten", "unflatten", true)
-      .Cases("alias", "detach", "clone", "contiguous", "split", "split_split", "chunk", true)
-      .Cases("getitem", "embedding", "_unsafe_view", "_to_copy", "to", "type_as", true)
-      .Case("convert_element_type_default", true)
+      .Cases("clone", "contiguous", "_unsafe_view", true)
       .Default(false);
+}
+
+bool isChoice(StringRef base) {
+  return llvm::StringSwitch<bool>(base)
+      .Cases("slice", "select", "narrow", "split", "split_split", "chunk", "embedding", true)
+      .Default(false);
+}
+
+bool isCast(StringRef base) {
+  return llvm::StringSwitch<bool>(base)
+      .Cases("_to_copy", "to", "type_as", "convert_element_type_default", true)
+      .Default(false);
+}
+
+bool isRepetition(StringRef base) {
+  return llvm::StringSwitch<bool>(base)
+      .Cases("expand", "expand_as", "repeat", "index", true)
+      .Default(false);
+}
+
+bool isSum(StringRef base) { return base == "add" || base == "sub"; }
+
+bool isNumber(StringRef base) {
+  return llvm::StringSwitch<bool>(base)
+      .Cases("val", "sym_size_int", "scalar_tensor_default", "lifted_tensor", true)
+      .Cases("arange", "ones", "zeros", "full", "new_ones", "new_zeros", "new_full", true)
+      .Cases("ones_like", "zeros_like", "full_like", "eq", "ne", "lt", "le", "gt", "ge", true)
+      .Cases("logical_and", "logical_or", "logical_not", "any", true)
+      .Cases("bitwise_and", "bitwise_or", "bitwise_not", true)
+      .Default(false);
+}
+
+bool isMovement(StringRef base) {
+  return isRearrangement(base) || isChoice(base) || isCast(base) || base == "getitem" ||
+         base == "detach";
 }
 
 bool isPaddleName(StringRef name) {
@@ -157,6 +190,7 @@ bool isExporterName(StringRef name) {
          llvm::StringSwitch<bool>(baseName(name))
              .Cases("val", "scalar_tensor_default", "lifted_tensor", "_lifted_tensor", true)
              .Case("c_lifted_tensor", true)
+             .Cases("const_fold_opt_", "Const_", true) // tf2onnx: const_fold_opt__12
              .Default(false);
 }
 

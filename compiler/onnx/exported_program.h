@@ -70,8 +70,21 @@ std::optional<std::string> moduleOf(const onnx::NodeProto &node);
 /// A name as PyTorch numbers them: embedding_1 -> embedding.
 llvm::StringRef baseName(llvm::StringRef name);
 
-/// Operations, by the base names of their results, that only choose, move or
-/// cast elements of a tensor.
+// Operations, by the base names of their results.
+/// Each element of the operand is one of the result.
+bool isRearrangement(llvm::StringRef base);
+/// Each element of the result is one of the operand; not all of those need be there.
+bool isChoice(llvm::StringRef base);
+/// To another type of elements.
+bool isCast(llvm::StringRef base);
+/// An element may be there several times.
+bool isRepetition(llvm::StringRef base);
+/// A sum or a difference of two.
+bool isSum(llvm::StringRef base);
+/// Of sizes, positions and truth values, never a function of floats with a gradient.
+bool isNumber(llvm::StringRef base);
+/// A rearrangement, a choice or a cast; or `detach`, which a gradient does not pass, or `getitem`,
+/// one of several results of any operation.
 bool isMovement(llvm::StringRef base);
 
 /// Names that paddle2onnx gives to such values: `p2o.pd_op.reshape.0.0`, `helper.constant.12`.

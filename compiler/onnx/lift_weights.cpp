@@ -3,9 +3,10 @@
 // Problem: some exporters (paddle2onnx, spox) write weights as values of Constant nodes, and light
 // model-zoo files as ConstantOfShape. Parameters are initializers here.
 //
-// Method: such a node becomes an initializer of the same name where an operator learns what it
-// makes; then the rule for initializers decides. In a branch of an `If` it becomes one of the
-// branch. PyTorch's exporters never write weights so.
+// Method: a Constant of several floats becomes an initializer of the same name, and so does what
+// ConstantOfShape fills where an operator learns it; then the rule for initializers decides. In a
+// branch of an `If` what is learnt becomes one of the branch. PyTorch's exporters never write
+// weights so.
 #include "compiler/onnx/graph.h"
 #include "compiler/onnx/separation.h"
 #include "dialects/nn/onnx_node.h"
@@ -74,7 +75,10 @@ public:
     std::vector<int> lifted;
     for (int i = 0; i < nodes.size(); ++i) {
       std::unique_ptr<TensorBytes> values = valuesOf(nodes[i]);
-      if (!values || !users.isLearnt(nodes[i], nodes[i].output(0), values->shape))
+      if (!values)
+        continue;
+      bool learnt = users.isLearnt(nodes[i], nodes[i].output(0), values->shape);
+      if (!learnt && !isOnnx(nodes[i], "Constant"))
         continue;
       if (values->count > kLargest) {
         report.warning({file.path(), nodes[i].name().empty() ? nodes[i].output(0) : nodes[i].name(),
@@ -87,6 +91,8 @@ public:
       repeat(*values);
       values->name = nodes[i].output(0);
       separation.origin[values->name] = "the value of a " + nodes[i].op_type() + " node";
+      if (!learnt)
+        separation.unlearnt.insert(values->name);
       file.addInitializer(std::move(values));
       lifted.push_back(i);
     }
@@ -202,12 +208,12 @@ void liftInBranches(onnx::GraphProto &graph) {
 } // namespace
 
 void liftWeightsOfBranches(ModelFile &file) {
-  if (file.model().producer_name() != "pytorch")
+  if (!isFromPyTorch(file))
     liftInBranches(file.editableGraph());
 }
 
 void liftWeights(ModelFile &file, Separation &separation, Report &report) {
-  if (file.model().producer_name() != "pytorch")
+  if (!isFromPyTorch(file))
     WeightLifter(file, separation, report).run();
 }
 

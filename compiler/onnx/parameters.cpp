@@ -5,6 +5,7 @@
 // Other files have only names, uses and values.
 #include "compiler/onnx/parameters.h"
 #include "compiler/onnx/file_check.h"
+#include "compiler/onnx/module_calls.h"
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -17,13 +18,6 @@ using namespace llvm;
 namespace trainc::reader {
 
 using nn::OnnxWeight;
-
-// Values that give operations which move elements their sizes and positions.
-static bool isPosition(StringRef base) {
-  return llvm::StringSwitch<bool>(base)
-      .Cases("val", "sym_size_int", "scalar_tensor_default", true)
-      .Default(false);
-}
 
 OnnxWeight weightOf(const Use &use, const TensorBytes &tensor) {
   return nn::onnxWeight(use.node->domain, use.node->opType(), use.index, tensor.shape);
@@ -147,8 +141,10 @@ private:
       return;
     }
     if (origins.size() == 1 && isFloat(decision.tensor->dataType) &&
-        isSelection(decision, others)) {
+        isSelection(decision, origins[0], others)) {
       decision.role = Role::trained;
+      decision.isPart = isChoice(baseName(decision.name())) ||
+                        any_of(others, [](StringRef name) { return isChoice(baseName(name)); });
       decision.moduleName = origins[0];
       decision.reason = "the exporter's " + selectionName(decision) + " of parameter " + origins[0];
       madeFrom[origins[0]].push_back(&decision);
@@ -159,30 +155,69 @@ private:
       reportFolded(decision.name(), origins);
   }
 
-  // The exporter transposes the weight of `linear` for its MatMul: a value without a name.
-  bool isLinearWeight(const Decision &decision) const {
-    if (decision.name().ends_with(kTransposed))
+  // What the exporter's translation of a call makes of a parameter of the call has no name: the
+  // transposed weight of `linear`, the slope of `prelu` or the scale of a norm with other axes.
+  bool isArgument(const Decision &decision, const std::string &parameter,
+                  ArrayRef<std::string> others) const {
+    if (decision.name().ends_with(kTransposed) || decision.name().ends_with(kReshaped))
       return true;
-    return baseName(decision.name()) == "val" && decision.tensor->shape.size() == 2 &&
+    auto isNameless = [](StringRef name) { return baseName(name) == "val"; };
+    return isNameless(decision.name()) && all_of(others, isNameless) &&
            all_of(graph.uses(decision.name()), [&](const Use &use) {
-             return baseName(programOperation(*use.node)) == "linear" && use.index == 1 &&
-                    weightOf(use, *decision.tensor) == OnnxWeight::matrix;
+             std::optional<ProgramCall> call = callOf(*use.node->proto);
+             if (!call || !is_contained(program.parametersOf(*call), parameter))
+               return false;
+             OnnxWeight weight = weightOf(use, *decision.tensor);
+             return call->is("aten.linear")
+                        ? use.index == 1 && weight == OnnxWeight::matrix
+                        : rearrangesScales(*call) &&
+                              (weight == OnnxWeight::scale || weight == OnnxWeight::bias);
            });
   }
 
-  // Every element stands for one element of the parameter, none for two. Whatever else a table of
-  // rows was made from are the rows' numbers.
-  bool isSelection(const Decision &decision, ArrayRef<std::string> others) const {
+  static bool rearrangesScales(const ProgramCall &call) {
+    return call.is("aten.prelu") || call.is("aten.group_norm") || call.is("aten.native_group_norm");
+  }
+
+  // Every element stands for one element of the parameter, none for two: by what the result and
+  // all values that it was made from are called. Three things names do not tell. Whether a cast was
+  // one there and back: numbers with all their digits were not rounded. Of a table's rows, whether
+  // a repetition was one of the rows' numbers or of the table: then columns, or rows, are equal.
+  // And whether a sum was: with a number, as it is where nothing is chosen of the table, the table
+  // would have the same gradient, and the same updates but for weight decay.
+  bool isSelection(const Decision &decision, const std::string &parameter,
+                   ArrayRef<std::string> others) const {
+    if (isArgument(decision, parameter, others))
+      return true;
     StringRef base = baseName(decision.name());
-    if (base == "embedding")
-      return rowsDiffer(*decision.tensor);
-    return (isLinearWeight(decision) || isMovement(base)) && all_of(others, [](StringRef name) {
-             return isMovement(baseName(name)) || isPosition(baseName(name));
-           });
+    bool choosesRows = base == "embedding", chooses = false, casts = isCast(base), repeats = false,
+         adds = false;
+    if (!isRearrangement(base) && !isChoice(base) && !casts)
+      return false;
+    for (StringRef name : others) {
+      StringRef other = baseName(name);
+      chooses |= isChoice(other);
+      casts |= isCast(other);
+      repeats |= isRepetition(other);
+      adds |= isSum(other);
+      bool isOfNumbers = choosesRows && (isRepetition(other) || isSum(other));
+      if (!isRearrangement(other) && !isChoice(other) && !isCast(other) && !isNumber(other) &&
+          !isOfNumbers)
+        return false;
+    }
+    return (!casts || hasAllDigits(*decision.tensor)) &&
+           (!choosesRows || rowsDiffer(*decision.tensor)) &&
+           (!repeats || columnsDiffer(*decision.tensor)) && !(adds && chooses);
   }
 
   std::string selectionName(const Decision &decision) const {
-    return isLinearWeight(decision) ? "transposition" : baseName(decision.name()).str();
+    StringRef base = baseName(decision.name());
+    bool isMatrix = decision.name().ends_with(kTransposed) ||
+                    any_of(graph.uses(decision.name()), [&](const Use &use) {
+                      return weightOf(use, *decision.tensor) == OnnxWeight::matrix;
+                    });
+    return base == "val" || base.contains('.') ? isMatrix ? "transposition" : "reshape"
+                                               : base.str();
   }
 
   void reportFolded(StringRef name, ArrayRef<std::string> origins) {
@@ -203,8 +238,11 @@ private:
       decision.isNumber = true;
     } else if (name.ends_with("running_mean") || name.ends_with("running_var")) {
       decision.reason = "running statistics by its name";
-    } else if (looksLikeMask(tensor) && (decision.exporterMade || !multiplies(decision))) {
+    } else if (looksLikeMask(tensor) && !multiplies(decision)) {
       decision.reason = "a mask: two values throughout";
+    } else if (separation.unlearnt.contains(name)) {
+      decision.reason = "not used as a weight";
+      decision.isUnlearnt = true;
     } else if (dotted) {
       decision.role = Role::trained;
       decision.reason = "floats under a module's name";
@@ -216,11 +254,9 @@ private:
     }
   }
 
-  // As a matrix, a filter or a table: a weight, perhaps one that starts as ones and zeros.
   bool multiplies(const Decision &decision) const {
     return any_of(graph.uses(decision.name()), [&](const Use &use) {
-      return llvm::is_contained({OnnxWeight::matrix, OnnxWeight::filter, OnnxWeight::table},
-                                weightOf(use, *decision.tensor));
+      return reader::multiplies(weightOf(use, *decision.tensor));
     });
   }
 
@@ -232,6 +268,7 @@ private:
         return;
       }
     decision.reason = "unnamed, and not used as a weight";
+    decision.isUnlearnt = true;
   }
 
   const ModelFile &file;
@@ -253,9 +290,9 @@ static void tie(Decision &other, const Decision &canonical, bool transposed) {
                  ", written twice by the exporter: tied again";
 }
 
-static bool tieIfSame(Decision &other, const Decision &canonical, bool asItIs = true) {
+static bool tieIfSame(Decision &other, const Decision &canonical) {
   for (bool transposed : {false, true})
-    if ((transposed || asItIs) && sameValues(*other.tensor, *canonical.tensor, transposed)) {
+    if (sameValues(*other.tensor, *canonical.tensor, transposed)) {
       tie(other, canonical, transposed);
       return true;
     }
@@ -269,59 +306,104 @@ bool isUsedAs(const Graph &graph, const Decision &decision, OnnxWeight weight) {
   });
 }
 
+namespace {
+struct TieCandidate {
+  Decision *decision;
+  bool isTable, isMatrix;
+};
+} // namespace
+
 // Canonical first: what has a name, then what is an embedding table, then the first used.
-static std::vector<Decision *> tieCandidates(const Decisions &decisions, const Graph &graph) {
-  std::vector<Decision *> candidates;
+static std::vector<TieCandidate> tieCandidates(const Decisions &decisions, const Graph &graph) {
+  std::vector<TieCandidate> candidates;
   for (const auto &decision : decisions)
     if (decision->isParameter() && decision->role != Role::buffer && !isUniform(*decision->tensor))
-      candidates.push_back(decision.get());
-  auto key = [&](const Decision *d) {
-    return std::tuple(d->exporterMade, !isUsedAs(graph, *d, OnnxWeight::table), d->firstUse);
+      candidates.push_back({decision.get(), isUsedAs(graph, *decision, OnnxWeight::table),
+                            isUsedAs(graph, *decision, OnnxWeight::matrix)});
+  auto key = [](const TieCandidate &one) {
+    return std::tuple(one.decision->exporterMade, !one.isTable, one.decision->firstUse);
   };
   llvm::stable_sort(candidates,
-                    [&](const Decision *a, const Decision *b) { return key(a) < key(b); });
+                    [&](const TieCandidate &a, const TieCandidate &b) { return key(a) < key(b); });
   return candidates;
 }
 
-// Whether one module uses both; nullopt where the file names no modules.
-static std::optional<bool> shareModule(const Graph &graph, const Decision &a, const Decision &b) {
+// The same for tensors that are equal, and for one and its transpose: sizes, and the first elements
+// of the diagonal.
+static std::string tieKey(const TensorBytes &tensor) {
+  constexpr int64_t kCompared = 16; // elements
+  SmallVector<int64_t> shape = tensor.shape;
+  bool isMatrix = shape.size() == 2;
+  int64_t step = isMatrix ? shape[1] + 1 : 1;
+  int64_t elements = std::min(kCompared, isMatrix ? std::min(shape[0], shape[1]) : tensor.count);
+  llvm::sort(shape);
+  std::string key = join(map_range(shape, [](int64_t size) { return std::to_string(size); }), "x");
+  int64_t width = elementBytes(tensor.dataType);
+  for (int64_t i = 0; i < elements; ++i)
+    key.append(tensor.bytes.data() + i * step * width, width);
+  return key;
+}
+
+static ModuleCalls callsOf(const Graph &graph) {
+  ModuleCalls calls;
+  for (const GraphNode *node : graph.nodes())
+    for (const std::string &input : node->inputs)
+      if (node->path)
+        calls.addUse(*node->path, input);
+  return calls;
+}
+
+// Whether one module uses both; nullopt where the file does not tell.
+static std::optional<bool> shareModule(const Graph &graph, const ModuleCalls &calls,
+                                       const Decision &a, const Decision &b) {
   bool known = true;
   for (const Use &one : graph.uses(a.name()))
     for (const Use &other : graph.uses(b.name())) {
-      known &= one.node->path && other.node->path;
-      if (known && one.node->path == other.node->path)
+      std::optional<bool> same = one.node->path && other.node->path
+                                     ? calls.areOne(*one.node->path, *other.node->path)
+                                     : std::nullopt;
+      if (same && *same)
         return true;
+      known &= same.has_value();
     }
   return known ? std::optional(false) : std::nullopt;
 }
 
 // Without a record only equal values tell. Two weights that both have names are apart, unless one
 // is an embedding table and the other multiplies: separate weights may start equal on purpose. So
-// may weights without names, such as those of copied layers, if different modules use them.
+// may weights without names, such as those of copied layers, if different modules use them. One
+// that has a name and one that has none, of different modules, may be either.
 static void tieByValue(const Decisions &decisions, const Graph &graph, const Separation &separation,
                        const ModelFile &file, Report &report) {
   std::vector<std::string> undecided;
-  std::vector<Decision *> candidates = tieCandidates(decisions, graph);
-  for (size_t i = 1; i < candidates.size(); ++i) {
-    Decision &other = *candidates[i];
-    if (separation.origin.count(other.name()))
-      continue; // known to be another weight
-    for (size_t j = 0; j < i && other.isParameter(); ++j) {
-      const Decision &canonical = *candidates[j];
-      if (!canonical.isParameter() || canonical.tensor->count != other.tensor->count)
+  std::vector<TieCandidate> candidates = tieCandidates(decisions, graph);
+  ModuleCalls calls = callsOf(graph);
+  llvm::StringMap<std::vector<TieCandidate>> earlier; // by tieKey
+  for (const TieCandidate &candidate : candidates) {
+    Decision &other = *candidate.decision;
+    std::vector<TieCandidate> &alike = earlier[tieKey(*other.tensor)];
+    bool isKnown = separation.origin.count(other.name()); // to be another weight
+    for (size_t i = 0; i < alike.size() && !isKnown && other.isParameter(); ++i) {
+      const Decision &canonical = *alike[i].decision;
+      bool embeddingAndHead =
+          other.tensor->shape.size() == 2 && alike[i].isTable && candidate.isMatrix;
+      if (embeddingAndHead) {
+        tieIfSame(other, canonical);
         continue;
-      bool embeddingAndHead = other.tensor->shape.size() == 2 &&
-                              isUsedAs(graph, canonical, OnnxWeight::table) &&
-                              isUsedAs(graph, other, OnnxWeight::matrix);
-      if (!other.exporterMade && !embeddingAndHead)
+      }
+      bool isCopy = sameValues(*other.tensor, *canonical.tensor, /*transposed=*/false);
+      if (!other.exporterMade ||
+          (!isCopy && !sameValues(*other.tensor, *canonical.tensor, /*transposed=*/true)))
         continue;
-      std::optional<bool> shared =
-          canonical.exporterMade ? shareModule(graph, other, canonical) : std::optional(true);
-      if (!shared && sameValues(*other.tensor, *canonical.tensor, /*transposed=*/false))
+      std::optional<bool> shared = shareModule(graph, calls, other, canonical);
+      bool isTold = shared && (*shared || canonical.exporterMade);
+      if (!isTold)
         undecided.push_back("'" + canonical.name().str() + "' and '" + other.name().str() + "'");
-      else
-        tieIfSame(other, canonical, shared.value_or(false));
+      else if (*shared || !isCopy)
+        tie(other, canonical, !isCopy);
     }
+    if (other.isParameter())
+      alike.push_back(candidate);
   }
   if (!undecided.empty())
     (void)report.error(
@@ -332,7 +414,8 @@ static void tieByValue(const Decisions &decisions, const Graph &graph, const Sep
         "export again with torch.onnx.export(..., do_constant_folding=False)");
 }
 
-// With a record, all that was made from one parameter must be that parameter.
+// With a record, all that was made from one parameter must be that parameter: equal parts of it may
+// be from different places.
 static void tieByRecord(Classifier &classifier, const Decisions &decisions, const ModelFile &file,
                         Report &report) {
   for (const auto &decision : decisions)
@@ -341,27 +424,35 @@ static void tieByRecord(Classifier &classifier, const Decisions &decisions, cons
       if (made != classifier.madeFrom.end())
         made->second.insert(made->second.begin(), decision.get());
     }
-  for (auto &[origin, group] : classifier.madeFrom)
-    for (Decision *other : ArrayRef(group).drop_front())
-      if (!tieIfSame(*other, *group[0]))
-        (void)report.error(ExitCode::unsupportedModel, file.path(),
-                           "the exporter made both '" + group[0]->name() + "' and '" +
-                               other->name() + "' from parameter '" + origin +
-                               "', with different values",
-                           "export again with torch.onnx.export(..., optimize=False)");
+  for (auto &[origin, group] : classifier.madeFrom) {
+    const Decision &first = *group[0];
+    for (Decision *other : ArrayRef(group).drop_front()) {
+      bool mayBeParts = first.exporterMade && (first.isPart || other->isPart);
+      if (!mayBeParts && tieIfSame(*other, first))
+        continue;
+      (void)report.error(ExitCode::unsupportedModel, file.path(),
+                         "the exporter made both '" + first.name() + "' and '" + other->name() +
+                             "' from parameter '" + origin + "', " +
+                             (mayBeParts ? "as parts of it" : "with different values") +
+                             ": training would part them",
+                         "export again with torch.onnx.export(..., optimize=False)");
+    }
+  }
 }
 
 // ---- the recipe's patterns
 
-static bool matches(const std::string &pattern, const Decision &decision, const Decisions &all) {
+// A parameter by its own names, and by those of what is tied to it.
+static std::set<const Decision *> matching(const std::string &pattern, const Decisions &decisions) {
   std::regex expression(pattern);
-  auto fits = [&](const Decision &one) {
-    return std::regex_match(one.name().str(), expression) ||
-           (!one.moduleName.empty() && std::regex_match(one.moduleName, expression));
-  };
-  return fits(decision) || any_of(all, [&](const auto &other) {
-           return other->canonical == &decision && fits(*other);
-         });
+  std::set<const Decision *> result;
+  for (const auto &one : decisions)
+    if (std::regex_match(one->name().str(), expression) ||
+        (!one->moduleName.empty() && std::regex_match(one->moduleName, expression))) {
+      result.insert(one.get());
+      result.insert(one->canonical);
+    }
+  return result;
 }
 
 constexpr size_t kLongestMatched = 8192; // std::regex_match takes stack for each character
@@ -387,8 +478,9 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
   for (const std::string &pattern : good ? patterns : std::vector<std::string>()) {
     bool any = false;
     try {
+      std::set<const Decision *> found = matching(pattern, decisions);
       for (const auto &decision : decisions)
-        if (eligible(*decision) && matches(pattern, *decision, decisions)) {
+        if (eligible(*decision) && found.count(decision.get())) {
           apply(*decision);
           any = true;
         }

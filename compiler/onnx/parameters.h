@@ -22,6 +22,8 @@ struct Decision {
   bool isNumber = false;     // a constant because it is one number without a module's name
   bool exporterMade = false; // an intermediate value that the exporter computed
   bool isQuantized = false;  // integers that stand for a weight
+  bool isUnlearnt = false;   // floats without a module's name that no operator learns
+  bool isPart = false;       // elements that the exporter chose of a parameter, perhaps all
   const Decision *canonical = nullptr; // of a tied one: the parameter
   bool transposed = false;             // of a tied one: it is the parameter's transpose
   size_t firstUse = 0;                 // node and input, for the order
@@ -53,6 +55,13 @@ bool isUsedAs(const Graph &graph, const Decision &decision, nn::OnnxWeight weigh
 /// How the recipe reads batch norms.
 nn::BatchNormMode batchNormModeOf(const Recipe &recipe);
 
+/// What a matrix, a filter or a table is may be a weight that starts as ones and zeros; what is
+/// added or scales would be a mask.
+inline bool multiplies(nn::OnnxWeight weight) {
+  return weight == nn::OnnxWeight::matrix || weight == nn::OnnxWeight::filter ||
+         weight == nn::OnnxWeight::table;
+}
+
 std::string parameterTable(const Decisions &decisions, const Separation &separation);
 
 /// True for bytes that are those of the other tensor, or with `transposed` of its transpose.
@@ -76,5 +85,10 @@ bool isMultipleOf(const TensorBytes &multiple, const TensorBytes &tensor);
 bool isFinite(const TensorBytes &tensor);
 /// No two rows (of the last dimension) are equal.
 bool rowsDiffer(const TensorBytes &tensor);
+/// No two of all columns (of the last dimension) are equal.
+bool columnsDiffer(const TensorBytes &tensor);
+/// One of its numbers at least is neither whole nor one that fewer digits could say: none of them
+/// was cast to a shorter type and back.
+bool hasAllDigits(const TensorBytes &tensor);
 
 } // namespace trainc::reader

@@ -4,11 +4,13 @@
 // equal values and writes `Identity` nodes for the others: weights that merely start equal would
 // train as one.
 //
-// Method: a parameter that the module has twice reaches that exporter once, so a copy under a
-// module's name is another parameter. A copy under a name that the exporter invented (it had
-// transposed a weight) is the same weight if the same module uses both, as a layer that is called
-// twice does, else another one: nodes bear the path of their module.
+// Method: in files of other makers an `Identity` is what it says, one weight. A parameter that the
+// module has twice reaches PyTorch's exporter once, so a copy under a module's name is another one.
+// A copy under a name that the exporter invented (it had transposed a weight) is the same weight if
+// the same module uses both, as a layer that is called twice does, else another one: nodes bear the
+// path of their module.
 #include "compiler/onnx/graph.h"
+#include "compiler/onnx/module_calls.h"
 #include "compiler/onnx/parameters.h"
 #include "compiler/onnx/separation.h"
 #include "dialects/nn/onnx_node.h"
@@ -33,8 +35,10 @@ public:
     for (int i = 0; i < file.graph().initializer_size(); ++i)
       initializers[file.graph().initializer(i).name()] = i;
     for (const NodeProto &node : file.graph().node())
-      for (const std::string &input : node.input())
+      for (const std::string &input : node.input()) {
         users[input].push_back(&node);
+        calls.addUse(moduleOf(node), input);
+      }
   }
 
   bool run() {
@@ -63,11 +67,16 @@ private:
     if (found == initializers.end())
       return false;
     const TensorBytes &values = file.initializer(found->second);
-    return isFloat(values.dataType) && !looksLikeMask(values) && !isOutput(node.output(0));
+    bool isMask = looksLikeMask(values) && !isUsedAs(node.output(0), values.shape, multiplies);
+    return isFloat(values.dataType) && !isMask && !isOutput(node.output(0));
   }
 
   bool isOutput(const std::string &name) const {
     return any_of(file.graph().output(), [&](const auto &one) { return one.name() == name; });
+  }
+
+  static StringRef moduleOf(const NodeProto &node) {
+    return StringRef(node.name()).rsplit('/').first;
   }
 
   // Of what uses a value, beside copies of it.
@@ -78,20 +87,30 @@ private:
       return modules;
     for (const NodeProto *node : found->second)
       if (StringRef name = node->name(); !isOnnx(*node, "Identity") && name.contains('/'))
-        modules.insert(name.rsplit('/').first.str());
+        modules.insert(moduleOf(*node).str());
     return modules;
   }
 
-  static bool share(const Modules &a, const Modules &b) {
-    return any_of(a, [&](const std::string &one) { return b.count(one); });
+  // Nullopt where the names do not tell.
+  std::optional<bool> share(const Modules &a, const Modules &b) const {
+    bool known = !a.empty() && !b.empty();
+    for (const std::string &one : a)
+      for (const std::string &other : b) {
+        std::optional<bool> same = calls.areOne(one, other);
+        if (same && *same)
+          return true;
+        known &= same.has_value();
+      }
+    return known ? std::optional(false) : std::nullopt;
   }
 
-  bool isWeight(const std::string &value, ArrayRef<int64_t> shape) const {
+  bool isUsedAs(const std::string &value, ArrayRef<int64_t> shape,
+                bool (*fits)(nn::OnnxWeight)) const {
     auto found = users.find(value);
     return found != users.end() && any_of(found->second, [&](const NodeProto *node) {
              for (int i = 0; i < node->input_size(); ++i)
                if (node->input(i) == value &&
-                   nn::isWeight(nn::onnxWeight(node->domain(), node->op_type(), i, shape)))
+                   fits(nn::onnxWeight(node->domain(), node->op_type(), i, shape)))
                  return true;
              return false;
            });
@@ -102,16 +121,20 @@ private:
     const TensorBytes &values = file.initializer(initializers[source]);
     if (isExporterName(copy)) {
       Modules own = modulesUsing(copy);
-      bool shared = share(own, modulesUsing(source));
-      if (isWeight(copy, values.shape) && (own.empty() || (shared && isUniform(values))))
-        undecided.push_back("'" + source + "' and '" + copy + "'");
-      if (own.empty() || shared)
-        return false; // one weight, used twice
-      for (const std::string &earlier : apart[source])
-        if (share(own, modulesUsing(earlier))) {
-          node.set_input(0, earlier);
+      std::optional<bool> shared = share(own, modulesUsing(source));
+      bool isTold = shared && !(*shared && isUniform(values));
+      for (size_t i = 0; isTold && !*shared && i < apart[source].size(); ++i) {
+        std::optional<bool> again = share(own, modulesUsing(apart[source][i]));
+        isTold = again.has_value();
+        if (again && *again) {
+          node.set_input(0, apart[source][i]);
           return false;
         }
+      }
+      if (!isTold && isUsedAs(copy, values.shape, nn::isWeight))
+        undecided.push_back("'" + source + "' and '" + copy + "'");
+      if (!isTold || *shared)
+        return false; // one weight, used twice
       apart[source].push_back(copy);
     }
     file.addInitializer(sharedCopy(values, copy));
@@ -122,6 +145,7 @@ private:
   ModelFile &file;
   Separation &separation;
   Report &report;
+  ModuleCalls calls;
   std::vector<std::string> undecided;
   std::map<std::string, int> initializers;
   std::map<std::string, std::vector<const NodeProto *>> users;
@@ -130,8 +154,10 @@ private:
 
 } // namespace
 
+bool isFromPyTorch(const ModelFile &file) { return file.model().producer_name() == "pytorch"; }
+
 bool separateCopies(ModelFile &file, Separation &separation, Report &report) {
-  return CopySeparator(file, separation, report).run();
+  return !isFromPyTorch(file) || CopySeparator(file, separation, report).run();
 }
 
 } // namespace trainc::reader

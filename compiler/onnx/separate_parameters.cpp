@@ -38,6 +38,7 @@ struct ParametricCall {
 };
 constexpr ParametricCall kParametricCalls[] = {
     {"aten.linear", 1, 2},
+    {"aten.prelu", 1, -1},
     {"aten.addmm", 2, 0},
     {"aten.layer_norm", 2, 3},
     {"aten.native_layer_norm", 2, 3},
@@ -245,7 +246,11 @@ private:
       OnnxWeight kind = weightOf(use);
       const std::string &meant = kind == OnnxWeight::bias ? bias : weight;
       bool isTrained = nn::isWeight(kind) && kind != OnnxWeight::statistic;
-      if (isTrained && !meant.empty())
+      // Ones and zeros of the InstanceNormalization in a group norm are not its scale and bias.
+      bool isOther = origins.at(use.name()).empty() && any_of(uses, [&](const InitializerUse &one) {
+                       return weightOf(one) == kind && !origins.at(one.name()).empty();
+                     });
+      if (isTrained && !isOther && !meant.empty())
         assign(use, meant, isTransposed(group.call, use));
       else if (!isOwn(use, weight) && !isOwn(use, bias) && none_of(group.call.references, lost))
         makeConstant(use); // of a norm written out
@@ -325,18 +330,27 @@ private:
   void assign(const InitializerUse &use, const std::string &parameter, bool transposed) {
     if (isOwn(use, parameter))
       return;
-    std::string name = parameter + (transposed ? kTransposed : ""), from = use.name();
+    std::string from = use.name();
+    bool reshaped = !transposed && isRearranged(from);
+    std::string name = parameter + (transposed ? kTransposed : reshaped ? kReshaped : "");
     placed.insert(parameter);
     taken[from].push_back(parameter);
     if (!initializers.count(name)) {
       addCopy(name, file.initializer(initializers[from]), apartFrom(from));
-      if (transposed)
+      if (transposed || reshaped)
         describe(name, kSourcesKey, "['" + parameter + "']");
       else
         describe(name, kKindKey, "PARAMETER");
       origins[name] = {parameter};
     }
     use.node->set_input(use.input, name);
+  }
+
+  // What the exporter made of a parameter for a call: it may have axes that the parameter lacks.
+  bool isRearranged(const std::string &name) const {
+    const onnx::TensorProto &tensor = file.graph().initializer(initializers.lookup(name));
+    return tensor.dims_size() > 1 && program.kindOf(tensor).empty() && baseName(name) == "val" &&
+           !program.sourcesOf(tensor).empty();
   }
 
   void assignFunction(const InitializerUse &use, const std::string &parameter,
@@ -346,8 +360,15 @@ private:
     placed.insert(parameter);
     resolved.insert(function);
     taken[from].push_back(parameter);
+    std::vector<std::string> sources =
+        program.sourcesOf(file.graph().initializer(initializers[from]));
+    for (std::string &source : sources)
+      if (program.isParameter(source))
+        source = parameter;
     addCopy(function, values, "merged with " + from + ", which was equal: apart again");
-    describe(function, kSourcesKey, "['" + parameter + "']");
+    describe(function, kSourcesKey,
+             "['" + (sources.empty() ? parameter : join(sources, "', '")) + "']");
+    sourcesOfFunction[function] = sources;
     origins[function] = {parameter};
     use.node->set_input(use.input, function);
   }
@@ -427,33 +448,51 @@ private:
 
   // ---- 1 + weight
 
+  // Beside the parameter: were there none, it would be added to itself.
+  static bool isSummand(StringRef base) { return base == "val" || base == "scalar_tensor_default"; }
+
   // Scales such as Gemma's are stored as their distance from one. The exporter computes the sum;
   // the weight itself can be had back from it without a loss, and with it the module's decay.
   void unfoldSum(int index) {
     const TensorBytes &sum = file.initializer(index);
     std::string name = sum.name;
-    std::vector<std::string> sources = program.sourcesOf(file.graph().initializer(index));
-    bool isSum = baseName(name) == "add" && all_of(sources, [&](StringRef source) {
-                   StringRef base = baseName(source);
-                   return program.isParameter(source) || base == "val" || isMovement(base);
-                 });
+    auto function = sourcesOfFunction.find(name);
+    std::vector<std::string> sources = function != sourcesOfFunction.end()
+                                           ? function->second
+                                           : program.sourcesOf(file.graph().initializer(index));
+    bool isSum =
+        baseName(name) == "add" &&
+        all_of(sources,
+               [&](StringRef source) {
+                 StringRef base = baseName(source);
+                 return program.isParameter(source) || isSummand(base) || isRearrangement(base);
+               }) &&
+        any_of(sources, [&](StringRef source) {
+          return !program.isParameter(source) && isSummand(baseName(source));
+        });
     if (origins[name].size() != 1 || !isSum || initializers.count(origins[name][0]) ||
         sum.dataType != onnx::TensorProto::FLOAT || !scalesOnly(name, sum.shape))
       return;
+    const std::string parameter = origins[name][0];
+    bool reshaped = any_of(sources, [&](StringRef source) {
+      return !program.isParameter(source) && isRearrangement(baseName(source));
+    });
     auto weight = std::make_unique<TensorBytes>();
-    weight->name = origins[name][0];
+    weight->name = parameter + (reshaped ? kReshaped : "");
     weight->dataType = sum.dataType;
     weight->shape = sum.shape;
     weight->count = sum.count;
     if (!subtractOne(sum, weight->storage))
       return;
     weight->bytes = {weight->storage.data(), weight->storage.size()};
-    separation.origin[weight->name] = "the exporter computed 1 + it: apart again";
-    origins[weight->name] = {weight->name};
-    initializers[weight->name] = index;
-    addSum(weight->name, name);
+    std::string own = weight->name;
+    separation.origin[own] = "the exporter computed 1 + it: apart again";
+    origins[own] = {parameter};
+    initializers[own] = index;
+    addSum(own, name);
     file.replaceInitializer(index, std::move(weight));
-    describe(origins[name][0], kKindKey, "PARAMETER");
+    describe(own, reshaped ? kSourcesKey : kKindKey,
+             reshaped ? "['" + parameter + "']" : "PARAMETER");
     initializers.erase(name);
   }
 
@@ -634,8 +673,9 @@ private:
   std::map<std::string, std::vector<std::string>> origins; // parameters, by initializer
   std::map<std::string, std::vector<std::string>> taken;   // parameters, by former initializer
   std::map<std::string, std::vector<std::string>> usedIn;  // parameters, by module
-  std::vector<CallGroup> groups;                           // in order
-  llvm::StringMap<size_t> groupOf;                         // by call
+  std::map<std::string, std::vector<std::string>> sourcesOfFunction; // by new initializer
+  std::vector<CallGroup> groups;                                     // in order
+  llvm::StringMap<size_t> groupOf;                                   // by call
   std::vector<const NodeProto *> callless;
   llvm::StringMap<std::string> passedOn; // first input of a callless node, by its outputs
   std::set<std::string, std::less<>> values, mentioned, held, placed, resolved, undecided;

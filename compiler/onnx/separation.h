@@ -14,6 +14,8 @@ namespace trainc::reader {
 struct Separation {
   /// By initializer: where its values come from, for the parameter table.
   llvm::StringMap<std::string> origin;
+  /// Initializers that were values of nodes, and which no operator learns.
+  llvm::StringSet<> unlearnt;
   /// Inputs that have the one value of an initializer, as the recipe says.
   llvm::StringSet<> fixed;
   /// By parameter: what else a reader of the table should know.
@@ -38,6 +40,9 @@ void separateBuffers(ModelFile &file, Separation &separation);
 /// initializer at the uses that meant it. Reports what cannot be decided.
 bool separateParameters(ModelFile &file, Separation &separation, Report &report);
 
+/// Whether one of PyTorch's exporters made the file.
+bool isFromPyTorch(const ModelFile &file);
+
 /// For TorchScript's files: `Identity` nodes which stand for a weight that was equal to another
 /// become initializers. Weights that one module uses twice stay one.
 bool separateCopies(ModelFile &file, Separation &separation, Report &report);
@@ -50,5 +55,7 @@ void liftWeightsOfBranches(ModelFile &file);
 
 /// The end of the name of an initializer that is the transposition of a parameter.
 constexpr char kTransposed[] = ".transposed";
+/// The same, with other axes than the parameter has.
+constexpr char kReshaped[] = ".reshaped";
 
 } // namespace trainc::reader

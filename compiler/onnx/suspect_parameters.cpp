@@ -6,6 +6,7 @@
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 
@@ -120,14 +121,24 @@ static void refuseFoldedParts(const Decisions &decisions, const ModelFile &file,
     }
 }
 
+// One number throughout: filling, unless it is what a parameter that starts so was computed into.
+static bool isCalculatedWith(const Graph &graph, const Decision &decision) {
+  return any_of(graph.uses(decision.name()), [](const Use &use) {
+    return use.node->domain.empty() && llvm::StringSwitch<bool>(use.node->opType())
+                                           .Cases("Add", "Sub", "Mul", "Div", "Pow", true)
+                                           .Cases("MatMul", "Gemm", "Einsum", true)
+                                           .Default(false);
+  });
+}
+
 // What an exporter computed from parameters and gave no name is a constant like any other where no
 // operator learns it. Only its size and values tell that it might be more.
-static void warnOfNameless(const Decisions &decisions, const ModelFile &file, Report &report) {
+static void warnOfNameless(const Decisions &decisions, const Graph &graph, const ModelFile &file,
+                           Report &report) {
   std::vector<std::string> names;
   for (const auto &decision : decisions)
-    if (decision->role == Role::constant && decision->exporterMade &&
-        isFloat(decision->tensor->dataType) && decision->tensor->count > 1 &&
-        !looksLikeMask(*decision->tensor) && !isUniform(*decision->tensor) &&
+    if (decision->role == Role::constant && decision->isUnlearnt &&
+        (!isUniform(*decision->tensor) || isCalculatedWith(graph, *decision)) &&
         fixedTable(*decision, true).empty())
       names.push_back(decision->name().str());
   if (names.empty())
@@ -229,7 +240,7 @@ void suspectParameters(const Decisions &decisions, bool hasSignature, const Mode
     return;
   refuseFoldedFilters(decisions, file, graph, report);
   refuseFoldedParts(decisions, file, report);
-  warnOfNameless(decisions, file, report);
+  warnOfNameless(decisions, graph, file, report);
   warnOfInnerConstants(graph, file, report);
   warnOfScalars(decisions, file, recipe, report);
 }

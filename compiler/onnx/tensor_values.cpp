@@ -214,4 +214,31 @@ bool rowsDiffer(const TensorBytes &tensor) {
   return true;
 }
 
+bool columnsDiffer(const TensorBytes &tensor) {
+  if (tensor.shape.empty() || tensor.shape.back() == 0)
+    return false;
+  size_t width = static_cast<size_t>(elementBytes(tensor.dataType)),
+         row = static_cast<size_t>(tensor.shape.back()) * width;
+  llvm::StringSet<> columns;
+  for (size_t first = 0; first < row; first += width) {
+    std::string column;
+    for (size_t at = first; at < tensor.bytes.size(); at += row)
+      column.append(tensor.bytes.data() + at, width);
+    if (!columns.insert(column).second)
+      return false;
+  }
+  return true;
+}
+
+bool hasAllDigits(const TensorBytes &tensor) {
+  // Of the significand: f16 lacks 13 bits of f32's, f32 29 of f64's.
+  constexpr uint64_t kBelowHalf = (1 << 13) - 1, kBelowSingle = (1 << 29) - 1;
+  uint64_t below = isDouble(tensor.dataType) ? kBelowSingle : kBelowHalf;
+  for (int64_t i = 0; i < tensor.count; ++i)
+    if (double value = realAt(tensor, i);
+        value != std::trunc(value) && (bitsAt(tensor, i, elementBytes(tensor.dataType)) & below))
+      return true;
+  return false;
+}
+
 } // namespace trainc::reader

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/onnx/module_calls.h"
+#include "compiler/onnx/exported_program.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+void ModuleCalls::addUse(StringRef path, StringRef value) {
+  if (value.contains('.') && !isExporterName(value))
+    modules[path.str()].insert(value.rsplit('.').first.str());
+}
+
+// The path without the number of a further call.
+static StringRef firstCall(StringRef path) {
+  StringRef base = path.rtrim("0123456789");
+  return base.size() < path.size() && base.ends_with("_") ? base.drop_back() : path;
+}
+
+std::optional<bool> ModuleCalls::areOne(StringRef a, StringRef b) const {
+  if (a == b)
+    return true;
+  if (firstCall(a) != b && firstCall(b) != a && firstCall(a) != firstCall(b))
+    return false;
+  auto one = modules.find(a), other = modules.find(b);
+  if (one == modules.end() || other == modules.end())
+    return std::nullopt;
+  return any_of(one->second, [&](const std::string &name) { return other->second.count(name); });
+}
+
+} // namespace trainc::reader
