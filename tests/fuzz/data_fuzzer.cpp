@@ -4,10 +4,10 @@
 // whatever the bytes are, a reader gives values or a `failure` with a message. TRAINC_FUZZ says
 // which reader: npy, tokens, data-manifest, safetensors, manifest, configuration, vocabulary, csv.
 // The model is the one of tests/unit/toy_program.cpp.
-#include "runtime/arena.h"
 #include "runtime/checkpoint.h"
 #include "runtime/crc32c.h"
 #include "runtime/failure.h"
+#include "runtime/host_access.h"
 #include "runtime/loader.h"
 #include "runtime/option_table.h"
 #include "runtime/run_folder.h"
@@ -63,17 +63,13 @@ private:
 };
 
 // The state of the model in this process's memory.
-class host_memory final : public arena_access {
+class host_memory final : public host_access {
 public:
   host_memory() {
     for (int kind = 0; kind < arena_count; ++kind) {
       bytes_[kind].resize(static_cast<size_t>(trainer_program.arena_bytes[kind]));
       places.base[kind] = bytes_[kind].data();
     }
-  }
-  const char *read(const char *address, int64_t) override { return address; }
-  void write(char *address, int64_t, const std::function<void(char *)> &fill) override {
-    fill(address);
   }
   arenas places = {};
 

@@ -3,10 +3,10 @@
 // Checkpoints: what is written is read back; every damage is found; and whatever
 // call fails, or wherever the process is killed, the newest complete checkpoint
 // loads and nothing is left behind for good.
-#include "host_access.h"
 #include "runtime/arena.h"
 #include "runtime/checkpoint.h"
 #include "runtime/failure.h"
+#include "runtime/host_access.h"
 #include "runtime/output_file.h"
 #include "runtime/random.h"
 #include "runtime/run_folder.h"

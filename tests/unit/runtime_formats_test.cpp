@@ -2,10 +2,10 @@
 //
 // File formats: .npy headers, safetensors and CRC-32C; good files, and hostile
 // ones, which must be errors.
-#include "host_access.h"
 #include "npy_bytes.h"
 #include "runtime/crc32c.h"
 #include "runtime/failure.h"
+#include "runtime/host_access.h"
 #include "runtime/npy.h"
 #include "runtime/random.h"
 #include "runtime/safetensors.h"

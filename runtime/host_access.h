@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Access to arenas that a test keeps in host memory.
+// Access to arenas and tensors in this process's memory.
 #pragma once
 
 #include "runtime/arena.h"
 
 namespace trainc {
 
-class host_access final : public arena_access {
+class host_access : public arena_access {
 public:
   const char *read(const char *address, int64_t) override { return address; }
   void write(char *address, int64_t, const std::function<void(char *)> &fill) override {
