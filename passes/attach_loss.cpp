@@ -165,7 +165,35 @@ private:
       addResult(model, weight, trainc::train::LossWeightAttr::get(&getContext()));
     if (perSample)
       addResult(model, perSample, trainc::train::SampleLossesAttr::get(&getContext()));
+    if (loss.buildMetrics)
+      for (const trainc::train::Metric &metric : loss.buildMetrics(builder, output, *labels))
+        if (Value mean = meanOf(builder, metric, loss.labelsAreClasses ? *labels : Value()))
+          addResult(model, mean,
+                    trainc::train::MetricAttr::get(&getContext(), at.getStringAttr(metric.name)));
     return success();
+  }
+
+  /// Over the labels that count where they are classes, else of each sample; null where there are
+  /// no samples to tell apart.
+  static Value meanOf(trainc::nn::Builder &builder, const trainc::train::Metric &metric,
+                      Value classLabels) {
+    auto type = trainc::nn::tensorType(metric.values);
+    SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    if (!classLabels)
+      return axes.empty()
+                 ? Value()
+                 : builder.reduceMean(metric.values, llvm::to_vector(llvm::drop_begin(axes)),
+                                      metric.name);
+    auto ignored = static_cast<double>(trainc::train::kIgnoreIndex);
+    Value none = builder.constant(ignored, classLabels.getType());
+    Value counts =
+        builder.create<trainc::nn::NotOp>(builder.create<trainc::nn::EqualOp>(classLabels, none));
+    Value zero = builder.constant(0, type);
+    std::string role = (metric.name + "_of_label").str();
+    Value values = builder.named(role, builder.select(counts, metric.values, zero));
+    Value total = builder.reduceSum(values, axes);
+    Value count = builder.reduceSum(builder.cast(counts, type.getElementType()), axes);
+    return builder.named(metric.name, builder.div(total, count));
   }
 
   /// What a loss weighs that is a mean over some of its labels, the model's own too. Null: always

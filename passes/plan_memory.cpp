@@ -179,6 +179,8 @@ Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::T
     return fixed.pinned(Arena::activations, "loss weight of the step", type);
   if (isa_and_nonnull<train::SampleLossesAttr>(role))
     return fixed.pinned(Arena::activations, "losses of the samples", type);
+  if (auto metric = dyn_cast_or_null<train::MetricAttr>(role))
+    return fixed.pinned(Arena::activations, metric.getMetric().str() + " of the batch", type);
   if (isa_and_nonnull<train::StepTotalsAttr>(role))
     return fixed.stepTotals(type);
   if (isa_and_nonnull<train::IndexCheckAttr>(role))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `evaluate` and `gradients`: numbers about data, without changing parameters.
+#include "runtime/evaluation.h"
 #include "runtime/gradient_step.h"
 #include "runtime/output_file.h"
 #include "runtime/safetensors.h"
@@ -59,9 +60,9 @@ int evaluate(run &run) {
   run.target.allocate(memory_use::forward, 1, batch_feed::bytes(run.prog, run.target));
   std::string parameters = run.load_chosen_parameters();
   batch_feed feed(run.prog, run.target, data);
-  double loss = NAN;
+  evaluation evaluated(run, data, feed);
   int code = run.watch.supervise([&] {
-    loss = mean_loss(run, data, feed)(part, batches);
+    evaluated(part, batches);
     return exit_success;
   });
   if (code != exit_success || !run.is_first())
@@ -70,13 +71,20 @@ int evaluate(run &run) {
   int64_t samples = std::min(batches * data.samples_per_batch(), data.samples(part));
   char number[32];
   if (run.options.json) {
-    nlohmann::ordered_json line = {
-        {"loss", loss}, {"batches", batches}, {"samples", samples}, {"parameters", parameters}};
+    nlohmann::ordered_json line;
+    for (const named_number &result : evaluated.results())
+      line[result.name] = result.value;
+    line.update({{"batches", batches}, {"samples", samples}, {"parameters", parameters}});
     printf("%s\n", line.dump().c_str());
     return exit_success;
   }
-  printf("parameters  %s\nsamples     %" PRId64 " in %" PRId64 " batches\nloss        %s\n",
-         parameters.c_str(), samples, batches, json_number(number, loss));
+  printf("parameters  %s\nsamples     %" PRId64 " in %" PRId64 " batches\n", parameters.c_str(),
+         samples, batches);
+  for (const named_number &result : evaluated.results()) {
+    std::string name = result.name;
+    std::replace(name.begin(), name.end(), '_', ' ');
+    printf("%-10s  %s\n", name.c_str(), json_number(number, result.value));
+  }
   if (int64_t rest = data.left_out(part); rest > 0 && !limited)
     printf("the last %" PRId64 " samples fill no batch and are left out\n", rest);
   return exit_success;

@@ -4,7 +4,7 @@
 // a whole window gives the logits of its last token; one byte is drawn from them
 // with a counter-based generator, and the window slides.
 #include "runtime/data_types.h"
-#include "runtime/gradient_step.h"
+#include "runtime/evaluation.h"
 #include "runtime/random.h"
 
 #include <algorithm>

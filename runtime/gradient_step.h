@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One step: the gradients of the micro-batches of every rank, added in one order,
-// and the update. And the mean loss of batches without either.
+// and the update.
 #pragma once
 
 #include "runtime/batch_feed.h"
 #include "runtime/run.h"
 
-#include <functional>
 #include <vector>
 
 namespace trainc {
@@ -62,31 +61,6 @@ private:
   int status_ = 0; // an exit code, where this rank's data gave an error
   std::string message_;
   std::vector<double> own_, all_; // status, signals, a loss and a weight for each micro-batch
-};
-
-// Runs the evaluate entry on the batch that was submitted last, to its end. `meanwhile` is called
-// while it works and may queue what is to be kept, in slot 0. Throws `failure` (exit_data) where
-// an index that the model computed was out of range: the results are then those of another index.
-// Allocates nothing.
-void evaluate_batch(run &run, const std::function<void()> &meanwhile);
-
-// Mean loss of the samples in batches [0, count) of a part, over all labels that count and added in
-// order; ranks take batches in turn. Collective, allocates nothing.
-class mean_loss {
-public:
-  mean_loss(run &run, loader &data, batch_feed &feed);
-  double operator()(data_part part, int64_t count);
-
-private:
-  struct weighed_loss {
-    double weight, loss; // times the weight
-  };
-  weighed_loss evaluated(data_part part, int64_t batch);
-
-  run &run_;
-  loader &data_;
-  batch_feed &feed_;
-  std::vector<double> all_;
 };
 
 } // namespace trainc

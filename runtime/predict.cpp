@@ -5,7 +5,7 @@
 // sample, whose further outputs are dropped. Outputs are written where they belong
 // in the file as they come, so that they need not fit in memory.
 #include "runtime/data_types.h"
-#include "runtime/gradient_step.h"
+#include "runtime/evaluation.h"
 #include "runtime/output_file.h"
 #include "runtime/safetensors.h"
 

@@ -173,6 +173,10 @@ struct program {
   int64_t batch_fault_offset = 0;
   // `update` changes the elements of arenas.updated alone: each follows from those at its place.
   bool updates_in_parts = false;
+  // What evaluate tells about the outputs besides, by name ("accuracy"): a scalar, the mean over
+  // the labels that count in the loss, or one number for each sample.
+  const tensor_place *metrics = nullptr;
+  int64_t metric_count = 0;
 };
 
 // The entry functions.

@@ -124,12 +124,17 @@ void progress::clear() {
   bar_shown_ = false;
 }
 
-void progress::held_out(int64_t step, double loss) {
+void progress::held_out(int64_t step, const std::vector<named_number> &results) {
   if (silent_)
     return;
-  char text[96];
-  snprintf(text, sizeof text, "step %" PRId64 "/%" PRId64 "  held-out loss %.6g", step, last_,
-           loss);
+  char text[512];
+  int length = snprintf(text, sizeof text, "step %" PRId64 "/%" PRId64 "  held-out", step, last_);
+  for (const named_number &result : results) {
+    char *name = text + length;
+    length += snprintf(name, sizeof text - static_cast<size_t>(length), "%s %s %.6g",
+                       &result == results.data() ? "" : ",", result.name, result.value);
+    std::replace(name, text + length, '_', ' ');
+  }
   note(text);
 }
 

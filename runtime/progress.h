@@ -19,7 +19,7 @@ public:
   progress(bool silent, int64_t first, int64_t last);
 
   void step(const step_record &record);
-  void held_out(int64_t step, double loss);
+  void held_out(int64_t step, const std::vector<named_number> &results);
   // A line of its own that does not mix with the bar.
   void note(const char *text);
   void finish();

@@ -110,10 +110,14 @@ void step_log::write(const step_record &record) {
   put(line, length);
 }
 
-void step_log::write_held_out(int64_t step, double loss) {
-  char line[128], number[32];
-  put(line, snprintf(line, sizeof line, "{\"step\": %" PRId64 ", \"held_out_loss\": %s}\n", step,
-                     json_number(number, loss)));
+void step_log::write_held_out(int64_t step, const std::vector<named_number> &results) {
+  char line[1024], number[32]; // of names that the compiler knows, below 32 characters
+  int length = snprintf(line, sizeof line, "{\"step\": %" PRId64, step);
+  for (const named_number &result : results)
+    length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
+                       ", \"held_out_%s\": %s", result.name, json_number(number, result.value));
+  length += snprintf(line + length, sizeof line - static_cast<size_t>(length), "}\n");
+  put(line, length);
 }
 
 void step_log::write(const run_summary &summary) {

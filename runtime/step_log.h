@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace trainc {
 
@@ -24,6 +25,12 @@ struct run_summary {
   int64_t peak_resident_bytes;
 };
 
+// Of an evaluation: the loss, a metric.
+struct named_number {
+  const char *name; // as in JSON: "top_5_accuracy"
+  double value;
+};
+
 class step_log {
 public:
   // An empty path: no log. `resumed_step` above 0 keeps the lines up to that step;
@@ -34,7 +41,7 @@ public:
   step_log &operator=(const step_log &) = delete;
 
   void write(const step_record &record);
-  void write_held_out(int64_t step, double loss);
+  void write_held_out(int64_t step, const std::vector<named_number> &results);
   void write(const run_summary &summary);
   // An errno, where a line could not be written; the log goes on without it.
   int error() const { return error_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The training loop.
+#include "runtime/evaluation.h"
 #include "runtime/gradient_step.h"
 #include "runtime/progress.h"
 #include "runtime/run.h"
@@ -120,7 +121,7 @@ private:
   std::optional<loader> validation_;
   std::optional<batch_feed> feed_, validation_feed_;
   std::unique_ptr<gradient_step> gradient_;
-  std::unique_ptr<mean_loss> held_out_;
+  std::unique_ptr<evaluation> held_out_;
   std::unique_ptr<checkpoint_writer> checkpoints_;
   std::unique_ptr<step_log> log_;
   std::unique_ptr<progress> progress_;
@@ -377,8 +378,8 @@ void trainer::set_up() {
                                               extent_.order.seed, options_.mean_per_batch);
   if (validation_)
     validation_feed_.emplace(run_.prog, run_.target, *validation_);
-  held_out_ = validation_ ? std::make_unique<mean_loss>(run_, *validation_, *validation_feed_)
-                          : std::make_unique<mean_loss>(run_, *data_, *feed_);
+  held_out_ = validation_ ? std::make_unique<evaluation>(run_, *validation_, *validation_feed_)
+                          : std::make_unique<evaluation>(run_, *data_, *feed_);
   if (resumed_.path.empty()) {
     run_.load_initial_parameters();
     if (!options_.initialise.empty())
@@ -552,7 +553,8 @@ bool trainer::save_is_due(int64_t step) const {
 }
 
 void trainer::show_held_out(int64_t step) {
-  double loss = (*held_out_)(validation_ ? data_part::all : data_part::held_out, held_out_batches_);
+  (*held_out_)(validation_ ? data_part::all : data_part::held_out, held_out_batches_);
+  double loss = held_out_->results()[0].value;
   if (validation_) {
     feed_->forget();
     validation_feed_->forget();
@@ -562,8 +564,8 @@ void trainer::show_held_out(int64_t step) {
   if (is_best)
     best_held_out_loss_ = loss;
   save_due_ |= is_best && keep_.best_by == checkpoint_metric::held_out_loss;
-  log_->write_held_out(step, loss);
-  progress_->held_out(step, loss);
+  log_->write_held_out(step, held_out_->results());
+  progress_->held_out(step, held_out_->results());
 }
 
 void trainer::save(int64_t step, bool last) {

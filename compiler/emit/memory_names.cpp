@@ -191,6 +191,8 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
       resultNames[value] = "loss_weight";
     else if (isa_and_nonnull<train::SampleLossesAttr>(role))
       resultNames[value] = "sample_losses";
+    else if (auto metric = dyn_cast_or_null<train::MetricAttr>(role))
+      resultNames[value] = metric.getMetric().str();
     else if (isa_and_nonnull<train::StepTotalsAttr>(role))
       resultNames[value] = "step_totals";
     else if (isa_and_nonnull<train::IndexCheckAttr>(role))

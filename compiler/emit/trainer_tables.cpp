@@ -76,8 +76,8 @@ private:
   bool failed = false;
   std::string lossPlace, lossWeightPlace, sampleLossesPlace, stepTotalsPlace, indexCheckPlace,
       precision = "data_type::f32";
-  std::vector<std::string> parameters, inputs, outputs, checkedIndexes, hyperparameters, exports,
-      states;
+  std::vector<std::string> parameters, inputs, outputs, metrics, checkedIndexes, hyperparameters,
+      exports, states;
   llvm::StringMap<int64_t> scalars;
   llvm::StringMap<int64_t> stepScalars; // where, of those that forward_backward has
 };
@@ -135,6 +135,8 @@ void TablePrinter::collectOutputs(func::FuncOp function) {
       lossWeightPlace = text("loss_weight");
     else if (isa_and_nonnull<train::SampleLossesAttr>(role))
       sampleLossesPlace = text("sample_losses");
+    else if (auto metric = dyn_cast_or_null<train::MetricAttr>(role))
+      metrics.push_back(text(metric.getMetric()));
     else if (isa_and_nonnull<train::OutputAttr>(role))
       outputs.push_back(text(name));
     else if (auto check = dyn_cast_or_null<train::IndexCheckAttr>(role))
@@ -254,6 +256,8 @@ void TablePrinter::printProgram() {
   }
   if (!updatesInParts(module, tables.target.name).empty())
     field("updates_in_parts", "true");
+  if (!metrics.empty())
+    list("metrics", "metric_count", metrics);
   writer.line("};");
 }
 
@@ -295,6 +299,7 @@ FailureOr<std::string> TablePrinter::print() {
   table("parameter_place", "parameters", parameters);
   table("input_place", "inputs", inputs);
   table("tensor_place", "outputs", outputs);
+  table("tensor_place", "metrics", metrics);
   table("checked_index", "checked_indexes", checkedIndexes);
   table("const char *", "state_names", states);
   table("hyperparameter", "hyperparameters", hyperparameters);

@@ -34,4 +34,10 @@ RankedTensorType labelsLikeOutput(RankedTensorType output, std::string &problem)
   return {};
 }
 
+std::vector<Metric> errorMetrics(nn::Builder &builder, Value output, Value labels) {
+  Value error = builder.named("error", builder.sub(output, labels));
+  return {{"mean_absolute_error", builder.create<nn::AbsOp>(error)},
+          {"mean_squared_error", builder.mul(error, error)}};
+}
+
 } // namespace trainc::train

@@ -10,6 +10,14 @@
 
 namespace trainc::train {
 
+/// What an evaluation tells people besides the loss.
+struct Metric {
+  llvm::StringRef name; // `accuracy`
+  /// A float for each label that is a class, else for each element of the output; its mean is
+  /// shown.
+  mlir::Value values;
+};
+
 struct Loss {
   llvm::StringRef name;
   llvm::StringRef description;
@@ -24,6 +32,9 @@ struct Loss {
   /// The loss of each element of the output.
   mlir::Value (*buildElements)(nn::Builder &builder, mlir::Value output,
                                mlir::Value labels) = nullptr;
+  /// Null where the loss alone tells.
+  std::vector<Metric> (*buildMetrics)(nn::Builder &builder, mlir::Value output,
+                                      mlir::Value labels) = nullptr;
 };
 
 constexpr int64_t kIgnoreIndex = -100; // PyTorch's default
@@ -39,5 +50,7 @@ std::vector<const Loss *> listLosses();
 
 /// Labels of the output's own type: of mse and bce_with_logits.
 mlir::RankedTensorType labelsLikeOutput(mlir::RankedTensorType output, std::string &problem);
+/// Mean absolute and mean squared error of outputs that are to equal their labels.
+std::vector<Metric> errorMetrics(nn::Builder &builder, mlir::Value output, mlir::Value labels);
 
 } // namespace trainc::train

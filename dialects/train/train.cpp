@@ -200,8 +200,9 @@ LogicalResult TrainDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   if (attribute.getName() != kRole || !function)
     return unknownAttribute(op, attribute, "on a result");
   Attribute role = attribute.getValue();
-  if (!isa<LossAttr, LossWeightAttr, SampleLossesAttr, StepTotalsAttr, OutputAttr, GradientAttr,
-           NewValueAttr, IndexCheckAttr, RunParametersAttr, StateAttr, GradientNormAttr>(role))
+  if (!isa<LossAttr, LossWeightAttr, SampleLossesAttr, MetricAttr, StepTotalsAttr, OutputAttr,
+           GradientAttr, NewValueAttr, IndexCheckAttr, RunParametersAttr, StateAttr,
+           GradientNormAttr>(role))
     return op->emitOpError("expects the role of a result, found ") << role;
   if (failed(checkType(op, role, function.getResultTypes()[index])))
     return failure();

@@ -129,6 +129,16 @@ def Train_SampleLosses : Train_Role<"SampleLosses", "sample_losses"> {
   let summary = "The loss of each sample, for a batch that is not full; `@evaluate` alone has it";
 }
 
+def Train_Metric : Train_Role<"Metric", "metric"> {
+  let summary = "What an evaluation tells people besides the loss; `@evaluate` alone has it";
+  let description = [{
+    `#train.metric<"accuracy">`: a scalar, the mean over the labels that count in the loss, which weighs what the loss
+    weighs; or the number of each sample.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$metric);
+  let assemblyFormat = "`<` $metric `>`";
+}
+
 def Train_Output : Train_NamedRole<"Output", "output"> {
   let summary = "An output of the model";
 }

@@ -12,9 +12,9 @@ namespace trainc {
 
 bool hasPlaceOfItsOwn(func::FuncOp function, unsigned result) {
   return isa_and_nonnull<train::GradientAttr, train::NewValueAttr, train::LossAttr,
-                         train::LossWeightAttr, train::SampleLossesAttr, train::StepTotalsAttr,
-                         train::IndexCheckAttr, train::RunParametersAttr, train::StateAttr>(
-      train::resultRoleOf(function, result));
+                         train::LossWeightAttr, train::SampleLossesAttr, train::MetricAttr,
+                         train::StepTotalsAttr, train::IndexCheckAttr, train::RunParametersAttr,
+                         train::StateAttr>(train::resultRoleOf(function, result));
 }
 
 std::string flatTensorName(ModuleOp module, Attribute role) {

@@ -14,13 +14,22 @@
 // CLASSES
 // CLASSES: train.loss = "cross_entropy"
 // CLASSES: func.func @model(%arg0: tensor<2x4x7xf32> {{.*}}, %arg1: tensor<2x4xi64> {train.role = #train.label<"labels", index_bound = 7, ignore_index = -100>})
-// CLASSES-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<2x4x7xf32> {train.role = #train.output<"logits">}, tensor<f32> {train.role = #train.loss_weight})
+// CLASSES-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<2x4x7xf32> {train.role = #train.output<"logits">}, tensor<f32> {train.role = #train.loss_weight}, tensor<f32> {train.role = #train.metric<"accuracy">}, tensor<f32> {train.role = #train.metric<"top_5_accuracy">})
 // CLASSES: %[[LOSS:.*]] = nn.cross_entropy %arg0, %arg1 {ignore_index = -100 : i64}
 // The mean weighs as many of its eight labels as are not ignored.
 // CLASSES: %[[COUNT:.*]] = nn.reduce_sum %{{.*}} {dimensions = array<i64: 0, 1>}
 // CLASSES: %[[ALL:.*]] = nn.constant dense<8.0{{.*}}> : tensor<f32>
 // CLASSES: %[[WEIGHT:.*]] = nn.div %[[COUNT]], %[[ALL]]
-// CLASSES: return %[[LOSS]], %arg0, %[[WEIGHT]]
+// Of the other six classes a label that is first beats all, one among five at least two.
+// CLASSES: %[[BEATEN:loss.beaten_classes]] = nn.reduce_sum
+// CLASSES: %[[ALL_BUT_ONE:.*]] = nn.constant dense<5.5{{.*}}> : tensor<2x4xf32>
+// CLASSES: nn.greater %[[BEATEN]], %[[ALL_BUT_ONE]]
+// CLASSES: %[[ALL_BUT_FIVE:.*]] = nn.constant dense<1.5{{.*}}> : tensor<2x4xf32>
+// CLASSES: nn.greater %[[BEATEN]], %[[ALL_BUT_FIVE]]
+// Each is a mean over the labels that count.
+// CLASSES: %[[ACCURACY:.*]] = nn.div
+// CLASSES: %[[TOP:.*]] = nn.div
+// CLASSES: return %[[LOSS]], %arg0, %[[WEIGHT]], %[[ACCURACY]], %[[TOP]]
 func.func @model(%x: tensor<2x4x7xf32> {train.role = #train.input<"x">})
     -> (tensor<2x4x7xf32> {train.role = #train.output<"logits">}) {
   return %x : tensor<2x4x7xf32>
@@ -47,7 +56,8 @@ func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"labels">})
 // And the mean of each sample.
 // MSE: %[[PART:.*]] = nn.reduce_sum %[[SQUARE]] {dimensions = array<i64: 1>}
 // MSE: %[[SAMPLES:.*]] = nn.div %[[PART]], %{{.*}} : {{.*}} -> tensor<2xf32>
-// MSE: return %[[MEAN]], %arg0, %[[SAMPLES]]
+// MSE: %[[ABSOLUTE:.*]] = nn.abs
+// MSE: return %[[MEAN]], %arg0, %[[SAMPLES]], %{{.*}}, %{{.*}}
 func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">})
     -> (tensor<2x3xf32> {train.role = #train.output<"y">}) {
   return %x : tensor<2x3xf32>

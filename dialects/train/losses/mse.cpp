@@ -17,6 +17,7 @@ static LossRegistration registration({
     .description = "mean squared error",
     .labelType = labelsLikeOutput,
     .buildElements = squaredError,
+    .buildMetrics = errorMetrics,
 });
 
 } // namespace trainc::train

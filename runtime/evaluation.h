@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the model makes of data without learning from it: the mean loss of many batches, and what
+// the program tells besides.
+#pragma once
+
+#include "runtime/batch_feed.h"
+#include "runtime/run.h"
+#include "runtime/step_log.h"
+
+#include <functional>
+#include <vector>
+
+namespace trainc {
+
+// Runs the evaluate entry on the batch that was submitted last, to its end. `meanwhile` is called
+// while it works and may queue what is to be kept, in slot 0. Throws `failure` (exit_data) where
+// an index that the model computed was out of range: the results are then those of another index.
+// Allocates nothing.
+void evaluate_batch(run &run, const std::function<void()> &meanwhile);
+
+// The loss and the program's metrics over the samples in batches [0, count) of a part, each a mean
+// over all labels that count, or all samples, added in order; ranks take batches in turn.
+class evaluation {
+public:
+  evaluation(run &run, loader &data, batch_feed &feed);
+  // Collective, allocates nothing.
+  void operator()(data_part part, int64_t count);
+  // Of the last call: first the loss; of a cross entropy then the perplexity, its exponential.
+  const std::vector<named_number> &results() const { return results_; }
+
+private:
+  void add_batch(data_part part, int64_t batch);
+  double mean_of(const tensor_place &values, int64_t count) const;
+
+  run &run_;
+  loader &data_;
+  batch_feed &feed_;
+  size_t numbers_;                // of a rank: status, weight, weighed loss and metrics
+  std::vector<double> own_, all_; // all: of every rank
+  std::vector<named_number> results_;
+};
+
+} // namespace trainc
