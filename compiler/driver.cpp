@@ -283,9 +283,6 @@ private:
   /// compiler.
   bool writeDepfile(const Installation &installation) {
     std::vector<std::string> files = modelFiles(model);
-    for (StringRef constant : options.constants)
-      if (auto [name, value] = constant.split('='); value.ends_with(".npy"))
-        files.push_back(value.str());
     llvm::append_range(files, installation.files(recipe.target));
     if (failed(output.makeRoomFor(options.depfile, report)))
       return false;
@@ -372,7 +369,10 @@ private:
     compile.log = temporaryPath("compile.log"); // outlives the output folder of a failure
     std::string message;
     compile.warningsAreErrors = std::getenv("TRAINC_WARNINGS_ARE_ERRORS") != nullptr; // tests
-    if (compileSources(compile, message)) {
+    bool compiled = compileSources(compile, message);
+    if (!compiled)
+      letInterruptEnd();
+    if (compiled) {
       if (!llvm::sys::fs::exists(compile.output))
         return succeeded(report.error(ExitCode::hostCompilerFailed, options.model,
                                       "'" + compile.compiler + "' ended well, but made no trainer",

@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <mutex>
@@ -22,14 +23,36 @@ namespace trainc {
 
 namespace {
 
-// What an interrupt has to remove. A thread waits for the signals, so removal
-// is ordinary code and not confined to what a signal handler may do.
-std::mutex interruptMutex;
-std::string interruptRemoves;
+// What was begun and is to be removed unless it is published: at the end, or by an interrupt. A
+// thread waits for the signals, so removal is ordinary code and not confined to what a signal
+// handler may do; whichever comes first does it, the other waits.
+struct Begun {
+  std::string partial;
+  std::vector<fs::path> parents; // folders made for it, outermost first
+};
+std::mutex begunMutex;
+Begun begun;
 
-void removeOnInterrupt(const std::string &path) {
-  std::lock_guard lock(interruptMutex);
-  interruptRemoves = path;
+bool exists(const std::string &path) {
+  std::error_code ignored;
+  return !path.empty() && fs::exists(path, ignored);
+}
+
+// Under the mutex. A host compiler that ends at the same time may still write into the folder.
+void removeBegun() {
+  std::error_code ignored;
+  constexpr int kAttempts = 100;
+  for (int i = 0; i < kAttempts && exists(begun.partial); ++i) {
+    fs::remove_all(begun.partial, ignored);
+    if (exists(begun.partial))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  for (const fs::path &parent : reverse(begun.parents))
+    fs::remove(parent, ignored); // an empty one alone
+  begun = {};
+}
+
+void waitForInterrupts() {
   static bool started = false;
   if (started)
     return;
@@ -42,12 +65,29 @@ void removeOnInterrupt(const std::string &path) {
   std::thread([signals] {
     int signal = 0;
     sigwait(&signals, &signal);
-    std::lock_guard lock(interruptMutex);
-    std::error_code ignored;
-    if (!interruptRemoves.empty())
-      fs::remove_all(interruptRemoves, ignored);
+    std::lock_guard lock(begunMutex);
+    removeBegun();
     _exit(128 + signal);
   }).detach();
+}
+
+void setPartial(const std::string &path) {
+  std::lock_guard lock(begunMutex);
+  begun.partial = path;
+  waitForInterrupts();
+}
+
+/// Makes a folder and those above it.
+std::error_code makeFolders(const fs::path &folder) {
+  std::lock_guard lock(begunMutex);
+  std::vector<fs::path> missing;
+  std::error_code error;
+  for (fs::path at = folder; !at.empty() && !fs::exists(at, error); at = at.parent_path())
+    missing.push_back(at);
+  begun.parents.insert(begun.parents.end(), missing.rbegin(), missing.rend());
+  error.clear();
+  fs::create_directories(folder, error);
+  return error;
 }
 
 } // namespace
@@ -92,7 +132,7 @@ std::error_code makeLocked(const std::string &prefix, std::string &path, FolderL
         continue;
       return {errno, std::generic_category()};
     }
-    removeOnInterrupt(path);
+    setPartial(path);
     // Before it was locked another compilation may have taken it for abandoned.
     LockState state = lock.take(path, /*waits=*/false);
     if (state == LockState::unavailable ? lock.problem() != ENOENT
@@ -124,16 +164,15 @@ PartialPlaces partialPlaces(StringRef target) {
 
 } // namespace
 
+void letInterruptEnd() { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }
+
 // A name that begins with a dash would be an option of the host compiler.
 OutputFolder::OutputFolder(std::string path)
     : target(StringRef(path).starts_with("-") ? "./" + path : std::move(path)) {}
 
 OutputFolder::~OutputFolder() {
-  if (partial.empty())
-    return;
-  std::error_code ignored;
-  fs::remove_all(partial, ignored);
-  removeOnInterrupt("");
+  std::lock_guard lock(begunMutex);
+  removeBegun();
 }
 
 LogicalResult OutputFolder::begin(ArrayRef<std::string> inputs, Report &report) {
@@ -155,7 +194,7 @@ LogicalResult OutputFolder::makePartial(Report &report) {
   std::string path = target;
   if (!places.beside.empty()) {
     if (fs::path parent = fs::path(places.beside).parent_path(); !parent.empty())
-      fs::create_directories(parent, error);
+      error = makeFolders(parent);
     removeAbandoned(places.beside);
     if (!error)
       error = makeLocked(places.beside, path, lock);
@@ -218,9 +257,9 @@ LogicalResult OutputFolder::publish(Report &report) {
     warnOfMissingLocks(turn, report);
   if (std::optional<OutputProblem> problem = exchangeOutput(partial, target))
     return report.error(ExitCode::outputNotWritten, problem->path, problem->text, problem->advice);
-  fs::remove_all(partial, error);
-  partial.clear();
-  removeOnInterrupt("");
+  std::lock_guard lock(begunMutex);
+  begun.parents.clear();
+  removeBegun();
   return success();
 }
 

@@ -10,6 +10,10 @@
 
 namespace trainc {
 
+/// Waits for an interrupt that has ended a child process of this one to end this one too. A
+/// terminal sends it to both at once, and the child's end is then nothing to report.
+void letInterruptEnd();
+
 class OutputFolder {
 public:
   /// Nothing is created before `begin`.

@@ -54,6 +54,7 @@ std::vector<std::string> ModelFile::paths() const {
   std::vector<std::string> all{filePath};
   for (const auto &entry : external)
     all.push_back(folderOf(filePath) + "/" + entry.first);
+  all.insert(all.end(), alsoRead.begin(), alsoRead.end());
   return all;
 }
 

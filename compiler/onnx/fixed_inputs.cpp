@@ -145,6 +145,7 @@ private:
       fail("input '" + name + "' has elements of type " + elementName(values->dataType));
       return false;
     }
+    file.noteRead(path);
     try {
       input_file npy(path, static_cast<int>(ExitCode::usage));
       npy_header header = read_npy_header(npy);

@@ -51,8 +51,9 @@ public:
   static std::shared_ptr<ModelFile> open(llvm::StringRef path, Report &report);
 
   const std::string &path() const { return filePath; }
-  /// That and the files of external data.
+  /// That, the files of external data, and those that values came from besides.
   std::vector<std::string> paths() const;
+  void noteRead(const std::string &path) { alsoRead.push_back(path); }
   const onnx::ModelProto &model() const { return *proto; }
   const onnx::GraphProto &graph() const { return proto->graph(); }
   /// Of graph().initializer(index).
@@ -84,6 +85,7 @@ private:
   std::vector<std::unique_ptr<TensorBytes>> initializers;
   std::vector<std::unique_ptr<TensorBytes>> replaced;          // others may share their bytes
   std::map<std::string, std::unique_ptr<MappedFile>> external; // by location
+  std::vector<std::string> alsoRead;
 };
 
 /// The values of a tensor that holds them. Null, with a message, where they are not there.

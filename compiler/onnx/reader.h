@@ -56,7 +56,7 @@ struct Model {
 mlir::FailureOr<Model> readModel(llvm::StringRef path, const Recipe &recipe,
                                  mlir::MLIRContext &context, Report &report);
 
-/// The files that the model was read from: itself, and those of its weights.
+/// The files that the model was read from: itself, those of its weights and of constants.
 std::vector<std::string> modelFiles(const Model &model);
 
 /// The table of all decisions about initializers. Needs neither sizes of dimensions nor operators
