@@ -6,6 +6,7 @@
 #include "runtime/data_types.h"
 #include "runtime/index_check.h"
 #include "runtime/rank_numbers.h"
+#include "runtime/signals.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +15,7 @@
 namespace trainc {
 
 namespace {
-constexpr size_t status = 0, weight = 1, sums = 2;            // of a rank's numbers
+constexpr size_t status = 0, asked = 1, weight = 2, sums = 3; // of a rank's numbers
 constexpr int loss_slot = 0, weight_slot = 1, index_slot = 2; // of device::keep; index: and 3
 } // namespace
 
@@ -62,7 +63,7 @@ void evaluation::add_batch(data_part part, int64_t batch) {
   }
 }
 
-void evaluation::operator()(data_part part, int64_t count) {
+int evaluation::operator()(data_part part, int64_t count, const std::function<int()> &requests) {
   double whole = 0;
   for (named_number &result : results_)
     result.value = 0;
@@ -91,10 +92,16 @@ void evaluation::operator()(data_part part, int64_t count) {
         message = error.message;
       }
     }
+    own_[asked] = requests ? requests() : no_request;
     run_.watch.now(activity::exchanging);
     run_.ranks.gather(own_.data(), static_cast<int64_t>(numbers_ * sizeof(double)), all_.data());
     run_.watch.now(activity::evaluating);
     throw_if_any(run_, all_, numbers_, message);
+    int interrupts = 0;
+    for (int rank = 0; rank < ranks; ++rank)
+      interrupts |= static_cast<int>(all_[numbers_ * static_cast<size_t>(rank) + asked]);
+    if (interrupts != no_request)
+      return interrupts;
     for (int rank = 0; rank < ranks && first + rank < count; ++rank) {
       const double *numbers = all_.data() + numbers_ * static_cast<size_t>(rank);
       whole += numbers[weight];
@@ -107,6 +114,7 @@ void evaluation::operator()(data_part part, int64_t count) {
     result.value /= whole;
   if (first_metric > 1)
     results_[1].value = std::exp(results_[0].value);
+  return no_request;
 }
 
 } // namespace trainc

@@ -24,8 +24,10 @@ void evaluate_batch(run &run, const std::function<void()> &meanwhile);
 class evaluation {
 public:
   evaluation(run &run, loader &data, batch_feed &feed);
-  // Collective, allocates nothing.
-  void operator()(data_part part, int64_t count);
+  // Collective, allocates nothing. `requests`, if any, says after each batch what may not wait for
+  // the last (signal_request bits): where any rank has some, the evaluation ends, without results,
+  // and returns those of all ranks; else 0.
+  int operator()(data_part part, int64_t count, const std::function<int()> &requests = {});
   // Of the last call: first the loss; of a cross entropy then the perplexity, its exponential.
   const std::vector<named_number> &results() const { return results_; }
 
@@ -36,7 +38,7 @@ private:
   run &run_;
   loader &data_;
   batch_feed &feed_;
-  size_t numbers_;                // of a rank: status, weight, weighed loss and metrics
+  size_t numbers_;                // of a rank: status, requests, weight, weighed loss and metrics
   std::vector<double> own_, all_; // all: of every rank
   std::vector<named_number> results_;
 };

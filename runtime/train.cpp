@@ -57,8 +57,7 @@ private:
   void take_steps() {
     bool stopped = false;
     for (int64_t step = extent_.first + 1; step <= extent_.last && !stopped; ++step) {
-      if (seconds_now() - start_seconds_ >= most_seconds_)
-        request(stop_request); // like a signal: the ranks agree on it in the step
+      ask_for_end();
       ask_for_save();
       int requests = step_or_save(step);
       if (writes_ && !(requests & writing_request) && checkpoints_->proceed())
@@ -69,8 +68,17 @@ private:
       bool asked = requests & (checkpoint_request | stop_request);
       if (asked) // who asked may not wait for more
         save(step, last);
-      if (held_out_every_ > 0 && !stopped && (step % held_out_every_ == 0 || step == extent_.last))
-        show_held_out(step);
+      while (is_evaluated(step) && !stopped) {
+        if (asked)
+          end_save(); // which else would end with the next step
+        requests = show_held_out(step);
+        if (requests == no_request)
+          break;
+        stopped = requests & stop_request; // else it begins anew
+        last |= stopped;
+        asked = true;
+        save(step, last);
+      }
       if (!asked && (last || (save_due_ && skipped_in_a_row_ == 0)))
         save(step, last);
       if (step == extent_.first + 2)
@@ -94,14 +102,18 @@ private:
   void begin();
   void settle_last_step();
   void load_state(const checkpoint_info &from);
+  void ask_for_end() const;
   void ask_for_save() const;
+  bool is_evaluated(int64_t step) const {
+    return held_out_every_ > 0 && (step % held_out_every_ == 0 || step == extent_.last);
+  }
   bool save_is_due(int64_t step) const;
   int step_or_save(int64_t step);
   int take_step(int64_t step);
   void note_log();
   void note_skipped(int64_t step, const step_result &result);
   void set_scalars(int64_t step, double rate);
-  void show_held_out(int64_t step);
+  int show_held_out(int64_t step);
   void save(int64_t step, bool last);
   void end_save(bool last = false);
   void summarize();
@@ -533,6 +545,12 @@ int trainer::step_or_save(int64_t step) {
   }
 }
 
+// Like a signal: the ranks agree on it in the step, or between two batches of an evaluation.
+void trainer::ask_for_end() const {
+  if (seconds_now() - start_seconds_ >= most_seconds_)
+    request(stop_request);
+}
+
 // Of the first rank's clock; the ranks hear of it in the step, like of a signal.
 void trainer::ask_for_save() const {
   bool is_over = seconds_now() - saved_seconds_ >= save_every_.count * 60;
@@ -552,13 +570,20 @@ bool trainer::save_is_due(int64_t step) const {
   return periods(batch_of(step + 1)) > periods(batch_of(step));
 }
 
-void trainer::show_held_out(int64_t step) {
-  (*held_out_)(validation_ ? data_part::all : data_part::held_out, held_out_batches_);
-  double loss = held_out_->results()[0].value;
+// Returns requests that came meanwhile (signal_request bits); then nothing is shown.
+int trainer::show_held_out(int64_t step) {
+  int requests =
+      (*held_out_)(validation_ ? data_part::all : data_part::held_out, held_out_batches_, [this] {
+        ask_for_end();
+        return take_signal_requests();
+      });
   if (validation_) {
     feed_->forget();
     validation_feed_->forget();
   }
+  if (requests != no_request)
+    return requests;
+  double loss = held_out_->results()[0].value;
   held_out_loss_ = loss;
   bool is_best = !(loss >= best_held_out_loss_);
   if (is_best)
@@ -566,6 +591,7 @@ void trainer::show_held_out(int64_t step) {
   save_due_ |= is_best && keep_.best_by == checkpoint_metric::held_out_loss;
   log_->write_held_out(step, held_out_->results());
   progress_->held_out(step, held_out_->results());
+  return no_request;
 }
 
 void trainer::save(int64_t step, bool last) {
