@@ -3,8 +3,6 @@
 // Every command and every option of a trainer.
 #include "runtime/option_rows.h"
 
-#include "runtime/cpu/gradient_sum.h"
-
 namespace trainc {
 namespace {
 

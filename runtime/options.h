@@ -17,7 +17,10 @@
 namespace trainc {
 
 struct command_row;
-enum class communication_kind; // runtime/cpu/gradient_sum.h
+
+// How ranks exchange gradients: automatic is memory that the ranks of one host share, else
+// messages.
+enum class communication_kind { automatic, shared_memory, messages };
 
 enum class product_math { ieee, tf32 };
 

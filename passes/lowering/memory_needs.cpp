@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <map>
 
-using namespace llvm;
-
 namespace trainc {
 
 constexpr size_t kNamed = 5; // largest tensors that a message names
@@ -20,10 +18,10 @@ std::string readableBytes(int64_t bytes) {
   constexpr std::pair<const char *, double> kUnits[] = {
       {"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}};
   std::string text;
-  raw_string_ostream out(text);
+  llvm::raw_string_ostream out(text);
   for (auto [name, unit] : kUnits)
     if (double(bytes) >= unit) {
-      out << format("%.2f %s", double(bytes) / unit, name);
+      out << llvm::format("%.2f %s", double(bytes) / unit, name);
       return text;
     }
   out << bytes << " bytes";
@@ -33,8 +31,8 @@ std::string readableBytes(int64_t bytes) {
 /// Of tensors that share bytes the smallest: a parameter, not the flat tensor that holds it among
 /// others.
 static std::vector<PlannedTensor> withoutOverlaps(std::vector<PlannedTensor> tensors) {
-  stable_sort(tensors,
-              [](const PlannedTensor &a, const PlannedTensor &b) { return a.bytes < b.bytes; });
+  llvm::stable_sort(
+      tensors, [](const PlannedTensor &a, const PlannedTensor &b) { return a.bytes < b.bytes; });
   std::map<std::pair<std::string, int64_t>, int64_t> taken; // arena and first byte: the end
   std::vector<PlannedTensor> apart;
   for (PlannedTensor &tensor : tensors) {
@@ -71,9 +69,9 @@ static std::vector<PlannedTensor> largestAtOneTime(const MemoryTable &plan, bool
     }
   }
   std::vector<PlannedTensor> distinct = withoutOverlaps(std::move(lasting));
-  append_range(distinct, atPeak);
-  stable_sort(distinct,
-              [](const PlannedTensor &a, const PlannedTensor &b) { return a.bytes > b.bytes; });
+  llvm::append_range(distinct, atPeak);
+  llvm::stable_sort(
+      distinct, [](const PlannedTensor &a, const PlannedTensor &b) { return a.bytes > b.bytes; });
   distinct.resize(std::min(distinct.size(), kNamed));
   return distinct;
 }
@@ -86,8 +84,9 @@ std::string memoryNeeds(const MemoryTable &plan, bool activationsAlone) {
   for (const PlannedTensor &tensor : largestAtOneTime(plan, activationsAlone))
     tensors.push_back("'" + tensor.name + "' (" + readableBytes(tensor.bytes) + ", " +
                       tensor.arena + ")");
-  return join(arenas, ", ") + "; the largest " +
-         (activationsAlone ? "activations at the peak" : "tensors") + " are " + join(tensors, ", ");
+  return llvm::join(arenas, ", ") + "; the largest " +
+         (activationsAlone ? "activations at the peak" : "tensors") + " are " +
+         llvm::join(tensors, ", ");
 }
 
 } // namespace trainc

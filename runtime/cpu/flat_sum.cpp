@@ -20,11 +20,11 @@ void sum_piece(const std::vector<summand> &summands, char *const *targets, int t
                int64_t begin, int64_t length) {
   alignas(64)
       T sums[deepest_sum][piece_bytes / sizeof(T)]; // those that wait, but for whole summands
-  const T *waiting[deepest_sum];
+  const T *waiting[deepest_sum] = {};               // a stack: an addition takes the upper two
   int count = 0;
   for (const summand &each : summands) {
     waiting[count++] = reinterpret_cast<const T *>(each.data) + begin;
-    for (int i = 0; i < each.additions; ++i, --count) {
+    for (int i = 0; i < each.additions && count > 1; ++i, --count) {
       const T *left = waiting[count - 2], *right = waiting[count - 1];
       T *sum = sums[count - 2]; // may be `left`
 #pragma omp simd
@@ -33,7 +33,7 @@ void sum_piece(const std::vector<summand> &summands, char *const *targets, int t
       waiting[count - 2] = sum;
     }
   }
-  for (int t = 0; t < target_count; ++t)
+  for (int t = 0; t < target_count && count > 0; ++t)
     memcpy(targets[t] + begin * static_cast<int64_t>(sizeof(T)), waiting[0],
            static_cast<size_t>(length) * sizeof(T));
 }

@@ -8,13 +8,12 @@
 #include "runtime/communicator.h"
 #include "runtime/cpu/flat_sum.h"
 #include "runtime/gradient_parts.h"
+#include "runtime/options.h"
 #include "runtime/summation_order.h"
 
 #include <memory>
 
 namespace trainc {
-
-enum class communication_kind { automatic, shared_memory, messages };
 
 struct gradient_request {
   data_type type;
