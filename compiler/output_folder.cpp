@@ -260,6 +260,7 @@ LogicalResult OutputFolder::publish(Report &report) {
   std::lock_guard lock(begunMutex);
   begun.parents.clear();
   removeBegun();
+  partial.clear();
   return success();
 }
 
