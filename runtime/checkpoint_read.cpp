@@ -6,6 +6,7 @@
 
 #include "runtime/crc32c.h"
 #include "runtime/failure.h"
+#include "runtime/host_access.h"
 
 #include <algorithm>
 #include <cstring>
@@ -169,14 +170,6 @@ private:
   std::map<std::string, size_t> holder_;
 };
 
-// Memory of this process.
-struct host_memory final : arena_access {
-  const char *read(const char *address, int64_t) override { return address; }
-  void write(char *address, int64_t, const std::function<void(char *)> &fill) override {
-    fill(address);
-  }
-};
-
 } // namespace
 
 void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors,
@@ -188,7 +181,7 @@ void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &t
 
 void check_sound(const checkpoint_info &info, const program &program) {
   tensor_files files(info);
-  host_memory access;
+  host_access access;
   std::vector<char> values;
   char nowhere = 0;
   arenas places = {};

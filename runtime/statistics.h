@@ -4,8 +4,6 @@
 // resident.
 #pragma once
 
-#include "runtime/clock.h"
-
 #include <cstdint>
 
 namespace trainc {

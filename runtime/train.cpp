@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The training loop.
+#include "runtime/clock.h"
 #include "runtime/evaluation.h"
 #include "runtime/gradient_step.h"
 #include "runtime/progress.h"

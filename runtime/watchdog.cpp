@@ -6,8 +6,8 @@
 // hangs there.
 #include "runtime/watchdog.h"
 
+#include "runtime/clock.h"
 #include "runtime/shared_memory.h"
-#include "runtime/statistics.h"
 
 #include <algorithm>
 #include <cstdio>
