@@ -164,7 +164,10 @@ PartialPlaces partialPlaces(StringRef target) {
 
 } // namespace
 
-void letInterruptEnd() { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }
+void letInterruptEnd() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  std::lock_guard lock(begunMutex); // an interrupt that removes keeps it to the end
+}
 
 // A name that begins with a dash would be an option of the host compiler.
 OutputFolder::OutputFolder(std::string path)
