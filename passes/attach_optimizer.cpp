@@ -4,15 +4,17 @@
 //
 // The update works on the flat runs that form-buckets laid out, not on single
 // parameters: the summed gradients are scaled to their mean, clipped by their
-// global norm (as torch.nn.utils.clip_grad_norm_) and handed to the optimizer's
-// formula. Buffers become the mean of their new values. All of it is ordinary nn operations, which
-// fuse to one reduction and one pointwise kernel per run. The norm is accumulated in f64.
+// global norm (as torch.nn.utils.clip_grad_norm_) or each by its value and handed to the
+// optimizer's formula. Buffers become the mean of their new values. All of it is ordinary nn
+// operations, which fuse to one reduction and one pointwise kernel per run. The norm is accumulated
+// in f64.
 //
 // @forward_backward gets #train.step_totals as a further result, which micro-batches and ranks sum
 // with the gradients. So each rank has the same sums without a word of its own, and the update
 // knows on the device what the step's labels weigh and whether it may be taken at all: where the
-// loss or the norm is not finite, or a batch had a fault, each new value is the old one. States are
-// selected before the parameters' formula reads them, so that no old state outlives its place.
+// loss or the norm is not finite, or the loss above the trainer's limit, or a batch had a fault,
+// each new value is the old one; the norm says why it was skipped. States are selected before the
+// parameters' formula reads them, so that no old state outlives its place.
 #include "dialects/names/node_name.h"
 #include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
@@ -178,7 +180,8 @@ private:
     MLIRContext *context = &getContext();
     auto scalarType = RankedTensorType::get({}, Float64Type::get(&getContext()));
     llvm::StringMap<unsigned> scalarArguments;
-    SmallVector<StringRef> names{"learning_rate", "step", "gradient_scale", "clip_norm"};
+    SmallVector<StringRef> names{"learning_rate", "step",       "gradient_scale",
+                                 "clip_norm",     "clip_value", "loss_limit"};
     for (const train::Hyperparameter &parameter : optimizer.hyperparameters)
       names.push_back(parameter.name);
     for (StringRef name : names)
@@ -201,9 +204,8 @@ private:
     Value norm = gradientNorm(normBuilder, *block, trained, scale);
     Value factor = clipFactor(normBuilder, norm, scale, scalars);
     nn::Builder stepBuilder(builder, NameLoc::get(StringAttr::get(&getContext(), "step")));
-    findApplied(stepBuilder, *block, norm);
-    if (applied)
-      norm = normBuilder.select(applied, norm, normBuilder.constant(NAN, norm.getType()));
+    if (totalsIndex)
+      norm = findApplied(stepBuilder, normBuilder, *block, norm, scale, scalars["loss_limit"]);
 
     SmallVector<Value> results{norm};
     SmallVector<DictionaryAttr> resultAttributes{
@@ -244,19 +246,27 @@ private:
     return b.named("loss_scale", b.div(one, sum));
   }
 
-  void findApplied(nn::Builder &b, Block &block, Value norm) {
-    if (!totalsIndex)
-      return;
+  /// Sets `applied` and returns the norm as it is reported: no number where the step is not sound,
+  /// negative where the loss is above the limit.
+  Value findApplied(nn::Builder &b, nn::Builder &normBuilder, Block &block, Value norm, Value scale,
+                    Value lossLimit) {
     auto isFinite = [&](Value number) {
       Value size = b.create<nn::AbsOp>(number);
       return b.create<nn::LessOp>(size, b.constant(INFINITY, number.getType()));
     };
     Value totals = block.getArgument(*totalsIndex);
     Value faults = element(b, totals, train::kTotalFaults);
-    Value sound = b.create<nn::EqualOp>(faults, b.constant(0, faults.getType()));
-    Value finiteNorm = isFinite(norm), finiteLoss = isFinite(element(b, totals, train::kTotalLoss));
+    Value faultless = b.create<nn::EqualOp>(faults, b.constant(0, faults.getType()));
+    Value total = element(b, totals, train::kTotalLoss);
+    Value finiteNorm = isFinite(norm), finiteLoss = isFinite(total);
     Value finite = b.create<nn::AndOp>(finiteNorm, finiteLoss);
-    applied = b.named("is_applied", b.create<nn::AndOp>(finite, sound));
+    Value sound = b.named("is_sound", b.create<nn::AndOp>(finite, faultless));
+    Value loss = b.named("loss", b.mul(b.cast(total, b.op().getF64Type()), scale));
+    Value within = b.named("is_within_limit", b.create<nn::LessOrEqualOp>(loss, lossLimit));
+    applied = b.named("is_applied", b.create<nn::AndOp>(sound, within));
+    Value skipped = normBuilder.select(sound, normBuilder.create<nn::NegOp>(norm),
+                                       normBuilder.constant(NAN, norm.getType()));
+    return normBuilder.select(applied, norm, skipped);
   }
 
   /// `now` where the step is taken, else `before`; made right behind `now`.
@@ -283,6 +293,14 @@ private:
     Value coefficient =
         b.named("clip_coefficient", b.create<nn::MinimumOp>(ratio, b.constant(1, norm.getType())));
     return b.named("gradient_factor", b.mul(scale, coefficient));
+  }
+
+  /// Each number between -limit and limit, as torch.nn.utils.clip_grad_value_.
+  static Value clippedByValue(nn::Builder &b, Value gradient, Value limit) {
+    RankedTensorType type = nn::tensorType(gradient);
+    Value most = b.broadcast(b.cast(limit, type.getElementType()), {}, type.getShape());
+    Value capped = b.create<nn::MinimumOp>(gradient, most);
+    return b.create<nn::MaximumOp>(capped, b.create<nn::NegOp>(most));
   }
 
   /// A buffer becomes the mean of what the micro-batches made of it, over all ranks.
@@ -323,14 +341,15 @@ private:
     RankedTensorType type = nn::tensorType(parameter);
     Value rounded = b.named("gradient_factor", b.cast(factor, type.getElementType()));
     Value spread = b.broadcast(rounded, {}, type.getShape());
+    Value gradient = b.mul(block.getArgument(run.gradients), spread);
     SmallVector<Value> states;
     for (unsigned state : run.states)
       states.push_back(block.getArgument(state));
     SmallVector<int64_t> segments = segmentsOf(run.name);
     train::Update update(
         b, scalarBuilder, parameter,
-        b.named("clipped_gradient", b.mul(block.getArgument(run.gradients), spread)), states,
-        scalars, segments, run.name == train::Run::decayed);
+        b.named("clipped_gradient", clippedByValue(b, gradient, scalars.lookup("clip_value"))),
+        states, scalars, segments, run.name == train::Run::decayed);
     train::UpdateResult updated = optimizer.build(update);
     for (auto [slot, before] : llvm::enumerate(states)) {
       Value now = updated.states[slot], state = replaced(b, before, now);

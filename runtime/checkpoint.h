@@ -9,6 +9,7 @@
 #include "runtime/checkpoint_policy.h"
 #include "runtime/communicator.h"
 #include "runtime/file_operations.h"
+#include "runtime/loss_statistics.h"
 #include "runtime/program.h"
 #include "runtime/safetensors.h"
 
@@ -40,6 +41,7 @@ struct checkpoint_info {
   int64_t step = 0;
   int64_t batches_taken = 0;              // by all ranks together
   int64_t skipped_steps = 0;              // of `step`: their updates were not taken
+  loss_statistics losses = {};
   double loss = NAN, held_out_loss = NAN; // of the step; NaN where it was not known
   sample_order order;
   uint64_t sequence = 0; // the newest has the greatest
@@ -102,6 +104,7 @@ struct run_position {
   int64_t batches_taken = 0; // by all ranks together
   int64_t skipped_steps = 0;
   double loss = NAN, held_out_loss = NAN; // of the step; NaN: not known
+  loss_statistics losses = {};            // of the steps until here
 };
 
 struct save_result {

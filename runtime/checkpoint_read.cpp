@@ -77,6 +77,9 @@ checkpoint_info read_manifest(const std::string &folder) {
       auto found = manifest.find(name);
       return found == manifest.end() || found->is_null() ? NAN : found->get<double>();
     };
+    if (auto losses = manifest.find("losses"); losses != manifest.end())
+      info.losses = {losses->at("count").get<int64_t>(), losses->at("mean").get<double>(),
+                     losses->at("variance").get<double>()};
     info.loss = number("loss");
     info.held_out_loss = number("held_out_loss");
     info.order.seed = manifest.at("seed").get<uint64_t>();

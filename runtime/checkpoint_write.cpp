@@ -286,6 +286,9 @@ int checkpoint_writer::write_manifest(const run_position &at) {
         at.batches_taken, at.skipped_steps, order_.samples_per_batch, order_.seed, order_.number,
         sequence_);
   char loss[32], held_out_loss[32];
+  print("  \"losses\": {\"count\": %" PRId64 ", \"mean\": %s, \"variance\": %s},\n",
+        at.losses.count, json_number(loss, at.losses.mean),
+        json_number(held_out_loss, at.losses.variance));
   print("  \"loss\": %s,\n  \"held_out_loss\": %s,\n  \"files\": [", json_number(loss, at.loss),
         json_number(held_out_loss, at.held_out_loss));
   for (int rank = 0; rank < ranks_.size(); ++rank) {

@@ -173,8 +173,11 @@ std::vector<option_row> common_rows() {
           "batches per step and rank, whose gradients are added up")
           .between(1, 65536),
       row("clip-norm", &values::clip_norm, "NORM", command_train,
-          "largest global norm of the gradient")
-          .between(1e-300, unbounded),
+          "largest global norm of the gradient; 0 or inf: no clipping")
+          .between(0, unbounded),
+      row("clip-value", &values::clip_value, "X", command_train,
+          "largest size of each number of the gradient; 0 or inf: no clipping")
+          .between(0, unbounded),
       row("mean-per-batch", &values::mean_per_batch, "", command_train | command_gradients,
           "the loss is the mean of the batches' means, as PyTorch's data parallelism has it, and "
           "not\n"
@@ -184,6 +187,10 @@ std::vector<option_row> common_rows() {
           "end the run after so many steps in a row whose loss or gradient is not finite; such a\n"
           "step is skipped")
           .at_least(1),
+      row("spike-limit", &values::spike_limit, "Z", command_train,
+          "skip a step too whose loss is Z standard deviations above the mean of the last 100 or "
+          "so\n"
+          "steps that were taken, from the 20th on; 0: never"),
       row("leftovers", &values::rest, policies, "POLICY", command_train,
           "samples of an epoch that fill no batch: left out; the last batch filled up with rows "
           "that\n"

@@ -42,13 +42,6 @@ std::string read(const option_row &option, const std::string &text, trainer_opti
   return problem.empty() ? "" : "option --" + option.name + ": " + problem;
 }
 
-std::string joined(const std::vector<std::string> &texts) {
-  std::string all;
-  for (const std::string &text : texts)
-    all += (all.empty() ? "" : " ") + text;
-  return all;
-}
-
 std::string indented(const std::string &text, size_t column) {
   std::string result;
   for (char c : text) {

@@ -82,4 +82,11 @@ std::string text_of(const period &value) {
   return text_of(value.count) + unit;
 }
 
+std::string joined(const std::vector<std::string> &texts) {
+  std::string all;
+  for (const std::string &text : texts)
+    all += (all.empty() ? "" : " ") + text;
+  return all;
+}
+
 } // namespace trainc

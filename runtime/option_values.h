@@ -48,6 +48,9 @@ template <typename T> std::string text_of(const std::optional<T> &value) {
   return value ? text_of(*value) : "";
 }
 
+// Of a list, on one line.
+std::string joined(const std::vector<std::string> &texts);
+
 // One of several words.
 template <typename T> struct word_row {
   const char *word;

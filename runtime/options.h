@@ -53,9 +53,10 @@ struct trainer_options {
   std::optional<double> max_minutes;
   std::string initialise; // file
   int64_t micro_batches = 1;
-  double clip_norm = INFINITY;
+  double clip_norm = INFINITY, clip_value = INFINITY; // 0: no clipping either
   bool mean_per_batch = false;
   int64_t nonfinite_limit = 10;        // steps in a row
+  double spike_limit = 0;              // standard deviations; 0: no loss is a spike
   std::vector<double> hyperparameters; // of the optimizer, in the program's order
 
   // ---- learning rate

@@ -118,7 +118,7 @@ struct program {
   const char *const *state_names; // optimizer state slots, "exp_avg", ...
   int64_t state_count;
 
-  // Tunable values of the optimizer, then the five which the runtime computes itself:
+  // Tunable values of the optimizer, then the seven which the runtime computes itself:
   const hyperparameter *hyperparameters;
   int64_t hyperparameter_count;
   int64_t learning_rate_offset;  // f64 scalars in the workspace arena
@@ -126,8 +126,11 @@ struct program {
   int64_t gradient_scale_offset; // 1 / (ranks x micro-batches): turns summed buffers into means,
                                  // and summed gradients where there is no `loss_weight`
   int64_t clip_norm_offset;      // largest global gradient norm; infinity: no clipping
-  // Written by `update`: norm of the step's gradient before clipping. Not finite: the step was
-  // skipped, and parameters, buffers and states are what they were.
+  int64_t clip_value_offset;     // largest number of a gradient; infinity: no clipping
+  int64_t loss_limit_offset;     // of the step's loss; infinity: none
+  // Written by `update`: norm of the step's gradient before clipping. Not finite, or negative where
+  // the loss is above its limit: the step was skipped, and parameters, buffers and states are what
+  // they were.
   int64_t gradient_norm_offset;
 
   // Whether forward_backward draws random numbers, and where it finds the key that they follow

@@ -112,7 +112,7 @@ private:
   int step_or_save(int64_t step);
   int take_step(int64_t step);
   void note_log();
-  void note_skipped(int64_t step, const step_result &result);
+  void note_skipped(int64_t step, const step_result &result, bool is_spike);
   void set_scalars(int64_t step, double rate);
   int show_held_out(int64_t step);
   void save(int64_t step, bool last);
@@ -139,12 +139,13 @@ private:
   std::unique_ptr<step_log> log_;
   std::unique_ptr<progress> progress_;
   rate_schedule schedule_;
-  double clip_norm_ = INFINITY, start_seconds_ = 0, mark_seconds_ = 0, most_seconds_ = INFINITY;
+  double start_seconds_ = 0, mark_seconds_ = 0, most_seconds_ = INFINITY;
   int64_t held_out_every_ = 0, held_out_batches_ = 0, steps_taken_ = 0;
   period save_every_;
   keep_policy keep_;
   double loss_ = NAN, held_out_loss_ = NAN, best_held_out_loss_ = NAN; // of the last step
   double saved_seconds_ = 0;                                           // when, or the run began
+  loss_statistics losses_;                           // of the steps that were taken
   int64_t skipped_steps_ = 0, skipped_in_a_row_ = 0; // of the whole run, and just before
   int64_t saved_step_ = -1;
   bool background_ = false;
@@ -173,6 +174,10 @@ void trainer::check_options() const {
     problems.add("option --keep-best: no held-out loss is computed\n  try: --evaluate-every 100");
   if (options_.overwrite && !options_.resume.empty())
     problems.add("option --overwrite: a run that is resumed stays\n  try: --resume alone");
+  auto clips = [](double most) { return most > 0 && std::isfinite(most); };
+  if (clips(options_.clip_norm) && clips(options_.clip_value))
+    problems.add("option --clip-value: with --clip-norm their order would matter\n  try: one of "
+                 "the two");
   check_schedule(options_, problems);
   problems.throw_if_any(exit_usage);
 }
@@ -218,6 +223,7 @@ void trainer::find_extent() {
   saved_step_ = choice_.goes_on() ? resumed_.step : -1;
   skipped_steps_ = resumed_.skipped_steps;
   extent_.order.seed = resumed_.order.seed;
+  losses_ = resumed_.losses;
 }
 
 // Going on from an older checkpoint would cut off the work after it.
@@ -402,7 +408,6 @@ void trainer::set_up() {
         [&] { load_tensors(resumed_, state_tensors(run_.prog, run_.places()), run_.target); });
 
   schedule_ = schedule_of(options_, extent_.last);
-  clip_norm_ = options_.clip_norm;
   save_every_ = options_.checkpoint_every;
   keep_ = options_.keep;
   if (options_.max_minutes)
@@ -453,14 +458,18 @@ void trainer::begin() {
   });
 }
 
-// A step that is not finite left everything as it was. Goes on with the next, to a limit.
-void trainer::note_skipped(int64_t step, const step_result &result) {
+// A step that is not finite, or whose loss is a spike, left everything as it was. Goes on with the
+// next, to a limit.
+void trainer::note_skipped(int64_t step, const step_result &result, bool is_spike) {
   ++skipped_steps_;
   ++skipped_in_a_row_;
-  bool is_loss = !std::isfinite(result.loss);
+  bool is_loss = !std::isfinite(result.loss) || is_spike;
   std::string text =
       format_text("step %" PRId64 ": the %s is %g", step, is_loss ? "loss" : "gradient norm",
                   is_loss ? result.loss : result.gradient_norm);
+  if (is_spike)
+    text += format_text(", above %g, which is %g standard deviations above the mean",
+                        losses_.limit(options_.spike_limit), options_.spike_limit);
   if (skipped_in_a_row_ == 1) {
     progress_->finish();
     run_.warn(text + ": the step is skipped");
@@ -495,7 +504,10 @@ void trainer::set_scalars(int64_t step, double rate) {
   run_.target.set_scalar(program.step_offset, static_cast<double>(step - skipped_steps_));
   run_.target.set_scalar(program.gradient_scale_offset,
                          1.0 / static_cast<double>(gradient_->batches_per_step()));
-  run_.target.set_scalar(program.clip_norm_offset, clip_norm_);
+  auto limit = [](double most) { return most > 0 ? most : INFINITY; };
+  run_.target.set_scalar(program.clip_norm_offset, limit(options_.clip_norm));
+  run_.target.set_scalar(program.clip_value_offset, limit(options_.clip_value));
+  run_.target.set_scalar(program.loss_limit_offset, losses_.limit(options_.spike_limit));
 }
 
 int trainer::take_step(int64_t step) {
@@ -504,6 +516,9 @@ int trainer::take_step(int64_t step) {
   double rate = schedule_(step);
   set_scalars(step, rate);
   step_result result = gradient_->with_update(data_part::training, batch_of(step), step);
+  const bool is_spike = result.applied && std::signbit(result.gradient_norm);
+  result.gradient_norm = std::abs(result.gradient_norm);
+  result.applied &= !is_spike;
   ++steps_taken_;
   loss_ = result.loss;
   held_out_loss_ = NAN; // until it is evaluated
@@ -524,7 +539,7 @@ int trainer::take_step(int64_t step) {
   note_log();
   progress_->step(record);
   if (!result.applied) {
-    note_skipped(step, result);
+    note_skipped(step, result, is_spike);
     return result.requests;
   }
   skipped_in_a_row_ = 0;
@@ -604,7 +619,7 @@ void trainer::save(int64_t step, bool last) {
   run_.watch.now(activity::saving);
   save_due_ = false;
   saved_step_ = step;
-  checkpoints_->begin({step, batch_of(step + 1), skipped_steps_, loss_, held_out_loss_});
+  checkpoints_->begin({step, batch_of(step + 1), skipped_steps_, loss_, held_out_loss_, losses_});
   saved_seconds_ = seconds_now();
   writes_ = true;
   if (last || !background_)
@@ -648,7 +663,7 @@ void trainer::summarize() {
   log_->write(summary);
   printf("%" PRId64 " steps in %.1f s\n", summary.steps, summary.seconds);
   if (skipped_steps_ > 0)
-    printf("skipped, their loss or gradient not finite: %" PRId64 " steps of the run\n",
+    printf("skipped, their loss or gradient not finite or a spike: %" PRId64 " steps of the run\n",
            skipped_steps_);
   if (summary.allocations_after_step_2 >= 0)
     printf("allocations after step 2: %" PRId64 "\n", summary.allocations_after_step_2);

@@ -231,7 +231,8 @@ void TablePrinter::printProgram() {
   list("state_names", "state_count", states);
   list("hyperparameters", "hyperparameter_count", hyperparameters);
   bool update = static_cast<bool>(module.lookupSymbol("update"));
-  for (StringRef name : {"learning_rate", "step", "gradient_scale", "clip_norm", "gradient_norm"})
+  for (StringRef name : {"learning_rate", "step", "gradient_scale", "clip_norm", "clip_value",
+                         "loss_limit", "gradient_norm"})
     field((name + "_offset").str(), llvm::Twine(scalar(name, update)));
   field("draws_random_numbers", stepScalars.contains("random_key") ? "true" : "false");
   field("random_key_offset", llvm::Twine(stepScalars.lookup("random_key")));

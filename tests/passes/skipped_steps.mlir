@@ -25,10 +25,18 @@
 // CHECK-SAME: %[[GRADIENT:[a-z0-9]+]]: tensor<16xf32> {train.role = #train.run_gradients<undecayed>}
 // CHECK-SAME: %[[BUFFER:[a-z0-9]+]]: tensor<16xf32> {train.role = #train.state<undecayed, slot = 0>}
 // CHECK-SAME: %[[TOTALS:[a-z0-9]+]]: tensor<3xf32> {train.role = #train.step_totals}
-// CHECK: nn.slice %[[TOTALS]] {{.*}}starts = array<i64: 0>
+// The loss is below the trainer's limit, and all of it is finite.
 // CHECK: nn.and
-// CHECK: %[[APPLIED:.*]] = nn.and %{{.*}}, %{{.*}} : (tensor<i1>, tensor<i1>) -> tensor<i1>
-// CHECK: %[[NORM:.*]] = nn.select %[[APPLIED]]
+// CHECK: %[[SOUND:.*]] = nn.and
+// CHECK: %[[WITHIN:.*]] = nn.less_or_equal %{{.*}}, %{{.*}} : (tensor<f64>, tensor<f64>) -> tensor<i1>
+// CHECK: %[[APPLIED:.*]] = nn.and %[[SOUND]], %[[WITHIN]]
+// The norm is no number where the step is not sound, negative where the loss is above the limit.
+// CHECK: %[[MINUS:.*]] = nn.neg %[[GRADIENT_NORM:[a-z_0-9]+]]
+// CHECK: %[[SKIPPED:.*]] = nn.select %[[SOUND]], %[[MINUS]]
+// CHECK: %[[NORM:.*]] = nn.select %[[APPLIED]], %[[GRADIENT_NORM]], %[[SKIPPED]]
+// Each number of the clipped gradient between two limits.
+// CHECK: nn.minimum
+// CHECK: nn.maximum
 // What follows in the formula reads the state that is stored, so that the old one may be written over.
 // CHECK: %[[NEW:.*]] = nn.add
 // CHECK: %[[KEPT:.*]] = nn.select %{{.*}}, %[[NEW]], %[[BUFFER]]

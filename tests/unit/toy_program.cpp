@@ -5,6 +5,7 @@
 // for emitted code in tests of the runtime, which need no compiler then.
 #include "runtime/program.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -29,6 +30,8 @@ enum scalar {
   step,
   gradient_scale,
   clip_norm,
+  clip_value,
+  loss_limit,
   gradient_norm,
   momentum,
   decay,
@@ -162,8 +165,9 @@ void update(const arenas &places) {
   for (int64_t i = 0; i < trained / 4; ++i)
     squares += mean * slopes[i] * mean * slopes[i];
   double norm = std::sqrt(squares);
-  bool applied = std::isfinite(norm) && std::isfinite(totals[1]) && totals[2] == 0;
-  number(places, gradient_norm) = applied ? norm : NAN;
+  bool sound = std::isfinite(norm) && std::isfinite(totals[1]) && totals[2] == 0;
+  bool applied = sound && totals[1] * mean <= number(places, loss_limit);
+  number(places, gradient_norm) = applied ? norm : sound ? -norm : NAN;
   if (!applied)
     return;
   double limit = number(places, clip_norm);
@@ -174,7 +178,9 @@ void update(const arenas &places) {
   const element_range part = places.updated.within(0, trained / 4);
   for (int64_t i = part.begin; i < part.end; ++i) {
     float shrink = i < table_bytes / 4 ? static_cast<float>(number(places, decay)) : 0.0f;
-    float slope = static_cast<float>(mean) * slopes[i] + shrink * values[i];
+    auto most = static_cast<float>(number(places, clip_value));
+    float gradient = std::clamp(static_cast<float>(mean) * slopes[i], -most, most);
+    float slope = gradient + shrink * values[i];
     moments[i] = number(places, step) == 1.0 ? slope : keep * moments[i] + slope;
     values[i] -= rate * moments[i];
   }
@@ -212,6 +218,8 @@ const program trainer_program = {
     step * 8,
     gradient_scale * 8,
     clip_norm * 8,
+    clip_value * 8,
+    loss_limit * 8,
     gradient_norm * 8,
     false, // draws random numbers
     0,
