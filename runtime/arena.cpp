@@ -4,6 +4,7 @@
 #include "runtime/arena.h"
 
 #include "runtime/failure.h"
+#include "runtime/memory_limit.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -15,19 +16,6 @@ namespace trainc {
 namespace {
 
 constexpr int64_t touch_stride = 2 << 20; // a huge page: each is touched by one thread
-
-int64_t available_memory() {
-  FILE *file = fopen("/proc/meminfo", "r");
-  if (!file)
-    return INT64_MAX;
-  char line[256];
-  long long kilobytes = -1;
-  while (kilobytes < 0 && fgets(line, sizeof line, file))
-    if (sscanf(line, "MemAvailable: %lld kB", &kilobytes) != 1)
-      kilobytes = -1;
-  fclose(file);
-  return kilobytes < 0 ? INT64_MAX : int64_t{kilobytes} * 1024;
-}
 
 } // namespace
 

@@ -6,6 +6,7 @@
 #include "runtime/cpu/flat_sum.h"
 #include "runtime/cpu_check.h"
 #include "runtime/failure.h"
+#include "runtime/memory_limit.h"
 #include "runtime/onnx_export.h"
 #include "runtime/option_table.h"
 #include "runtime/random.h"
@@ -82,6 +83,34 @@ TEST(Options, HelpNamesEverything) {
     EXPECT_NE(help.find("--" + name), std::string::npos) << name;
   EXPECT_NE(help.find("Exit status"), std::string::npos);
   EXPECT_NE(table.overview().find("generate"), std::string::npos);
+}
+
+TEST(MemoryLimit, TheTightestGroupSaysWhatIsLeft) {
+  scratch_folder folder;
+  auto file = [&](const std::string &name, const std::string &text) {
+    std::filesystem::path path = folder.path() + "/" + name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  };
+  auto left = [&](const char *groups) { return available_in_groups(groups, folder.path()); };
+  EXPECT_EQ(left(""), INT64_MAX);
+  EXPECT_EQ(left("0::/job/step\n"), INT64_MAX); // no file says a limit
+  file("job/step/memory.max", "max\n");
+  file("job/step/memory.current", "700\n");
+  EXPECT_EQ(left("0::/job/step\n"), INT64_MAX);
+  file("job/memory.max", "1000\n"); // of the parent
+  file("job/memory.current", "800\n");
+  file("job/memory.stat", "anon 500\ninactive_file 100\nactive_file 7\n");
+  EXPECT_EQ(left("0::/job/step\n"), 300);
+  EXPECT_EQ(left("0::/\n"), INT64_MAX);
+  file("memory.max", "10");
+  file("memory.current", "20");
+  EXPECT_EQ(left("0::/\n"), 0);
+  file("memory/box/memory.limit_in_bytes", "5000\n"); // version 1
+  file("memory/box/memory.usage_in_bytes", "4000\n");
+  file("memory/box/memory.stat", "total_inactive_file 500\n");
+  EXPECT_EQ(left("9:cpu,cpuacct:/other\n4:memory,hugetlb:/box\n1:name=systemd:/x\n"), 1500);
+  EXPECT_GT(available_memory(), 0);
 }
 
 TEST(FlatSum, AddsInTheGivenOrder) {
