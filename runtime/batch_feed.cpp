@@ -5,6 +5,7 @@
 
 #include "runtime/data_types.h"
 #include "runtime/failure.h"
+#include "runtime/statistics.h"
 
 #include <cstring>
 
@@ -36,12 +37,14 @@ int64_t batch_feed::bytes(const program &program, const device &target) {
 }
 
 void batch_feed::submit(data_part part, int64_t batch, int64_t next) {
+  double began = seconds_now();
   if (!(ready_ && part == part_ && batch == batch_) && !take_prefetched(part, batch))
     load(part, batch);
   ready_ = false;
   target_.submit_batch();
   if (next >= 0)
     prefetch(part, next);
+  seconds_of_data_ += seconds_now() - began;
 }
 
 void batch_feed::submit_nothing() {

@@ -39,6 +39,9 @@ public:
   // for. An error is left to `submit`, which meets it again.
   void load_ahead(data_part part, int64_t batch);
 
+  // For how long `submit` has kept its callers from computing.
+  double seconds_of_data() const { return seconds_of_data_; }
+
 private:
   // A batch in the host's memory, written by the thread.
   struct prefetched {
@@ -60,6 +63,7 @@ private:
   bool ready_ = false; // sent to the device, not yet submitted
   data_part part_ = data_part::all;
   int64_t batch_ = 0;
+  double seconds_of_data_ = 0;
   prefetched ahead_;
   std::optional<background_worker> worker_; // last: it uses the others
 };

@@ -39,8 +39,8 @@ struct sample_order {
 struct checkpoint_info {
   std::string path;
   int64_t step = 0;
-  int64_t batches_taken = 0;              // by all ranks together
-  int64_t skipped_steps = 0;              // of `step`: their updates were not taken
+  int64_t batches_taken = 0; // by all ranks together
+  int64_t skipped_steps = 0; // of `step`: their updates were not taken
   loss_statistics losses = {};
   double loss = NAN, held_out_loss = NAN; // of the step; NaN where it was not known
   sample_order order;

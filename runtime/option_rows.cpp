@@ -268,6 +268,10 @@ std::vector<option_row> common_rows() {
           "so long and five times a step; 0: wait for ever")
           .between(0, 1e9)
           .of_one_start(),
+      row("display-every", &values::display_every, "N", command_train,
+          "print a line every N steps; 0: every ten seconds where there is no progress bar")
+          .of_one_start()
+          .of_one_rank(),
       row("no-progress", &values::no_progress, "", command_train,
           "print no progress bar and no line per step")
           .of_one_start()

@@ -100,6 +100,7 @@ struct trainer_options {
   // ---- the machine
   double hang_timeout = 60; // seconds; 0: for ever
   bool no_progress = false;
+  int64_t display_every = 0; // steps; 0: by time
   std::optional<int64_t> threads;
   communication_kind communication = {};
   shard_kind shard = shard_kind::none;

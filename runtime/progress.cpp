@@ -19,7 +19,7 @@
 namespace trainc {
 namespace {
 
-constexpr int64_t lines_per_run = 20;
+constexpr double seconds_between_lines = 10;
 constexpr double seconds_between_bars = 0.1;
 constexpr double smoothing = 0.1;
 
@@ -66,9 +66,8 @@ bool output_is_terminal(int *width) {
   return terminal;
 }
 
-progress::progress(bool silent, int64_t first, int64_t last)
-    : silent_(silent), first_(first), last_(last),
-      line_every_(std::max<int64_t>(1, (last - first) / lines_per_run)) {
+progress::progress(bool silent, int64_t first, int64_t last, int64_t display_every)
+    : silent_(silent), first_(first), last_(last), display_every_(display_every) {
   if (!silent_)
     terminal_ = output_is_terminal(&width_);
 }
@@ -80,41 +79,75 @@ void progress::step(const step_record &record) {
                           : smoothed_seconds_ + smoothing * (seconds - smoothed_seconds_);
   if (silent_)
     return;
-  bool last = record.step == last_;
-  if (!terminal_ || last) {
-    if (last || record.step == first_ + 1 || (record.step - first_) % line_every_ == 0)
-      line(record);
-  } else if (double now = seconds_now(); now - last_shown_ > seconds_between_bars) {
+  double now = seconds_now();
+  if (line_is_due(record.step, now)) {
+    line(record);
+    last_line_ = now;
+  } else if (terminal_ && now - last_bar_ > seconds_between_bars) {
+    output_is_terminal(&width_); // it may have another size now
     bar(record);
-    last_shown_ = now;
+    last_bar_ = now;
   }
+}
+
+bool progress::line_is_due(int64_t step, double now) const {
+  if (step == last_)
+    return true;
+  if (display_every_ > 0)
+    return (step - first_) % display_every_ == 0;
+  return !terminal_ && (step == first_ + 1 || now - last_line_ >= seconds_between_lines);
 }
 
 void progress::line(const step_record &record) {
   clear();
-  char text[256], speed[48];
+  char text[288], speed[48], left[32], remaining[40] = "";
   print_speed(speed, sizeof speed, record);
-  put(text, snprintf(text, sizeof text,
-                     "step %" PRId64 "/%" PRId64 "  loss %.6g  norm %.4g  rate %.4g  %.1f ms  %s\n",
-                     record.step, last_, record.loss, record.gradient_norm, record.learning_rate,
-                     record.milliseconds, speed));
+  print_duration(left, sizeof left, smoothed_seconds_ * static_cast<double>(last_ - record.step));
+  if (record.step < last_)
+    snprintf(remaining, sizeof remaining, "  %s left", left);
+  put(text,
+      snprintf(text, sizeof text,
+               "step %" PRId64 "/%" PRId64 "  loss %.6g  norm %.4g  rate %.4g  %.1f ms  %s%s\n",
+               record.step, last_, record.loss, record.gradient_norm, record.learning_rate,
+               record.milliseconds, speed, remaining));
 }
 
 void progress::bar(const step_record &record) {
   char text[512], head[64], tail[160], speed[48], left[32];
   print_speed(speed, sizeof speed, record);
   print_duration(left, sizeof left, smoothed_seconds_ * static_cast<double>(last_ - record.step));
-  int head_length =
-      snprintf(head, sizeof head, "step %" PRId64 "/%" PRId64 " ", record.step, last_);
-  int tail_length = snprintf(tail, sizeof tail, " %3.0f%%  loss %.4f  %s  %s left",
-                             100.0 * static_cast<double>(record.step) / static_cast<double>(last_),
-                             record.loss, speed, left);
-  int cells = std::clamp(width_ - head_length - tail_length - 3, 0, 60);
-  auto full = static_cast<int>(cells * record.step / last_);
-  char cells_text[64];
-  memset(cells_text, '#', static_cast<size_t>(full));
-  memset(cells_text + full, '.', static_cast<size_t>(cells - full));
-  put(text, snprintf(text, sizeof text, "\r\033[K%s[%.*s]%s", head, cells, cells_text, tail));
+  int head_length = snprintf(head, sizeof head, "step %" PRId64 "/%" PRId64, record.step, last_);
+  int percent = static_cast<int>(100 * record.step / last_);
+  // What a narrow terminal has no room for goes, from the right.
+  int room = width_ - 1 - head_length, tail_length = 0;
+  for (int parts = 3; parts >= 0; --parts) {
+    tail_length = snprintf(tail, sizeof tail, " %3d%%", percent);
+    auto add = [&](const char *pattern, auto value) {
+      tail_length += snprintf(tail + tail_length, sizeof tail - static_cast<size_t>(tail_length),
+                              pattern, value);
+    };
+    if (parts > 0)
+      add("  loss %.4g", record.loss);
+    if (parts > 1)
+      add("  %s left", static_cast<const char *>(left));
+    if (parts > 2)
+      add("  %s", static_cast<const char *>(speed));
+    if (tail_length <= room)
+      break;
+  }
+  constexpr int brackets = 3, fewest_cells = 4; // " [" and "]"
+  int cells = std::min(room - tail_length - brackets, 60);
+  char bar_text[80] = "";
+  if (cells >= fewest_cells) {
+    char filled[64], rest[64];
+    memset(filled, '#', sizeof filled);
+    memset(rest, '.', sizeof rest);
+    auto full = static_cast<int>(cells * record.step / last_);
+    snprintf(bar_text, sizeof bar_text, " [%.*s%.*s]", full, filled, cells - full, rest);
+  }
+  int length = snprintf(text, sizeof text, "%s%s%s", head, bar_text, tail);
+  put("\r\033[K", 4);
+  put(text, std::min(length, std::max(width_ - 1, 1)));
   bar_shown_ = true;
 }
 

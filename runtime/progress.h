@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a person sees of a run: a progress bar with time left on a terminal, a
-// plain line every so many steps elsewhere.
+// What a person sees of a run: a progress bar with time left on a terminal, plain
+// lines elsewhere, one in ten seconds or every so many steps.
 #pragma once
 
 #include "runtime/step_log.h"
@@ -15,8 +15,9 @@ bool output_is_terminal(int *width);
 
 class progress {
 public:
-  // Steps first + 1 to last will follow. A silent one prints nothing.
-  progress(bool silent, int64_t first, int64_t last);
+  // Steps first + 1 to last will follow. A silent one prints nothing. `display_every`: steps
+  // between two lines, on a terminal too; 0: where there is no bar, some seconds.
+  progress(bool silent, int64_t first, int64_t last, int64_t display_every);
 
   void step(const step_record &record);
   void held_out(int64_t step, const std::vector<named_number> &results);
@@ -25,14 +26,15 @@ public:
   void finish();
 
 private:
+  bool line_is_due(int64_t step, double now) const;
   void line(const step_record &record);
   void bar(const step_record &record);
   void clear();
 
   bool silent_, terminal_ = false, bar_shown_ = false;
   int width_ = 80;
-  int64_t first_, last_, line_every_;
-  double smoothed_seconds_ = 0, last_shown_ = 0;
+  int64_t first_, last_, display_every_;
+  double smoothed_seconds_ = 0, last_bar_ = 0, last_line_ = 0;
 };
 
 } // namespace trainc

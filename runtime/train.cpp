@@ -440,7 +440,7 @@ void trainer::check_space() const {
 // the run is from now on is written last: until then a resumed one is what it was.
 void trainer::begin() {
   progress_ = std::make_unique<progress>(options_.no_progress || !run_.is_first(), extent_.first,
-                                         extent_.last);
+                                         extent_.last, options_.display_every);
   const bool changes = run_.is_first() && !dry_;
   run_.ranks.together([&] {
     if (changes && !choice_.goes_on())
@@ -543,6 +543,7 @@ int trainer::take_step(int64_t step) {
     return result.requests;
   }
   skipped_in_a_row_ = 0;
+  losses_.add(result.loss);
   if (prunes_next_ && checkpoints_)
     checkpoints_->prune();
   prunes_next_ = false;
@@ -657,11 +658,24 @@ void trainer::summarize() {
   if (!run_.is_first())
     return;
   progress_->finish();
-  run_summary summary = {steps_taken_, skipped_steps_, seconds_now() - start_seconds_,
+  run_.watch.now(activity::computing); // what went before counts
+  double data = feed_->seconds_of_data();
+  auto spent = [&](activity what) { return run_.watch.seconds_of(what); };
+  run_summary summary = {steps_taken_,
+                         skipped_steps_,
+                         seconds_now() - start_seconds_,
                          now < 0 ? now : (allocations_ < 0 ? 0 : now - allocations_),
-                         peak_resident_bytes()};
+                         peak_resident_bytes(),
+                         spent(activity::computing) - data,
+                         data,
+                         spent(activity::exchanging),
+                         spent(activity::evaluating),
+                         spent(activity::saving)};
   log_->write(summary);
-  printf("%" PRId64 " steps in %.1f s\n", summary.steps, summary.seconds);
+  printf("%" PRId64 " steps in %.1f s: computing %.1f, data %.1f, exchanging gradients %.1f, "
+         "evaluating %.1f, checkpoints %.1f\n",
+         summary.steps, summary.seconds, summary.computing, summary.data, summary.exchanging,
+         summary.evaluating, summary.saving);
   if (skipped_steps_ > 0)
     printf("skipped, their loss or gradient not finite or a spike: %" PRId64 " steps of the run\n",
            skipped_steps_);

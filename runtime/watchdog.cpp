@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -72,6 +73,7 @@ watchdog::watchdog(communicator &ranks, bool watches, double seconds)
                                         : std::numeric_limits<double>::infinity()),
       name_(rank_name(ranks.rank(), getpid())), alone_(new page()), own_(alone_.get()) {
   static_assert(sizeof(page) <= page_bytes);
+  own_->since = seconds_now();
   of_this_process = this;
   for (size_t i = 0; i < std::size(fatal_signals); ++i) {
     struct sigaction action = {};
@@ -98,6 +100,7 @@ watchdog::watchdog(communicator &ranks, bool watches, double seconds)
       processes_.push_back({process, POLLIN, 0});
     }
     thread_ = std::thread([this] { watch(); });
+    pthread_setname_np(thread_.native_handle(), "watchdog");
   });
 }
 
@@ -127,7 +130,9 @@ void watchdog::begin_batch() {
 }
 
 void watchdog::now(activity what) {
-  own_->since = seconds_now();
+  double time = seconds_now();
+  spent_[static_cast<size_t>(own_->what.load())] += time - own_->since;
+  own_->since = time;
   own_->what = what;
 }
 

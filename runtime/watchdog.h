@@ -8,6 +8,7 @@
 
 #include "runtime/communicator.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -21,6 +22,7 @@
 namespace trainc {
 
 enum class activity : int { start, computing, exchanging, evaluating, saving, end };
+constexpr size_t activity_count = 6;
 
 class watchdog {
 public:
@@ -37,6 +39,8 @@ public:
   void begin_batch(); // of an evaluation, whose time counts like a step's
   // What this rank begins. While `exchanging` it waits for the others.
   void now(activity what);
+  // Seconds that this rank has spent so, until the last call of `now`.
+  double seconds_of(activity what) const { return spent_[static_cast<size_t>(what)]; }
 
   // Does the work of a command; returns its exit code, or that of an error, whose message is
   // printed here. One that this rank alone has met ends all ranks at once: what `work` uses and
@@ -64,6 +68,7 @@ private:
   std::vector<pollfd> processes_; // of `pages_`, readable once dead
   page *own_ = nullptr;
   double step_began_ = 0;
+  std::array<double, activity_count> spent_ = {};
   std::atomic<bool> stops_ = false, ends_job_ = false;
   std::thread thread_;
 };
