@@ -42,7 +42,7 @@ static std::string targetParts(const ProgramTables &tables) {
     return R"(find_library(DNNL dnnl REQUIRED)
 
 file(GLOB target_runtime runtime/cpu/*.cpp)
-file(GLOB emitted *.cpp)
+set(emitted constants.cpp kernels.cpp step.cpp trainer.cpp)
 set(libraries ${DNNL})
 )";
   return R"(find_package(CUDAToolkit REQUIRED)
@@ -51,7 +51,7 @@ find_library(NCCL nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_RO
 
 file(GLOB target_runtime runtime/cuda/*.cpp)
 file(GLOB device_runtime runtime/cuda/*.cu)
-file(GLOB emitted *.cpp *.cu)
+set(emitted constants.cpp kernels.cu step.cpp trainer.cpp)
 set(libraries CUDA::cudart_static CUDA::cublasLt ${NCCL})
 )";
 }
