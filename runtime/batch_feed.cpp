@@ -3,6 +3,7 @@
 // Batches, one of them ahead.
 #include "runtime/batch_feed.h"
 
+#include "runtime/clock.h"
 #include "runtime/data_types.h"
 #include "runtime/failure.h"
 #include "runtime/statistics.h"

@@ -120,7 +120,7 @@ void step_log::write_held_out(int64_t step, const std::vector<named_number> &res
   put(line, length);
 }
 
-void step_log::write(const run_summary &summary) {
+void step_log::write_summary(const run_summary &summary) {
   char line[512], allocations[24] = "null";
   if (summary.allocations_after_step_2 >= 0)
     snprintf(allocations, sizeof allocations, "%" PRId64, summary.allocations_after_step_2);

@@ -43,7 +43,7 @@ public:
 
   void write(const step_record &record);
   void write_held_out(int64_t step, const std::vector<named_number> &results);
-  void write(const run_summary &summary);
+  void write_summary(const run_summary &summary);
   // An errno, where a line could not be written; the log goes on without it.
   int error() const { return error_; }
 

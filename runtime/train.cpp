@@ -671,7 +671,7 @@ void trainer::summarize() {
                          spent(activity::exchanging),
                          spent(activity::evaluating),
                          spent(activity::saving)};
-  log_->write(summary);
+  log_->write_summary(summary);
   printf("%" PRId64 " steps in %.1f s: computing %.1f, data %.1f, exchanging gradients %.1f, "
          "evaluating %.1f, checkpoints %.1f\n",
          summary.steps, summary.seconds, summary.computing, summary.data, summary.exchanging,

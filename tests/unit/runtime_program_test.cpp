@@ -151,7 +151,7 @@ TEST(Log, LinesAreJsonAndTrimmedOnResume) {
     for (int64_t step = 1; step <= 4; ++step)
       log.write({step, 0.1, 1e-300, 3e-4, 12.5, 80, step == 1 ? 0.0 : 640.0});
     log.write_held_out(4, {{"loss", 2.5}, {"accuracy", 0.5}});
-    log.write(run_summary{4, 0, 1.5, 0, 1000});
+    log.write_summary({4, 0, 1.5, 0, 1000});
   }
   folder.write("run.jsonl", read_bytes(path) + "{\"step\": 5, \"lo"); // died while writing
   {
