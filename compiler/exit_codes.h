@@ -37,7 +37,8 @@ inline constexpr ExitCodeEntry kExitCodes[] = {
     {ExitCode::outputNotWritten, "output-not-written", "the output cannot be written"},
     {ExitCode::hostCompilerFailed, "host-compiler-failed",
      "the host compiler or nvcc is missing or failed on the emitted source"},
-    {ExitCode::overLimit, "over-limit", "the trainer would need more memory than --limit-memory"},
+    {ExitCode::overLimit, "over-limit",
+     "the trainer would need more memory than --limit-memory or --memory-budget allows"},
 };
 
 } // namespace trainc
