@@ -8,6 +8,7 @@
 #include "runtime/own_files.h"
 #include "runtime/run_folder.h"
 #include "runtime/safetensors.h"
+#include <unistd.h>
 
 namespace trainc {
 namespace {
@@ -28,7 +29,12 @@ run::run(const program &program, const option_table &table, const trainer_option
 
 void run::load_initial_parameters() {
   ranks.together([&] {
-    input_file file(own_file(folder, own_parameters), exit_checkpoint);
+    std::string path = own_file(folder, own_parameters);
+    if (access(path.c_str(), F_OK) != 0)
+      throw failure(exit_checkpoint,
+                    path + ": is missing; the compiler wrote it with the trainer\n  try: copy the "
+                           "trainer with its whole folder, or compile it again");
+    input_file file(path, exit_checkpoint);
     safetensors_index index = read_safetensors_index(file, exit_checkpoint);
     for (const tensor_view &tensor : parameter_tensors(prog, places()))
       read_tensor(file, index, tensor, target, exit_checkpoint);

@@ -11,6 +11,7 @@
 #include "runtime/run.h"
 #include "runtime/run_folder.h"
 #include "runtime/signals.h"
+#include "runtime/standard_output.h"
 #include "runtime/threads.h"
 
 #include <cerrno>
@@ -67,15 +68,6 @@ int report(const failure &error) {
   if (!error.message.empty())
     fprintf(stderr, "%s\n", error.message.c_str());
   return error.code;
-}
-
-// What was printed has come out, or the exit code says that it has not.
-int printed(int code) {
-  if (fflush(stdout) == 0 && !ferror(stdout))
-    return code;
-  fprintf(stderr, "the standard output cannot be written: %s\n  try: another place for it\n",
-          strerror(errno));
-  return code == exit_success ? exit_disk : code;
 }
 
 int dispatch(run &run) {
@@ -180,7 +172,7 @@ int trainer_main(int count, char **arguments) {
   try {
     options = parse(table, count, arguments);
     if (options.wants_help)
-      return printed(exit_success);
+      return finish_standard_output(exit_success, "");
     prepare_process(options, arguments);
   } catch (const failure &error) {
     problem = error; // perhaps of this rank alone
@@ -202,7 +194,7 @@ int trainer_main(int count, char **arguments) {
       run run(trainer_program, table, options, ranks, watch);
       int code = dispatch(run);
       // The result of training is its run, which is whole.
-      return options.command->bit == command_train ? code : printed(code);
+      return options.command->bit == command_train ? code : finish_standard_output(code, "");
     });
   } catch (const failure &error) {
     return report(error); // of all ranks alike, or there are none yet

@@ -14,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/standard_output.h"
 #include "tools/safetensors.h"
 
 using nlohmann::json;
@@ -307,7 +308,7 @@ int compareBits(const Command &command) {
 
 } // namespace
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   if (argc == 2 && std::string(argv[1]) == "--help") {
     std::fputs(kUsage, stdout);
     return 0;
@@ -329,4 +330,8 @@ int main(int argc, char **argv) {
   }
   std::fputs(kUsage, stderr);
   return 2;
+}
+
+int main(int argc, char **argv) {
+  return trainc::finish_standard_output(run(argc, argv), "trainc-compare: ");
 }

@@ -5,6 +5,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/signals.h"
+#include "runtime/standard_output.h"
 
 #include <cstdio>
 #include <cstring>
@@ -55,7 +56,7 @@ int run(int argc, char **argv) {
 int main(int argc, char **argv) {
   trainc::watch_signals(/*requests=*/false);
   try {
-    return run(argc, argv);
+    return trainc::finish_standard_output(run(argc, argv), "trainc-data: ");
   } catch (const trainc::failure &error) {
     fprintf(stderr, "trainc-data: %s\n", error.message.c_str());
     return error.code;

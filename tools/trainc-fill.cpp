@@ -14,6 +14,7 @@
 // values of that one: so a graph keeps the ties that its exporter wrote out.
 #include "runtime/failure.h"
 #include "runtime/output_file.h"
+#include "runtime/standard_output.h"
 
 #include <charconv>
 #include <cmath>
@@ -246,15 +247,15 @@ void fill(const Options &options) {
 
 } // namespace
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   if (argc == 2 && std::string(argv[1]) == "--help") {
     std::fputs(kUsage, stdout);
-    return 0;
+    return trainc::exit_success;
   }
   std::optional<Options> options = parse(argc, argv);
   if (!options) {
     std::fputs(kUsage, stderr);
-    return 2;
+    return trainc::exit_usage;
   }
   try {
     fill(*options);
@@ -263,7 +264,11 @@ int main(int argc, char **argv) {
     return error.code;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "trainc-fill: %s\n", error.what());
-    return 1;
+    return trainc::exit_internal;
   }
-  return 0;
+  return trainc::exit_success;
+}
+
+int main(int argc, char **argv) {
+  return trainc::finish_standard_output(run(argc, argv), "trainc-fill: ");
 }
