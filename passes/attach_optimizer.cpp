@@ -298,9 +298,11 @@ private:
   /// Each number between -limit and limit, as torch.nn.utils.clip_grad_value_.
   static Value clippedByValue(nn::Builder &b, Value gradient, Value limit) {
     RankedTensorType type = nn::tensorType(gradient);
-    Value most = b.broadcast(b.cast(limit, type.getElementType()), {}, type.getShape());
-    Value capped = b.create<nn::MinimumOp>(gradient, most);
-    return b.create<nn::MaximumOp>(capped, b.create<nn::NegOp>(most));
+    Value rounded = b.named("clip_value_rounded", b.cast(limit, type.getElementType()));
+    Value most = b.broadcast(rounded, {}, type.getShape());
+    Value least = b.named("least", b.create<nn::NegOp>(most));
+    Value capped = b.named("capped_gradient", b.create<nn::MinimumOp>(gradient, most));
+    return b.named("clipped_gradient", b.create<nn::MaximumOp>(capped, least));
   }
 
   /// A buffer becomes the mean of what the micro-batches made of it, over all ranks.
@@ -346,10 +348,9 @@ private:
     for (unsigned state : run.states)
       states.push_back(block.getArgument(state));
     SmallVector<int64_t> segments = segmentsOf(run.name);
-    train::Update update(
-        b, scalarBuilder, parameter,
-        b.named("clipped_gradient", clippedByValue(b, gradient, scalars.lookup("clip_value"))),
-        states, scalars, segments, run.name == train::Run::decayed);
+    train::Update update(b, scalarBuilder, parameter,
+                         clippedByValue(b, gradient, scalars.lookup("clip_value")), states, scalars,
+                         segments, run.name == train::Run::decayed);
     train::UpdateResult updated = optimizer.build(update);
     for (auto [slot, before] : llvm::enumerate(states)) {
       Value now = updated.states[slot], state = replaced(b, before, now);
