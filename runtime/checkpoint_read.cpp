@@ -4,6 +4,7 @@
 // manifest ends in its own, and holds one for every MiB of each file.
 #include "runtime/checkpoint.h"
 
+#include "runtime/bounded_json.h"
 #include "runtime/crc32c.h"
 #include "runtime/failure.h"
 #include "runtime/host_access.h"
@@ -12,7 +13,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
 namespace trainc {
 namespace {
@@ -20,6 +20,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t largest_manifest = 64 << 20;
+constexpr int manifest_nesting = 3; // object of a list of objects
 constexpr const char *checksum_member = ",\n  \"crc32c\": \"";
 
 [[noreturn]] void refuse(const std::string &path, const std::string &why) {
@@ -62,7 +63,7 @@ bool is_checkpoint_name(const std::string &name) {
 
 checkpoint_info read_manifest(const std::string &folder) {
   std::string path = folder + "/manifest.json";
-  json manifest = json::parse(manifest_text(path), nullptr, /*allow_exceptions=*/false);
+  json manifest = bounded_json(manifest_text(path), manifest_nesting);
   checkpoint_info info;
   info.path = folder;
   try {

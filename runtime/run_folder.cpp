@@ -3,6 +3,7 @@
 // The folder of a run: which it is, whose it is, and what it remembers.
 #include "runtime/run_folder.h"
 
+#include "runtime/bounded_json.h"
 #include "runtime/failure.h"
 #include "runtime/file_operations.h"
 #include "runtime/output_file.h"
@@ -14,7 +15,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ using nlohmann::ordered_json;
 constexpr const char *format = "trainc run 1";
 constexpr const char *runs_folder = "runs";
 constexpr int64_t largest_configuration = 16 << 20;
-constexpr int deepest_nesting = 4; // object of lists of objects
+constexpr int deepest_configuration = 4; // object of lists of objects
 
 // The model's name as part of a path.
 std::string run_prefix(const program &program) {
@@ -125,14 +125,8 @@ ordered_json read_configuration(const std::string &path) {
     text.resize(static_cast<size_t>(file.size()));
     file.read(0, text.data(), file.size());
   }
-  bool too_deep = false; // for what is recursive
-  auto watch = [&](int depth, auto, auto &) {
-    too_deep |= depth > deepest_nesting;
-    return !too_deep;
-  };
-  auto parsed = ordered_json::parse(text, watch, /*allow_exceptions=*/false);
-  if (too_deep || !parsed.is_object() || !parsed.contains("options") ||
-      !parsed["options"].is_object())
+  auto parsed = bounded_json<ordered_json>(text, deepest_configuration);
+  if (!parsed.is_object() || !parsed.contains("options") || !parsed["options"].is_object())
     throw failure(exit_usage, path + ": is no configuration of a run: a JSON object with a "
                                      "member 'options' is expected");
   check_members(path, parsed);

@@ -3,6 +3,7 @@
 // Writes the JSON lines from buffers on the stack.
 #include "runtime/step_log.h"
 
+#include "runtime/bounded_json.h"
 #include "runtime/failure.h"
 #include "runtime/file_operations.h"
 #include "runtime/output_file.h"
@@ -13,12 +14,13 @@
 #include <cmath>
 #include <cstring>
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace trainc {
 namespace {
+
+constexpr int deepest_line = 1; // object of numbers
 
 // The complete lines of steps up to `last`; the rest was of work that is redone.
 std::string lines_up_to(const std::string &path, int64_t last) {
@@ -34,7 +36,7 @@ std::string lines_up_to(const std::string &path, int64_t last) {
     if (end == std::string::npos)
       break;
     std::string line = text.substr(begin, end - begin + 1);
-    auto parsed = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    auto parsed = bounded_json(line, deepest_line);
     if (parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer() &&
         parsed["step"].get<int64_t>() <= last)
       kept += line;

@@ -5,6 +5,7 @@
 // loads and nothing is left behind for good.
 #include "runtime/arena.h"
 #include "runtime/checkpoint.h"
+#include "runtime/crc32c.h"
 #include "runtime/failure.h"
 #include "runtime/host_access.h"
 #include "runtime/output_file.h"
@@ -498,6 +499,26 @@ TEST_F(CheckpointTest, WhatWasCompleteGetsItsNameBack) {
   recover_checkpoints(folder.path());
   EXPECT_EQ(names(), (std::vector<std::string>{"step-00000001", "step-00000002", "step-00000003"}));
   EXPECT_EQ(newest().step, 3);
+}
+
+// With a checksum that agrees.
+TEST_F(CheckpointTest, AManifestThatNestsTooDeepIsDamaged) {
+  auto saver = writer(real_file_operations());
+  save(*saver, 1);
+  std::string path = folder / "step-00000001/manifest.json", text = read_bytes(path);
+  const std::string checksum = ",\n  \"crc32c\": \"";
+  text.resize(text.rfind(checksum));
+  const size_t depth = 1'000'000;
+  text += ",\n  \"x\": " + std::string(depth, '[') + std::string(depth, ']');
+  uint32_t sum = crc32c(0, text.data(), text.size());
+  folder.write("step-00000001/manifest.json",
+               text + format_text("%s%08x\"\n}\n", checksum.c_str(), sum));
+  try {
+    read_manifest(folder / "step-00000001");
+    FAIL() << "it was taken";
+  } catch (const failure &error) {
+    EXPECT_EQ(error.message, path + ": is damaged");
+  }
 }
 
 TEST_F(CheckpointTest, PathsNameCheckpoints) {

@@ -153,7 +153,10 @@ TEST(Log, LinesAreJsonAndTrimmedOnResume) {
     log.write_held_out(4, {{"loss", 2.5}, {"accuracy", 0.5}});
     log.write_summary({4, 0, 1.5, 0, 1000});
   }
-  folder.write("run.jsonl", read_bytes(path) + "{\"step\": 5, \"lo"); // died while writing
+  std::string deep =
+      "{\"step\": 2, \"x\": " + std::string(100'000, '[') + std::string(100'000, ']');
+  folder.write("run.jsonl",
+               read_bytes(path) + deep + "}\n{\"step\": 5, \"lo"); // died while writing
   {
     step_log log(path, 3);
     log.write({4, 0.25, 1, 1, 1, 1, 0});
