@@ -4,7 +4,7 @@
 #include "runtime/arena.h"
 
 #include "runtime/failure.h"
-#include "runtime/memory_limit.h"
+#include "runtime/host_memory.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -6,7 +6,6 @@
 #include "runtime/clock.h"
 #include "runtime/data_types.h"
 #include "runtime/failure.h"
-#include "runtime/statistics.h"
 
 #include <cstring>
 

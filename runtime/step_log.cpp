@@ -123,18 +123,15 @@ void step_log::write_held_out(int64_t step, const std::vector<named_number> &res
 }
 
 void step_log::write_summary(const run_summary &summary) {
-  char line[512], allocations[24] = "null";
-  if (summary.allocations_after_step_2 >= 0)
-    snprintf(allocations, sizeof allocations, "%" PRId64, summary.allocations_after_step_2);
+  char line[512];
   put(line, snprintf(line, sizeof line,
                      "{\"summary\": true, \"steps\": %" PRId64 ", \"skipped_steps\": %" PRId64
                      ", \"seconds\": %.3f, \"seconds_computing\": %.3f, \"seconds_data\": %.3f, "
                      "\"seconds_exchanging\": %.3f, \"seconds_evaluating\": %.3f, "
-                     "\"seconds_saving\": %.3f, "
-                     "\"allocations_after_step_2\": %s, \"peak_resident_bytes\": %" PRId64 "}\n",
+                     "\"seconds_saving\": %.3f, \"peak_resident_bytes\": %" PRId64 "}\n",
                      summary.steps, summary.skipped_steps, summary.seconds, summary.computing,
                      summary.data, summary.exchanging, summary.evaluating, summary.saving,
-                     allocations, summary.peak_resident_bytes));
+                     summary.peak_resident_bytes));
 }
 
 } // namespace trainc

@@ -21,7 +21,6 @@ struct step_record {
 struct run_summary {
   int64_t steps, skipped_steps;
   double seconds;
-  int64_t allocations_after_step_2; // negative: not counted
   int64_t peak_resident_bytes;
   double computing = 0, data = 0, exchanging = 0, evaluating = 0, saving = 0; // of the seconds
 };

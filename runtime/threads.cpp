@@ -5,15 +5,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <omp.h>
 #include <sched.h>
 #include <unistd.h>
 
 namespace trainc {
 namespace {
-
-constexpr const char *widened_mark = "TRAINC_AFFINITY_WIDENED";
 
 int number_in_environment(const char *variable) {
   const char *text = getenv(variable);
@@ -33,8 +30,8 @@ cpu_set_t allowed_cores() {
 
 } // namespace
 
-void widen_affinity(int requested, char **arguments) {
-  if (getenv(widened_mark) || !getenv("OMPI_COMM_WORLD_SIZE"))
+void widen_affinity(int requested) {
+  if (!getenv("OMPI_COMM_WORLD_SIZE"))
     return;
   cpu_set_t own, allowed = allowed_cores();
   CPU_ZERO(&own);
@@ -44,26 +41,8 @@ void widen_affinity(int requested, char **arguments) {
   int wanted = requested ? requested : number_in_environment("OMP_NUM_THREADS");
   if (!wanted)
     wanted = std::max(CPU_COUNT(&allowed) / ranks, 1);
-  if (CPU_COUNT(&own) >= std::min(wanted, CPU_COUNT(&allowed)))
-    return;
-  if (sched_setaffinity(0, sizeof allowed, &allowed) != 0)
-    return;
-  setenv(widened_mark, "1", 1);
-  execv("/proc/self/exe", arguments); // on failure we go on, only slower
-}
-
-// With one thread, GCC's OpenMP library allocates and frees a team at every
-// parallel region. This definition stands before the library's, for emitted code
-// and oneDNN alike, and then runs the region as the plain code that it is.
-extern "C" void GOMP_parallel(void (*region)(void *), void *data, unsigned threads,
-                              unsigned flags) {
-  using entry = void (*)(void (*)(void *), void *, unsigned, unsigned);
-  static const auto next = reinterpret_cast<entry>(dlsym(RTLD_NEXT, "GOMP_parallel"));
-  bool alone = threads == 1 || (threads == 0 && omp_get_max_threads() == 1);
-  if (alone && !omp_in_parallel())
-    region(data);
-  else
-    next(region, data, threads, flags);
+  if (CPU_COUNT(&own) < std::min(wanted, CPU_COUNT(&allowed)))
+    sched_setaffinity(0, sizeof allowed, &allowed); // on failure we go on, only slower
 }
 
 int choose_threads(int requested, int ranks_on_host) {

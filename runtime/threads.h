@@ -5,12 +5,10 @@
 
 namespace trainc {
 
-// Must run first in main, before MPI and OpenMP look at the machine. A launcher
-// may have bound us to fewer cores than our threads need (Open MPI binds two
-// ranks to one core each): then allows the launcher's own cores again and starts
-// the program anew, since OpenMP reads the set of cores when it is loaded.
-// `requested` is --threads, 0 when it was not given.
-void widen_affinity(int requested, char **arguments);
+// Must run before any thread starts, since threads inherit it. A launcher may have bound us to
+// fewer cores than our threads need (Open MPI binds two ranks to one core each): then allows the
+// launcher's own cores again. `requested` is --threads, 0 when it was not given.
+void widen_affinity(int requested);
 
 // Sets and returns the number of OpenMP threads: `requested`, else
 // OMP_NUM_THREADS, else the usable cores divided among the ranks of this host.

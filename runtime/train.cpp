@@ -4,12 +4,12 @@
 #include "runtime/clock.h"
 #include "runtime/evaluation.h"
 #include "runtime/gradient_step.h"
+#include "runtime/host_memory.h"
 #include "runtime/progress.h"
 #include "runtime/run.h"
 #include "runtime/run_folder.h"
 #include "runtime/schedule_rate.h"
 #include "runtime/signals.h"
-#include "runtime/statistics.h"
 #include "runtime/step_log.h"
 
 #include <cinttypes>
@@ -82,8 +82,6 @@ private:
       }
       if (!asked && (last || (save_due_ && skipped_in_a_row_ == 0)))
         save(step, last);
-      if (step == extent_.first + 2)
-        allocations_ = allocation_count();
     }
     end_save();
   }
@@ -153,7 +151,6 @@ private:
   bool save_due_ = false;    // and waits for a finite step
   bool prunes_next_ = false; // once a step from the newest checkpoint was finite
   bool log_lacks_lines_ = false;
-  int64_t allocations_ = -1;
   int exit_code_ = exit_success;
 };
 
@@ -654,7 +651,6 @@ void trainer::end_save(bool last) {
 }
 
 void trainer::summarize() {
-  int64_t now = allocation_count();
   if (!run_.is_first())
     return;
   progress_->finish();
@@ -664,7 +660,6 @@ void trainer::summarize() {
   run_summary summary = {steps_taken_,
                          skipped_steps_,
                          seconds_now() - start_seconds_,
-                         now < 0 ? now : (allocations_ < 0 ? 0 : now - allocations_),
                          peak_resident_bytes(),
                          spent(activity::computing) - data,
                          data,
@@ -679,8 +674,6 @@ void trainer::summarize() {
   if (skipped_steps_ > 0)
     printf("skipped, their loss or gradient not finite or a spike: %" PRId64 " steps of the run\n",
            skipped_steps_);
-  if (summary.allocations_after_step_2 >= 0)
-    printf("allocations after step 2: %" PRId64 "\n", summary.allocations_after_step_2);
   printf("peak resident memory: %s\n", byte_text(summary.peak_resident_bytes).c_str());
   if (dry_)
     printf("a dry run: nothing is kept of it\n");

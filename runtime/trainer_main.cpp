@@ -4,6 +4,7 @@
 #include "runtime/agreement.h"
 #include "runtime/cpu_check.h"
 #include "runtime/data_manifest.h"
+#include "runtime/host_memory.h"
 #include "runtime/launcher.h"
 #include "runtime/onnx_export.h"
 #include "runtime/output_file.h"
@@ -157,12 +158,13 @@ void check_cpu(const program &program) {
 }
 
 // Before any other thread is there.
-void prepare_process(const trainer_options &options, char **arguments) {
+void prepare_process(const trainer_options &options) {
   if (!(options.command->bit & computing_commands))
     return;
   check_cpu(trainer_program);
+  keep_freed_memory();
   if (strcmp(trainer_program.target, "cpu") == 0)
-    widen_affinity(static_cast<int>(options.threads.value_or(0)), arguments);
+    widen_affinity(static_cast<int>(options.threads.value_or(0)));
 }
 
 int trainer_main(int count, char **arguments) {
@@ -173,7 +175,7 @@ int trainer_main(int count, char **arguments) {
     options = parse(table, count, arguments);
     if (options.wants_help)
       return finish_standard_output(exit_success, "");
-    prepare_process(options, arguments);
+    prepare_process(options);
   } catch (const failure &error) {
     problem = error; // perhaps of this rank alone
   }

@@ -408,7 +408,7 @@ Checker::Entry build(ModuleOp program, const std::vector<std::string> &entries,
   options.includes = {installation.includeFolder};
   options.march = "x86-64-v3";
   options.optimization = "-O1";
-  options.sources = {"check.cpp", installation.includeFolder + "/runtime/library_scratch.cpp"};
+  options.sources = {"check.cpp"};
   for (const std::string &library : calledLibraries(program, entries))
     options.sources.push_back(installation.includeFolder + "/runtime/cpu/" + library + ".cpp");
   options.shared = true;

@@ -11,7 +11,6 @@
 #include "runtime/kernels/convolution.h"
 
 #include "runtime/cpu/one_thread.h"
-#include "runtime/library_scratch.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,7 +18,7 @@
 #include <map>
 #include <memory>
 #include <tuple>
-#include <unordered_map>
+#include <vector>
 
 namespace trainc {
 
@@ -118,23 +117,73 @@ dnnl::primitive_attr attributes() {
   return result;
 }
 
-// Runs a primitive on the calling thread; within a library_scratch_scope it allocates nothing new.
-void execute(const dnnl::primitive &primitive, const memory::desc &scratchpad,
-             std::unordered_map<int, memory> arguments) {
-  dnnl::stream stream(engine());
-  arguments.emplace(DNNL_ARG_SCRATCHPAD, memory(scratchpad, engine()));
-  primitive.execute(stream, arguments);
-  stream.wait();
-}
+// A primitive that threads run at the same time, each a call of its own, on the thread itself. What
+// a call takes is made before: running allocates nothing.
+class prepared_primitive {
+public:
+  struct argument {
+    int what; // DNNL_ARG_...
+    memory::desc layout;
+  };
+  static constexpr int most_arguments = 3;
+
+  prepared_primitive() = default;
+  prepared_primitive(dnnl::primitive primitive, const std::vector<argument> &arguments,
+                     const memory::desc &scratchpad, int64_t calls)
+      : primitive_(std::move(primitive)), scratchpad_bytes_(scratchpad.get_size()) {
+    for (const argument &each : arguments)
+      kinds_.push_back(each.what);
+    kinds_.push_back(DNNL_ARG_SCRATCHPAD);
+    for (int64_t call = 0; call < calls; ++call) {
+      for (const argument &each : arguments)
+        memories_.push_back({each.layout, engine(), DNNL_MEMORY_NONE});
+      memories_.push_back({scratchpad, engine(), DNNL_MEMORY_NONE});
+    }
+  }
+
+  // Tensors in the order of the arguments.
+  void run(int64_t call, std::initializer_list<float *> tensors) const {
+    static const dnnl::stream stream(engine());
+    dnnl_exec_arg_t arguments[most_arguments + 1];
+    const memory *own = &memories_[static_cast<size_t>(call) * kinds_.size()];
+    size_t count = 0;
+    auto add = [&](void *address) {
+      own[count].set_data_handle(address);
+      arguments[count] = {kinds_[count], own[count].get()};
+      ++count;
+    };
+    for (float *tensor : tensors)
+      add(tensor);
+    add(scratchpad());
+    dnnl::error::wrap_c_api(
+        dnnl_primitive_execute(primitive_.get(), stream.get(), static_cast<int>(count), arguments),
+        "oneDNN refused a convolution");
+  }
+
+private:
+  // Of the calling thread, as large as the largest that it has needed.
+  void *scratchpad() const {
+    struct alignas(64) line {
+      char bytes[64];
+    };
+    thread_local std::vector<line> lines;
+    if (lines.size() * sizeof(line) < scratchpad_bytes_)
+      lines.resize((scratchpad_bytes_ + sizeof(line) - 1) / sizeof(line));
+    return lines.data();
+  }
+
+  dnnl::primitive primitive_;
+  size_t scratchpad_bytes_ = 0;
+  std::vector<int> kinds_;
+  std::vector<memory> memories_; // of call after call
+};
 
 template <typename Work> void for_parts(int64_t count, Work work) {
   const bool parallel = count > 1;
   const one_thread alone(!parallel);
 #pragma omp parallel for schedule(static) if (parallel)
-  for (int64_t index = 0; index < count; ++index) {
-    const library_scratch_scope scratch;
+  for (int64_t index = 0; index < count; ++index)
     work(index);
-  }
 }
 
 // Parts of a convolution: `images` of equal numbers of images, `channels` of equal numbers of
@@ -233,16 +282,15 @@ public:
     if (is_result)
       std::swap(from, to);
     const dnnl::reorder::primitive_desc reorder(engine(), from, engine(), to, attributes());
-    copy_ = dnnl::reorder(reorder);
-    from_ = from;
-    to_ = to;
-    copy_scratchpad_ = reorder.scratchpad_desc();
+    copy_ = {dnnl::reorder(reorder),
+             {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}},
+             reorder.scratchpad_desc(),
+             images_ * channels_ * copies_};
   }
 
   // The tensor that the convolution's part works on.
-  memory part(int64_t image, int64_t channel, float *tensor, char *scratch) const {
-    return {chosen_, engine(),
-            in_place_ ? plain(image, channel, tensor) : copied(image, channel, scratch)};
+  float *part(int64_t image, int64_t channel, float *tensor, char *scratch) const {
+    return in_place_ ? plain(image, channel, tensor) : copied(image, channel, scratch);
   }
 
   int64_t copies() const { return in_place_ ? 0 : images_ * channels_ * copies_; }
@@ -250,18 +298,14 @@ public:
   void copy_in(int64_t index, float *tensor, char *scratch) const {
     const int64_t piece = index % copies_, part = index / copies_;
     const int64_t image = part / channels_, channel = part % channels_;
-    execute(
-        copy_, copy_scratchpad_,
-        {{DNNL_ARG_FROM,
-          memory(from_, engine(), plain(image, channel, tensor) + piece * from_step_)},
-         {DNNL_ARG_TO, memory(to_, engine(), copied(image, channel, scratch) + piece * to_step_)}});
+    copy_.run(index, {plain(image, channel, tensor) + piece * from_step_,
+                      copied(image, channel, scratch) + piece * to_step_});
   }
 
   void copy_out(int64_t image, int64_t channel, float *tensor, char *scratch) const {
     if (!in_place_)
-      execute(copy_, copy_scratchpad_,
-              {{DNNL_ARG_FROM, memory(from_, engine(), copied(image, channel, scratch))},
-               {DNNL_ARG_TO, memory(to_, engine(), plain(image, channel, tensor))}});
+      copy_.run(part_index(image, channel),
+                {copied(image, channel, scratch), plain(image, channel, tensor)});
   }
 
 private:
@@ -270,8 +314,10 @@ private:
            (channels_ > 1 ? channel * channel_step_ : 0);
   }
   float *copied(int64_t image, int64_t channel, char *scratch) const {
-    const int64_t index = (images_ > 1 ? image * channels_ : 0) + (channels_ > 1 ? channel : 0);
-    return reinterpret_cast<float *>(scratch + offset_ + index * copy_bytes_);
+    return reinterpret_cast<float *>(scratch + offset_ + part_index(image, channel) * copy_bytes_);
+  }
+  int64_t part_index(int64_t image, int64_t channel) const {
+    return (images_ > 1 ? image * channels_ : 0) + (channels_ > 1 ? channel : 0);
   }
 
   int64_t images_, channels_; // parts that this tensor has
@@ -280,8 +326,7 @@ private:
   bool in_place_ = true;
   int64_t offset_ = 0, copy_bytes_ = 0;
   int64_t copies_ = 1, from_step_ = 0, to_step_ = 0; // pieces that a part is copied in
-  dnnl::primitive copy_;
-  memory::desc from_, to_, copy_scratchpad_;
+  prepared_primitive copy_;
 };
 
 memory::dims contiguous_strides(const memory::dims &sizes) {
@@ -313,18 +358,18 @@ public:
         {prop_kind::forward_training, direct, x, w, y, strides, dilations, before, behind},
         attributes(), engine());
     if (what == computed::result) {
-      adopt(forward, forward.src_desc(), forward.weights_desc(), forward.dst_desc());
-      primitive_ = convolution_forward(forward);
+      adopt(convolution_forward(forward), forward.scratchpad_desc(), forward.src_desc(),
+            forward.weights_desc(), forward.dst_desc());
     } else if (what == computed::input_gradient) {
       const convolution_backward_data::primitive_desc backward(
           {direct, x, w, y, strides, dilations, before, behind}, attributes(), engine(), forward);
-      adopt(backward, backward.diff_src_desc(), backward.weights_desc(), backward.diff_dst_desc());
-      primitive_ = convolution_backward_data(backward);
+      adopt(convolution_backward_data(backward), backward.scratchpad_desc(),
+            backward.diff_src_desc(), backward.weights_desc(), backward.diff_dst_desc());
     } else {
       const convolution_backward_weights::primitive_desc backward(
           {direct, x, w, y, strides, dilations, before, behind}, attributes(), engine(), forward);
-      adopt(backward, backward.src_desc(), backward.diff_weights_desc(), backward.diff_dst_desc());
-      primitive_ = convolution_backward_weights(backward);
+      adopt(convolution_backward_weights(backward), backward.scratchpad_desc(), backward.src_desc(),
+            backward.diff_weights_desc(), backward.diff_dst_desc());
     }
   }
 
@@ -334,13 +379,9 @@ public:
     copy_inputs(x, w, y, scratch);
     for_parts(parts_.images * parts_.channels, [&](int64_t index) {
       const int64_t image = index / parts_.channels, channel = index % parts_.channels;
-      execute(primitive_, scratchpad_,
-              {{what_ == computed::input_gradient ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC,
-                input_.part(image, channel, x, scratch)},
-               {what_ == computed::weight_gradient ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS,
-                weight_.part(image, channel, w, scratch)},
-               {what_ == computed::result ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST,
-                result_.part(image, channel, y, scratch)}});
+      convolve_.run(index, {input_.part(image, channel, x, scratch),
+                            weight_.part(image, channel, w, scratch),
+                            result_.part(image, channel, y, scratch)});
       if (what_ == computed::result)
         result_.copy_out(image, channel, y, scratch);
       else if (what_ == computed::input_gradient)
@@ -376,13 +417,18 @@ private:
             shape.groups == 1 && what_ == computed::input_gradient ? 1 : 0, parts_};
   }
 
-  template <typename Description>
-  void adopt(const Description &description, const memory::desc &input, const memory::desc &weight,
-             const memory::desc &result) {
+  void adopt(dnnl::primitive primitive, const memory::desc &scratchpad, const memory::desc &input,
+             const memory::desc &weight, const memory::desc &result) {
     input_.adopt(input, true, what_ == computed::input_gradient, scratch_bytes_);
     weight_.adopt(weight, false, what_ == computed::weight_gradient, scratch_bytes_);
     result_.adopt(result, true, what_ == computed::result, scratch_bytes_);
-    scratchpad_ = description.scratchpad_desc();
+    convolve_ = {
+        std::move(primitive),
+        {{what_ == computed::input_gradient ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, input},
+         {what_ == computed::weight_gradient ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, weight},
+         {what_ == computed::result ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, result}},
+        scratchpad,
+        parts_.images * parts_.channels};
   }
 
   void copy_inputs(float *x, float *w, float *y, char *scratch) const {
@@ -402,8 +448,7 @@ private:
   computed what_;
   part_counts parts_;
   tensor_parts input_, weight_, result_;
-  dnnl::primitive primitive_;
-  memory::desc scratchpad_;
+  prepared_primitive convolve_;
   int64_t scratch_bytes_ = 0;
 };
 

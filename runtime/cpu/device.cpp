@@ -29,6 +29,9 @@ struct device::implementation {
 
 namespace {
 
+// What oneDNN packs within a matrix product: at most a block of each operand, whatever the sizes.
+constexpr int64_t packing_bytes_per_thread = 16 << 20;
+
 int64_t arena_bytes(const program &program, arena_kind kind) {
   return program.arena_bytes[static_cast<int>(kind)];
 }
@@ -78,7 +81,7 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
   const bool shares = use == memory_use::training && own.ranks.size() > 1 &&
                       own.options.shard == shard_kind::optimizer;
   own.ranks.together([&] {
-    int64_t total = other_bytes;
+    int64_t total = other_bytes + own.threads * packing_bytes_per_thread;
     for (arena_kind kind : arenas_for(use))
       total += shares && is_state(kind) ? 0 : arena_bytes(own.prog, kind);
     if (shares)

@@ -8,7 +8,6 @@
 #include "runtime/kernels/matmul.h"
 #include "runtime/cpu/one_thread.h"
 #include "runtime/kernels/matrix_storage.h"
-#include "runtime/library_scratch.h"
 
 #include <algorithm>
 #include <dnnl.h>
@@ -72,7 +71,6 @@ struct tile {
 
 void multiply(const matmul_shape &shape, const tile &tile, float beta, const float *a,
               const float *b, float *c) {
-  const library_scratch_scope scratch; // packing buffers
   a += tile.row * shape.a.row_stride;
   b += tile.column * shape.b.column_stride;
   c += tile.row * shape.c.row_stride + tile.column * shape.c.column_stride;

@@ -16,7 +16,6 @@
 
 #include "runtime/cpu/one_thread.h"
 #include "runtime/kernels/recurrent_cells.h"
-#include "runtime/library_scratch.h"
 
 #include <algorithm>
 #include <dnnl.h>
@@ -68,7 +67,6 @@ template <typename T, typename Body> void for_units(int64_t units, Body body) {
 // c [m, n] = a b, or c + a b; b and c have contiguous rows.
 inline void multiply_states(int64_t m, int64_t n, int64_t k, const float *a, int64_t leading,
                             const float *b, bool adds, float *c) {
-  const library_scratch_scope scratch;
   if (dnnl_sgemm('N', 'N', m, n, k, 1.0f, a, leading, b, n, adds ? 1.0f : 0.0f, c, n) !=
       dnnl_success)
     throw std::runtime_error("oneDNN refused the product of a recurrent step");

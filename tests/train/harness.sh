@@ -165,6 +165,25 @@ toy_files() {
   cat "$tree"/runtime/*.cpp >text.bin
 }
 
+# count_allocations: sets `counted`, words before a trainer whose allocations are to be counted; none
+# where a sanitizer owns the allocator of ./trainer
+count_allocations() {
+  counted=()
+  if ldd trainer 2>/dev/null | grep -qE 'lib[at]san'; then return; fi
+  "${CC:-cc}" -O2 -shared -fPIC -o allocations.so "$tree/tests/train/count_allocations.c"
+  counted=(env "LD_PRELOAD=$PWD/allocations.so" "ALLOCATIONS=$PWD/allocations")
+}
+
+# allocates_nothing WHAT: between step 2 and the end of the job that was counted last
+allocates_nothing() {
+  [ ${#counted[@]} -gt 0 ] || return 0
+  xargs -a allocations.txt -d '\n' echo "$1: allocations"
+  [ "$(sed -n 's/^before //p' allocations.txt)" -gt 100 ] || fail "$1: allocations are not counted"
+  grep -qx 'in steps 0' allocations.txt || { cat last-output.txt; fail "$1: memory was allocated in a step"; }
+  grep -qx 'grown 0' allocations.txt || fail "$1: a step takes memory from the system"
+  rm allocations allocations.txt
+}
+
 # file_faults: sets `faults`, words before a command whose disk is to fail as FAULTS_... say
 file_faults() {
   "${CC:-cc}" -shared -fPIC -o faults.so "$tree/tests/train/file_faults.c"

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/memory_limit.h"
+#include "runtime/host_memory.h"
 
 #include <algorithm>
+#include <climits>
 #include <fstream>
 #include <iterator>
+#include <malloc.h>
 #include <sstream>
+#include <sys/resource.h>
 
 namespace trainc {
 namespace {
@@ -86,6 +89,17 @@ int64_t available_memory() {
   std::ifstream file("/proc/self/cgroup");
   std::string groups((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   return std::min(machine_memory(), available_in_groups(groups, "/sys/fs/cgroup"));
+}
+
+int64_t peak_resident_bytes() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20); // the most that glibc takes
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
 }
 
 } // namespace trainc

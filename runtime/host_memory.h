@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much memory this process may still take.
+// The host's memory: how much this process may still take and has taken, and that it keeps.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,12 @@ int64_t available_memory();
 // (/sys/fs/cgroup), version 1 or 2: the least that one of them and its parents leave; INT64_MAX
 // where none limits. Pages of files that a group could drop count as free.
 int64_t available_in_groups(const std::string &groups, const std::string &root);
+
+// The most that was in memory at once.
+int64_t peak_resident_bytes();
+
+// From now on what is freed stays with the process for the next call. oneDNN takes megabytes within
+// a matrix product; from the system they would be mapped and faulted in each time.
+void keep_freed_memory();
 
 } // namespace trainc
