@@ -3,6 +3,7 @@
 // ONNX NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: of scores [N, C, ...] and labels
 // [N, ...], the weighted negative log-probability of each label's class; weights are by class. Mean
 // divides by the sum of the weights that count. The plain mean of a softmax is nn.cross_entropy.
+#include "dialects/nn/label_loss.h"
 #include "dialects/nn/onnx_node.h"
 
 using namespace mlir;
@@ -23,7 +24,7 @@ public:
     ArrayRef<int64_t> shape = tensorType(node.input(0)).getShape();
     if (shape.size() < 2 || tensorType(labels).getRank() != static_cast<int64_t>(shape.size()) - 1)
       return node.error("expects scores [N, C, ...] and labels [N, ...]");
-    scores = builder.transpose(node.input(0), classesLast(shape.size()));
+    scores = moveLast(builder, node.input(0), 1);
     if (tensorType(scores).getShape().drop_back() != tensorType(labels).getShape())
       return node.error("the labels do not have the shape of the scores without the classes");
     if (node.hasInput(2) && tensorType(node.input(2)).getShape() != ArrayRef<int64_t>{shape[1]})
@@ -49,45 +50,17 @@ public:
 
   /// Of log-probabilities with the classes last.
   Value loss(Value logProbabilities) {
-    auto type = tensorType(logProbabilities);
-    Value mask = builder.create<LabelMaskOp>(
-        type.clone(IntegerType::get(builder.op().getContext(), 1)), labels, ignored);
-    Value zero = builder.constant(0, type);
-    auto picked = [&](Value values) {
-      return builder.reduceSum(builder.select(mask, values, zero), -1);
-    };
-    Value row = builder.neg(picked(logProbabilities)), weight;
-    if (node.hasInput(2)) {
-      int64_t classes[] = {type.getRank() - 1};
-      weight = builder.named("label_weight",
-                             picked(builder.broadcast(node.input(2), classes, type.getShape())));
-      row = builder.mul(row, weight);
-    }
-    row = builder.named("row_loss", row);
+    LabelLosses rows =
+        labelLosses(builder, logProbabilities, labels,
+                    {ignored, node.hasInput(2) ? node.input(2) : Value(), /*labelSmoothing=*/0});
     if (reduction == "none")
-      return row;
-    auto all = llvm::to_vector(llvm::seq<int64_t>(0, tensorType(row).getRank()));
-    Value total = builder.reduceSum(row, all);
-    if (reduction == "sum")
-      return total;
-    if (!weight && !ignored)
-      return builder.scale(total, 1.0 / static_cast<double>(tensorType(row).getNumElements()));
-    if (!weight)
-      weight = picked(builder.constant(1, type));
-    return builder.div(builder.named("total_loss", total),
-                       builder.named("total_weight", builder.reduceSum(weight, all)));
+      return rows.losses;
+    return reduction == "sum" ? sumOf(builder, rows.losses) : meanOf(builder, rows);
   }
 
   Value classesLastScores() const { return scores; }
 
 private:
-  static SmallVector<int64_t> classesLast(int64_t rank) {
-    SmallVector<int64_t> order{0};
-    llvm::append_range(order, llvm::seq<int64_t>(2, rank));
-    order.push_back(1);
-    return order;
-  }
-
   OnnxNode &node;
   Builder &builder;
   Value scores, labels; // classes last
