@@ -118,6 +118,12 @@ private:
     return emit();
   }
 
+  std::vector<std::string> filesRead() const {
+    std::vector<std::string> files = modelFiles(model);
+    llvm::append_range(files, recipe.lossFiles);
+    return files;
+  }
+
   bool printParameters() {
     FailureOr<std::string> table = readParameterTable(options.model, recipe, context, report);
     if (succeeded(table))
@@ -136,6 +142,7 @@ private:
     for (const ExportInitializer &initializer : exportInitializers(model))
       exports.push_back({initializer.onnxName, initializer.parameterName, initializer.transposed});
     setExports(*model.module, exports);
+    train::setLosses(*model.module, recipe.losses);
     return checkSizes() && checkRecomputePatterns();
   }
 
@@ -204,7 +211,7 @@ private:
     PipelineHooks hooks;
     hooks.before = [&](StringRef name) { clock.begin(pass = name.str()); };
     hooks.dumpFolder = options.dumpIr;
-    hooks.read = modelFiles(model);
+    hooks.read = filesRead();
     hooks.failureFolder = temporaryPath("dump");
     hooks.stopAfter = options.check         ? kCheckedUntil
                       : options.memoryCurve ? kCurveBehind
@@ -255,7 +262,7 @@ private:
         failed(checkMemoryLimit(memory, *parseBytes(options.limitMemory), options.model, report)))
       return false;
     clock.begin("emit");
-    std::vector<std::string> files = modelFiles(model);
+    std::vector<std::string> files = filesRead();
     if (!options.depfile.empty())
       files.push_back(options.depfile);
     if (failed(output.begin(files, report)) || failed(output.makeFolder("source", report)) ||
@@ -282,7 +289,7 @@ private:
   /// For a build system: the output depends on the model's files, on those of constants and on this
   /// compiler.
   bool writeDepfile(const Installation &installation) {
-    std::vector<std::string> files = modelFiles(model);
+    std::vector<std::string> files = filesRead();
     llvm::append_range(files, installation.files(recipe.target));
     if (failed(output.makeRoomFor(options.depfile, report)))
       return false;

@@ -6,8 +6,9 @@
 #include "compiler/exit_codes.h"
 #include "compiler/memory_limit.h"
 #include "compiler/pipeline.h"
-#include "dialects/train/loss.h"
+#include "dialects/train/loss_term.h"
 #include "dialects/train/optimizer.h"
+#include "runtime/conversion.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -44,9 +45,6 @@ static std::string placeholderOf(StringRef option, StringRef value) {
   std::vector<std::string> names;
   if (option == "optimizer")
     names = train::listOptimizers();
-  else if (option == "loss")
-    for (const train::Loss *loss : train::listLosses())
-      names.push_back(loss->name.str());
   return names.empty() ? value.str() : join(names, "|");
 }
 
@@ -184,6 +182,8 @@ std::optional<Options> parseOptions(int argc, char **argv, Report &report) {
   cl::HideUnrelatedOptions(parser.category);
   static const std::string exitCodes = exitCodeHelp();
   static const cl::extrahelp moreHelp(exitCodes);
+  static const std::string losses = train::lossHelp();
+  static const cl::extrahelp lossesHelp(losses);
   std::string complaint;
   raw_string_ostream stream(complaint);
   if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &stream)) {
@@ -247,8 +247,8 @@ std::optional<Recipe> Options::recipe(Report &report) const {
              "--limit-memory 2GiB");
   recipe.constants = constants;
   recipe.trains = !forwardOnly;
-  recipe.loss = loss;
-  recipe.lossOutput = lossOutput;
+  if (!forwardOnly)
+    readLosses(recipe, report);
   recipe.optimizer = optimizer;
   recipe.decay = decay;
   recipe.freeze = freeze;
@@ -259,6 +259,51 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.epilogues = !noEpilogues;
   checkStage(recipe, report);
   return report.empty() ? std::optional(recipe) : std::nullopt;
+}
+
+/// All numbers of an array, in its order.
+static std::vector<double> readNumbers(const std::string &path, std::string &problem) {
+  try {
+    input_file npy(path, static_cast<int>(ExitCode::usage));
+    npy_header header = read_npy_header(npy);
+    // Of 64 bits, integers too: no weight has so many digits that it would be rounded.
+    bool areIntegers = converts_without_loss(header.type, data_type::i64);
+    if (!areIntegers && !converts_without_loss(header.type, data_type::f64)) {
+      problem = path + ": holds " + name_of(header.type) + ", expected numbers";
+      return {};
+    }
+    auto count = static_cast<size_t>(header.element_count);
+    std::vector<char> bytes(count * static_cast<size_t>(bytes_of(header.type)));
+    npy.read(header.data_offset, bytes.data(), static_cast<int64_t>(bytes.size()));
+    std::vector<double> numbers(count);
+    std::vector<int64_t> integers(areIntegers ? count : 0);
+    if (areIntegers)
+      convert(header.type, bytes.data(), data_type::i64, integers.data(), header.element_count);
+    else
+      convert(header.type, bytes.data(), data_type::f64, numbers.data(), header.element_count);
+    llvm::copy(integers, numbers.begin());
+    return numbers;
+  } catch (const std::exception &unread) {
+    problem = unread.what();
+    return {};
+  }
+}
+
+void Options::readLosses(Recipe &recipe, Report &report) const {
+  auto read = [&](const std::string &path, std::string &problem) {
+    recipe.lossFiles.push_back(path);
+    return readNumbers(path, problem);
+  };
+  for (const std::string &text : losses) {
+    train::LossProblem problem;
+    if (std::optional<train::LossTerm> term = train::parseLossTerm(text, read, problem))
+      recipe.losses.push_back(term->text());
+    else
+      (void)report.error(ExitCode::usage, Subject::ofOption("--loss"), problem.message,
+                         problem.advice);
+  }
+  if (losses.empty())
+    recipe.losses.push_back(train::kDefaultLoss.str());
 }
 
 std::optional<RecomputeOptions> Options::recomputeOptions(Report &report) const {
@@ -292,9 +337,7 @@ void Options::checkChoices(Report &report) const {
                          dashed(name) + " " + known.front());
   };
 #define SECTION(title)
-#define TEXT(member, name, value, default_, help)                                                  \
-  if (!(forwardOnly && StringRef(name) == "loss"))                                                 \
-    check(name, placeholderOf(name, value), member);
+#define TEXT(member, name, value, default_, help) check(name, placeholderOf(name, value), member);
 #define LIST(member, name, value, help)
 #define FLAG(member, name, help)
 #include "compiler/options.def"
@@ -373,8 +416,8 @@ void Options::refuseIdleOptions(Report &report) const {
   else
     refuse({"march"}, "to a trainer for --target " + target);
   if (forwardOnly)
-    refuse({"loss", "loss-output", "optimizer", "decay", "buffer", "freeze", "batch-norm",
-            "recompute", "recompute-pattern", "memory-budget", "memory-curve"},
+    refuse({"loss", "optimizer", "decay", "buffer", "freeze", "batch-norm", "recompute",
+            "recompute-pattern", "memory-budget", "memory-curve"},
            "to a program that only runs the model forward",
            "the command without it, or without --forward-only");
 }
@@ -405,6 +448,7 @@ std::string optionsDocumentation() {
 #undef TEXT
 #undef LIST
 #undef FLAG
+  text += "\n## Losses\n\n" + train::lossDocumentation();
   text += "\n## Exit codes\n\n| code | meaning |\n|---|---|\n";
   for (const ExitCodeEntry &entry : kExitCodes)
     text += "| " + std::to_string(static_cast<int>(entry.code)) + " | " + entry.meaning + " |\n";

@@ -34,6 +34,7 @@ struct Options {
   std::optional<RecomputeOptions> recomputeOptions(Report &report) const;
 
 private:
+  void readLosses(Recipe &recipe, Report &report) const;
   void checkChoices(Report &report) const;
   void checkStage(const Recipe &recipe, Report &report) const;
   void refuseIdleOptions(Report &report) const;

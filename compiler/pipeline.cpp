@@ -28,7 +28,7 @@ static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe,
   // The forward model, brought to composite operations that have good gradients.
   add(createRaisePatternsPass());
   if (recipe.trains)
-    add(createAttachLossPass(recipe.loss, recipe.lossOutput));
+    add(createAttachLossPass());
   if (recipe.precision == "f64")
     add(createSetPrecisionPass("f64"));
   add(createDeriveEvaluatePass(/*only=*/!recipe.trains));

@@ -15,8 +15,8 @@ struct Recipe {
   int64_t batch = 0; // --batch: of inputs whose first axis the file fixes; 0: as in the file
   std::vector<std::string> constants; // --constant name=value or name=file
   bool trains = true;                 // false: forward only, perhaps without parameters
-  std::string loss = "cross_entropy"; // or mse, bce_with_logits, output
-  std::string lossOutput;             // --loss-output: which model output; empty: the only one
+  std::vector<std::string> losses;    // --loss, as dialects/train/loss_term.h writes them
+  std::vector<std::string> lossFiles; // which these were read from
   std::string optimizer = "adamw";    // or sgd
   std::vector<std::string> decay;     // regular expressions; empty: two or more axes (isMatrix)
   std::vector<std::string> freeze;

@@ -2,53 +2,64 @@
 //
 // attach-loss: makes the scalar that training minimises the model's first result.
 //
-// The recipe names a loss (dialects/train/losses) and, where the model has
-// several outputs, the one it is computed from. The labels become an argument
-// `labels`; the model's outputs stay results, for evaluation. A mean over those labels that are not
-// ignored has its weight as a further result, so that a step's loss is that of its samples however
-// they are split; a loss of elements has that of each sample, for the last batch of an evaluation.
-#include "dialects/train/loss.h"
+// The module's `train.losses` names one or several losses (dialects/train/losses), each with the
+// output that it is computed from, its settings and its factor (loss_term.h); the loss is their
+// sum. Labels become arguments; the model's outputs stay results, for evaluation. A mean over those
+// labels that are not ignored has its weight as a further result, so that a step's loss is that of
+// its samples however they are split; a loss of elements has that of each sample, for the last
+// batch of an evaluation. Terms that weigh alike in every micro-batch are one mean. Where others
+// remain, each is a part of the loss with its own weight.
+#include "dialects/train/loss_term.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
+using namespace trainc;
 
 namespace {
 
+/// A loss and what it is computed from.
+struct Term {
+  train::LossTerm recipe;
+  unsigned output = 0; // result of the model
+  train::Labels labels;
+  Value label; // the argument; null where the loss takes none
+};
+
+/// A mean, or a sum, of the micro-batch.
+struct Part {
+  Value value;
+  Value weight;    // null: always 1
+  Value perSample; // null: samples cannot be told apart
+  bool isSum = false;
+};
+
 struct AttachLoss : PassWrapper<AttachLoss, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AttachLoss)
-  AttachLoss() = default;
-  AttachLoss(const AttachLoss &other) : PassWrapper(other) {}
-  AttachLoss(StringRef lossKind, StringRef outputName) {
-    kind = lossKind.str();
-    output = outputName.str();
-  }
-
-  Option<std::string> kind{*this, "kind", llvm::cl::desc("name of the loss"),
-                           llvm::cl::init("cross_entropy")};
-  Option<std::string> output{*this, "output",
-                             llvm::cl::desc("model output that the loss is computed from")};
-
   StringRef getArgument() const override { return "attach-loss"; }
   StringRef getDescription() const override { return "add the loss as the model's first result"; }
 
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<trainc::nn::NNDialect, trainc::train::TrainDialect>();
+    registry.insert<nn::NNDialect, train::TrainDialect>();
   }
 
   void runOnOperation() override {
-    auto model = getOperation().lookupSymbol<func::FuncOp>("model");
+    model = getOperation().lookupSymbol<func::FuncOp>("model");
     if (!model) {
       getOperation().emitError("attach-loss expects a function @model");
       return signalPassFailure();
     }
-    const trainc::train::Loss *loss = findLoss();
-    std::optional<unsigned> result = findOutput(model);
-    if (!loss || !result || failed(attach(model, *loss, *result)))
+    terms.clear();
+    if (failed(findTerms()) || failed(addLabels()))
       return signalPassFailure();
-    trainc::train::setLossName(getOperation(), kind);
+    attach();
+    auto texts = llvm::map_range(terms, [&](const Term &term) {
+      return terms.size() == 1 ? term.recipe.name() : term.recipe.text();
+    });
+    train::setLossName(getOperation(), llvm::join(texts, " + "));
   }
 
 private:
@@ -59,193 +70,347 @@ private:
     return diagnostic;
   }
 
-  const trainc::train::Loss *findLoss() {
-    const trainc::train::Loss *loss = trainc::train::findLoss(kind);
-    if (!loss) {
-      std::vector<const trainc::train::Loss *> losses = trainc::train::listLosses();
-      auto names =
-          llvm::map_range(losses, [](const trainc::train::Loss *known) { return known->name; });
-      (void)error("unknown loss '" + kind + "'", "--loss with one of " + llvm::join(names, ", "));
-    }
-    return loss;
+  /// The recipe's; without any its default.
+  SmallVector<std::string> losses() {
+    SmallVector<std::string> texts = train::lossesOf(getOperation());
+    train::setLosses(getOperation(), {});
+    return texts.empty() ? SmallVector<std::string>{train::kDefaultLoss.str()} : texts;
   }
 
-  std::optional<unsigned> findOutput(func::FuncOp model) {
+  LogicalResult findTerms() {
+    for (const std::string &text : losses()) {
+      train::LossProblem problem;
+      auto noFile = [](const std::string &path, std::string &unread) {
+        unread = path + ": this pass reads no files";
+        return std::vector<double>();
+      };
+      std::optional<train::LossTerm> recipe = train::parseLossTerm(text, noFile, problem);
+      if (!recipe)
+        return error("--loss " + problem.message, problem.advice);
+      std::optional<unsigned> output = findOutput(*recipe);
+      if (!output)
+        return failure();
+      for (const Term &other : terms)
+        if (other.output == *output && other.recipe.loss == recipe->loss)
+          return error("loss '" + recipe->loss->name + "' of output '" +
+                           train::resultNameOf(model, *output) + "' is given twice",
+                       "one of the two");
+      terms.push_back({*recipe, *output, {}, nullptr});
+    }
+    return success();
+  }
+
+  std::optional<unsigned> findOutput(const train::LossTerm &term) {
     SmallVector<std::string> names;
     unsigned only = 0;
     for (unsigned i = 0; i < model.getNumResults(); ++i) {
-      if (isa_and_nonnull<trainc::train::IndexCheckAttr, trainc::train::NewValueAttr>(
-              trainc::train::resultRoleOf(model, i)))
+      if (isa_and_nonnull<train::IndexCheckAttr, train::NewValueAttr>(
+              train::resultRoleOf(model, i)))
         continue;
       only = i;
-      names.push_back(trainc::train::resultNameOf(model, i).str());
-      if (!output.empty() && names.back() == output)
+      names.push_back(train::resultNameOf(model, i).str());
+      if (!term.output.empty() && names.back() == term.output)
         return i;
     }
-    std::string candidates = llvm::join(names, ", ");
+    std::string advice =
+        "--loss OUTPUT=" + term.name() + ", with OUTPUT one of " + llvm::join(names, ", ");
     if (names.empty())
       (void)error("the model has no outputs to compute a loss from");
-    else if (!output.empty())
-      (void)error("the model has no output '" + output + "'",
-                  "--loss-output with one of " + candidates);
+    else if (!term.output.empty())
+      (void)error("the model has no output '" + term.output + "'", advice);
     else if (names.size() > 1)
       (void)error("the model has " + Twine(names.size()) +
                       " outputs and none is named for the loss",
-                  "--loss-output with one of " + candidates);
+                  advice);
     else
       return only;
     return std::nullopt;
   }
 
-  // `labels`, or where a file calls something so, the next name that nothing has.
-  static StringAttr labelName(func::FuncOp model) {
-    std::set<StringRef> taken;
-    for (unsigned i = 0; i < model.getNumArguments(); ++i)
-      taken.insert(trainc::train::nameOf(model, i));
-    std::string name = "labels";
-    while (taken.count(name))
-      name = "loss_" + name;
-    return StringAttr::get(model.getContext(), name);
-  }
+  // ---- labels
 
-  // The argument `labels` of the type that the loss asks for; null where it takes none.
-  FailureOr<Value> addLabels(func::FuncOp model, const trainc::train::Loss &loss, unsigned index) {
-    auto outputType = cast<RankedTensorType>(model.getResultTypes()[index]);
-    std::string problem;
-    RankedTensorType labelType = loss.labelType(outputType, problem);
-    if (!problem.empty()) {
+  LogicalResult addLabels() {
+    LogicalResult result = success();
+    for (Term &term : terms) {
+      auto type = cast<RankedTensorType>(model.getResultTypes()[term.output]);
+      std::string problem;
+      term.labels = term.recipe.loss->labels(type, term.recipe.settings, problem);
+      if (problem.empty())
+        continue;
       std::string found;
-      llvm::raw_string_ostream(found) << outputType;
-      return error("loss '" + kind + "' " + problem + ", but output '" +
-                   trainc::train::resultNameOf(model, index) + "' is " + found);
+      llvm::raw_string_ostream(found) << type;
+      result = error("loss '" + term.recipe.loss->name + "' " + problem + ", but output '" +
+                     train::resultNameOf(model, term.output) + "' is " + found);
     }
-    if (!labelType)
-      return Value();
-    StringAttr name = labelName(model);
-    std::optional<int64_t> bound, ignored;
-    if (loss.labelsAreClasses) {
-      bound = outputType.getShape().back();
-      ignored = trainc::train::kIgnoreIndex;
-    }
-    auto role = trainc::train::LabelAttr::get(&getContext(), name, bound, ignored);
-    unsigned position = model.getNumArguments();
-    model.insertArgument(position, labelType, trainc::train::attributesOf(role),
-                         NameLoc::get(name));
-    return Value(model.getArgument(position));
-  }
-
-  LogicalResult attach(func::FuncOp model, const trainc::train::Loss &loss, unsigned index) {
-    auto labels = addLabels(model, loss, index);
-    if (failed(labels))
-      return failure();
-    Operation *terminator = model.getBody().front().getTerminator();
-    OpBuilder at(terminator);
-    trainc::nn::Builder builder(at, NameLoc::get(at.getStringAttr("loss")));
-    Value output = terminator->getOperand(index), value, perSample;
-    if (loss.build) {
-      value = loss.build(builder, output, *labels);
-    } else {
-      Value elements = loss.buildElements(builder, output, *labels);
-      auto axes = llvm::seq<int64_t>(0, trainc::nn::tensorType(output).getRank());
-      value = builder.reduceMean(elements, llvm::to_vector(axes));
-      if (!axes.empty())
-        perSample = builder.reduceMean(elements, llvm::to_vector(llvm::drop_begin(axes)), "sample");
-    }
-    Value weight = countedShare(builder, value);
-    if (!weight)
-      weight = divideByCount(builder, model, value);
-    if (kind == "output") { // it is the loss now, not an output beside it
-      terminator->eraseOperand(index);
-      model.eraseResult(index);
-    }
-    terminator->insertOperands(0, value);
-    auto role = trainc::train::LossAttr::get(&getContext());
-    model.insertResult(0, value.getType(), trainc::train::attributesOf(role));
-    if (weight)
-      addResult(model, weight, trainc::train::LossWeightAttr::get(&getContext()));
-    if (perSample)
-      addResult(model, perSample, trainc::train::SampleLossesAttr::get(&getContext()));
-    if (loss.buildMetrics)
-      for (const trainc::train::Metric &metric : loss.buildMetrics(builder, output, *labels))
-        if (Value mean = meanOf(builder, metric, loss.labelsAreClasses ? *labels : Value()))
-          addResult(model, mean,
-                    trainc::train::MetricAttr::get(&getContext(), at.getStringAttr(metric.name)));
+    if (failed(result))
+      return result;
+    for (auto [i, term] : llvm::enumerate(terms))
+      if (term.labels.type && !isShared(i))
+        addArgument(term);
+    for (auto [i, term] : llvm::enumerate(terms))
+      if (std::optional<size_t> other = isShared(i))
+        term.label = terms[*other].label;
     return success();
   }
 
-  /// Over the labels that count where they are classes, else of each sample; null where there are
-  /// no samples to tell apart.
-  static Value meanOf(trainc::nn::Builder &builder, const trainc::train::Metric &metric,
-                      Value classLabels) {
-    auto type = trainc::nn::tensorType(metric.values);
+  /// The first term, before this one, with the same labels of the same output.
+  std::optional<size_t> isShared(size_t index) const {
+    const Term &term = terms[index];
+    for (size_t i = 0; i < index && term.labels.type; ++i)
+      if (terms[i].output == term.output && terms[i].labels == term.labels)
+        return i;
+    return std::nullopt;
+  }
+
+  /// `labels` where only one output has some, else `OUTPUT_labels`; where something is called so,
+  /// the next name that nothing has.
+  std::string labelName(const Term &term) {
+    size_t count = 0;
+    for (auto [i, other] : llvm::enumerate(terms))
+      count += other.labels.type && !isShared(i) ? 1 : 0;
+    std::string name = "labels";
+    if (count > 1)
+      name = (train::resultNameOf(model, term.output) + "_" + name).str();
+    llvm::StringSet<> taken;
+    for (unsigned i = 0; i < model.getNumArguments(); ++i)
+      taken.insert(train::nameOf(model, i));
+    if (count > 1 && taken.contains(name))
+      name = (train::resultNameOf(model, term.output) + "_" + term.recipe.loss->name + "_labels")
+                 .str();
+    while (taken.contains(name))
+      name = "loss_" + name;
+    return name;
+  }
+
+  void addArgument(Term &term) {
+    auto name = StringAttr::get(&getContext(), labelName(term));
+    auto role = train::LabelAttr::get(&getContext(), name, term.labels.bound, term.labels.ignored);
+    unsigned position = model.getNumArguments();
+    model.insertArgument(position, term.labels.type, train::attributesOf(role), NameLoc::get(name));
+    term.label = model.getArgument(position);
+  }
+
+  // ---- the loss
+
+  void attach() {
+    Operation *terminator = model.getBody().front().getTerminator();
+    OpBuilder at(terminator);
+    SmallVector<Part> parts;
+    for (Term &term : terms) {
+      nn::Builder builder(at, NameLoc::get(at.getStringAttr(title(term, "loss"))));
+      add(builder, parts, buildTerm(builder, term));
+    }
+    nn::Builder builder(at, NameLoc::get(at.getStringAttr("loss")));
+    Value total = parts.front().value;
+    for (const Part &part : ArrayRef(parts).drop_front())
+      total = builder.add(total, part.value);
+    SmallVector<std::pair<Value, train::RoleAttrInterface>> metrics = buildMetrics(at, parts);
+    eraseOwnLosses(terminator);
+    terminator->insertOperands(0, total);
+    auto role = train::LossAttr::get(&getContext());
+    model.insertResult(0, total.getType(), train::attributesOf(role));
+    bool isSingle = parts.size() == 1 && !parts.front().isSum;
+    for (auto [i, part] : llvm::enumerate(parts))
+      addPart(part, isSingle ? std::nullopt : std::optional<int64_t>(i));
+    for (auto [value, metric] : metrics)
+      addResult(value, metric);
+  }
+
+  /// `accuracy`; of several losses `OUTPUT_accuracy`.
+  std::string title(const Term &term, StringRef what) {
+    return terms.size() == 1 ? what.str()
+                             : (train::resultNameOf(model, term.output) + "_" + what).str();
+  }
+
+  Part buildTerm(nn::Builder &builder, const Term &term) {
+    Value output = model.getBody().front().getTerminator()->getOperand(term.output);
+    const train::LossTerm &recipe = term.recipe;
+    train::LossValue value = recipe.loss->build({builder, output, term.label, recipe.settings});
+    Part part = value.scalar ? weigh(builder, value.scalar)
+                             : reduce(builder, value.elements,
+                                      recipe.loss->findSetting("reduction")
+                                          ? recipe.settings.word("reduction")
+                                          : "mean");
+    if (recipe.factor != 1) {
+      part.value = builder.named("weighted", builder.scale(part.value, recipe.factor));
+      if (part.perSample)
+        part.perSample = builder.scale(part.perSample, recipe.factor);
+    }
+    return part;
+  }
+
+  Part weigh(nn::Builder &builder, Value scalar) {
+    Part part{scalar, countedShare(builder, scalar), nullptr};
+    if (!part.weight)
+      part.weight = divideByCount(builder, part.value);
+    return part;
+  }
+
+  /// `batchmean` divides by the samples alone, as PyTorch's.
+  static Part reduce(nn::Builder &builder, Value elements, StringRef reduction) {
+    RankedTensorType type = nn::tensorType(elements);
+    auto axes = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    auto inSample = ArrayRef(axes).drop_front(axes.empty() ? 0 : 1);
+    if (reduction == "mean")
+      return {builder.reduceMean(elements, axes), nullptr,
+              axes.empty() ? Value() : builder.reduceMean(elements, inSample, "sample")};
+    Value sum = builder.named("sum", builder.reduceSum(elements, axes));
+    Value perSample =
+        axes.empty() ? Value() : builder.named("sample_sum", builder.reduceSum(elements, inSample));
+    if (reduction == "sum")
+      return {sum, nullptr, perSample, /*isSum=*/true};
+    auto samples = static_cast<double>(axes.empty() ? 1 : type.getShape().front());
+    return {builder.div(sum, builder.constant(samples, sum.getType())), nullptr, perSample};
+  }
+
+  /// What weighs alike in every micro-batch is one part.
+  static void add(nn::Builder &builder, SmallVectorImpl<Part> &parts, const Part &part) {
+    for (Part &other : parts) {
+      if (part.weight || other.weight || part.isSum != other.isSum)
+        continue;
+      other.value = builder.add(other.value, part.value);
+      bool fits = part.perSample && other.perSample &&
+                  part.perSample.getType() == other.perSample.getType();
+      other.perSample = fits ? builder.add(other.perSample, part.perSample) : Value();
+      return;
+    }
+    parts.push_back(part);
+  }
+
+  void addPart(const Part &part, std::optional<int64_t> number) {
+    MLIRContext *context = &getContext();
+    if (number)
+      addResult(part.value, train::LossPartAttr::get(context, *number, part.isSum));
+    if (part.weight)
+      addResult(part.weight, train::LossWeightAttr::get(context, number));
+    if (part.perSample)
+      addResult(part.perSample, train::SampleLossesAttr::get(context, number));
+  }
+
+  /// An output that is the loss now is no output beside it.
+  void eraseOwnLosses(Operation *terminator) {
+    std::set<unsigned, std::greater<>> own;
+    for (const Term &term : terms)
+      if (term.recipe.loss->name == "output")
+        own.insert(term.output);
+    for (unsigned index : own) {
+      terminator->eraseOperand(index);
+      model.eraseResult(index);
+    }
+  }
+
+  // ---- metrics
+
+  SmallVector<std::pair<Value, train::RoleAttrInterface>> buildMetrics(OpBuilder &at,
+                                                                       ArrayRef<Part> parts) {
+    SmallVector<std::pair<Value, train::RoleAttrInterface>> results;
+    llvm::StringSet<> known;
+    int64_t weights = 0;
+    for (const Term &term : terms) {
+      if (!term.recipe.loss->buildMetrics)
+        continue;
+      nn::Builder builder(at, NameLoc::get(at.getStringAttr(title(term, "loss"))));
+      Value output = model.getBody().front().getTerminator()->getOperand(term.output);
+      std::vector<train::Metric> metrics =
+          term.recipe.loss->buildMetrics({builder, output, term.label, term.recipe.settings});
+      Value counts = countedLabels(builder, term), count;
+      // The mean of a loss that weighs its labels alike weighs as many as its metrics'.
+      bool isOfLoss = parts.size() == 1 && parts.front().weight && terms.size() == 1 &&
+                      !term.recipe.settings.hasNumbers("class_weights");
+      for (const train::Metric &metric : metrics) {
+        std::string name = title(term, metric.name);
+        Value mean = known.insert(name).second ? meanOf(builder, metric, counts, count) : Value();
+        if (!mean)
+          continue;
+        auto weight = counts && !isOfLoss ? std::optional(weights) : std::nullopt;
+        results.push_back(
+            {mean, train::MetricAttr::get(&getContext(), at.getStringAttr(name), weight)});
+      }
+      if (count && !isOfLoss)
+        results.push_back({count, train::MetricWeightAttr::get(&getContext(), weights++)});
+    }
+    return results;
+  }
+
+  /// Where labels are classes, those that are not ignored.
+  static Value countedLabels(nn::Builder &builder, const Term &term) {
+    if (!term.labels.ignored)
+      return nullptr;
+    Value none = builder.constant(static_cast<double>(*term.labels.ignored), term.label.getType());
+    return builder.create<nn::NotOp>(builder.create<nn::EqualOp>(term.label, none));
+  }
+
+  /// Over the labels that count, of which `count` becomes the number, where they are classes, else
+  /// of each sample; null where there are no samples to tell apart.
+  static Value meanOf(nn::Builder &builder, const train::Metric &metric, Value counts,
+                      Value &count) {
+    auto type = nn::tensorType(metric.values);
     SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-    if (!classLabels)
+    if (!counts)
       return axes.empty()
                  ? Value()
                  : builder.reduceMean(metric.values, llvm::to_vector(llvm::drop_begin(axes)),
                                       metric.name);
-    auto ignored = static_cast<double>(trainc::train::kIgnoreIndex);
-    Value none = builder.constant(ignored, classLabels.getType());
-    Value counts =
-        builder.create<trainc::nn::NotOp>(builder.create<trainc::nn::EqualOp>(classLabels, none));
     Value zero = builder.constant(0, type);
     std::string role = (metric.name + "_of_label").str();
     Value values = builder.named(role, builder.select(counts, metric.values, zero));
     Value total = builder.reduceSum(values, axes);
-    Value count = builder.reduceSum(builder.cast(counts, type.getElementType()), axes);
+    if (!count)
+      count = builder.reduceSum(builder.cast(counts, type.getElementType()), axes);
     return builder.named(metric.name, builder.div(total, count));
   }
 
+  // ---- weights
+
   /// What a loss weighs that is a mean over some of its labels, the model's own too. Null: always
-  /// the same. Known weakness, here and below: of a loss with further terms, no part is seen to be
-  /// such a mean.
-  static Value countedShare(trainc::nn::Builder &builder, Value loss) {
-    auto mean = behindViews(loss).getDefiningOp<trainc::nn::CountingMeanOpInterface>();
+  /// the same. Known weakness, here and below: of a loss of the model's own with further terms, no
+  /// part is seen to be such a mean.
+  static Value countedShare(nn::Builder &builder, Value loss) {
+    auto mean = behindViews(loss).getDefiningOp<nn::CountingMeanOpInterface>();
     return mean ? mean.buildCountedShare(builder) : Value();
   }
 
-  /// The same of a mean that a model writes as one sum over another, which its data decide: masked
-  /// losses, labels with weights. Returns the divisor's share of what it would be if all counted
-  /// fully, or null. The loss becomes one whose gradient is 0 where nothing counts, and not NaN as
-  /// its value is.
-  static Value divideByCount(trainc::nn::Builder &builder, func::FuncOp model, Value &loss) {
-    auto mean = behindViews(loss).getDefiningOp<trainc::nn::DivOp>();
+  /// The same of a mean that is written as one sum over another, which the data decide: labels with
+  /// weights, masked losses of the model's own. Returns the divisor's share of what it would be if
+  /// all counted fully, or null. The loss becomes one whose gradient is 0 where nothing counts, and
+  /// not NaN as its value is.
+  Value divideByCount(nn::Builder &builder, Value &loss) {
+    auto mean = behindViews(loss).getDefiningOp<nn::DivOp>();
     auto type = cast<RankedTensorType>(loss.getType());
     auto sum = mean ? sumOfAll(mean.getA()) : nullptr,
          counts = mean ? sumOfAll(mean.getB()) : nullptr;
-    if (!sum || !counts ||
-        trainc::nn::tensorType(mean.getB()).getElementType() != type.getElementType())
+    if (!sum || !counts || nn::tensorType(mean.getB()).getElementType() != type.getElementType())
       return nullptr;
-    std::optional<bool> isOfData = dependsOnDataAlone(model, mean.getB());
+    std::optional<bool> isOfData = dependsOnDataAlone(mean.getB());
     if (!isOfData || !*isOfData)
       return nullptr;
     Value total = builder.reshape(mean.getA(), type.getShape());
     Value count = builder.reshape(mean.getB(), type.getShape());
     Value zero = builder.constant(0, type), one = builder.constant(1, type);
-    Value none = builder.named("counts_none", builder.create<trainc::nn::EqualOp>(count, zero));
+    Value none = builder.named("counts_none", builder.create<nn::EqualOp>(count, zero));
     Value divided = builder.div(total, builder.select(none, one, count));
     loss = builder.select(none, builder.div(zero, count), divided);
-    auto all = static_cast<double>(trainc::nn::tensorType(counts.getOperand()).getNumElements());
+    auto all = static_cast<double>(nn::tensorType(counts.getOperand()).getNumElements());
     return builder.named("counted_share", builder.div(count, builder.constant(all, type)));
   }
 
   static Value behindViews(Value value) {
-    while (auto view = value.getDefiningOp<trainc::nn::ReshapeOp>())
+    while (auto view = value.getDefiningOp<nn::ReshapeOp>())
       value = view.getX();
     return value;
   }
 
   /// The sum that leaves one element, of which the value is a view or a cast.
-  static trainc::nn::ReduceSumOp sumOfAll(Value value) {
+  static nn::ReduceSumOp sumOfAll(Value value) {
     value = behindViews(value);
-    if (auto cast = value.getDefiningOp<trainc::nn::CastOp>())
+    if (auto cast = value.getDefiningOp<nn::CastOp>())
       value = behindViews(cast->getOperand(0));
-    auto sum = value.getDefiningOp<trainc::nn::ReduceSumOp>();
-    return sum && trainc::nn::tensorType(value).getNumElements() == 1 ? sum : nullptr;
+    auto sum = value.getDefiningOp<nn::ReduceSumOp>();
+    return sum && nn::tensorType(value).getNumElements() == 1 ? sum : nullptr;
   }
 
   /// Whether the value depends on inputs; nothing where on what training changes too.
-  static std::optional<bool> dependsOnDataAlone(func::FuncOp model, Value value) {
+  std::optional<bool> dependsOnDataAlone(Value value) {
     bool isOfData = false;
     llvm::SetVector<Value> reached;
     reached.insert(value);
@@ -255,9 +420,9 @@ private:
         continue;
       }
       unsigned number = cast<BlockArgument>(reached[i]).getArgNumber();
-      auto role = trainc::train::roleOf(model, number);
-      auto parameter = dyn_cast_or_null<trainc::train::ParameterAttr>(role);
-      bool isData = isa_and_nonnull<trainc::train::InputAttr, trainc::train::LabelAttr>(role);
+      auto role = train::roleOf(model, number);
+      auto parameter = dyn_cast_or_null<train::ParameterAttr>(role);
+      bool isData = isa_and_nonnull<train::InputAttr, train::LabelAttr>(role);
       if (!isData && !(parameter && parameter.isFrozen()))
         return std::nullopt;
       isOfData |= isData;
@@ -265,17 +430,18 @@ private:
     return isOfData;
   }
 
-  static void addResult(func::FuncOp model, Value value, trainc::train::RoleAttrInterface role) {
+  void addResult(Value value, train::RoleAttrInterface role) {
     Operation *terminator = model.getBody().front().getTerminator();
     terminator->insertOperands(terminator->getNumOperands(), value);
-    model.insertResult(model.getNumResults(), value.getType(), trainc::train::attributesOf(role));
+    model.insertResult(model.getNumResults(), value.getType(), train::attributesOf(role));
   }
+
+  func::FuncOp model;
+  std::vector<Term> terms;
 };
 
-PassRegistration<AttachLoss> registration;
+const PassRegistration<AttachLoss> registration;
 
 } // namespace
 
-std::unique_ptr<Pass> trainc::createAttachLossPass(StringRef kind, StringRef output) {
-  return std::make_unique<AttachLoss>(kind, output);
-}
+std::unique_ptr<Pass> trainc::createAttachLossPass() { return std::make_unique<AttachLoss>(); }

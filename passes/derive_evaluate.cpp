@@ -9,6 +9,8 @@
 // one. Where @model draws random numbers, it gets the argument #train.random_key, which they
 // follow from; those of @evaluate are always the same. It comes before differentiate, which
 // turns @model itself into the training step; a program for prediction alone keeps the copy only.
+// Where a loss has several parts with weights of their own, another copy, @count_labels, computes
+// these weights alone, which follow from the batch.
 #include "dialects/nn/builder.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -45,6 +47,8 @@ struct DeriveEvaluate : PassWrapper<DeriveEvaluate, OperationPass<ModuleOp>> {
     auto evaluate = model.clone();
     evaluate.setName("evaluate");
     model->getBlock()->getOperations().insertAfter(model->getIterator(), evaluate);
+    if (!only)
+      deriveCount(model);
     bool differs = dropNewValues(evaluate);
     differs |= chooseForm(evaluate, [](nn::TrainingFormOp op) { return op.getInference(); });
     if (only) {
@@ -58,6 +62,32 @@ struct DeriveEvaluate : PassWrapper<DeriveEvaluate, OperationPass<ModuleOp>> {
   }
 
 private:
+  static bool isPartWeight(func::FuncOp function, unsigned result) {
+    auto weight = train::resultRoleAs<train::LossWeightAttr>(function, result);
+    return weight && weight.getPart();
+  }
+
+  /// @count_labels: of a loss of several parts what each weighs in the micro-batch, and nothing
+  /// else.
+  static void deriveCount(func::FuncOp model) {
+    auto count = model.clone();
+    count.setName("count_labels");
+    Operation *terminator = count.getBody().front().getTerminator();
+    for (int i = static_cast<int>(count.getNumResults()) - 1; i >= 0; --i)
+      if (!isPartWeight(count, i)) {
+        terminator->eraseOperand(i);
+        count.eraseResult(i);
+      }
+    if (count.getNumResults() == 0)
+      return count.erase();
+    model->getBlock()->getOperations().insertAfter(model->getIterator(), count);
+    chooseForm(count, [](nn::TrainingFormOp op) { return op.getTraining(); });
+    for (int i = static_cast<int>(count.getNumArguments()) - 1; i >= 0; --i)
+      if (count.getArgument(i).use_empty())
+        count.eraseArgument(i);
+    addRandomKey(count);
+  }
+
   /// Evaluation leaves buffers as they are. Whether there were any.
   static bool dropNewValues(func::FuncOp evaluate) {
     unsigned before = evaluate.getNumResults();

@@ -35,6 +35,79 @@ struct Contribution {
   std::string through;
 };
 
+Value addScalar(func::FuncOp function, trainc::train::RoleAttrInterface role, StringRef name) {
+  MLIRContext *context = function.getContext();
+  unsigned index = function.getNumArguments();
+  function.insertArgument(index, RankedTensorType::get({}, Float64Type::get(context)),
+                          trainc::train::attributesOf(role),
+                          NameLoc::get(StringAttr::get(context, name)));
+  return function.getArgument(index);
+}
+
+/// Whether the trainer asks for plain means.
+Value addMeanPerBatch(func::FuncOp function, trainc::nn::Builder &builder) {
+  auto role = trainc::train::MeanPerBatchAttr::get(function.getContext());
+  Value plain = addScalar(function, role, "mean_per_batch");
+  return builder.create<trainc::nn::GreaterOp>(plain, builder.constant(0, plain.getType()));
+}
+
+/// Makes a loss of several parts what the micro-batch adds to that of the step. A part's divisor is
+/// that of the whole step, which the trainer knows before: it runs @count_labels over all
+/// micro-batches. So the step's loss is the plain mean of theirs, and its gradient too.
+class PartSum {
+public:
+  explicit PartSum(func::FuncOp function)
+      : function(function), terminator(function.getBody().front().getTerminator()), at(terminator),
+        builder(at, NameLoc::get(at.getStringAttr("loss"))) {}
+
+  void run() {
+    Value total;
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (auto part = trainc::train::resultRoleAs<trainc::train::LossPartAttr>(function, i)) {
+        Value share = shareOf(part, terminator->getOperand(i));
+        total = total ? builder.add(total, share) : share;
+      }
+    if (total)
+      terminator->setOperand(0, total);
+  }
+
+private:
+  Value shareOf(trainc::train::LossPartAttr part, Value value) {
+    Value weight = weightOf(part.getPart());
+    if (!weight && !part.getIsSum())
+      return value;
+    std::string name = "part_scale_" + std::to_string(part.getPart());
+    auto role = trainc::train::PartScaleAttr::get(function.getContext(), part.getPart());
+    Value scale = addScalar(function, role, name);
+    Value share = builder.cast(scale, trainc::nn::tensorType(value).getElementType());
+    if (!weight)
+      return builder.mul(value, share);
+    // Where no label counts the mean is NaN, and adds nothing; the share is 0 then, or where no
+    // label of the step does, 0 times infinity.
+    share = builder.named("share_of_step", builder.mul(weight, share));
+    Value counts =
+        builder.create<trainc::nn::GreaterOp>(weight, builder.constant(0, weight.getType()));
+    Value weighed = builder.select(counts, builder.mul(value, share), share);
+    if (!isPlain)
+      isPlain = addMeanPerBatch(function, builder);
+    return builder.named("part", builder.select(isPlain, value, weighed));
+  }
+
+  Value weightOf(int64_t part) {
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (auto weight = trainc::train::resultRoleAs<trainc::train::LossWeightAttr>(function, i);
+          weight && weight.getPart() == part)
+        return terminator->getOperand(i);
+    return nullptr;
+  }
+
+  func::FuncOp function;
+  Operation *terminator;
+  OpBuilder at;
+  trainc::nn::Builder builder;
+  Value isPlain;
+};
+
 class Differentiator {
 public:
   explicit Differentiator(func::FuncOp function) : function(function) {
@@ -110,17 +183,10 @@ private:
   /// weight, unless the trainer asks for plain means. Null where every weight is 1.
   Value weightOfLoss(trainc::nn::Builder &builder) {
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
-      if (!trainc::train::resultRoleAs<trainc::train::LossWeightAttr>(function, i))
+      auto role = trainc::train::resultRoleAs<trainc::train::LossWeightAttr>(function, i);
+      if (!role || role.getPart())
         continue;
-      MLIRContext *context = function.getContext();
-      unsigned index = function.getNumArguments();
-      function.insertArgument(
-          index, RankedTensorType::get({}, Float64Type::get(context)),
-          trainc::train::attributesOf(trainc::train::MeanPerBatchAttr::get(context)),
-          NameLoc::get(StringAttr::get(context, "mean_per_batch")));
-      Value plain = function.getArgument(index), share = terminator->getOperand(i);
-      Value isPlain =
-          builder.create<trainc::nn::GreaterOp>(plain, builder.constant(0, plain.getType()));
+      Value share = terminator->getOperand(i), isPlain = addMeanPerBatch(function, builder);
       Value weight = builder.named(
           "loss_weight", builder.select(isPlain, builder.constant(1, share.getType()), share));
       terminator->setOperand(i, weight);
@@ -245,6 +311,13 @@ private:
     return success();
   }
 
+  /// A result that @forward_backward has besides the loss and the gradients.
+  static bool isBesides(trainc::train::RoleAttrInterface role) {
+    if (auto weight = dyn_cast_or_null<trainc::train::LossWeightAttr>(role))
+      return !weight.getPart();
+    return isa_and_nonnull<trainc::train::NewValueAttr, trainc::train::IndexCheckAttr>(role);
+  }
+
   // Parameters' gradients become the results behind the loss.
   LogicalResult collect(OpBuilder &at) {
     SmallVector<Value> results{terminator->getOperand(0)};
@@ -264,9 +337,7 @@ private:
           trainc::train::GradientAttr::get(function.getContext(), name)));
     }
     for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
-      if (isa_and_nonnull<trainc::train::NewValueAttr, trainc::train::IndexCheckAttr,
-                          trainc::train::LossWeightAttr>(
-              trainc::train::resultRoleOf(function, i))) {
+      if (isBesides(trainc::train::resultRoleOf(function, i))) {
         results.push_back(value);
         attributes.push_back(function.getResultAttrDict(i));
       }
@@ -309,6 +380,7 @@ struct Differentiate : PassWrapper<Differentiate, OperationPass<ModuleOp>> {
     if (failed(checkBuffers(model)))
       return signalPassFailure();
     model.setName("forward_backward");
+    PartSum(model).run();
     if (failed(Differentiator(model).run()) || failed(trainc::simplify(model)))
       signalPassFailure();
   }

@@ -26,7 +26,7 @@ struct PlacementOptions {
 };
 
 std::unique_ptr<mlir::Pass> createRaisePatternsPass();
-std::unique_ptr<mlir::Pass> createAttachLossPass(llvm::StringRef kind, llvm::StringRef output = "");
+std::unique_ptr<mlir::Pass> createAttachLossPass();
 std::unique_ptr<mlir::Pass> createSetPrecisionPass(llvm::StringRef to);
 /// `only`: the model is not trained, @model goes.
 std::unique_ptr<mlir::Pass> createDeriveEvaluatePass(bool only = false);

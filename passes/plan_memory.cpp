@@ -160,6 +160,10 @@ private:
   int end = 0;
 };
 
+static std::string ofPart(std::optional<int64_t> part) {
+  return part ? ", part " + std::to_string(*part) : "";
+}
+
 Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::Twine &fallback) {
   if (isa_and_nonnull<train::ParameterAttr, train::BufferAttr>(role))
     return fixed.parameter(role.getName(), type, /*gradient=*/false);
@@ -175,10 +179,17 @@ Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::T
     return fixed.pinned(Arena::activations, role.getName(), type);
   if (isa_and_nonnull<train::LossAttr>(role))
     return fixed.pinned(Arena::activations, "loss of the step", type);
-  if (isa_and_nonnull<train::LossWeightAttr>(role))
-    return fixed.pinned(Arena::activations, "loss weight of the step", type);
-  if (isa_and_nonnull<train::SampleLossesAttr>(role))
-    return fixed.pinned(Arena::activations, "losses of the samples", type);
+  if (auto part = dyn_cast_or_null<train::LossPartAttr>(role))
+    return fixed.pinned(Arena::activations, "loss part " + std::to_string(part.getPart()), type);
+  if (auto weight = dyn_cast_or_null<train::LossWeightAttr>(role))
+    return fixed.pinned(Arena::activations, "loss weight of the step" + ofPart(weight.getPart()),
+                        type);
+  if (auto losses = dyn_cast_or_null<train::SampleLossesAttr>(role))
+    return fixed.pinned(Arena::activations, "losses of the samples" + ofPart(losses.getPart()),
+                        type);
+  if (auto weight = dyn_cast_or_null<train::MetricWeightAttr>(role))
+    return fixed.pinned(Arena::activations, "metric weight " + std::to_string(weight.getNumber()),
+                        type);
   if (auto metric = dyn_cast_or_null<train::MetricAttr>(role))
     return fixed.pinned(Arena::activations, metric.getMetric().str() + " of the batch", type);
   if (isa_and_nonnull<train::StepTotalsAttr>(role))
@@ -189,6 +200,9 @@ Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::T
     return fixed.pinned(Arena::workspace, role.getName(), type);
   if (isa_and_nonnull<train::RandomKeyAttr, train::BatchFaultAttr, train::MeanPerBatchAttr>(role))
     return fixed.pinned(Arena::workspace, (role.getTitle().str() + " of the micro-batch"), type);
+  if (auto scale = dyn_cast_or_null<train::PartScaleAttr>(role))
+    return fixed.pinned(Arena::workspace, "scale of loss part " + std::to_string(scale.getPart()),
+                        type);
   // A plain function, as tests have them: arguments and results one after the other.
   return fixed.pinned(arena, (function.getName() + fallback).str(), type);
 }

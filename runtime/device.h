@@ -13,6 +13,7 @@
 #include "runtime/options.h"
 #include "runtime/program.h"
 
+#include <algorithm>
 #include <bit>
 #include <memory>
 #include <string>
@@ -24,8 +25,10 @@ namespace trainc {
 enum class memory_use { parameters, forward, training };
 
 // Scalars that a step keeps: the loss, its weight and the index check of each micro-batch, the
-// gradient norm.
-constexpr int64_t kept_slots(int64_t micro_batches) { return 4 * micro_batches + 1; }
+// gradient norm. Before that it keeps the weights of the parts of the loss.
+constexpr int64_t kept_slots(const program &program, int64_t micro_batches) {
+  return std::max<int64_t>(4, program.loss_part_count) * micro_batches + 1;
+}
 
 class device final : public arena_access {
 public:

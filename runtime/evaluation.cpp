@@ -10,13 +10,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace trainc {
 
 namespace {
-constexpr size_t status = 0, asked = 1, weight = 2, sums = 3; // of a rank's numbers
-constexpr int loss_slot = 0, weight_slot = 1, index_slot = 2; // of device::keep; index: and 3
+constexpr size_t status = 0, asked = 1, first_number = 2; // of a rank's numbers
+constexpr int index_slot = 0;                             // of device::keep, and 1
 } // namespace
 
 void evaluate_batch(run &run, const std::function<void()> &meanwhile) {
@@ -29,13 +28,27 @@ void evaluate_batch(run &run, const std::function<void()> &meanwhile) {
 }
 
 evaluation::evaluation(run &run, loader &data, batch_feed &feed)
-    : run_(run), data_(data), feed_(feed),
-      numbers_(sums + 1 + static_cast<size_t>(run.prog.metric_count)), own_(numbers_),
-      all_(numbers_ * static_cast<size_t>(run.ranks.size())), results_({{"loss", 0}}) {
-  if (strcmp(run.prog.loss_name, "cross_entropy") == 0)
+    : run_(run), data_(data), feed_(feed), results_({{"loss", 0}}) {
+  const program &prog = run.prog;
+  for (int64_t i = 0; i < prog.loss_part_count; ++i) {
+    const loss_part &part = prog.loss_parts[i];
+    quantities_.push_back({part.value, part.weight, part.sample_losses, part.is_sum});
+  }
+  if (prog.loss_part_count == 0)
+    quantities_.push_back({prog.loss, prog.loss_weight, prog.sample_losses, false});
+  if (prog.loss_is_log_perplexity)
     results_.push_back({"perplexity", 0});
-  for (int64_t i = 0; i < run.prog.metric_count; ++i)
-    results_.push_back({run.prog.metrics[i].name, 0});
+  for (int64_t i = 0; i < prog.metric_count; ++i) {
+    const metric_place &metric = prog.metrics[i];
+    bool weighs_as_loss = metric.values.rank == 0 && !metric.weight.name;
+    quantities_.push_back(
+        {metric.values, weighs_as_loss ? prog.loss_weight : metric.weight, {}, false});
+    results_.push_back({metric.values.name, 0});
+  }
+  totals_.resize(2 * quantities_.size());
+  numbers_ = first_number + totals_.size();
+  own_.resize(numbers_);
+  all_.resize(numbers_ * static_cast<size_t>(run.ranks.size()));
 }
 
 double evaluation::mean_of(const tensor_place &values, int64_t count) const {
@@ -48,26 +61,31 @@ double evaluation::mean_of(const tensor_place &values, int64_t count) const {
   return sum / static_cast<double>(count);
 }
 
+// Of a batch of which the first `count` samples count.
+std::pair<double, double> evaluation::value_and_weight(const quantity &of, int64_t count) const {
+  const int64_t size = data_.samples_per_batch();
+  const double share = static_cast<double>(count) / static_cast<double>(size);
+  if (of.values.rank > 0)
+    return {mean_of(of.values, count == size ? of.values.shape[0] : count), share};
+  if (of.weight.name)
+    return {mean_of(of.values, 1), mean_of(of.weight, 1)};
+  double value = count == size ? mean_of(of.values, 1) : mean_of(of.of_samples, count);
+  if (!of.is_sum)
+    return {value, share};
+  return {count == size ? value : value * static_cast<double>(count), 1};
+}
+
 void evaluation::add_batch(data_part part, int64_t batch) {
-  int64_t size = data_.samples_per_batch(), count = data_.samples_in(part, batch);
-  bool counts_labels = run_.prog.loss_weight.name;
-  own_[weight] = counts_labels ? run_.target.kept(weight_slot)
-                               : static_cast<double>(count) / static_cast<double>(size);
-  double loss = counts_labels || count == size ? run_.target.kept(loss_slot)
-                                               : mean_of(run_.prog.sample_losses, count);
-  own_[sums] = weighed(loss, own_[weight]);
-  for (int64_t i = 0; i < run_.prog.metric_count; ++i) {
-    const tensor_place &metric = run_.prog.metrics[i];
-    int64_t values = metric.rank == 0 ? 1 : count == size ? metric.shape[0] : count;
-    own_[sums + 1 + static_cast<size_t>(i)] = weighed(mean_of(metric, values), own_[weight]);
+  int64_t count = data_.samples_in(part, batch);
+  for (size_t i = 0; i < quantities_.size(); ++i) {
+    auto [value, weight] = value_and_weight(quantities_[i], count);
+    own_[first_number + 2 * i] = weight;
+    own_[first_number + 2 * i + 1] = weighed(value, weight);
   }
 }
 
 int evaluation::operator()(data_part part, int64_t count, const std::function<int()> &requests) {
-  double whole = 0;
-  for (named_number &result : results_)
-    result.value = 0;
-  const size_t first_metric = results_.size() - static_cast<size_t>(run_.prog.metric_count);
+  std::fill(totals_.begin(), totals_.end(), 0);
   int ranks = run_.ranks.size();
   for (int64_t first = 0; first < count; first += ranks) {
     std::fill(own_.begin(), own_.end(), 0);
@@ -79,9 +97,6 @@ int evaluation::operator()(data_part part, int64_t count, const std::function<in
         const int64_t next = batch + ranks < count ? batch + ranks : -1;
         feed_.submit(part, batch, next);
         const auto meanwhile = [&] {
-          run_.target.keep(run_.prog.loss, loss_slot);
-          if (run_.prog.loss_weight.name)
-            run_.target.keep(run_.prog.loss_weight, weight_slot);
           if (next >= 0)
             feed_.load_ahead(part, next);
         };
@@ -103,18 +118,28 @@ int evaluation::operator()(data_part part, int64_t count, const std::function<in
     if (interrupts != no_request)
       return interrupts;
     for (int rank = 0; rank < ranks && first + rank < count; ++rank) {
-      const double *numbers = all_.data() + numbers_ * static_cast<size_t>(rank);
-      whole += numbers[weight];
-      results_[0].value += numbers[sums];
-      for (size_t i = first_metric; i < results_.size(); ++i)
-        results_[i].value += numbers[sums + 1 + i - first_metric];
+      const double *numbers = all_.data() + numbers_ * static_cast<size_t>(rank) + first_number;
+      for (size_t i = 0; i < totals_.size(); ++i)
+        totals_[i] += numbers[i];
     }
   }
-  for (named_number &result : results_)
-    result.value /= whole;
+  set_results();
+  return no_request;
+}
+
+void evaluation::set_results() {
+  const size_t metrics = static_cast<size_t>(run_.prog.metric_count);
+  const size_t parts = quantities_.size() - metrics, first_metric = results_.size() - metrics;
+  auto total = [&](size_t i) {
+    return quantities_[i].is_sum ? totals_[2 * i + 1] : totals_[2 * i + 1] / totals_[2 * i];
+  };
+  results_[0].value = 0;
+  for (size_t i = 0; i < parts; ++i)
+    results_[0].value += total(i);
   if (first_metric > 1)
     results_[1].value = std::exp(results_[0].value);
-  return no_request;
+  for (size_t i = 0; i < metrics; ++i)
+    results_[first_metric + i].value = total(parts + i);
 }
 
 } // namespace trainc

@@ -9,6 +9,7 @@
 #include "runtime/step_log.h"
 
 #include <functional>
+#include <utility>
 #include <vector>
 
 namespace trainc {
@@ -33,12 +34,23 @@ public:
 
 private:
   void add_batch(data_part part, int64_t batch);
+  void set_results();
   double mean_of(const tensor_place &values, int64_t count) const;
+  // What evaluate makes of a batch: part of the loss, or a metric.
+  struct quantity {
+    tensor_place values;     // a scalar, or one number for each sample
+    tensor_place weight;     // of that mean; no name: the samples of the batch, over its size
+    tensor_place of_samples; // no name: there are none
+    bool is_sum;
+  };
+  std::pair<double, double> value_and_weight(const quantity &of, int64_t count) const;
 
   run &run_;
   loader &data_;
   batch_feed &feed_;
-  size_t numbers_;                // of a rank: status, requests, weight, weighed loss and metrics
+  std::vector<quantity> quantities_; // parts of the loss, then metrics
+  size_t numbers_;             // of a rank: status, requests, a weight and a weighed mean for each
+  std::vector<double> totals_; // a weight and a weighed mean for each
   std::vector<double> own_, all_; // all: of every rank
   std::vector<named_number> results_;
 };

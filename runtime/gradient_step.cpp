@@ -16,7 +16,11 @@ gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches, 
                              bool mean_per_batch)
     : run_(run), feed_(feed), micro_batches_(micro_batches), seed_(seed),
       mean_per_batch_(mean_per_batch), own_(2 * static_cast<size_t>(micro_batches) + 2),
-      all_(own_.size() * static_cast<size_t>(run.ranks.size())) {}
+      all_(own_.size() * static_cast<size_t>(run.ranks.size())) {
+  if (run.prog.count_labels && !mean_per_batch)
+    own_weights_.resize(static_cast<size_t>(run.prog.loss_part_count * micro_batches));
+  all_weights_.resize(own_weights_.size() * static_cast<size_t>(run.ranks.size()));
+}
 
 // A rank that fails goes on to meet the others in the sums, where its fault stops the update.
 void gradient_step::submit(data_part part, int64_t batch, int64_t next) {
@@ -30,8 +34,59 @@ void gradient_step::submit(data_part part, int64_t batch, int64_t next) {
   if (status_ != 0)
     feed_.submit_nothing();
   run_.target.set_scalar(run_.prog.batch_fault_offset, status_ != 0 ? 1 : 0);
-  if (run_.prog.loss_weight.name)
+  if (run_.prog.loss_weight.name || run_.prog.count_labels)
     run_.target.set_scalar(run_.prog.mean_per_batch_offset, mean_per_batch_ ? 1 : 0);
+}
+
+// What the parts of the loss weigh in each micro-batch of the step, on every rank.
+void gradient_step::count_labels(data_part part, int64_t first_batch, int64_t step) {
+  const int64_t own_first = run_.ranks.rank() * micro_batches_, parts = run_.prog.loss_part_count;
+  auto for_each_weight = [&](const auto &visit) {
+    for (int64_t i = 0; i < parts; ++i)
+      if (run_.prog.loss_parts[i].weight.name)
+        visit(run_.prog.loss_parts[i].weight, i);
+  };
+  for (int64_t j = 0; j < micro_batches_; ++j) {
+    const int64_t number = own_first + j;
+    const int64_t next = first_batch + (j == micro_batches_ - 1 ? own_first : number + 1);
+    submit(part, first_batch + number, next);
+    if (run_.prog.draws_random_numbers)
+      run_.target.set_bits(run_.prog.random_key_offset, micro_batch_key(seed_, step, number));
+    run_.target.run(entry::count_labels);
+    for_each_weight([&](const tensor_place &weight, int64_t i) {
+      run_.target.keep(weight, static_cast<int>(j * parts + i));
+    });
+    feed_.load_ahead(part, next);
+  }
+  run_.target.finish();
+  for (int64_t j = 0; j < micro_batches_; ++j)
+    for_each_weight([&](const tensor_place &, int64_t i) {
+      own_weights_[static_cast<size_t>(j * parts + i)] =
+          run_.target.kept(static_cast<int>(j * parts + i));
+    });
+  run_.watch.now(activity::exchanging);
+  run_.ranks.gather(own_weights_.data(), static_cast<int64_t>(own_weights_.size() * sizeof(double)),
+                    all_weights_.data());
+  run_.watch.now(activity::computing);
+}
+
+// A part that has weights is divided by their sum over the step, which must be known before its
+// first micro-batch: parts weigh differently, so that no factor behind the sum of the gradients
+// could make up for it. Added in the micro-batches' order, whichever rank has them.
+void gradient_step::set_part_scales(data_part part, int64_t first_batch, int64_t step) {
+  if (!own_weights_.empty())
+    count_labels(part, first_batch, step);
+  const auto parts = static_cast<size_t>(run_.prog.loss_part_count);
+  for (size_t i = 0; i < parts; ++i) {
+    const loss_part &of = run_.prog.loss_parts[i];
+    if (of.scale_offset < 0)
+      continue;
+    double weight = of.is_sum ? 1 : 0;
+    for (size_t j = i; j < all_weights_.size() && !of.is_sum; j += parts)
+      weight += all_weights_[j];
+    const auto batches = static_cast<double>(batches_per_step());
+    run_.target.set_scalar(of.scale_offset, mean_per_batch_ ? 1 : batches / weight);
+  }
 }
 
 void gradient_step::queue(data_part part, int64_t first_batch, int64_t step, bool with_update) {
@@ -62,6 +117,7 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
                                 bool with_update) {
   status_ = 0;
   run_.watch.now(activity::computing);
+  set_part_scales(part, first_batch, step);
   queue(part, first_batch, step, with_update);
   if (with_update)
     run_.target.keep({"gradient_norm",

@@ -43,6 +43,8 @@ public:
 private:
   step_result take(data_part part, int64_t first_batch, int64_t step, bool with_update);
   void submit(data_part part, int64_t batch, int64_t next);
+  void set_part_scales(data_part part, int64_t first_batch, int64_t step);
+  void count_labels(data_part part, int64_t first_batch, int64_t step);
   void queue(data_part part, int64_t first_batch, int64_t step, bool with_update);
   // Of device::keep: the losses, the gradient norm, the weights, the index checks.
   int norm_slot() const { return static_cast<int>(micro_batches_); }
@@ -60,6 +62,8 @@ private:
   bool mean_per_batch_;
   int status_ = 0; // an exit code, where this rank's data gave an error
   std::string message_;
+  std::vector<double> own_weights_,
+      all_weights_;               // of the parts of the loss, micro-batch by micro-batch
   std::vector<double> own_, all_; // status, signals, a loss and a weight for each micro-batch
 };
 

@@ -136,6 +136,9 @@ private:
     return part == data_part::training && (rest_ == leftovers::wrap || is_mixture());
   }
   bool masks_labels() const;
+  bool masks_parts() const;
+  int64_t weighed_parts() const;
+  bool labels_can_be_ignored(int64_t parts) const;
   bool tells_samples_apart() const;
   void ignore_rows(const input_place &input, int64_t first, const input_target &target) const;
   bool shuffled(data_part part) const { return shuffle_ && part == data_part::training; }

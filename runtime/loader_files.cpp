@@ -80,6 +80,8 @@ void loader::settle_offsets() {
 
 // Whether rows can be kept from the loss of a step.
 bool loader::masks_labels() const {
+  if (program_.loss_part_count > 0)
+    return masks_parts();
   if (!program_.loss_weight.name)
     return false;
   for (const source &from : sources_)
@@ -88,8 +90,34 @@ bool loader::masks_labels() const {
   return token_labels_ && token_labels_->has_ignore_index;
 }
 
+// The same of a loss of several parts: each counts labels, and has some of its own that can be
+// ignored.
+bool loader::masks_parts() const {
+  int64_t weighed = weighed_parts();
+  return weighed == program_.loss_part_count && labels_can_be_ignored(weighed);
+}
+
+int64_t loader::weighed_parts() const {
+  return std::count_if(program_.loss_parts, program_.loss_parts + program_.loss_part_count,
+                       [](const loss_part &part) { return part.weight.name != nullptr; });
+}
+
+bool loader::labels_can_be_ignored(int64_t parts) const {
+  return parts <= std::count_if(program_.inputs, program_.inputs + program_.input_count,
+                                [](const input_place &input) {
+                                  return input.is_label && input.has_ignore_index;
+                                });
+}
+
 // Whether an evaluation can.
 bool loader::tells_samples_apart() const {
+  if (program_.loss_part_count > 0)
+    return labels_can_be_ignored(weighed_parts()) &&
+           std::all_of(program_.loss_parts, program_.loss_parts + program_.loss_part_count,
+                       [this](const loss_part &part) {
+                         return part.weight.name ||
+                                (part.sample_losses.name && part.sample_losses.shape[0] == batch_);
+                       });
   if (!program_.loss_weight.name)
     return program_.sample_losses.name && program_.sample_losses.shape[0] == batch_;
   return masks_labels();

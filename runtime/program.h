@@ -92,6 +92,24 @@ struct export_initializer {
   bool transposed;
 };
 
+// What evaluate tells about the outputs besides the loss, by name ("accuracy").
+struct metric_place {
+  tensor_place
+      values; // a scalar, the mean over the labels that count, or one number for each sample
+  tensor_place weight; // how many count; no name: it weighs what the loss does
+};
+
+// One of several means, or a sum, that the loss is the sum of.
+struct loss_part {
+  tensor_place value;  // of a batch, written by evaluate
+  tensor_place weight; // of that mean, written by evaluate and count_labels; no name: always 1
+  tensor_place sample_losses; // written by evaluate; no name: there are none
+  bool is_sum;
+  // f64 in the workspace arena: the micro-batches of a step over the sum of their weights, which
+  // the runtime sets before forward_backward. Negative: it needs none.
+  int64_t scale_offset;
+};
+
 struct program {
   const char *model_name;
   const char *compiler_version;
@@ -176,19 +194,27 @@ struct program {
   int64_t batch_fault_offset = 0;
   // `update` changes the elements of arenas.updated alone: each follows from those at its place.
   bool updates_in_parts = false;
-  // What evaluate tells about the outputs besides, by name ("accuracy"): a scalar, the mean over
-  // the labels that count in the loss, or one number for each sample.
-  const tensor_place *metrics = nullptr;
+  // What evaluate tells about the outputs besides.
+  const metric_place *metrics = nullptr;
   int64_t metric_count = 0;
+  // What the loss is the sum of, where it is more than one mean; then it has no `loss_weight` and
+  // no `sample_losses`, and that of forward_backward is the micro-batch's share of the step's: the
+  // mean over micro-batches is the step's loss.
+  const loss_part *loss_parts = nullptr;
+  int64_t loss_part_count = 0;
+  // Writes the weights of the parts, from the batch alone; null where none has one.
+  void (*count_labels)(const arenas &) = nullptr;
+  bool loss_is_log_perplexity = false; // exp of it tells people more
 };
 
 // The entry functions.
-enum class entry { forward_backward, update, evaluate };
-constexpr int entry_count = 3;
+enum class entry { forward_backward, update, evaluate, count_labels };
+constexpr int entry_count = 4;
 inline void call(const program &program, entry which, const arenas &arenas) {
   auto function = which == entry::forward_backward ? program.forward_backward
                   : which == entry::update         ? program.update
-                                                   : program.evaluate;
+                  : which == entry::evaluate       ? program.evaluate
+                                                   : program.count_labels;
   function(arenas);
 }
 

@@ -191,7 +191,7 @@ namespace trainc {
 /// Those of a training program, or @evaluate alone.
 std::vector<std::string> entriesOf(ModuleOp module) {
   std::vector<std::string> entries;
-  for (const char *entry : {"forward_backward", "update", "evaluate"})
+  for (const char *entry : {"forward_backward", "update", "evaluate", "count_labels"})
     if (module.lookupSymbol(entry))
       entries.push_back(entry);
   return entries;

@@ -160,6 +160,10 @@ std::string MemoryNames::resultName(kernel::StepOpInterface step, unsigned resul
   return stored.empty() || stored == lastParts(name) ? name : name + "_" + stored;
 }
 
+static std::string ofPart(std::optional<int64_t> part) {
+  return part ? "_of_part_" + std::to_string(*part) : "";
+}
+
 LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
   NameTable names = sharedNames;
   bool failed = false;
@@ -187,10 +191,14 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
       resultNames[value] = "new " + titles[role.getName()];
     else if (isa_and_nonnull<train::LossAttr>(role))
       resultNames[value] = "loss";
-    else if (isa_and_nonnull<train::LossWeightAttr>(role))
-      resultNames[value] = "loss_weight";
-    else if (isa_and_nonnull<train::SampleLossesAttr>(role))
-      resultNames[value] = "sample_losses";
+    else if (auto part = dyn_cast_or_null<train::LossPartAttr>(role))
+      resultNames[value] = "loss_part_" + std::to_string(part.getPart());
+    else if (auto weight = dyn_cast_or_null<train::LossWeightAttr>(role))
+      resultNames[value] = "loss_weight" + ofPart(weight.getPart());
+    else if (auto losses = dyn_cast_or_null<train::SampleLossesAttr>(role))
+      resultNames[value] = "sample_losses" + ofPart(losses.getPart());
+    else if (auto weight = dyn_cast_or_null<train::MetricWeightAttr>(role))
+      resultNames[value] = "metric_weight_" + std::to_string(weight.getNumber());
     else if (auto metric = dyn_cast_or_null<train::MetricAttr>(role))
       resultNames[value] = metric.getMetric().str();
     else if (isa_and_nonnull<train::StepTotalsAttr>(role))

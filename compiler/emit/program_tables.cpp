@@ -3,6 +3,7 @@
 // What the module says of the program as a whole.
 #include "compiler/emit/program_tables.h"
 #include "dialects/elements/element_type.h"
+#include "dialects/train/loss_term.h"
 #include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -67,10 +68,20 @@ static uint64_t fingerprintOf(ModuleOp module, StringRef optimizer) {
   return llvm::xxh3_64bits((optimizer + "\n" + precision + "\n" + parameters).str());
 }
 
+/// Whether exp of the loss tells what people know as perplexity: of one such loss by itself.
+static bool isLogPerplexity(StringRef text) {
+  train::LossProblem problem;
+  auto noFile = [](const std::string &, std::string &) { return std::vector<double>(); };
+  std::optional<train::LossTerm> term = train::parseLossTerm(text, noFile, problem);
+  return term && term->output.empty() && term->factor == 1 && term->loss->isLogPerplexity &&
+         term->loss->isLogPerplexity(term->settings);
+}
+
 ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) {
   ProgramTables tables;
   tables.modelName = train::modelNameOf(module).str();
   tables.lossName = train::lossNameOf(module).str();
+  tables.lossIsLogPerplexity = isLogPerplexity(tables.lossName);
   tables.optimizerName = train::optimizerNameOf(module).str();
   tables.compilerVersion = compilerVersion.str();
   tables.target = targetOf(module);

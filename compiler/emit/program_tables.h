@@ -36,6 +36,7 @@ struct ProgramTables {
   std::string compilerVersion;
   Target target;
   std::string lossName;
+  bool lossIsLogPerplexity = false;
   std::string optimizerName;
   uint64_t fingerprint = 0;
   std::vector<std::string> stateNames;

@@ -9,6 +9,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <map>
 
 using namespace mlir;
 using namespace trainc;
@@ -62,6 +63,8 @@ private:
   void addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
                 std::optional<int64_t> ignored);
   void collectOutputs(func::FuncOp function);
+  std::vector<std::string> metricRows() const;
+  std::vector<std::string> partRows() const;
   void findStepTotals(func::FuncOp function);
   void addIndexCheck(train::IndexCheckAttr check, const std::string &place);
   void collectScalars(func::FuncOp function);
@@ -76,8 +79,16 @@ private:
   bool failed = false;
   std::string lossPlace, lossWeightPlace, sampleLossesPlace, stepTotalsPlace, indexCheckPlace,
       precision = "data_type::f32";
-  std::vector<std::string> parameters, inputs, outputs, metrics, checkedIndexes, hyperparameters,
-      exports, states;
+  std::vector<std::string> parameters, inputs, outputs, checkedIndexes, hyperparameters, exports,
+      states;
+  struct Part {
+    std::string value, weight = "{}", samples = "{}"; // places
+    bool isSum = false;
+  };
+  std::map<int64_t, Part> parts;                                       // of the loss
+  std::vector<std::pair<std::string, std::optional<int64_t>>> metrics; // and the weight of each
+  std::map<int64_t, std::string> metricWeights;
+  std::map<int64_t, int64_t> partScales; // where, of those that forward_backward has
   llvm::StringMap<int64_t> scalars;
   llvm::StringMap<int64_t> stepScalars; // where, of those that forward_backward has
 };
@@ -98,6 +109,9 @@ void TablePrinter::collectArguments(func::FuncOp function) {
       addInput(tensor, false, input.getIndexBound(), input.getIgnoreIndex());
     } else if (auto label = dyn_cast_or_null<train::LabelAttr>(role)) {
       addInput(tensor, true, label.getIndexBound(), label.getIgnoreIndex());
+    } else if (auto scale = dyn_cast_or_null<train::PartScaleAttr>(role)) {
+      partScales[scale.getPart()] =
+          placeOf(function.getArgAttrDict(i), "the scale of a part of the loss").getOffset();
     } else if (isa_and_nonnull<train::RandomKeyAttr, train::BatchFaultAttr,
                                train::MeanPerBatchAttr>(role)) {
       stepScalars[role.getTitle()] =
@@ -131,17 +145,40 @@ void TablePrinter::collectOutputs(func::FuncOp function) {
     };
     if (isa_and_nonnull<train::LossAttr>(role))
       lossPlace = text(name);
-    else if (isa_and_nonnull<train::LossWeightAttr>(role))
-      lossWeightPlace = text("loss_weight");
-    else if (isa_and_nonnull<train::SampleLossesAttr>(role))
-      sampleLossesPlace = text("sample_losses");
+    else if (auto part = dyn_cast_or_null<train::LossPartAttr>(role))
+      parts[part.getPart()] = {text("loss_part"), "{}", "{}", part.getIsSum()};
+    else if (auto weight = dyn_cast_or_null<train::LossWeightAttr>(role))
+      (weight.getPart() ? parts[*weight.getPart()].weight : lossWeightPlace) = text("loss_weight");
+    else if (auto losses = dyn_cast_or_null<train::SampleLossesAttr>(role))
+      (losses.getPart() ? parts[*losses.getPart()].samples : sampleLossesPlace) =
+          text("sample_losses");
     else if (auto metric = dyn_cast_or_null<train::MetricAttr>(role))
-      metrics.push_back(text(metric.getMetric()));
+      metrics.emplace_back(text(metric.getMetric()), metric.getWeight());
+    else if (auto weight = dyn_cast_or_null<train::MetricWeightAttr>(role))
+      metricWeights[weight.getNumber()] = text("metric_weight");
     else if (isa_and_nonnull<train::OutputAttr>(role))
       outputs.push_back(text(name));
     else if (auto check = dyn_cast_or_null<train::IndexCheckAttr>(role))
       addIndexCheck(check, text("index_check"));
   }
+}
+
+std::vector<std::string> TablePrinter::metricRows() const {
+  std::vector<std::string> rows;
+  for (const auto &[place, weight] : metrics)
+    rows.push_back("{" + place + ", " + (weight ? metricWeights.at(*weight) : "{}") + "}");
+  return rows;
+}
+
+std::vector<std::string> TablePrinter::partRows() const {
+  std::vector<std::string> rows;
+  for (const auto &[number, part] : parts) {
+    auto scale = partScales.find(number);
+    rows.push_back("{" + part.value + ", " + part.weight + ", " + part.samples + ", " +
+                   (part.isSum ? "true" : "false") + ", " +
+                   std::to_string(scale == partScales.end() ? -1 : scale->second) + "}");
+  }
+  return rows;
 }
 
 void TablePrinter::findStepTotals(func::FuncOp function) {
@@ -245,10 +282,10 @@ void TablePrinter::printProgram() {
     field("index_check", indexCheckPlace);
     list("checked_indexes", "checked_index_count", checkedIndexes);
   }
-  if (!lossWeightPlace.empty()) {
+  if (!lossWeightPlace.empty())
     field("loss_weight", lossWeightPlace);
+  if (stepScalars.contains("mean_per_batch"))
     field("mean_per_batch_offset", llvm::Twine(stepScalars.lookup("mean_per_batch")));
-  }
   if (!sampleLossesPlace.empty())
     field("sample_losses", sampleLossesPlace);
   if (!stepTotalsPlace.empty()) {
@@ -258,7 +295,13 @@ void TablePrinter::printProgram() {
   if (!updatesInParts(module, tables.target.name).empty())
     field("updates_in_parts", "true");
   if (!metrics.empty())
-    list("metrics", "metric_count", metrics);
+    list("metrics", "metric_count", metricRows());
+  if (!parts.empty())
+    list("loss_parts", "loss_part_count", partRows());
+  if (module.lookupSymbol("count_labels"))
+    field("count_labels", "count_labels");
+  if (tables.lossIsLogPerplexity)
+    field("loss_is_log_perplexity", "true");
   writer.line("};");
 }
 
@@ -300,7 +343,8 @@ FailureOr<std::string> TablePrinter::print() {
   table("parameter_place", "parameters", parameters);
   table("input_place", "inputs", inputs);
   table("tensor_place", "outputs", outputs);
-  table("tensor_place", "metrics", metrics);
+  table("metric_place", "metrics", metricRows());
+  table("loss_part", "loss_parts", partRows());
   table("checked_index", "checked_indexes", checkedIndexes);
   table("const char *", "state_names", states);
   table("hyperparameter", "hyperparameters", hyperparameters);

@@ -148,11 +148,10 @@ bool Importer::addOutputs() {
     results.push_back(tensorOf(*value, at));
     types.push_back(results.back().getType());
     if (batch && !batch->isBatch(results.back()))
-      return succeeded(report.error(
-          ExitCode::unsupportedModel,
-          Subject::ofPart(file.path(), "output '" + output.name() + "'"),
-          "does not have the samples of --batch along its first axis",
-          "--loss-output, where another one has; or an export with a symbolic first axis"));
+      return succeeded(report.error(ExitCode::unsupportedModel,
+                                    Subject::ofPart(file.path(), "output '" + output.name() + "'"),
+                                    "does not have the samples of --batch along its first axis",
+                                    "an export with a symbolic first axis"));
   }
   SmallVector<train::RoleAttrInterface> roles;
   for (const onnx::ValueInfoProto &output : file.graph().output())

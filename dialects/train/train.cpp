@@ -22,6 +22,7 @@ static constexpr llvm::StringLiteral kRole = "train.role";
 static constexpr llvm::StringLiteral kLayout = "train.layout";
 static constexpr llvm::StringLiteral kModel = "train.model";
 static constexpr llvm::StringLiteral kLoss = "train.loss";
+static constexpr llvm::StringLiteral kLosses = "train.losses";
 static constexpr llvm::StringLiteral kOptimizer = "train.optimizer";
 static constexpr llvm::StringLiteral kTarget = "train.target";
 static constexpr llvm::StringLiteral kExports = "train.exports";
@@ -100,8 +101,8 @@ LogicalResult checkType(Operation *op, Attribute role, Type type) {
       isa<StepTotalsAttr>(role) &&
       (!isFloatTensor(type) || tensor.getShape() != ArrayRef<int64_t>(kStepTotals)))
     return op->emitOpError("expects three floats for ") << role << ", found " << type;
-  if (isa<ScalarAttr, RandomKeyAttr, BatchFaultAttr, MeanPerBatchAttr, GradientNormAttr,
-          LossWeightAttr>(role) &&
+  if (isa<ScalarAttr, RandomKeyAttr, BatchFaultAttr, MeanPerBatchAttr, PartScaleAttr,
+          GradientNormAttr, LossWeightAttr, LossPartAttr, MetricWeightAttr>(role) &&
       !isScalar(type))
     return op->emitOpError("expects a scalar for ") << role << ", found " << type;
   if (isa<RandomKeyAttr>(role) && type != randomKeyType(role.getContext()))
@@ -185,8 +186,8 @@ LogicalResult TrainDialect::verifyRegionArgAttribute(Operation *op, unsigned, un
     return unknownAttribute(op, attribute, "on an argument");
   Attribute role = attribute.getValue();
   if (!isa<ParameterAttr, BufferAttr, InputAttr, LabelAttr, RunParametersAttr, RunGradientsAttr,
-           StateAttr, StepTotalsAttr, ScalarAttr, RandomKeyAttr, BatchFaultAttr, MeanPerBatchAttr>(
-          role))
+           StateAttr, StepTotalsAttr, ScalarAttr, RandomKeyAttr, BatchFaultAttr, MeanPerBatchAttr,
+           PartScaleAttr>(role))
     return op->emitOpError("expects the role of an argument, found ") << role;
   if (failed(checkType(op, role, function.getArgumentTypes()[index])))
     return failure();
@@ -200,9 +201,9 @@ LogicalResult TrainDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   if (attribute.getName() != kRole || !function)
     return unknownAttribute(op, attribute, "on a result");
   Attribute role = attribute.getValue();
-  if (!isa<LossAttr, LossWeightAttr, SampleLossesAttr, MetricAttr, StepTotalsAttr, OutputAttr,
-           GradientAttr, NewValueAttr, IndexCheckAttr, RunParametersAttr, StateAttr,
-           GradientNormAttr>(role))
+  if (!isa<LossAttr, LossPartAttr, LossWeightAttr, SampleLossesAttr, MetricAttr, MetricWeightAttr,
+           StepTotalsAttr, OutputAttr, GradientAttr, NewValueAttr, IndexCheckAttr,
+           RunParametersAttr, StateAttr, GradientNormAttr>(role))
     return op->emitOpError("expects the role of a result, found ") << role;
   if (failed(checkType(op, role, function.getResultTypes()[index])))
     return failure();
@@ -225,6 +226,8 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   if (isa<ModuleOp>(op) && name == kTarget)
     return expect(isa<TargetAttr>(value), "a #train.target");
   auto list = dyn_cast<ArrayAttr>(value);
+  if (isa<ModuleOp>(op) && name == kLosses)
+    return expect(list && llvm::all_of(list, llvm::IsaPred<StringAttr>), "a list of strings");
   if (isa<ModuleOp>(op) && name == kExports)
     return expect(list && llvm::all_of(list, llvm::IsaPred<ExportAttr>), "a list of #train.export");
   return unknownAttribute(op, attribute, "of its own");
@@ -298,6 +301,25 @@ static StringRef textOf(ModuleOp module, StringRef attribute) {
 
 StringRef modelNameOf(ModuleOp module) { return textOf(module, kModel); }
 StringRef lossNameOf(ModuleOp module) { return textOf(module, kLoss); }
+
+SmallVector<std::string> lossesOf(ModuleOp module) {
+  auto list = module->getAttrOfType<ArrayAttr>(kLosses);
+  SmallVector<std::string> losses;
+  if (list)
+    for (StringAttr text : list.getAsRange<StringAttr>())
+      losses.push_back(text.str());
+  return losses;
+}
+
+void setLosses(ModuleOp module, ArrayRef<std::string> losses) {
+  if (losses.empty()) {
+    module->removeAttr(kLosses);
+    return;
+  }
+  SmallVector<StringRef> texts(losses.begin(), losses.end());
+  module->setAttr(kLosses, Builder(module.getContext()).getStrArrayAttr(texts));
+}
+
 StringRef optimizerNameOf(ModuleOp module) { return textOf(module, kOptimizer); }
 TargetAttr targetOf(ModuleOp module) { return module->getAttrOfType<TargetAttr>(kTarget); }
 

@@ -59,11 +59,15 @@ void setLayout(mlir::ModuleOp module, LayoutAttr layout);
 /// What a module was compiled from and for; empty or null where it does not say.
 llvm::StringRef modelNameOf(mlir::ModuleOp module);
 llvm::StringRef lossNameOf(mlir::ModuleOp module);
+/// The recipe's losses as text (loss_term.h), which attach-loss takes.
+llvm::SmallVector<std::string> lossesOf(mlir::ModuleOp module);
 llvm::StringRef optimizerNameOf(mlir::ModuleOp module);
 TargetAttr targetOf(mlir::ModuleOp module);
 llvm::SmallVector<ExportAttr> exportsOf(mlir::ModuleOp module);
 void setModelName(mlir::ModuleOp module, llvm::StringRef name);
 void setLossName(mlir::ModuleOp module, llvm::StringRef name);
+/// None: there are none any more.
+void setLosses(mlir::ModuleOp module, llvm::ArrayRef<std::string> losses);
 void setOptimizerName(mlir::ModuleOp module, llvm::StringRef name);
 void setTarget(mlir::ModuleOp module, TargetAttr target);
 void setExports(mlir::ModuleOp module, llvm::ArrayRef<ExportAttr> exports);

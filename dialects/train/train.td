@@ -117,26 +117,47 @@ def Train_Loss : Train_Role<"Loss", "loss"> {
   }];
 }
 
+def Train_LossPart : Train_Role<"LossPart", "loss_part"> {
+  let summary = "One of several means that the loss is the sum of, each with a weight of its own";
+  let description = [{
+    `#train.loss_part<1>` of `@model` and `@evaluate`: over a step, or an evaluation, each part is the sum of the
+    micro-batches' means times their weights (`#train.loss_weight<1>`; 1 where it has none), over the sum of the weights; with
+    `is_sum` it is their sum. Absent where the loss is a single mean.
+  }];
+  let parameters = (ins "int64_t":$part, DefaultValuedParameter<"bool", "false">:$is_sum);
+  let assemblyFormat = "`<` $part (`,` struct($is_sum)^)? `>`";
+}
+
 def Train_LossWeight : Train_Role<"LossWeight", "loss_weight"> {
   let summary = "What the micro-batch's mean loss weighs in the step's: 1 where all its labels count";
   let description = [{
     The step's loss is the sum of the micro-batches' losses times their weights, over the sum of
-    the weights; its gradient likewise. Absent where every weight is 1.
+    the weights; its gradient likewise. Absent where every weight is 1. `#train.loss_weight<1>` is that of a part.
   }];
+  let parameters = (ins OptionalParameter<"std::optional<int64_t>">:$part);
+  let assemblyFormat = "(`<` $part^ `>`)?";
 }
 
 def Train_SampleLosses : Train_Role<"SampleLosses", "sample_losses"> {
-  let summary = "The loss of each sample, for a batch that is not full; `@evaluate` alone has it";
+  let summary = "The loss of each sample, or that part of it, for a batch that is not full; `@evaluate` alone has it";
+  let parameters = (ins OptionalParameter<"std::optional<int64_t>">:$part);
+  let assemblyFormat = "(`<` $part^ `>`)?";
 }
 
 def Train_Metric : Train_Role<"Metric", "metric"> {
   let summary = "What an evaluation tells people besides the loss; `@evaluate` alone has it";
   let description = [{
     `#train.metric<"accuracy">`: a scalar, the mean over the labels that count in the loss, which weighs what the loss
-    weighs; or the number of each sample.
+    weighs, or with `weight = 0` what `#train.metric_weight<0>` says; or the number of each sample.
   }];
-  let parameters = (ins "::mlir::StringAttr":$metric);
-  let assemblyFormat = "`<` $metric `>`";
+  let parameters = (ins "::mlir::StringAttr":$metric, OptionalParameter<"std::optional<int64_t>">:$weight);
+  let assemblyFormat = "`<` $metric (`,` struct($weight)^)? `>`";
+}
+
+def Train_MetricWeight : Train_Role<"MetricWeight", "metric_weight"> {
+  let summary = "How many labels some metrics are means over, where the loss weighs something else";
+  let parameters = (ins "int64_t":$number);
+  let assemblyFormat = "`<` $number `>`";
 }
 
 def Train_Output : Train_NamedRole<"Output", "output"> {
@@ -216,6 +237,16 @@ def Train_MeanPerBatch : Train_Role<"MeanPerBatch", "mean_per_batch"> {
   let extraClassDeclaration = [{
     ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "mean_per_batch"); }
   }];
+}
+
+def Train_PartScale : Train_Role<"PartScale", "part_scale"> {
+  let summary = "What turns a part's sum over the micro-batch into its share of the step's loss; the trainer sets it";
+  let description = [{
+    Argument of `@forward_backward`: the number of micro-batches over the sum of their weights for this part
+    (`#train.loss_weight<0>` of `@count_labels`); of a sum, the number of micro-batches.
+  }];
+  let parameters = (ins "int64_t":$part);
+  let assemblyFormat = "`<` $part `>`";
 }
 
 def Train_GradientNorm : Train_Role<"GradientNorm", "gradient_norm"> {

@@ -12,9 +12,10 @@ namespace trainc {
 
 bool hasPlaceOfItsOwn(func::FuncOp function, unsigned result) {
   return isa_and_nonnull<train::GradientAttr, train::NewValueAttr, train::LossAttr,
-                         train::LossWeightAttr, train::SampleLossesAttr, train::MetricAttr,
-                         train::StepTotalsAttr, train::IndexCheckAttr, train::RunParametersAttr,
-                         train::StateAttr>(train::resultRoleOf(function, result));
+                         train::LossPartAttr, train::LossWeightAttr, train::SampleLossesAttr,
+                         train::MetricAttr, train::MetricWeightAttr, train::StepTotalsAttr,
+                         train::IndexCheckAttr, train::RunParametersAttr, train::StateAttr>(
+      train::resultRoleOf(function, result));
 }
 
 std::string flatTensorName(ModuleOp module, Attribute role) {

@@ -77,7 +77,7 @@ std::string device::description() const {
 
 void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes) {
   implementation &own = *own_;
-  own.kept.resize(static_cast<size_t>(kept_slots(micro_batches)));
+  own.kept.resize(static_cast<size_t>(kept_slots(own.prog, micro_batches)));
   const bool shares = use == memory_use::training && own.ranks.size() > 1 &&
                       own.options.shard == shard_kind::optimizer;
   own.ranks.together([&] {

@@ -153,7 +153,7 @@ void device::implementation::take_memory(memory_use use, int64_t micro_batches,
   own.memory.plan("workspace of functions",
                   std::max(product_workspace_bytes, planned_scratch_bytes()), &workspace);
   own.memory.check(own.name());
-  int64_t slots = kept_slots(micro_batches);
+  int64_t slots = kept_slots(prog, micro_batches);
   check_memory(other_bytes + own.inputs.host_bytes() + transfer_bytes + slots * kept_bytes,
                ranks.ranks_on_host());
   own.memory.allocate();

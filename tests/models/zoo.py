@@ -142,8 +142,7 @@ class Model:
         outputs = self.session.get_outputs()
         value = self.session.run([outputs[0].name], self.inputs)[0]
         numpy.save(self.folder / "labels.npy", numpy.zeros(value.shape, numpy.float32))
-        words = [self.trainc, self.path, "--loss", "mse", *self.options, "-o", self.folder / "train"]
-        words += ["--loss-output", outputs[0].name] if len(outputs) > 1 else []
+        words = [self.trainc, self.path, "--loss", f"{outputs[0].name}=mse", *self.options, "-o", self.folder / "train"]
         code, text = run(words)
         frozen = re.findall(r"--freeze '([^']+)'", text) if code else []  # what the file says nothing of
         if frozen and "PATTERN" not in frozen:

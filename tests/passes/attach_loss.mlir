@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RUN: %section CLASSES %s | %trainc-opt -attach-loss | %FileCheck %s --check-prefix=CLASSES
-// RUN: %section MSE %s | %trainc-opt -attach-loss=kind=mse | %FileCheck %s --check-prefix=MSE
-// RUN: %section TAKEN %s | %trainc-opt -attach-loss=kind=mse | %FileCheck %s --check-prefix=TAKEN
-// RUN: %section BCE %s | %trainc-opt -attach-loss=kind=bce_with_logits | %FileCheck %s --check-prefix=BCE
-// RUN: %section OUTPUT %s | %trainc-opt -attach-loss="kind=output output=own" | %FileCheck %s --check-prefix=OUTPUT
-// RUN: %section MASKED %s | %trainc-opt -split-input-file -attach-loss="kind=output output=own" | %FileCheck %s --check-prefix=MASKED
+// RUN: %section MSE %s | %trainc-opt -attach-loss | %FileCheck %s --check-prefix=MSE
+// RUN: %section TAKEN %s | %trainc-opt -attach-loss | %FileCheck %s --check-prefix=TAKEN
+// RUN: %section BCE %s | %trainc-opt -attach-loss | %FileCheck %s --check-prefix=BCE
+// RUN: %section OUTPUT %s | %trainc-opt -attach-loss | %FileCheck %s --check-prefix=OUTPUT
+// RUN: %section MASKED %s | %trainc-opt -split-input-file -attach-loss | %FileCheck %s --check-prefix=MASKED
+// RUN: %section ALIKE %s | %trainc-opt -attach-loss | %FileCheck %s --check-prefix=ALIKE
+// RUN: %section PARTS %s | %trainc-opt -attach-loss | %FileCheck %s --check-prefix=PARTS
+// RUN: %section WHOLE %s | %trainc-opt -attach-loss | %FileCheck %s --check-prefix=WHOLE
 // RUN: %section ERRORS %s | %trainc-opt -split-input-file -verify-diagnostics -attach-loss -o /dev/null
-// RUN: %section UNKNOWN %s | %trainc-opt -split-input-file -verify-diagnostics -attach-loss=kind=hinge -o /dev/null
-// RUN: %section ABSENT %s | %trainc-opt -split-input-file -verify-diagnostics -attach-loss=output=other -o /dev/null
-// RUN: %section NOSCALAR %s | %trainc-opt -split-input-file -verify-diagnostics -attach-loss=kind=output -o /dev/null
 
 // CLASSES
 // CLASSES: train.loss = "cross_entropy"
@@ -39,9 +39,11 @@ func.func @model(%x: tensor<2x4x7xf32> {train.role = #train.input<"x">})
 
 // TAKEN
 // TAKEN: func.func @model({{.*}}#train.input<"labels">{{.*}}, %arg1: tensor<2x3xf32> {train.role = #train.label<"loss_labels">})
-func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"labels">})
-    -> (tensor<2x3xf32> {train.role = #train.output<"y">}) {
-  return %x : tensor<2x3xf32>
+module attributes {train.losses = ["mse"]} {
+  func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"labels">})
+      -> (tensor<2x3xf32> {train.role = #train.output<"y">}) {
+    return %x : tensor<2x3xf32>
+  }
 }
 
 // -----
@@ -58,9 +60,11 @@ func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"labels">})
 // MSE: %[[SAMPLES:.*]] = nn.div %[[PART]], %{{.*}} : {{.*}} -> tensor<2xf32>
 // MSE: %[[ABSOLUTE:.*]] = nn.abs
 // MSE: return %[[MEAN]], %arg0, %[[SAMPLES]], %{{.*}}, %{{.*}}
-func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">})
-    -> (tensor<2x3xf32> {train.role = #train.output<"y">}) {
-  return %x : tensor<2x3xf32>
+module attributes {train.losses = ["mse"]} {
+  func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">})
+      -> (tensor<2x3xf32> {train.role = #train.output<"y">}) {
+    return %x : tensor<2x3xf32>
+  }
 }
 
 // -----
@@ -72,9 +76,11 @@ func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">})
 // BCE: %[[REST:.*]] = nn.sub %{{.*}}, %arg1
 // BCE: %[[PRODUCT:.*]] = nn.mul %[[REST]], %arg0
 // BCE: nn.add %[[POSITIVE]], %[[PRODUCT]]
-func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
-    -> (tensor<5xf32> {train.role = #train.output<"y">}) {
-  return %x : tensor<5xf32>
+module attributes {train.losses = ["bce_with_logits"]} {
+  func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
+      -> (tensor<5xf32> {train.role = #train.output<"y">}) {
+    return %x : tensor<5xf32>
+  }
 }
 
 // -----
@@ -91,12 +97,14 @@ func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
 // MASKED: %[[LOSS:.*]] = nn.select %[[NONE]], %{{.*}}, %[[MEAN]]
 // MASKED: %[[WEIGHT:.*]] = nn.div %[[COUNT]], %{{.*}}
 // MASKED: return %[[LOSS]], %[[WEIGHT]]
-func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">}, %mask: tensor<2x3xf32> {train.role = #train.input<"mask">})
-    -> (tensor<f32> {train.role = #train.output<"own">}) {
-  %total = nn.reduce_sum %x {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
-  %count = nn.reduce_sum %mask {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
-  %mean = nn.div %total, %count : (tensor<f32>, tensor<f32>) -> tensor<f32>
-  return %mean : tensor<f32>
+module attributes {train.losses = ["own=output"]} {
+  func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">}, %mask: tensor<2x3xf32> {train.role = #train.input<"mask">})
+      -> (tensor<f32> {train.role = #train.output<"own">}) {
+    %total = nn.reduce_sum %x {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+    %count = nn.reduce_sum %mask {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+    %mean = nn.div %total, %count : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    return %mean : tensor<f32>
+  }
 }
 
 // -----
@@ -105,12 +113,14 @@ func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">}, %mask
 // What training changes is no count.
 // MASKED-LABEL: func.func @model
 // MASKED-NOT: loss_weight
-func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">}, %scales: tensor<2x3xf32> {train.role = #train.parameter<"s">})
-    -> (tensor<f32> {train.role = #train.output<"own">}) {
-  %total = nn.reduce_sum %x {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
-  %count = nn.reduce_sum %scales {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
-  %mean = nn.div %total, %count : (tensor<f32>, tensor<f32>) -> tensor<f32>
-  return %mean : tensor<f32>
+module attributes {train.losses = ["own=output"]} {
+  func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">}, %scales: tensor<2x3xf32> {train.role = #train.parameter<"s">})
+      -> (tensor<f32> {train.role = #train.output<"own">}) {
+    %total = nn.reduce_sum %x {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+    %count = nn.reduce_sum %scales {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+    %mean = nn.div %total, %count : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    return %mean : tensor<f32>
+  }
 }
 
 // -----
@@ -121,18 +131,20 @@ func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">}, %scales: 
 // OUTPUT-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<5xf32> {train.role = #train.output<"y">})
 // OUTPUT: %[[LOSS:.*]] = nn.reshape %arg1
 // OUTPUT: return %[[LOSS]], %arg0
-func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">},
-                 %loss: tensor<1xf32> {train.role = #train.input<"l">})
-    -> (tensor<5xf32> {train.role = #train.output<"y">},
-        tensor<1xf32> {train.role = #train.output<"own">}) {
-  return %x, %loss : tensor<5xf32>, tensor<1xf32>
+module attributes {train.losses = ["own=output"]} {
+  func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">},
+                   %loss: tensor<1xf32> {train.role = #train.input<"l">})
+      -> (tensor<5xf32> {train.role = #train.output<"y">},
+          tensor<1xf32> {train.role = #train.output<"own">}) {
+    return %x, %loss : tensor<5xf32>, tensor<1xf32>
+  }
 }
 
 // -----
 
 // ERRORS
 // expected-error@+2 {{the model has 2 outputs and none is named for the loss}}
-// expected-note@+1 {{try: --loss-output with one of logits, hidden}}
+// expected-note@+1 {{try: --loss OUTPUT=cross_entropy, with OUTPUT one of logits, hidden}}
 module {
   func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
       -> (tensor<5xf32> {train.role = #train.output<"logits">},
@@ -144,7 +156,7 @@ module {
 // -----
 
 // ERRORS
-// expected-error@+1 {{loss 'cross_entropy' needs an output of floats with at least one axis, the last one over classes, but output 'y' is tensor<5xi64>}}
+// expected-error@+1 {{loss 'cross_entropy' needs an output of floats with at least one axis, over classes, but output 'y' is tensor<5xi64>}}
 module {
   func.func @model(%x: tensor<5xi64> {train.role = #train.input<"x">})
       -> (tensor<5xi64> {train.role = #train.output<"y">}) {
@@ -154,10 +166,10 @@ module {
 
 // -----
 
-// UNKNOWN
-// expected-error@+2 {{unknown loss 'hinge'}}
-// expected-note@+1 {{try: --loss with one of bce_with_logits, cross_entropy, mse, output}}
-module {
+// ERRORS
+// expected-error@+2 {{--loss names no loss, found 'hinge'}}
+// expected-note@+1 {{try: [OUTPUT=]NAME[,SETTING=VALUE...][*FACTOR], with NAME one of bce, bce_with_logits, cross_entropy, huber, kl_div, l1, mse, nll, output, smooth_l1}}
+module attributes {train.losses = ["hinge"]} {
   func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
       -> (tensor<5xf32> {train.role = #train.output<"y">}) {
     return %x : tensor<5xf32>
@@ -166,10 +178,10 @@ module {
 
 // -----
 
-// ABSENT
+// ERRORS
 // expected-error@+2 {{the model has no output 'other'}}
-// expected-note@+1 {{try: --loss-output with one of y}}
-module {
+// expected-note@+1 {{try: --loss OUTPUT=mse, with OUTPUT one of y}}
+module attributes {train.losses = ["other=mse"]} {
   func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
       -> (tensor<5xf32> {train.role = #train.output<"y">}) {
     return %x : tensor<5xf32>
@@ -178,11 +190,85 @@ module {
 
 // -----
 
-// NOSCALAR
+// ERRORS
 // expected-error@+1 {{loss 'output' needs an output that is a scalar of floats, but output 'y' is tensor<5xf32>}}
-module {
+module attributes {train.losses = ["output"]} {
   func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
       -> (tensor<5xf32> {train.role = #train.output<"y">}) {
     return %x : tensor<5xf32>
+  }
+}
+
+// -----
+
+// ALIKE
+// Losses that weigh alike in every micro-batch are one mean, with the samples' losses; labels of one output are shared.
+// ALIKE: train.loss = "y=mse + y=l1*0.5 + z=huber,delta=2"
+// ALIKE: func.func @model({{.*}}#train.label<"y_labels">}, %{{.*}}#train.label<"z_labels">})
+// ALIKE-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<2x3xf32> {train.role = #train.output<"y">}, tensor<2xf32> {train.role = #train.output<"z">}, tensor<2xf32> {train.role = #train.sample_losses}, tensor<2xf32> {train.role = #train.metric<"y_mean_absolute_error">}, tensor<2xf32> {train.role = #train.metric<"y_mean_squared_error">}, tensor<2xf32> {train.role = #train.metric<"z_mean_absolute_error">}
+// ALIKE: %[[HALF:.*]] = nn.constant dense<5.000000e-01>
+// ALIKE: %[[WEIGHTED:y_loss.weighted]] = nn.mul %y_loss.mean{{.*}}, %[[HALF]]
+// ALIKE: nn.add %y_loss.mean{{.*}}, %[[WEIGHTED]]
+module attributes {train.losses = ["y=mse", "y=l1*0.5", "z=huber,delta=2.0"]} {
+  func.func @model(%y: tensor<2x3xf32> {train.role = #train.input<"a">}, %z: tensor<2xf32> {train.role = #train.input<"b">})
+      -> (tensor<2x3xf32> {train.role = #train.output<"y">}, tensor<2xf32> {train.role = #train.output<"z">}) {
+    return %y, %z : tensor<2x3xf32>, tensor<2xf32>
+  }
+}
+
+// -----
+
+// PARTS
+// A mean that the labels weigh and one that they do not; the output that is a loss of its own is gone.
+// PARTS: func.func @model({{.*}}#train.label<"labels", index_bound = 5, ignore_index = 7>})
+// PARTS-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<2x5x3xf32> {train.role = #train.output<"y">}, tensor<f32> {train.role = #train.loss_part<0>}, tensor<f32> {train.role = #train.loss_weight<0>}, tensor<f32> {train.role = #train.loss_part<1>}, tensor<f32> {train.role = #train.metric<"y_accuracy", weight = 0>}, tensor<f32> {train.role = #train.metric_weight<0>})
+// PARTS: nn.transpose %arg0 {permutation = array<i64: 0, 2, 1>}
+module attributes {train.losses = ["y=cross_entropy,axis=1,ignore_index=7", "own=output*0.01"]} {
+  func.func @model(%y: tensor<2x5x3xf32> {train.role = #train.input<"a">}, %own: tensor<f32> {train.role = #train.input<"b">})
+      -> (tensor<2x5x3xf32> {train.role = #train.output<"y">}, tensor<f32> {train.role = #train.output<"own">}) {
+    return %y, %own : tensor<2x5x3xf32>, tensor<f32>
+  }
+}
+
+// -----
+
+// WHOLE
+// A sum over the step is no mean of the micro-batches'.
+// WHOLE: -> (tensor<f32> {train.role = #train.loss}, tensor<2x3xf32> {train.role = #train.output<"y">}, tensor<f32> {train.role = #train.loss_part<0, is_sum = true>}, tensor<2xf32> {train.role = #train.sample_losses<0>}
+module attributes {train.losses = ["l1,reduction=sum"]} {
+  func.func @model(%y: tensor<2x3xf32> {train.role = #train.input<"a">}) -> (tensor<2x3xf32> {train.role = #train.output<"y">}) {
+    return %y : tensor<2x3xf32>
+  }
+}
+
+// -----
+
+// ERRORS
+// expected-error@+2 {{loss 'mse' of output 'y' is given twice}}
+// expected-note@+1 {{try: one of the two}}
+module attributes {train.losses = ["mse", "y=mse*2"]} {
+  func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">}) -> (tensor<5xf32> {train.role = #train.output<"y">}) {
+    return %x : tensor<5xf32>
+  }
+}
+
+// -----
+
+// ERRORS
+// expected-error@+2 {{loss 'cross_entropy' has axis 2, but output 'y' is tensor<5x3xf32>}}
+// expected-error@+1 {{loss 'nll' has 2 class_weights for 3 classes, but output 'y' is tensor<5x3xf32>}}
+module attributes {train.losses = ["cross_entropy,axis=2", "nll,class_weights=1,2"]} {
+  func.func @model(%x: tensor<5x3xf32> {train.role = #train.input<"x">}) -> (tensor<5x3xf32> {train.role = #train.output<"y">}) {
+    return %x : tensor<5x3xf32>
+  }
+}
+
+// -----
+
+// ERRORS
+// expected-error@+1 {{loss 'bce_with_logits' has 2 numbers as pos_weight, which are one, or one for each element of the last axis, but output 'y' is tensor<5x3xf32>}}
+module attributes {train.losses = ["bce_with_logits,pos_weight=1,2"]} {
+  func.func @model(%x: tensor<5x3xf32> {train.role = #train.input<"x">}) -> (tensor<5x3xf32> {train.role = #train.output<"y">}) {
+    return %x : tensor<5x3xf32>
   }
 }

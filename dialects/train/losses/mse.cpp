@@ -7,16 +7,17 @@ using namespace mlir;
 
 namespace trainc::train {
 
-static Value squaredError(nn::Builder &builder, Value output, Value labels) {
-  Value difference = builder.sub(output, labels);
-  return builder.mul(difference, difference);
+static LossValue squaredError(const LossInput &input) {
+  Value difference = input.builder.sub(input.output, input.labels);
+  return {.elements = input.builder.mul(difference, difference)};
 }
 
 static LossRegistration registration({
     .name = "mse",
-    .description = "mean squared error",
-    .labelType = labelsLikeOutput,
-    .buildElements = squaredError,
+    .description = "squared error",
+    .settings = {reductionSetting()},
+    .labels = labelsLikeOutput,
+    .build = squaredError,
     .buildMetrics = errorMetrics,
 });
 

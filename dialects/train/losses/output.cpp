@@ -7,20 +7,20 @@ using namespace mlir;
 
 namespace trainc::train {
 
-static RankedTensorType noLabels(RankedTensorType output, std::string &problem) {
+static Labels noLabels(RankedTensorType output, const LossSettings &, std::string &problem) {
   if (!isa<FloatType>(output.getElementType()) || output.getNumElements() != 1)
     problem = "needs an output that is a scalar of floats";
   return {};
 }
 
-static Value ownLoss(nn::Builder &builder, Value output, Value) {
-  return builder.reshape(output, {});
+static LossValue ownLoss(const LossInput &input) {
+  return {.scalar = input.builder.reshape(input.output, {})};
 }
 
 static LossRegistration registration({
     .name = "output",
     .description = "the model's own scalar output",
-    .labelType = noLabels,
+    .labels = noLabels,
     .build = ownLoss,
 });
 
