@@ -84,7 +84,7 @@ std::optional<CudaToolkit> findCudaToolkit(StringRef name, std::string &missing)
   std::erase(found.includes, "/usr/include"); // searched anyway, and must stay last
   for (const std::string &folder : folders) {
     found.linkArguments.push_back("-L" + folder);
-    found.linkArguments.push_back("-Wl,-rpath," + folder);
+    found.runPath.push_back("-Wl,-rpath," + folder);
   }
   for (const char *library : {"-lcublasLt", "-lnccl", "-lcudart_static", "-ldl", "-lrt"})
     found.linkArguments.push_back(library);

@@ -14,6 +14,7 @@ struct CudaToolkit {
   std::string nvcc;
   std::vector<std::string> includes;      // folders of cuda_runtime.h, cublasLt.h, nccl.h
   std::vector<std::string> linkArguments; // libraries with their folders
+  std::vector<std::string> runPath;       // for the linker: where a program finds them
 };
 
 /// The toolkit that `nvcc` (a program on PATH, or a path) belongs to. Nothing where

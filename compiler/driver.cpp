@@ -356,6 +356,7 @@ private:
     compile.registers = output.entry("plan/registers.txt");
     llvm::append_range(compile.includes, toolkit->includes);
     llvm::append_range(compile.linkArguments, toolkit->linkArguments);
+    compile.runPath = toolkit->runPath;
     return success();
   }
 

@@ -33,20 +33,49 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
+/// This process's environment without what would have compilers write other bits, or files beside
+/// the sources; folders named from here are found from the folder that they run in.
+Arguments compilerEnvironment() {
+  const std::set<llvm::StringRef> dropped = {"LD_RUN_PATH", "DEPENDENCIES_OUTPUT",
+                                             "SUNPRO_DEPENDENCIES", "CCACHE_NOHASHDIR"};
+  const std::set<llvm::StringRef> places = {"CCACHE_DIR",        "CCACHE_TEMPDIR",
+                                            "CCACHE_LOGFILE",    "CCACHE_DEBUGDIR",
+                                            "CCACHE_CONFIGPATH", "TMPDIR"};
+  Arguments result;
+  for (char **entry = environ; *entry != nullptr; ++entry) {
+    auto [name, value] = llvm::StringRef(*entry).split('=');
+    bool isBesideObjects = name == "CCACHE_DEBUG" && std::getenv("CCACHE_DEBUGDIR") == nullptr;
+    if (dropped.contains(name) || isBesideObjects)
+      continue;
+    bool isRelative = places.contains(name) && !value.empty() && !value.starts_with("/");
+    result.push_back(isRelative ? name.str() + "=" + fs::absolute(value.str()).string() : *entry);
+  }
+  // There is no debug information, which alone would hold the folder; ccache takes that of nvcc's
+  // for such.
+  result.push_back("CCACHE_NOHASHDIR=1");
+  return result;
+}
+
+std::vector<char *> pointersTo(const Arguments &strings) {
+  std::vector<char *> pointers;
+  for (const std::string &string : strings)
+    pointers.push_back(const_cast<char *>(string.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 /// Starts a program in `directory` whose output goes to `log`. 0, or an errno value.
 int start(const Arguments &arguments, const std::string &directory, const std::string &log,
           pid_t &child) {
-  std::vector<char *> argv;
-  for (const std::string &argument : arguments)
-    argv.push_back(const_cast<char *>(argument.c_str()));
-  argv.push_back(nullptr);
+  const Arguments environment = compilerEnvironment();
+  std::vector<char *> argv = pointersTo(arguments), envp = pointersTo(environment);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0644);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
-  int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), envp.data());
   posix_spawn_file_actions_destroy(&actions);
   return error;
 }
@@ -80,6 +109,10 @@ std::string lastLines(const std::string &text, int count) {
   return result;
 }
 
+/// Where nvcc keeps what it makes on its way to an object. Names that it chooses itself have the
+/// number of its process, and one of them stands in the object.
+constexpr const char *kNvccFolder = "nvcc.kept";
+
 bool isCuda(const fs::path &source) { return source.extension() == ".cu"; }
 
 /// What the compilers, which run in the emitted folder, find from there. A name without a folder
@@ -108,11 +141,12 @@ public:
     std::vector<Arguments> jobs = compilations();
     bool good = runAll(jobs);
     if (good)
-      good = runAll({link()});
+      good = runAll({link(options.runPath)});
     if (good && options.linkAgainWith)
       good = linkAgain(options.linkAgainWith());
     for (const std::string &object : objects)
       fs::remove(fs::path(options.directory) / object);
+    fs::remove_all(fs::path(options.directory) / kNvccFolder);
     if (good && !options.registers.empty())
       if (std::error_code error = writeFile(options.registers, registerTable(deviceLog))) {
         message = options.registers + ": " + error.message();
@@ -152,6 +186,8 @@ private:
       return key(a) > key(b);
     });
     std::vector<Arguments> jobs;
+    if (llvm::any_of(sources, isCuda))
+      fs::create_directory(fs::path(options.directory) / kNvccFolder);
     for (const fs::path &source : sources) {
       objects.push_back(source.stem().string() + ".o");
       Arguments arguments = isCuda(source) ? nvccFlagsFor() : hostFlagsFor(source);
@@ -188,7 +224,8 @@ private:
   }
 
   Arguments nvccFlagsFor() const {
-    Arguments arguments = {nvcc, "-ccbin", compiler, "--threads", "0"};
+    Arguments arguments = {nvcc, "-ccbin", compiler,     "--threads",
+                           "0",  "--keep", "--keep-dir", kNvccFolder};
     for (llvm::StringRef flag : nvccFlags())
       arguments.push_back(flag.str());
     if (options.warningsAreErrors)
@@ -203,7 +240,8 @@ private:
     return arguments;
   }
 
-  Arguments link() const {
+  /// The command that links; `runPath` says where the program looks for libraries.
+  Arguments link(const std::vector<std::string> &runPath) const {
     Arguments arguments = {compiler, "-fopenmp", "-o", fs::absolute(options.output).string()};
     // By its id a trainer knows the files that were made with it (runtime/own_files.h).
     arguments.push_back("-Wl,--build-id");
@@ -211,13 +249,12 @@ private:
       arguments.push_back("-shared");
     arguments.insert(arguments.end(), objects.begin(), objects.end());
     arguments.insert(arguments.end(), options.linkArguments.begin(), options.linkArguments.end());
+    arguments.insert(arguments.end(), runPath.begin(), runPath.end());
     return arguments;
   }
 
-  bool linkAgain(const std::vector<std::string> &more) {
-    Arguments arguments = link();
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return more.empty() || runAll({arguments});
+  bool linkAgain(const std::vector<std::string> &runPath) {
+    return runPath.empty() || runAll({link(runPath)});
   }
 
   bool runAll(const std::vector<Arguments> &jobs) {
@@ -228,12 +265,18 @@ private:
     while (next < jobs.size() || !running.empty()) {
       if (good && next < jobs.size() && running.size() < width) {
         pid_t child = 0;
-        int error = start(throughCache(jobs[next]), options.directory, jobLog(next), child);
-        if (error != 0) {
+        const Arguments command = throughCache(jobs[next]);
+        bool isCached = command != jobs[next];
+        int error = start(command, options.directory, jobLog(next), child);
+        if (error != 0 && isCached) {
+          cache.clear(); // no program, as it turns out
+        } else if (error != 0) {
           good = false;
           failed = nameOf(jobs[next]);
           reason = "cannot run '" + jobs[next][0] + "': " + std::strerror(error);
         } else {
+          if (isCached)
+            cached.insert(next);
           running[child] = next++;
         }
         continue;
@@ -255,9 +298,9 @@ private:
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     std::string problem = describe(status), text = readFile(jobLog(job));
-    if (!problem.empty() && llvm::StringRef(text).contains("ccache: error") &&
-        withoutCache.insert(job).second) {
-      // A cache that cannot be used, such as one in a home that cannot be written.
+    if (cached.erase(job) != 0 && !problem.empty()) {
+      // The cache may be what failed: in a home that cannot be written, or another program of the
+      // name. What the compiler itself says then comes again.
       cache.clear();
       pid_t again = 0;
       if (start(jobs[job], options.directory, jobLog(job), again) == 0) {
@@ -300,7 +343,7 @@ private:
   const CompileOptions &options;
   const std::string compiler, nvcc;
   std::string cache;                // ccache, where it is
-  std::set<size_t> withoutCache;    // jobs started again
+  std::set<size_t> cached;          // jobs that run through it
   std::vector<std::string> objects; // in the folder
   std::string log, deviceLog, reason, failed;
 };

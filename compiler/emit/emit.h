@@ -35,6 +35,7 @@ struct CompileOptions {
   std::vector<std::string> includes; // folders that hold runtime/
   std::string march;
   std::vector<std::string> linkArguments; // runtime archive, libraries
+  std::vector<std::string> runPath;       // for the linker: where the program finds libraries
   std::string output;                     // the program
   std::string log;                        // commands and messages; empty: compile.log in the folder
   std::string optimization = "-O3";       // of files with loops
@@ -44,8 +45,8 @@ struct CompileOptions {
   std::vector<std::string> cudaArchitectures;
   std::string registers;          // file for the table of what nvcc gave each kernel
   bool warningsAreErrors = false; // for tests: another compiler may warn of what ours does not
-  /// Where set: called when the program is linked; links it again with these arguments besides, or
-  /// leaves it where there are none.
+  /// Where set: called when the program is linked; links it again with these arguments for
+  /// `runPath`, or leaves it where there are none.
   std::function<std::vector<std::string>()> linkAgainWith;
 };
 
