@@ -15,9 +15,11 @@ namespace trainc {
 gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches, uint64_t seed,
                              bool mean_per_batch)
     : run_(run), feed_(feed), micro_batches_(micro_batches), seed_(seed),
-      mean_per_batch_(mean_per_batch), own_(2 * static_cast<size_t>(micro_batches) + 2),
+      mean_per_batch_(mean_per_batch ||
+                      (run.prog.loss_part_count > 0 && micro_batches * run.ranks.size() == 1)),
+      own_(2 * static_cast<size_t>(micro_batches) + 2),
       all_(own_.size() * static_cast<size_t>(run.ranks.size())) {
-  if (run.prog.count_labels && !mean_per_batch)
+  if (run.prog.count_labels && !mean_per_batch_)
     own_weights_.resize(static_cast<size_t>(run.prog.loss_part_count * micro_batches));
   all_weights_.resize(own_weights_.size() * static_cast<size_t>(run.ranks.size()));
 }

@@ -59,6 +59,8 @@ private:
   batch_feed &feed_;
   int64_t micro_batches_;
   uint64_t seed_;
+  // Every micro-batch weighs 1: asked for, or it is the only one of a step, and a loss of several
+  // parts then needs no count of the whole step.
   bool mean_per_batch_;
   int status_ = 0; // an exit code, where this rank's data gave an error
   std::string message_;

@@ -45,9 +45,11 @@ loader::loader(const program &program, const data_request &request)
   problems.throw_if_any(exit_data);
   partial_batches_ = request.partial_batches && tells_samples_apart();
   if (rest_ == leftovers::pad && !masks_labels())
-    throw failure(exit_usage, "option --leftovers pad: the program has no mask for rows that are "
-                              "no samples: its loss ignores no label\n  try: --leftovers wrap, or "
-                              "drop");
+    throw failure(
+        exit_usage,
+        "option --leftovers pad: the program has no mask for rows that are "
+        "no samples: its loss, or a part of it, ignores no label\n  try: --leftovers wrap, or "
+        "drop");
   if (rest_ == leftovers::pad && is_mixture())
     throw failure(exit_usage, "option --leftovers pad: an epoch of files with weights has no end "
                               "that could be filled up\n  try: --leftovers wrap");

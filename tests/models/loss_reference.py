@@ -66,6 +66,16 @@ def values():
             for text, shape, output, label_shape, labels in losses.CASES]
 
 
+def bounds():
+    found = []
+    for text, row, labels in losses.BOUNDS:
+        output = tensor((1, len(row)), row).requires_grad_()
+        shape = (1,) if isinstance(labels[0], int) else (1, len(labels))
+        function(text)(output, tensor(shape, labels)).backward()
+        found.append(output.grad.flatten().tolist())
+    return found
+
+
 def outputs_of(weights, x):
     functions = {None: lambda value: value, "LogSoftmax": lambda value: F.log_softmax(value, -1), "Sigmoid": torch.sigmoid}
     hidden = torch.tanh(x @ weights["w"])
@@ -113,7 +123,7 @@ def train():
 def main():
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "expected")
     with open(os.path.join(folder, "losses.json"), "w") as file:
-        json.dump({"torch": torch.__version__, "values": values(),
+        json.dump({"torch": torch.__version__, "values": values(), "bounds": bounds(),
                    "evaluations": {samples: evaluate(samples) for samples in (7, 8)},
                    "runs": {"sum": {"f64": train()}}}, file, indent=1)
         file.write("\n")

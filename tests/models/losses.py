@@ -7,6 +7,8 @@
 #   python3 losses.py model BATCH >model.onnxtxt
 #   python3 losses.py data SAMPLES     x.npy and the labels
 #   python3 losses.py options          --loss of each output, one a line
+#   python3 losses.py bounds           bounds.onnxtxt, its data and its --loss options
+#   python3 losses.py compare GRADIENTS EXPECTED
 #   python3 losses.py cases TRAINC_OPT EXPECTED >cases.mlir     for trainc-check-gradient
 import json
 import math
@@ -95,6 +97,51 @@ CASES = [
 ]
 
 
+# At the ends of what an output can be: of each loss one row, which is a parameter.
+BOUNDS = [
+    ("bce", [0.0, 1.0, 0.5], [1.0, 0.0, 1.0]),
+    ("bce_with_logits,pos_weight=3", [200.0, -200.0, 0.5, -90.0], [0.0, 1.0, 1.0, 0.0]),
+    ("cross_entropy,label_smoothing=0.25*1e-20", [1e30, 0.0, -1e30], [1]),
+    ("cross_entropy,class_weights=1,0.5,2", [100.0, -100.0, 3.0], [2]),
+    ("huber", [1.0, -1.0, 0.0, 1e18], [0.0, 0.0, 0.0, 0.0]),
+    ("smooth_l1,beta=0.5*2", [0.5, -0.5, 0.0], [0.0, 0.0, 0.0]),
+    ("l1", [2.0, -2.0, 1.0], [2.0, 2.0, 1.5]),
+    ("kl_div", [-1e30, -0.5, 0.0], [0.0, 1.0, 0.5]),
+]
+
+
+def bounds():
+    weights = ",\n ".join(f"float[1, {len(row)}] w{i} = {{{', '.join(map(repr, row))}}}" for i, (_, row, _) in enumerate(BOUNDS))
+    outputs = ", ".join(f"float[1, {len(row)}] y{i}" for i, (_, row, _) in enumerate(BOUNDS))
+    body = "".join(f"  y{i} = Add (x, w{i})\n" for i in range(len(BOUNDS)))
+    with open("bounds.onnxtxt", "w") as file:
+        file.write(f"""<ir_version: 7, opset_import: ["" : 13]>
+bounds (float[1, 1] x) => ({outputs})
+<{weights}>
+{{
+{body}}}
+""")
+    save("x.npy", (1, 1), [0.0], ("<f4", "f"))
+    for i, (text, _, labels) in enumerate(BOUNDS):
+        save(f"y{i}.npy", (1,) if isinstance(labels[0], int) else (1, len(labels)), labels, ("<f4", "f"))
+        print(f"y{i}={text}")
+
+
+def compare(gradients, expected):
+    with open(gradients, "rb") as file:
+        data = file.read()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    with open(expected) as file:
+        rows = json.load(file)["bounds"]
+    for i, row in enumerate(rows):
+        begin, end = header[f"w{i}"]["data_offsets"]
+        found = struct.unpack(f"<{len(row)}f", data[8 + size + begin:8 + size + end])
+        for a, b in zip(found, row):
+            if not abs(a - b) <= max(1e-6 * abs(b), 1e-38):  # below are no normal floats
+                sys.exit(f"{BOUNDS[i][0]}: {found}, expected {row}")
+
+
 def dense(shape, values, kind):
     def nested(shape, values):
         if not shape:
@@ -181,8 +228,8 @@ heads (double[{batch}, {WIDTH}] x) => ({outputs}, double own)
 """
 
 
-def save(path, shape, values):
-    kind, code = ("<i8", "q") if isinstance(values[0], int) else ("<f8", "d")
+def save(path, shape, values, floats=("<f8", "d")):
+    kind, code = ("<i8", "q") if isinstance(values[0], int) else floats
     header = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (kind, tuple(shape))
     header += " " * (63 - (10 + len(header)) % 64) + "\n"
     with open(path, "wb") as file:
@@ -198,6 +245,10 @@ def main(command, *words):
         save("x.npy", (samples, WIDTH), X[:samples * WIDTH])
         for name, (shape, values) in LABELS.items():
             save(f"{name}.npy", (samples, *shape), values[:samples * size(shape)])
+    elif command == "bounds":
+        bounds()
+    elif command == "compare":
+        compare(*words)
     elif command == "options":
         print("\n".join(LOSSES))
     else:
