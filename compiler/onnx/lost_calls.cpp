@@ -26,6 +26,14 @@ static std::string lostBy(const ProgramCall &call) {
   return "";
 }
 
+static std::string adviceOn(const ProgramCall &call) {
+  std::string advice = "the option written out in the module, or left out of it";
+  if (call.is("aten.cross_entropy_loss"))
+    advice += "; or an export of its logits, with --loss cross_entropy,label_smoothing=" +
+              call.arguments[5];
+  return advice;
+}
+
 bool refuseLostCalls(const ModelFile &file, Report &report) {
   size_t before = report.size();
   SmallSetVector<StringRef, 4> detached;
@@ -37,8 +45,7 @@ bool refuseLostCalls(const ModelFile &file, Report &report) {
                                                                : StringRef(node.name());
     if (std::string lost = lostBy(*call); !lost.empty())
       (void)report.error(ExitCode::unsupportedModel, {file.path(), name.str(), node.op_type(), 0},
-                         lost + ", which the exporter left out of the graph",
-                         "the option written out in the module, or left out of it");
+                         lost + ", which the exporter left out of the graph", adviceOn(*call));
     if (call->is("aten.detach") || llvm::any_of(call->references, [](StringRef reference) {
           return baseName(reference) == "detach";
         }))
