@@ -28,6 +28,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
 #include <cstdlib>
 
@@ -40,9 +41,10 @@ namespace {
 /// Where a failure leaves what explains it: not beside the model nor in the output. Nobody else can
 /// have put anything there: others may write into the folder too.
 std::string temporaryPath(StringRef name) {
-  llvm::SmallString<128> path;
-  llvm::sys::fs::createUniquePath("trainc-%%%%%%%%%%%%-" + name, path, /*MakeAbsolute=*/true);
-  return path.str().str();
+  llvm::SmallString<128> folder, file;
+  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
+  llvm::sys::fs::createUniquePath("trainc-%%%%%%%%%%%%-" + name, file, /*MakeAbsolute=*/false);
+  return (folder + "/" + file).str(); // apart: a % in the folder's name is no place for a digit
 }
 
 /// The last pass of --check: the passes behind it do what is asked of them, or there is an internal
@@ -293,8 +295,10 @@ private:
     llvm::append_range(files, installation.files(recipe.target));
     if (failed(output.makeRoomFor(options.depfile, report)))
       return false;
-    std::string made = options.sourceOnly ? "/source/CMakeLists.txt" : "/trainer";
-    return succeeded(trainc::writeDepfile(options.depfile, output.path() + made, files, report));
+    std::string made = output.path() + (options.sourceOnly ? "/source/CMakeLists.txt" : "/trainer");
+    return succeeded(trainc::writeDepfile(
+        options.depfile, options.depfileTarget.empty() ? made : options.depfileTarget, files,
+        report));
   }
 
   bool copyRuntime(const Installation &installation) {

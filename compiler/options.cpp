@@ -381,8 +381,8 @@ void Options::refuseIdleOptions(Report &report) const {
                          "the command without it");
     return;
   }
-  const StringRef ofOutput[] = {"o",       "source-only",   "bundle", "limit-memory",
-                                "depfile", "host-compiler", "nvcc"};
+  const StringRef ofOutput[] = {"o",       "source-only",    "bundle",        "limit-memory",
+                                "depfile", "depfile-target", "host-compiler", "nvcc"};
   if (printParameters) {
     refuse(ofOutput, "with --print-parameters, which makes no output");
     refuse({"check", "stop-after", "print-ir", "dump-ir", "memory-curve"},
@@ -407,6 +407,8 @@ void Options::refuseIdleOptions(Report &report) const {
   if (stopAfter.empty() || stopAfter == "emit")
     refuse({"print-ir"}, stopAfter.empty() ? "without --stop-after" : "with --stop-after emit",
            "--stop-after with a pass before emit");
+  if (depfile.empty())
+    refuse({"depfile-target"}, "without --depfile", "--depfile FILE");
   if (sourceOnly || stopAfter == "emit")
     refuse({"bundle", "host-compiler", "nvcc"},
            sourceOnly ? "with --source-only, which makes no trainer"

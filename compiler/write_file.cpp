@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/write_file.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include <random>
 
 using namespace llvm;
 
@@ -26,12 +28,23 @@ std::error_code writeFile(StringRef path, StringRef text) {
   return writeFile(path, [&](raw_ostream &stream) { stream << text; });
 }
 
+/// A new file beside `path`. Not createUniqueFile, which would take a % of the folder's name for a
+/// place of a digit.
+static std::error_code createBeside(StringRef path, int &file, std::string &name) {
+  constexpr unsigned kDigits = 8;
+  std::random_device device;
+  std::error_code error;
+  do {
+    name = path.str() + "." + utohexstr(device(), /*LowerCase=*/true, kDigits);
+    error = sys::fs::openFileForWrite(name, file, sys::fs::CD_CreateNew);
+  } while (error == std::errc::file_exists);
+  return error;
+}
+
 std::error_code writeWholeFile(StringRef path, StringRef text) {
   int file = 0;
-  SmallString<128> partial;
-  if (std::error_code error =
-          sys::fs::createUniqueFile(path + ".%%%%%%%%", file, partial, sys::fs::OF_None,
-                                    sys::fs::all_read | sys::fs::all_write))
+  std::string partial;
+  if (std::error_code error = createBeside(path, file, partial))
     return error;
   raw_fd_ostream stream(file, /*shouldClose=*/true);
   stream << text;
