@@ -72,6 +72,7 @@ install(FILES ${CMAKE_BINARY_DIR}/bom.cdx.json DESTINATION share/doc/trainc)
 install(FILES README.md DESTINATION share/doc/trainc)
 install(DIRECTORY docs/ DESTINATION share/doc/trainc/docs)
 install(DIRECTORY examples/build_pipeline DESTINATION share/doc/trainc/examples)
+install(SCRIPT cmake/installed_digest.cmake)
 
 # Debian's own files.
 configure_file(cmake/debian/changelog.in ${CMAKE_BINARY_DIR}/debian/changelog.Debian @ONLY)

@@ -11,11 +11,12 @@
 # binary folder: again where the model, its external data, an option or the compiler changed. The
 # program is the imported executable NAME::trainer, which add_test and custom commands can name.
 include_guard(GLOBAL)
+set_property(GLOBAL PROPERTY _trainc_cmake_folder "${CMAKE_CURRENT_LIST_DIR}")
 
 # Ends the configuration where trainc would make no trainer, another one, or one elsewhere.
 function(_trainc_check_options name)
   set(refused
-    "o|depfile" "trainc_add_trainer gives it itself"
+    "o|depfile|depfile-target" "trainc_add_trainer gives it itself"
     "source-only|stop-after|check|print-ir|print-parameters|memory-curve" "no trainer is made with it"
     "help|help-list|help-hidden|help-list-hidden|h|version|list-operators|print-documentation"
       "it prints and compiles nothing")
@@ -58,6 +59,21 @@ function(_trainc_find_model name model result)
   set(${result} "${model}" PARENT_SCOPE)
 endfunction()
 
+# Ends the configuration where the build would fail, or never come to an end.
+function(_trainc_check_paths name)
+  foreach(path IN LISTS ARGN)
+    if(path MATCHES "^\\$<")
+      continue()
+    elseif(path MATCHES "['\"&*<>|?`^=]")
+      message(FATAL_ERROR "trainc_add_trainer(${name}): ${path} holds ${CMAKE_MATCH_0}, which Make and "
+        "Ninja do not read alike in rules; use other names, or build elsewhere (cmake -B FOLDER)")
+    elseif(path MATCHES "\\$" AND CMAKE_GENERATOR MATCHES "Ninja")
+      message(FATAL_ERROR "trainc_add_trainer(${name}): ${path} holds $, which CMake does not write for "
+        "Ninja as Ninja reads it; use other names, or build elsewhere (cmake -B FOLDER)")
+    endif()
+  endforeach()
+endfunction()
+
 function(trainc_add_trainer name)
   set(single MODEL LOSS OPTIMIZER TARGET LIMIT_MEMORY DESTINATION)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "${single}" "DIMS;DEPENDS;OPTIONS")
@@ -71,6 +87,7 @@ function(trainc_add_trainer name)
   endif()
   math(EXPR last "${ARGC} - 1")
   set(keyword "")
+  set(seen "")
   foreach(i RANGE ${last}) # cmake_parse_arguments drops empty values
     if(i EQUAL 0)
       continue()
@@ -101,7 +118,8 @@ function(trainc_add_trainer name)
     message(FATAL_ERROR "trainc_add_trainer(${name}): ${folder}, where the trainer would be made, is "
       "a folder of the sources; build elsewhere (cmake -B FOLDER), or name the target otherwise")
   endif()
-  set(options "${model}" -o "${folder}" --depfile "${folder}.d" --quiet)
+  set(options "${model}" -o "${folder}" --depfile "${folder}.d"
+    --depfile-target "${folder}.stamp" --quiet)
   foreach(dimension IN LISTS arg_DIMS)
     list(APPEND options --dim "${dimension}")
   endforeach()
@@ -117,24 +135,51 @@ function(trainc_add_trainer name)
     string(APPEND options ";${arg_OPTIONS}") # list(APPEND) would cut generator expressions at their ;
   endif()
 
+  get_property(is_multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+  if(is_multi_config AND options MATCHES "\\$<")
+    message(FATAL_ERROR "trainc_add_trainer(${name}): generator expressions, with which configurations "
+      "may differ, and one folder for the trainers of all of them; use a generator of one "
+      "configuration, such as Ninja, or options without them")
+  endif()
+
   # Make does not see that a command changed; it sees that this file did.
   file(GENERATE OUTPUT "${folder}.options" CONTENT "${options}\n")
-  set(outputs trainer parameters.safetensors export_template.onnx plan/memory.json)
-  list(TRANSFORM outputs PREPEND "${folder}/")
-  add_custom_command(OUTPUT ${outputs}
+  # Ninja removes the output of an interrupted command that has a DEPFILE. So that is a stamp, and what
+  # trainc makes, the old trainer too, is of a second command. That one makes again what is gone.
+  set(forget "")
+  if(CMAKE_GENERATOR MATCHES "Makefiles")
+    # CMake 3.25 adds what a new depfile names to what earlier ones named; one of those that is gone
+    # would compile the trainer for ever.
+    set(forget COMMAND "${CMAKE_COMMAND}" -E rm -f
+      "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/compiler_depend.internal")
+  endif()
+  get_target_property(trainc trainc::trainc IMPORTED_LOCATION)
+  _trainc_check_paths(${name} "${model}" "${folder}" "${trainc}")
+  add_custom_command(OUTPUT "${folder}.stamp"
     COMMAND trainc::trainc ${options}
-    # trainc leaves the time stamp of what came out the same; Make and Ninja need a new one, or they
-    # compile again for ever.
-    COMMAND "${CMAKE_COMMAND}" -E touch_nocreate ${outputs}
-    DEPENDS "${model}" "${folder}.options" "${TRAINC_EXECUTABLE}" ${arg_DEPENDS}
+    COMMAND "${CMAKE_COMMAND}" -E touch "${folder}.stamp"
+    ${forget}
+    DEPENDS "${model}" "${folder}.options" "${trainc}" ${arg_DEPENDS}
     DEPFILE "${folder}.d"
     COMMENT "Compiling the trainer ${name}" VERBATIM COMMAND_EXPAND_LISTS)
+  set(outputs trainer parameters.safetensors export_template.onnx plan/memory.json)
+  if("--bundle" IN_LIST arg_OPTIONS)
+    list(APPEND outputs trainer.libs)
+  endif()
+  list(TRANSFORM outputs PREPEND "${folder}/")
+  get_property(cmake_folder GLOBAL PROPERTY _trainc_cmake_folder)
+  add_custom_command(OUTPUT ${outputs}
+    COMMAND "${CMAKE_COMMAND}" -D "TRAINC=$<TARGET_FILE:trainc::trainc>" -D "OPTIONS_FILE=${folder}.options"
+      -P "${cmake_folder}/trainc_complete_trainer.cmake" -- ${outputs}
+    DEPENDS "${folder}.stamp"
+    COMMENT "Completing the trainer ${name}" VERBATIM)
   add_custom_target(${name} ALL DEPENDS "${folder}/trainer")
 
   add_executable(${name}::trainer IMPORTED GLOBAL)
   set_target_properties(${name}::trainer PROPERTIES IMPORTED_LOCATION "${folder}/trainer")
   add_dependencies(${name}::trainer ${name})
   if(DEFINED arg_DESTINATION)
+    install(CODE "set(folder [==[${folder}]==])\ninclude([==[${cmake_folder}/trainc_check_bundle.cmake]==])")
     install(PROGRAMS "${folder}/trainer" DESTINATION "${arg_DESTINATION}")
     install(FILES "${folder}/parameters.safetensors" "${folder}/export_template.onnx"
       DESTINATION "${arg_DESTINATION}")

@@ -61,6 +61,9 @@ std::vector<std::string> Installation::files(StringRef target) const {
          fs::directory_iterator(fs::path(includeFolder) / "runtime" / part, error))
       if (entry.path().extension() == ".h")
         files.push_back(entry.path());
+  for (const fs::directory_entry &digest : // cmake/installed_digest.cmake
+       fs::directory_iterator(fs::path(includeFolder) / "installed", error))
+    files.push_back(digest.path());
   llvm::sort(files);
   return files;
 }

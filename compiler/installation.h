@@ -21,7 +21,8 @@ struct Installation {
   std::string targetArchive(llvm::StringRef target) const;
   std::vector<std::string> archives(llvm::StringRef target) const;
   /// The files that a trainer for `target` is made from besides its model: this program, the
-  /// archives, the runtime's headers.
+  /// archives, the runtime's headers; of an installation also the file that is named after all of
+  /// them.
   std::vector<std::string> files(llvm::StringRef target) const;
   /// Copies the runtime's sources for `target` into `folder`/runtime: an emitted folder builds on a
   /// machine without trainc.
