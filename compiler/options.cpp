@@ -245,6 +245,10 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   if (!limitMemory.empty() && !parseBytes(limitMemory))
     complain("--limit-memory", "expects a size, found '" + limitMemory + "'",
              "--limit-memory 2GiB");
+  if (std::optional<int64_t> bytes = parseBytes(rowChunk))
+    recipe.rowChunk = *bytes;
+  else if (rowChunk != "0")
+    complain("--row-chunk", "expects a size, found '" + rowChunk + "'", "--row-chunk 64MiB");
   recipe.constants = constants;
   recipe.trains = !forwardOnly;
   if (!forwardOnly)

@@ -40,6 +40,7 @@ static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe,
   }
   // ... and fuse late, over forward, backward and update alike.
   add(createDecomposePass());
+  add(createChunkRowsPass(recipe.rowChunk));
   add(createFormProductsPass());
   if (recipe.trains)
     add(createPlanRecomputePass(recompute, placementOptions(recipe)));

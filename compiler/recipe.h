@@ -25,6 +25,7 @@ struct Recipe {
   std::string batchNorm = "train";            // or frozen
   std::string precision = "f32";              // or f64
   std::string target = "cpu";                 // or cuda
+  int64_t rowChunk = 0;  // bytes of what is computed in chunks of rows; 0: nothing is
   bool epilogues = true; // of matrix products, where the target's library has them
 };
 

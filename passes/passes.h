@@ -34,6 +34,8 @@ std::unique_ptr<mlir::Pass> createDifferentiatePass();
 std::unique_ptr<mlir::Pass> createFormBucketsPass();
 std::unique_ptr<mlir::Pass> createAttachOptimizerPass(llvm::StringRef kind);
 std::unique_ptr<mlir::Pass> createDecomposePass();
+/// `limit`: bytes of a chunk; 0: nothing is cut.
+std::unique_ptr<mlir::Pass> createChunkRowsPass(int64_t limit);
 std::unique_ptr<mlir::Pass> createFormProductsPass();
 std::unique_ptr<mlir::Pass> createPlanRecomputePass(const RecomputeOptions &options,
                                                     const PlacementOptions &placement);
