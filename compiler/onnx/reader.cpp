@@ -16,7 +16,7 @@ namespace trainc {
 
 using namespace reader;
 
-static Parameter makeParameter(const Decision &decision, const Decisions &decisions) {
+static Parameter makeParameter(const Decision &decision, ArrayRef<const Decision *> tied) {
   Parameter parameter;
   parameter.name = decision.name().str();
   parameter.moduleName = decision.moduleName.empty() ? parameter.name : decision.moduleName;
@@ -26,9 +26,8 @@ static Parameter makeParameter(const Decision &decision, const Decisions &decisi
   parameter.frozen = decision.role == Role::frozen;
   parameter.decays = decision.decays;
   parameter.reason = decision.reason;
-  for (const auto &other : decisions)
-    if (other->role == Role::tied && other->canonical == &decision)
-      parameter.tied.push_back({other->name().str(), other->transposed});
+  for (const Decision *other : tied)
+    parameter.tied.push_back({other->name().str(), other->transposed});
   return parameter;
 }
 
@@ -120,11 +119,15 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   std::optional<Decisions> decisions = decide(*opened, recipe, report);
   if (!inputs || !decisions)
     return failure();
+  llvm::DenseMap<const Decision *, SmallVector<const Decision *>> tied;
+  for (const auto &decision : *decisions)
+    if (decision->role == Role::tied)
+      tied[decision->canonical].push_back(decision.get());
   SmallVector<const Decision *> parameters;
   for (const auto &decision : *decisions)
     if (decision->isParameter()) {
       parameters.push_back(decision.get());
-      model.parameters.push_back(makeParameter(*decision, *decisions));
+      model.parameters.push_back(makeParameter(*decision, tied.lookup(decision.get())));
     }
   model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs,
                              batchNormModeOf(recipe), context, report, model.values);
