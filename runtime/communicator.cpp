@@ -21,10 +21,14 @@ namespace {
 
 } // namespace
 
-std::string rank_name(int rank, int process) {
+std::string host_name() {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
-  return format_text("rank %d (process %d on %s)", rank, process, host);
+  return host;
+}
+
+std::string rank_name(int rank, int process, const std::string &host) {
+  return format_text("rank %d (process %d on %s)", rank, process, host.c_str());
 }
 
 communicator::communicator() {
@@ -42,8 +46,9 @@ communicator::communicator() {
   }
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
   int provided;
-  mpi_call(MPI_Init_thread)(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+  mpi_call(MPI_Init_thread)(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
   launched_ = true;
+  threads_may_send_ = provided == MPI_THREAD_MULTIPLE;
   mpi_call(MPI_Comm_rank)(MPI_COMM_WORLD, &rank_);
   mpi_call(MPI_Comm_size)(MPI_COMM_WORLD, &size_);
   bool is_apart = launch.size > 0 ? launch.size != size_ : launch.rank >= size_;

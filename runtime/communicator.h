@@ -19,8 +19,9 @@ struct message_path {
   virtual void gather(const void *mine, int64_t size, void *all) = 0;
 };
 
+std::string host_name(); // of this machine
 // For messages: "rank 1 (process 4711 on host)".
-std::string rank_name(int rank, int process);
+std::string rank_name(int rank, int process, const std::string &host = host_name());
 
 class communicator {
 public:
@@ -34,6 +35,8 @@ public:
   int size() const { return size_; }
   int rank_on_host() const { return rank_on_host_; }
   int ranks_on_host() const { return ranks_on_host_; }
+  // Whether MPI can be called from several threads at a time.
+  bool threads_may_send() const { return threads_may_send_; }
 
   // Runs `work` on every rank. If it throws anywhere, it throws everywhere: the
   // lowest failing rank keeps its message, the others throw an empty one.
@@ -54,7 +57,7 @@ public:
   void use(message_path *path) { path_ = path; }
 
 private:
-  bool launched_ = false;
+  bool launched_ = false, threads_may_send_ = false;
   int rank_ = 0, size_ = 1, rank_on_host_ = 0, ranks_on_host_ = 1;
   message_path *path_ = nullptr;
 };

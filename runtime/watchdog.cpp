@@ -24,7 +24,8 @@ namespace {
 constexpr auto interval = std::chrono::milliseconds(100);
 // Between a message and the end of the process, so that the launcher's own words come after it.
 constexpr auto time_to_forward = std::chrono::milliseconds(200);
-constexpr double shortest_limit = 1;    // second: below, a busy host looks stopped
+constexpr double shortest_limit = 1; // second: below, a busy host looks stopped
+constexpr double heartbeat_seconds = 0.5;
 constexpr double steps_of_patience = 5; // ranks of one job do equal work
 constexpr int fatal_signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
@@ -56,9 +57,28 @@ struct watchdog::page {
   std::atomic<double> since;        // seconds_now() at which `what` began
   std::atomic<double> longest_step; // seconds, so far
   std::atomic<double> alive;        // last sign of the thread
+  char host[64];
   // Of the first rank, for all: somebody says why the job ends; has said it, and this is its code.
   std::atomic<bool> reported;
   std::atomic<int> code;
+};
+
+// What the first rank of a host says of its ranks. Hosts have clocks of their own, so times are
+// ages.
+struct watchdog::host_message {
+  struct rank_state {
+    int rank, process;
+    activity what;
+    int64_t step;
+    double in_it, silent, longest_step; // seconds
+    char host[64];
+  };
+  int count;
+  bool over; // and the host says no more
+  rank_state ranks[1];
+  static size_t bytes(int64_t ranks) {
+    return sizeof(host_message) + static_cast<size_t>(ranks) * sizeof(rank_state);
+  }
 };
 
 namespace {
@@ -81,17 +101,20 @@ watchdog::watchdog(communicator &ranks, bool watches, double seconds)
     action.sa_flags = SA_SIGINFO;
     sigaction(fatal_signals[i], &action, &handlers_before[i]);
   }
-  if (!watches || ranks.ranks_on_host() < 2)
+  if (!watches || ranks.size() < 2)
     return;
   for (char *file : share_with_host("trainc-watchdog", page_bytes))
     pages_.push_back(reinterpret_cast<page *>(file));
   if (pages_.empty())
-    return;
-  own_ = pages_[static_cast<size_t>(ranks.rank_on_host())];
+    pages_.push_back(own_); // sees no other of its host
+  else
+    own_ = pages_[static_cast<size_t>(ranks.rank_on_host())];
   own_->rank = ranks.rank();
   own_->process = getpid();
+  snprintf(own_->host, sizeof own_->host, "%s", host_name().c_str());
   own_->alive = own_->since = seconds_now();
   ranks.barrier(); // every page says whose it is
+  listen_to_hosts();
   ranks.together([&] {
     for (page *each : pages_) {
       // A kernel before 5.3 has no such descriptors (-1): there a dead rank is a silent one.
@@ -110,11 +133,15 @@ watchdog::~watchdog() {
   stops_ = true;
   if (thread_.joinable())
     thread_.join();
+  if (!others_.empty())
+    tell_hosts(/*over=*/true);
+  hosts_.reset();
   for (const pollfd &process : processes_)
     if (process.fd >= 0)
       close(process.fd);
   for (page *each : pages_)
-    munmap(each, page_bytes);
+    if (each != alone_.get())
+      munmap(each, page_bytes);
 }
 
 void watchdog::begin_step(int64_t step) {
@@ -143,28 +170,97 @@ const watchdog::page *watchdog::dead() const {
   return nullptr;
 }
 
-const watchdog::page *watchdog::silent(double time) const {
-  for (const page *other : pages_)
-    if (other != own_ && other->what != activity::end && time - other->alive > limit_)
-      return other;
-  return nullptr;
+// Of the ranks that this one sees: those of the host, then others.
+template <typename See> void watchdog::each_page(const See &see) const {
+  for (const page *each : pages_)
+    see(*each);
+  for (const auto &host : others_)
+    for (const auto &each : host)
+      see(*each);
 }
 
-// The rank that all others of the host wait for.
+const watchdog::page *watchdog::silent(double time) const {
+  const page *found = nullptr;
+  each_page([&](const page &other) {
+    if (!found && &other != own_ && other.what != activity::end && time - other.alive > limit_)
+      found = &other;
+  });
+  return found;
+}
+
+// The rank that all others wait for, of those that this one sees.
 const watchdog::page *watchdog::awaited(double time) const {
   const page *found = nullptr;
-  for (const page *other : pages_) {
-    if (other->what == activity::end)
-      return nullptr;
-    if (other->what != activity::exchanging) {
-      if (found)
-        return nullptr;
-      found = other;
-    } else if (time - other->since < std::max(limit_, steps_of_patience * other->longest_step)) {
-      return nullptr;
+  int others = 0, waiting = 0;
+  each_page([&](const page &other) {
+    if (other.what != activity::end && other.what != activity::exchanging && !found) {
+      found = &other;
+      return;
     }
+    ++others;
+    waiting += other.what == activity::exchanging &&
+               time - other.since >= std::max(limit_, steps_of_patience * other.longest_step);
+  });
+  // What is known of one that gives no sign is old.
+  bool is_sure = found && time - found->alive < 2 * heartbeat_seconds;
+  return is_sure && waiting > 0 && waiting == others ? found : nullptr;
+}
+
+// ---- other hosts
+
+void watchdog::listen_to_hosts() {
+  int64_t most = 0;
+  std::vector<int64_t> counts(static_cast<size_t>(ranks_.size()));
+  auto mine = static_cast<int64_t>(pages_.size());
+  ranks_.gather(&mine, sizeof mine, counts.data());
+  for (int64_t count : counts)
+    most = std::max(most, count);
+  hosts_.emplace(ranks_, host_message::bytes(most));
+  others_.resize(static_cast<size_t>(hosts_->hosts()));
+  auto is_unknown = [](const auto &host) { return host.empty(); };
+  while (std::any_of(others_.begin(), others_.end(), is_unknown)) {
+    tell_hosts(/*over=*/false);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return found;
+}
+
+void watchdog::tell_hosts(bool over) {
+  double time = seconds_now();
+  auto &message = *reinterpret_cast<host_message *>(hosts_->mine());
+  message.count = static_cast<int>(pages_.size());
+  message.over = over;
+  for (size_t i = 0; i < pages_.size(); ++i) {
+    const page &from = *pages_[i];
+    host_message::rank_state &to = message.ranks[i];
+    to = {from.rank,         from.process,      from.what,         from.step,
+          time - from.since, time - from.alive, from.longest_step, {}};
+    memcpy(to.host, from.host, sizeof to.host);
+  }
+  if (!over) // else it goes with the end of the heartbeat
+    hosts_->beat([this](int host, const char *said) {
+      hear(host, *reinterpret_cast<const host_message *>(said));
+    });
+}
+
+// What has been said stays until more is heard, and ages.
+void watchdog::hear(int host, const host_message &message) {
+  auto &known = others_[static_cast<size_t>(host)];
+  if (known.empty())
+    for (int i = 0; i < message.count; ++i)
+      known.push_back(std::make_unique<page>());
+  double time = seconds_now();
+  for (size_t i = 0; i < known.size(); ++i) {
+    const host_message::rank_state &from = message.ranks[i];
+    page &to = *known[i];
+    to.rank = from.rank;
+    to.process = from.process;
+    to.what = message.over ? activity::end : from.what;
+    to.step = from.step;
+    to.since = time - from.in_it;
+    to.alive = time - from.silent;
+    to.longest_step = from.longest_step;
+    memcpy(to.host, from.host, sizeof to.host);
+  }
 }
 
 // Returns at once when a process ends.
@@ -179,11 +275,15 @@ void watchdog::wait_for_deaths(std::chrono::milliseconds limit) {
 
 void watchdog::watch() {
   const char *advice = "  try: --hang-timeout SECONDS where a rank may be silent for longer\n";
-  double last = seconds_now(), judges_from = 0;
+  double last = seconds_now(), judges_from = 0, told = 0;
   while (!stops_) {
     wait_for_deaths(interval);
     double time = seconds_now();
     own_->alive = time;
+    if (!others_.empty() && time - told >= heartbeat_seconds) {
+      told = time;
+      tell_hosts(/*over=*/false);
+    }
     if (int code = of_all().code; code != 0 && !ends_job_) {
       std::this_thread::sleep_for(time_to_forward);
       _exit(code);
@@ -198,10 +298,10 @@ void watchdog::watch() {
     if (const page *culprit = silent(time))
       end_job(*culprit, format_text("gives no sign of life since %.0f s", time - culprit->alive),
               advice);
-    if (const page *culprit = awaited(time); culprit && culprit != own_)
+    if (const page *culprit = awaited(time); culprit && (culprit != own_ || !others_.empty()))
       end_job(*culprit,
-              format_text("is waited for by all others of its host since %.0f s",
-                          time - culprit->since),
+              format_text("is waited for by all others%s since %.0f s",
+                          others_.empty() ? " of its host" : "", time - culprit->since),
               advice);
   }
 }
@@ -211,7 +311,7 @@ watchdog::page &watchdog::of_all() { return pages_.empty() ? *alone_ : *pages_.f
 void watchdog::end_job(const page &culprit, const std::string &what_happened, const char *advice) {
   if (!of_all().reported.exchange(true)) {
     fprintf(stderr, "%s %s: it was %s, step %lld\n%s",
-            rank_name(culprit.rank, culprit.process).c_str(), what_happened.c_str(),
+            rank_name(culprit.rank, culprit.process, culprit.host).c_str(), what_happened.c_str(),
             name_of(culprit.what), static_cast<long long>(culprit.step.load()), advice);
     fflush(stderr);
     std::this_thread::sleep_for(time_to_forward);

@@ -3,10 +3,13 @@
 // Ends a job whose ranks wait for one that will not come, and says which and why. Each rank of a
 // host says in shared memory what it does, and a thread of it that it is alive. The thread of
 // another rank that sees one die, or neither go on, names it and ends its own process; the launcher
-// takes that as the end of the job.
+// takes that as the end of the job. The first rank of all hears what those of other hosts do
+// (heartbeat.h), and they what those of its host do; the launcher alone sees a death on another
+// host.
 #pragma once
 
 #include "runtime/communicator.h"
+#include "runtime/heartbeat.h"
 
 #include <array>
 #include <atomic>
@@ -14,6 +17,7 @@
 #include <csignal>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <poll.h>
 #include <string>
 #include <thread>
@@ -49,10 +53,15 @@ public:
 
 private:
   void end_job(const failure &error);
-  struct page;    // of one rank, in shared memory
+  struct page; // of one rank, in shared memory
+  struct host_message;
   page &of_all(); // what all ranks of the host read and write
+  void listen_to_hosts();
+  void tell_hosts(bool over);
+  void hear(int host, const host_message &message);
   void watch();
   void wait_for_deaths(std::chrono::milliseconds limit);
+  template <typename See> void each_page(const See &see) const;
   const page *dead() const;
   const page *silent(double time) const;
   const page *awaited(double time) const;
@@ -62,9 +71,12 @@ private:
 
   communicator &ranks_;
   double limit_;
-  std::string name_;              // of this rank
-  std::unique_ptr<page> alone_;   // where no page is shared
-  std::vector<page *> pages_;     // of the host's ranks; empty: there is no other to watch
+  std::string name_;            // of this rank
+  std::unique_ptr<page> alone_; // where no page is shared
+  std::vector<page *> pages_;   // of the host's ranks; empty: there is no other to watch
+  std::optional<heartbeat> hosts_;
+  std::vector<std::vector<std::unique_ptr<page>>>
+      others_;                    // what each host that it hears of has said
   std::vector<pollfd> processes_; // of `pages_`, readable once dead
   page *own_ = nullptr;
   double step_began_ = 0;
