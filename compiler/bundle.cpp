@@ -9,6 +9,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
@@ -28,13 +29,14 @@ bool isOfSystem(StringRef name) {
   return any_of(parts, [&](const char *part) { return name.starts_with(part); });
 }
 
-/// The output of `loader --list program`; nothing where it fails.
-std::unique_ptr<MemoryBuffer> listLibraries(const std::string &program) {
-  SmallString<128> path;
-  if (sys::fs::createTemporaryFile("trainc", "libraries", path))
-    return nullptr;
-  std::optional<StringRef> redirects[] = {std::nullopt, path.str(), std::nullopt};
-  int status = sys::ExecuteAndWait(kLoader, {kLoader, "--list", program}, std::nullopt, redirects);
+using Environment = std::optional<ArrayRef<StringRef>>;
+
+/// What the loader prints with these arguments, into a file of this name meanwhile; nothing where
+/// it fails.
+std::unique_ptr<MemoryBuffer> askLoader(ArrayRef<StringRef> arguments, Environment environment,
+                                        const std::string &path) {
+  std::optional<StringRef> redirects[] = {std::nullopt, path, path};
+  int status = sys::ExecuteAndWait(kLoader, arguments, environment, redirects);
   auto text = MemoryBuffer::getFile(path, /*IsText=*/true, /*RequiresNullTerminator=*/true,
                                     /*IsVolatile=*/true);
   sys::fs::remove(path);
@@ -55,6 +57,23 @@ std::map<std::string, std::string> librariesIn(StringRef list) {
   return libraries;
 }
 
+/// Those of the names that LD_LIBRARY_PATH has a file for.
+std::vector<std::string> fromLibraryPath(const std::string &folder) {
+  std::vector<std::string> found;
+  SmallVector<StringRef> places;
+  if (const char *path = std::getenv("LD_LIBRARY_PATH"))
+    StringRef(path).split(places, ':', -1, /*KeepEmpty=*/false);
+  std::error_code error;
+  for (const auto &library : std::filesystem::recursive_directory_iterator(folder, error))
+    for (StringRef place : places)
+      if (std::string file = place.str() + "/" + library.path().filename().string();
+          library.is_regular_file() && sys::fs::exists(file)) {
+        found.push_back(file);
+        break;
+      }
+  return found;
+}
+
 } // namespace
 
 std::vector<std::string> bundleLinkArguments(StringRef folderName) {
@@ -64,7 +83,8 @@ std::vector<std::string> bundleLinkArguments(StringRef folderName) {
 
 FailureOr<std::string> bundleLibraries(const std::string &program, const std::string &folder,
                                        Report &report) {
-  std::unique_ptr<MemoryBuffer> list = listLibraries(program);
+  std::unique_ptr<MemoryBuffer> list =
+      askLoader({kLoader, "--list", program}, std::nullopt, folder + ".list");
   if (!list)
     return report.error(ExitCode::hostCompilerFailed, program,
                         std::string("cannot list its libraries with ") + kLoader + " --list",
@@ -92,6 +112,33 @@ FailureOr<std::string> bundleLibraries(const std::string &program, const std::st
                           "cannot copy " + path + ": " + error.message());
   }
   return digest;
+}
+
+LogicalResult checkBundle(const std::string &program, const std::string &folder, Report &report) {
+  // As `ldd -r`: binds every function, and runs nothing.
+  std::unique_ptr<MemoryBuffer> list =
+      askLoader({kLoader, program},
+                ArrayRef<StringRef>{"LD_TRACE_LOADED_OBJECTS=1", "LD_BIND_NOW=1", "LD_WARN=yes"},
+                folder + ".list");
+  SmallVector<StringRef> lines;
+  if (list)
+    list->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
+  std::vector<std::string> undefined;
+  for (StringRef line : lines)
+    if (line.consume_front("undefined symbol: "))
+      undefined.push_back(line.split('\t').first.rtrim().str());
+    else if (line.contains("not found"))
+      undefined.push_back(line.trim().split(" => ").first.str());
+  if (list && undefined.empty())
+    return success();
+  std::vector<std::string> suspects = fromLibraryPath(folder);
+  return report.error(
+      ExitCode::hostCompilerFailed, Subject::ofOption("--bundle"),
+      (list ? "no library of the bundle has " + quotedList(undefined, 3) +
+                  ", which the trainer needs"
+            : "the trainer does not load with the libraries of its bundle") +
+          (suspects.empty() ? "" : "; LD_LIBRARY_PATH gives " + quotedList(suspects, 3)),
+      suspects.empty() ? "the command without --bundle" : "the command without LD_LIBRARY_PATH");
 }
 
 } // namespace trainc

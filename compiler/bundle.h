@@ -15,6 +15,11 @@ namespace trainc {
 llvm::FailureOr<std::string> bundleLibraries(const std::string &program, const std::string &folder,
                                              Report &report);
 
+/// An error that names the libraries where those of the bundle in `folder` lack what `program`,
+/// linked to them, needs: LD_LIBRARY_PATH may offer others than the linker took.
+llvm::LogicalResult checkBundle(const std::string &program, const std::string &folder,
+                                Report &report);
+
 /// What the linker needs so that the program finds them in the folder of this name beside it.
 std::vector<std::string> bundleLinkArguments(llvm::StringRef folderName);
 

@@ -54,6 +54,8 @@ constexpr const char *kCheckedUntil = "differentiate";
 /// The pass that plan-recompute, and so --memory-curve, stands behind.
 constexpr const char *kCurveBehind = "form-products";
 
+constexpr const char *kBundleFolder = "trainer.libs";
+
 class Compilation {
 public:
   explicit Compilation(const Options &options)
@@ -391,10 +393,23 @@ private:
                                       "installing one, or --host-compiler PROGRAM"));
       if (!message.empty())
         report.warning(options.model, message);
-      return report.empty(); // of the libraries
+      return report.empty() && // of the libraries
+             (!options.bundle ||
+              succeeded(checkBundle(compile.output, output.entry(kBundleFolder), report)));
     }
-    (void)report.error(ExitCode::hostCompilerFailed, options.model, message, adviceOn(message));
+    if (isOutOfRoom(message))
+      (void)report.error(ExitCode::outputNotWritten, output.path(), message,
+                         "another folder with -o, or TMPDIR elsewhere, where there is room");
+    else
+      (void)report.error(ExitCode::hostCompilerFailed, options.model, message, adviceOn(message));
     return false;
+  }
+
+  /// Whether the host compiler failed for what it writes, not for what it reads.
+  static bool isOutOfRoom(StringRef message) {
+    return llvm::any_of(ArrayRef<StringRef>{"No space left on device", "File too large",
+                                            "File size limit exceeded", "Disk quota exceeded"},
+                        [&](StringRef complaint) { return message.contains(complaint); });
   }
 
   /// What to try where the host compiler failed with this message.
@@ -411,7 +426,7 @@ private:
 
   /// What the linker needs so that the trainer finds its libraries; nothing after an error.
   std::vector<std::string> bundle() {
-    const std::string folder = "trainer.libs";
+    const std::string folder = kBundleFolder;
     if (failed(output.makeFolder(folder, report)))
       return {};
     FailureOr<std::string> digest =

@@ -12,13 +12,12 @@
 #include "llvm/Support/Program.h"
 #include <algorithm>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <spawn.h>
 #include <sstream>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 #include <tuple>
@@ -64,19 +63,29 @@ std::vector<char *> pointersTo(const Arguments &strings) {
   return pointers;
 }
 
-/// Starts a program in `directory` whose output goes to `log`. 0, or an errno value.
-int start(const Arguments &arguments, const std::string &directory, const std::string &log,
-          pid_t &child) {
+/// A process and the file of its output, which is in memory: on a full disk the reason would be
+/// lost.
+struct Running {
+  pid_t child = 0;
+  int log = -1;
+};
+
+/// Starts a program in `directory`. 0, or an errno value.
+int start(const Arguments &arguments, const std::string &directory, Running &running) {
+  running.log = memfd_create("compile.log", MFD_CLOEXEC);
+  if (running.log < 0)
+    return errno;
   const Arguments environment = compilerEnvironment();
   std::vector<char *> argv = pointersTo(arguments), envp = pointersTo(environment);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, running.log, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, running.log, STDERR_FILENO);
   posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
-  int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), envp.data());
+  int error = posix_spawnp(&running.child, argv[0], &actions, nullptr, argv.data(), envp.data());
   posix_spawn_file_actions_destroy(&actions);
+  if (error != 0)
+    close(running.log);
   return error;
 }
 
@@ -89,11 +98,12 @@ std::string describe(int status) {
   return std::string("killed by signal ") + strsignal(WTERMSIG(status));
 }
 
-std::string readFile(const std::string &path) {
-  std::ifstream stream(path);
-  std::stringstream text;
-  text << stream.rdbuf();
-  return text.str();
+/// What the process wrote, which has ended; closes the file.
+std::string readLog(const Running &running) {
+  std::string text(std::max<off_t>(lseek(running.log, 0, SEEK_END), 0), '\0');
+  text.resize(std::max<ssize_t>(pread(running.log, text.data(), text.size(), 0), 0));
+  close(running.log);
+  return text;
 }
 
 /// Up to `count` last lines of a text, indented.
@@ -259,15 +269,15 @@ private:
 
   bool runAll(const std::vector<Arguments> &jobs) {
     const size_t width = std::max(1u, std::thread::hardware_concurrency());
-    std::map<pid_t, size_t> running;
+    std::map<size_t, Running> running; // by number of the job: in the order of their starts
     bool good = true;
     size_t next = 0;
     while (next < jobs.size() || !running.empty()) {
       if (good && next < jobs.size() && running.size() < width) {
-        pid_t child = 0;
+        Running started;
         const Arguments command = throughCache(jobs[next]);
         bool isCached = command != jobs[next];
-        int error = start(command, options.directory, jobLog(next), child);
+        int error = start(command, options.directory, started);
         if (error != 0 && isCached) {
           cache.clear(); // no program, as it turns out
         } else if (error != 0) {
@@ -277,7 +287,7 @@ private:
         } else {
           if (isCached)
             cached.insert(next);
-          running[child] = next++;
+          running[next++] = started;
         }
         continue;
       }
@@ -289,22 +299,19 @@ private:
   }
 
   /// Waits for the compilation that was started first; others run on meanwhile.
-  bool reap(std::map<pid_t, size_t> &running, const std::vector<Arguments> &jobs) {
-    auto oldest = std::min_element(running.begin(), running.end(),
-                                   [](auto &a, auto &b) { return a.second < b.second; });
-    auto [child, job] = *oldest;
-    running.erase(oldest);
+  bool reap(std::map<size_t, Running> &running, const std::vector<Arguments> &jobs) {
+    auto [job, process] = *running.begin();
+    running.erase(running.begin());
     int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    while (waitpid(process.child, &status, 0) < 0 && errno == EINTR) {
     }
-    std::string problem = describe(status), text = readFile(jobLog(job));
+    std::string problem = describe(status), text = readLog(process);
     if (cached.erase(job) != 0 && !problem.empty()) {
       // The cache may be what failed: in a home that cannot be written, or another program of the
       // name. What the compiler itself says then comes again.
       cache.clear();
-      pid_t again = 0;
-      if (start(jobs[job], options.directory, jobLog(job), again) == 0) {
-        running[again] = job;
+      if (Running again; start(jobs[job], options.directory, again) == 0) {
+        running[job] = again;
         return true;
       }
     }
@@ -313,7 +320,6 @@ private:
     log += "\n" + text;
     if (jobs[job][0] == nvcc)
       deviceLog += text;
-    fs::remove(jobLog(job));
     if (!problem.empty() && reason.empty()) {
       reason = problem;
       failed = nameOf(jobs[job]);
@@ -327,10 +333,6 @@ private:
     if (!cache.empty() && llvm::is_contained(job, "-c"))
       command.insert(command.begin(), cache);
     return command;
-  }
-
-  std::string jobLog(size_t job) const {
-    return options.directory + "/compile." + std::to_string(job) + ".log";
   }
 
   std::string nameOf(const Arguments &job) const {
