@@ -26,7 +26,7 @@ static cl::opt<std::string> input(cl::Positional, cl::init("-"), cl::desc("FILE.
                                   cl::cat(category));
 static cl::opt<std::string> output("o", cl::Required, cl::value_desc("FOLDER"),
                                    cl::desc("where the source goes"), cl::cat(category));
-static cl::opt<std::string> target("target", cl::value_desc("cpu or cuda"),
+static cl::opt<std::string> target("target", cl::value_desc("cpu|cuda"),
                                    cl::desc("for modules that do not say it"), cl::cat(category));
 
 int main(int argc, char **argv) {
