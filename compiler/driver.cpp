@@ -223,8 +223,9 @@ private:
     PipelineResult result = runPipeline(*model.module, recipe, recompute, hooks);
     stopped = result.stopped;
     if (!result.unwritten.empty())
-      (void)report.error(ExitCode::outputNotWritten, Subject::ofOption("--dump-ir"),
-                         result.unwritten, "another folder");
+      (void)report.error(ExitCode::outputNotWritten,
+                         Subject::ofOption("--dump-ir", result.unwritten), result.why,
+                         "another folder");
     if (!result.succeeded && !result.dumpFile.empty())
       (void)report.error(ExitCode::internalError, options.model,
                          "internal error in pass " + result.lastPass + "; the IR is in " +

@@ -17,6 +17,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
 #include <algorithm>
+#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <set>
@@ -176,6 +177,8 @@ private:
   bool readKnown() {
     if (!isThere(target / kList))
       return true;
+    if (access((target / kList).c_str(), R_OK) != 0)
+      return fails(target / kList, Twine("cannot be read: ") + std::strerror(errno));
     std::optional<Paths> list = readList(target / kList);
     if (list)
       known = std::move(*list);

@@ -207,21 +207,23 @@ LogicalResult OutputFolder::makePartial(Report &report) {
     error = makeLocked(places.within, path, lock);
   }
   if (error)
-    return report.error(ExitCode::outputNotWritten, path,
+    return report.error(ExitCode::outputNotWritten, target,
                         Twine("cannot create the folder: ") + error.message(),
                         "another folder with -o");
   partial = path;
+  report.showAs(partial, target);
   warnOfMissingLocks(lock, report);
   return success();
 }
 
 void OutputFolder::warnOfMissingLocks(const FolderLock &lock, Report &report) const {
   if (lock.problem() != 0)
-    report.warning(target,
-                   Twine("its file system has no locks (") +
-                       std::generic_category().message(lock.problem()) +
-                       "): compilations into it at once are not kept apart, and what a killed one "
-                       "left stays");
+    report.warning(
+        target, Twine(lock.problem() == EACCES ? "it may not be read, so that it cannot be locked ("
+                                               : "its file system has no locks (") +
+                    std::generic_category().message(lock.problem()) +
+                    "): compilations into it at once are not kept apart, and what a killed one "
+                    "left stays");
 }
 
 std::string OutputFolder::entry(StringRef name) const { return partial + "/" + name.str(); }

@@ -90,7 +90,7 @@ public:
                      "// What " + pass.str() + " left when it failed.\n");
   }
 
-  std::string unwritten; // the first file that could not be written, and why
+  std::string unwritten, why; // the first file that could not be written
 
 private:
   std::string writeFile(StringRef into, const std::string &name, const std::string &head) {
@@ -100,15 +100,18 @@ private:
     if (llvm::any_of(read, [&](const std::string &file) {
           return llvm::sys::fs::equivalent(llvm::Twine(path), file);
         })) {
-      unwritten = "'" + path.str().str() + "' is read by this command";
+      unwritten = path.str().str();
+      why = "is read by this command";
       return "";
     }
     std::error_code error = trainc::writeFile(path, [&](llvm::raw_ostream &stream) {
       stream << head;
       writeIr(module, stream);
     });
-    if (error && unwritten.empty())
-      unwritten = "cannot write '" + path.str().str() + "': " + error.message();
+    if (error && unwritten.empty()) {
+      unwritten = path.str().str();
+      why = "cannot be written: " + error.message();
+    }
     return error ? "" : path.str().str();
   }
 
@@ -159,6 +162,7 @@ PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const Recomput
   passes.front()->printAsTextualPipeline(stream);
   dumps.write("import", stream.str() + "," + rest.front());
   result.unwritten = dumps.unwritten;
+  result.why = dumps.why;
   for (auto [pass, behind] : llvm::zip(passes, rest)) {
     if (!result.unwritten.empty())
       return result;
@@ -177,6 +181,7 @@ PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const Recomput
     }
     dumps.write(name, behind);
     result.unwritten = dumps.unwritten;
+    result.why = dumps.why;
     if (name == hooks.stopAfter) {
       result.stopped = true;
       break;

@@ -31,7 +31,8 @@ struct PipelineResult {
   bool stopped = false;  // at stopAfter
   std::string lastPass;  // the one that failed or stopped
   std::string dumpFile;  // of an internal error: the IR before the failing pass
-  std::string unwritten; // path and reason where a file of the dump folder could not be written
+  std::string unwritten; // a file of the dump folder that could not be written
+  std::string why;       // it could not
 };
 
 /// Names of the passes in order.

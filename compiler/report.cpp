@@ -61,8 +61,8 @@ Subject Subject::ofPart(std::string file, std::string part) {
   return subject;
 }
 
-Subject Subject::ofOption(const Twine &name) {
-  Subject subject("");
+Subject Subject::ofOption(const Twine &name, std::string file) {
+  Subject subject(std::move(file));
   subject.option = name.str();
   return subject;
 }
@@ -89,7 +89,9 @@ static std::string operatorText(const Subject &subject) {
 }
 
 static std::string subjectText(const Subject &subject, ArrayRef<std::string> nodes) {
-  std::string result = subject.file + subject.option + subject.program;
+  std::string result = subject.option + subject.program;
+  if (!subject.file.empty())
+    result += (result.empty() ? "" : ": ") + subject.file;
   if (!subject.part.empty())
     result += ": " + subject.part;
   if (nodes.empty())
@@ -104,8 +106,23 @@ static std::string subjectText(const Subject &subject, ArrayRef<std::string> nod
   return result + quote + (subject.operatorName.empty() ? "" : " (" + operatorText(subject) + ")");
 }
 
-bool Report::add(ExitCode code, const Subject &subject, const std::string &message,
+void Report::showAs(std::string path, std::string known) {
+  unknownPath = std::move(path);
+  knownPath = std::move(known);
+}
+
+std::string Report::shown(StringRef text) const {
+  if (unknownPath.empty() || !text.contains(unknownPath))
+    return text.str();
+  auto [before, after] = text.split(unknownPath);
+  return before.str() + knownPath + shown(after);
+}
+
+bool Report::add(ExitCode code, const Subject &given, const std::string &text,
                  const Twine &advice) {
+  Subject subject = given;
+  subject.file = shown(given.file);
+  std::string message = shown(text);
   std::string separator(1, '\0'),
       about = separator + (code == ExitCode::ok ? "warning" : "error") + separator + message;
   std::string whole = subjectText(subject, {});

@@ -44,8 +44,8 @@ struct Subject {
         opset(opset) {}
   /// `FILE: PART`, such as `input 'x'`
   static Subject ofPart(std::string file, std::string part);
-  /// `--dim`
-  static Subject ofOption(const llvm::Twine &name);
+  /// `--dim`, or with a file that it is about `--buffer: FILE`
+  static Subject ofOption(const llvm::Twine &name, std::string file = "");
   /// Of the command line as a whole.
   static Subject ofProgram(const llvm::Twine &name);
 
@@ -68,6 +68,10 @@ public:
                             const llvm::Twine &advice = "");
   /// Adds `<subject>: warning: <message>`, which is no failure.
   void warning(const Subject &subject, const llvm::Twine &message, const llvm::Twine &advice = "");
+
+  /// Problems that come later and name `path`, which people do not know, or a file in it, name
+  /// `known` instead.
+  void showAs(std::string path, std::string known);
 
   /// Of errors alone.
   bool empty() const { return errors == 0; }
@@ -101,7 +105,10 @@ private:
   void printJson(llvm::raw_ostream &stream) const;
   void printSarif(llvm::raw_ostream &stream) const;
 
+  std::string shown(llvm::StringRef text) const;
+
   std::vector<Problem> problems;
+  std::string unknownPath, knownPath;
   llvm::StringSet<> known;         // subjects with their messages
   llvm::StringMap<size_t> byCause; // problems of nodes by operator, message and advice
   size_t errors = 0;

@@ -38,8 +38,8 @@ bool markBuffers(ModuleOp module, const ModelFile &file, const Recipe &recipe, R
   for (const auto &buffer : recipe.buffers) {
     const std::string &name = buffer.first, &output = buffer.second;
     auto refuse = [&](const Twine &message, const Twine &advice) {
-      (void)report.error(ExitCode::unsupportedModel,
-                         Subject::ofPart(file.path(), "--buffer " + name), message, advice);
+      (void)report.error(ExitCode::unsupportedModel, Subject::ofOption("--buffer", file.path()),
+                         "'" + name + "': " + message, advice);
     };
     std::optional<unsigned> argument = findBuffer(model, name);
     std::optional<unsigned> result = findOutput(model, output);
