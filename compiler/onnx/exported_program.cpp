@@ -25,8 +25,11 @@ ExportedProgram::ExportedProgram(const ModelFile &file) {
   StringRef(text).split(lines, '\n');
   for (StringRef line : lines) {
     std::vector<std::string> quoted = quotedStrings(line);
-    placeholders.insert(line.split(':').first.trim());
-    if (line.contains(": BUFFER ") && !quoted.empty())
+    if (line.contains(": USER_OUTPUT"))
+      results.push_back(line.split(':').first.trim().str());
+    else if (!line.contains("_MUTATION"))
+      placeholders.insert(line.split(':').first.trim());
+    if ((line.contains(": BUFFER ") || line.contains(": CONSTANT_TENSOR ")) && !quoted.empty())
       buffers[line.split(':').first.trim()] = quoted[0];
     if (!line.contains(": PARAMETER ") || quoted.empty())
       continue;
@@ -41,6 +44,12 @@ ExportedProgram::ExportedProgram(const ModelFile &file) {
       targets.push_back(tensor.name());
   }
   recorded |= kinds;
+}
+
+bool ProgramCall::isBatchNorm() const {
+  return is("aten.batch_norm") || is("aten.native_batch_norm") ||
+         is("aten._native_batch_norm_legit") || is("aten._native_batch_norm_legit_functional") ||
+         is("aten._native_batch_norm_legit_no_training");
 }
 
 StringRef ExportedProgram::parameterAt(StringRef placeholder) const {
@@ -104,6 +113,9 @@ std::optional<ProgramCall> callOf(const onnx::NodeProto &node) {
     return std::nullopt;
   ProgramCall call;
   call.name = result.take_until([](char c) { return c == ' '; }).str();
+  size_t users = 0;
+  if (!result.split("[num_users=").second.split(']').first.getAsInteger(10, users))
+    call.users = users;
   operation.consume_front("torch.ops.");
   call.operation = operation.str();
   call.arguments = argumentsIn(arguments);

@@ -17,10 +17,13 @@ struct ProgramCall {
   std::string operation;               // aten.linear.default
   std::vector<std::string> arguments;  // by position, as text
   std::vector<std::string> references; // names of the values that it uses, in order
+  std::optional<size_t> users;         // calls that used its value; nullopt: not recorded
 
   bool is(llvm::StringRef base) const { // aten.linear, whatever the overload
     return operation == base || llvm::StringRef(operation).starts_with(base.str() + ".");
   }
+  /// batch_norm(input, weight, bias, mean, variance, ...), as ONNX has them, in either mode.
+  bool isBatchNorm() const;
 };
 
 class ExportedProgram {
@@ -34,8 +37,12 @@ public:
   bool isParameter(llvm::StringRef target) const { return known.contains(target); }
   /// The parameter that the program calls `placeholder` (p_a_weight), else "".
   llvm::StringRef parameterAt(llvm::StringRef placeholder) const;
-  /// The buffer that the program calls `placeholder` (b_a_running_mean), else "".
+  /// The buffer or constant that the program calls `placeholder` (b_a_running_mean), else "".
   llvm::StringRef bufferAt(llvm::StringRef placeholder) const;
+  /// The calls (or inputs) that the program's results for its user come from, in order.
+  llvm::ArrayRef<std::string> outputs() const { return results; }
+  /// All of these, by placeholder.
+  const llvm::StringMap<std::string> &bufferTargets() const { return buffers; }
   /// Whether the signature has an input of this name: parameter, buffer, constant or user's.
   bool listsInput(llvm::StringRef placeholder) const { return placeholders.contains(placeholder); }
   /// The parameters that a call names, in order, each once.
@@ -50,7 +57,7 @@ private:
   std::string describe(const onnx::TensorProto &initializer, llvm::StringRef key) const;
 
   llvm::StringMap<const onnx::ValueInfoProto *> described;
-  std::vector<std::string> targets;
+  std::vector<std::string> targets, results;
   llvm::StringSet<> known;
   llvm::StringMap<std::string> byPlaceholder, buffers;
   llvm::StringSet<> placeholders;

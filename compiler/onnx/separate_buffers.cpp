@@ -15,14 +15,10 @@ using namespace llvm;
 
 namespace trainc::reader {
 
-// A call's arguments are those of batch_norm(input, weight, bias, mean, variance, ...), as ONNX has
-// them.
 static StringRef bufferMeant(const ExportedProgram &program, const onnx::NodeProto &node,
                              int index) {
   std::optional<ProgramCall> call = callOf(node);
-  bool isNorm = call && (call->is("aten.batch_norm") ||
-                         call->is("aten._native_batch_norm_legit_no_training"));
-  if (!isNorm || index >= static_cast<int>(call->arguments.size()))
+  if (!call || !call->isBatchNorm() || index >= static_cast<int>(call->arguments.size()))
     return "";
   StringRef text = call->arguments[index];
   return text.consume_front("%") ? program.bufferAt(text) : "";

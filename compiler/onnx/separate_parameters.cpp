@@ -10,15 +10,16 @@
 // it, gets zeros. What an argument is to an operator, the operator's importer says.
 //
 // Weakness: equal nodes are merged after their parameters. The call of one is lost then, and with
-// it which parameters it named: references to values that no call defines show it.
+// it which parameters it named: references to values that no call defines show it (merged_calls.h).
 #include "compiler/onnx/graph.h"
+#include "compiler/onnx/merged_calls.h"
 #include "compiler/onnx/parameters.h"
+#include "compiler/onnx/parametric_calls.h"
 #include "compiler/onnx/separation.h"
 #include "compiler/onnx/wire.h"
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include <cstring>
 #include <set>
 
@@ -31,57 +32,10 @@ using onnx::NodeProto;
 
 namespace {
 
-// Where calls of several parameters have them; absent: -1.
-struct ParametricCall {
-  const char *operation;
-  int weight, bias;
-};
-constexpr ParametricCall kParametricCalls[] = {
-    {"aten.linear", 1, 2},
-    {"aten.prelu", 1, -1},
-    {"aten.addmm", 2, 0},
-    {"aten.layer_norm", 2, 3},
-    {"aten.native_layer_norm", 2, 3},
-    {"aten.rms_norm", 2, -1},
-    {"aten.group_norm", 2, 3},
-    {"aten.native_group_norm", 1, 2},
-    {"aten.instance_norm", 1, 2},
-    {"aten.batch_norm", 1, 2},
-    {"aten._native_batch_norm_legit_no_training", 1, 2},
-    {"aten.embedding", 0, -1},
-    {"aten.convolution", 1, 2},
-    {"aten.conv1d", 1, 2},
-    {"aten.conv2d", 1, 2},
-    {"aten.conv3d", 1, 2},
-    {"aten.conv_transpose1d", 1, 2},
-    {"aten.conv_transpose2d", 1, 2},
-    {"aten.conv_transpose3d", 1, 2},
-};
-
-const ParametricCall *layoutOf(const ProgramCall &call) {
-  for (const ParametricCall &layout : kParametricCalls)
-    if (call.is(layout.operation))
-      return &layout;
-  return nullptr;
-}
-
 // Whether a rule of the exporter's optimizer, told by the beginning of its name, made the node.
 bool isMadeBy(const NodeProto &node, StringRef rule) {
   std::string rules = metadata(node, kNodeMetadata, "pkg.onnxscript.rewriter.rule_name");
   return any_of(split(rules, ','), [&](StringRef one) { return one.trim().starts_with(rule); });
-}
-
-// Operations that have no parameters: losing their calls loses nothing.
-bool hasNoParameters(StringRef base) {
-  return isMovement(base) ||
-         llvm::StringSwitch<bool>(base)
-             .Cases("_assert_tensor_metadata", "dropout", true)
-             .Cases("expand", "expand_as", "repeat", "arange", "cumsum", "index", true)
-             .Cases("eq", "ne", "lt", "le", "gt", "ge", "relu", "clamp", "view_as", true)
-             .Cases("logical_and", "logical_or", "logical_not", "bitwise_and", true)
-             .Cases("bitwise_or", "bitwise_not", "new_ones", "ones", "zeros", "full", true)
-             .Cases("ones_like", "zeros_like", "full_like", "val", "where", "any", true)
-             .Default(false);
 }
 
 std::string moduleOfParameter(StringRef target) {
@@ -117,6 +71,7 @@ public:
       unfoldSum(i);
     refuseUnsaid();
     refuseMergedFunctions();
+    refuseMergedCalls();
     explainMissing();
     reportBatchNorms();
     reportUndecided();
@@ -148,6 +103,9 @@ private:
       values.insert(input.name());
     for (NodeProto &node : *file.editableGraph().mutable_node()) {
       values.insert(node.output().begin(), node.output().end());
+      for (int i = 0; i < node.input_size(); ++i)
+        if (nn::onnxWeight(node.domain(), node.op_type(), i, {}) == OnnxWeight::statistic)
+          statistics.insert(node.input(i));
       std::optional<ProgramCall> call = callOf(node);
       if (!call) {
         callless.push_back(&node);
@@ -206,13 +164,79 @@ private:
     }
     if (group.call.is("aten.embedding"))
       notePadding(group.call);
+    const ParametricCall *layout = layoutOf(group.call);
+    bool isPlaced = !layout && placeByPosition(group);
     std::vector<InitializerUse> uses = usesIn(group);
-    if (parameters.empty())
-      placeUnnamed(group, uses);
-    else if (const ParametricCall *layout = layoutOf(group.call))
+    if (layout)
       placeByLayout(group, *layout, uses);
-    else
-      placeInOrder(parameters, uses);
+    else if (parameters.empty())
+      placeUnnamed(group, uses);
+    else if (!isPlaced)
+      placeInOrder(group, parameters, uses);
+  }
+
+  // Each operand that is a value; numbers, too, where `numbers`.
+  static std::vector<std::string> operandsOf(const ProgramCall &call, bool numbers) {
+    std::vector<std::string> operands;
+    double number;
+    for (const std::string &argument : call.arguments)
+      if (StringRef text = argument; text.starts_with("["))
+        for (StringRef element : split(text.trim("[]"), ','))
+          operands.push_back(element.trim().str());
+      else
+        operands.push_back(argument);
+    llvm::erase_if(operands, [&](StringRef text) {
+      return !text.starts_with("%") && (!numbers || text.getAsDouble(number));
+    });
+    if (call.is("aten.rsub"))
+      std::reverse(operands.begin(), operands.end());
+    return operands;
+  }
+
+  // Whether the input of a node can be what a call says. A number that has its own initializer is
+  // no input here.
+  bool canBe(const std::string &input, StringRef operand) const {
+    auto found = initializers.find(input);
+    bool isInitializer = found != initializers.end();
+    if (!operand.consume_front("%"))
+      return isInitializer && file.initializer(found->second).count == 1;
+    if (!program.parameterAt(operand).empty() || !program.bufferAt(operand).empty())
+      return isInitializer;
+    return isLost(operand.str()) || (isInitializer ? input == operand : !operand.empty());
+  }
+
+  // One node whose inputs are the call's operands, in order (add, where, matmul).
+  bool placeByPosition(CallGroup &group) {
+    if (group.nodes.size() != 1)
+      return false;
+    SmallVector<InitializerUse> inputs;
+    NodeProto &node = *group.nodes[0];
+    for (int i = 0; i < node.input_size(); ++i) {
+      auto found = initializers.find(node.input(i));
+      bool isUnnamed = found != initializers.end() && origins.at(node.input(i)).empty() &&
+                       program.kindOf(file.graph().initializer(found->second)).empty() &&
+                       !is_contained(group.call.references, node.input(i));
+      if (!node.input(i).empty() && !isUnnamed)
+        inputs.push_back({&node, i});
+    }
+    std::vector<std::string> operands;
+    for (bool numbers : {true, false})
+      if (operands.size() != inputs.size())
+        operands = operandsOf(group.call, numbers);
+    if (operands.size() != inputs.size() || any_of(zip_equal(inputs, operands), [&](auto pair) {
+          return !canBe(std::get<0>(pair).name(), std::get<1>(pair));
+        }))
+      return false;
+    for (const auto &[use, operand] : zip_equal(inputs, operands)) {
+      StringRef meant = program.parameterAt(StringRef(operand).ltrim('%'));
+      if (!initializers.count(use.name()) || !holdsFloats(use.name()))
+        continue;
+      if (!meant.empty())
+        assign(use, meant.str(), false);
+      else if (isConstantOperand(operand))
+        makeConstant(use);
+    }
+    return true;
   }
 
   std::string argument(const ProgramCall &call, int index) const {
@@ -220,6 +244,22 @@ private:
       return "";
     StringRef text = call.arguments[index];
     return text.consume_front("%") ? program.parameterAt(text).str() : "";
+  }
+
+  // A number, or a value that no parameter is in: ones of the module's own, or a buffer.
+  bool isConstantOperand(StringRef text) const {
+    if (!text.consume_front("%"))
+      return true;
+    return !program.bufferAt(text).empty() || (isLost(text.str()) && isNumber(baseName(text)));
+  }
+
+  // What a norm has no parameter for, the exporter fills in. A product may have got a bias from an
+  // addition behind it.
+  bool isConstantArgument(const ProgramCall &call, int index, const NodeProto &node) const {
+    bool isAbsent = index < 0 || index >= static_cast<int>(call.arguments.size()) ||
+                    !StringRef(call.arguments[index]).starts_with("%");
+    bool isNorm = StringRef(node.op_type()).ends_with("Normalization");
+    return isAbsent ? isNorm : isConstantOperand(call.arguments[index]);
   }
 
   // embedding(table, indices, padding): that row's gradient is zero in PyTorch.
@@ -246,12 +286,15 @@ private:
       OnnxWeight kind = weightOf(use);
       const std::string &meant = kind == OnnxWeight::bias ? bias : weight;
       bool isTrained = nn::isWeight(kind) && kind != OnnxWeight::statistic;
+      int index = kind == OnnxWeight::bias ? layout.bias : layout.weight;
       // Ones and zeros of the InstanceNormalization in a group norm are not its scale and bias.
       bool isOther = origins.at(use.name()).empty() && any_of(uses, [&](const InitializerUse &one) {
                        return weightOf(one) == kind && !origins.at(one.name()).empty();
                      });
       if (isTrained && !isOther && !meant.empty())
         assign(use, meant, isTransposed(group.call, use));
+      else if (isTrained && !isOther && isConstantArgument(group.call, index, *use.node))
+        makeConstant(use);
       else if (!isOwn(use, weight) && !isOwn(use, bias) && none_of(group.call.references, lost))
         makeConstant(use); // of a norm written out
     }
@@ -274,7 +317,8 @@ private:
   }
 
   // Calls of which nothing is known: what has no place goes where something else lies, in order.
-  void placeInOrder(ArrayRef<std::string> parameters, ArrayRef<InitializerUse> uses) {
+  void placeInOrder(const CallGroup &group, ArrayRef<std::string> parameters,
+                    ArrayRef<InitializerUse> uses) {
     SmallVector<std::string> unplaced;
     SmallVector<InitializerUse> others;
     for (const std::string &parameter : parameters)
@@ -283,6 +327,14 @@ private:
     for (const InitializerUse &use : uses)
       if (none_of(parameters, [&](const std::string &one) { return isOwn(use, one); }))
         others.push_back(use);
+    // A constant of the call may have been merged with one of its parameters.
+    bool hasConstant = any_of(group.call.references, [&](StringRef reference) {
+      StringRef target = program.bufferAt(reference);
+      bool isRead = any_of(uses, [&](const InitializerUse &use) { return use.name() == target; });
+      return !isRead && isConstantOperand(("%" + reference).str());
+    });
+    if (hasConstant && uses.size() - others.size() > parameters.size())
+      undecided.insert(parameters.begin(), parameters.end());
     if (unplaced.size() != others.size()) {
       for (const std::string &parameter : unplaced)
         if (!held.contains(parameter) || !others.empty())
@@ -298,7 +350,7 @@ private:
   void placeUnnamed(CallGroup &group, ArrayRef<InitializerUse> uses) {
     SmallVector<std::string> lost;
     for (const std::string &reference : group.call.references)
-      if (isLost(reference))
+      if (isLost(reference) && !isNumber(baseName(reference)))
         lost.push_back(reference);
     if (lost.empty()) {
       for (const InitializerUse &use : uses)
@@ -373,11 +425,13 @@ private:
     use.node->set_input(use.input, function);
   }
 
-  // A constant that was merged with a parameter must not be trained with it.
+  // A constant that was merged with a parameter must not be trained with it, nor one that was
+  // merged with running statistics be replaced with them.
   void makeConstant(const InitializerUse &use) {
     const std::string from = use.name();
     const TensorBytes &values = file.initializer(initializers[from]);
-    if (program.kindOf(file.graph().initializer(initializers[from])) != "PARAMETER")
+    bool isTrained = program.kindOf(file.graph().initializer(initializers[from])) == "PARAMETER";
+    if (!isTrained && !(statistics.contains(from) && weightOf(use) != OnnxWeight::statistic))
       return;
     std::string name = from + ".constant";
     if (!initializers.count(name))
@@ -572,6 +626,18 @@ private:
     return equal;
   }
 
+  // A constant of the program (a tensor written in its code) that no call names and no initializer
+  // holds: a copy of it is some operand of which nothing tells.
+  bool hasMergedConstant() const {
+    return any_of(program.bufferTargets(), [&](const auto &buffer) {
+      StringRef target = buffer.second;
+      return !values.contains(target) && !target.ends_with("num_batches_tracked") &&
+             none_of(groups, [&](const CallGroup &group) {
+               return is_contained(group.call.references, buffer.first());
+             });
+    });
+  }
+
   // A call takes a value whose own call is gone, and its node reads a parameter instead, or what
   // was made of one, that the call does not name. The value may have been a selection, say, of
   // another parameter that was equal: nothing tells, so that nobody may train the two as one.
@@ -597,10 +663,33 @@ private:
           std::vector<std::string> equal = equalParameters(name);
           undecided.insert(equal.begin(), equal.end());
           bool isFunction = program.kindOf(tensor) != "PARAMETER";
-          if (!equal.empty() ||
+          bool mayBeConstant = any_of(group.call.references, [&](const std::string &one) {
+            return lost(one) && isMovement(baseName(one)) && hasMergedConstant();
+          });
+          if (!equal.empty() || mayBeConstant ||
               (isFunction && isUniform(file.initializer(initializers.lookup(name)))))
             undecided.insert(origins.at(name).begin(), origins.at(name).end());
         }
+    }
+  }
+
+  // A call that stands for others, too, reads a parameter that had an equal: the others may have
+  // read that one.
+  void refuseMergedCalls() {
+    MergedCalls merged(file, program);
+    for (const CallGroup &group : groups) {
+      if (!merged.names().contains(group.call.name))
+        continue;
+      for (const InitializerUse &use : usesIn(group)) {
+        const std::vector<std::string> &own = origins.at(use.name());
+        if (own.empty())
+          continue;
+        anyMerged = true;
+        std::vector<std::string> equal = equalParameters(use.name());
+        undecided.insert(equal.begin(), equal.end());
+        if (!equal.empty())
+          undecided.insert(own.begin(), own.end());
+      }
     }
   }
 
@@ -678,9 +767,10 @@ private:
   llvm::StringMap<size_t> groupOf;                                   // by call
   std::vector<const NodeProto *> callless;
   llvm::StringMap<std::string> passedOn; // first input of a callless node, by its outputs
-  std::set<std::string, std::less<>> values, mentioned, held, placed, resolved, undecided;
+  std::set<std::string, std::less<>> values, mentioned, held, placed, resolved, statistics,
+      undecided;
   std::vector<std::string> foldedNorms, changed;
-  bool anyMerged = false; // a call uses a parameter that it does not name
+  bool anyMerged = false; // a call uses a parameter that it does not name, or stands for others
 };
 
 } // namespace
