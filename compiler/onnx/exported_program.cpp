@@ -27,6 +27,8 @@ ExportedProgram::ExportedProgram(const ModelFile &file) {
     std::vector<std::string> quoted = quotedStrings(line);
     if (line.contains(": USER_OUTPUT"))
       results.push_back(line.split(':').first.trim().str());
+    else if (line.contains(": BUFFER_MUTATION ") && !quoted.empty())
+      changes.emplace_back(quoted[0], line.split(':').first.trim().str());
     else if (!line.contains("_MUTATION"))
       placeholders.insert(line.split(':').first.trim());
     if ((line.contains(": BUFFER ") || line.contains(": CONSTANT_TENSOR ")) && !quoted.empty())

@@ -43,6 +43,8 @@ public:
   llvm::ArrayRef<std::string> outputs() const { return results; }
   /// All of these, by placeholder.
   const llvm::StringMap<std::string> &bufferTargets() const { return buffers; }
+  /// Buffers that the program changes, by target: the calls that make their new values.
+  llvm::ArrayRef<std::pair<std::string, std::string>> changedBuffers() const { return changes; }
   /// Whether the signature has an input of this name: parameter, buffer, constant or user's.
   bool listsInput(llvm::StringRef placeholder) const { return placeholders.contains(placeholder); }
   /// The parameters that a call names, in order, each once.
@@ -58,6 +60,7 @@ private:
 
   llvm::StringMap<const onnx::ValueInfoProto *> described;
   std::vector<std::string> targets, results;
+  std::vector<std::pair<std::string, std::string>> changes;
   llvm::StringSet<> known;
   llvm::StringMap<std::string> byPlaceholder, buffers;
   llvm::StringSet<> placeholders;

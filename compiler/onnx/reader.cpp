@@ -58,6 +58,7 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
   }
   opened.separated =
       !recipe.trains || (refuseLostCalls(*opened.file, report) &&
+                         refuseChangedBuffers(*opened.file, recipe, report) &&
                          separateParameters(*opened.file, opened.separation, report) &&
                          separateCopies(*opened.file, opened.separation, report));
   opened.conditions = findConditions(*opened.file, opened.separation, recipe, context);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/onnx/exported_program.h"
+#include "compiler/recipe.h"
 #include "compiler/report.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -32,6 +33,10 @@ inline std::string apartFrom(const std::string &other) {
 /// For files that record the exported program: refuses options of calls that the graph lost (label
 /// smoothing), and warns of detach().
 bool refuseLostCalls(const ModelFile &file, Report &report);
+
+/// For files that record the exported program: refuses buffers that the module changes and the graph
+/// does not, or warns of them.
+bool refuseChangedBuffers(const ModelFile &file, const Recipe &recipe, Report &report);
 
 /// For files that record the exported program: running statistics get their own initializers.
 void separateBuffers(ModelFile &file, Separation &separation);

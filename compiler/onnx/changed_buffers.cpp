@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Problem: a module may change its buffers (a moving average, a counter). The default exporter's
+// signature says so, but no output of the graph is the new value: the buffer is a constant.
+//
+// Method: refused where the graph still reads the buffer, or the value that becomes it; else its
+// values may be folded into anything, and a warning names it. The running statistics of batch norms
+// are changed by the trainer, and their counts of batches matter to nothing.
+#include "compiler/onnx/graph.h"
+#include "compiler/onnx/separation.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+namespace {
+
+/// What the graph reads, and what its calls say of it.
+struct BufferUses {
+  BufferUses(const ModelFile &file, const ExportedProgram &program) {
+    StringSet<> read;
+    for (const onnx::NodeProto &node : file.graph().node()) {
+      for (const std::string &input : node.input())
+        read.insert(input);
+      std::optional<ProgramCall> call = callOf(node);
+      if (!call)
+        continue;
+      bool isNorm = call->isBatchNorm();
+      calls.insert(call->name);
+      for (const std::string &reference : call->references)
+        if (StringRef target = program.bufferAt(reference); !target.empty())
+          (isNorm ? statistics : targets).insert(target);
+    }
+    for (const onnx::TensorProto &tensor : file.graph().initializer()) {
+      if (!read.contains(tensor.name()))
+        continue;
+      targets.insert(tensor.name());
+      for (const std::string &source : program.sourcesOf(tensor))
+        targets.insert(source);
+    }
+  }
+
+  StringSet<> calls, statistics, targets;
+};
+
+} // namespace
+
+bool refuseChangedBuffers(const ModelFile &file, const Recipe &recipe, Report &report) {
+  ExportedProgram program(file);
+  std::vector<std::string> used, unused;
+  BufferUses uses(file, program);
+  for (const auto &[target, result] : program.changedBuffers()) {
+    bool isGiven =
+        any_of(recipe.buffers, [&, &name = target](const auto &one) { return one.first == name; });
+    if (isGiven || uses.statistics.contains(target) ||
+        StringRef(target).ends_with("num_batches_tracked"))
+      continue;
+    bool isRead = uses.targets.contains(target) || uses.calls.contains(result);
+    (isRead ? used : unused).push_back(target);
+  }
+  if (!unused.empty())
+    report.warning(file.path(),
+                   "the module changes " + quotedList(unused, 3) +
+                       (unused.size() == 1 ? ", a buffer" : ", buffers") +
+                       " that the graph does not have: here what was computed from " +
+                       (unused.size() == 1 ? "it" : "them") + " stays as it was at the export",
+                   "a module whose results do not depend on it; else an export without this part");
+  return used.empty() ||
+         succeeded(report.error(
+             ExitCode::unsupportedModel, file.path(),
+             "the module changes " + quotedList(used) +
+                 (used.size() == 1 ? ", a buffer" : ", buffers") +
+                 " that the graph reads, but no output of it is the new value",
+             "the new value as an output of the module, and --buffer NAME=OUTPUT; or an export of "
+             "the module in eval(), where it does not change it"));
+}
+
+} // namespace trainc::reader
