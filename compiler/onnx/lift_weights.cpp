@@ -78,7 +78,7 @@ public:
       if (!values)
         continue;
       bool learnt = users.isLearnt(nodes[i], nodes[i].output(0), values->shape);
-      if (!learnt && !isOnnx(nodes[i], "Constant"))
+      if (!learnt && (values->count == 1 || !isOnnx(nodes[i], "Constant")))
         continue;
       if (values->count > kLargest) {
         report.warning({file.path(), nodes[i].name().empty() ? nodes[i].output(0) : nodes[i].name(),
@@ -101,7 +101,7 @@ public:
   }
 
 private:
-  // Floats of more than one element; null for all other nodes, and for what cannot be read: the
+  // Floats with axes; null for all other nodes, and for what cannot be read: the
   // importer says why.
   std::unique_ptr<TensorBytes> valuesOf(const NodeProto &node) const {
     const onnx::TensorProto *tensor = tensorOf(node);
@@ -113,7 +113,8 @@ private:
       values = tensor ? file.tensorOfNode(*tensor, why) : numbersOf(node);
     else if (tensor && isOnnx(node, "ConstantOfShape") && node.input_size() == 1)
       values = filled(*tensor, node.input(0));
-    return values && isFloat(values->dataType) && values->count > 1 ? std::move(values) : nullptr;
+    bool hasElements = values && isFloat(values->dataType) && values->count > 0;
+    return hasElements && !values->shape.empty() ? std::move(values) : nullptr;
   }
 
   static std::unique_ptr<TensorBytes> numbersOf(const NodeProto &node) {

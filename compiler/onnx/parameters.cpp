@@ -236,12 +236,14 @@ private:
     StringRef name = decision.name();
     bool dotted = name.contains('.') && !isExporterName(name);
     decision.exporterMade = isExporterName(name);
-    if (tensor.count == 0 || (tensor.count == 1 && !dotted)) {
+    if (tensor.count == 0 || (tensor.count == 1 && !dotted && !mayBeWeight(decision))) {
       decision.reason = "at most one element and no module's name";
       decision.isNumber = true;
     } else if (name.ends_with("running_mean") || name.ends_with("running_var")) {
       decision.reason = "running statistics by its name";
-    } else if (looksLikeMask(tensor) && !multiplies(decision)) {
+      decision.isNamedStatistic = true;
+    } else if (looksLikeMask(tensor) && !multiplies(decision) &&
+               !(dotted && looksLikeIdentity(tensor))) {
       decision.reason = "a mask: two values throughout";
     } else if (separation.unlearnt.contains(name)) {
       decision.reason = "not used as a weight";
@@ -255,6 +257,16 @@ private:
     } else {
       byUse(decision);
     }
+  }
+
+  // One number that an operator learns, as the weight of a layer with one input and one output; or
+  // that has axes from an exporter, as the scale of a norm of one channel has.
+  bool mayBeWeight(const Decision &decision) const {
+    const TensorBytes &tensor = *decision.tensor;
+    return (tensor.shape.size() > 1 && isTorchScriptName(decision.name())) ||
+           (!tensor.shape.empty() && any_of(graph.uses(decision.name()), [&](const Use &use) {
+             return nn::isWeight(weightOf(use, tensor));
+           }));
   }
 
   bool multiplies(const Decision &decision) const {

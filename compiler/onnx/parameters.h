@@ -19,11 +19,12 @@ struct Decision {
   std::string reason;
   std::string moduleName; // as the module calls it, where that differs from the initializer's name
   bool decays = false;
-  bool isNumber = false;     // a constant because it is one number without a module's name
-  bool exporterMade = false; // an intermediate value that the exporter computed
-  bool isQuantized = false;  // integers that stand for a weight
-  bool isUnlearnt = false;   // floats without a module's name that no operator learns
-  bool isPart = false;       // elements that the exporter chose of a parameter, perhaps all
+  bool isNumber = false;         // a constant because it is one number without a module's name
+  bool exporterMade = false;     // an intermediate value that the exporter computed
+  bool isNamedStatistic = false; // a constant because of its name
+  bool isQuantized = false;      // integers that stand for a weight
+  bool isUnlearnt = false;       // floats without a module's name that no operator learns
+  bool isPart = false;           // elements that the exporter chose of a parameter, perhaps all
   const Decision *canonical = nullptr; // of a tied one: the parameter
   bool transposed = false;             // of a tied one: it is the parameter's transpose
   size_t firstUse = 0;                 // node and input, for the order
@@ -70,6 +71,8 @@ bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed);
 bool isUniform(const TensorBytes &tensor);
 /// Exactly two values, one of which an additive or multiplicative mask would have.
 bool looksLikeMask(const TensorBytes &tensor);
+/// Ones on the diagonal of a square matrix and zeros elsewhere.
+bool looksLikeIdentity(const TensorBytes &tensor);
 /// Rows of sines and cosines of their numbers, in one of the usual layouts.
 bool looksSinusoidal(const TensorBytes &tensor);
 /// Evenly spaced along its one axis above 1, and long enough not to be so by chance.

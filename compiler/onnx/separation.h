@@ -34,8 +34,8 @@ inline std::string apartFrom(const std::string &other) {
 /// smoothing), and warns of detach().
 bool refuseLostCalls(const ModelFile &file, Report &report);
 
-/// For files that record the exported program: refuses buffers that the module changes and the graph
-/// does not, or warns of them.
+/// For files that record the exported program: refuses buffers that the module changes and the
+/// graph does not, or warns of them.
 bool refuseChangedBuffers(const ModelFile &file, const Recipe &recipe, Report &report);
 
 /// For files that record the exported program: running statistics get their own initializers.

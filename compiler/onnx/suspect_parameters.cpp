@@ -122,12 +122,16 @@ static void refuseFoldedParts(const Decisions &decisions, const ModelFile &file,
 }
 
 // One number throughout: filling, unless it is what a parameter that starts so was computed into.
-static bool isCalculatedWith(const Graph &graph, const Decision &decision) {
-  return any_of(graph.uses(decision.name()), [](const Use &use) {
-    return use.node->domain.empty() && llvm::StringSwitch<bool>(use.node->opType())
-                                           .Cases("Add", "Sub", "Mul", "Div", "Pow", true)
-                                           .Cases("MatMul", "Gemm", "Einsum", true)
-                                           .Default(false);
+// PyTorch's exporter writes filling as ConstantOfShape: what it folded may be a token that is put
+// beside others, or in their place.
+static bool isCalculatedWith(const Graph &graph, const Decision &decision, bool isFromPyTorch) {
+  return any_of(graph.uses(decision.name()), [&](const Use &use) {
+    return use.node->domain.empty() &&
+           llvm::StringSwitch<bool>(use.node->opType())
+               .Cases("Concat", "Where", "Expand", "Max", "Min", isFromPyTorch)
+               .Cases("Add", "Sub", "Mul", "Div", "Pow", true)
+               .Cases("MatMul", "Gemm", "Einsum", true)
+               .Default(false);
   });
 }
 
@@ -138,7 +142,8 @@ static void warnOfNameless(const Decisions &decisions, const Graph &graph, const
   std::vector<std::string> names;
   for (const auto &decision : decisions)
     if (decision->role == Role::constant && decision->isUnlearnt &&
-        (!isUniform(*decision->tensor) || isCalculatedWith(graph, *decision)) &&
+        (!isUniform(*decision->tensor) ||
+         isCalculatedWith(graph, *decision, isFromPyTorch(file))) &&
         fixedTable(*decision, true).empty())
       names.push_back(decision->name().str());
   if (names.empty())
@@ -215,6 +220,21 @@ static void warnOfQuantized(const Decisions &decisions, const ModelFile &file, R
                    "the model before quantization");
 }
 
+// By its name alone; a module may have a parameter of that name.
+static void warnOfStatistics(const Decisions &decisions, const ModelFile &file, Report &report) {
+  std::vector<std::string> names;
+  for (const auto &decision : decisions)
+    if (decision->role == Role::constant && decision->isNamedStatistic)
+      names.push_back(decision->name().str());
+  if (!names.empty())
+    report.warning(file.path(),
+                   quotedList(names, kShown) +
+                       ", running statistics by name that no batch norm reads, " +
+                       (names.size() == 1 ? "is" : "are") + " not trained and not replaced",
+                   "--train-only with patterns of all parameters, where the model learns " +
+                       std::string(names.size() == 1 ? "it" : "them") + "; else nothing");
+}
+
 // The loss of such a model is no number in the first step.
 static void warnOfNonFinite(const Decisions &decisions, const ModelFile &file, Report &report) {
   std::vector<std::string> names;
@@ -241,6 +261,7 @@ void suspectParameters(const Decisions &decisions, bool hasSignature, const Mode
   refuseFoldedFilters(decisions, file, graph, report);
   refuseFoldedParts(decisions, file, report);
   warnOfNameless(decisions, graph, file, report);
+  warnOfStatistics(decisions, file, report);
   warnOfInnerConstants(graph, file, report);
   warnOfScalars(decisions, file, recipe, report);
 }

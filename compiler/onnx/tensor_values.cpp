@@ -72,6 +72,15 @@ bool looksLikeMask(const TensorBytes &tensor) {
   return first != second && masks(first) && masks(second);
 }
 
+bool looksLikeIdentity(const TensorBytes &tensor) {
+  if (tensor.shape.size() != 2 || tensor.shape[0] != tensor.shape[1] || tensor.shape[0] < 2)
+    return false;
+  for (int64_t i = 0; i < tensor.count; ++i)
+    if (realAt(tensor, i) != (i % (tensor.shape[0] + 1) == 0))
+      return false;
+  return true;
+}
+
 // How a table orders its angles: sine and cosine in turn or one half each, and the exponents of
 // 10000 spread over the width or over the frequencies' number less one.
 struct AngleLayout {

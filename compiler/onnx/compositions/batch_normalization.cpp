@@ -30,7 +30,7 @@ public:
     bool hasBuffers = node.buffer(3) && node.buffer(4);
     if (mode == BatchNormMode::train && hasBuffers)
       return replacingStatistics();
-    if (mode == BatchNormMode::train && saysBatch)
+    if (mode == BatchNormMode::train)
       return node.error("its running statistics are no initializers, so that no step can replace "
                         "them",
                         "--batch-norm frozen");
