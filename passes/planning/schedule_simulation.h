@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long a step takes: executes the action lists of a schedule on every rank of
+// stages x replicas, each with a clock of its own, a link to each peer and one on which
+// its reductions run beside the computation.
+#pragma once
+
+#include "passes/planning/pipeline_schedule.h"
+
+#include <functional>
+
+namespace trainc::planning {
+
+struct ChunkSeconds {
+  double forward = 0, inputGradient = 0, weightGradient = 0;
+  double reduce = 0; // over the replicas of the stage
+  double update = 0;
+};
+
+struct StepCosts {
+  std::vector<ChunkSeconds> chunks;
+  /// How long a boundary's tensors are under way from one rank to another, and how much of
+  /// it the link is taken. Ranks are numbered replica * stages + stage. Free where not set.
+  struct Transfer {
+    double latency = 0, occupied = 0;
+  };
+  std::function<Transfer(int boundary, int fromRank, int toRank)> transfer;
+  std::vector<double> addShared; // by shared parameter
+  double norm = 0;
+};
+
+struct Span {
+  double start = 0, end = 0;
+};
+
+struct StepTimes {
+  double seconds = 0;
+  double bubble = 0;                    // share of the ranks' time in which they do not compute
+  std::vector<double> computing;        // by rank, seconds, the update too
+  std::vector<double> exposed;          // by rank: seconds waited for reductions alone
+  std::vector<std::vector<Span>> spans; // of the first replica, by stage and action
+};
+
+/// Only of a proven schedule.
+StepTimes simulateStep(const Schedule &schedule, int replicas, const StepCosts &costs);
+
+/// A row per stage, a column per `unit` seconds: micro-batches as numbers, forward as `3`,
+/// backward or input gradient as `3'`, weight gradient as `3"`, update as `U`, idle as `.`; of
+/// several chunks on a stage the second is `3b`.
+std::string gridOf(const Schedule &schedule, const StepTimes &times, double unit);
+
+} // namespace trainc::planning
