@@ -96,7 +96,8 @@ private:
   bool steps() {
     std::optional<Recipe> parsed = options.recipe(report);
     std::optional<RecomputeOptions> again = options.recomputeOptions(report);
-    if (!parsed || !again)
+    std::optional<StageOptions> cut = options.stageOptions(report);
+    if (!parsed || !again || !cut)
       return false;
     if (options.printDocumentation || options.listOperators) {
       llvm::outs() << (options.listOperators ? operatorTable() : optionsDocumentation());
@@ -104,6 +105,7 @@ private:
     }
     recipe = *parsed;
     recompute = *again;
+    stages = *cut;
     looksAtModel = true;
     if (options.printParameters)
       return printParameters();
@@ -220,7 +222,7 @@ private:
     hooks.stopAfter = options.check         ? kCheckedUntil
                       : options.memoryCurve ? kCurveBehind
                                             : options.stopAfter;
-    PipelineResult result = runPipeline(*model.module, recipe, recompute, hooks);
+    PipelineResult result = runPipeline(*model.module, recipe, recompute, stages, hooks);
     stopped = result.stopped;
     if (!result.unwritten.empty())
       (void)report.error(ExitCode::outputNotWritten,
@@ -320,11 +322,18 @@ private:
            succeeded(output.writeText("plan/parameters.json", parametersJson(model, *model.module),
                                       report)) &&
            succeeded(output.writeText("plan/memory.txt", memoryPlanText(*model.module), report)) &&
-           (!recipe.trains || writeRecompute()) &&
+           (!recipe.trains || writeRecompute()) && writeStages() &&
            succeeded(output.writeText("plan/kernels.txt", kernelListText(*model.module), report)) &&
            succeeded(output.writeText("plan/steps.txt", stepListText(*model.module), report)) &&
            succeeded(
                output.writeText("plan/parameters.txt", model.parameterTable + unreached(), report));
+  }
+
+  bool writeStages() {
+    std::string text = stageListText(*model.module);
+    if (!text.empty() && !options.quiet && options.messageFormat == "text")
+      llvm::outs() << text;
+    return text.empty() || succeeded(output.writeText("plan/stages.txt", text, report));
   }
 
   bool writeRecompute() {
@@ -439,6 +448,7 @@ private:
   const Options &options;
   Recipe recipe;
   RecomputeOptions recompute;
+  StageOptions stages;
   Report report;
   MLIRContext context;
   Model model;

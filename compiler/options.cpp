@@ -331,6 +331,50 @@ std::optional<RecomputeOptions> Options::recomputeOptions(Report &report) const 
   return report.empty() ? std::optional(found) : std::nullopt;
 }
 
+std::optional<StageOptions> Options::stageOptions(Report &report) const {
+  StageOptions found;
+  auto complain = [&](const Twine &option, const Twine &message, const Twine &advice) {
+    (void)report.error(ExitCode::usage, Subject::ofOption(option), message, advice);
+  };
+  constexpr int64_t kMostStages = 4096, kMostMicroBatches = 65536; // as of the trainer
+  auto read = [&](StringRef option, StringRef text, int64_t most, int64_t &number) {
+    if (StringRef(text).getAsInteger(10, number) || number < 1 || number > most)
+      complain(option, "expects a number from 1 to " + Twine(most) + ", found '" + text + "'",
+               option + " 4");
+  };
+  read("--stages", stages, kMostStages, found.stages);
+  found.microBatches = 4 * found.stages;
+  if (!microBatches.empty())
+    read("--micro-batches", microBatches, kMostMicroBatches, found.microBatches);
+  found.cuts = cuts;
+  found.schedule = schedule;
+  if (found.stages == 1)
+    for (StringRef name : {"cut", "schedule", "micro-batches"})
+      if (is_contained(given, name))
+        complain(dashed(name), "says nothing to a step of one stage",
+                 name == "micro-batches" ? "--micro-batches of the trainer; or --stages 2"
+                                         : "--stages 2");
+  if (!report.empty() || found.stages == 1)
+    return report.empty() ? std::optional(found) : std::nullopt;
+  if (!cuts.empty() && int64_t(cuts.size()) + 1 != found.stages)
+    complain("--cut",
+             Twine(cuts.size()) + " cuts make " + Twine(cuts.size() + 1) + " stages, not the " +
+                 Twine(found.stages) + " of --stages",
+             "--stages " + Twine(cuts.size() + 1));
+  if (found.microBatches < found.stages)
+    complain("--micro-batches",
+             Twine(found.microBatches) + " are fewer than the " + Twine(found.stages) +
+                 " stages, of which some would never work at once",
+             "--micro-batches " + Twine(4 * found.stages));
+  if (target == "cuda")
+    complain("--stages", "stages are built for --target cpu alone so far", "--stages 1");
+  for (StringRef name : {"memory-budget", "limit-memory", "memory-curve"})
+    if (is_contained(given, name))
+      complain(dashed(name), "is of a step in one piece, not of one in stages",
+               name == "limit-memory" ? "plan/stages.txt" : "--recompute light or full");
+  return report.empty() ? std::optional(found) : std::nullopt;
+}
+
 void Options::checkChoices(Report &report) const {
   auto check = [&](StringRef name, StringRef choices, StringRef value) {
     SmallVector<StringRef> known;
@@ -423,7 +467,8 @@ void Options::refuseIdleOptions(Report &report) const {
     refuse({"march"}, "to a trainer for --target " + target);
   if (forwardOnly)
     refuse({"loss", "optimizer", "decay", "buffer", "freeze", "batch-norm", "recompute",
-            "recompute-pattern", "memory-budget", "memory-curve"},
+            "recompute-pattern", "memory-budget", "memory-curve", "stages", "cut", "schedule",
+            "micro-batches"},
            "to a program that only runs the model forward",
            "the command without it, or without --forward-only");
 }

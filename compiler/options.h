@@ -33,6 +33,9 @@ struct Options {
   /// says.
   std::optional<RecomputeOptions> recomputeOptions(Report &report) const;
 
+  /// How a step is cut; nothing where a value is malformed, which `report` says.
+  std::optional<StageOptions> stageOptions(Report &report) const;
+
 private:
   void readLosses(Recipe &recipe, Report &report) const;
   void checkChoices(Report &report) const;

@@ -21,8 +21,8 @@ PlacementOptions placementOptions(const Recipe &recipe) {
   return {recipe.target, recipe.epilogues};
 }
 
-static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe,
-                                                     const RecomputeOptions &recompute) {
+static std::vector<std::unique_ptr<Pass>>
+makePasses(const Recipe &recipe, const RecomputeOptions &recompute, const StageOptions &stages) {
   std::vector<std::unique_ptr<Pass>> passes;
   auto add = [&](std::unique_ptr<Pass> pass) { passes.push_back(std::move(pass)); };
   // The forward model, brought to composite operations that have good gradients.
@@ -42,8 +42,10 @@ static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe,
   add(createDecomposePass());
   add(createChunkRowsPass(recipe.rowChunk));
   add(createFormProductsPass());
-  if (recipe.trains)
+  if (recipe.trains) {
     add(createPlanRecomputePass(recompute, placementOptions(recipe)));
+    add(createSplitPipelinePass(stages));
+  }
   for (std::unique_ptr<Pass> &pass : createPlacementPasses(placementOptions(recipe)))
     add(std::move(pass));
   return passes;
@@ -51,7 +53,7 @@ static std::vector<std::unique_ptr<Pass>> makePasses(const Recipe &recipe,
 
 std::vector<std::string> pipelinePasses(const Recipe &recipe) {
   std::vector<std::string> names;
-  for (auto &pass : makePasses(recipe, {}))
+  for (auto &pass : makePasses(recipe, {}, {}))
     names.push_back(pass->getArgument().str());
   return names;
 }
@@ -59,7 +61,8 @@ std::vector<std::string> pipelinePasses(const Recipe &recipe) {
 std::optional<ExitCode> userErrorOf(StringRef pass) {
   if (pass == "plan-recompute")
     return ExitCode::overLimit;
-  if (llvm::is_contained({"attach-loss", "differentiate", "attach-optimizer"}, pass))
+  if (llvm::is_contained({"attach-loss", "differentiate", "attach-optimizer", "split-pipeline"},
+                         pass))
     return ExitCode::unsupportedModel;
   return std::nullopt;
 }
@@ -152,10 +155,10 @@ void nameRunningPass(PassManager &manager) {
 }
 
 PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const RecomputeOptions &recompute,
-                           const PipelineHooks &hooks) {
+                           const StageOptions &stages, const PipelineHooks &hooks) {
   PipelineResult result;
   Dumps dumps(module, hooks);
-  std::vector<std::unique_ptr<Pass>> passes = makePasses(recipe, recompute);
+  std::vector<std::unique_ptr<Pass>> passes = makePasses(recipe, recompute, stages);
   std::vector<std::string> rest = textBehindEach(passes);
   std::string all;
   llvm::raw_string_ostream stream(all);

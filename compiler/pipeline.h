@@ -41,7 +41,8 @@ std::vector<std::string> pipelinePasses(const Recipe &recipe);
 /// Runs the passes on `module`, verifying at the end of each phase, and after each pass where the
 /// IR is dumped. Errors are emitted as diagnostics.
 PipelineResult runPipeline(mlir::ModuleOp module, const Recipe &recipe,
-                           const RecomputeOptions &recompute, const PipelineHooks &hooks);
+                           const RecomputeOptions &recompute, const StageOptions &stages,
+                           const PipelineHooks &hooks);
 
 /// Lets internal errors name the pass that runs.
 void nameRunningPass(mlir::PassManager &manager);

@@ -19,6 +19,13 @@ struct RecomputeOptions {
   std::string pattern; // regular expression of whole names of nodes to repeat; empty: none
 };
 
+struct StageOptions {
+  int64_t stages = 1;            // 1: a step is not cut
+  std::vector<std::string> cuts; // nodes behind which it is; empty: where the planner says
+  std::string schedule = "1f1b"; // or gpipe
+  int64_t microBatches = 1;      // of a step and replica
+};
+
 /// What the passes behind plan-recompute follow.
 struct PlacementOptions {
   std::string target = "cpu"; // or cuda
@@ -39,6 +46,7 @@ std::unique_ptr<mlir::Pass> createChunkRowsPass(int64_t limit);
 std::unique_ptr<mlir::Pass> createFormProductsPass();
 std::unique_ptr<mlir::Pass> createPlanRecomputePass(const RecomputeOptions &options,
                                                     const PlacementOptions &placement);
+std::unique_ptr<mlir::Pass> createSplitPipelinePass(const StageOptions &options);
 std::unique_ptr<mlir::Pass> createFuseEpiloguesPass();
 std::unique_ptr<mlir::Pass> createFusePass();
 std::unique_ptr<mlir::Pass> createLowerToKernelsPass();
@@ -55,6 +63,8 @@ std::string memoryPlanText(mlir::ModuleOp module);
 std::string kernelListText(mlir::ModuleOp module);
 /// What is computed again and what is kept for the backward pass; see recompute_list.cpp.
 std::string recomputeText(mlir::ModuleOp module);
+/// The stages of a step, what they send each other and when: of a module whose step is cut.
+std::string stageListText(mlir::ModuleOp module);
 /// Of a module behind form-products, what less memory costs: one line for each of some budgets.
 std::string memoryCurveText(mlir::ModuleOp module, const RecomputeOptions &options,
                             const PlacementOptions &placement);

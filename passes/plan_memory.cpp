@@ -19,6 +19,7 @@
 #include "passes/planning/memory_plan.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include <map>
 
 using namespace mlir;
 
@@ -38,6 +39,8 @@ constexpr int arenaCount = 6; // constants last
 struct Totals {
   int64_t bytes[arenaCount] = {};
   int64_t lowerBound[arenaCount] = {};
+  int64_t activationsOfOthers = 0; // of the functions that all ranks run
+  std::map<int64_t, int64_t> activationsOfStage;
 };
 
 /// Places that follow from names alone, the same in all entry functions.
@@ -87,6 +90,18 @@ public:
 
   int64_t pinnedBytes(Arena arena) const { return namedBytes[int(arena)]; }
 
+  /// In a slot of the stage's stash.
+  Place kept(int64_t stage, StringRef name, Type type) {
+    return {Arena::stash, inStage(stashes[stage], name, type)};
+  }
+  /// Behind what all entries have pinned, so asked for when that is known; stages share no memory.
+  Place passed(int64_t stage, StringRef name, Type type) {
+    return {Arena::activations,
+            pinnedBytes(Arena::activations) + inStage(passedTensors[stage], name, type)};
+  }
+  int64_t passedBytes(int64_t stage) { return passedTensors[stage].bytes; }
+  int64_t slotBytes(int64_t stage) { return stashes[stage].bytes; }
+
   void addTo(Totals &totals) const {
     if (layout) {
       totals.bytes[int(Arena::parameters)] = layout.totalElements() * elementWidth;
@@ -100,6 +115,17 @@ public:
   }
 
 private:
+  struct Named {
+    llvm::StringMap<int64_t> offsets;
+    int64_t bytes = 0;
+  };
+  static int64_t inStage(Named &tensors, StringRef name, Type type) {
+    auto [entry, isNew] = tensors.offsets.try_emplace(name, tensors.bytes);
+    if (isNew)
+      tensors.bytes += alignedBytes(bytesOf(type));
+    return entry->second;
+  }
+
   void readLayout(ModuleOp module) {
     layout = train::layoutOf(module);
     if (layout)
@@ -112,6 +138,7 @@ private:
   int64_t slots = 0, elementWidth = 4, totalsBytes = 0;
   llvm::StringMap<int64_t> loose[arenaCount], named[arenaCount];
   int64_t looseBytes[arenaCount] = {}, namedBytes[arenaCount] = {};
+  std::map<int64_t, Named> stashes, passedTensors; // by stage
 };
 
 /// Tensors that share memory: alive from the first write to the last read.
@@ -126,7 +153,8 @@ class EntryPlan {
 public:
   EntryPlan(func::FuncOp function, FixedPlaces &fixed, SymbolTableCollection &symbols)
       : function(function), block(function.front()), fixed(fixed), symbols(symbols),
-        arena(train::isUpdate(function) ? Arena::workspace : Arena::activations) {}
+        arena(train::isUpdate(function) ? Arena::workspace : Arena::activations),
+        stage(train::stageOf(function)) {}
 
   /// First of all entries: pinned places, so that their sizes are known.
   void placeArguments();
@@ -151,6 +179,7 @@ private:
   FixedPlaces &fixed;
   SymbolTableCollection &symbols;
   Arena arena;
+  train::StageAttr stage; // null: of none
   std::vector<Storage> storages;
   llvm::MapVector<Value, int> storageOf;
   DenseMap<Value, int> lastRead;
@@ -165,6 +194,16 @@ static std::string ofPart(std::optional<int64_t> part) {
 }
 
 Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::Twine &fallback) {
+  // Other micro-batches are on their way through the stage meanwhile.
+  if (stage &&
+      isa_and_nonnull<train::KeptAttr, train::InputAttr, train::LabelAttr, train::LossAttr>(role))
+    return fixed.kept(stage.getNumber(), role.getName(), type);
+  if (stage && isa_and_nonnull<train::LossWeightAttr>(role))
+    return fixed.kept(stage.getNumber(), train::kKeptLossWeight, type);
+  if (stage && isa_and_nonnull<train::IndexCheckAttr>(role))
+    return fixed.kept(stage.getNumber(), train::kKeptIndexCheck, type);
+  if (stage && isa_and_nonnull<train::PassedAttr>(role))
+    return fixed.passed(stage.getNumber(), role.getName(), type);
   if (isa_and_nonnull<train::ParameterAttr, train::BufferAttr>(role))
     return fixed.parameter(role.getName(), type, /*gradient=*/false);
   if (isa_and_nonnull<train::GradientAttr, train::NewValueAttr>(role))
@@ -353,8 +392,16 @@ void EntryPlan::placeRest(Totals &totals) {
   }
   auto add = [&](Arena where, const planning::MemoryPlan &plan) {
     int64_t base = fixed.pinnedBytes(where);
+    if (stage && where == Arena::activations)
+      base += fixed.passedBytes(stage.getNumber());
     totals.bytes[int(where)] = std::max(totals.bytes[int(where)], base + plan.bytes);
     totals.lowerBound[int(where)] = std::max(totals.lowerBound[int(where)], base + plan.lowerBound);
+    if (stage && where == Arena::activations) {
+      int64_t &most = totals.activationsOfStage[stage.getNumber()];
+      most = std::max({most, base + plan.bytes, totals.activationsOfOthers});
+    }
+    if (!stage)
+      totals.activationsOfOthers = totals.bytes[int(Arena::activations)];
     return base;
   };
   planning::MemoryPlan plan = planning::planMemory(buffers);
@@ -435,9 +482,10 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
     FixedPlaces fixed(module);
     Totals totals;
     std::vector<EntryPlan> plans;
-    for (auto function : module.getOps<func::FuncOp>())
-      if (!function.isDeclaration())
-        plans.emplace_back(function, fixed, symbols);
+    for (bool ofStages : {false, true}) // whose passed tensors lie behind what the others pin
+      for (auto function : module.getOps<func::FuncOp>())
+        if (!function.isDeclaration() && bool(train::stageOf(function)) == ofStages)
+          plans.emplace_back(function, fixed, symbols);
     for (EntryPlan &plan : plans)
       plan.placeArguments();
     for (EntryPlan &plan : plans) {
@@ -450,6 +498,11 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
     Builder builder(module.getContext());
     module->setAttr("kernel.arena_bytes", builder.getDenseI64ArrayAttr(totals.bytes));
     module->setAttr("kernel.arena_lower_bound", builder.getDenseI64ArrayAttr(totals.lowerBound));
+    for (auto [stage, bytes] : totals.activationsOfStage)
+      for (train::Direction direction : {train::Direction::forward, train::Direction::backward})
+        if (func::FuncOp function = train::stageFunction(module, direction, stage))
+          function->setAttr("kernel.stage_bytes",
+                            builder.getDenseI64ArrayAttr({bytes, fixed.slotBytes(stage)}));
   }
 };
 

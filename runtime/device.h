@@ -73,9 +73,17 @@ public:
   // Queues an entry function. A target may record what it queues at some time and replay the
   // record afterwards.
   void run(entry which);
+  // Of a step in stages, whose functions work on a slot of the rank's stash: does what an action
+  // says, forward, backward or reduce; moves a message of a micro-batch, with whether that has a
+  // fault.
+  void run(const stage_action &action);
+  bool move(const stage_action &message, bool fault);
+  // Copies the inputs that the stage reads from the batch to the slot.
+  void keep_inputs(int stash_slot);
   // Adds the gradients of micro-batch 0, 1, ... of this rank, in the order that
-  // runtime/summation_order.h says. With the last of a step the ranks exchange their sums: the
-  // total is in every rank's arena then.
+  // runtime/summation_order.h says. With the last of a step, or where a list of actions says, the
+  // ranks exchange their sums: the total is in every rank's arena then, of a step in stages in the
+  // first rank's.
   void sum_gradients(int64_t micro_batch);
   // Sets a scalar of the workspace arena for the work queued next: an f64, or 64 bits.
   void set_scalar(int64_t offset, double value) {
@@ -83,8 +91,8 @@ public:
   }
   void set_bits(int64_t offset, uint64_t bits);
   // Queues a copy of a scalar (f32 or f64) into slot `slot` of `kept_slots`, which `kept`
-  // reads after `finish`.
-  void keep(const tensor_place &scalar, int slot);
+  // reads after `finish`. Of a scalar in the stash also from which of its slots.
+  void keep(const tensor_place &scalar, int slot, int stash_slot = 0);
   double kept(int slot) const;
   // Waits for all queued work. Throws `failure` where some of it failed.
   void finish();

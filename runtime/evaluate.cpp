@@ -5,6 +5,7 @@
 #include "runtime/gradient_step.h"
 #include "runtime/output_file.h"
 #include "runtime/safetensors.h"
+#include "runtime/stage_layout.h"
 #include "runtime/step_log.h"
 
 #include <algorithm>
@@ -91,10 +92,12 @@ int evaluate(run &run) {
 }
 
 int gradients(run &run) {
+  run.check_stages();
   std::string path = run.options.output;
   loader data = run.open_data(/*shuffle=*/false, 0);
-  int64_t micro_batches = run.options.micro_batches;
-  int64_t first = run.options.batch, count = micro_batches * run.ranks.size();
+  int64_t micro_batches = run.options.micro_batches, first = run.options.batch;
+  const stage_layout layout(run.prog, run.ranks.rank(), run.ranks.size());
+  const int64_t count = micro_batches * layout.replicas;
   run.ranks.together([&] {
     if (int64_t batches = data.batches(data_part::all); first + count > batches)
       throw failure(exit_data, format_text("batches %" PRId64 " to %" PRId64

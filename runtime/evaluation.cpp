@@ -20,7 +20,7 @@ constexpr int index_slot = 0;                             // of device::keep, an
 
 void evaluate_batch(run &run, const std::function<void()> &meanwhile) {
   run.target.run(entry::evaluate);
-  keep_index_check(run.target, run.prog, index_slot);
+  keep_index_check(run.target, run.prog, run.prog.index_check, index_slot);
   meanwhile();
   run.target.finish();
   if (std::string problem = index_problem(run.target, run.prog, index_slot); !problem.empty())

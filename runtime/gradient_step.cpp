@@ -8,16 +8,18 @@
 #include "runtime/rank_numbers.h"
 #include "runtime/signals.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace trainc {
 
 gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches, uint64_t seed,
                              bool mean_per_batch)
-    : run_(run), feed_(feed), micro_batches_(micro_batches), seed_(seed),
+    : run_(run), feed_(feed), layout_(run.prog, run.ranks.rank(), run.ranks.size()),
+      micro_batches_(micro_batches), seed_(seed),
       mean_per_batch_(mean_per_batch ||
                       (run.prog.loss_part_count > 0 && micro_batches * run.ranks.size() == 1)),
-      own_(2 * static_cast<size_t>(micro_batches) + 2),
+      faults_(static_cast<size_t>(micro_batches)), own_(2 * static_cast<size_t>(micro_batches) + 2),
       all_(own_.size() * static_cast<size_t>(run.ranks.size())) {
   if (run.prog.count_labels && !mean_per_batch_)
     own_weights_.resize(static_cast<size_t>(run.prog.loss_part_count * micro_batches));
@@ -42,18 +44,17 @@ void gradient_step::submit(data_part part, int64_t batch, int64_t next) {
 
 // What the parts of the loss weigh in each micro-batch of the step, on every rank.
 void gradient_step::count_labels(data_part part, int64_t first_batch, int64_t step) {
-  const int64_t own_first = run_.ranks.rank() * micro_batches_, parts = run_.prog.loss_part_count;
+  const int64_t parts = run_.prog.loss_part_count;
   auto for_each_weight = [&](const auto &visit) {
     for (int64_t i = 0; i < parts; ++i)
       if (run_.prog.loss_parts[i].weight.name)
         visit(run_.prog.loss_parts[i].weight, i);
   };
   for (int64_t j = 0; j < micro_batches_; ++j) {
-    const int64_t number = own_first + j;
-    const int64_t next = first_batch + (j == micro_batches_ - 1 ? own_first : number + 1);
-    submit(part, first_batch + number, next);
-    if (run_.prog.draws_random_numbers)
-      run_.target.set_bits(run_.prog.random_key_offset, micro_batch_key(seed_, step, number));
+    const bool is_last = j == micro_batches_ - 1;
+    const int64_t next = is_last ? first_batch + number_of(0) : batch_behind(first_batch, j);
+    submit(part, first_batch + number_of(j), next);
+    set_random_key(step, j);
     run_.target.run(entry::count_labels);
     for_each_weight([&](const tensor_place &weight, int64_t i) {
       run_.target.keep(weight, static_cast<int>(j * parts + i));
@@ -91,27 +92,92 @@ void gradient_step::set_part_scales(data_part part, int64_t first_batch, int64_t
   }
 }
 
+// The batch that is asked for after the one of a micro-batch: of this step or the next.
+int64_t gradient_step::batch_behind(int64_t first_batch, int64_t micro_batch) const {
+  return micro_batch == micro_batches_ - 1 ? first_batch + batches_per_step() + number_of(0)
+                                           : first_batch + number_of(micro_batch) + 1;
+}
+
+void gradient_step::set_random_key(int64_t step, int64_t micro_batch) {
+  if (run_.prog.draws_random_numbers)
+    run_.target.set_bits(run_.prog.random_key_offset,
+                         micro_batch_key(seed_, step, number_of(micro_batch)));
+}
+
+void gradient_step::keep_losses(int64_t micro_batch, int stash_slot) {
+  tensor_place loss = run_.prog.loss, weight = run_.prog.loss_weight, check = run_.prog.index_check;
+  if (const pipeline *stages = run_.prog.stages) {
+    loss.arena = weight.arena = check.arena = arena_kind::stash;
+    loss.offset = stages->loss_offset;
+    weight.offset = stages->loss_weight_offset;
+    check.offset = stages->index_check_offset;
+  }
+  run_.target.keep(loss, static_cast<int>(micro_batch), stash_slot);
+  if (weight.name)
+    run_.target.keep(weight, weight_slot(micro_batch), stash_slot);
+  keep_index_check(run_.target, run_.prog, check, index_slot(micro_batch), stash_slot);
+}
+
 void gradient_step::queue(data_part part, int64_t first_batch, int64_t step, bool with_update) {
-  const int64_t own_first = run_.ranks.rank() * micro_batches_;
   for (int64_t j = 0; j < micro_batches_; ++j) {
-    const bool is_last = j == micro_batches_ - 1;
-    const int64_t number = own_first + j; // over all ranks
-    // Of this step or the next.
-    const int64_t next = first_batch + (is_last ? batches_per_step() + own_first : number + 1);
-    submit(part, first_batch + number, next);
-    if (run_.prog.draws_random_numbers)
-      run_.target.set_bits(run_.prog.random_key_offset, micro_batch_key(seed_, step, number));
+    const int64_t next = batch_behind(first_batch, j);
+    submit(part, first_batch + number_of(j), next);
+    set_random_key(step, j);
     run_.target.run(entry::forward_backward);
     run_.watch.now(activity::exchanging);
     run_.target.sum_gradients(j);
     run_.watch.now(activity::computing);
-    run_.target.keep(run_.prog.loss, static_cast<int>(j));
-    if (run_.prog.loss_weight.name)
-      run_.target.keep(run_.prog.loss_weight, weight_slot(j));
-    keep_index_check(run_.target, run_.prog, index_slot(j));
-    if (is_last && with_update)
+    keep_losses(j, 0);
+    if (j == micro_batches_ - 1 && with_update)
       run_.target.run(entry::update);
     feed_.load_ahead(part, next);
+  }
+}
+
+// The actions of this rank's stage. Micro-batches come in ascending order, forward and backward.
+void gradient_step::act(data_part part, int64_t first_batch, int64_t step, bool with_update) {
+  const stage_program &stage = run_.prog.stages->programs[layout_.stage];
+  for (int64_t i = 0; i < stage.action_count; ++i) {
+    const stage_action &action = stage.actions[i];
+    const int64_t j = action.micro_batch;
+    switch (action.kind) {
+    case stage_action_kind::forward:
+      if (stage.input_count > 0) {
+        submit(part, first_batch + number_of(j), batch_behind(first_batch, j));
+        run_.target.keep_inputs(action.slot);
+        faults_[static_cast<size_t>(j)] |= status_ != 0 ? 1 : 0;
+      }
+      set_random_key(step, j);
+      run_.target.run(action);
+      if (layout_.stage == run_.prog.stages->loss_stage)
+        keep_losses(j, action.slot);
+      if (stage.input_count > 0)
+        feed_.load_ahead(part, batch_behind(first_batch, j));
+      break;
+    case stage_action_kind::backward:
+      set_random_key(step, j);
+      run_.target.set_scalar(run_.prog.batch_fault_offset, faults_[static_cast<size_t>(j)]);
+      run_.target.run(action);
+      run_.target.sum_gradients(j);
+      break;
+    case stage_action_kind::send_activation:
+    case stage_action_kind::receive_activation:
+    case stage_action_kind::send_gradient:
+    case stage_action_kind::receive_gradient:
+      run_.watch.now(activity::exchanging);
+      faults_[static_cast<size_t>(j)] |=
+          run_.target.move(action, faults_[static_cast<size_t>(j)] != 0) ? 1 : 0;
+      run_.watch.now(activity::computing);
+      break;
+    case stage_action_kind::reduce:
+      run_.watch.now(activity::exchanging);
+      run_.target.run(action);
+      run_.watch.now(activity::computing);
+      break;
+    case stage_action_kind::update:
+      if (with_update)
+        run_.target.run(entry::update);
+    }
   }
 }
 
@@ -120,7 +186,11 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
   status_ = 0;
   run_.watch.now(activity::computing);
   set_part_scales(part, first_batch, step);
-  queue(part, first_batch, step, with_update);
+  std::fill(faults_.begin(), faults_.end(), 0);
+  if (run_.prog.stages)
+    act(part, first_batch, step, with_update);
+  else
+    queue(part, first_batch, step, with_update);
   if (with_update)
     run_.target.keep({"gradient_norm",
                       data_type::f64,
@@ -149,10 +219,12 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
 
   step_result result = {0, 0, with_update ? run_.target.kept(norm_slot()) : 0, with_update, 0};
   auto ranks = static_cast<size_t>(run_.ranks.size());
+  const int stage = run_.prog.stages ? run_.prog.stages->loss_stage : 0; // which has the losses
   for (size_t rank = 0; rank < ranks; ++rank)
     result.requests |= static_cast<int>(all_[rank * own_.size() + 1]);
-  for (size_t rank = 0; rank < ranks; ++rank)
+  for (int replica = 0; replica < layout_.replicas; ++replica)
     for (size_t j = 0; j < static_cast<size_t>(micro_batches_); ++j) {
+      const auto rank = static_cast<size_t>(layout_.rank_of(replica, stage));
       const double *entry = all_.data() + rank * own_.size() + 2 + 2 * j;
       result.loss += weighed(entry[0], entry[1]);
       result.weight += entry[1];

@@ -6,6 +6,7 @@
 
 #include "runtime/batch_feed.h"
 #include "runtime/run.h"
+#include "runtime/stage_layout.h"
 
 #include <vector>
 
@@ -26,11 +27,12 @@ public:
   gradient_step(run &run, batch_feed &feed, int64_t micro_batches, uint64_t seed,
                 bool mean_per_batch = false);
 
-  int64_t batches_per_step() const { return micro_batches_ * run_.ranks.size(); }
+  int64_t batches_per_step() const { return micro_batches_ * layout_.replicas; }
 
   // Takes batches first_batch ... first_batch + batches_per_step() - 1 of the
   // part for step number `step`; batch first_batch + r * micro_batches + j is micro-batch j
-  // of rank r. Leaves the sum in the gradients arena of every rank. An error of any rank is
+  // of replica r, which is rank r where a step is not cut into stages. Leaves the sum in the
+  // gradients arena of the first rank at least. An error of any rank is
   // thrown on all, and the update was not taken then. Allocates nothing.
   step_result operator()(data_part part, int64_t first_batch, int64_t step) {
     return take(part, first_batch, step, false);
@@ -46,6 +48,14 @@ private:
   void set_part_scales(data_part part, int64_t first_batch, int64_t step);
   void count_labels(data_part part, int64_t first_batch, int64_t step);
   void queue(data_part part, int64_t first_batch, int64_t step, bool with_update);
+  void act(data_part part, int64_t first_batch, int64_t step, bool with_update);
+  // Over all replicas.
+  int64_t number_of(int64_t micro_batch) const {
+    return layout_.replica * micro_batches_ + micro_batch;
+  }
+  int64_t batch_behind(int64_t first_batch, int64_t micro_batch) const;
+  void set_random_key(int64_t step, int64_t micro_batch);
+  void keep_losses(int64_t micro_batch, int stash_slot);
   // Of device::keep: the losses, the gradient norm, the weights, the index checks.
   int norm_slot() const { return static_cast<int>(micro_batches_); }
   int weight_slot(int64_t micro_batch) const {
@@ -57,12 +67,14 @@ private:
 
   run &run_;
   batch_feed &feed_;
+  stage_layout layout_;
   int64_t micro_batches_;
   uint64_t seed_;
   // Every micro-batch weighs 1: asked for, or it is the only one of a step, and a loss of several
   // parts then needs no count of the whole step.
   bool mean_per_batch_;
-  int status_ = 0; // an exit code, where this rank's data gave an error
+  std::vector<char> faults_; // of each micro-batch of a step in stages, as far as this rank knows
+  int status_ = 0;           // an exit code, where this rank's data gave an error
   std::string message_;
   std::vector<double> own_weights_,
       all_weights_;               // of the parts of the loss, micro-batch by micro-batch

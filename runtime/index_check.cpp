@@ -5,12 +5,13 @@
 
 namespace trainc {
 
-void keep_index_check(device &target, const program &program, int slot) {
+void keep_index_check(device &target, const program &program, const tensor_place &check, int slot,
+                      int stash_slot) {
   if (program.checked_index_count == 0)
     return;
-  const tensor_place &check = program.index_check;
   for (int i = 0; i < 2; ++i)
-    target.keep({check.name, data_type::f64, 0, {}, check.arena, check.offset + 8 * i}, slot + i);
+    target.keep({check.name, data_type::f64, 0, {}, check.arena, check.offset + 8 * i}, slot + i,
+                stash_slot);
 }
 
 std::string index_problem(const device &target, const program &program, int slot) {

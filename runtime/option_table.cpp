@@ -85,13 +85,15 @@ std::vector<std::string> kept_values(const option_row &option, const trainer_opt
 }
 
 option_table::option_table(const program &program)
-    : model_name_(program.model_name), commands_(program.forward_backward ? ~0u : forward_commands),
+    : model_name_(program.model_name), commands_(program.update ? ~0u : forward_commands),
       rows_(common_rows()) {
   for (const option_row &option :
        std::strcmp(program.target, "cuda") == 0 ? cuda_rows() : cpu_rows())
     rows_.push_back(option);
-  if (!program.forward_backward) // there are no runs
+  if (!program.update) // there are no runs
     defaults_.checkpoint = "initial";
+  if (program.stages)
+    defaults_.micro_batches = program.stages->micro_batches;
   for (int64_t i = 0; i < program.hyperparameter_count; ++i) {
     const hyperparameter &value = program.hyperparameters[i];
     defaults_.hyperparameters.push_back(value.default_value);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/element_range.h"
+#include "runtime/pipeline.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,13 +16,14 @@ namespace trainc {
 enum class data_type { f32, f64, i64, i32, boolean };
 
 // The five memory arenas of a run, each one allocation. Every tensor of the
-// program has a fixed byte offset in one of them.
-enum class arena_kind { parameters, gradients, optimizer_state, activations, workspace };
-constexpr int arena_count = 5;
+// program has a fixed byte offset in one of them; of a pipeline's stage also in the slot of the
+// micro-batch that its functions work on.
+enum class arena_kind { parameters, gradients, optimizer_state, activations, workspace, stash };
+constexpr int arena_count = 5; // without the stash
 
 struct arenas {
-  char *base[arena_count]; // 64-byte aligned
-  const char *constants;   // data of the model's constants; read-only, 64-byte aligned
+  char *base[arena_count + 1]; // 64-byte aligned; the last one is a slot of the stash
+  const char *constants;       // data of the model's constants; read-only, 64-byte aligned
   // What `update` changes of parameters, buffers and states, which have one layout: all of it
   // where the program cannot update in parts.
   element_range updated = {};
@@ -205,6 +207,8 @@ struct program {
   // Writes the weights of the parts, from the batch alone; null where none has one.
   void (*count_labels)(const arenas &) = nullptr;
   bool loss_is_log_perplexity = false; // exp of it tells people more
+  // Of a step that is cut into stages; forward_backward is null then.
+  const pipeline *stages = nullptr;
 };
 
 // The entry functions.

@@ -8,6 +8,9 @@
 #include "runtime/own_files.h"
 #include "runtime/run_folder.h"
 #include "runtime/safetensors.h"
+#include "runtime/stage_layout.h"
+
+#include <cinttypes>
 #include <unistd.h>
 
 namespace trainc {
@@ -26,6 +29,25 @@ run::run(const program &program, const option_table &table, const trainer_option
          communicator &ranks, watchdog &watch)
     : prog(program), table(table), options(options), folder(own_folder()), ranks(ranks),
       watch(watch), target(program, options, ranks, options.command->bit & computing_commands) {}
+
+void run::check_stages() const {
+  if (!prog.stages)
+    return;
+  ranks.together([&] {
+    const int stages = prog.stages->stages;
+    if (ranks.size() % stages != 0)
+      throw failure(exit_usage,
+                    format_text("the program has %d stages, which %d rank%s cannot share"
+                                "\n  try: mpirun -n %d, or a multiple of that",
+                                stages, ranks.size(), ranks.size() == 1 ? "" : "s", stages));
+    if (options.given.count("micro-batches") && options.micro_batches != prog.stages->micro_batches)
+      throw failure(exit_usage,
+                    format_text("option --micro-batches: the program's stages take %" PRId64
+                                " a step\n  try: trainc --stages %d --micro-batches %" PRId64
+                                ", or another number of ranks",
+                                prog.stages->micro_batches, stages, options.micro_batches));
+  });
+}
 
 void run::load_initial_parameters() {
   ranks.together([&] {
@@ -159,7 +181,7 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
   rows.emplace_back("compiled by", std::string("trainc ") + program.compiler_version);
   rows.emplace_back("target", std::string(program.target) + ", " + program.march);
   rows.emplace_back("precision", name_of(program.precision));
-  if (program.forward_backward) {
+  if (program.update) {
     rows.emplace_back("loss", program.loss_name);
     rows.emplace_back("optimizer", program.optimizer_name);
   }
@@ -187,7 +209,26 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
     rows.emplace_back(kind ? "" : "arenas", text);
   }
   rows.emplace_back("", format_text("%-16s %12s bytes", "together", grouped(total).c_str()));
+  for (int stage = 0; program.stages && stage < program.stages->stages; ++stage) {
+    const stage_program &own = program.stages->programs[stage];
+    rows.emplace_back(stage ? "" : "stages",
+                      format_text("%d: activations %s, stash %d x %s bytes", stage,
+                                  grouped(own.activation_bytes).c_str(), own.slots,
+                                  grouped(own.slot_bytes).c_str()));
+  }
   return rows;
+}
+
+// "; 2 replicas of 2 stages (1f1b, 8 micro-batches): 0 1 | 2 3"
+static std::string describe_layout(const program &program, int ranks) {
+  const stage_layout layout(program, 0, ranks);
+  std::string text =
+      format_text("; %d replica%s of %d stages (%s, %" PRId64 " micro-batches):", layout.replicas,
+                  layout.replicas == 1 ? "" : "s", layout.stages, program.stages->schedule,
+                  program.stages->micro_batches);
+  for (int rank = 0; rank < ranks; ++rank)
+    text += (rank > 0 && rank % layout.stages == 0 ? " | " : " ") + std::to_string(rank);
+  return text;
 }
 
 void run::print_table(const std::vector<std::pair<std::string, std::string>> &more) const {
@@ -195,7 +236,10 @@ void run::print_table(const std::vector<std::pair<std::string, std::string>> &mo
     return;
   auto rows = describe(prog);
   rows.insert(rows.end(), more.begin(), more.end());
-  rows.emplace_back("ranks", std::to_string(ranks.size()));
+  const bool in_stages =
+      prog.stages && (options.command->bit & (command_train | command_gradients));
+  rows.emplace_back("ranks", std::to_string(ranks.size()) +
+                                 (in_stages ? describe_layout(prog, ranks.size()) : ""));
   rows.emplace_back("device", target.description());
   if (int64_t bytes = target.accumulator_bytes())
     rows.emplace_back("accumulation", grouped(bytes) + " bytes of gradients");

@@ -31,6 +31,9 @@ struct run {
   bool is_first() const { return ranks.rank() == 0; }
   const arenas &places() const { return target.places(); }
 
+  // Collective; before a step. Of a program in stages throws `failure` (exit_usage) where the ranks
+  // or --micro-batches are not what it was made for.
+  void check_stages() const;
   // Collective.
   void load_initial_parameters();
   // Takes what the safetensors file `path` has of the parameters, by their ONNX names; says what it

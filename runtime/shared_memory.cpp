@@ -49,7 +49,7 @@ char *open_file(const file_address &address) {
 
 } // namespace
 
-std::vector<char *> share_with_host(const char *name, int64_t bytes) {
+std::vector<char *> share_with_host(const char *name, int64_t bytes, bool sparse) {
   MPI_Comm host;
   int rank, size;
   mpi_call(MPI_Comm_split_type)(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
@@ -65,7 +65,7 @@ std::vector<char *> share_with_host(const char *name, int64_t bytes) {
                           static_cast<uint64_t>(now.tv_nsec) * 1000003 +
                               static_cast<uint64_t>(getpid())};
   if (mine) {
-    touch(mine, bytes);
+    touch(mine, sparse ? page_bytes : bytes);
     magic_of(mine) = address.magic;
   }
   std::vector<file_address> addresses(static_cast<size_t>(size));

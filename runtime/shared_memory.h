@@ -15,6 +15,7 @@ constexpr int64_t page_bytes = 4096;
 // A file of `bytes`, each rank's own number of them, of every rank of this host in rank order,
 // mapped; unmap them with munmap. Zeros, but for the first eight bytes, which are not the caller's.
 // Empty where the ranks cannot see each other's memory (containers of their own, say). Collective.
-std::vector<char *> share_with_host(const char *name, int64_t bytes);
+// Its pages exist then, unless `sparse`: those that nobody touches take no memory.
+std::vector<char *> share_with_host(const char *name, int64_t bytes, bool sparse = false);
 
 } // namespace trainc

@@ -10,6 +10,7 @@
 #include "runtime/run_folder.h"
 #include "runtime/schedule_rate.h"
 #include "runtime/signals.h"
+#include "runtime/stage_layout.h"
 #include "runtime/step_log.h"
 
 #include <cinttypes>
@@ -237,12 +238,22 @@ void trainer::refuse_older(const std::string &path, const std::string &where) co
 
 // The batches of a step stay what they were, whatever the number of ranks is now.
 void trainer::find_layout() {
-  layout_ = {run_.ranks.size(), options_.micro_batches};
+  const pipeline *stages = run_.prog.stages;
+  layout_ = {stage_layout(run_.prog, run_.ranks.rank(), run_.ranks.size()).replicas,
+             stages ? stages->micro_batches : options_.micro_batches};
   std::string before = choice_.configuration();
   auto known = resumed_.path.empty() || before.empty() || options_.given.count("micro-batches")
                    ? std::nullopt
                    : layout_of(before);
-  if (!known || known->ranks == layout_.ranks)
+  if (stages && known && known->batches() != layout_.batches())
+    throw failure(exit_usage,
+                  format_text("a step of this run takes %" PRId64 " batches, and %" PRId64
+                              " of this program (%" PRId64 " replicas x %" PRId64
+                              " micro-batches)\n  try: another number of ranks, or --micro-batches "
+                              "%" PRId64 " for steps of another size",
+                              known->batches(), layout_.batches(), layout_.ranks,
+                              layout_.micro_batches, layout_.micro_batches));
+  if (stages || !known || known->ranks == layout_.ranks)
     return;
   if (known->batches() % layout_.ranks != 0)
     throw failure(exit_usage,
@@ -359,6 +370,7 @@ void trainer::check_data() const {
 // What is to be done. Changes nothing of the run.
 void trainer::decide() {
   run_.ranks.together([&] { check_options(); });
+  run_.check_stages();
   find_extent();
   run_.ranks.together([&] { find_layout(); });
   data_.emplace(run_.open_data(!options_.no_shuffle, extent_.order.seed,

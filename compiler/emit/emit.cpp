@@ -10,6 +10,7 @@
 #include "compiler/write_file.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
+#include "dialects/train/train.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -188,12 +189,15 @@ namespace trainc {
   return text + "\n} // namespace trainc\n";
 }
 
-/// Those of a training program, or @evaluate alone.
+/// Those of a training program, with the functions of its stages, or @evaluate alone.
 std::vector<std::string> entriesOf(ModuleOp module) {
   std::vector<std::string> entries;
   for (const char *entry : {"forward_backward", "update", "evaluate", "count_labels"})
     if (module.lookupSymbol(entry))
       entries.push_back(entry);
+  for (auto function : module.getOps<func::FuncOp>())
+    if (train::stageOf(function))
+      entries.push_back(function.getName().str());
   return entries;
 }
 

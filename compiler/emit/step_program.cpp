@@ -8,6 +8,7 @@
 #include "dialects/elements/element_type.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
+#include "dialects/train/train.h"
 
 using namespace mlir;
 using namespace trainc;
@@ -52,6 +53,8 @@ private:
       writer.line("const char *constants;");
     if (!parts.empty())
       writer.line("element_range updated = {};");
+    if (train::pipelineOf(module))
+      writer.line("char *stash = nullptr; // the slot of the micro-batch");
     writer.line("};");
     std::string text = writer.text();
     for (auto &[type, list] : constants)
@@ -97,7 +100,8 @@ private:
       body.line("const bases m = {memory.base[0], memory.base[1], memory.base[2], memory.base[3], "
                 "memory.base[4]" +
                 llvm::Twine(names.constants().empty() ? "" : ", memory.constants") +
-                (parts.empty() ? "" : ", memory.updated") + "};");
+                (parts.empty() ? "" : ", memory.updated") +
+                (train::stageOf(function) ? ", memory.base[5]" : "") + "};");
     for (int part = 0; part < functions; ++part)
       body.line(entry + "_" + llvm::Twine(part + 1) + "(m);");
     body.line("}");

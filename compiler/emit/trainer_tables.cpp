@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trainer.cpp: the constant `trainer_program` through which the runtime sees the model.
+#include "compiler/emit/pipeline_tables.h"
 #include "compiler/emit/step_program.h"
 #include "compiler/emit/update_parts.h"
 #include "dialects/elements/element_type.h"
@@ -66,6 +67,7 @@ private:
   std::vector<std::string> metricRows() const;
   std::vector<std::string> partRows() const;
   void findStepTotals(func::FuncOp function);
+  void collectStepScalars(func::FuncOp function);
   void addIndexCheck(train::IndexCheckAttr check, const std::string &place);
   void collectScalars(func::FuncOp function);
   int64_t scalar(StringRef name, bool required);
@@ -79,8 +81,8 @@ private:
   bool failed = false;
   std::string lossPlace, lossWeightPlace, sampleLossesPlace, stepTotalsPlace, indexCheckPlace,
       precision = "data_type::f32";
-  std::vector<std::string> parameters, inputs, outputs, checkedIndexes, hyperparameters, exports,
-      states;
+  std::vector<std::string> inputNames, parameters, inputs, outputs, checkedIndexes, hyperparameters,
+      exports, states;
   struct Part {
     std::string value, weight = "{}", samples = "{}"; // places
     bool isSum = false;
@@ -92,6 +94,12 @@ private:
   llvm::StringMap<int64_t> scalars;
   llvm::StringMap<int64_t> stepScalars; // where, of those that forward_backward has
 };
+
+/// What the runtime sets for each micro-batch.
+bool isStepScalar(train::RoleAttrInterface role) {
+  return isa_and_nonnull<train::RandomKeyAttr, train::BatchFaultAttr, train::MeanPerBatchAttr>(
+      role);
+}
 
 void TablePrinter::collectArguments(func::FuncOp function) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -107,20 +115,25 @@ void TablePrinter::collectArguments(func::FuncOp function) {
       addParameter(tensor, "buffer", false);
     } else if (auto input = dyn_cast_or_null<train::InputAttr>(role)) {
       addInput(tensor, false, input.getIndexBound(), input.getIgnoreIndex());
+      inputNames.push_back(name.str());
     } else if (auto label = dyn_cast_or_null<train::LabelAttr>(role)) {
       addInput(tensor, true, label.getIndexBound(), label.getIgnoreIndex());
+      inputNames.push_back(name.str());
     } else if (auto scale = dyn_cast_or_null<train::PartScaleAttr>(role)) {
       partScales[scale.getPart()] =
           placeOf(function.getArgAttrDict(i), "the scale of a part of the loss").getOffset();
-    } else if (isa_and_nonnull<train::RandomKeyAttr, train::BatchFaultAttr,
-                               train::MeanPerBatchAttr>(role)) {
-      stepScalars[role.getTitle()] =
-          placeOf(function.getArgAttrDict(i), role.getTitle()).getOffset();
-    } else {
+    } else if (!isStepScalar(role)) {
       function.emitError("emit: argument ") << i << " has no role that a trainer knows";
       failed = true;
     }
   }
+}
+
+void TablePrinter::collectStepScalars(func::FuncOp function) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (train::RoleAttrInterface role = train::roleOf(function, i); isStepScalar(role))
+      stepScalars[role.getTitle()] =
+          placeOf(function.getArgAttrDict(i), role.getTitle()).getOffset();
 }
 
 void TablePrinter::addParameter(StringRef tensor, StringRef role, bool decays) {
@@ -302,6 +315,8 @@ void TablePrinter::printProgram() {
     field("count_labels", "count_labels");
   if (tables.lossIsLogPerplexity)
     field("loss_is_log_perplexity", "true");
+  if (train::pipelineOf(module))
+    field("stages", "&step_pipeline");
   writer.line("};");
 }
 
@@ -312,8 +327,11 @@ FailureOr<std::string> TablePrinter::print() {
     return module.emitError("emit: expects @evaluate");
   collectArguments(training ? training : evaluation);
   collectOutputs(evaluation);
-  if (training)
-    findStepTotals(training);
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function == training || train::stageOf(function)) {
+      findStepTotals(function);
+      collectStepScalars(function);
+    }
   if (auto update = module.lookupSymbol<func::FuncOp>("update"))
     collectScalars(update);
   for (const HyperparameterEntry &entry : tables.hyperparameters)
@@ -356,6 +374,7 @@ FailureOr<std::string> TablePrinter::print() {
   StringRef(kernels).rtrim('\n').split(lines, '\n');
   for (auto [i, line] : llvm::enumerate(lines))
     writer.line("    " + stringLiteral(line.str() + "\n") + (i + 1 == lines.size() ? ";" : ""));
+  printPipelineTables(module, inputNames, writer);
   writer.line();
   writer.indent();
   writer.line("} // namespace");

@@ -61,7 +61,9 @@ def Kernel_Arena : I32EnumAttr<"Arena", "memory arena", [
     I32EnumAttrCase<"optimizer_state", 2>, I32EnumAttrCase<"activations", 3>,
     I32EnumAttrCase<"workspace", 4>,
     // Data of nn.constant operations, read-only, part of the emitted source.
-    I32EnumAttrCase<"constants", 5>]> {
+    I32EnumAttrCase<"constants", 5>,
+    // What a micro-batch keeps on a stage of a pipeline: offsets within one of equal slots.
+    I32EnumAttrCase<"stash", 6>]> {
   let cppNamespace = "::trainc::kernel";
   let genSpecializedAttr = 0;
 }

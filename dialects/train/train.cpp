@@ -19,6 +19,8 @@ using namespace mlir;
 namespace trainc::train {
 
 static constexpr llvm::StringLiteral kRole = "train.role";
+static constexpr llvm::StringLiteral kStage = "train.stage";
+static constexpr llvm::StringLiteral kPipeline = "train.pipeline";
 static constexpr llvm::StringLiteral kLayout = "train.layout";
 static constexpr llvm::StringLiteral kModel = "train.model";
 static constexpr llvm::StringLiteral kLoss = "train.loss";
@@ -187,7 +189,7 @@ LogicalResult TrainDialect::verifyRegionArgAttribute(Operation *op, unsigned, un
   Attribute role = attribute.getValue();
   if (!isa<ParameterAttr, BufferAttr, InputAttr, LabelAttr, RunParametersAttr, RunGradientsAttr,
            StateAttr, StepTotalsAttr, ScalarAttr, RandomKeyAttr, BatchFaultAttr, MeanPerBatchAttr,
-           PartScaleAttr>(role))
+           PartScaleAttr, KeptAttr, PassedAttr>(role))
     return op->emitOpError("expects the role of an argument, found ") << role;
   if (failed(checkType(op, role, function.getArgumentTypes()[index])))
     return failure();
@@ -203,7 +205,7 @@ LogicalResult TrainDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   Attribute role = attribute.getValue();
   if (!isa<LossAttr, LossPartAttr, LossWeightAttr, SampleLossesAttr, MetricAttr, MetricWeightAttr,
            StepTotalsAttr, OutputAttr, GradientAttr, NewValueAttr, IndexCheckAttr,
-           RunParametersAttr, StateAttr, GradientNormAttr>(role))
+           RunParametersAttr, StateAttr, GradientNormAttr, KeptAttr, PassedAttr>(role))
     return op->emitOpError("expects the role of a result, found ") << role;
   if (failed(checkType(op, role, function.getResultTypes()[index])))
     return failure();
@@ -225,6 +227,10 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     return expect(isa<LayoutAttr>(value), "a #train.layout");
   if (isa<ModuleOp>(op) && name == kTarget)
     return expect(isa<TargetAttr>(value), "a #train.target");
+  if (isa<ModuleOp>(op) && name == kPipeline)
+    return expect(isa<PipelineAttr>(value), "a #train.pipeline");
+  if (isa<func::FuncOp>(op) && name == kStage)
+    return expect(isa<StageAttr>(value), "a #train.stage");
   auto list = dyn_cast<ArrayAttr>(value);
   if (isa<ModuleOp>(op) && name == kLosses)
     return expect(list && llvm::all_of(list, llvm::IsaPred<StringAttr>), "a list of strings");
@@ -288,6 +294,19 @@ bool isUpdate(func::FuncOp function) {
     if (isa_and_nonnull<RunParametersAttr, RunGradientsAttr, StateAttr>(roleOf(function, i)))
       return true;
   return false;
+}
+
+StageAttr stageOf(func::FuncOp function) { return function->getAttrOfType<StageAttr>(kStage); }
+
+void setStage(func::FuncOp function, StageAttr stage) { function->setAttr(kStage, stage); }
+
+PipelineAttr pipelineOf(ModuleOp module) { return module->getAttrOfType<PipelineAttr>(kPipeline); }
+
+void setPipeline(ModuleOp module, PipelineAttr pipeline) { module->setAttr(kPipeline, pipeline); }
+
+func::FuncOp stageFunction(ModuleOp module, Direction direction, int64_t stage) {
+  return module.lookupSymbol<func::FuncOp>(
+      (stringifyDirection(direction) + "_" + llvm::Twine(stage)).str());
 }
 
 LayoutAttr layoutOf(ModuleOp module) { return module->getAttrOfType<LayoutAttr>(kLayout); }

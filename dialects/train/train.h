@@ -43,6 +43,11 @@ mlir::RankedTensorType randomKeyType(mlir::MLIRContext *context);
 /// Of #train.step_totals: which number is which, and how many there are.
 enum StepTotal : int64_t { kTotalWeight, kTotalLoss, kTotalFaults, kStepTotals };
 
+/// What else is kept of a micro-batch on the stage that has its loss, under the name of
+/// #train.kept.
+inline constexpr llvm::StringLiteral kKeptLossWeight = "loss weight",
+                                     kKeptIndexCheck = "index check";
+
 /// The name of an argument or result in the ONNX file; empty where it has none.
 llvm::StringRef nameOf(mlir::func::FuncOp function, unsigned argument);
 llvm::StringRef resultNameOf(mlir::func::FuncOp function, unsigned result);
@@ -51,6 +56,15 @@ llvm::StringRef resultNameOf(mlir::func::FuncOp function, unsigned result);
 std::optional<unsigned> overwrittenArgument(mlir::func::FuncOp function, unsigned result);
 /// Whether the entry works on flat arenas, as @update does.
 bool isUpdate(mlir::func::FuncOp function);
+
+/// Of an entry function of a stage; null for one that is of none.
+StageAttr stageOf(mlir::func::FuncOp function);
+void setStage(mlir::func::FuncOp function, StageAttr stage);
+/// Null where a step is not cut into stages.
+PipelineAttr pipelineOf(mlir::ModuleOp module);
+void setPipeline(mlir::ModuleOp module, PipelineAttr pipeline);
+/// `forward_0`; null where there is none.
+mlir::func::FuncOp stageFunction(mlir::ModuleOp module, Direction direction, int64_t stage);
 
 /// The flat arena; null before form-buckets.
 LayoutAttr layoutOf(mlir::ModuleOp module);

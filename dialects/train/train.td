@@ -198,6 +198,43 @@ def Train_IndexCheck : Train_Role<"IndexCheck", "index_check"> {
   let genVerifyDecl = 1;
 }
 
+// ---- the stages of a pipeline
+
+def Train_Direction : I32EnumAttr<"Direction", "half of a micro-batch's way through a stage", [
+    I32EnumAttrCase<"forward", 0>, I32EnumAttrCase<"backward", 1>]> {
+  let cppNamespace = "::trainc::train";
+  let genSpecializedAttr = 0;
+}
+
+def Train_Stage : Train_Attr<"Stage", "stage"> {
+  let summary = "Of an entry function: the stage that runs it for each micro-batch, and when";
+  let description = [{`#train.stage<forward of 0>`}];
+  let parameters = (ins EnumParameter<Train_Direction>:$direction, "int64_t":$number);
+  let assemblyFormat = "`<` $direction `of` $number `>`";
+}
+
+def Train_Pipeline : Train_Attr<"Pipeline", "pipeline"> {
+  let summary = "How many stages a step goes through, with how many micro-batches, by which schedule";
+  let description = [{
+    `#train.pipeline<stages = 2, micro_batches = 8, schedule = "1f1b", cuts = ["h.1.add"]>`: cut behind these nodes.
+  }];
+  let parameters = (ins "int64_t":$stages, "int64_t":$micro_batches, "::mlir::StringAttr":$schedule,
+                        "::mlir::ArrayAttr":$cuts);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Train_Kept : Train_NamedRole<"Kept", "kept"> {
+  let summary = "What a micro-batch's forward pass leaves in its slot of a stage's stash";
+  let description = [{
+    As a result of a forward function: made there. As an argument of one: received, from the stage
+    whose result has this name. As an argument of a backward function: in its stage's slot.
+  }];
+}
+
+def Train_Passed : Train_NamedRole<"Passed", "passed"> {
+  let summary = "What the backward function of a stage hands to that of an earlier one, for each micro-batch";
+}
+
 // ---- @update
 
 def Train_RunParameters : Train_RunRole<"RunParameters", "run_parameters"> {

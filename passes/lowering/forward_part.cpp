@@ -66,7 +66,7 @@ void ForwardPart::addOperation(Operation *op) {
   for (Value operand : op->getOperands())
     if (auto known = values.find(operand); known != values.end())
       operation.reads.push_back(known->second);
-  operation.time = timeOf(op);
+  operation.time = trafficOf(op, symbols);
   auto step = dyn_cast<kernel::StepOpInterface>(op);
   operation.isRepeatable = !step || !step.isOrdered();
   for (OpResult result : op->getResults()) {
@@ -81,9 +81,7 @@ void ForwardPart::addOperation(Operation *op) {
   forward.operations.push_back(std::move(operation));
 }
 
-/// As if it were computed where it is read (fuse): a pointwise operation takes memory traffic only
-/// where a step needs its result as a tensor.
-double ForwardPart::timeOf(Operation *op) {
+double trafficOf(Operation *op, SymbolTableCollection &symbols) {
   constexpr double launch = planning::FusionOptions().launchBytes;
   if (auto step = dyn_cast<kernel::StepOpInterface>(op)) {
     kernel::StepCost cost = step.cost(symbols);

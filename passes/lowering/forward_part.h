@@ -15,6 +15,10 @@ namespace trainc {
 /// before the first of them, where the original would do as well.
 constexpr llvm::StringLiteral repetitionAttribute = "kernel.repetition";
 
+/// What an operation takes, as bytes of memory traffic, as if it were computed where it is read
+/// (fuse): a pointwise operation takes traffic only where a step needs its result as a tensor.
+double trafficOf(mlir::Operation *op, mlir::SymbolTableCollection &symbols);
+
 class ForwardPart {
 public:
   ForwardPart() = default; // of no function
@@ -24,6 +28,8 @@ public:
 
   /// Empty where the function computes no gradients.
   const planning::ForwardGraph &graph() const { return forward; }
+  /// Of the graph's operations.
+  llvm::ArrayRef<mlir::Operation *> all() const { return operations; }
   /// One that the pattern asks for and that cannot be repeated; null where there is none.
   mlir::Operation *forcedInVain() const;
 
@@ -33,7 +39,6 @@ public:
 
 private:
   void addOperation(mlir::Operation *op);
-  double timeOf(mlir::Operation *op);
   void addUses(mlir::func::FuncOp function);
 
   planning::ForwardGraph forward;

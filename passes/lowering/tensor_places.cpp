@@ -14,8 +14,8 @@ bool hasPlaceOfItsOwn(func::FuncOp function, unsigned result) {
   return isa_and_nonnull<train::GradientAttr, train::NewValueAttr, train::LossAttr,
                          train::LossPartAttr, train::LossWeightAttr, train::SampleLossesAttr,
                          train::MetricAttr, train::MetricWeightAttr, train::StepTotalsAttr,
-                         train::IndexCheckAttr, train::RunParametersAttr, train::StateAttr>(
-      train::resultRoleOf(function, result));
+                         train::IndexCheckAttr, train::RunParametersAttr, train::StateAttr,
+                         train::KeptAttr, train::PassedAttr>(train::resultRoleOf(function, result));
 }
 
 std::string flatTensorName(ModuleOp module, Attribute role) {

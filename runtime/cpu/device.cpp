@@ -6,6 +6,7 @@
 #include "runtime/checkpoint.h"
 #include "runtime/cpu/gradient_sum.h"
 #include "runtime/cpu/shared_state.h"
+#include "runtime/cpu/stage_memory.h"
 #include "runtime/data_types.h"
 #include "runtime/threads.h"
 
@@ -23,7 +24,9 @@ struct device::implementation {
   arena_set memory = {};
   std::optional<gradient_sum> sum = {};
   std::optional<shared_state> state = {}; // where ranks share it
-  bool updated = false;                   // by this rank, others may still be at it
+  std::optional<stage_memory> stage = {}; // of a step in stages
+  int64_t micro_batches = 1;
+  bool updated = false; // by this rank, others may still be at it
   std::vector<double> kept = {};
 };
 
@@ -43,6 +46,32 @@ std::vector<arena_kind> arenas_for(memory_use use) {
     return {arena_kind::parameters, arena_kind::activations, arena_kind::workspace};
   return {arena_kind::parameters, arena_kind::optimizer_state, arena_kind::activations,
           arena_kind::workspace}; // gradients are made by gradient_sum
+}
+
+// Of what a stage's functions and all others need; else of all.
+int64_t activation_bytes(const program &program, const stage_layout &layout) {
+  return layout.stages > 1 ? program.stages->programs[layout.stage].activation_bytes
+                           : arena_bytes(program, arena_kind::activations);
+}
+
+// Of all, or of those that a rank's stage has.
+int64_t gradient_bytes(const program &program, const stage_layout &layout) {
+  if (layout.stages == 1)
+    return arena_bytes(program, arena_kind::gradients);
+  const stage_program &stage = program.stages->programs[layout.stage];
+  int64_t elements = 0;
+  for (int64_t i = 0; i < stage.gradient_count; ++i)
+    elements += stage.gradients[i].end - stage.gradients[i].begin;
+  return elements * bytes_of(program.precision);
+}
+
+// Of all ranks: what stages have each for itself, and the step's total, which is one.
+int64_t bytes_of_stages(const program &program, stage_layout layout, const summation_order &order) {
+  int64_t bytes = 0;
+  for (layout.stage = 0; layout.stage < layout.stages; ++layout.stage)
+    bytes += activation_bytes(program, layout) + stage_memory::bytes_of(program, layout.stage) +
+             (1 + order.accumulators()) * gradient_bytes(program, layout);
+  return bytes * layout.replicas + arena_bytes(program, arena_kind::gradients);
 }
 
 bool is_state(arena_kind kind) {
@@ -78,19 +107,26 @@ std::string device::description() const {
 void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes) {
   implementation &own = *own_;
   own.kept.resize(static_cast<size_t>(kept_slots(own.prog, micro_batches)));
+  own.micro_batches = micro_batches;
+  const bool in_stages = use == memory_use::training && own.prog.stages;
+  const stage_layout layout = in_stages ? stage_layout(own.prog, own.ranks.rank(), own.ranks.size())
+                                        : stage_layout(own.ranks.rank(), own.ranks.size());
   const bool shares = use == memory_use::training && own.ranks.size() > 1 &&
-                      own.options.shard == shard_kind::optimizer;
+                      (in_stages || own.options.shard == shard_kind::optimizer);
   own.ranks.together([&] {
     int64_t total = other_bytes + own.threads * packing_bytes_per_thread;
     for (arena_kind kind : arenas_for(use))
-      total += shares && is_state(kind) ? 0 : arena_bytes(own.prog, kind);
+      total += (shares && is_state(kind)) || (in_stages && kind == arena_kind::activations)
+                   ? 0
+                   : arena_bytes(own.prog, kind);
     if (shares)
       total += shared_state::bytes_of_rank(own.prog, own.ranks.ranks_on_host());
-    if (use == memory_use::training) {
-      const summation_order order(own.ranks.rank(), own.ranks.size(), micro_batches,
-                                  exchanged_sums::nodes);
+    const summation_order order(layout.replica, layout.replicas, micro_batches,
+                                exchanged_sums::nodes);
+    if (in_stages)
+      total += bytes_of_stages(own.prog, layout, order) / own.ranks.size();
+    else if (use == memory_use::training)
       total += (1 + order.accumulators()) * arena_bytes(own.prog, arena_kind::gradients);
-    }
     check_memory(total, own.ranks.ranks_on_host());
   });
   // Inside, ranks talk to each other: an error of one must not leave others waiting.
@@ -103,6 +139,12 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
         std::max<int64_t>(checkpoint_writer::gather_bytes(own.prog), (2 * micro_batches + 2) * 8);
     request.micro_batches = micro_batches;
     request.kind = own.options.communication;
+    request.layout = layout;
+    if (in_stages) {
+      const stage_program &stage = own.prog.stages->programs[layout.stage];
+      request.ranges = stage.gradients;
+      request.range_count = stage.gradient_count;
+    }
     own.sum.emplace(own.ranks, own.memory, request);
     own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.sum->gradients();
   }
@@ -110,12 +152,16 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     own.state.emplace(own.ranks, own.prog);
     own.memory.places.updated = own.state->own();
   }
+  if (in_stages)
+    own.stage.emplace(own.ranks, own.memory, own.prog);
   own.ranks.together([&] {
     for (arena_kind kind : arenas_for(use))
       if (shares && is_state(kind))
         own.memory.places.base[static_cast<int>(kind)] = own.state->base(kind);
       else
-        own.memory.allocate(kind, arena_bytes(own.prog, kind));
+        own.memory.allocate(kind, kind == arena_kind::activations
+                                      ? activation_bytes(own.prog, layout)
+                                      : arena_bytes(own.prog, kind));
   });
 }
 
@@ -138,10 +184,42 @@ void device::submit_batch() {}
 bool device::overlaps_batches() const { return false; }
 
 void device::run(entry which) {
-  call(own_->prog, which, places());
+  arenas memory = places();
+  if (which == entry::update && own_->sum)
+    memory.base[static_cast<int>(arena_kind::gradients)] = own_->sum->total();
+  call(own_->prog, which, memory);
   own_->updated |= which == entry::update;
 }
-void device::sum_gradients(int64_t micro_batch) { own_->sum->add(micro_batch); }
+
+void device::run(const stage_action &action) {
+  if (action.kind == stage_action_kind::reduce)
+    return own_->sum->exchange();
+  const stage_layout layout(own_->prog, own_->ranks.rank(), own_->ranks.size());
+  const stage_program &stage = own_->prog.stages->programs[layout.stage];
+  arenas memory = places();
+  memory.base[static_cast<int>(arena_kind::stash)] = own_->stage->slot(action.slot);
+  (action.kind == stage_action_kind::forward ? stage.forward : stage.backward)(memory);
+}
+
+bool device::move(const stage_action &message, bool fault) {
+  return own_->stage->move(message, places(), fault);
+}
+
+void device::keep_inputs(int stash_slot) {
+  const stage_layout layout(own_->prog, own_->ranks.rank(), own_->ranks.size());
+  const stage_program &stage = own_->prog.stages->programs[layout.stage];
+  for (int64_t i = 0; i < stage.input_count; ++i) {
+    const tensor_place &input = own_->prog.inputs[stage.inputs[i].number].tensor;
+    memcpy(own_->stage->slot(stash_slot) + stage.inputs[i].offset, batch_place(input),
+           static_cast<size_t>(byte_count(input)));
+  }
+}
+
+void device::sum_gradients(int64_t micro_batch) {
+  own_->sum->add(micro_batch);
+  if (!own_->prog.stages && micro_batch == own_->micro_batches - 1)
+    own_->sum->exchange(); // else that is an action of its own
+}
 void device::finish() {
   if (own_->state && own_->updated)
     own_->ranks.barrier(); // the others have updated their parts
@@ -152,9 +230,10 @@ void device::set_bits(int64_t offset, uint64_t bits) {
   memcpy(places()[arena_kind::workspace] + offset, &bits, sizeof bits);
 }
 
-void device::keep(const tensor_place &scalar, int slot) {
-  own_->kept[static_cast<size_t>(slot)] =
-      number_at(scalar.type, places()[scalar.arena] + scalar.offset);
+void device::keep(const tensor_place &scalar, int slot, int stash_slot) {
+  const char *base =
+      scalar.arena == arena_kind::stash ? own_->stage->slot(stash_slot) : places()[scalar.arena];
+  own_->kept[static_cast<size_t>(slot)] = number_at(scalar.type, base + scalar.offset);
 }
 
 double device::kept(int slot) const { return own_->kept[static_cast<size_t>(slot)]; }

@@ -3,32 +3,30 @@
 // Ranks of one host: each keeps its gradients arena and accumulators in memory that the others
 // map, and owns one part of the elements. It sums that part over all ranks and writes the total
 // into every arena in one pass, so an exchange reads and writes each byte once and copies nothing.
-// The barrier sleeps in the kernel after a short spin, so more ranks than cores do no harm.
+//
+// Of a step in stages a rank has gradients of its stage's elements alone: the arena and the
+// accumulators have one layout on all ranks, but pages only where the stage's elements lie. The
+// ranks that have the same stage share its elements out; the total goes to one arena, which all
+// read.
 //
 // Ranks of several hosts exchange pieces of their parts as messages, add them in the same order
 // and send the totals back.
 #include "runtime/cpu/gradient_sum.h"
 
+#include "runtime/cpu/shared_wait.h"
 #include "runtime/data_types.h"
 #include "runtime/mpi.h"
 #include "runtime/shared_memory.h"
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <climits>
 #include <cstring>
-#include <immintrin.h>
-#include <linux/futex.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace trainc {
 namespace {
 
 constexpr int64_t message_bytes = 1 << 20;
-constexpr int spins_before_sleep = 2000;
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
@@ -52,7 +50,6 @@ struct gradient_sum::shared_transport final : transport, message_path {
   int64_t file_bytes;
   std::vector<char *> files;     // mapping of each rank's memory file
   std::vector<char *> gradients; // inside them
-  pid_t parent = getppid();
 
   ~shared_transport() override {
     for (char *file : files)
@@ -67,21 +64,10 @@ struct gradient_sum::shared_transport final : transport, message_path {
     uint32_t generation = page.generation.load();
     if (page.arrived.fetch_add(1) + 1 == static_cast<uint32_t>(size)) {
       page.arrived.store(0);
-      page.generation.fetch_add(1);
-      syscall(SYS_futex, &page.generation, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+      change(page.generation);
       return;
     }
-    for (int spin = 0; spin < spins_before_sleep; ++spin) {
-      if (page.generation.load(std::memory_order_acquire) != generation)
-        return;
-      _mm_pause();
-    }
-    while (page.generation.load() == generation) {
-      timespec limit = {1, 0};
-      syscall(SYS_futex, &page.generation, FUTEX_WAIT, generation, &limit, nullptr, 0);
-      if (getppid() != parent) // the launcher is gone: nobody will ever wake us
-        _exit(exit_internal);
-    }
+    wait_for_change(page.generation, generation);
   }
 
   void gather(const void *mine, int64_t count, void *all) override {
@@ -96,25 +82,32 @@ struct gradient_sum::shared_transport final : transport, message_path {
   void exchange(gradient_sum &sum) override {
     barrier();
     sum.summands_.clear();
-    for (const addend &each : sum.order_.exchange())
+    const stage_layout &layout = sum.layout_;
+    for (const addend &each : sum.order_.exchange()) {
+      const int holder = layout.rank_of(each.rank, layout.stage);
       sum.summands_.push_back(
-          {sum.place_in(gradients[static_cast<size_t>(each.rank)], each.accumulator),
-           each.additions});
-    sum_in_order(sum.type_, sum.summands_, gradients.data(), size, sum.parts_.begin(rank),
-                 sum.parts_.end(rank));
+          {sum.place_in(gradients[static_cast<size_t>(holder)], each.accumulator), each.additions});
+    }
+    for (const element_range &part : sum.parts_)
+      sum_in_order(sum.type_, sum.summands_, gradients.data(), layout.stages > 1 ? 1 : size,
+                   part.begin, part.end);
     barrier();
   }
 };
 
 struct gradient_sum::message_transport final : transport {
+  message_transport(const communicator &ranks, int64_t elements, int64_t element_bytes)
+      : rank(ranks.rank()), size(ranks.size()), element_bytes(element_bytes),
+        parts(elements, size) {}
+
   int rank, size;
   int64_t element_bytes;
-  const gradient_parts *parts;
-  std::vector<char> pieces; // one for each sum of another rank, in the order of the exchange
-  std::vector<MPI_Request> requests;
+  gradient_parts parts;
+  std::vector<char> pieces = {}; // one for each sum of another rank, in the order of the exchange
+  std::vector<MPI_Request> requests = {};
 
   int64_t piece_length(int part, int64_t done) const {
-    return parts->piece_size(part, done, message_bytes / element_bytes);
+    return parts.piece_size(part, done, message_bytes / element_bytes);
   }
 
   // Round `done`: sends to each rank the piece of its part of our sums, and receives from each
@@ -132,7 +125,7 @@ struct gradient_sum::message_transport final : transport {
       const char *place = sum.place_in(sum.gradients_, each.accumulator);
       for (int other = 0; other < size && each.rank == rank; ++other)
         if (int64_t length = piece_length(other, done); other != rank && length > 0)
-          mpi_call(MPI_Isend)(place + (parts->begin(other) + done) * element_bytes,
+          mpi_call(MPI_Isend)(place + (parts.begin(other) + done) * element_bytes,
                               static_cast<int>(length * element_bytes), MPI_BYTE, other, tag,
                               MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
     }
@@ -141,7 +134,7 @@ struct gradient_sum::message_transport final : transport {
 
   void publish(char *gradients, int64_t done) {
     int used = 0;
-    auto piece = [&](int part) { return gradients + (parts->begin(part) + done) * element_bytes; };
+    auto piece = [&](int part) { return gradients + (parts.begin(part) + done) * element_bytes; };
     for (int other = 0; other < size; ++other)
       if (int64_t length = piece_length(other, done); other != rank && length > 0)
         mpi_call(MPI_Irecv)(piece(other), static_cast<int>(length * element_bytes), MPI_BYTE, other,
@@ -155,9 +148,9 @@ struct gradient_sum::message_transport final : transport {
   }
 
   void exchange(gradient_sum &sum) override {
-    for (int64_t done = 0; done < parts->longest(); done += message_bytes / element_bytes) {
+    for (int64_t done = 0; done < parts.longest(); done += message_bytes / element_bytes) {
       scatter(sum, done);
-      const int64_t length = piece_length(rank, done), begin = parts->begin(rank) + done;
+      const int64_t length = piece_length(rank, done), begin = parts.begin(rank) + done;
       // Addressed so that element `begin` of every summand is its first received one.
       const char *piece = pieces.data() - begin * element_bytes;
       sum.summands_.clear();
@@ -176,12 +169,19 @@ struct gradient_sum::message_transport final : transport {
 gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradient_request &request)
     : ranks_(ranks), type_(request.type), arena_bytes_(request.arena_bytes),
       elements_(request.reduced_bytes / bytes_of(request.type)),
-      micro_batches_(request.micro_batches),
-      order_(ranks.rank(), ranks.size(), request.micro_batches, exchanged_sums::nodes),
-      parts_(elements_, ranks.size()) {
+      micro_batches_(request.micro_batches), order_(request.layout.replica, request.layout.replicas,
+                                                    request.micro_batches, exchanged_sums::nodes),
+      layout_(request.layout), ranges_(request.ranges, request.ranges + request.range_count) {
+  if (ranges_.empty())
+    ranges_ = {{0, elements_}};
+  for (const element_range &range : ranges_) {
+    const gradient_parts parts(range.end - range.begin, layout_.replicas);
+    parts_.push_back(
+        {range.begin + parts.begin(layout_.replica), range.begin + parts.end(layout_.replica)});
+  }
   if (ranks.size() > 1 && share_memory(request))
     // Who reads other ranks' memory reads all that their sum needs once, and writes none of it.
-    order_ = {ranks.rank(), ranks.size(), micro_batches_, exchanged_sums::unadded};
+    order_ = {layout_.replica, layout_.replicas, micro_batches_, exchanged_sums::unadded};
   const auto size = static_cast<size_t>(ranks.size());
   const size_t sums = order_.exchange().size();
   summands_.reserve(std::max(sums, static_cast<size_t>(order_.accumulators()) + 1));
@@ -190,19 +190,29 @@ gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradien
       throw failure(exit_machine,
                     "ranks do not share memory: they run on several hosts or in several "
                     "containers\n  try: --communication messages");
-    auto messages = std::make_unique<message_transport>();
-    messages->rank = ranks.rank();
-    messages->size = ranks.size();
-    messages->element_bytes = bytes_of(type_);
-    messages->parts = &parts_;
+    if (layout_.stages > 1)
+      throw failure(exit_machine, "the stages of a pipeline exchange gradients in shared memory\n"
+                                  "  try: all ranks on one host, without --communication messages");
+    auto messages = std::make_unique<message_transport>(ranks, elements_, bytes_of(type_));
     messages->pieces.resize(sums * message_bytes);
     messages->requests.resize(sums * size);
     transport_ = std::move(messages);
   }
   ranks.together([&] {
     if (!gradients_)
-      gradients_ = arenas.allocate(request.arena_bytes + accumulator_bytes());
+      gradients_ = arenas.allocate(memory_bytes());
   });
+  if (!total_)
+    total_ = gradients_;
+}
+
+int64_t gradient_sum::memory_bytes() const { return (1 + order_.accumulators()) * arena_bytes_; }
+
+int64_t gradient_sum::accumulator_bytes() const {
+  int64_t bytes = layout_.stages > 1 ? 0 : arena_bytes_;
+  for (const element_range &range : ranges_)
+    bytes += layout_.stages > 1 ? (range.end - range.begin) * bytes_of(type_) : 0;
+  return order_.accumulators() * bytes;
 }
 
 gradient_sum::~gradient_sum() {
@@ -214,9 +224,8 @@ bool gradient_sum::share_memory(const gradient_request &request) {
   if (request.kind == communication_kind::messages || ranks_.ranks_on_host() != ranks_.size())
     return false;
   int64_t offset = page_bytes + round_up(request.gather_bytes, page_bytes);
-  int64_t bytes =
-      offset + round_up(std::max<int64_t>(arena_bytes_ + accumulator_bytes(), 1), page_bytes);
-  auto files = share_with_host("trainc-gradients", bytes);
+  int64_t bytes = offset + round_up(std::max<int64_t>(memory_bytes(), 1), page_bytes);
+  auto files = share_with_host("trainc-gradients", bytes, /*sparse=*/layout_.stages > 1);
   if (files.empty())
     return false;
   auto shared = std::make_unique<shared_transport>();
@@ -227,6 +236,13 @@ bool gradient_sum::share_memory(const gradient_request &request) {
   for (char *file : files)
     shared->gradients.push_back(file + offset);
   gradients_ = shared->gradients[static_cast<size_t>(ranks_.rank())];
+  if (layout_.stages > 1) {
+    total_ = shared->gradients[0];
+    for (int place = in_gradients; place < order_.accumulators(); ++place)
+      for (const element_range &range : ranges_)
+        touch(place_in(gradients_, place) + range.begin * bytes_of(type_),
+              (range.end - range.begin) * bytes_of(type_));
+  }
   ranks_.use(shared.get());
   transport_ = std::move(shared);
   return shares_memory_ = true;
@@ -238,9 +254,13 @@ void gradient_sum::add(int64_t micro_batch) {
     for (const addend &each : own.addends)
       summands_.push_back({place_in(gradients_, each.accumulator), each.additions});
     char *target = place_in(gradients_, own.target);
-    sum_in_order(type_, summands_, &target, 1, 0, elements_);
+    for (const element_range &range : ranges_)
+      sum_in_order(type_, summands_, &target, 1, range.begin, range.end);
   }
-  if (transport_ && micro_batch == micro_batches_ - 1)
+}
+
+void gradient_sum::exchange() {
+  if (transport_)
     transport_->exchange(*this);
 }
 

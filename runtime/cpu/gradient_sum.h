@@ -9,6 +9,7 @@
 #include "runtime/cpu/flat_sum.h"
 #include "runtime/gradient_parts.h"
 #include "runtime/options.h"
+#include "runtime/stage_layout.h"
 #include "runtime/summation_order.h"
 
 #include <memory>
@@ -22,6 +23,10 @@ struct gradient_request {
   int64_t gather_bytes;  // most that a rank gives to communicator::gather
   int64_t micro_batches; // of a rank and step
   communication_kind kind;
+  // Of a step in stages: the rank's place, and the elements that its stage has gradients of.
+  stage_layout layout = {};
+  const element_range *ranges = nullptr;
+  int64_t range_count = 0;
 };
 
 class gradient_sum {
@@ -34,18 +39,24 @@ public:
   gradient_sum &operator=(const gradient_sum &) = delete;
 
   char *gradients() const { return gradients_; }
+  // Where the step's total is after the exchange: of a step in stages in one arena for all ranks.
+  char *total() const { return total_; }
   bool uses_shared_memory() const { return shares_memory_; }
-  int64_t accumulator_bytes() const { return order_.accumulators() * arena_bytes_; }
+  // Of this rank's accumulators.
+  int64_t accumulator_bytes() const;
 
-  // Adds what the gradients arena has of micro-batch 0, 1, ... of this rank. With the last of a
-  // step the ranks meet, and the total is in the gradients arena of every rank.
+  // Adds what the gradients arena has of micro-batch 0, 1, ... of this rank.
   void add(int64_t micro_batch);
+  // Behind the last one of a step: the ranks meet, and the total is in the gradients arena of every
+  // rank; of a step in stages in that of the first rank.
+  void exchange();
 
 private:
   struct transport;
   struct shared_transport;
   struct message_transport;
   bool share_memory(const gradient_request &request);
+  int64_t memory_bytes() const; // of the arena and the accumulators, as addresses
   // A place of the order, in a rank's memory that begins with its gradients arena.
   char *place_in(char *memory, int accumulator) const {
     return memory + (accumulator + 1) * arena_bytes_;
@@ -55,8 +66,11 @@ private:
   data_type type_;
   int64_t arena_bytes_, elements_, micro_batches_;
   summation_order order_;
-  gradient_parts parts_;
-  char *gradients_ = nullptr; // the arena, then the accumulators
+  stage_layout layout_;
+  std::vector<element_range> ranges_; // of the arena that this rank has gradients of: its stage's
+  std::vector<element_range> parts_;  // of them, those that it adds for all
+  char *gradients_ = nullptr;         // the arena, then the accumulators
+  char *total_ = nullptr;
   bool shares_memory_ = false;
   std::vector<summand> summands_;        // of the addition that is going on
   std::unique_ptr<transport> transport_; // none for a single rank

@@ -262,6 +262,11 @@ void device::run(entry which) {
   own_->gpu->recorded.run(which, std::ref(work)); // a reference: nothing is allocated
 }
 
+// No program for this target is cut into stages.
+void device::run(const stage_action &) {}
+bool device::move(const stage_action &, bool fault) { return fault; }
+void device::keep_inputs(int) {}
+
 void device::sum_gradients(int64_t micro_batch) { own_->gpu->gradients->queue(micro_batch); }
 
 void device::set_bits(int64_t offset, uint64_t bits) {
@@ -278,7 +283,7 @@ void device::implementation::queue_scalars() {
   gpu->scalars.count = 0;
 }
 
-void device::keep(const tensor_place &scalar, int slot) {
+void device::keep(const tensor_place &scalar, int slot, int) {
   own_->gpu->kept_types[static_cast<size_t>(slot)] = scalar.type;
   check_cuda(cudaMemcpyAsync(own_->gpu->kept.data() + slot * kept_bytes,
                              own_->places[scalar.arena] + scalar.offset,

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of the tables, in the order of runtime/pipeline.h.
+#include "compiler/emit/pipeline_tables.h"
+#include "dialects/elements/element_type.h"
+#include "passes/lowering/pipeline_plan.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <map>
+
+using namespace mlir;
+using namespace trainc;
+
+namespace {
+
+using Rows = std::vector<std::string>;
+
+StringRef actionName(planning::ActionKind kind) {
+  using planning::ActionKind;
+  switch (kind) {
+  case ActionKind::forward:
+    return "forward";
+  case ActionKind::backward:
+    return "backward";
+  case ActionKind::sendActivation:
+    return "send_activation";
+  case ActionKind::receiveActivation:
+    return "receive_activation";
+  case ActionKind::sendGradient:
+    return "send_gradient";
+  case ActionKind::receiveGradient:
+    return "receive_gradient";
+  case ActionKind::reduce:
+    return "reduce";
+  case ActionKind::update:
+    return "update";
+  default: // of schedules that split-pipeline does not make functions for; the norm is the update's
+    return "";
+  }
+}
+
+class PipelinePrinter {
+public:
+  PipelinePrinter(ModuleOp module, ArrayRef<std::string> inputs, SourceWriter &writer)
+      : module(module), plan(pipelinePlan(module)), inputs(inputs), writer(writer) {}
+
+  void print() {
+    for (auto [number, boundary] : llvm::enumerate(plan.boundaries))
+      addBoundary(int(number), boundary);
+    table("stage_boundary", "stage_boundaries", boundaries);
+    train::PipelineAttr pipeline = train::pipelineOf(module);
+    for (int stage = 0; stage < pipeline.getStages(); ++stage)
+      addStage(stage);
+    table("stage_program", "stage_programs", stages);
+    writer.line();
+    writer.line("constexpr pipeline step_pipeline = {");
+    writer.line(".stages = " + std::to_string(pipeline.getStages()) + ",");
+    writer.line(".micro_batches = " + std::to_string(pipeline.getMicroBatches()) + ",");
+    writer.line(".schedule = " + stringLiteral(pipeline.getSchedule().getValue()) + ",");
+    writer.line(".programs = stage_programs,");
+    writer.line(".boundaries = stage_boundaries,");
+    writer.line(".boundary_count = " + std::to_string(boundaries.size()) + ",");
+    writer.line(".loss_stage = " + std::to_string(lossStage) + ",");
+    for (const std::string &line : scalars)
+      writer.line(line);
+    writer.line("};");
+  }
+
+private:
+  /// Name and count of a table, which is written where it has rows.
+  std::string table(StringRef type, const std::string &name, const Rows &rows) {
+    if (rows.empty())
+      return "nullptr, 0";
+    writer.line();
+    writer.line(("constexpr " + type + " " + name + "[] = {").str());
+    for (const std::string &row : rows)
+      writer.line(row + ",");
+    writer.line("};");
+    return name + ", " + std::to_string(rows.size());
+  }
+
+  static Rows tensorRows(const std::vector<CrossingTensor> &tensors) {
+    Rows rows;
+    for (const CrossingTensor &tensor : tensors)
+      rows.push_back(llvm::formatv("{{{0}, {1}, {2}, {3}}", stringLiteral(tensor.name),
+                                   tensor.from.getOffset(), tensor.to.getOffset(),
+                                   bytesOf(tensor.type)));
+    return rows;
+  }
+
+  void addBoundary(int number, const StageBoundary &boundary) {
+    std::string pair = std::to_string(boundary.from) + "_to_" + std::to_string(boundary.to);
+    std::string activations =
+        table("crossing_tensor", "activations_" + pair, tensorRows(boundary.activations));
+    std::string gradients =
+        table("crossing_tensor", "gradients_" + pair, tensorRows(boundary.gradients));
+    boundaries.push_back(llvm::formatv(
+        "{{{0}, {1}, {2}, {3}, {4}, {5}}", boundary.from, boundary.to, activations, gradients,
+        plan.schedule.activationPlaces[number], plan.schedule.gradientPlaces[number]));
+  }
+
+  Rows inputRows(int stage) {
+    std::map<int, std::string> rows; // by number
+    for (train::Direction direction : {train::Direction::forward, train::Direction::backward}) {
+      func::FuncOp function = train::stageFunction(module, direction, stage);
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        if (isa_and_nonnull<train::InputAttr, train::LabelAttr>(train::roleOf(function, i))) {
+          auto place = function.getArgAttrOfType<kernel::PlaceAttr>(i, "kernel.place");
+          auto number = int(llvm::find(inputs, train::nameOf(function, i)) - inputs.begin());
+          rows[number] = llvm::formatv("{{{0}, {1}}", number, place.getOffset());
+        }
+    }
+    Rows texts;
+    for (auto &[number, text] : rows)
+      texts.push_back(text);
+    return texts;
+  }
+
+  /// The elements of the gradients arena that the backward function writes, with the padding behind
+  /// them.
+  Rows gradientRows(func::FuncOp function) {
+    constexpr int64_t alignment = 16; // of form-buckets
+    train::LayoutAttr layout = train::layoutOf(module);
+    llvm::StringMap<train::PlacedAttr> placed;
+    for (train::PlacedAttr parameter : layout.placed())
+      placed[parameter.getName().getValue()] = parameter;
+    std::vector<std::pair<int64_t, int64_t>> ranges;
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      train::RoleAttrInterface role = train::resultRoleOf(function, i);
+      if (isa_and_nonnull<train::StepTotalsAttr>(role))
+        ranges.push_back({layout.summedElements(), layout.summedElements() + train::kStepTotals});
+      if (!isa_and_nonnull<train::GradientAttr, train::NewValueAttr>(role))
+        continue;
+      train::PlacedAttr at = placed.lookup(role.getName().getValue());
+      int64_t end = llvm::alignTo(at.getOffset() + at.getCount(), alignment);
+      ranges.push_back({at.getOffset(), end});
+    }
+    llvm::sort(ranges);
+    Rows rows;
+    for (size_t i = 0; i < ranges.size();) {
+      auto [begin, end] = ranges[i];
+      for (++i; i < ranges.size() && ranges[i].first == end; ++i)
+        end = ranges[i].second;
+      rows.push_back(llvm::formatv("{{{0}, {1}}", begin, end));
+    }
+    return rows;
+  }
+
+  Rows actionRows(int stage) {
+    Rows rows;
+    for (const planning::Action &action : plan.schedule.actions[stage]) {
+      StringRef name = actionName(action.kind);
+      if (name.empty())
+        continue;
+      bool isMessage = planning::isSend(action.kind) || planning::isReceive(action.kind);
+      int slots = plan.schedule.stashSlots[stage];
+      rows.push_back(llvm::formatv("{{stage_action_kind::{0}, {1}, {2}, {3}, {4}}", name,
+                                   action.microBatch,
+                                   action.microBatch < 0 ? -1 : action.microBatch % slots,
+                                   action.boundary, isMessage ? action.slot : -1));
+    }
+    return rows;
+  }
+
+  void addScalars(func::FuncOp function, int stage) {
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      train::RoleAttrInterface role = train::resultRoleOf(function, i);
+      auto place = function.getResultAttrOfType<kernel::PlaceAttr>(i, "kernel.place");
+      StringRef name = isa_and_nonnull<train::LossAttr>(role)         ? "loss_offset"
+                       : isa_and_nonnull<train::LossWeightAttr>(role) ? "loss_weight_offset"
+                       : isa_and_nonnull<train::IndexCheckAttr>(role) ? "index_check_offset"
+                                                                      : "";
+      if (name.empty())
+        continue;
+      scalars.push_back(llvm::formatv(".{0} = {1},", name, place.getOffset()));
+      if (isa<train::LossAttr>(role))
+        lossStage = stage;
+    }
+  }
+
+  void addStage(int stage) {
+    func::FuncOp forward = train::stageFunction(module, train::Direction::forward, stage);
+    func::FuncOp backward = train::stageFunction(module, train::Direction::backward, stage);
+    addScalars(forward, stage);
+    auto bytes = forward->getAttrOfType<DenseI64ArrayAttr>("kernel.stage_bytes");
+    std::string suffix = "_of_stage_" + std::to_string(stage);
+    std::string read = table("stage_input", "inputs" + suffix, inputRows(stage));
+    std::string gradients = table("element_range", "gradients" + suffix, gradientRows(backward));
+    std::string actions = table("stage_action", "actions" + suffix, actionRows(stage));
+    stages.push_back(llvm::formatv("{{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}", forward.getName(),
+                                   backward.getName(), bytes[0], bytes[1],
+                                   plan.schedule.stashSlots[stage], read, gradients, actions));
+  }
+
+  ModuleOp module;
+  PipelinePlan plan;
+  ArrayRef<std::string> inputs;
+  SourceWriter &writer;
+  Rows boundaries, stages, scalars;
+  int lossStage = 0;
+};
+
+} // namespace
+
+void trainc::printPipelineTables(ModuleOp module, ArrayRef<std::string> inputs,
+                                 SourceWriter &writer) {
+  if (train::pipelineOf(module))
+    PipelinePrinter(module, inputs, writer).print();
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes and their costs, cuts, and the stages of operations (stage_assignment.h).
+#include "passes/lowering/stage_assignment.h"
+#include "dialects/names/node_name.h"
+#include "dialects/nn/reduction.h"
+#include "dialects/nn/views.h"
+#include "passes/lowering/forward_part.h"
+#include "passes/lowering/fusion_roots.h"
+#include "passes/lowering/tensor_places.h"
+#include "passes/planning/fusion_groups.h"
+#include "passes/planning/pipeline_partition.h"
+#include <limits>
+
+using namespace mlir;
+
+namespace trainc {
+
+StageAssignment::StageAssignment(func::FuncOp function) : function(function) {
+  findForward();
+  findRepeated();
+  findNodes();
+  findCrossing();
+}
+
+void StageAssignment::findForward() {
+  Block &block = function.front();
+  for (OpOperand &result : block.getTerminator()->getOpOperands())
+    if (isa_and_nonnull<train::LossAttr, train::LossWeightAttr, train::IndexCheckAttr>(
+            train::resultRoleOf(function, result.getOperandNumber())))
+      if (Operation *maker = result.get().getDefiningOp())
+        forward.insert(maker);
+  for (Operation &op : llvm::reverse(block))
+    if (forward.contains(&op))
+      for (Value operand : op.getOperands())
+        if (Operation *maker = operand.getDefiningOp())
+          forward.insert(maker);
+  for (Operation &op : block) {
+    bool isMade = llvm::all_of(op.getOperands(), [&](Value operand) {
+      Operation *maker = operand.getDefiningOp();
+      return !maker || isa<nn::ConstantOp>(maker) || fromInputs.contains(maker);
+    });
+    if (isMade && forward.contains(&op) && !isStep(&op) && !nn::isReduction(&op) &&
+        !isa<nn::ConstantOp, nn::GatherOp>(op) && op.getNumResults() == 1)
+      fromInputs.insert(&op);
+  }
+}
+
+/// As fuse weighs it where forward and backward pass are one function: at the price at which it
+/// holds a tensor. Steps are left to plan-recompute.
+void StageAssignment::findRepeated() {
+  ForwardPart part(function, "");
+  planning::ForwardGraph graph = part.graph();
+  for (auto [op, operation] : llvm::zip(part.all(), graph.operations))
+    operation.isRepeatable &= !isStep(op);
+  std::vector<bool> answer =
+      planning::repeatedOperations(graph, planning::FusionOptions().peakPrice);
+  for (auto [op, isRepeated] : llvm::zip(part.all(), answer))
+    if (isRepeated && forward.contains(op))
+      repeated.insert(op);
+}
+
+bool StageAssignment::isRepeated(Operation *op, train::Direction reader) const {
+  if (op->hasAttr(repetitionAttribute))
+    return true;
+  return fromInputs.contains(op) || (reader == train::Direction::backward && repeated.contains(op));
+}
+
+/// Of the gradient's operation the node that it is of; -1 where no forward operation is of it.
+int StageAssignment::numberOf(Operation *op) const {
+  if (auto known = nodeOf.find(op); known != nodeOf.end())
+    return known->second;
+  auto found = nodeNumbers.find(nodeName(op->getLoc()).node);
+  return found == nodeNumbers.end() ? -1 : found->second;
+}
+
+void StageAssignment::findNodes() {
+  SymbolTableCollection symbols;
+  for (Operation &op : function.front()) {
+    if (!forward.contains(&op) || isa<nn::ConstantOp>(op))
+      continue;
+    std::string name = nodeName(op.getLoc()).node;
+    int number = nodes.empty() ? 0 : int(nodes.size()) - 1; // of a nameless one: the one before
+    if (!name.empty() || nodes.empty()) {
+      auto [entry, isNew] = nodeNumbers.try_emplace(name, int(nodes.size()));
+      if (isNew)
+        nodes.push_back({name});
+      number = entry->second;
+    }
+    nodeOf[&op] = number;
+  }
+  for (Operation &op : function.front())
+    if (!isa<nn::ConstantOp>(op) && !op.hasTrait<OpTrait::IsTerminator>())
+      if (int number = numberOf(&op); number >= 0)
+        nodes[number].time += trafficOf(&op, symbols);
+}
+
+void StageAssignment::findCrossing() {
+  for (auto [op, number] : nodeOf) {
+    if (fromInputs.contains(op))
+      continue;
+    for (Value result : op->getResults()) {
+      int last = number;
+      bool isKept = false;
+      for (Operation *reader : result.getUsers()) {
+        auto known = nodeOf.find(reader);
+        last = known == nodeOf.end() ? last : std::max(last, known->second);
+        isKept |= !forward.contains(reader) && !repeated.contains(op);
+      }
+      for (int i = number; i < last; ++i)
+        nodes[i].crossing += bytesOf(result.getType());
+      nodes[number].kept += isKept ? bytesOf(result.getType()) : 0;
+    }
+  }
+}
+
+/// Nodes behind which no more crosses than behind their neighbours.
+std::vector<int> StageAssignment::narrowCuts() const {
+  std::vector<int> cuts;
+  for (int i = 0; i + 1 < int(nodes.size()); ++i) {
+    bool isNarrow = (i == 0 || nodes[i].crossing <= nodes[i - 1].crossing) &&
+                    (i + 2 == int(nodes.size()) || nodes[i].crossing <= nodes[i + 1].crossing);
+    if (isNarrow && nodes[i].crossing > 0)
+      cuts.push_back(i);
+  }
+  return cuts;
+}
+
+FailureOr<std::vector<int>> StageAssignment::chosenCuts(ArrayRef<std::string> names) {
+  std::vector<int> first{0};
+  for (const std::string &name : names) {
+    auto found = nodeNumbers.find(name);
+    if (found == nodeNumbers.end()) {
+      emitError(UnknownLoc::get(function.getContext()))
+          << "no node of the forward pass is called '" << name << "'; try: --cut with one of those "
+          << "in plan/stages.txt of --stages " << names.size() + 1;
+      return failure();
+    }
+    int next = found->second + 1;
+    if (next >= int(nodes.size()) || next <= first.back()) {
+      emitError(UnknownLoc::get(function.getContext()))
+          << "there is no cut behind node '" << name << "': "
+          << (next >= int(nodes.size()) ? "it is the last" : "another cut is behind it or equal")
+          << "; try: cuts in the order of the model";
+      return failure();
+    }
+    first.push_back(next);
+  }
+  return first;
+}
+
+FailureOr<std::vector<int>> StageAssignment::plannedCuts(const StageOptions &options) {
+  std::vector<int> cuts = narrowCuts();
+  if (int64_t(cuts.size()) + 1 < options.stages) {
+    emitError(UnknownLoc::get(function.getContext()))
+        << "the model has " << cuts.size() << " narrow cuts, too few for " << options.stages
+        << " stages; try: --stages " << cuts.size() + 1 << " or fewer, or --cut NODE";
+    return failure();
+  }
+  planning::Chain chain;
+  chain.inFlight = [&](int stage, int stages) {
+    return options.schedule == "gpipe" ? int(options.microBatches) : stages - stage;
+  };
+  int node = 0;
+  for (size_t i = 0; i <= cuts.size(); ++i) {
+    planning::Segment segment;
+    for (int end = i < cuts.size() ? cuts[i] + 1 : int(nodes.size()); node < end; ++node) {
+      segment.seconds += nodes[node].time;
+      segment.stashBytes += nodes[node].kept;
+    }
+    chain.segments.push_back(segment);
+    if (i < cuts.size()) // in either direction, written and read on either side
+      chain.cutSeconds.push_back(4.0 * double(nodes[cuts[i]].crossing));
+  }
+  planning::Partition partition = planning::partitionChain(chain, int(options.stages));
+  std::vector<int> first{0};
+  for (size_t stage = 1; stage < partition.first.size(); ++stage)
+    first.push_back(cuts[partition.first[stage] - 1] + 1);
+  return first;
+}
+
+LogicalResult StageAssignment::assign(const StageOptions &options) {
+  FailureOr<std::vector<int>> first =
+      options.cuts.empty() ? plannedCuts(options) : chosenCuts(options.cuts);
+  if (failed(first))
+    return failure();
+  for (size_t stage = 1; stage < first->size(); ++stage)
+    lastNodes.push_back(nodes[(*first)[stage] - 1].name);
+  return spread(*first);
+}
+
+/// A sum of gradients that all come from later stages is added on the earliest of those, so that it
+/// travels once; else the stage it has.
+int64_t StageAssignment::sumStage(Operation *op, int64_t stage) const {
+  if (!isa<nn::AddOp>(op))
+    return stage;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (Value operand : op->getOperands()) {
+    Operation *maker = operand.getDefiningOp();
+    if (!maker || isForward(maker) || !stages.contains(maker))
+      return stage;
+    least = std::min(least, stageOf(maker));
+  }
+  return std::max(stage, least);
+}
+
+/// Forward operations run no earlier than what they read, the others no later.
+LogicalResult StageAssignment::spread(const std::vector<int> &firstNodes) {
+  int64_t last = int64_t(firstNodes.size()) - 1;
+  auto stageOfNode = [&](int node) {
+    return std::upper_bound(firstNodes.begin(), firstNodes.end(), node) - firstNodes.begin() - 1;
+  };
+  for (Operation &op : function.front()) {
+    if (isa<nn::ConstantOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
+      continue;
+    bool isAhead = isForward(&op);
+    int node = numberOf(&op);
+    int64_t stage = node >= 0 ? stageOfNode(node) : isAhead ? 0 : last;
+    for (Value operand : op.getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      if (!maker || !stages.contains(maker))
+        continue;
+      if (isAhead)
+        stage = std::max(stage, stageOf(maker));
+      else if (!isForward(maker) && !maker->hasAttr(repetitionAttribute))
+        stage = std::min(stage, stageOf(maker));
+    }
+    stages[&op] = isAhead ? stage : sumStage(&op, stage);
+  }
+  return success();
+}
+
+} // namespace trainc

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which stage of a pipeline each operation of @forward_backward runs on, and in which of its two
+// functions. Stages are cut between nodes, in the order of the forward pass; what computes the
+// gradient of a node runs where the node does.
+#pragma once
+
+#include "dialects/train/train.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/passes.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace trainc {
+
+class StageAssignment {
+public:
+  /// Of a function behind form-products.
+  explicit StageAssignment(mlir::func::FuncOp function);
+
+  /// Diagnostics where there are not as many cuts, or where one that is asked for is none.
+  mlir::LogicalResult assign(const StageOptions &options);
+
+  /// Whether it is needed for the loss; else it runs behind that, with the gradients.
+  bool isForward(mlir::Operation *op) const { return forward.contains(op); }
+  int64_t stageOf(mlir::Operation *op) const { return stages.lookup(op); }
+  /// Whoever reads it computes it again, of what the functions it is part of have.
+  bool isRepeated(mlir::Operation *op, train::Direction reader) const;
+  /// The last nodes of all stages but the last.
+  llvm::ArrayRef<std::string> cuts() const { return lastNodes; }
+
+private:
+  /// What the forward pass has of one node, and what its gradients take.
+  struct Node {
+    std::string name;
+    double time = 0;      // forward and backward, as bytes of traffic
+    int64_t kept = 0;     // bytes, for the backward pass
+    int64_t crossing = 0; // bytes that the nodes behind it read of it and of those before it
+  };
+
+  void findForward();
+  void findRepeated();
+  void findNodes();
+  void findCrossing();
+  int numberOf(mlir::Operation *op) const;
+  std::vector<int> narrowCuts() const;
+  mlir::FailureOr<std::vector<int>> chosenCuts(llvm::ArrayRef<std::string> names);
+  mlir::FailureOr<std::vector<int>> plannedCuts(const StageOptions &options);
+  int64_t sumStage(mlir::Operation *op, int64_t stage) const;
+  mlir::LogicalResult spread(const std::vector<int> &firstNodes);
+
+  mlir::func::FuncOp function;
+  llvm::DenseSet<mlir::Operation *> forward;
+  llvm::DenseSet<mlir::Operation *> fromInputs; // pointwise, of inputs and parameters alone
+  llvm::DenseSet<mlir::Operation *> repeated;   // for the backward pass
+  std::vector<Node> nodes;
+  llvm::StringMap<int> nodeNumbers;
+  llvm::DenseMap<mlir::Operation *, int> nodeOf; // of forward operations
+  llvm::DenseMap<mlir::Operation *, int64_t> stages;
+  std::vector<std::string> lastNodes;
+};
+
+} // namespace trainc

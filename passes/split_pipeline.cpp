@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// split-pipeline: @forward_backward as a forward and a backward function for each stage.
+//
+// Problem: a model that does not fit one rank, or that several shall train at once without each
+// taking a batch of its own, is cut along its depth; micro-batches follow each other through the
+// stages (GPipe, 1811.06965; PipeDream-flush). Method: stages are cut where little crosses, so that
+// the slowest is as fast as can be (planning/pipeline_partition.h), or where the user says. What
+// crosses from one function to another becomes an argument and a result with a name: `#train.kept`
+// what a micro-batch's forward pass leaves on a stage, in a slot of its stash, and what it sends to
+// later ones; `#train.passed` what the backward function of a stage sends to an earlier one. A
+// tensor goes straight to each stage that reads it, past those between. What fuse would compute
+// again for the backward pass, and what follows from inputs alone, is cloned rather than kept or
+// sent. Operations stay what they are, so the bits do. A parameter that several stages use has one
+// gradient, on the earliest: the others' contributions travel and are added in the order of the
+// unsplit program. Weakness: these contributions are as large as the parameter.
+#include "dialects/kernel/kernel.h"
+#include "dialects/names/node_name.h"
+#include "dialects/names/recomputed_name.h"
+#include "dialects/nn/builder.h"
+#include "dialects/train/train.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/lowering/forward_part.h"
+#include "passes/lowering/stage_assignment.h"
+#include "passes/passes.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace trainc {
+namespace {
+
+using train::Direction;
+
+/// One function that is being made.
+struct Part {
+  Part(Direction direction, int64_t stage) : direction(direction), stage(stage) {}
+
+  Direction direction;
+  int64_t stage;
+  SmallVector<Operation *> operations; // in program order
+  llvm::SetVector<Value> reads;        // what other functions make
+  llvm::SetVector<Value> sends;        // what other functions read
+  llvm::SetVector<Value> arguments;    // of @forward_backward
+  SmallVector<unsigned> results;       // of @forward_backward
+  llvm::DenseSet<Value> visited;
+};
+
+class Splitter {
+public:
+  Splitter(func::FuncOp function, const StageAssignment &assignment, int64_t stages)
+      : function(function), assignment(assignment), stages(stages) {
+    for (Direction direction : {Direction::forward, Direction::backward})
+      for (int64_t stage = 0; stage < stages; ++stage)
+        parts.emplace_back(direction, stage);
+  }
+
+  LogicalResult run() {
+    for (Operation &op : function.front().without_terminator())
+      if (!isa<nn::ConstantOp>(op) && !op.hasAttr(repetitionAttribute))
+        partOf(&op).operations.push_back(&op);
+    assignResults();
+    for (Part &part : parts)
+      findReads(part);
+    for (int64_t stage = stages; stage-- > 0;)
+      if (failed(connect(stage)))
+        return failure();
+    nameKept();
+    for (Part &part : parts)
+      build(part);
+    function.erase();
+    return success();
+  }
+
+private:
+  Part &part(Direction direction, int64_t stage) {
+    return parts[(direction == Direction::forward ? 0 : stages) + stage];
+  }
+  Part &partOf(Operation *op) {
+    return part(assignment.isForward(op) ? Direction::forward : Direction::backward,
+                assignment.stageOf(op));
+  }
+  bool isRepeatedIn(const Part &reader, Operation *op) {
+    Part &maker = partOf(op);
+    bool isHere = &maker == &reader && !op->hasAttr(repetitionAttribute);
+    return !isHere && assignment.isRepeated(op, reader.direction);
+  }
+
+  void assignResults();
+  void findReads(Part &part);
+  void visit(Part &part, Value value);
+  LogicalResult connect(int64_t stage);
+  void nameKept();
+  void build(Part &part);
+  Value lookUp(Part &part, Value value, IRMapping &map, OpBuilder &builder);
+  SmallVector<std::pair<Value, train::RoleAttrInterface>> carried(const Part &part);
+  Value copy(OpBuilder &builder, Value value);
+
+  func::FuncOp function;
+  const StageAssignment &assignment;
+  int64_t stages;
+  std::vector<Part> parts;
+  DenseMap<Value, std::string> names; // of what crosses
+};
+
+void Splitter::assignResults() {
+  for (OpOperand &result : function.front().getTerminator()->getOpOperands()) {
+    train::RoleAttrInterface role = train::resultRoleOf(function, result.getOperandNumber());
+    Operation *maker = result.get().getDefiningOp();
+    bool isOfForward =
+        isa_and_nonnull<train::LossAttr, train::LossWeightAttr, train::IndexCheckAttr>(role);
+    int64_t stage = maker && !isa<nn::ConstantOp>(maker) ? assignment.stageOf(maker) : 0;
+    Part &owner = part(isOfForward ? Direction::forward : Direction::backward, stage);
+    owner.results.push_back(result.getOperandNumber());
+    // A result refers to an argument by its name.
+    for (BlockArgument argument : function.getArguments())
+      if (isa_and_nonnull<train::GradientAttr, train::NewValueAttr>(role) &&
+          train::nameOf(function, argument.getArgNumber()) == role.getName().getValue())
+        owner.arguments.insert(argument);
+  }
+}
+
+void Splitter::visit(Part &part, Value value) {
+  if (!part.visited.insert(value).second)
+    return;
+  if (isa<BlockArgument>(value)) {
+    part.arguments.insert(value);
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  if (isa<nn::ConstantOp>(op))
+    return;
+  if (isRepeatedIn(part, op))
+    for (Value operand : op->getOperands())
+      visit(part, operand);
+  else if (&partOf(op) != &part)
+    part.reads.insert(value);
+}
+
+void Splitter::findReads(Part &part) {
+  for (Operation *op : part.operations)
+    for (Value operand : op->getOperands())
+      visit(part, operand);
+  for (unsigned result : part.results)
+    visit(part, function.front().getTerminator()->getOperand(result));
+}
+
+/// Who sends what the functions of a stage read; what its backward function reads of earlier stages
+/// comes with the forward pass.
+LogicalResult Splitter::connect(int64_t stage) {
+  Part &backward = part(Direction::backward, stage), &ahead = part(Direction::forward, stage);
+  for (Value value : backward.reads) {
+    Part &maker = partOf(value.getDefiningOp());
+    if (maker.stage > stage && maker.direction == Direction::forward)
+      return value.getDefiningOp()->emitError("a gradient on stage ")
+             << stage << " needs it, which stage " << maker.stage
+             << " makes in the forward pass; try: --cut NODE elsewhere";
+    if (maker.direction == Direction::backward)
+      maker.sends.insert(value);
+    else if (maker.stage == stage)
+      maker.sends.insert(value); // stays here
+    else
+      ahead.reads.insert(value);
+  }
+  for (Value value : ahead.reads)
+    partOf(value.getDefiningOp()).sends.insert(value);
+  return success();
+}
+
+void Splitter::nameKept() {
+  llvm::StringSet<> taken;
+  for (BlockArgument argument : function.getArguments())
+    taken.insert(train::nameOf(function, argument.getArgNumber()));
+  for (StringRef name :
+       {StringRef("loss"), StringRef(train::kKeptLossWeight), StringRef(train::kKeptIndexCheck)})
+    taken.insert(name);
+  for (OpOperand &result : function.front().getTerminator()->getOpOperands()) {
+    train::RoleAttrInterface role = train::resultRoleOf(function, result.getOperandNumber());
+    if (isa_and_nonnull<train::LossAttr>(role))
+      names[result.get()] = "loss";
+    else if (isa_and_nonnull<train::LossWeightAttr>(role))
+      names[result.get()] = train::kKeptLossWeight.str();
+    else if (isa_and_nonnull<train::IndexCheckAttr>(role))
+      names[result.get()] = train::kKeptIndexCheck.str();
+  }
+  for (Part &part : parts)
+    for (Value value : part.sends) {
+      std::string name = nodeName(value.getLoc()).value(), unique = name.empty() ? "value" : name;
+      if (names.contains(value))
+        continue;
+      for (int number = 2; !taken.insert(unique).second; ++number)
+        unique = name + " " + std::to_string(number);
+      names[value] = unique;
+    }
+}
+
+/// What the function gets from others, in the order of the program.
+SmallVector<std::pair<Value, train::RoleAttrInterface>> Splitter::carried(const Part &part) {
+  MLIRContext *context = function.getContext();
+  SmallVector<Value> values(part.reads.begin(), part.reads.end());
+  llvm::sort(values, [](Value a, Value b) {
+    Operation *first = a.getDefiningOp(), *second = b.getDefiningOp();
+    return first == second
+               ? cast<OpResult>(a).getResultNumber() < cast<OpResult>(b).getResultNumber()
+               : first->isBeforeInBlock(second);
+  });
+  SmallVector<std::pair<Value, train::RoleAttrInterface>> found;
+  for (Value value : values) {
+    StringAttr name = StringAttr::get(context, names[value]);
+    if (assignment.isForward(value.getDefiningOp()))
+      found.push_back({value, train::KeptAttr::get(context, name)});
+    else
+      found.push_back({value, train::PassedAttr::get(context, name)});
+  }
+  return found;
+}
+
+/// The value in the function that is being made; repeats operations where they are first read.
+Value Splitter::lookUp(Part &part, Value value, IRMapping &map, OpBuilder &builder) {
+  if (Value known = map.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  for (Value operand : op->getOperands())
+    map.map(operand, lookUp(part, operand, map, builder));
+  Operation *clone = builder.clone(*op, map);
+  if (!isa<nn::ConstantOp>(op) && part.direction == Direction::backward &&
+      !op->hasAttr(repetitionAttribute))
+    clone->setLoc(recomputedLocation(op->getLoc()));
+  return map.lookup(value);
+}
+
+/// In memory of its own. Times 1, which keeps every bit of a number; of a NaN the sign may change.
+Value Splitter::copy(OpBuilder &builder, Value value) {
+  nn::Builder b(builder, value.getLoc());
+  auto type = nn::tensorType(value);
+  Value one = b.constant(1, RankedTensorType::get({}, type.getElementType()));
+  return b.mul(value, b.broadcast(one, {}, type.getShape()));
+}
+
+void Splitter::build(Part &part) {
+  MLIRContext *context = function.getContext();
+  OpBuilder builder(function);
+  auto created = builder.create<func::FuncOp>(
+      function.getLoc(),
+      (train::stringifyDirection(part.direction) + "_" + Twine(part.stage)).str(),
+      FunctionType::get(context, {}, {}));
+  train::setStage(created, train::StageAttr::get(context, part.direction, part.stage));
+  Block *block = created.addEntryBlock();
+  IRMapping map;
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+  auto addArgument = [&](Value value, DictionaryAttr described) {
+    types.push_back(value.getType());
+    attributes.push_back(described);
+    map.map(value, block->addArgument(value.getType(), value.getLoc()));
+  };
+  for (BlockArgument argument : function.getArguments())
+    if (part.arguments.contains(argument))
+      addArgument(argument, function.getArgAttrDict(argument.getArgNumber()));
+  for (auto [value, role] : carried(part))
+    addArgument(value, train::attributesOf(role));
+
+  builder.setInsertionPointToStart(block);
+  for (Operation *op : part.operations) {
+    for (Value operand : op->getOperands())
+      map.map(operand, lookUp(part, operand, map, builder));
+    auto step = dyn_cast<kernel::StepOpInterface>(op);
+    SmallVector<std::pair<Value, Value>> taken; // and what stands for it elsewhere
+    for (unsigned result = 0; step && result < op->getNumResults(); ++result)
+      if (auto operand = step.operandTaken(result); operand) {
+        Value old = map.lookup(op->getOperand(*operand));
+        if (!isa<BlockArgument>(old))
+          continue; // else its memory is not the step's to take
+        taken.push_back({op->getOperand(*operand), old});
+        map.map(op->getOperand(*operand), copy(builder, old));
+      }
+    builder.clone(*op, map);
+    for (auto [value, old] : taken)
+      map.map(value, old);
+  }
+
+  SmallVector<Value> results;
+  SmallVector<DictionaryAttr> resultAttributes;
+  llvm::DenseSet<Value> returned;
+  auto addResult = [&](Value value, DictionaryAttr described) {
+    if (isa<BlockArgument>(value) || !returned.insert(value).second)
+      value = copy(builder, value);
+    results.push_back(value);
+    resultAttributes.push_back(described);
+  };
+  for (unsigned result : part.results)
+    addResult(lookUp(part, function.front().getTerminator()->getOperand(result), map, builder),
+              function.getResultAttrDict(result));
+  auto hasRole = [&](Value value) { // the loss: one place, one result
+    return part.direction == Direction::forward && llvm::any_of(part.results, [&](unsigned result) {
+             return function.front().getTerminator()->getOperand(result) == value;
+           });
+  };
+  for (Value value : part.sends)
+    if (!hasRole(value)) {
+      StringAttr name = StringAttr::get(context, names[value]);
+      train::RoleAttrInterface role = train::PassedAttr::get(context, name);
+      if (part.direction == Direction::forward)
+        role = train::KeptAttr::get(context, name);
+      addResult(map.lookup(value), train::attributesOf(role));
+    }
+  builder.create<func::ReturnOp>(function.getLoc(), results);
+  created.setType(FunctionType::get(context, types, ValueRange(results).getTypes()));
+  created.setAllArgAttrs(attributes);
+  created.setAllResultAttrs(resultAttributes);
+}
+
+struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitPipeline)
+  SplitPipeline() = default;
+  SplitPipeline(const SplitPipeline &other) : PassWrapper(other) {}
+  explicit SplitPipeline(const StageOptions &options) {
+    stages = options.stages;
+    cuts = options.cuts;
+    schedule = options.schedule;
+    microBatches = options.microBatches;
+  }
+
+  Option<int64_t> stages{*this, "stages", llvm::cl::desc("how many; 1: the step is not cut"),
+                         llvm::cl::init(1)};
+  ListOption<std::string> cuts{*this, "cuts", llvm::cl::desc("nodes behind which to cut")};
+  Option<std::string> schedule{*this, "schedule", llvm::cl::desc("gpipe or 1f1b"),
+                               llvm::cl::init("1f1b")};
+  Option<int64_t> microBatches{*this, "micro-batches", llvm::cl::desc("of a step and replica"),
+                               llvm::cl::init(1)};
+
+  StringRef getArgument() const override { return "split-pipeline"; }
+  StringRef getDescription() const override {
+    return "Cut @forward_backward into the functions of a pipeline's stages";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<nn::NNDialect, train::TrainDialect, kernel::KernelDialect, arith::ArithDialect,
+                    math::MathDialect>();
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto function = module.lookupSymbol<func::FuncOp>("forward_backward");
+    if (stages == 1 || !function)
+      return;
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (train::resultRoleAs<train::LossPartAttr>(function, i)) {
+        emitError(UnknownLoc::get(&getContext()))
+            << "a loss of several parts is not cut into stages so far; try: --stages 1";
+        return signalPassFailure();
+      }
+    StageOptions options{stages, {cuts.begin(), cuts.end()}, schedule, microBatches};
+    StageAssignment assignment(function);
+    if (failed(assignment.assign(options)) || failed(Splitter(function, assignment, stages).run()))
+      return signalPassFailure();
+    Builder builder(&getContext());
+    SmallVector<StringRef> lastNodes(assignment.cuts().begin(), assignment.cuts().end());
+    train::setPipeline(module, train::PipelineAttr::get(&getContext(), stages, microBatches,
+                                                        builder.getStringAttr(schedule),
+                                                        builder.getStrArrayAttr(lastNodes)));
+  }
+};
+
+PassRegistration<SplitPipeline> registration;
+
+} // namespace
+
+std::unique_ptr<Pass> createSplitPipelinePass(const StageOptions &options) {
+  return std::make_unique<SplitPipeline>(options);
+}
+
+} // namespace trainc

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cpu/shared_wait.h"
+
+#include "runtime/exit_codes.h"
+
+#include <climits>
+#include <ctime>
+#include <immintrin.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace trainc {
+namespace {
+
+constexpr int spins_before_sleep = 2000;
+
+const pid_t launcher = getppid();
+
+} // namespace
+
+void wait_for_change(const std::atomic<uint32_t> &word, uint32_t seen) {
+  for (int spin = 0; spin < spins_before_sleep; ++spin) {
+    if (word.load(std::memory_order_acquire) != seen)
+      return;
+    _mm_pause();
+  }
+  while (word.load() == seen) {
+    timespec limit = {1, 0};
+    syscall(SYS_futex, &word, FUTEX_WAIT, seen, &limit, nullptr, 0);
+    if (getppid() != launcher) // nobody will ever wake us
+      _exit(exit_internal);
+  }
+}
+
+void change(std::atomic<uint32_t> &word) {
+  word.fetch_add(1);
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+} // namespace trainc

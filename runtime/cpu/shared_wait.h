@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Waiting for another process of this host, in memory that both map: a short spin, then the kernel,
+// so more ranks than cores do no harm. Ends the process where the launcher is gone.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace trainc {
+
+// Returns once `word` is no longer `seen`.
+void wait_for_change(const std::atomic<uint32_t> &word, uint32_t seen);
+// Adds one and wakes all who wait for that.
+void change(std::atomic<uint32_t> &word);
+
+} // namespace trainc
