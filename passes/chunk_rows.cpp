@@ -13,6 +13,7 @@
 // results (the hidden layer of a network, whose gradient comes back through all others), or where
 // something needs the matrix as a whole (an output), it is left as it is. Weakness: sums over rows,
 // the weight's gradient, round otherwise than in one product.
+#include "dialects/elements/element_type.h"
 #include "dialects/nn/builder.h"
 #include "dialects/nn/reduction.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -27,11 +28,6 @@ using namespace mlir;
 
 namespace trainc {
 namespace {
-
-int64_t bytesOf(Value value) {
-  auto type = nn::tensorType(value);
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
 
 /// How many leading dimensions number the rows; nothing where the shape has no such.
 std::optional<int64_t> rowDimensions(Value value, int64_t rows) {
@@ -104,7 +100,7 @@ private:
   /// then, and where an operand numbers its rows by several dimensions, none begins amid one of
   /// them.
   int64_t rowsOfChunk(int64_t limit) {
-    int64_t most = std::max<int64_t>(1, limit / (bytesOf(product.getResult()) / rows));
+    int64_t most = std::max<int64_t>(1, limit / (bytesOf(product.getResult().getType()) / rows));
     for (int64_t count = most; 2 * count > most; --count)
       if (rows % count == 0)
         return count;
@@ -343,7 +339,7 @@ private:
     for (auto product : function.getOps<nn::MatmulOp>()) {
       auto type = nn::tensorType(product.getResult());
       if (type.getRank() != 2 || type.getDimSize(0) == 1 || product.getTransposeA() ||
-          bytesOf(product.getResult()) <= limit)
+          bytesOf(product.getResult().getType()) <= limit)
         continue;
       RowRegion region(product);
       if (!region.collect())
