@@ -158,10 +158,9 @@ LogicalResult Splitter::connect(int64_t stage) {
       return value.getDefiningOp()->emitError("a gradient on stage ")
              << stage << " needs it, which stage " << maker.stage
              << " makes in the forward pass; try: --cut NODE elsewhere";
-    if (maker.direction == Direction::backward)
+    bool staysHere = maker.stage == stage;
+    if (maker.direction == Direction::backward || staysHere)
       maker.sends.insert(value);
-    else if (maker.stage == stage)
-      maker.sends.insert(value); // stays here
     else
       ahead.reads.insert(value);
   }

@@ -85,12 +85,13 @@ std::vector<std::string> kept_values(const option_row &option, const trainer_opt
 }
 
 option_table::option_table(const program &program)
-    : model_name_(program.model_name), commands_(program.update ? ~0u : forward_commands),
+    : model_name_(program.model_name),
+      commands_(program.forward_backward || program.stages ? ~0u : forward_commands),
       rows_(common_rows()) {
   for (const option_row &option :
        std::strcmp(program.target, "cuda") == 0 ? cuda_rows() : cpu_rows())
     rows_.push_back(option);
-  if (!program.update) // there are no runs
+  if (!program.forward_backward && !program.stages) // there are no runs
     defaults_.checkpoint = "initial";
   if (program.stages)
     defaults_.micro_batches = program.stages->micro_batches;

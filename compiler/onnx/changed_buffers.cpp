@@ -20,7 +20,7 @@ namespace {
 /// What the graph reads, and what its calls say of it.
 struct BufferUses {
   BufferUses(const ModelFile &file, const ExportedProgram &program) {
-    StringSet<> read;
+    llvm::StringSet<> read;
     for (const onnx::NodeProto &node : file.graph().node()) {
       for (const std::string &input : node.input())
         read.insert(input);
@@ -42,7 +42,7 @@ struct BufferUses {
     }
   }
 
-  StringSet<> calls, statistics, targets;
+  llvm::StringSet<> calls, statistics, targets;
 };
 
 } // namespace

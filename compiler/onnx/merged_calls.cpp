@@ -32,7 +32,7 @@ MergedCalls::MergedCalls(const ModelFile &file, const ExportedProgram &program) 
     outputs.push_back(output.name());
   if (program.outputs().size() == outputs.size())
     findStands("", program.outputs(), outputs);
-  StringMap<StringSet<>> parts; // lost names, by value of a node without a call
+  StringMap<llvm::StringSet<>> parts; // lost names, by value of a node without a call
   for (const Stand &stand : stands)
     if (makers.count(stand.value))
       calls[makerOf(stand.value)].users.insert(stand.lost);

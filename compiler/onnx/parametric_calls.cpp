@@ -39,7 +39,7 @@ const ParametricCall *layoutOf(const ProgramCall &call) {
 
 bool hasNoParameters(StringRef base) {
   return isMovement(base) ||
-         StringSwitch<bool>(base)
+         llvm::StringSwitch<bool>(base)
              .Cases("_assert_tensor_metadata", "dropout", true)
              .Cases("expand", "expand_as", "repeat", "arange", "cumsum", "index", true)
              .Cases("eq", "ne", "lt", "le", "gt", "ge", "relu", "clamp", "view_as", true)

@@ -293,10 +293,10 @@ private:
                      });
       if (isTrained && !isOther && !meant.empty())
         assign(use, meant, isTransposed(group.call, use));
-      else if (isTrained && !isOther && isConstantArgument(group.call, index, *use.node))
+      else if ((isTrained && !isOther && isConstantArgument(group.call, index, *use.node)) ||
+               // of a norm written out
+               (!isOwn(use, weight) && !isOwn(use, bias) && none_of(group.call.references, lost)))
         makeConstant(use);
-      else if (!isOwn(use, weight) && !isOwn(use, bias) && none_of(group.call.references, lost))
-        makeConstant(use); // of a norm written out
     }
     if (!bias.empty())
       for (NodeProto *node : group.nodes)

@@ -17,10 +17,10 @@ Action computeOf(ActionKind kind, int chunk, int microBatch) {
   return action;
 }
 
-using Order = std::vector<Action>;
+using ActionList = std::vector<Action>;
 
-Order allForwardThenBackward(const Pipeline &pipeline, int stage) {
-  Order order;
+ActionList allForwardThenBackward(const Pipeline &pipeline, int stage) {
+  ActionList order;
   for (int i = 0; i < pipeline.microBatches; ++i)
     order.push_back(computeOf(ActionKind::forward, stage, i));
   for (int i = 0; i < pipeline.microBatches; ++i)
@@ -30,7 +30,7 @@ Order allForwardThenBackward(const Pipeline &pipeline, int stage) {
 
 // Micro-batches go through a stage's chunks in rounds: as many as there are stages through
 // the first chunk, then through the second, and so on. With one chunk this is plain 1F1B.
-Order forwardBackwardInTurn(const Pipeline &pipeline, int stage) {
+ActionList forwardBackwardInTurn(const Pipeline &pipeline, int stage) {
   int stages = pipeline.stages, chunks = pipeline.chunksPerStage;
   int all = pipeline.microBatches * chunks;
   auto nth = [&](ActionKind kind, int i) {
@@ -42,7 +42,7 @@ Order forwardBackwardInTurn(const Pipeline &pipeline, int stage) {
   };
   int ahead = chunks == 1 ? stages - stage - 1 : 2 * (stages - stage - 1) + (chunks - 1) * stages;
   ahead = std::min(ahead, all);
-  Order order;
+  ActionList order;
   for (int i = 0; i < ahead; ++i)
     order.push_back(nth(ActionKind::forward, i));
   for (int i = 0; i < all; ++i) {
@@ -56,9 +56,9 @@ Order forwardBackwardInTurn(const Pipeline &pipeline, int stage) {
 // As many forwards ahead as in 1F1B; weight gradients lag behind input gradients by as many
 // micro-batches as the stage has before it. So all stages have as many micro-batches in flight
 // as there are stages, and the last weight gradients fill the end.
-Order zeroBubble(const Pipeline &pipeline, int stage) {
+ActionList zeroBubble(const Pipeline &pipeline, int stage) {
   int ahead = std::min(pipeline.stages - stage, pipeline.microBatches);
-  Order order;
+  ActionList order;
   for (int i = 0; i < ahead; ++i)
     order.push_back(computeOf(ActionKind::forward, stage, i));
   for (int i = 0; i < pipeline.microBatches; ++i) {
@@ -73,7 +73,7 @@ Order zeroBubble(const Pipeline &pipeline, int stage) {
   return order;
 }
 
-Order orderOf(ScheduleKind kind, const Pipeline &pipeline, int stage) {
+ActionList orderOf(ScheduleKind kind, const Pipeline &pipeline, int stage) {
   switch (kind) {
   case ScheduleKind::gpipe:
     return allForwardThenBackward(pipeline, stage);
@@ -95,7 +95,7 @@ bool startsBackward(ActionKind kind) {
 }
 
 /// Most micro-batches of a chunk between `begins` and the action that frees its slot.
-template <typename Begins> int mostInFlight(const Order &order, int chunk, Begins begins) {
+template <typename Begins> int mostInFlight(const ActionList &order, int chunk, Begins begins) {
   int now = 0, most = 0;
   for (const Action &action : order) {
     if (action.chunk != chunk)
@@ -133,7 +133,7 @@ private:
     const Pipeline &pipeline = schedule.pipeline;
     std::vector<int> forGradients;
     for (int chunk = 0; chunk < pipeline.chunks(); ++chunk) {
-      const Order &order = orders[stageOf(chunk)];
+      const ActionList &order = orders[stageOf(chunk)];
       schedule.stashSlots.push_back(
           mostInFlight(order, chunk, [](ActionKind kind) { return kind == ActionKind::forward; }));
       forGradients.push_back(mostInFlight(order, chunk, startsBackward));
@@ -203,7 +203,7 @@ private:
   }
 
   Schedule schedule;
-  std::vector<Order> orders;
+  std::vector<ActionList> orders;
 };
 
 } // namespace

@@ -50,6 +50,10 @@ enum class ActionKind {
   update,    // the chunk's parameters
 };
 
+inline bool isGradient(ActionKind kind) { // a message of one
+  return kind == ActionKind::sendGradient || kind == ActionKind::receiveGradient;
+}
+
 /// What does not apply is -1.
 struct Action {
   ActionKind kind;

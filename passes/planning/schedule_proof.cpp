@@ -13,10 +13,6 @@ namespace trainc::planning {
 
 namespace {
 
-bool isGradient(ActionKind kind) {
-  return kind == ActionKind::sendGradient || kind == ActionKind::receiveGradient;
-}
-
 bool isCollective(ActionKind kind) {
   return kind == ActionKind::norm || kind == ActionKind::addShared;
 }

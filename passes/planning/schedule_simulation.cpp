@@ -15,10 +15,6 @@ namespace {
 
 constexpr double unknown = -1;
 
-bool isGradient(ActionKind kind) {
-  return kind == ActionKind::sendGradient || kind == ActionKind::receiveGradient;
-}
-
 /// All members' arrival decides when a collective starts.
 struct Gathering {
   int expected = 0, arrived = 0;
