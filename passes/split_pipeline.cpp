@@ -110,10 +110,8 @@ void Splitter::assignResults() {
   for (OpOperand &result : function.front().getTerminator()->getOpOperands()) {
     train::RoleAttrInterface role = train::resultRoleOf(function, result.getOperandNumber());
     Operation *maker = result.get().getDefiningOp();
-    bool isOfForward =
-        isa_and_nonnull<train::LossAttr, train::LossWeightAttr, train::IndexCheckAttr>(role);
     int64_t stage = maker && !isa<nn::ConstantOp>(maker) ? assignment.stageOf(maker) : 0;
-    Part &owner = part(isOfForward ? Direction::forward : Direction::backward, stage);
+    Part &owner = part(isOfForwardPass(role) ? Direction::forward : Direction::backward, stage);
     owner.results.push_back(result.getOperandNumber());
     // A result refers to an argument by its name.
     for (BlockArgument argument : function.getArguments())

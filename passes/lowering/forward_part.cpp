@@ -20,31 +20,38 @@
 using namespace mlir;
 
 namespace trainc {
+
+llvm::DenseSet<Operation *> operationsFor(func::FuncOp function,
+                                          llvm::function_ref<bool(unsigned)> isWanted) {
+  Block &block = function.front();
+  llvm::DenseSet<Operation *> found;
+  auto add = [&](Value value) {
+    if (Operation *maker = value.getDefiningOp())
+      found.insert(maker);
+  };
+  for (OpOperand &result : block.getTerminator()->getOpOperands())
+    if (isWanted(result.getOperandNumber()))
+      add(result.get());
+  for (Operation &op : llvm::reverse(block))
+    if (found.contains(&op))
+      llvm::for_each(op.getOperands(), add);
+  return found;
+}
+
 namespace {
 
 /// In program order, without constants, which are always at hand; none where nothing is a gradient.
 SmallVector<Operation *> forwardOperations(func::FuncOp function) {
-  Block &block = function.front();
-  llvm::DenseSet<Operation *> found;
-  bool hasGradients = false;
-  for (OpOperand &result : block.getTerminator()->getOpOperands())
-    if (train::resultRoleAs<train::GradientAttr>(function, result.getOperandNumber()))
-      hasGradients = true;
-    else if (Operation *maker = result.get().getDefiningOp())
-      found.insert(maker);
+  auto isGradient = [&](unsigned result) {
+    return bool(train::resultRoleAs<train::GradientAttr>(function, result));
+  };
   SmallVector<Operation *> operations;
-  if (!hasGradients)
+  if (llvm::none_of(llvm::seq(function.getNumResults()), isGradient))
     return operations;
-  for (Operation &op : llvm::reverse(block)) {
-    if (!found.contains(&op))
-      continue;
-    for (Value operand : op.getOperands())
-      if (Operation *maker = operand.getDefiningOp())
-        found.insert(maker);
-    if (!isa<nn::ConstantOp>(op))
+  llvm::DenseSet<Operation *> found = operationsFor(function, std::not_fn(isGradient));
+  for (Operation &op : function.front())
+    if (found.contains(&op) && !isa<nn::ConstantOp>(op))
       operations.push_back(&op);
-  }
-  std::reverse(operations.begin(), operations.end());
   return operations;
 }
 

@@ -19,6 +19,10 @@ constexpr llvm::StringLiteral repetitionAttribute = "kernel.repetition";
 /// (fuse): a pointwise operation takes traffic only where a step needs its result as a tensor.
 double trafficOf(mlir::Operation *op, mlir::SymbolTableCollection &symbols);
 
+/// All operations that the wanted results of a function need, constants too.
+llvm::DenseSet<mlir::Operation *> operationsFor(mlir::func::FuncOp function,
+                                                llvm::function_ref<bool(unsigned)> isWanted);
+
 class ForwardPart {
 public:
   ForwardPart() = default; // of no function

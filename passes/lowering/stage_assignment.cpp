@@ -16,6 +16,10 @@ using namespace mlir;
 
 namespace trainc {
 
+bool isOfForwardPass(train::RoleAttrInterface role) {
+  return isa_and_nonnull<train::LossAttr, train::LossWeightAttr, train::IndexCheckAttr>(role);
+}
+
 StageAssignment::StageAssignment(func::FuncOp function) : function(function) {
   findForward();
   findRepeated();
@@ -24,18 +28,10 @@ StageAssignment::StageAssignment(func::FuncOp function) : function(function) {
 }
 
 void StageAssignment::findForward() {
-  Block &block = function.front();
-  for (OpOperand &result : block.getTerminator()->getOpOperands())
-    if (isa_and_nonnull<train::LossAttr, train::LossWeightAttr, train::IndexCheckAttr>(
-            train::resultRoleOf(function, result.getOperandNumber())))
-      if (Operation *maker = result.get().getDefiningOp())
-        forward.insert(maker);
-  for (Operation &op : llvm::reverse(block))
-    if (forward.contains(&op))
-      for (Value operand : op.getOperands())
-        if (Operation *maker = operand.getDefiningOp())
-          forward.insert(maker);
-  for (Operation &op : block) {
+  forward = operationsFor(function, [&](unsigned result) {
+    return isOfForwardPass(train::resultRoleOf(function, result));
+  });
+  for (Operation &op : function.front()) {
     bool isMade = llvm::all_of(op.getOperands(), [&](Value operand) {
       Operation *maker = operand.getDefiningOp();
       return !maker || isa<nn::ConstantOp>(maker) || fromInputs.contains(maker);
@@ -186,7 +182,8 @@ LogicalResult StageAssignment::assign(const StageOptions &options) {
     return failure();
   for (size_t stage = 1; stage < first->size(); ++stage)
     lastNodes.push_back(nodes[(*first)[stage] - 1].name);
-  return spread(*first);
+  spread(*first);
+  return success();
 }
 
 /// A sum of gradients that all come from later stages is added on the earliest of those, so that it
@@ -205,7 +202,7 @@ int64_t StageAssignment::sumStage(Operation *op, int64_t stage) const {
 }
 
 /// Forward operations run no earlier than what they read, the others no later.
-LogicalResult StageAssignment::spread(const std::vector<int> &firstNodes) {
+void StageAssignment::spread(const std::vector<int> &firstNodes) {
   int64_t last = int64_t(firstNodes.size()) - 1;
   auto stageOfNode = [&](int node) {
     return std::upper_bound(firstNodes.begin(), firstNodes.end(), node) - firstNodes.begin() - 1;
@@ -227,7 +224,6 @@ LogicalResult StageAssignment::spread(const std::vector<int> &firstNodes) {
     }
     stages[&op] = isAhead ? stage : sumStage(&op, stage);
   }
-  return success();
 }
 
 } // namespace trainc

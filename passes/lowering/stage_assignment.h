@@ -14,6 +14,9 @@
 
 namespace trainc {
 
+/// Whether a result with this role is the forward pass's.
+bool isOfForwardPass(train::RoleAttrInterface role);
+
 class StageAssignment {
 public:
   /// Of a function behind form-products.
@@ -48,7 +51,7 @@ private:
   mlir::FailureOr<std::vector<int>> chosenCuts(llvm::ArrayRef<std::string> names);
   mlir::FailureOr<std::vector<int>> plannedCuts(const StageOptions &options);
   int64_t sumStage(mlir::Operation *op, int64_t stage) const;
-  mlir::LogicalResult spread(const std::vector<int> &firstNodes);
+  void spread(const std::vector<int> &firstNodes);
 
   mlir::func::FuncOp function;
   llvm::DenseSet<mlir::Operation *> forward;

@@ -194,8 +194,7 @@ void device::run(entry which) {
 void device::run(const stage_action &action) {
   if (action.kind == stage_action_kind::reduce)
     return own_->sum->exchange();
-  const stage_layout layout(own_->prog, own_->ranks.rank(), own_->ranks.size());
-  const stage_program &stage = own_->prog.stages->programs[layout.stage];
+  const stage_program &stage = own_->stage->own();
   arenas memory = places();
   memory.base[static_cast<int>(arena_kind::stash)] = own_->stage->slot(action.slot);
   (action.kind == stage_action_kind::forward ? stage.forward : stage.backward)(memory);
@@ -206,8 +205,7 @@ bool device::move(const stage_action &message, bool fault) {
 }
 
 void device::keep_inputs(int stash_slot) {
-  const stage_layout layout(own_->prog, own_->ranks.rank(), own_->ranks.size());
-  const stage_program &stage = own_->prog.stages->programs[layout.stage];
+  const stage_program &stage = own_->stage->own();
   for (int64_t i = 0; i < stage.input_count; ++i) {
     const tensor_place &input = own_->prog.inputs[stage.inputs[i].number].tensor;
     memcpy(own_->stage->slot(stash_slot) + stage.inputs[i].offset, batch_place(input),

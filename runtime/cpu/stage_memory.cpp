@@ -34,10 +34,16 @@ namespace {
 constexpr int64_t line_bytes = 64;
 constexpr int64_t box_bytes = 2 * line_bytes;
 
+int64_t whole_lines(int64_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
+
+bool is_of_gradients(stage_action_kind kind) {
+  return kind == stage_action_kind::send_gradient || kind == stage_action_kind::receive_gradient;
+}
+
 int64_t place_bytes(const crossing_tensor *tensors, int64_t count) {
   int64_t bytes = line_bytes;
   for (int64_t i = 0; i < count; ++i)
-    bytes += (tensors[i].bytes + line_bytes - 1) / line_bytes * line_bytes;
+    bytes += whole_lines(tensors[i].bytes);
   return bytes;
 }
 
@@ -93,8 +99,7 @@ stage_memory::~stage_memory() {
 
 stage_memory::letter stage_memory::letter_of(const stage_action &message) const {
   const stage_boundary &boundary = pipeline_.boundaries[message.boundary];
-  const bool is_gradient = message.kind == stage_action_kind::send_gradient ||
-                           message.kind == stage_action_kind::receive_gradient;
+  const bool is_gradient = is_of_gradients(message.kind);
   const int receiver = is_gradient ? boundary.from : boundary.to;
   char *file = files_[static_cast<size_t>(layout_.rank_of(layout_.replica, receiver))];
   letter found = {is_gradient ? boundary.gradients : boundary.activations,
@@ -115,9 +120,8 @@ stage_memory::letter stage_memory::letter_of(const stage_action &message) const 
 
 bool stage_memory::move(const stage_action &message, const arenas &places, bool fault) {
   const letter letter = letter_of(message);
-  const bool is_gradient = message.kind == stage_action_kind::send_gradient ||
-                           message.kind == stage_action_kind::receive_gradient;
-  char *memory = is_gradient ? places[arena_kind::activations] : slot(message.slot);
+  char *memory =
+      is_of_gradients(message.kind) ? places[arena_kind::activations] : slot(message.slot);
   if (message.kind == stage_action_kind::send_activation ||
       message.kind == stage_action_kind::send_gradient) {
     send(letter, memory, message.place, fault);
@@ -139,7 +143,7 @@ void stage_memory::send(const letter &to, const char *made, int place, bool faul
   target += line_bytes;
   for (int64_t i = 0; i < to.count; ++i) {
     memcpy(target, made + to.tensors[i].from, static_cast<size_t>(to.tensors[i].bytes));
-    target += (to.tensors[i].bytes + line_bytes - 1) / line_bytes * line_bytes;
+    target += whole_lines(to.tensors[i].bytes);
   }
   change(to.box->sent);
 }
@@ -153,7 +157,7 @@ bool stage_memory::receive(const letter &from, char *read, int place) {
   source += line_bytes;
   for (int64_t i = 0; i < from.count; ++i) {
     memcpy(read + from.tensors[i].to, source, static_cast<size_t>(from.tensors[i].bytes));
-    source += (from.tensors[i].bytes + line_bytes - 1) / line_bytes * line_bytes;
+    source += whole_lines(from.tensors[i].bytes);
   }
   change(from.box->taken);
   return fault;

@@ -23,6 +23,8 @@ public:
   stage_memory(const stage_memory &) = delete;
   stage_memory &operator=(const stage_memory &) = delete;
 
+  // Of the rank's stage.
+  const stage_program &own() const { return pipeline_.programs[layout_.stage]; }
   char *slot(int number) const { return stash_ + number * own().slot_bytes; }
   // With a message goes whether its micro-batch has a fault; a receive returns that.
   bool move(const stage_action &message, const arenas &places, bool fault);
@@ -33,7 +35,6 @@ public:
 private:
   struct mailbox;
   struct letter;
-  const stage_program &own() const { return pipeline_.programs[layout_.stage]; }
   letter letter_of(const stage_action &message) const;
   void send(const letter &to, const char *made, int place, bool fault);
   bool receive(const letter &from, char *read, int place);
