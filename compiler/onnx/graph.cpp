@@ -3,6 +3,7 @@
 // Flattening: functions and branches are replaced by their bodies with renamed values, then nodes
 // that no output needs are dropped and the rest is brought into order (Kahn; ties by file order).
 #include "compiler/onnx/graph.h"
+#include "compiler/onnx/schema.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 #include <queue>
@@ -108,6 +109,7 @@ public:
   bool run() {
     Scope top;
     top.versions = versionsOf(file.model());
+    graph.modelOpset = top.versions[""];
     for (const NodeProto &node : file.graph().node())
       if (!add(node, top, 0))
         return false;
@@ -161,6 +163,7 @@ private:
                  : proto.output_size() != 0 ? proto.output(0)
                                             : proto.op_type();
     nameNode(node);
+    node.function = scope.function;
     if (scope.call) {
       node.label = scope.call->label + "/" + node.label;
       node.path = scope.call->path;
@@ -168,7 +171,14 @@ private:
     if (node.isIf())
       return addBranches(node, scope, depth);
     auto found = functions.find(keyOf(proto.domain(), proto.op_type(), newerField(proto, 8)));
-    return found == functions.end() || inlineCall(node, *found->second, scope, depth);
+    if (found == functions.end())
+      return true;
+    if (node.domain.empty() && findDeclaration(node.opType(), node.opset))
+      return fail(node, ExitCode::unreadableModel,
+                  "function '" + found->second->name() +
+                      "' has the name of one of ONNX's operators: which of them is meant?",
+                  "a domain of its own for the function");
+    return inlineCall(node, *found->second, scope, depth);
   }
 
   bool fail(const GraphNode &node, ExitCode code, const Twine &message, const Twine &advice = "") {

@@ -16,7 +16,8 @@ struct GraphNode {
   std::vector<std::string> inputs, outputs; // graph-wide value names; empty: absent
   std::string domain;                       // "" for ONNX's own
   int64_t opset = 0;
-  std::string label;               // node name for messages
+  const onnx::FunctionProto *function = nullptr; // whose body it is from
+  std::string label;                             // node name for messages
   std::optional<std::string> path; // module path, such as h.1.mlp.act; empty at the root
   std::string kind;                // last part of the readable name: the operator, in snake case
   size_t index = 0;                // in Graph::nodes()
@@ -63,6 +64,8 @@ public:
   bool isOutput(llvm::StringRef value) const;
   /// The node that makes a value; null for inputs and initializers.
   const GraphNode *producer(llvm::StringRef value) const { return producers.lookup(value); }
+  /// Of ONNX's own operators, outside of functions; 0 where the model imports none.
+  int64_t opset() const { return modelOpset; }
   /// `model.onnx: node 'x' (Softmax, opset 13)`
   Subject subject(const GraphNode &node) const;
 
@@ -74,6 +77,7 @@ private:
                    Report &report);
 
   const ModelFile &file;
+  int64_t modelOpset = 0;
   std::deque<GraphNode> storage;
   std::deque<onnx::NodeProto> rewritten; // nodes that are not the file's, such as of functions
   std::vector<GraphNode *> order;

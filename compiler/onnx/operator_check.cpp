@@ -74,6 +74,16 @@ static void checkIf(const Graph &graph, const GraphNode &node, const Conditions 
                        unknown->second.advice);
 }
 
+// ONNX has the body of a function mean the same in the model's operator set; others evaluate it in
+// either.
+static LogicalResult reportOtherSet(const Graph &graph, const GraphNode &node, Report &report) {
+  return report.error(ExitCode::unreadableModel, graph.subject(node),
+                      "function '" + node.function->name() + "' imports operator set " +
+                          Twine(node.opset) + " and the model " + Twine(graph.opset()) +
+                          ", in which " + node.opType() + " is not the same",
+                      "the function written for the model's operator set, and importing that");
+}
+
 bool checkOperators(const Graph &graph, const Conditions &conditions, Report &report) {
   size_t before = report.size();
   for (const GraphNode *node : graph.nodes()) {
@@ -88,6 +98,9 @@ bool checkOperators(const Graph &graph, const Conditions &conditions, Report &re
       (void)reportMissing(graph, *node, oldest, report);
     else if (std::string why = node->domain.empty() ? checkNode(*node) : ""; !why.empty())
       (void)report.error(ExitCode::unreadableModel, graph.subject(*node), why);
+    else if (node->function && node->domain.empty() && graph.opset() &&
+             !meansTheSame(*node, graph.opset()))
+      (void)reportOtherSet(graph, *node, report);
   }
   return report.size() == before;
 }

@@ -214,14 +214,41 @@ static std::string checkOutputs(const GraphNode &node, const Declaration &declar
   return "";
 }
 
-std::string checkNode(const GraphNode &node) {
-  const Declaration *declaration = findDeclaration(node.opType(), node.opset);
+static std::string checkNode(const GraphNode &node, const Declaration *declaration) {
   if (!declaration)
     return "";
   std::string why = checkInputs(node, *declaration);
   if (why.empty())
     why = checkOutputs(node, *declaration);
   return why.empty() ? checkAttributes(node, *declaration) : why;
+}
+
+std::string checkNode(const GraphNode &node) {
+  return checkNode(node, findDeclaration(node.opType(), node.opset));
+}
+
+// The operator set from which on a node of the same inputs and attributes computes something else,
+// which declarations do not show: axes behind the one it names, the default of an axis, and scales
+// of channels instead of groups.
+static int64_t changedIn(StringRef opType) {
+  return llvm::StringSwitch<int64_t>(opType)
+      .Cases("Softmax", "LogSoftmax", "Hardmax", 13)
+      .Case("DFT", 20)
+      .Case("GroupNormalization", 21)
+      .Default(0);
+}
+
+bool meansTheSame(const GraphNode &node, int64_t opset) {
+  const Declaration *own = findDeclaration(node.opType(), node.opset);
+  const Declaration *other = findDeclaration(node.opType(), opset);
+  int64_t changed = changedIn(node.opType());
+  if ((node.opset < changed) != (opset < changed))
+    return false;
+  if (!own || !other)
+    return own == other;
+  StringRef inputs = own->inputs, others = other->inputs;
+  bool onlyAdds = inputs.starts_with(others) || others.starts_with(inputs);
+  return own == other || (onlyAdds && checkNode(node, other).empty());
 }
 
 } // namespace trainc::reader

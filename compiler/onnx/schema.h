@@ -31,4 +31,7 @@ int64_t firstOpset(llvm::StringRef opType);
 /// well. Importers need not check that.
 std::string checkNode(const GraphNode &node);
 
+/// Whether such a node is one of another operator set, too, and computes the same there.
+bool meansTheSame(const GraphNode &node, int64_t opset);
+
 } // namespace trainc::reader

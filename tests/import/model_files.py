@@ -300,7 +300,10 @@ def functions():
                                         node("Twice", ["h"], ["t"], domain="local", extra=message(8, "two"))))
     yield Case("a function that is never called", plain(extra=b"", imports=imports) + message(25, function("Lost", ["a"], ["b"], [
         node("Wobble", ["a"], ["b"])])))
-    yield Case("an older operator set in a function", calling([function("Twice", ["a"], ["b"], [node("Softmax", ["a"], ["b"])], version=11)]))
+    for label, inner, version in (("Relu", node("Relu", ["a"], ["b"]), 11), ("Clip", node("Clip", ["a"], ["b"]), 7), ("Pad", node("Pad", ["a", "p"], ["b"]), 18),
+                                  ("Reshape", node("Reshape", ["a", "p"], ["b"]), 7), ("Cast", node("Cast", ["a"], ["b"], {"to": FLOAT}), 20)):
+        pads = node("Constant", [], ["p"], {"value": tensor("", [4], INT64, [0] * 4) if label == "Pad" else tensor("", [2], INT64, [0, -1])})
+        yield Case(f"another operator set in a function: {label}", calling([function("Twice", ["a"], ["b"], [pads, inner], version=version)]))
 
 
 @legal
@@ -477,6 +480,14 @@ def graphs():
     relu = [node("Relu", ["a"], ["b"])]
     one = function("F", ["a"], ["b"], relu)
     yield Case("a function twice", with_functions(one, one), UNREADABLE, "function 'F' of domain 'local' is there twice")
+    for label, inner, version in (("Softmax", node("Softmax", ["a"], ["b"]), 11), ("axes", node("Unsqueeze", ["a"], ["b"], {"axes": [0]}), 12),
+                                  ("Resize", node("Resize", ["a", "s"], ["b"], {"mode": "nearest"}), 10)):
+        scales = node("Constant", [], ["s"], {"value": tensor("", [2], FLOAT, [1.0, 1.0])})
+        yield Case(f"another operator set in a function: {label}", with_functions(function("F", ["a"], ["b"], [scales, inner], version=version)),
+                   UNREADABLE, f"function 'F' imports operator set {version} and the model 17")
+    yield Case("a function in the place of an operator", model(graph([LAYER, node("Relu", ["h"], ["t"])], [X], [value("t", [None])], [W])) +
+               message(25, function("Relu", ["a"], ["b"], [node("Tanh", ["a"], ["b"])], domain="")),
+               UNREADABLE, "function 'Relu' has the name of one of ONNX's operators")
     yield Case("a function with more inputs than it has", with_functions(one, nodes=[LAYER, node("F", ["h", "x"], ["t"], domain="local")]),
                UNREADABLE, "has 2 inputs, but function 'F' takes at most 1")
     yield Case("a function with more outputs than it has", with_functions(one, nodes=[LAYER, node("F", ["h"], ["t", "u"], domain="local")]),
