@@ -17,6 +17,15 @@ llvm::ArrayRef<llvm::StringRef> trainc::flagsWithoutLoops() {
   return flags;
 }
 
+llvm::ArrayRef<llvm::StringRef> trainc::hostFlags() {
+  // Bits must not depend on how a loop is vectorised: no contraction, no -ffast-math, which may
+  // stand in the flags of a project's user.
+  static const llvm::StringRef flags[] = {"-fno-fast-math",  "-ffp-contract=off",
+                                          "-fno-math-errno", "-fno-trapping-math",
+                                          "-Wall",           "-Wextra"};
+  return flags;
+}
+
 llvm::ArrayRef<llvm::StringRef> trainc::nvccFlags() {
   static const llvm::StringRef flags[] = {"-std=c++20", "-O3", "--fmad=false",
                                           "--expt-relaxed-constexpr", "-Xcompiler=-Wall,-Wextra"};
@@ -62,17 +71,13 @@ static std::string compileFlags(const ProgramTables &tables) {
     for (char c : tables.target.march)
       if (llvm::isAlnum(c) || llvm::StringRef("-_.+").contains(c))
         march += c;
-    return R"(# Bits must not depend on how a loop is vectorised: no contraction, no -ffast-math.
-set(MARCH ")" +
-           march + R"(" CACHE STRING "instruction set; another one may change the bits of results")
-target_compile_options(trainer PRIVATE -O3 -march=${MARCH} -ffp-contract=off -fno-math-errno
-  -fno-trapping-math -Wall -Wextra)
+    return R"(set(MARCH ")" + march +
+           R"(" CACHE STRING "instruction set; another one may change the bits of results")
+target_compile_options(trainer PRIVATE -O3 -march=${MARCH})
 )";
   }
   return R"(target_include_directories(trainer PRIVATE ${NCCL_INCLUDE})
-# Bits must not depend on contraction.
-target_compile_options(trainer PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>"
-  "$<$<COMPILE_LANGUAGE:CUDA>:)" +
+target_compile_options(trainer PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:)" +
          llvm::join(nvccFlags(), ";") + ">\")\n";
 }
 
@@ -93,8 +98,15 @@ target_compile_features(trainer PRIVATE cxx_std_20)
 set_target_properties(trainer PROPERTIES CXX_EXTENSIONS OFF)
 target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${MPI_CXX_INCLUDE_DIRS})
 )" + compileFlags(tables) +
-         "set_source_files_properties(" + llvm::join(filesWithoutLoops(), " ") +
-         "\n  PROPERTIES COMPILE_OPTIONS \"" + llvm::join(flagsWithoutLoops(), ";") +
+         R"(# The bits of results must not depend on contraction, nor on a -ffast-math of CMAKE_CXX_FLAGS.
+target_compile_options(trainer PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:)" +
+         llvm::join(hostFlags(), ";") + R"(>")
+target_link_options(trainer PRIVATE $<$<LINK_LANGUAGE:CXX>:-fno-fast-math>)
+# GCC 12 warns falsely of the standard library's strings (its bugs 105329 and 105651).
+target_compile_options(trainer PRIVATE "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict;-Wno-stringop-overflow;-Wno-array-bounds>")
+)" + "set_source_files_properties(" +
+         llvm::join(filesWithoutLoops(), " ") + "\n  PROPERTIES COMPILE_OPTIONS \"" +
+         llvm::join(flagsWithoutLoops(), ";") +
          R"(")
 set_source_files_properties(constants.cpp PROPERTIES OBJECT_DEPENDS "${tables}")
 # The runtime is built as a few units: most of its time would go into headers.

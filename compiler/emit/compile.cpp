@@ -213,14 +213,9 @@ private:
   }
 
   Arguments hostFlagsFor(const fs::path &source) const {
-    Arguments arguments = {compiler,
-                           "-std=c++20",
-                           "-march=" + options.march,
-                           "-ffp-contract=off",
-                           "-fno-math-errno",
-                           "-fno-trapping-math",
-                           "-Wall",
-                           "-Wextra"};
+    Arguments arguments = {compiler, "-std=c++20", "-march=" + options.march};
+    for (llvm::StringRef flag : hostFlags())
+      arguments.push_back(flag.str());
     if (options.warningsAreErrors)
       arguments.push_back("-Werror");
     if (hasLoops(source))
