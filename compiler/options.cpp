@@ -184,6 +184,8 @@ std::optional<Options> parseOptions(int argc, char **argv, Report &report) {
   static const cl::extrahelp moreHelp(exitCodes);
   static const std::string losses = train::lossHelp();
   static const cl::extrahelp lossesHelp(losses);
+  static const std::string optimizers = train::optimizerHelp();
+  static const cl::extrahelp optimizersHelp(optimizers);
   std::string complaint;
   raw_string_ostream stream(complaint);
   if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &stream)) {
@@ -500,6 +502,7 @@ std::string optionsDocumentation() {
 #undef LIST
 #undef FLAG
   text += "\n## Losses\n\n" + train::lossDocumentation();
+  text += "\n## Optimizers\n\n" + train::optimizerDocumentation();
   text += "\n## Exit codes\n\n| code | meaning |\n|---|---|\n";
   for (const ExitCodeEntry &entry : kExitCodes)
     text += "| " + std::to_string(static_cast<int>(entry.code)) + " | " + entry.meaning + " |\n";

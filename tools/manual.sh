@@ -3,9 +3,9 @@
 #
 # Writes the manual page of a program from what its --help prints, which is made from its option table.
 #
-#   tools/manual.sh NAME 'what it is' VERSION PROGRAM [COMMAND...] > NAME.1
+#   tools/manual.sh NAME 'what it is' VERSION PROGRAM [--commands] > NAME.1
 #
-# With commands, also from `PROGRAM COMMAND --help`.
+# With --commands, also from `PROGRAM COMMAND --help` of each command that its --help lists.
 set -eu
 name=$1 summary=$2 version=$3 program=$4
 shift 4
@@ -51,11 +51,17 @@ page() {
 printf '.TH %s 1 "" "trainc %s" "trainc"\n.SH NAME\n%s \\- %s\n' \
   "$(printf %s "$name" | tr a-z A-Z)" "$version" "$name" "$summary"
 "$program" --help | page
-for command in "$@"; do
+commands=
+[ "${1-}" != --commands ] || commands=$("$program" --help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p')
+for command in $commands; do
   printf '.SH THE COMMAND %s\n' "$(printf %s "$command" | tr a-z A-Z)"
   "$program" "$command" --help | sed '/^Exit status:$/,$d' | page | sed 's/^\.SH SYNOPSIS$/.PP/'
 done
+if [ "$name" = trainer ]; then
+  printf '%s\n' '.SH OPTIMIZERS' 'This page is of a trainer made with \-\-optimizer sgd. Others have the options that' \
+    '.BR trainc (1)' 'lists of their optimizer.'
+fi
 printf '.SH SEE ALSO\n'
-for page in trainc trainc-compare trainc-data trainc-fill trainc-inspect trainc-opt trainc-run trainer; do
+for page in trainc trainc-compare trainc-data trainc-emit trainc-fill trainc-inspect trainc-opt trainc-run trainer; do
   [ "$page" = "$name" ] || printf '.BR %s (1)\n' "$page"
 done

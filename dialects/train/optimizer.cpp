@@ -2,6 +2,7 @@
 //
 // The registry of optimizers.
 #include "dialects/train/optimizer.h"
+#include "llvm/Support/Format.h"
 #include <map>
 
 using namespace mlir;
@@ -12,6 +13,19 @@ namespace {
 std::map<std::string, Optimizer> &optimizers() {
   static std::map<std::string, Optimizer> registered;
   return registered;
+}
+
+/// The trainer's option: underscores are dashes there (runtime/option_table.cpp).
+std::string optionOf(const Hyperparameter &hyperparameter) {
+  std::string name = "--" + std::string(hyperparameter.name);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+std::string describe(const Hyperparameter &hyperparameter) {
+  std::string text = hyperparameter.help;
+  llvm::raw_string_ostream(text) << llvm::format(" (default %g)", hyperparameter.defaultValue);
+  return text;
 }
 } // namespace
 
@@ -63,6 +77,26 @@ std::vector<std::string> listOptimizers() {
   for (auto &entry : optimizers())
     names.push_back(entry.first);
   return names;
+}
+
+std::string optimizerHelp() {
+  std::string text = "\nOptimizers and their options of the trainer:\n";
+  for (auto &[name, optimizer] : optimizers()) {
+    text += "  " + name + ": " + optimizer.summary + "\n";
+    for (const Hyperparameter &each : optimizer.hyperparameters)
+      text += "    " + optionOf(each) + ": " + describe(each) + "\n";
+  }
+  return text;
+}
+
+std::string optimizerDocumentation() {
+  std::string text = "| optimizer | option of the trainer | meaning |\n|---|---|---|\n";
+  for (auto &[name, optimizer] : optimizers()) {
+    text += "| `" + name + "` | | " + optimizer.summary + " |\n";
+    for (const Hyperparameter &each : optimizer.hyperparameters)
+      text += "| | `" + optionOf(each) + "` | " + describe(each) + " |\n";
+  }
+  return text;
 }
 
 } // namespace trainc::train

@@ -79,5 +79,9 @@ struct OptimizerRegistration {
 const Optimizer *findOptimizer(llvm::StringRef name);
 /// Names of all optimizers, sorted.
 std::vector<std::string> listOptimizers();
+/// Every optimizer with its hyperparameters, by the names that they have as options of a trainer.
+std::string optimizerHelp();
+/// The same as a table in Markdown.
+std::string optimizerDocumentation();
 
 } // namespace trainc::train
