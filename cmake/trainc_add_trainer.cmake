@@ -45,6 +45,10 @@ endfunction()
 # The path of a model, as CMake takes names of files: in the source folder, else one that the build
 # makes in the binary folder.
 function(_trainc_find_model name model result)
+  if(model MATCHES ";" AND NOT model MATCHES "\\$<")
+    message(FATAL_ERROR "trainc_add_trainer(${name}): MODEL ${model} holds a semicolon, which CMake takes "
+      "for the end of a word; name the file otherwise")
+  endif()
   if(NOT IS_ABSOLUTE "${model}" AND NOT model MATCHES "^\\$<")
     set(made "${CMAKE_CURRENT_BINARY_DIR}/${model}")
     get_source_file_property(is_made "${made}" GENERATED)
