@@ -41,6 +41,7 @@ private:
 // The values of an F32 or F64 tensor.
 std::vector<double> valuesOf(const std::string &name, const StoredTensor &tensor);
 
+// Of a file or a pipe. Throws InputError that names it.
 std::string readWholeFile(const std::string &path);
 
 } // namespace trainc::tools

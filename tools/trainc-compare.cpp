@@ -5,6 +5,7 @@
 // tensors bit by bit. Prints the worst and ends with 0 where all is within the
 // tolerance, 1 where it is not, 2 where a file or the command line is at fault.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -12,8 +13,7 @@
 #include <optional>
 #include <sstream>
 
-#include <nlohmann/json.hpp>
-
+#include "runtime/bounded_json.h"
 #include "runtime/standard_output.h"
 #include "tools/safetensors.h"
 
@@ -30,6 +30,8 @@ constexpr double kLossTolerance = 5e-6;     // relative, the project's promise a
 constexpr double kGradientTolerance = 1e-5; // in norm, relative
 constexpr double kNoiseFloor = 1e-4; // of the global norm: below it a gradient may be pure rounding
 constexpr int kRowsPrinted = 8;
+constexpr int kDeepestLine = 1;    // object of numbers
+constexpr int kDeepestFixture = 8; // of tests/models/expected
 
 constexpr const char *kUsage = R"(usage:
   trainc-compare losses RUN.jsonl EXPECTED [--run NAME] [--tolerance T] [--steps N]
@@ -57,6 +59,13 @@ struct Command {
   size_t steps = 0;
 };
 
+/// False where the text is no number of the type, the whole of it, from 0 on.
+template <typename Number> bool readNumber(const std::string &text, Number &value) {
+  const char *end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && rest == end && value >= 0;
+}
+
 std::optional<Command> parse(int argc, char **argv) {
   Command command;
   std::vector<std::string> words;
@@ -72,10 +81,9 @@ std::optional<Command> parse(int argc, char **argv) {
     const char *value = argv[++i];
     if (word == "--run")
       command.run = value;
-    else if (word == "--tolerance")
-      command.tolerance = std::atof(value);
-    else
-      command.steps = std::strtoul(value, nullptr, 10);
+    else if (word == "--tolerance" ? !readNumber(value, command.tolerance.emplace())
+                                   : !readNumber(value, command.steps))
+      return std::nullopt;
   }
   if (words.size() != 3)
     return std::nullopt;
@@ -85,10 +93,10 @@ std::optional<Command> parse(int argc, char **argv) {
   return command;
 }
 
-json parseJson(const std::string &path, const std::string &text) {
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded())
-    throw InputError(path + ": is not valid JSON");
+json parseJson(const std::string &path, const std::string &text, int deepest) {
+  json value = trainc::bounded_json(text, deepest);
+  if (!value.is_object())
+    throw InputError(path + ": is not valid JSON, or no object");
   return value;
 }
 
@@ -97,7 +105,7 @@ std::vector<double> columnOfLog(const std::string &path, const char *key) {
   std::istringstream lines(readWholeFile(path));
   std::vector<double> values;
   for (std::string line; std::getline(lines, line);) {
-    json record = parseJson(path, line);
+    json record = parseJson(path, line, kDeepestLine);
     if (record.contains("step") && record.contains(key))
       values.push_back(record[key].is_number() ? record[key].get<double>() : NAN);
   }
@@ -108,7 +116,9 @@ std::vector<double> columnOfLog(const std::string &path, const char *key) {
 bool compareColumn(const Command &command, const json &run, const char *key, const char *recorded,
                    double tolerance) {
   std::vector<double> got = columnOfLog(command.got, key);
-  auto expected = run.at(recorded).get<std::vector<double>>();
+  std::vector<double> expected;
+  for (const json &value : run.at(recorded))
+    expected.push_back(value.is_null() ? NAN : value.get<double>());
   if (command.steps && command.steps < expected.size())
     expected.resize(command.steps);
   if (command.steps && command.steps < got.size())
@@ -136,8 +146,8 @@ json expectedRun(const Command &command) {
   if (command.expected.ends_with(".jsonl"))
     return {{"losses", columnOfLog(command.expected, "loss")},
             {"gradient_norms", columnOfLog(command.expected, "gradient_norm")}};
-  json recorded = parseJson(command.expected, readWholeFile(command.expected));
-  json::json_pointer where("/runs/" + command.run + "/f64");
+  json recorded = parseJson(command.expected, readWholeFile(command.expected), kDeepestFixture);
+  json::json_pointer where = json::json_pointer("/runs") / command.run / "f64";
   if (!recorded.contains(where))
     throw InputError(command.expected + ": has no recorded run '" + command.run + "'");
   return recorded[where];
@@ -168,7 +178,7 @@ std::vector<double> transposed(const std::vector<double> &values, int64_t rows, 
 }
 
 std::vector<ExpectedTensor> expectedOfFixture(const std::string &path) {
-  json fixture = parseJson(path, readWholeFile(path));
+  json fixture = parseJson(path, readWholeFile(path), kDeepestFixture);
   std::string folder =
       path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1);
   SafetensorsFile file(folder + fixture.at("gradients").get<std::string>());
@@ -180,10 +190,17 @@ std::vector<ExpectedTensor> expectedOfFixture(const std::string &path) {
       throw InputError(path + ": no recorded gradient of '" + name + "'");
     const StoredTensor &tensor = found->second;
     std::vector<double> values = valuesOf(name, tensor);
-    if (parameter.value("transposed", false))
-      values = transposed(values, tensor.shape.at(0), tensor.shape.at(1));
-    if (parameter.contains("rows"))
-      values.resize(parameter["rows"].get<int64_t>() * tensor.shape.at(1));
+    bool turns = parameter.value("transposed", false);
+    auto rows = parameter.contains("rows") ? parameter["rows"].get<size_t>() : 0;
+    if ((turns || rows > 0) && tensor.shape.size() != 2)
+      throw InputError(path + ": the gradient of '" + name + "' is no matrix");
+    if (turns)
+      values = transposed(values, tensor.shape[0], tensor.shape[1]);
+    if (rows > static_cast<size_t>(tensor.shape.empty() ? 0 : tensor.shape[0]))
+      throw InputError(path + ": the gradient of '" + name + "' has fewer than " +
+                       std::to_string(rows) + " rows");
+    if (rows > 0)
+      values.resize(rows * static_cast<size_t>(tensor.shape[1]));
     expected.push_back({parameter.at("onnx"), std::move(values)});
   }
   return expected;
@@ -325,7 +342,12 @@ static int run(int argc, char **argv) {
     std::fprintf(stderr, "trainc-compare: %s\n", error.what());
     return 2;
   } catch (const json::exception &error) {
-    std::fprintf(stderr, "trainc-compare: %s: %s\n", command->expected.c_str(), error.what());
+    std::fprintf(stderr, "trainc-compare: %s: does not say all that a fixture does: %s\n",
+                 command->expected.c_str(), error.what());
+    return 2;
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "trainc-compare: %s and %s cannot be compared: %s\n", command->got.c_str(),
+                 command->expected.c_str(), error.what());
     return 2;
   }
   std::fputs(kUsage, stderr);

@@ -27,7 +27,7 @@ std::string overview() {
     page += trainc::format_text("  %-10s %s\n", command().name.c_str(), command().summary.c_str());
   return page + "\n`trainc-data COMMAND --help` lists the options of a command.\n\nExit status:\n"
                 "  0  done\n  2  bad command line\n  3  bad input\n"
-                "  5  a result could not be written\n";
+                "  5  a result could not be written\n  6  no memory\n";
 }
 
 int run(int argc, char **argv) {
@@ -57,11 +57,9 @@ int main(int argc, char **argv) {
   trainc::watch_signals(/*requests=*/false);
   try {
     return trainc::finish_standard_output(run(argc, argv), "trainc-data: ");
-  } catch (const trainc::failure &error) {
-    fprintf(stderr, "trainc-data: %s\n", error.message.c_str());
-    return error.code;
   } catch (const std::exception &error) {
-    fprintf(stderr, "trainc-data: %s\n", error.what());
-    return trainc::exit_internal;
+    const trainc::failure known = trainc::as_failure(error);
+    fprintf(stderr, "trainc-data: %s\n", known.message.c_str());
+    return known.code;
   }
 }

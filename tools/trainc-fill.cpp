@@ -21,10 +21,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <map>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -41,6 +41,9 @@ constexpr const char *kUsage =
 
 Writes MODEL.onnx and MODEL.onnx.data: GRAPH.onnx with seeded random weights in place of the
 initializers that have no data (--seed 1, --deviation 0.02).
+
+exit code  0 done, 2 bad command line, 3 no model or a damaged one, 5 the result could not be
+           written, 6 no memory
 )";
 
 struct Options {
@@ -99,10 +102,15 @@ bool endsWith(const std::string &text, const std::string &tail) {
          text.compare(text.size() - tail.size(), tail.size(), tail) == 0;
 }
 
+/// Throws `failure` where the sizes say no number of values that memory could hold.
 int64_t elementsOf(const TensorProto &tensor) {
-  int64_t count = 1;
+  int64_t count = 1, bytes;
   for (int64_t extent : tensor.dims())
-    count *= extent;
+    if (extent < 0 || __builtin_mul_overflow(count, extent, &count))
+      count = -1;
+  if (count < 0 || __builtin_mul_overflow(count, int64_t(sizeof(double)), &bytes))
+    throw trainc::failure(trainc::exit_data,
+                          "initializer '" + tensor.name() + "' has an impossible size");
   return count;
 }
 
@@ -171,8 +179,8 @@ private:
     auto found = byName.find(source);
     if (found == byName.end() || elementsOf(*found->second) != elementsOf(tensor) ||
         (transposed && tensor.dims_size() != 2))
-      throw std::runtime_error("initializer '" + tensor.name() + "' is tied to '" + source +
-                               "', which is no tensor of its size");
+      throw trainc::failure(trainc::exit_data, "initializer '" + tensor.name() + "' is tied to '" +
+                                                   source + "', which is no tensor of its size");
     std::vector<double> values = ownValues(*found->second);
     if (!transposed)
       return values;
@@ -230,9 +238,10 @@ void fill(const Options &options) {
   onnx::ModelProto model;
   std::ifstream stream(options.graph, std::ios::binary);
   if (!stream)
-    throw std::runtime_error(options.graph + ": cannot be read");
-  if (!model.ParseFromIstream(&stream))
-    throw std::runtime_error(options.graph + ": is no ONNX model, or a truncated one");
+    throw trainc::failure(trainc::exit_data, options.graph + ": cannot be read");
+  if (!model.ParseFromIstream(&stream) || !model.has_graph())
+    throw trainc::failure(trainc::exit_data,
+                          options.graph + ": is no ONNX model, or a truncated one");
   for (const std::string &file : {options.model, options.model + ".data"})
     trainc::check_output_path(file, filesOf(options.graph, model));
   Filler filler(options, *model.mutable_graph());
@@ -259,12 +268,10 @@ static int run(int argc, char **argv) {
   }
   try {
     fill(*options);
-  } catch (const trainc::failure &error) {
-    std::fprintf(stderr, "trainc-fill: %s\n", error.message.c_str());
-    return error.code;
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "trainc-fill: %s\n", error.what());
-    return trainc::exit_internal;
+    const trainc::failure known = trainc::as_failure(error);
+    std::fprintf(stderr, "trainc-fill: %s\n", known.message.c_str());
+    return known.code;
   }
   return trainc::exit_success;
 }

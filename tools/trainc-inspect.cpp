@@ -8,6 +8,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
@@ -71,6 +72,9 @@ std::optional<Tensor> parseTensor(StringRef line) {
   if (word().getAsInteger(10, tensor.offset) || word().getAsInteger(10, tensor.bytes) ||
       word().getAsInteger(10, tensor.first) || word().getAsInteger(10, tensor.last))
     return std::nullopt; // the heading
+  int64_t end;
+  if (tensor.offset < 0 || tensor.bytes < 0 || AddOverflow(tensor.offset, tensor.bytes, end))
+    return std::nullopt; // of a damaged plan
   StringRef rest = line.ltrim();
   tensor.atPeak = rest.consume_front("* ");
   tensor.name = rest.str();
@@ -186,13 +190,14 @@ std::string escapeXml(StringRef text) {
 /// empties.
 void drawEntry(raw_ostream &out, const Entry &entry) {
   constexpr double width = 1200, height = 600, margin = 40;
-  int steps = 1;
+  int last = 0;
   int64_t top = 1;
   for (const Tensor &tensor : entry.tensors)
     if (tensor.arena == "activations") {
-      steps = std::max(steps, tensor.last + 1);
+      last = std::max(last, tensor.last);
       top = std::max(top, tensor.offset + tensor.bytes);
     }
+  const double steps = last + 1.0;
   out << "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 " << width + 2 * margin << " "
       << height + 2 * margin << "' font-family='sans-serif' font-size='11'>\n"
       << "<text x='" << margin << "' y='20' font-size='14'>" << escapeXml(entry.title)
@@ -201,7 +206,7 @@ void drawEntry(raw_ostream &out, const Entry &entry) {
     if (tensor.arena != "activations")
       continue;
     double x = margin + width * tensor.first / steps;
-    double w = std::max(1.0, width * (tensor.last + 1 - tensor.first) / steps);
+    double w = std::max(1.0, width * (tensor.last + 1.0 - tensor.first) / steps);
     double h = height * double(tensor.bytes) / double(top);
     double y = margin + height - height * double(tensor.offset) / double(top) - h;
     const char *color = tensor.atPeak ? "#d1603d" : "#5b84b1";
@@ -216,7 +221,7 @@ void drawEntry(raw_ostream &out, const Entry &entry) {
   }
   out << "<text x='" << margin << "' y='" << height + 2 * margin - 12
       << "'>step 0</text><text text-anchor='end' x='" << margin + width << "' y='"
-      << height + 2 * margin - 12 << "'>step " << steps - 1
+      << height + 2 * margin - 12 << "'>step " << last
       << "; tensors alive at the peak are red</text>\n</svg>\n";
 }
 
