@@ -3,6 +3,8 @@
 // Threads per rank and their cores.
 #include "runtime/threads.h"
 
+#include "runtime/failure.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <omp.h>
@@ -45,12 +47,19 @@ void widen_affinity(int requested) {
     sched_setaffinity(0, sizeof allowed, &allowed); // on failure we go on, only slower
 }
 
+// oneDNN computes other numbers where a team has fewer threads than it was promised.
 int choose_threads(int requested, int ranks_on_host) {
+  const int most = omp_get_thread_limit();
+  if (requested > most)
+    throw failure(exit_usage, format_text("option --threads: OMP_THREAD_LIMIT allows %d, not %d\n"
+                                          "  try: another OMP_THREAD_LIMIT in the environment",
+                                          most, requested));
   int threads = requested ? requested : number_in_environment("OMP_NUM_THREADS");
   if (!threads) {
     cpu_set_t allowed = allowed_cores();
     threads = std::max(CPU_COUNT(&allowed) / std::max(ranks_on_host, 1), 1);
   }
+  threads = std::min(threads, most);
   omp_set_dynamic(0);
   omp_set_num_threads(threads);
   return threads;

@@ -11,7 +11,8 @@ namespace trainc {
 void widen_affinity(int requested);
 
 // Sets and returns the number of OpenMP threads: `requested`, else
-// OMP_NUM_THREADS, else the usable cores divided among the ranks of this host.
+// OMP_NUM_THREADS, else the usable cores divided among the ranks of this host. Throws `failure`
+// (exit_usage) where `requested` is more than OMP_THREAD_LIMIT allows; the others obey it.
 int choose_threads(int requested, int ranks_on_host);
 
 } // namespace trainc
