@@ -3,10 +3,11 @@
 // Problem: a module may change its buffers (a moving average, a counter). The default exporter's
 // signature says so, but no output of the graph is the new value: the buffer is a constant.
 //
-// Method: refused where the graph still reads the buffer, or the value that becomes it; else its
-// values may be folded into anything, and a warning names it. The running statistics of batch norms
-// are changed by the trainer, and their counts of batches matter to nothing.
+// Method: refused where the graph still reads the buffer, or the value that becomes it, and where
+// operations were taken out, which may have; else a warning names it. The running statistics of
+// batch norms are changed by the trainer, and their counts of batches matter to nothing.
 #include "compiler/onnx/graph.h"
+#include "compiler/onnx/parametric_calls.h"
 #include "compiler/onnx/separation.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -29,6 +30,7 @@ struct BufferUses {
         continue;
       bool isNorm = call->isBatchNorm();
       calls.insert(call->name);
+      references.insert(call->references.begin(), call->references.end());
       for (const std::string &reference : call->references)
         if (StringRef target = program.bufferAt(reference); !target.empty())
           (isNorm ? statistics : targets).insert(target);
@@ -42,7 +44,28 @@ struct BufferUses {
     }
   }
 
-  llvm::StringSet<> calls, statistics, targets;
+  /// A value that is read or given out, but made by no call that is left, unless that only moved
+  /// elements: what was taken out may have read any buffer.
+  bool lacksCalls(const ModelFile &file, const ExportedProgram &program) const {
+    llvm::StringSet<> values;
+    for (const onnx::ValueInfoProto &input : file.graph().input())
+      values.insert(input.name());
+    for (const onnx::NodeProto &node : file.graph().node())
+      values.insert(node.output().begin(), node.output().end());
+    for (const onnx::TensorProto &tensor : file.graph().initializer()) {
+      values.insert(tensor.name());
+      for (const std::string &source : program.sourcesOf(tensor))
+        values.insert(source);
+    }
+    auto isLost = [&](StringRef name) {
+      return !calls.contains(name) && !values.contains(name) && !program.listsInput(name) &&
+             !hasNoParameters(baseName(name));
+    };
+    return any_of(references, [&](const auto &name) { return isLost(name.first()); }) ||
+           any_of(program.outputs(), isLost);
+  }
+
+  llvm::StringSet<> calls, references, statistics, targets;
 };
 
 } // namespace
@@ -57,9 +80,19 @@ bool refuseChangedBuffers(const ModelFile &file, const Recipe &recipe, Report &r
     if (isGiven || uses.statistics.contains(target) ||
         StringRef(target).ends_with("num_batches_tracked"))
       continue;
-    bool isRead = uses.targets.contains(target) || uses.calls.contains(result);
+    bool isRead = uses.targets.contains(target) || uses.calls.contains(result) ||
+                  uses.references.contains(result);
     (isRead ? used : unused).push_back(target);
   }
+  if (!unused.empty() && uses.lacksCalls(file, program))
+    return succeeded(report.error(
+        ExitCode::unsupportedModel, file.path(),
+        "the module changes " + quotedList(unused, 3) +
+            (unused.size() == 1 ? ", a buffer" : ", buffers") +
+            " that the graph does not have, and the exporter took operations out that may have "
+            "read " +
+            (unused.size() == 1 ? "it" : "them"),
+        "export again with torch.onnx.export(..., optimize=False)"));
   if (!unused.empty())
     report.warning(file.path(),
                    "the module changes " + quotedList(unused, 3) +

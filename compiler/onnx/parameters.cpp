@@ -151,8 +151,9 @@ private:
       return;
     }
     decision.reason = "computed by the exporter from parameter " + join(origins, ", ");
+    bool isCastAlone = sources.size() == 1 && isCast(baseName(decision.name()));
     if (trains)
-      reportFolded(decision.name(), origins);
+      reportFolded(decision.name(), origins, isCastAlone);
   }
 
   // What the exporter's translation of a call makes of a parameter of the call has no name: the
@@ -223,12 +224,15 @@ private:
                                                : base.str();
   }
 
-  void reportFolded(StringRef name, ArrayRef<std::string> origins) {
+  // `isCastAlone`: the parameter itself is of another type, one that nothing here trains.
+  void reportFolded(StringRef name, ArrayRef<std::string> origins, bool isCastAlone) {
     (void)report.error(ExitCode::unsupportedModel, file.path(),
                        "initializer '" + name + "' was computed by the exporter from parameter" +
                            (origins.size() > 1 ? "s '" : " '") + join(origins, "' and '") +
                            "', which training would leave behind",
-                       "export again with torch.onnx.export(..., optimize=False)");
+                       isCastAlone ? "a module whose parameters all are of one type: module.float()"
+                                     " before the export"
+                                   : "export again with torch.onnx.export(..., optimize=False)");
   }
 
   void byNameAndUse(Decision &decision) {
@@ -426,7 +430,8 @@ static void tieByValue(const Decisions &decisions, const Graph &graph, const Sep
         "weights are equal, and the file does not tell whether the module has one or "
         "several: " +
             join(undecided, ", "),
-        "export again with torch.onnx.export(..., do_constant_folding=False)");
+        isFromPyTorch(file) ? "export again with torch.onnx.export(..., do_constant_folding=False)"
+                            : "names of their own for them in the file");
 }
 
 // With a record, all that was made from one parameter must be that parameter: equal parts of it may
@@ -513,14 +518,19 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
   return good;
 }
 
-// What decays unless told otherwise. A module's vector may have got further axes by its exporter.
-static bool isMatrix(const Decision &decision) {
+// What decays unless told otherwise. A module's vector may have got further axes by its exporter,
+// unless it multiplies as a whole: the matrix of a layer with one output.
+static bool isMatrix(const Decision &decision, const Graph &graph) {
   ArrayRef<int64_t> shape = decision.tensor->shape;
-  return decision.exporterMade ? count_if(shape, [](int64_t size) { return size > 1; }) >= 2
-                               : shape.size() >= 2;
+  bool isVector =
+      decision.exporterMade && none_of(graph.uses(decision.name()), [&](const Use &use) {
+        return multiplies(weightOf(use, *decision.tensor));
+      });
+  return isVector ? count_if(shape, [](int64_t size) { return size > 1; }) >= 2 : shape.size() >= 2;
 }
 
-static bool applyRecipe(const Decisions &decisions, const Recipe &recipe, Report &report) {
+static bool applyRecipe(const Decisions &decisions, const Graph &graph, const Recipe &recipe,
+                        Report &report) {
   // What a step replaces is neither trained nor frozen.
   auto isParameter = [](const Decision &decision) {
     return decision.isParameter() && decision.role != Role::buffer;
@@ -555,7 +565,7 @@ static bool applyRecipe(const Decisions &decisions, const Recipe &recipe, Report
                           decision.role = Role::frozen;
                         });
   for (const auto &decision : decisions)
-    decision->decays = recipe.decay.empty() && isMatrix(*decision);
+    decision->decays = recipe.decay.empty() && isMatrix(*decision, graph);
   good &= applyPatterns("decay", recipe.decay, decisions, report, isParameter,
                         [](Decision &decision) { decision.decays = true; });
   return good;
@@ -582,7 +592,8 @@ static bool checkTypes(const Decisions &decisions, const ModelFile &file, const 
 
 static void checkAnyTrained(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
                             Report &report) {
-  if (recipe.trains &&
+  bool isExplained = !report.empty(); // by what made the parameters constants
+  if (recipe.trains && !isExplained &&
       none_of(decisions, [](const auto &decision) { return decision->role == Role::trained; }))
     (void)report.error(ExitCode::unsupportedModel, file.path(),
                        "no initializer is a parameter to train",
@@ -600,7 +611,7 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
     tieByValue(decisions, graph, separation, file, report);
   llvm::stable_sort(decisions,
                     [](const auto &a, const auto &b) { return a->firstUse < b->firstUse; });
-  if (!applyRecipe(decisions, recipe, report))
+  if (!applyRecipe(decisions, graph, recipe, report))
     return std::nullopt;
   checkAnyTrained(decisions, file, recipe, report);
   bool good = checkTypes(decisions, file, recipe, report);

@@ -288,12 +288,17 @@ private:
       bool isTrained = nn::isWeight(kind) && kind != OnnxWeight::statistic;
       int index = kind == OnnxWeight::bias ? layout.bias : layout.weight;
       // Ones and zeros of the InstanceNormalization in a group norm are not its scale and bias.
-      bool isOther = origins.at(use.name()).empty() && any_of(uses, [&](const InitializerUse &one) {
-                       return weightOf(one) == kind && !origins.at(one.name()).empty();
-                     });
+      bool isInner =
+          isOnnx(*use.node, "InstanceNormalization") &&
+          any_of(group.nodes, [](const NodeProto *node) { return isOnnx(*node, "Mul"); });
+      bool isOther = isInner || (origins.at(use.name()).empty() &&
+                                 any_of(uses, [&](const InitializerUse &one) {
+                                   return weightOf(one) == kind && !origins.at(one.name()).empty();
+                                 }));
       if (isTrained && !isOther && !meant.empty())
         assign(use, meant, isTransposed(group.call, use));
-      else if ((isTrained && !isOther && isConstantArgument(group.call, index, *use.node)) ||
+      else if (isInner ||
+               (isTrained && !isOther && isConstantArgument(group.call, index, *use.node)) ||
                // of a norm written out
                (!isOwn(use, weight) && !isOwn(use, bias) && none_of(group.call.references, lost)))
         makeConstant(use);
@@ -721,7 +726,7 @@ private:
       if (!tied.empty())
         separation.absent.emplace_back(parameter, "the same parameter as " + tied);
       else if (lost)
-        undecided.insert(parameter);
+        unnamed.insert(parameter);
       else
         separation.absent.emplace_back(parameter,
                                        "nothing uses it, or it is another name of a parameter");
@@ -743,15 +748,23 @@ private:
                        "export again with torch.onnx.export(..., optimize=False)");
   }
 
+  // Of parameters that no call names, any may be unused: only what was taken out knows.
   void reportUndecided() {
-    if (undecided.empty())
+    if (undecided.empty() && unnamed.empty())
       return;
-    (void)report.error(
-        ExitCode::unsupportedModel, file.path(),
-        "the exporter merged equal parameters and equal operations, and the file does not tell "
-        "where " +
-            quotedList(std::vector<std::string>(undecided.begin(), undecided.end())) + " belong",
-        "export again with torch.onnx.export(..., optimize=False)");
+    std::vector<std::string> names(undecided.begin(), undecided.end()),
+        others(unnamed.begin(), unnamed.end());
+    std::string message =
+        names.empty()
+            ? "the exporter merged or took out operations, and the file does not tell whether they "
+            : "the exporter merged equal parameters and equal operations, and the file "
+              "does not tell where " +
+                  quotedList(names) + (names.size() == 1 ? " belongs" : " belong");
+    if (!unnamed.empty())
+      message += (names.empty() ? "" : ", nor whether what is gone ") + std::string("used ") +
+                 quotedList(others) + ", which no call that is left names";
+    (void)report.error(ExitCode::unsupportedModel, file.path(), message,
+                       "export again with torch.onnx.export(..., optimize=False)");
   }
 
   ModelFile &file;
@@ -770,6 +783,7 @@ private:
   std::set<std::string, std::less<>> values, mentioned, held, placed, resolved, statistics,
       undecided;
   std::vector<std::string> foldedNorms, changed;
+  std::set<std::string> unnamed; // which no call names, though some are gone
   bool anyMerged = false; // a call uses a parameter that it does not name, or stands for others
 };
 
