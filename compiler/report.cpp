@@ -36,7 +36,8 @@ std::string printable(StringRef text) {
       if (valid && !isControl(character))
         result += static_cast<char>(*byte);
       else
-        result += "\\x" + utohexstr(*byte, /*LowerCase=*/true, /*Width=*/2);
+        result += {'\\', 'x', hexdigit(*byte >> 4, /*LowerCase=*/true),
+                   hexdigit(*byte & 15, /*LowerCase=*/true)};
   }
   return result;
 }

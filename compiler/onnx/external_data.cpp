@@ -40,6 +40,10 @@ static std::unique_ptr<MappedFile> openInside(const std::string &modelPath,
     why = "does not exist";
     return nullptr;
   }
+  if (path == folder) {
+    why = "is the model's folder";
+    return nullptr;
+  }
   if (!StringRef(path).starts_with(folder == "/" ? folder : folder + "/")) {
     why = "is a link to outside the model's folder";
     return nullptr;

@@ -164,6 +164,7 @@ private:
                                             : proto.op_type();
     nameNode(node);
     node.function = scope.function;
+    node.isInner = scope.call || scope.around;
     if (scope.call) {
       node.label = scope.call->label + "/" + node.label;
       node.path = scope.call->path;

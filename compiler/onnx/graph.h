@@ -17,6 +17,7 @@ struct GraphNode {
   std::string domain;                       // "" for ONNX's own
   int64_t opset = 0;
   const onnx::FunctionProto *function = nullptr; // whose body it is from
+  bool isInner = false;                          // of a function or a branch
   std::string label;                             // node name for messages
   std::optional<std::string> path; // module path, such as h.1.mlp.act; empty at the root
   std::string kind;                // last part of the readable name: the operator, in snake case

@@ -15,6 +15,7 @@ namespace trainc::reader {
 using nn::OnnxWeight;
 
 constexpr size_t kShown = 3; // names in a warning
+constexpr char kFusedByTf2onnx[] = "_fused_bn";
 
 // What a parameter looks like that modules keep fixed, as a buffer or by requires_grad=False;
 // empty where it looks like none. Files of some exporters record neither.
@@ -74,7 +75,7 @@ static void suspectTables(const Decisions &decisions, bool buffersRecorded, cons
 // files whose every name is a number, numbers are the modules' own), tf2onnx says so in it.
 static bool isFoldedFilter(const Graph &graph, const Decision &decision, bool namesModules) {
   StringRef name = decision.name();
-  return (isTorchScriptName(name) || name.contains("_fused_bn") ||
+  return (isTorchScriptName(name) || name.contains(kFusedByTf2onnx) ||
           (decision.exporterMade && namesModules && !isPaddleName(name))) &&
          isUsedAs(graph, decision, OnnxWeight::filter);
 }
@@ -97,9 +98,11 @@ static void refuseFoldedFilters(const Decisions &decisions, const ModelFile &fil
       "filter '" + folded[0] + "'" + others + (others.empty() ? " is" : " are") +
           " what an exporter computed from a convolution's weight and the batch norm "
           "(or weight norm) behind it: training would leave those parameters behind",
-      "export again with torch.onnx.export(..., dynamo=False, "
-      "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False); or "
-      "--freeze 'PATTERN' to keep such filters and their biases as they are");
+      std::string(!folded[0].contains(kFusedByTf2onnx)
+                      ? "export again with torch.onnx.export(..., dynamo=False, "
+                        "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)"
+                      : "an export of the model as it trains") +
+          "; or --freeze 'PATTERN' to keep such filters and their biases as they are");
 }
 
 // PyTorch's TorchScript exporter folds a function of a parameter under an invented name. Where the
@@ -148,12 +151,18 @@ static void warnOfNameless(const Decisions &decisions, const Graph &graph, const
       names.push_back(decision->name().str());
   if (names.empty())
     return;
+  std::string them = names.size() == 1 ? "it" : "them";
   report.warning(file.path(),
                  quotedList(names, kShown) + (names.size() == 1 ? ", which has" : ", which have") +
                      " no module's name and no operator learns, " +
                      (names.size() == 1 ? "is" : "are") + " not trained",
-                 "if the exporter computed " + std::string(names.size() == 1 ? "it" : "them") +
-                     " from parameters: export with do_constant_folding=False; else nothing");
+                 isFromPyTorch(file) || isTorchScriptName(names[0])
+                     ? "if the exporter computed " + them +
+                           " from parameters: export with "
+                           "do_constant_folding=False; else nothing"
+                     : "--train-only with patterns of all parameters, where the "
+                       "model learns " +
+                           them + "; else nothing");
 }
 
 // One number may be a temperature that is learnt or an epsilon that is not: only its name tells.
@@ -184,12 +193,13 @@ static void warnOfScalars(const Decisions &decisions, const ModelFile &file, con
 }
 
 // Weights in nodes of functions and branches are no initializers of the graph: nothing trains them.
+// Those of other nodes are initializers by now, but in PyTorch's files, where they are no weights.
 static void warnOfInnerConstants(const Graph &graph, const ModelFile &file, Report &report) {
   std::vector<std::string> names;
   for (const GraphNode *node : graph.nodes()) {
     const onnx::AttributeProto *value = node->attribute("value");
-    if (!node->domain.empty() || node->opType() != "Constant" || !value || !value->has_t() ||
-        !isFloat(value->t().data_type()) || node->outputs.size() != 1)
+    if (!node->isInner || !node->domain.empty() || node->opType() != "Constant" || !value ||
+        !value->has_t() || !isFloat(value->t().data_type()) || node->outputs.size() != 1)
       continue;
     SmallVector<int64_t> shape(value->t().dims().begin(), value->t().dims().end());
     bool isLarge = std::optional<int64_t>(nn::elementCount(shape)).value_or(0) > 1;

@@ -547,6 +547,7 @@ def initializers():
             ("a parent", [("location", "../w.bin")], "outside"), ("a parent within", [("location", "sub/../../w.bin")], "outside"),
             ("an absolute location", [("location", "/etc/passwd")], "outside"), ("a zero in the location", [("location", "w.bin\0x")], "outside"),
             ("a file that is not there", [("location", "v.bin")], "does not exist"), ("a folder", [("location", "sub")], "not a regular file"),
+            ("the model's folder", [("location", ".")], "is the model's folder"),
             ("an offset beyond the end", [("location", "w.bin"), ("offset", "80")], "shorter than"),
             ("an offset of 2^63 - 1", [("location", "w.bin"), ("offset", str((1 << 63) - 1))], "shorter than"),
             ("a negative offset", [("location", "w.bin"), ("offset", "-4")], "is not a size"),

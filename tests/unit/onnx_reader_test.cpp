@@ -176,7 +176,7 @@ TEST_F(OnnxReader, RefusesExternalDataOutsideTheFolder) {
   refused("", "lies outside the model's folder");
   refused("link.bin", "is a link to outside the model's folder");
   refused("pipe.bin", "not a regular file");
-  refused(".", "outside the model's folder");
+  refused(".", "is the model's folder");
   refused("absent.bin", "does not exist");
 }
 
