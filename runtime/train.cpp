@@ -686,6 +686,10 @@ void trainer::summarize() {
   if (skipped_steps_ > 0)
     printf("skipped, their loss or gradient not finite or a spike: %" PRId64 " steps of the run\n",
            skipped_steps_);
+  if (skipped_steps_ > 0 && skipped_steps_ == extent_.first + steps_taken_ && !dry_) {
+    run_.warn("every step of the run was skipped: nothing was trained");
+    exit_code_ = exit_diverged;
+  }
   printf("peak resident memory: %s\n", byte_text(summary.peak_resident_bytes).c_str());
   if (dry_)
     printf("a dry run: nothing is kept of it\n");
