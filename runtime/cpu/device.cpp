@@ -3,7 +3,6 @@
 // The CPU as a device: arenas in this process's memory, work done at once.
 #include "runtime/device.h"
 
-#include "runtime/checkpoint.h"
 #include "runtime/cpu/gradient_sum.h"
 #include "runtime/cpu/shared_state.h"
 #include "runtime/cpu/stage_memory.h"
@@ -137,8 +136,6 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     request.type = own.prog.precision;
     request.arena_bytes = arena_bytes(own.prog, arena_kind::gradients);
     request.reduced_bytes = own.prog.summed_bytes;
-    request.gather_bytes =
-        std::max<int64_t>(checkpoint_writer::gather_bytes(own.prog), (2 * micro_batches + 2) * 8);
     request.micro_batches = micro_batches;
     request.kind = own.options.communication;
     request.layout = layout;

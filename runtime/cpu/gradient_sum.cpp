@@ -27,6 +27,7 @@ namespace trainc {
 namespace {
 
 constexpr int64_t message_bytes = 1 << 20;
+constexpr int64_t gather_bytes = 1 << 14; // of a rank's file, behind its first page
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
@@ -70,13 +71,18 @@ struct gradient_sum::shared_transport final : transport, message_path {
     wait_for_change(page.generation, generation);
   }
 
+  // In pieces that have room: what ranks say may be of any size.
   void gather(const void *mine, int64_t count, void *all) override {
-    memcpy(files[static_cast<size_t>(rank)] + page_bytes, mine, static_cast<size_t>(count));
-    barrier();
-    for (int other = 0; other < size; ++other)
-      memcpy(static_cast<char *>(all) + other * count,
-             files[static_cast<size_t>(other)] + page_bytes, static_cast<size_t>(count));
-    barrier();
+    for (int64_t done = 0; done < count; done += gather_bytes) {
+      const auto length = static_cast<size_t>(std::min(count - done, gather_bytes));
+      memcpy(files[static_cast<size_t>(rank)] + page_bytes, static_cast<const char *>(mine) + done,
+             length);
+      barrier();
+      for (int other = 0; other < size; ++other)
+        memcpy(static_cast<char *>(all) + other * count + done,
+               files[static_cast<size_t>(other)] + page_bytes, length);
+      barrier();
+    }
   }
 
   void exchange(gradient_sum &sum) override {
@@ -223,7 +229,7 @@ gradient_sum::~gradient_sum() {
 bool gradient_sum::share_memory(const gradient_request &request) {
   if (request.kind == communication_kind::messages || ranks_.ranks_on_host() != ranks_.size())
     return false;
-  int64_t offset = page_bytes + round_up(request.gather_bytes, page_bytes);
+  int64_t offset = page_bytes + gather_bytes;
   int64_t bytes = offset + round_up(std::max<int64_t>(memory_bytes(), 1), page_bytes);
   auto files = share_with_host("trainc-gradients", bytes, /*sparse=*/layout_.stages > 1);
   if (files.empty())

@@ -20,7 +20,6 @@ struct gradient_request {
   data_type type;
   int64_t arena_bytes;
   int64_t reduced_bytes; // the first ones of the arena, which take part in sums
-  int64_t gather_bytes;  // most that a rank gives to communicator::gather
   int64_t micro_batches; // of a rank and step
   communication_kind kind;
   // Of a step in stages: the rank's place, and the elements that its stage has gradients of.

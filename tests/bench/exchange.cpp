@@ -44,7 +44,6 @@ int main(int count, char **arguments) {
   gradient_request request = {};
   request.type = data_type::f32;
   request.arena_bytes = request.reduced_bytes = elements * 4;
-  request.gather_bytes = 4096;
   request.micro_batches = micro_batches;
   request.kind = shared ? communication_kind::shared_memory : communication_kind::messages;
   gradient_sum sum(ranks, memory, request);
