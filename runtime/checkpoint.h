@@ -10,10 +10,10 @@
 #include "runtime/communicator.h"
 #include "runtime/file_operations.h"
 #include "runtime/loss_statistics.h"
+#include "runtime/path_text.h"
 #include "runtime/program.h"
 #include "runtime/safetensors.h"
 
-#include <climits>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -164,26 +164,22 @@ public:
 
   const std::string &folder() const { return folder_; }
   int64_t total_bytes() const { return total_bytes_; }
-  // Room that the communicator needs for gathering checksums.
-  static int64_t gather_bytes(const program &program);
 
 private:
-  using path_text = char[PATH_MAX];
-  using file_path_text = char[PATH_MAX + 64]; // a path_text and a name of ours
-
   void deal_out(const program &program, const arenas &arenas);
   int write_own_file();
   int write_block_wise(int file, const char *data, int64_t bytes);
   int write_tensor(int file, size_t number, const char *copy);
   int write_manifest(const run_position &at);
-  int write_small_file(const char *path, const char *text, int64_t bytes);
+  int write_small_file(const path_text &path, const char *text, int64_t bytes);
   int publish(const run_position &at);
   enum class stage { over, failed, files, names };
   void run(background_worker::job work);
   void take_snapshot();
   void finish(int error);
   static std::vector<std::vector<size_t>> deal(const std::vector<tensor_view> &tensors, int ranks);
-  void remove_folder(const char *path, int ranks);
+  path_text folder_of(const char *prefix, int64_t step) const; // "" or one of the prefixes above
+  void remove_folder(const path_text &path, int ranks);
   void remove_superfluous();
   // Of a rank, for all.
   struct report {
@@ -218,8 +214,6 @@ private:
   int64_t block_fill_ = 0;
   std::vector<char> manifest_;
   std::string model_json_;
-  path_text temporary_, final_;
-  file_path_text scratch_, scratch2_;
   save_result result_;
 
   stage stage_ = stage::over;

@@ -23,42 +23,22 @@
 namespace trainc {
 namespace {
 
-// Largest header that the program's tensors can need: names six times for JSON
-// escapes, and the numbers.
-int64_t header_bound(const program &program) {
-  int64_t bound = 4096;
-  for (int64_t i = 0; i < program.parameter_count; ++i)
-    bound += (program.state_count + 1) *
-             (6 * static_cast<int64_t>(strlen(program.parameters[i].tensor.name)) + 512);
-  return bound;
-}
-
-int64_t largest_file(const program &program) {
-  auto arena = [&](arena_kind kind) { return program.arena_bytes[static_cast<int>(kind)]; };
-  return header_bound(program) + arena(arena_kind::parameters) + arena(arena_kind::optimizer_state);
-}
-
-template <size_t size, typename... T>
-void print_path(char (&text)[size], const char *pattern, T... values) {
-  snprintf(text, size, pattern, values...);
-}
-
 // Most checkpoints of a run that are pruned; what is written beyond stays.
 constexpr size_t kept_room = 1 << 16;
 
 // Errors of a save that are no errno: this less the number of a tensor that is not sound.
 constexpr int unsound_error = -1;
 
-void file_name(char *text, size_t size, const char *folder, int rank, int ranks) {
-  snprintf(text, size, "%s/rank-%05d-of-%05d.safetensors", folder, rank, ranks);
+path_text file_in(const path_text &folder, int rank, int ranks) {
+  return path_text("%s/rank-%05d-of-%05d.safetensors", static_cast<const char *>(folder), rank,
+                   ranks);
+}
+
+path_text manifest_in(const path_text &folder) {
+  return path_text("%s/manifest.json", static_cast<const char *>(folder));
 }
 
 } // namespace
-
-int64_t checkpoint_writer::gather_bytes(const program &program) {
-  return std::max(4 * static_cast<int64_t>(blocks_of(largest_file(program))),
-                  static_cast<int64_t>(sizeof(report)));
-}
 
 checkpoint_writer::checkpoint_writer(const program &program, const arenas &arenas,
                                      arena_access &access, communicator &ranks,
@@ -237,8 +217,8 @@ int checkpoint_writer::write_own_file() {
   blocks_done_ = 0;
   block_checksum_ = 0;
   block_fill_ = 0;
-  file_name(scratch_, sizeof scratch_, temporary_, ranks_.rank(), ranks_.size());
-  int file = files_.create(scratch_);
+  int file =
+      files_.create(file_in(folder_of(temporary_prefix, at_.step), ranks_.rank(), ranks_.size()));
   if (file < 0)
     return failed("create");
   int error = write_block_wise(file, own_header_.data(), static_cast<int64_t>(own_header_.size()));
@@ -257,7 +237,7 @@ int checkpoint_writer::write_own_file() {
   return error;
 }
 
-int checkpoint_writer::write_small_file(const char *path, const char *text, int64_t bytes) {
+int checkpoint_writer::write_small_file(const path_text &path, const char *text, int64_t bytes) {
   int file = files_.create(path);
   if (file < 0)
     return failed("create");
@@ -304,37 +284,38 @@ int checkpoint_writer::write_manifest(const run_position &at) {
   print("\n  ]");
   uint32_t checksum = crc32c(0, text, used);
   print(",\n  \"crc32c\": \"%08x\"\n}\n", checksum);
-  print_path(scratch_, "%s/manifest.json", temporary_);
-  return write_small_file(scratch_, text, static_cast<int64_t>(used));
+  return write_small_file(manifest_in(folder_of(temporary_prefix, at.step)), text,
+                          static_cast<int64_t>(used));
 }
 
+// Gives the complete folder its name. Where one of the same step has it, `old` is what that is
+// called afterwards.
 int checkpoint_writer::publish(const run_position &at) {
-  const int64_t step = at.step;
-  print_path(final_, "%s/step-%08" PRId64, folder_.c_str(), step);
-  if (files_.sync_directory(temporary_) != 0)
+  const path_text written = folder_of(temporary_prefix, at.step), name = folder_of("", at.step);
+  path_text old = written;
+  if (files_.sync_directory(written) != 0)
     return failed("fsync");
-  bool replaces = access(final_, F_OK) == 0;
+  bool replaces = access(name, F_OK) == 0;
   if (!replaces) {
-    if (files_.rename(temporary_, final_) != 0)
+    if (files_.rename(written, name) != 0)
       return failed("rename");
-  } else if (files_.exchange(temporary_, final_) != 0) {
+  } else if (files_.exchange(written, name) != 0) {
     // Some file systems cannot exchange names; then there is a moment with neither.
-    print_path(scratch2_, "%s/%sstep-%08" PRId64, folder_.c_str(), removed_prefix, step);
-    if (files_.rename(final_, scratch2_) != 0)
+    old = folder_of(removed_prefix, at.step);
+    if (files_.rename(name, old) != 0)
       return failed("rename");
-    if (files_.rename(temporary_, final_) != 0) {
+    if (files_.rename(written, name) != 0) {
       int error = failed("rename");
-      files_.rename(scratch2_, final_);
+      files_.rename(old, name);
       return error;
     }
-    memcpy(temporary_, scratch2_, sizeof temporary_); // one that fits: it is shorter than a path
   }
   if (files_.sync_directory(folder_.c_str()) != 0)
     return failed("fsync");
-  if (replaces) // the temporary name now has the older checkpoint of the same step
+  if (replaces)
     for (size_t i = 0; i < kept_.size(); ++i)
-      if (kept_[i].step == step) {
-        remove_folder(temporary_, kept_[i].ranks);
+      if (kept_[i].step == at.step) {
+        remove_folder(old, kept_[i].ranks);
         kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
         break;
       }
@@ -344,14 +325,15 @@ int checkpoint_writer::publish(const run_position &at) {
   return 0;
 }
 
+path_text checkpoint_writer::folder_of(const char *prefix, int64_t step) const {
+  return path_text("%s/%sstep-%08" PRId64, folder_.c_str(), prefix, step);
+}
+
 // Best effort: what stays is removed by the next start.
-void checkpoint_writer::remove_folder(const char *path, int ranks) {
-  print_path(scratch_, "%s/manifest.json", path);
-  files_.remove_file(scratch_);
-  for (int rank = 0; rank < ranks; ++rank) {
-    file_name(scratch_, sizeof scratch_, path, rank, ranks);
-    files_.remove_file(scratch_);
-  }
+void checkpoint_writer::remove_folder(const path_text &path, int ranks) {
+  files_.remove_file(manifest_in(path));
+  for (int rank = 0; rank < ranks; ++rank)
+    files_.remove_file(file_in(path, rank, ranks));
   files_.remove_directory(path);
 }
 
@@ -364,10 +346,9 @@ void checkpoint_writer::remove_superfluous() {
   for (size_t i; (i = first_superfluous(kept_, policy_)) < kept_.size();) {
     const kept_checkpoint oldest = kept_[i];
     kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
-    print_path(final_, "%s/step-%08" PRId64, folder_.c_str(), oldest.step);
-    print_path(scratch2_, "%s/%sstep-%08" PRId64, folder_.c_str(), removed_prefix, oldest.step);
-    if (files_.rename(final_, scratch2_) == 0)
-      remove_folder(scratch2_, oldest.ranks);
+    const path_text removed = folder_of(removed_prefix, oldest.step);
+    if (files_.rename(folder_of("", oldest.step), removed) == 0)
+      remove_folder(removed, oldest.ranks);
   }
 }
 
@@ -384,13 +365,13 @@ void checkpoint_writer::begin(const run_position &at) {
     complete();
   at_ = at;
   result_ = {};
-  print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, at.step);
   error_ = 0;
   if (worker_)
     worker_->wait(); // for what is pruned
   if (ranks_.rank() == 0) {
-    remove_folder(temporary_, ranks_.size()); // of a failed attempt
-    if (files_.make_directory(temporary_) != 0)
+    const path_text written = folder_of(temporary_prefix, at.step);
+    remove_folder(written, ranks_.size()); // of a failed attempt
+    if (files_.make_directory(written) != 0)
       error_ = failed("mkdir");
   }
   error_ = agree(error_);
@@ -429,10 +410,8 @@ bool checkpoint_writer::proceed() {
 
 void checkpoint_writer::finish(int error) {
   stage_ = stage::over;
-  if (error && ranks_.rank() == 0) {
-    print_path(temporary_, "%s/%sstep-%08" PRId64, folder_.c_str(), temporary_prefix, at_.step);
-    remove_folder(temporary_, ranks_.size());
-  }
+  if (error && ranks_.rank() == 0)
+    remove_folder(folder_of(temporary_prefix, at_.step), ranks_.size());
   if (error) {
     ranks_.barrier(); // what was written in part no longer takes room
     result_.bytes_available = gather_reports(error).bytes_available;
