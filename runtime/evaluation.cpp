@@ -5,7 +5,6 @@
 
 #include "runtime/data_types.h"
 #include "runtime/index_check.h"
-#include "runtime/rank_numbers.h"
 #include "runtime/signals.h"
 
 #include <algorithm>
@@ -14,8 +13,7 @@
 namespace trainc {
 
 namespace {
-constexpr size_t status = 0, asked = 1, first_number = 2; // of a rank's numbers
-constexpr int index_slot = 0;                             // of device::keep, and 1
+constexpr int index_slot = 0; // of device::keep, and 1
 } // namespace
 
 void evaluate_batch(run &run, const std::function<void()> &meanwhile) {
@@ -45,10 +43,8 @@ evaluation::evaluation(run &run, loader &data, batch_feed &feed)
         {metric.values, weighs_as_loss ? prog.loss_weight : metric.weight, {}, false});
     results_.push_back({metric.values.name, 0});
   }
-  totals_.resize(2 * quantities_.size());
-  numbers_ = first_number + totals_.size();
-  own_.resize(numbers_);
-  all_.resize(numbers_ * static_cast<size_t>(run.ranks.size()));
+  totals_.resize(quantities_.size());
+  reports_.emplace(run, quantities_.size());
 }
 
 double evaluation::mean_of(const tensor_place &values, int64_t count) const {
@@ -62,7 +58,7 @@ double evaluation::mean_of(const tensor_place &values, int64_t count) const {
 }
 
 // Of a batch of which the first `count` samples count.
-std::pair<double, double> evaluation::value_and_weight(const quantity &of, int64_t count) const {
+weighed_mean evaluation::mean_in_batch(const quantity &of, int64_t count) const {
   const int64_t size = data_.samples_per_batch();
   const double share = static_cast<double>(count) / static_cast<double>(size);
   if (of.values.rank > 0)
@@ -77,18 +73,15 @@ std::pair<double, double> evaluation::value_and_weight(const quantity &of, int64
 
 void evaluation::add_batch(data_part part, int64_t batch) {
   int64_t count = data_.samples_in(part, batch);
-  for (size_t i = 0; i < quantities_.size(); ++i) {
-    auto [value, weight] = value_and_weight(quantities_[i], count);
-    own_[first_number + 2 * i] = weight;
-    own_[first_number + 2 * i + 1] = weighed(value, weight);
-  }
+  for (size_t i = 0; i < quantities_.size(); ++i)
+    reports_->my_means()[i] = mean_in_batch(quantities_[i], count);
 }
 
 int evaluation::operator()(data_part part, int64_t count, const std::function<int()> &requests) {
-  std::fill(totals_.begin(), totals_.end(), 0);
+  std::fill(totals_.begin(), totals_.end(), total{});
   int ranks = run_.ranks.size();
   for (int64_t first = 0; first < count; first += ranks) {
-    std::fill(own_.begin(), own_.end(), 0);
+    reports_->clear();
     run_.watch.begin_batch();
     run_.watch.now(activity::evaluating);
     std::string message;
@@ -103,25 +96,22 @@ int evaluation::operator()(data_part part, int64_t count, const std::function<in
         evaluate_batch(run_, std::ref(meanwhile)); // a reference: nothing is allocated
         add_batch(part, batch);
       } catch (const failure &error) {
-        own_[status] = error.code;
+        reports_->mine().status = error.code;
         message = error.message;
       }
     }
-    own_[asked] = requests ? requests() : no_request;
+    reports_->mine().requests = requests ? requests() : no_request;
     run_.watch.now(activity::exchanging);
-    run_.ranks.gather(own_.data(), static_cast<int64_t>(numbers_ * sizeof(double)), all_.data());
+    reports_->exchange(message);
     run_.watch.now(activity::evaluating);
-    throw_if_any(run_, all_, numbers_, message);
-    int interrupts = 0;
-    for (int rank = 0; rank < ranks; ++rank)
-      interrupts |= static_cast<int>(all_[numbers_ * static_cast<size_t>(rank) + asked]);
-    if (interrupts != no_request)
+    if (int interrupts = reports_->requests(); interrupts != no_request)
       return interrupts;
-    for (int rank = 0; rank < ranks && first + rank < count; ++rank) {
-      const double *numbers = all_.data() + numbers_ * static_cast<size_t>(rank) + first_number;
-      for (size_t i = 0; i < totals_.size(); ++i)
-        totals_[i] += numbers[i];
-    }
+    for (int rank = 0; rank < ranks && first + rank < count; ++rank)
+      for (size_t i = 0; i < totals_.size(); ++i) {
+        const weighed_mean &of_rank = reports_->means_of(rank)[i];
+        totals_[i].sum += of_rank.part();
+        totals_[i].weight += of_rank.weight;
+      }
   }
   set_results();
   return no_request;
@@ -130,16 +120,16 @@ int evaluation::operator()(data_part part, int64_t count, const std::function<in
 void evaluation::set_results() {
   const size_t metrics = static_cast<size_t>(run_.prog.metric_count);
   const size_t parts = quantities_.size() - metrics, first_metric = results_.size() - metrics;
-  auto total = [&](size_t i) {
-    return quantities_[i].is_sum ? totals_[2 * i + 1] : totals_[2 * i + 1] / totals_[2 * i];
+  auto result_of = [&](size_t i) {
+    return quantities_[i].is_sum ? totals_[i].sum : totals_[i].sum / totals_[i].weight;
   };
   results_[0].value = 0;
   for (size_t i = 0; i < parts; ++i)
-    results_[0].value += total(i);
+    results_[0].value += result_of(i);
   if (first_metric > 1)
     results_[1].value = std::exp(results_[0].value);
   for (size_t i = 0; i < metrics; ++i)
-    results_[first_metric + i].value = total(parts + i);
+    results_[first_metric + i].value = result_of(parts + i);
 }
 
 } // namespace trainc

@@ -5,11 +5,12 @@
 #pragma once
 
 #include "runtime/batch_feed.h"
+#include "runtime/rank_report.h"
 #include "runtime/run.h"
 #include "runtime/step_log.h"
 
 #include <functional>
-#include <utility>
+#include <optional>
 #include <vector>
 
 namespace trainc {
@@ -43,15 +44,17 @@ private:
     tensor_place of_samples; // no name: there are none
     bool is_sum;
   };
-  std::pair<double, double> value_and_weight(const quantity &of, int64_t count) const;
+  weighed_mean mean_in_batch(const quantity &of, int64_t count) const;
 
   run &run_;
   loader &data_;
   batch_feed &feed_;
   std::vector<quantity> quantities_; // parts of the loss, then metrics
-  size_t numbers_;             // of a rank: status, requests, a weight and a weighed mean for each
-  std::vector<double> totals_; // a weight and a weighed mean for each
-  std::vector<double> own_, all_; // all: of every rank
+  struct total {
+    double sum, weight;
+  };
+  std::vector<total> totals_;           // of each quantity
+  std::optional<rank_reports> reports_; // with the mean of each quantity
   std::vector<named_number> results_;
 };
 

@@ -5,7 +5,6 @@
 
 #include "runtime/index_check.h"
 #include "runtime/random.h"
-#include "runtime/rank_numbers.h"
 #include "runtime/signals.h"
 
 #include <algorithm>
@@ -19,8 +18,8 @@ gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches, 
       micro_batches_(micro_batches), seed_(seed),
       mean_per_batch_(mean_per_batch ||
                       (run.prog.loss_part_count > 0 && micro_batches * run.ranks.size() == 1)),
-      faults_(static_cast<size_t>(micro_batches)), own_(2 * static_cast<size_t>(micro_batches) + 2),
-      all_(own_.size() * static_cast<size_t>(run.ranks.size())) {
+      faults_(static_cast<size_t>(micro_batches)),
+      reports_(run, static_cast<size_t>(micro_batches)) {
   if (run.prog.count_labels && !mean_per_batch_)
     own_weights_.resize(static_cast<size_t>(run.prog.loss_part_count * micro_batches));
   all_weights_.resize(own_weights_.size() * static_cast<size_t>(run.ranks.size()));
@@ -206,28 +205,21 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
     if (message_ = index_problem(run_.target, run_.prog, index_slot(j)); !message_.empty())
       status_ = exit_data;
 
-  own_[0] = status_; // all in this message are numbers
-  own_[1] = take_signal_requests();
-  for (int64_t j = 0; j < micro_batches_; ++j) {
-    own_[static_cast<size_t>(2 * j) + 2] = run_.target.kept(static_cast<int>(j));
-    own_[static_cast<size_t>(2 * j) + 3] =
-        run_.prog.loss_weight.name ? run_.target.kept(weight_slot(j)) : 1;
-  }
-  run_.ranks.gather(own_.data(), static_cast<int64_t>(own_.size() * sizeof(double)), all_.data());
+  reports_.mine() = {status_, take_signal_requests()};
+  for (int64_t j = 0; j < micro_batches_; ++j)
+    reports_.my_means()[static_cast<size_t>(j)] = {
+        run_.target.kept(static_cast<int>(j)),
+        run_.prog.loss_weight.name ? run_.target.kept(weight_slot(j)) : 1};
+  reports_.exchange(message_);
   run_.watch.now(activity::computing);
-  throw_if_any(run_, all_, own_.size(), message_);
 
-  step_result result = {0, 0, with_update ? run_.target.kept(norm_slot()) : 0, with_update, 0};
-  auto ranks = static_cast<size_t>(run_.ranks.size());
+  step_result result = {0, 0, with_update ? run_.target.kept(norm_slot()) : 0, with_update,
+                        reports_.requests()};
   const int stage = run_.prog.stages ? run_.prog.stages->loss_stage : 0; // which has the losses
-  for (size_t rank = 0; rank < ranks; ++rank)
-    result.requests |= static_cast<int>(all_[rank * own_.size() + 1]);
   for (int replica = 0; replica < layout_.replicas; ++replica)
-    for (size_t j = 0; j < static_cast<size_t>(micro_batches_); ++j) {
-      const auto rank = static_cast<size_t>(layout_.rank_of(replica, stage));
-      const double *entry = all_.data() + rank * own_.size() + 2 + 2 * j;
-      result.loss += weighed(entry[0], entry[1]);
-      result.weight += entry[1];
+    for (const weighed_mean &loss : reports_.means_of(layout_.rank_of(replica, stage))) {
+      result.loss += loss.part();
+      result.weight += loss.weight;
     }
   result.loss /= result.weight;
   result.applied = with_update && std::isfinite(result.gradient_norm);

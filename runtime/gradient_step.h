@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/batch_feed.h"
+#include "runtime/rank_report.h"
 #include "runtime/run.h"
 #include "runtime/stage_layout.h"
 
@@ -76,9 +77,9 @@ private:
   std::vector<char> faults_; // of each micro-batch of a step in stages, as far as this rank knows
   int status_ = 0;           // an exit code, where this rank's data gave an error
   std::string message_;
-  std::vector<double> own_weights_,
-      all_weights_;               // of the parts of the loss, micro-batch by micro-batch
-  std::vector<double> own_, all_; // status, signals, a loss and a weight for each micro-batch
+  // Of the parts of the loss, micro-batch by micro-batch.
+  std::vector<double> own_weights_, all_weights_;
+  rank_reports reports_; // with the loss of each micro-batch
 };
 
 } // namespace trainc
