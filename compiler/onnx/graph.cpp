@@ -398,6 +398,36 @@ void Graph::reportCycle(ArrayRef<char> waits, const StringMap<size_t> &producer,
                                        (others == 1 ? " other node" : " other nodes"));
 }
 
+// A circle is an error also where no output needs it.
+void Graph::checkIdle(ArrayRef<char> live, const StringMap<size_t> &producer, Report &report) {
+  std::vector<char> idle(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    idle[i] = !live[i];
+  std::vector<size_t> idleWaiting(order.size()), free;
+  std::vector<std::vector<size_t>> idleConsumers(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (!idle[i])
+      continue;
+    for (const std::string &input : order[i]->inputs)
+      if (auto found = producer.find(input); found != producer.end() && idle[found->second]) {
+        idleConsumers[found->second].push_back(i);
+        ++idleWaiting[i];
+      }
+    if (idleWaiting[i] == 0)
+      free.push_back(i);
+  }
+  while (!free.empty()) {
+    size_t index = free.back();
+    free.pop_back();
+    idle[index] = 0;
+    for (size_t consumer : idleConsumers[index])
+      if (--idleWaiting[consumer] == 0)
+        free.push_back(consumer);
+  }
+  if (llvm::is_contained(idle, 1))
+    reportCycle(idle, producer, report);
+}
+
 bool Graph::sort(Report &report) {
   StringMap<size_t> producer;
   llvm::StringSet<> sources;
@@ -447,6 +477,9 @@ bool Graph::sort(Report &report) {
         need(
             input, [&] { return subject(*order[index]); }, index);
   }
+
+  if (report.size() == before)
+    checkIdle(live, producer, report);
 
   std::priority_queue<size_t, std::vector<size_t>, std::greater<size_t>> ready;
   for (size_t i = 0; i < order.size(); ++i)

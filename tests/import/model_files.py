@@ -465,6 +465,8 @@ def graphs():
     yield Case("a size said in two ways", plain(inputs=[value("x", ["batch", 3])]), USAGE, "'batch' is 4 by one --dim and 5 by another",
                ["--dim", "batch=4", "--dim", "x[0]=5"])
     yield Case("sizes that do not fit", plain(inputs=[value("x", [4, 5])]), UNSUPPORTED, "MatMul")
+    yield Case("a circle that no output needs", plain(nodes=[LAYER, node("Add", ["back", "layer.w"], ["there"]), node("Tanh", ["there"], ["back"]), node("Relu", ["back"], ["end"])]),
+               UNREADABLE, "the node needs its own result, through 1 other node")
     yield Case("sparse initializers", plain(extra=message(15, message(1, tensor("s", [1])))), UNSUPPORTED, "initializer 's' is sparse")
     yield Case("no parameters", model(graph([node("Relu", ["x"], ["h"])], [X], [value("h", [4, 3])])), UNSUPPORTED, "no initializer is a parameter")
     for label, name in (("reserved", "__metadata__"), ("with a zero", "a\0b"), ("not UTF-8", b"caf\xe9"), ("cut UTF-8", b"\xe5\xb1"),
