@@ -16,6 +16,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
+#include <set>
 
 using namespace llvm;
 
@@ -238,6 +239,20 @@ std::optional<Recipe> Options::recipe(Report &report) const {
                "--buffer running_mean=new_running_mean");
     else if (!recipe.buffers.emplace(name.str(), outputName.str()).second)
       complain("--buffer", "gives '" + name + "' twice", "one --buffer for each initializer");
+  }
+  std::set<StringRef> groupNames;
+  for (const std::string &text : groups) {
+    auto [name, pattern] = StringRef(text).split('=');
+    const char *form = "^[a-z][a-z0-9]*(-[a-z0-9]+)*$";
+    if (pattern.empty() || !Regex(form).match(name))
+      complain("--group",
+               "expects NAME=PATTERN, the name of small letters, digits and dashes; found '" +
+                   text + "'",
+               "--group 'norms=.*ln_.*'");
+    else if (!groupNames.insert(name).second)
+      complain("--group", "gives '" + name + "' twice",
+               "one --group for each name; a pattern may have alternatives: 'first|second'");
+    recipe.groups.emplace_back(name, pattern);
   }
   checkChoices(report);
   if (!parseCudaArchitectures(cudaArchitectures))
@@ -468,7 +483,7 @@ void Options::refuseIdleOptions(Report &report) const {
   else
     refuse({"march"}, "to a trainer for --target " + target);
   if (forwardOnly)
-    refuse({"loss", "optimizer", "decay", "buffer", "freeze", "batch-norm", "recompute",
+    refuse({"loss", "optimizer", "decay", "group", "buffer", "freeze", "batch-norm", "recompute",
             "recompute-pattern", "memory-budget", "memory-curve", "stages", "cut", "schedule",
             "micro-batches"},
            "to a program that only runs the model forward",

@@ -136,6 +136,8 @@ std::string parametersJson(const Model &model, mlir::ModuleOp module) {
                         {"shape", std::move(shape)},
                         {"reason", jsonText(parameter.reason)},
                         {"tied", std::move(tied)}};
+    if (!parameter.group.empty())
+      object["group"] = parameter.group;
     if (role != roles.end()) {
       object["role"] = role->second.first;
       object["decays"] = role->second.second;

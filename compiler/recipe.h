@@ -19,6 +19,7 @@ struct Recipe {
   std::vector<std::string> lossFiles; // which these were read from
   std::string optimizer = "adamw";    // or sgd
   std::vector<std::string> decay;     // regular expressions; empty: two or more axes (isMatrix)
+  std::vector<std::pair<std::string, std::string>> groups; // names and regular expressions
   std::vector<std::string> freeze;
   std::vector<std::string> trainOnly;
   std::map<std::string, std::string> buffers; // initializer and the output that replaces it

@@ -37,6 +37,7 @@ struct Signature {
 /// The flat tensors of one run: indexes of its arguments.
 struct FlatRun {
   train::Run name;
+  int64_t group; // 0: of none
   unsigned parameters, gradients;
   SmallVector<unsigned> states;
 };
@@ -73,12 +74,13 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
     if (auto function = getOperation().lookupSymbol<func::FuncOp>("forward_backward"))
       totalsType = addTotals(function);
     SmallVector<FlatRun> trained;
-    for (train::Run run : {train::Run::decayed, train::Run::undecayed})
-      if (int64_t count = layout.elementsOf(run))
-        trained.push_back(declareRun(signature, run, count, optimizer->states.size()));
+    for (int64_t group = 0; group < layout.groups(); ++group)
+      for (train::Run run : {train::Run::decayed, train::Run::undecayed})
+        if (int64_t count = layout.elementsOf(run, group))
+          trained.push_back(declareRun(signature, run, group, count, optimizer->states.size()));
     std::optional<FlatRun> buffers;
     if (int64_t count = layout.elementsOf(train::Run::buffer))
-      buffers = declareRun(signature, train::Run::buffer, count, 0);
+      buffers = declareRun(signature, train::Run::buffer, /*group=*/0, count, 0);
     if (totalsType)
       totalsIndex = declare(signature, totalsType, train::StepTotalsAttr::get(&getContext()));
     buildUpdate(*optimizer, signature, trained, buffers);
@@ -164,14 +166,16 @@ private:
     return type;
   }
 
-  FlatRun declareRun(Signature &signature, train::Run name, int64_t count, size_t states) {
+  FlatRun declareRun(Signature &signature, train::Run name, int64_t group, int64_t count,
+                     size_t states) {
     MLIRContext *context = &getContext();
     auto type = RankedTensorType::get({count}, elementType());
-    FlatRun run{name, 0, 0, {}};
-    run.parameters = declare(signature, type, train::RunParametersAttr::get(context, name));
-    run.gradients = declare(signature, type, train::RunGradientsAttr::get(context, name));
+    FlatRun run{name, group, 0, 0, {}};
+    run.parameters = declare(signature, type, train::RunParametersAttr::get(context, name, group));
+    run.gradients = declare(signature, type, train::RunGradientsAttr::get(context, name, group));
     for (size_t slot = 0; slot < states; ++slot)
-      run.states.push_back(declare(signature, type, train::StateAttr::get(context, name, slot)));
+      run.states.push_back(
+          declare(signature, type, train::StateAttr::get(context, name, slot, group)));
     return run;
   }
 
@@ -182,7 +186,8 @@ private:
     llvm::StringMap<unsigned> scalarArguments;
     SmallVector<StringRef> names{"learning_rate", "step",       "gradient_scale",
                                  "clip_norm",     "clip_value", "loss_limit"};
-    for (const train::Hyperparameter &parameter : optimizer.hyperparameters)
+    const auto hyperparameters = train::hyperparametersOf(optimizer, getOperation());
+    for (const train::Hyperparameter &parameter : hyperparameters)
       names.push_back(parameter.name);
     for (StringRef name : names)
       scalarArguments[name] = declare(
@@ -211,7 +216,8 @@ private:
     SmallVector<DictionaryAttr> resultAttributes{
         train::attributesOf(train::GradientNormAttr::get(context))};
     for (const FlatRun &run : trained)
-      updateRun(optimizer, builder, *block, run, factor, scalars, results, resultAttributes);
+      updateRun(optimizer, builder, *block, run, factor,
+                scalarsOf(run.group, hyperparameters, scalars), results, resultAttributes);
     if (buffers)
       replaceBuffers(builder, *block, *buffers, scalars["gradient_scale"], results,
                      resultAttributes);
@@ -223,11 +229,12 @@ private:
   }
 
   /// Norm of the mean gradient over all trained parameters.
-  static Value gradientNorm(nn::Builder &b, Block &block, ArrayRef<FlatRun> trained, Value scale) {
+  Value gradientNorm(nn::Builder &b, Block &block, ArrayRef<FlatRun> trained, Value scale) {
     Value total;
     for (const FlatRun &run : trained) {
       Value gradient = b.cast(block.getArgument(run.gradients), b.op().getF64Type());
-      Value sum = b.named((train::stringifyRun(run.name) + "_sum_of_squares").str(),
+      std::string group = train::ofGroup(getOperation(), run.group);
+      Value sum = b.named((train::stringifyRun(run.name) + "_sum_of_squares" + group).str(),
                           b.reduceSum(b.mul(gradient, gradient), {0}));
       total = total ? b.add(total, sum) : sum;
     }
@@ -314,15 +321,30 @@ private:
     Value factor = b.broadcast(b.cast(scale, type.getElementType()), {}, type.getShape());
     results.push_back(replaced(b, block.getArgument(run.parameters), b.mul(sum, factor)));
     resultAttributes.push_back(
-        train::attributesOf(train::RunParametersAttr::get(&getContext(), run.name)));
+        train::attributesOf(train::RunParametersAttr::get(&getContext(), run.name, run.group)));
+  }
+
+  /// What a formula finds under the optimizer's names: the group's own value where it has one.
+  llvm::StringMap<Value> scalarsOf(int64_t group, ArrayRef<train::Hyperparameter> hyperparameters,
+                                   const llvm::StringMap<Value> &all) {
+    llvm::StringMap<Value> seen = all;
+    const std::string ofGroup = train::ofGroup(getOperation(), group);
+    for (const train::Hyperparameter &own : hyperparameters) {
+      if (own.follows.empty())
+        continue;
+      if (group > 0 && own.name == own.follows + ofGroup)
+        seen[own.follows] = all.lookup(own.name);
+      seen.erase(own.name);
+    }
+    return seen;
   }
 
   /// Begin and end of each parameter within its run.
-  SmallVector<int64_t> segmentsOf(train::Run run) {
+  SmallVector<int64_t> segmentsOf(const FlatRun &run) {
     SmallVector<int64_t> segments;
     int64_t start = -1;
     for (auto placed : train::layoutOf(getOperation()).placed()) {
-      if (placed.getRun() != run)
+      if (placed.getRun() != run.name || placed.getGroup() != run.group)
         continue;
       start = start < 0 ? placed.getOffset() : start; // of the run: its first parameter's
       segments.append({placed.getOffset() - start, placed.getOffset() - start + placed.getCount()});
@@ -333,8 +355,9 @@ private:
   void updateRun(const train::Optimizer &optimizer, OpBuilder &builder, Block &block,
                  const FlatRun &run, Value factor, const llvm::StringMap<Value> &scalars,
                  SmallVector<Value> &results, SmallVector<DictionaryAttr> &resultAttributes) {
+    const std::string prefix = optimizer.name + train::ofGroup(getOperation(), run.group);
     auto named = [&](StringRef suffix) {
-      return NameLoc::get(StringAttr::get(&getContext(), Twine(optimizer.name) + suffix));
+      return NameLoc::get(StringAttr::get(&getContext(), prefix + suffix));
     };
     nn::Builder b(builder,
                   named(run.name == train::Run::decayed ? "_with_decay" : "_without_decay"));
@@ -347,7 +370,7 @@ private:
     SmallVector<Value> states;
     for (unsigned state : run.states)
       states.push_back(block.getArgument(state));
-    SmallVector<int64_t> segments = segmentsOf(run.name);
+    SmallVector<int64_t> segments = segmentsOf(run);
     train::Update update(b, scalarBuilder, parameter,
                          clippedByValue(b, gradient, scalars.lookup("clip_value")), states, scalars,
                          segments, run.name == train::Run::decayed);
@@ -361,11 +384,11 @@ private:
     }
     results.push_back(replaced(b, parameter, updated.parameter));
     resultAttributes.push_back(
-        train::attributesOf(train::RunParametersAttr::get(&getContext(), run.name)));
+        train::attributesOf(train::RunParametersAttr::get(&getContext(), run.name, run.group)));
     for (auto [slot, state] : llvm::enumerate(updated.states)) {
       results.push_back(state);
       resultAttributes.push_back(
-          train::attributesOf(train::StateAttr::get(&getContext(), run.name, slot)));
+          train::attributesOf(train::StateAttr::get(&getContext(), run.name, slot, run.group)));
     }
   }
 };

@@ -307,7 +307,8 @@ private:
           trainc::train::setRole(
               other, i,
               trainc::train::ParameterAttr::get(function.getContext(), role.getName(),
-                                                trainc::train::Run::frozen, role.getModule()));
+                                                trainc::train::Run::frozen, role.getModule(),
+                                                /*group=*/0));
     return success();
   }
 

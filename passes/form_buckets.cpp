@@ -5,7 +5,8 @@
 // Parameters, gradients and each optimizer state share one layout, so that the
 // update is a flat loop and a gradient range is one collective. There are four
 // runs: parameters with weight decay, without, buffers (whose new values travel like
-// gradients), and frozen ones (which have no gradient and lie last). Within a run the order is that
+// gradients), and frozen ones (which have no gradient and lie last). Each group of parameters with
+// a rate of its own has the first two for itself. Within a run the order is that
 // in which the backward pass completes the gradients (PyTorch's DistributedDataParallel buckets
 // follow the same idea), so a prefix of a run is complete while the rest is computed. Known
 // weakness: decaying and other parameters complete interleaved, so an overlapped all-reduce would
@@ -27,6 +28,7 @@ struct Placed {
   StringAttr name;
   int64_t count;
   Run run;
+  int64_t group;
   size_t completed; // rank of the gradient in the program
 };
 
@@ -47,6 +49,7 @@ struct FormBuckets : PassWrapper<FormBuckets, OperationPass<ModuleOp>> {
           "form-buckets expects a function @forward_backward; run differentiate first");
       return signalPassFailure();
     }
+    const auto groups = static_cast<int64_t>(train::groupsOf(getOperation()).size()) + 1;
     llvm::StringMap<size_t> completed = completionOrder(function);
     std::vector<Placed> placed;
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -57,12 +60,21 @@ struct FormBuckets : PassWrapper<FormBuckets, OperationPass<ModuleOp>> {
       StringAttr name = role.getName();
       Run run = parameter ? parameter.getRun() : Run::buffer;
       int64_t count = cast<RankedTensorType>(function.getArgument(i).getType()).getNumElements();
-      placed.push_back({name, count, run, completed.lookup(name.getValue())});
+      const int64_t group = parameter ? parameter.getGroup() : 0;
+      if (group >= groups) {
+        function.emitError("form-buckets: the parameter ")
+            << name << " is in group " << group << ", of " << groups - 1 << " that have names";
+        return signalPassFailure();
+      }
+      placed.push_back({name, count, run, group, completed.lookup(name.getValue())});
     }
-    llvm::stable_sort(placed, [](const Placed &a, const Placed &b) {
-      return std::tie(a.run, a.completed) < std::tie(b.run, b.completed);
-    });
-    writeLayout(placed);
+    auto place = [groups](const Placed &parameter) {
+      return std::pair(train::LayoutAttr::indexOf(parameter.run, parameter.group, groups),
+                       parameter.completed);
+    };
+    llvm::stable_sort(placed,
+                      [&](const Placed &a, const Placed &b) { return place(a) < place(b); });
+    writeLayout(placed, groups);
   }
 
 private:
@@ -83,18 +95,20 @@ private:
     return completed;
   }
 
-  void writeLayout(ArrayRef<Placed> placed) {
+  void writeLayout(ArrayRef<Placed> placed, int64_t groups) {
+    using train::LayoutAttr;
     SmallVector<Attribute> layout;
-    int64_t offset = 0, runs[train::LayoutAttr::kRuns] = {};
+    int64_t offset = 0;
+    SmallVector<int64_t> runs(groups * LayoutAttr::kTrainedRuns + LayoutAttr::kOtherRuns, 0);
     for (const Placed &parameter : placed) {
       layout.push_back(train::PlacedAttr::get(&getContext(), parameter.name, parameter.run, offset,
-                                              parameter.count));
+                                              parameter.count, parameter.group));
       int64_t padded = llvm::alignTo(parameter.count, kAlignment);
-      runs[static_cast<int>(parameter.run)] += padded;
+      runs[LayoutAttr::indexOf(parameter.run, parameter.group, groups)] += padded;
       offset += padded;
     }
     auto entries = ArrayAttr::get(&getContext(), layout);
-    train::setLayout(getOperation(), train::LayoutAttr::get(&getContext(), runs, entries));
+    train::setLayout(getOperation(), LayoutAttr::get(&getContext(), runs, entries));
   }
 };
 

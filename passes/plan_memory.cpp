@@ -61,15 +61,15 @@ public:
     return {arena, entry->second};
   }
 
-  Place run(Arena arena, train::Run run, Type type) {
+  Place run(Arena arena, train::Run run, int64_t group, Type type) {
     elementWidth = elementBytes(cast<RankedTensorType>(type).getElementType());
-    return {arena, (layout ? layout.offsetOf(run) : 0) * elementWidth};
+    return {arena, (layout ? layout.offsetOf(run, group) : 0) * elementWidth};
   }
 
-  Place state(train::Run run, int64_t slot, Type type) {
-    Place place = this->run(Arena::optimizer_state, run, type);
-    slots = std::max(slots, slot + 1);
-    place.offset += slot * (layout ? layout.trainedElements() : 0) * elementWidth;
+  Place state(train::StateAttr role, Type type) {
+    Place place = run(Arena::optimizer_state, role.getRun(), role.getGroup(), type);
+    slots = std::max(slots, role.getSlot() + 1);
+    place.offset += role.getSlot() * (layout ? layout.trainedElements() : 0) * elementWidth;
     return place;
   }
 
@@ -209,11 +209,11 @@ Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::T
   if (isa_and_nonnull<train::GradientAttr, train::NewValueAttr>(role))
     return fixed.parameter(role.getName(), type, /*gradient=*/true);
   if (auto run = dyn_cast_or_null<train::RunParametersAttr>(role))
-    return fixed.run(Arena::parameters, run.getRun(), type);
+    return fixed.run(Arena::parameters, run.getRun(), run.getGroup(), type);
   if (auto run = dyn_cast_or_null<train::RunGradientsAttr>(role))
-    return fixed.run(Arena::gradients, run.getRun(), type);
+    return fixed.run(Arena::gradients, run.getRun(), run.getGroup(), type);
   if (auto state = dyn_cast_or_null<train::StateAttr>(role))
-    return fixed.state(state.getRun(), state.getSlot(), type);
+    return fixed.state(state, type);
   if (isa_and_nonnull<train::InputAttr, train::LabelAttr>(role))
     return fixed.pinned(Arena::activations, role.getName(), type);
   if (isa_and_nonnull<train::LossAttr>(role))

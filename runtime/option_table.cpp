@@ -61,14 +61,14 @@ bool is_of_another_target(const std::string &name) {
   return false;
 }
 
-// The hyperparameter's option: underscores become dashes.
-std::string option_name(const hyperparameter &value) {
-  std::string name = value.name;
+std::string with_dashes(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
 }
 
 } // namespace
+
+std::string option_name(const hyperparameter &value) { return with_dashes(value.name); }
 
 std::vector<std::string> kept_values(const option_row &option, const trainer_options &options) {
   std::vector<std::string> texts = option.texts(options);
@@ -97,14 +97,18 @@ option_table::option_table(const program &program)
     defaults_.micro_batches = program.stages->micro_batches;
   for (int64_t i = 0; i < program.hyperparameter_count; ++i) {
     const hyperparameter &value = program.hyperparameters[i];
-    defaults_.hyperparameters.push_back(value.default_value);
+    defaults_.hyperparameters.push_back(value.follows ? std::nullopt
+                                                      : std::optional(value.default_value));
     auto place = [i](auto &options) -> auto & {
       return options.hyperparameters[static_cast<size_t>(i)];
     };
+    const bool is_rate = value.follows && std::strcmp(value.follows, "learning_rate") == 0;
+    const std::string source = value.follows ? "default: --" + with_dashes(value.follows)
+                                             : std::string(program.optimizer_name);
     if (!find(option_name(value), ~0u))
-      rows_.push_back(row(option_name(value), place, "X", command_train,
-                          std::string(value.help) + " (" + program.optimizer_name + ")")
-                          .between(-unbounded, unbounded));
+      rows_.push_back(row(option_name(value), place, is_rate ? "RATE" : "X", command_train,
+                          std::string(value.help) + " (" + source + ")")
+                          .between(is_rate ? 0 : -unbounded, unbounded));
   }
 }
 
@@ -307,6 +311,12 @@ option_table::restore(std::map<std::string, std::vector<std::string>> configurat
     if (options.given.count(one))
       configuration.erase(other);
   std::vector<changed_option> changes;
+  auto add_change = [&](const option_row &option, const trainer_options &before) {
+    changed_option change = {option.name, kept_values(option, before),
+                             kept_values(option, options)};
+    if (change.before != change.now)
+      changes.push_back(change);
+  };
   for (auto &[name, texts] : configuration) {
     const option_row *option = find(name, options.command->bit);
     if (!option && is_of_another_target(name))
@@ -326,12 +336,14 @@ option_table::restore(std::map<std::string, std::vector<std::string>> configurat
     for (const std::string &text : texts)
       if (std::string problem = read(*option, text, is_given ? before : options); !problem.empty())
         problems.add(source + ": " + problem);
-    if (!is_given)
-      continue;
-    changed_option change = {name, kept_values(*option, before), kept_values(*option, options)};
-    if (change.before != change.now)
-      changes.push_back(change);
+    if (is_given)
+      add_change(*option, before);
   }
+  // What has no value is in no configuration.
+  for (const std::string &name : options.given)
+    if (const option_row *option = find(name, options.command->bit);
+        option->is_kept && !configuration.count(name))
+      add_change(*option, defaults_);
   return changes;
 }
 

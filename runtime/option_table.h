@@ -58,6 +58,8 @@ private:
   std::vector<option_row> rows_;
 };
 
+// The hyperparameter's option: underscores become dashes.
+std::string option_name(const hyperparameter &value);
 // The option's values as a configuration keeps them: files by their whole path.
 std::vector<std::string> kept_values(const option_row &option, const trainer_options &options);
 

@@ -55,9 +55,10 @@ struct trainer_options {
   int64_t micro_batches = 1;
   double clip_norm = INFINITY, clip_value = INFINITY; // 0: no clipping either
   bool mean_per_batch = false;
-  int64_t nonfinite_limit = 10;        // steps in a row
-  double spike_limit = 0;              // standard deviations; 0: no loss is a spike
-  std::vector<double> hyperparameters; // of the optimizer, in the program's order
+  int64_t nonfinite_limit = 10; // steps in a row
+  double spike_limit = 0;       // standard deviations; 0: no loss is a spike
+  // Of the optimizer, in the program's order; nothing: that of the one it follows.
+  std::vector<std::optional<double>> hyperparameters;
 
   // ---- learning rate
   double learning_rate = 0.001;

@@ -84,6 +84,9 @@ struct hyperparameter {
   double default_value;
   const char *help;
   int64_t offset; // bytes, workspace arena
+  // The hyperparameter, or "learning_rate" with its schedule, whose value it has unless it is
+  // given: those of a group of parameters do. Null: the default.
+  const char *follows = nullptr;
 };
 
 // One initializer of the exported ONNX model, rebuilt from a parameter.

@@ -184,6 +184,12 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
   if (program.update) {
     rows.emplace_back("loss", program.loss_name);
     rows.emplace_back("optimizer", program.optimizer_name);
+    std::string of_groups;
+    for (int64_t i = 0; i < program.hyperparameter_count; ++i)
+      if (const hyperparameter &value = program.hyperparameters[i]; value.follows)
+        of_groups += (of_groups.empty() ? "--" : ", --") + option_name(value);
+    if (!of_groups.empty())
+      rows.emplace_back("groups have", of_groups);
   }
   int64_t counts[3] = {}; // by role
   for (int64_t i = 0; i < program.parameter_count; ++i)

@@ -112,7 +112,8 @@ private:
   int take_step(int64_t step);
   void note_log();
   void note_skipped(int64_t step, const step_result &result, bool is_spike);
-  void set_scalars(int64_t step, double rate);
+  double hyperparameter_at(int64_t number, int64_t step) const;
+  void set_scalars(int64_t step);
   int show_held_out(int64_t step);
   void save(int64_t step, bool last);
   void end_save(bool last = false);
@@ -503,12 +504,26 @@ void trainer::note_log() {
             "; training goes on");
 }
 
-void trainer::set_scalars(int64_t step, double rate) {
+double trainer::hyperparameter_at(int64_t number, int64_t step) const {
+  const program &program = run_.prog;
+  const std::optional<double> given = options_.hyperparameters[static_cast<size_t>(number)];
+  const char *follows = program.hyperparameters[number].follows;
+  if (follows && strcmp(follows, "learning_rate") == 0) {
+    rate_schedule own = schedule_;
+    own.peak = given.value_or(schedule_.peak);
+    return own(step);
+  }
+  for (int64_t i = 0; follows && !given && i < program.hyperparameter_count; ++i)
+    if (strcmp(follows, program.hyperparameters[i].name) == 0)
+      return hyperparameter_at(i, step);
+  return given.value_or(program.hyperparameters[number].default_value);
+}
+
+void trainer::set_scalars(int64_t step) {
   const program &program = run_.prog;
   for (int64_t i = 0; i < program.hyperparameter_count; ++i)
-    run_.target.set_scalar(program.hyperparameters[i].offset,
-                           options_.hyperparameters[static_cast<size_t>(i)]);
-  run_.target.set_scalar(program.learning_rate_offset, rate);
+    run_.target.set_scalar(program.hyperparameters[i].offset, hyperparameter_at(i, step));
+  run_.target.set_scalar(program.learning_rate_offset, schedule_(step));
   // Of the updates: a skipped step is none.
   run_.target.set_scalar(program.step_offset, static_cast<double>(step - skipped_steps_));
   run_.target.set_scalar(program.gradient_scale_offset,
@@ -522,8 +537,7 @@ void trainer::set_scalars(int64_t step, double rate) {
 int trainer::take_step(int64_t step) {
   mark_seconds_ = seconds_now();
   run_.watch.begin_step(step);
-  double rate = schedule_(step);
-  set_scalars(step, rate);
+  set_scalars(step);
   step_result result = gradient_->with_update(data_part::training, batch_of(step), step);
   const bool is_spike = result.applied && std::signbit(result.gradient_norm);
   result.gradient_norm = std::abs(result.gradient_norm);
@@ -539,7 +553,7 @@ int trainer::take_step(int64_t step) {
   step_record record = {step,
                         result.loss,
                         result.gradient_norm,
-                        rate,
+                        schedule_(step),
                         seconds * 1e3,
                         per_second(data_->samples_per_batch()),
                         per_second(data_->tokens_per_batch()),

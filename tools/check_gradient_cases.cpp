@@ -109,7 +109,7 @@ static OwningOpRef<ModuleOp> buildModel(func::FuncOp function, const CheckCase &
     StringAttr name = builder.getStringAttr(argument.value.name);
     train::RoleAttrInterface role = train::InputAttr::get(context, name, {}, {});
     if (reaching.contains(function.getArgument(i)))
-      role = train::ParameterAttr::get(context, name, train::Run::undecayed, {});
+      role = train::ParameterAttr::get(context, name, train::Run::undecayed, {}, 0);
     train::setRole(model, i, role);
   }
   train::setResultRole(model, 0, train::LossAttr::get(context));

@@ -217,7 +217,7 @@ static FailureOr<std::string> printKernels(ModuleOp module, const MemoryNames &m
           firstLaunch.try_emplace(kernel.getValue(), step);
           addElements(step, elements);
         }
-  const llvm::StringMap<ArenaRange> parts = updatesInParts(module, target);
+  const llvm::StringSet<> inParts = kernelsOf(updatesInParts(module, target));
   Words words;
   while (true) {
     const Words avoided = words;
@@ -227,7 +227,7 @@ static FailureOr<std::string> printKernels(ModuleOp module, const MemoryNames &m
       StringRef symbol = function.getSymName();
       KernelNames &names = table[symbol];
       names = nameKernel(function, firstLaunch.lookup(symbol), memory, avoided, functions);
-      names.inParts = parts.contains(symbol);
+      names.inParts = inParts.contains(symbol);
       kernels.push_back({function, &names});
     }
     FailureOr<std::string> source = kernelsSource(kernels, target, elements);

@@ -88,8 +88,9 @@ ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) 
   tables.fingerprint = fingerprintOf(module, tables.optimizerName);
   if (const train::Optimizer *optimizer = train::findOptimizer(tables.optimizerName)) {
     tables.stateNames.assign(optimizer->states.begin(), optimizer->states.end());
-    for (const train::Hyperparameter &parameter : optimizer->hyperparameters)
-      tables.hyperparameters.push_back({parameter.name, parameter.defaultValue, parameter.help});
+    for (const train::Hyperparameter &parameter : train::hyperparametersOf(*optimizer, module))
+      tables.hyperparameters.push_back(
+          {parameter.name, parameter.defaultValue, parameter.help, parameter.follows});
   }
   for (train::ExportAttr entry : train::exportsOf(module))
     tables.exports.push_back({entry.getInitializer().str(), entry.getParameter().str(),

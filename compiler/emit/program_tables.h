@@ -22,6 +22,7 @@ struct HyperparameterEntry {
   std::string name; // snake_case, as the scalar argument of @update
   double defaultValue = 0;
   std::string help;
+  std::string follows; // whose value it has unless it is given; empty: the default
 };
 
 /// What the trainer computes on.

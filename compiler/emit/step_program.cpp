@@ -114,7 +114,7 @@ private:
     lastTitle = title;
     kernel::StepCall call = step.call();
     SmallVector<std::string> arguments;
-    if (auto part = parts.find(call.function); step.calledKernel() && part != parts.end())
+    if (auto part = parts.find(step.getOperation()); part != parts.end())
       arguments.push_back("m.updated.within(" + std::to_string(part->second.first) + ", " +
                           std::to_string(part->second.count) + ")");
     for (const kernel::StepArgument &argument : call.arguments)
@@ -166,7 +166,7 @@ private:
   ModuleOp module;
   const MemoryNames &names;
   const KernelTable &kernels;
-  const llvm::StringMap<ArenaRange> parts;
+  const PartedLaunches parts;
   SourceWriter body;
   std::map<std::string, SourceWriter> constants; // by type
   NameTable shapeNames;

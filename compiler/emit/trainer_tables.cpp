@@ -337,7 +337,8 @@ FailureOr<std::string> TablePrinter::print() {
   for (const HyperparameterEntry &entry : tables.hyperparameters)
     hyperparameters.push_back(
         "{" + stringLiteral(entry.name) + ", " + floatLiteral(llvm::APFloat(entry.defaultValue)) +
-        ", " + stringLiteral(entry.help) + ", " + std::to_string(scalar(entry.name, true)) + "}");
+        ", " + stringLiteral(entry.help) + ", " + std::to_string(scalar(entry.name, true)) +
+        (entry.follows.empty() ? "" : ", " + stringLiteral(entry.follows)) + "}");
   for (const ExportEntry &entry : tables.exports)
     exports.push_back("{" + stringLiteral(entry.onnxName) + ", " +
                       stringLiteral(entry.parameterName) + ", " +

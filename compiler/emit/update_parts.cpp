@@ -9,13 +9,19 @@ using namespace trainc;
 
 namespace {
 
-/// The run whose parameters or state a value of @update is before or after the step.
-std::optional<train::Run> updatedRun(func::FuncOp update, Value value) {
-  auto runOf = [](train::RoleAttrInterface role) -> std::optional<train::Run> {
+/// The elements of the run whose parameters or state a value of @update is before or after the
+/// step.
+std::optional<ArenaRange> updatedRun(func::FuncOp update, Value value) {
+  train::LayoutAttr layout = train::layoutOf(update->getParentOfType<ModuleOp>());
+  auto rangeOf = [&](auto role) {
+    return ArenaRange{layout.offsetOf(role.getRun(), role.getGroup()),
+                      layout.elementsOf(role.getRun(), role.getGroup())};
+  };
+  auto runOf = [&](train::RoleAttrInterface role) -> std::optional<ArenaRange> {
     if (auto parameters = dyn_cast_or_null<train::RunParametersAttr>(role))
-      return parameters.getRun();
+      return rangeOf(parameters);
     if (auto state = dyn_cast_or_null<train::StateAttr>(role))
-      return state.getRun();
+      return rangeOf(state);
     return std::nullopt;
   };
   if (auto argument = dyn_cast<BlockArgument>(value))
@@ -27,7 +33,7 @@ std::optional<train::Run> updatedRun(func::FuncOp update, Value value) {
   return std::nullopt;
 }
 
-std::optional<train::Run> updatedRun(func::FuncOp update, Operation *step) {
+std::optional<ArenaRange> updatedRun(func::FuncOp update, Operation *step) {
   for (ValueRange values : {ValueRange(step->getOperands()), ValueRange(step->getResults())})
     for (Value value : values)
       if (auto run = updatedRun(update, value))
@@ -52,34 +58,41 @@ bool isFlatMap(kernel::FunctionOp function, int64_t count) {
               .wasInterrupted();
 }
 
+StringRef kernelOf(kernel::StepOpInterface step) {
+  FlatSymbolRefAttr symbol = step ? step.calledKernel() : FlatSymbolRefAttr();
+  return symbol ? symbol.getValue() : StringRef();
+}
+
 } // namespace
 
-llvm::StringMap<ArenaRange> trainc::updatesInParts(ModuleOp module, StringRef target) {
-  llvm::StringMap<ArenaRange> ranges;
+PartedLaunches trainc::updatesInParts(ModuleOp module, StringRef target) {
+  PartedLaunches launches;
   auto update = module.lookupSymbol<func::FuncOp>("update");
-  train::LayoutAttr layout = train::layoutOf(module);
-  if (!update || !layout || target != "cpu")
-    return ranges;
-  auto kernelOf = [](kernel::StepOpInterface step) {
-    FlatSymbolRefAttr symbol = step ? step.calledKernel() : FlatSymbolRefAttr();
-    return symbol ? symbol.getValue() : StringRef();
-  };
+  if (!update || !train::layoutOf(module) || target != "cpu")
+    return launches;
   for (Operation &op : update.front()) {
-    std::optional<train::Run> run = updatedRun(update, &op);
+    std::optional<ArenaRange> run = updatedRun(update, &op);
     if (!run || op.hasTrait<OpTrait::IsTerminator>())
       continue;
     StringRef name = kernelOf(dyn_cast<kernel::StepOpInterface>(op));
     auto function = module.lookupSymbol<kernel::FunctionOp>(name);
-    const int64_t count = layout.elementsOf(*run);
-    if (!function || !isFlatMap(function, count) ||
-        !ranges.try_emplace(name, ArenaRange{layout.offsetOf(*run), count}).second)
-      return {};
+    if (!function || !isFlatMap(function, run->count))
+      return PartedLaunches();
+    launches[&op] = *run;
   }
   // Elsewhere too: then its function has no range.
-  bool usedOnce = true;
+  const llvm::StringSet<> kernels = kernelsOf(launches);
+  bool onlyThese = true;
   module.walk([&](kernel::StepOpInterface step) {
-    if (step->getParentOfType<func::FuncOp>() != update && ranges.contains(kernelOf(step)))
-      usedOnce = false;
+    if (kernels.contains(kernelOf(step)) && !launches.contains(step))
+      onlyThese = false;
   });
-  return usedOnce ? ranges : llvm::StringMap<ArenaRange>();
+  return onlyThese ? launches : PartedLaunches();
+}
+
+llvm::StringSet<> trainc::kernelsOf(const PartedLaunches &launches) {
+  llvm::StringSet<> kernels;
+  for (auto &[launch, range] : launches)
+    kernels.insert(kernelOf(dyn_cast<kernel::StepOpInterface>(launch)));
+  return kernels;
 }

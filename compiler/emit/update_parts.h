@@ -6,7 +6,8 @@
 
 #include "dialects/kernel/kernel.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace trainc {
 
@@ -15,9 +16,12 @@ struct ArenaRange {
   int64_t first, count;
 };
 
-/// By symbol of the kernel, the range of its only launch. Empty where some step of @update needs
-/// parameters or states as a whole (LAMB's norms of parameters), so that none can be cut; and for
-/// cuda, whose kernels have all elements.
-llvm::StringMap<ArenaRange> updatesInParts(mlir::ModuleOp module, llvm::StringRef target);
+/// The range of each launch; groups of parameters with runs of one length share a kernel. Empty
+/// where some step of @update needs parameters or states as a whole (LAMB's norms of parameters),
+/// so that none can be cut; and for cuda, whose kernels have all elements.
+using PartedLaunches = llvm::DenseMap<mlir::Operation *, ArenaRange>;
+PartedLaunches updatesInParts(mlir::ModuleOp module, llvm::StringRef target);
+/// The symbols of the kernels of these launches, which have no others.
+llvm::StringSet<> kernelsOf(const PartedLaunches &launches);
 
 } // namespace trainc

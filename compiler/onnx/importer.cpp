@@ -100,8 +100,9 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
     train::Run run = parameter->role == Role::frozen ? train::Run::frozen
                      : parameter->decays             ? train::Run::decayed
                                                      : train::Run::undecayed;
-    add(train::ParameterAttr::get(&context, name, run, module), parameter->tensor->shape,
-        parameter->tensor->dataType);
+    add(train::ParameterAttr::get(&context, name, run, module,
+                                  static_cast<int64_t>(parameter->group)),
+        parameter->tensor->shape, parameter->tensor->dataType);
   }
   for (const ModelInput &input : inputs) {
     add(train::InputAttr::get(&context, builder.getStringAttr(input.name), {}, {}), input.shape,

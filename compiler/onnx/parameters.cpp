@@ -489,11 +489,12 @@ static bool checkLengths(StringRef option, const Decisions &decisions, Report &r
   return true;
 }
 
-// Calls `apply` on matching decisions; a pattern must match something.
+// Calls `apply` on matching decisions; a pattern must match something, which `what` says.
 static bool applyPatterns(StringRef option, const std::vector<std::string> &patterns,
                           const Decisions &decisions, Report &report,
                           llvm::function_ref<bool(const Decision &)> eligible,
-                          llvm::function_ref<void(Decision &)> apply) {
+                          llvm::function_ref<void(Decision &)> apply,
+                          const Twine &what = "parameter") {
   bool good = patterns.empty() || checkLengths(option, decisions, report);
   for (const std::string &pattern : good ? patterns : std::vector<std::string>()) {
     bool any = false;
@@ -511,7 +512,7 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
     }
     if (!any)
       good = succeeded(report.error(ExitCode::usage, Subject::ofOption("--" + option),
-                                    "'" + pattern + "' matches no parameter",
+                                    "'" + pattern + "' matches no " + what,
                                     "--print-parameters lists them; a pattern must match a whole "
                                     "name, as '.*weight' does"));
   }
@@ -568,6 +569,14 @@ static bool applyRecipe(const Decisions &decisions, const Graph &graph, const Re
     decision->decays = recipe.decay.empty() && isMatrix(*decision, graph);
   good &= applyPatterns("decay", recipe.decay, decisions, report, isParameter,
                         [](Decision &decision) { decision.decays = true; });
+  auto isLeft = [](const Decision &decision) {
+    return decision.role == Role::trained && decision.group == 0;
+  };
+  for (auto [index, group] : llvm::enumerate(recipe.groups))
+    good &= applyPatterns(
+        "group", {group.second}, decisions, report, isLeft,
+        [number = index + 1](Decision &decision) { decision.group = number; },
+        "trained parameter that is in no group before '" + group.first + "'");
   return good;
 }
 
@@ -645,10 +654,15 @@ static std::string shapeText(ArrayRef<int64_t> shape) {
   return join(map_range(shape, [](int64_t size) { return std::to_string(size); }), "x");
 }
 
-std::string parameterTable(const Decisions &decisions, const Separation &separation) {
+std::string parameterTable(const Decisions &decisions, const Separation &separation,
+                           const Recipe &recipe) {
   std::string result;
   raw_string_ostream stream(result);
-  size_t nameWidth = 4, shapeWidth = 5, hidden = 0;
+  size_t nameWidth = 4, shapeWidth = 5, groupWidth = 0, hidden = 0;
+  if (!recipe.groups.empty())
+    groupWidth = StringRef("group").size();
+  for (const auto &group : recipe.groups)
+    groupWidth = std::max(groupWidth, group.first.size());
   auto shown = [](const Decision &decision) {
     return isFloat(decision.tensor->dataType) || decision.isQuantized;
   };
@@ -664,19 +678,22 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
     shapeWidth = std::max(shapeWidth, shapeText(decision->tensor->shape).size());
   }
   stream << trained << " trained parameters, " << elements << " elements\n";
-  auto row = [&](StringRef role, StringRef name, StringRef shape, StringRef decay,
+  auto row = [&](StringRef role, StringRef name, StringRef shape, StringRef decay, StringRef group,
                  StringRef reason) {
     stream << left_justify(role, 8) << "  " << left_justify(name, nameWidth) << "  "
-           << left_justify(shape, shapeWidth) << "  " << left_justify(decay, 5) << "  " << reason
-           << '\n';
+           << left_justify(shape, shapeWidth) << "  " << left_justify(decay, 5) << "  ";
+    if (groupWidth > 0)
+      stream << left_justify(group, groupWidth) << "  ";
+    stream << reason << '\n';
   };
-  row("role", "name", "shape", "decay", "why");
+  row("role", "name", "shape", "decay", "group", "why");
   for (const auto &decision : decisions)
     if (shown(*decision))
       row(roleName(decision->role), printable(decision->name()), shapeText(decision->tensor->shape),
           decision->role != Role::trained ? ""
           : decision->decays              ? "yes"
                                           : "no",
+          decision->group > 0 ? StringRef(recipe.groups[decision->group - 1].first) : "",
           printable(decision->reason));
   if (hidden)
     stream << hidden << " initializers of integers or booleans are constants\n";

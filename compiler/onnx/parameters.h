@@ -19,6 +19,7 @@ struct Decision {
   std::string reason;
   std::string moduleName; // as the module calls it, where that differs from the initializer's name
   bool decays = false;
+  size_t group = 0;              // number of the recipe's, from 1; 0: in none
   bool isNumber = false;         // a constant because it is one number without a module's name
   bool exporterMade = false;     // an intermediate value that the exporter computed
   bool isNamedStatistic = false; // a constant because of its name
@@ -63,7 +64,8 @@ inline bool multiplies(nn::OnnxWeight weight) {
          weight == nn::OnnxWeight::table;
 }
 
-std::string parameterTable(const Decisions &decisions, const Separation &separation);
+std::string parameterTable(const Decisions &decisions, const Separation &separation,
+                           const Recipe &recipe);
 
 /// True for bytes that are those of the other tensor, or with `transposed` of its transpose.
 bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed);

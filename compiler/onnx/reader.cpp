@@ -16,7 +16,8 @@ namespace trainc {
 
 using namespace reader;
 
-static Parameter makeParameter(const Decision &decision, ArrayRef<const Decision *> tied) {
+static Parameter makeParameter(const Decision &decision, ArrayRef<const Decision *> tied,
+                               const Recipe &recipe) {
   Parameter parameter;
   parameter.name = decision.name().str();
   parameter.moduleName = decision.moduleName.empty() ? parameter.name : decision.moduleName;
@@ -25,6 +26,8 @@ static Parameter makeParameter(const Decision &decision, ArrayRef<const Decision
   parameter.bytes = decision.tensor->bytes;
   parameter.frozen = decision.role == Role::frozen;
   parameter.decays = decision.decays;
+  if (decision.group > 0)
+    parameter.group = recipe.groups[decision.group - 1].first;
   parameter.reason = decision.reason;
   for (const Decision *other : tied)
     parameter.tied.push_back({other->name().str(), other->transposed});
@@ -82,7 +85,7 @@ FailureOr<std::string> readParameterTable(StringRef path, const Recipe &recipe,
   std::optional<Decisions> decisions = decide(*opened, recipe, report);
   if (!decisions || !report.empty())
     return failure();
-  return parameterTable(*decisions, opened->separation);
+  return parameterTable(*decisions, opened->separation, recipe);
 }
 
 // Tensors inside a step have any rank; of those with a name the trainer knows the sizes.
@@ -128,7 +131,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   for (const auto &decision : *decisions)
     if (decision->isParameter()) {
       parameters.push_back(decision.get());
-      model.parameters.push_back(makeParameter(*decision, tied.lookup(decision.get())));
+      model.parameters.push_back(makeParameter(*decision, tied.lookup(decision.get()), recipe));
     }
   model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs,
                              batchNormModeOf(recipe), context, report, model.values);
@@ -140,7 +143,11 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   if (!markBuffers(*model.module, *model.file, recipe, report))
     return failure();
   train::setModelName(*model.module, model.name);
-  model.parameterTable = parameterTable(*decisions, opened->separation);
+  std::vector<std::string> groups;
+  for (const auto &group : recipe.groups)
+    groups.push_back(group.first);
+  train::setGroups(*model.module, groups);
+  model.parameterTable = parameterTable(*decisions, opened->separation, recipe);
   return model;
 }
 

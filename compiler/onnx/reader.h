@@ -31,6 +31,7 @@ struct Parameter {
   llvm::ArrayRef<char> bytes; // little endian, mapped; owned by the model's file
   bool frozen = false;
   bool decays = false;
+  std::string group;  // its name; empty: in none
   std::string reason; // why it is a parameter
   std::vector<TiedInitializer> tied;
 };

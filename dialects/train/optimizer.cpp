@@ -2,6 +2,7 @@
 //
 // The registry of optimizers.
 #include "dialects/train/optimizer.h"
+#include "dialects/train/train.h"
 #include "llvm/Support/Format.h"
 #include <map>
 
@@ -17,7 +18,7 @@ std::map<std::string, Optimizer> &optimizers() {
 
 /// The trainer's option: underscores are dashes there (runtime/option_table.cpp).
 std::string optionOf(const Hyperparameter &hyperparameter) {
-  std::string name = "--" + std::string(hyperparameter.name);
+  std::string name = "--" + hyperparameter.name;
   std::replace(name.begin(), name.end(), '_', '-');
   return name;
 }
@@ -61,6 +62,27 @@ Value Update::spreadPerParameter(Value f64Numbers) const {
   Value rounded = s.cast(f64Numbers, type.getElementType());
   return b.create<nn::SegmentBroadcastOp>(rounded, segmentTable(),
                                           static_cast<uint64_t>(type.getNumElements()));
+}
+
+std::vector<Hyperparameter> hyperparametersOf(const Optimizer &optimizer, ModuleOp module) {
+  std::vector<Hyperparameter> all = optimizer.hyperparameters;
+  SmallVector<StringRef> groups = groupsOf(module);
+  LayoutAttr layout = layoutOf(module);
+  auto follow = [&](const std::string &name, int64_t group) {
+    Hyperparameter own{name + ofGroup(module, group), 0, "", name};
+    own.help = "--" + name + " of the parameters in the group " + groups[group - 1].str();
+    std::replace(own.help.begin(), own.help.end(), '_', '-');
+    all.push_back(own);
+  };
+  for (int64_t group = 1; layout && group < layout.groups(); ++group) {
+    const int64_t decayed = layout.elementsOf(Run::decayed, group);
+    if (decayed + layout.elementsOf(Run::undecayed, group) > 0)
+      follow("learning_rate", group);
+    for (const Hyperparameter &parameter : optimizer.hyperparameters)
+      if (decayed > 0 && parameter.name == "weight_decay")
+        follow(parameter.name, group);
+  }
+  return all;
 }
 
 OptimizerRegistration::OptimizerRegistration(Optimizer optimizer) {

@@ -6,15 +6,18 @@
 #pragma once
 
 #include "dialects/nn/builder.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace trainc::train {
 
 /// An option of the trainer. Names are PyTorch's.
 struct Hyperparameter {
-  const char *name;
+  std::string name;
   double defaultValue;
-  const char *help;
+  std::string help;
+  std::string follows = {}; // whose value it has unless it is given: a hyperparameter, or
+                            // `learning_rate`; empty: the default
 };
 
 /// One update of one flat run of parameters. Tensors have one shape; scalars are
@@ -74,6 +77,11 @@ struct Optimizer {
 struct OptimizerRegistration {
   explicit OptimizerRegistration(Optimizer optimizer);
 };
+
+/// The optimizer's hyperparameters, then those that the groups of parameters in the module's layout
+/// have of their own: `learning_rate_of_norms`, and `weight_decay_of_norms` where some of it
+/// decays.
+std::vector<Hyperparameter> hyperparametersOf(const Optimizer &optimizer, mlir::ModuleOp module);
 
 /// Null where there is none of that name.
 const Optimizer *findOptimizer(llvm::StringRef name);

@@ -22,6 +22,7 @@ static constexpr llvm::StringLiteral kRole = "train.role";
 static constexpr llvm::StringLiteral kStage = "train.stage";
 static constexpr llvm::StringLiteral kPipeline = "train.pipeline";
 static constexpr llvm::StringLiteral kLayout = "train.layout";
+static constexpr llvm::StringLiteral kGroups = "train.groups";
 static constexpr llvm::StringLiteral kModel = "train.model";
 static constexpr llvm::StringLiteral kLoss = "train.loss";
 static constexpr llvm::StringLiteral kLosses = "train.losses";
@@ -39,10 +40,13 @@ void TrainDialect::initialize() {
 // ---- what the verifier accepts
 
 LogicalResult ParameterAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringAttr,
-                                    Run run, StringAttr) {
+                                    Run run, StringAttr, int64_t group) {
   if (run == Run::buffer)
     return emitError() << "a parameter is in the run decayed, undecayed or frozen; a tensor that "
                           "the step replaces has the role #train.buffer";
+  if (group < 0 || (group > 0 && run == Run::frozen))
+    return emitError() << "a group, from 1, is of trained parameters; found " << group << " of "
+                       << stringifyRun(run) << " ones";
   return success();
 }
 
@@ -56,25 +60,30 @@ LogicalResult IndexCheckAttr::verify(function_ref<InFlightDiagnostic()> emitErro
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  ArrayRef<int64_t> runs, ArrayAttr parameters) {
-  if (runs.size() != kRuns)
-    return emitError() << "expects the sizes of " << kRuns << " runs, found " << runs.size();
+  constexpr size_t fewest = kTrainedRuns + kOtherRuns;
+  if (runs.size() < fewest || runs.size() % kTrainedRuns != 0)
+    return emitError() << "expects the sizes of " << fewest << " runs, found " << runs.size()
+                       << "; each group of parameters has " << kTrainedRuns << " more";
+  const int64_t groups = (static_cast<int64_t>(runs.size()) - kOtherRuns) / kTrainedRuns;
   for (Attribute parameter : parameters) {
     auto placed = llvm::dyn_cast<PlacedAttr>(parameter);
     if (!placed)
       return emitError() << "expects #train.placed attributes, found " << parameter;
-    int64_t begin = 0;
-    for (int run = 0; run < static_cast<int>(placed.getRun()); ++run)
-      begin += runs[run];
-    int64_t end = begin + runs[static_cast<int>(placed.getRun())];
+    if (placed.getGroup() < 0 || placed.getGroup() >= groups)
+      return emitError() << placed << " is in none of " << groups - 1 << " groups";
+    int64_t begin = 0, index = indexOf(placed.getRun(), placed.getGroup(), groups);
+    for (int64_t elements : runs.take_front(index))
+      begin += elements;
+    int64_t end = begin + runs[index];
     if (placed.getOffset() < begin || placed.getOffset() + placed.getCount() > end)
       return emitError() << placed << " is outside its run, [" << begin << ", " << end << ")";
   }
   return success();
 }
 
-int64_t LayoutAttr::offsetOf(Run run) const {
+int64_t LayoutAttr::offsetOf(Run run, int64_t group) const {
   int64_t offset = 0;
-  for (int64_t elements : getRuns().take_front(static_cast<size_t>(run)))
+  for (int64_t elements : getRuns().take_front(indexOf(run, group, groups())))
     offset += elements;
   return offset;
 }
@@ -223,8 +232,14 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   };
   if (isa<ModuleOp>(op) && (name == kModel || name == kLoss || name == kOptimizer))
     return expect(isa<StringAttr>(value), "a string");
-  if (isa<ModuleOp>(op) && name == kLayout)
-    return expect(isa<LayoutAttr>(value), "a #train.layout");
+  if (isa<ModuleOp>(op) && name == kLayout) {
+    auto layout = dyn_cast<LayoutAttr>(value);
+    const size_t groups = groupsOf(cast<ModuleOp>(op)).size();
+    if (layout && layout.groups() != static_cast<int64_t>(groups) + 1)
+      return op->emitOpError("has names of ")
+             << groups << " groups of parameters and a layout of " << layout.groups() - 1;
+    return expect(bool(layout), "a #train.layout");
+  }
   if (isa<ModuleOp>(op) && name == kTarget)
     return expect(isa<TargetAttr>(value), "a #train.target");
   if (isa<ModuleOp>(op) && name == kPipeline)
@@ -234,6 +249,9 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   auto list = dyn_cast<ArrayAttr>(value);
   if (isa<ModuleOp>(op) && name == kLosses)
     return expect(list && llvm::all_of(list, llvm::IsaPred<StringAttr>), "a list of strings");
+  if (isa<ModuleOp>(op) && name == kGroups)
+    return expect(list && !list.empty() && llvm::all_of(list, llvm::IsaPred<StringAttr>),
+                  "a list of names");
   if (isa<ModuleOp>(op) && name == kExports)
     return expect(list && llvm::all_of(list, llvm::IsaPred<ExportAttr>), "a list of #train.export");
   return unknownAttribute(op, attribute, "of its own");
@@ -312,6 +330,33 @@ func::FuncOp stageFunction(ModuleOp module, Direction direction, int64_t stage) 
 LayoutAttr layoutOf(ModuleOp module) { return module->getAttrOfType<LayoutAttr>(kLayout); }
 
 void setLayout(ModuleOp module, LayoutAttr layout) { module->setAttr(kLayout, layout); }
+
+SmallVector<StringRef> groupsOf(ModuleOp module) {
+  SmallVector<StringRef> names;
+  if (auto list = module->getAttrOfType<ArrayAttr>(kGroups))
+    for (StringAttr name : list.getAsRange<StringAttr>())
+      names.push_back(name.getValue());
+  return names;
+}
+
+std::string ofGroup(ModuleOp module, int64_t group) {
+  if (group == 0)
+    return "";
+  SmallVector<StringRef> names = groupsOf(module);
+  const auto index = static_cast<size_t>(group) - 1;
+  std::string name = index < names.size() ? names[index].str() : "group_" + std::to_string(group);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return "_of_" + name;
+}
+
+void setGroups(ModuleOp module, ArrayRef<std::string> names) {
+  if (names.empty()) {
+    module->removeAttr(kGroups);
+    return;
+  }
+  SmallVector<StringRef> texts(names.begin(), names.end());
+  module->setAttr(kGroups, Builder(module.getContext()).getStrArrayAttr(texts));
+}
 
 static StringRef textOf(ModuleOp module, StringRef attribute) {
   auto text = module->getAttrOfType<StringAttr>(attribute);

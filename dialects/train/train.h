@@ -70,6 +70,13 @@ mlir::func::FuncOp stageFunction(mlir::ModuleOp module, Direction direction, int
 LayoutAttr layoutOf(mlir::ModuleOp module);
 void setLayout(mlir::ModuleOp module, LayoutAttr layout);
 
+/// The names of the groups of parameters, from group 1.
+llvm::SmallVector<llvm::StringRef> groupsOf(mlir::ModuleOp module);
+/// What follows a name of the group's own in snake case: `_of_no_decay`; empty for group 0.
+std::string ofGroup(mlir::ModuleOp module, int64_t group);
+/// None: there are none.
+void setGroups(mlir::ModuleOp module, llvm::ArrayRef<std::string> names);
+
 /// What a module was compiled from and for; empty or null where it does not say.
 llvm::StringRef modelNameOf(mlir::ModuleOp module);
 llvm::StringRef lossNameOf(mlir::ModuleOp module);

@@ -21,7 +21,8 @@ def Train_Dialect : Dialect {
   let hasOperationAttrVerify = 1;
 }
 
-// A run is a contiguous part of the flat arena of parameters, in this order. The
+// A run is a contiguous part of the flat arena of parameters. The two trained ones are there for
+// each group of parameters (`train.groups`, those in none first), then buffers and frozen ones. The
 // gradients arena has the same offsets without frozen parameters, a slot of optimizer
 // state without buffers besides.
 def Train_Run : I32EnumAttr<"Run", "part of the flat parameters", [
@@ -59,21 +60,24 @@ class Train_NamedRole<string name, string word> : Train_Role<name, word> {
   let assemblyFormat = "`<` $name `>`";
 }
 
+// Number of a group of parameters, from 1, in the list `train.groups` of the module; 0: of none.
+def Train_Group : DefaultValuedParameter<"int64_t", "0">;
+
 // A role that is the flat tensor of one run.
 class Train_RunRole<string name, string word> : Train_Role<name, word> {
-  let parameters = (ins EnumParameter<Train_Run>:$run);
-  let assemblyFormat = "`<` $run `>`";
+  let parameters = (ins EnumParameter<Train_Run>:$run, Train_Group:$group);
+  let assemblyFormat = "`<` $run (`,` struct($group)^)? `>`";
 }
 
 // ---- arguments of the model and of the entry functions made from it
 
 def Train_Parameter : Train_Role<"Parameter", "parameter"> {
   let summary = "A weight: trained, or frozen";
-  let description = [{`#train.parameter<"val_115", run = decayed, module = "h.1.mlp.c_proj.weight">`}];
+  let description = [{`#train.parameter<"val_115", run = decayed, module = "h.1.mlp.c_proj.weight", group = 2>`}];
   let parameters = (ins "::mlir::StringAttr":$name,
                         DefaultValuedParameter<"::trainc::train::Run", "::trainc::train::Run::undecayed">:$run,
-                        OptionalParameter<"::mlir::StringAttr">:$module);
-  let assemblyFormat = "`<` $name (`,` struct($run, $module)^)? `>`";
+                        OptionalParameter<"::mlir::StringAttr">:$module, Train_Group:$group);
+  let assemblyFormat = "`<` $name (`,` struct($run, $module, $group)^)? `>`";
   let extraClassDeclaration = [{
     bool isFrozen() const { return getRun() == Run::frozen; }
     ::mlir::StringAttr getTitle() const { return getModule() ? getModule() : getName(); }
@@ -247,8 +251,8 @@ def Train_RunGradients : Train_RunRole<"RunGradients", "run_gradients"> {
 
 def Train_State : Train_Role<"State", "state"> {
   let summary = "One slot of the optimizer's state for a run; as a result, its new value";
-  let parameters = (ins EnumParameter<Train_Run>:$run, "int64_t":$slot);
-  let assemblyFormat = "`<` $run `,` `slot` `=` $slot `>`";
+  let parameters = (ins EnumParameter<Train_Run>:$run, "int64_t":$slot, Train_Group:$group);
+  let assemblyFormat = "`<` $run `,` `slot` `=` $slot (`,` struct($group)^)? `>`";
 }
 
 def Train_Scalar : Train_NamedRole<"Scalar", "scalar"> {
@@ -298,8 +302,8 @@ def Train_GradientNorm : Train_Role<"GradientNorm", "gradient_norm"> {
 def Train_Placed : Train_Attr<"Placed", "placed"> {
   let summary = "Where a parameter or buffer lies in the flat arena, in elements";
   let parameters = (ins "::mlir::StringAttr":$name, EnumParameter<Train_Run>:$run,
-                        "int64_t":$offset, "int64_t":$count);
-  let assemblyFormat = "`<` $name `,` $run `at` $offset `,` $count `elements` `>`";
+                        "int64_t":$offset, "int64_t":$count, Train_Group:$group);
+  let assemblyFormat = "`<` $name `,` $run `at` $offset `,` $count `elements` (`,` struct($group)^)? `>`";
 }
 
 def Train_Target : Train_Attr<"Target", "target"> {
@@ -326,13 +330,24 @@ def Train_Export : Train_Attr<"Export", "export"> {
 
 def Train_Layout : Train_Attr<"Layout", "layout"> {
   let summary = "The flat arena: elements of each run, padding included, and what lies in them";
+  let description = [{
+    The runs are decayed and undecayed of what is in no group, the same of group 1, of group 2 and so on, then
+    buffers and frozen parameters, which are in no group.
+  }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$runs, "::mlir::ArrayAttr":$parameters);
   let assemblyFormat = "`<` `runs` `=` `[` $runs `]` `,` `parameters` `=` $parameters `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    static constexpr int kRuns = 4;
-    int64_t elementsOf(Run run) const { return getRuns()[static_cast<int>(run)]; }
-    int64_t offsetOf(Run run) const;
+    static constexpr int64_t kTrainedRuns = 2, kOtherRuns = 2;
+    /// Where a run stands in the list of them.
+    static int64_t indexOf(Run run, int64_t group, int64_t groups) {
+      int64_t place = static_cast<int64_t>(run);
+      return place < kTrainedRuns ? group * kTrainedRuns + place : (groups - 1) * kTrainedRuns + place;
+    }
+    /// That of the parameters in none included: one at least.
+    int64_t groups() const { return (static_cast<int64_t>(getRuns().size()) - kOtherRuns) / kTrainedRuns; }
+    int64_t elementsOf(Run run, int64_t group = 0) const { return getRuns()[indexOf(run, group, groups())]; }
+    int64_t offsetOf(Run run, int64_t group = 0) const;
     /// Elements with optimizer state, and those that micro-batches and ranks sum.
     int64_t trainedElements() const { return offsetOf(Run::buffer); }
     int64_t summedElements() const { return offsetOf(Run::frozen); }

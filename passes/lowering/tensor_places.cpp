@@ -19,22 +19,23 @@ bool hasPlaceOfItsOwn(func::FuncOp function, unsigned result) {
 }
 
 std::string flatTensorName(ModuleOp module, Attribute role) {
-  auto text = [](train::Run run, const llvm::Twine &what) -> std::string {
+  auto text = [&](train::Run run, int64_t group, const llvm::Twine &what) -> std::string {
     if (run == train::Run::buffer)
       return what.str() == "parameters" ? "buffers" : "buffer_sums";
-    return (train::stringifyRun(run) + "_" + what).str();
+    return (train::stringifyRun(run) + "_" + what + train::ofGroup(module, group)).str();
   };
   if (auto parameters = dyn_cast_or_null<train::RunParametersAttr>(role))
-    return text(parameters.getRun(), "parameters");
+    return text(parameters.getRun(), parameters.getGroup(), "parameters");
   if (auto gradients = dyn_cast_or_null<train::RunGradientsAttr>(role))
-    return text(gradients.getRun(), "gradients");
+    return text(gradients.getRun(), gradients.getGroup(), "gradients");
   auto state = dyn_cast_or_null<train::StateAttr>(role);
   if (!state)
     return "";
   const train::Optimizer *optimizer = train::findOptimizer(train::optimizerNameOf(module));
   size_t slot = state.getSlot();
   bool isKnown = optimizer && slot < optimizer->states.size();
-  return text(state.getRun(), isKnown ? optimizer->states[slot] : "state_" + std::to_string(slot));
+  return text(state.getRun(), state.getGroup(),
+              isKnown ? optimizer->states[slot] : "state_" + std::to_string(slot));
 }
 
 std::string tensorName(Value value) {

@@ -113,6 +113,30 @@ module attributes {train.layout = #train.layout<runs = [16, 16, 0, 0], parameter
 // -----
 
 // ERRORS
+// expected-error@+1 {{#train.placed<"w", decayed at 0, 3 elements, group = 1> is in none of 0 groups}}
+module attributes {train.layout = #train.layout<runs = [16, 0, 0, 0], parameters = [#train.placed<"w", decayed at 0, 3 elements, group = 1>]>} {}
+
+// -----
+
+// ERRORS
+// expected-error@+1 {{has names of 0 groups of parameters and a layout of 1}}
+module attributes {train.layout = #train.layout<runs = [16, 0, 0, 0, 0, 0], parameters = []>} {}
+
+// -----
+
+// ERRORS
+// expected-error@+1 {{expects a list of names for 'train.groups', found "norms"}}
+module attributes {train.groups = "norms"} {}
+
+// -----
+
+// ERRORS
+// expected-error@+1 {{a group, from 1, is of trained parameters; found 1 of frozen ones}}
+func.func @frozen(%w: tensor<3xf32> {train.role = #train.parameter<"w", run = frozen, group = 1>}) { return }
+
+// -----
+
+// ERRORS
 // expected-error@+1 {{a parameter is in the run decayed, undecayed or frozen}}
 func.func @replaced(%w: tensor<3xf32> {train.role = #train.parameter<"w", run = buffer>}) { return }
 

@@ -2,6 +2,7 @@
 // RUN: %trainc-opt %s --attach-optimizer=kind=sgd | FileCheck %s --check-prefix=SGD
 // RUN: sed 's/parameters = \[\]/parameters = [#train.placed<"v", decayed at 0, 6 elements>, #train.placed<"w", decayed at 16, 15 elements>, #train.placed<"b", undecayed at 32, 16 elements>]/' %s | %trainc-opt --attach-optimizer=kind=lamb | FileCheck %s --check-prefix=LAMB
 // RUN: sed 's/16, 0, 0/16, 32, 0/' %s | %trainc-opt --attach-optimizer=kind=sgd | FileCheck %s --check-prefix=BUFFER
+// RUN: sed 's/train.layout.*16, 0, 0\]/train.groups = ["a-b", "c"], train.layout = #train.layout<runs = [32, 16, 48, 0, 0, 64, 0, 0]/' %s | %trainc-opt --attach-optimizer=kind=sgd | FileCheck %s --check-prefix=GROUPS
 // RUN: not %trainc-opt %s --attach-optimizer=kind=adamx 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 //
 // The update works on flat runs; weight decay touches the first run only.
@@ -49,6 +50,26 @@
 // BUFFER-NEXT: %[[SPREAD:.*]] = nn.broadcast %[[NARROW]]
 // BUFFER-NEXT: %[[MEAN:.*]] = nn.mul %[[SUM]], %[[SPREAD]]
 // BUFFER-NEXT: return {{.*}}, %[[MEAN]]
+
+// Group a-b decays, c does not; each formula takes its group's scalars.
+// GROUPS-LABEL: func.func @update
+// GROUPS-SAME: tensor<48xf32> {train.role = #train.run_parameters<decayed, group = 1>}
+// GROUPS-SAME: tensor<48xf32> {train.role = #train.run_gradients<decayed, group = 1>}
+// GROUPS-SAME: tensor<48xf32> {train.role = #train.state<decayed, slot = 0, group = 1>}
+// GROUPS-SAME: tensor<64xf32> {train.role = #train.run_parameters<undecayed, group = 2>}
+// GROUPS-SAME: %[[RATE:[a-z0-9]+]]: tensor<f64> {train.role = #train.scalar<"learning_rate">}
+// GROUPS-SAME: %[[DECAY:[a-z0-9]+]]: tensor<f64> {train.role = #train.scalar<"weight_decay">}
+// GROUPS-SAME: %[[RATE1:[a-z0-9]+]]: tensor<f64> {train.role = #train.scalar<"learning_rate_of_a_b">}
+// GROUPS-SAME: %[[DECAY1:[a-z0-9]+]]: tensor<f64> {train.role = #train.scalar<"weight_decay_of_a_b">}
+// GROUPS-SAME: %[[RATE2:[a-z0-9]+]]: tensor<f64> {train.role = #train.scalar<"learning_rate_of_c">})
+// GROUPS: nn.cast %[[DECAY]] :
+// GROUPS: nn.cast %[[RATE]] :
+// GROUPS: nn.cast %[[RATE]] :
+// GROUPS: nn.cast %[[DECAY1]] :
+// GROUPS: nn.cast %[[RATE1]] :
+// GROUPS-NOT: nn.cast %[[RATE]] :
+// GROUPS: nn.cast %[[RATE2]] :
+// GROUPS: return
 
 module attributes {train.layout = #train.layout<runs = [32, 16, 0, 0], parameters = []>} {
   func.func @forward_backward(

@@ -48,7 +48,7 @@ TEST(Options, ValuesAndDefaults) {
   EXPECT_EQ(options.data, (std::vector<std::string>{"x=a.npy", "labels=b=c.npy"}));
   EXPECT_TRUE(options.no_shuffle);
   EXPECT_FALSE(options.no_progress);
-  EXPECT_EQ(options.hyperparameters, (std::vector<double>{0.9, 0.1}));
+  EXPECT_EQ(options.hyperparameters, (std::vector<std::optional<double>>{0.9, 0.1}));
   EXPECT_TRUE(std::isinf(options.clip_norm));
   EXPECT_FALSE(options.given.count("seed"));
   EXPECT_EQ(parse({"gradients", "-o", "g.safetensors"}).output, "g.safetensors");
