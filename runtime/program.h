@@ -212,6 +212,9 @@ struct program {
   bool loss_is_log_perplexity = false; // exp of it tells people more
   // Of a step that is cut into stages; forward_backward is null then.
   const pipeline *stages = nullptr;
+  // Floating-point operations of a micro-batch's forward and backward pass, of all stages together;
+  // what is computed twice counts twice.
+  double micro_batch_flops = 0;
 };
 
 // The entry functions.

@@ -124,14 +124,27 @@ void step_log::write_held_out(int64_t step, const std::vector<named_number> &res
 
 void step_log::write_summary(const run_summary &summary) {
   char line[512];
-  put(line, snprintf(line, sizeof line,
-                     "{\"summary\": true, \"steps\": %" PRId64 ", \"skipped_steps\": %" PRId64
-                     ", \"seconds\": %.3f, \"seconds_computing\": %.3f, \"seconds_data\": %.3f, "
-                     "\"seconds_exchanging\": %.3f, \"seconds_evaluating\": %.3f, "
-                     "\"seconds_saving\": %.3f, \"peak_resident_bytes\": %" PRId64 "}\n",
-                     summary.steps, summary.skipped_steps, summary.seconds, summary.computing,
-                     summary.data, summary.exchanging, summary.evaluating, summary.saving,
-                     summary.peak_resident_bytes));
+  int length = snprintf(line, sizeof line,
+                        "{\"summary\": true, \"steps\": %" PRId64 ", \"skipped_steps\": %" PRId64
+                        ", \"seconds\": %.3f, \"seconds_computing\": %.3f, \"seconds_data\": %.3f, "
+                        "\"seconds_exchanging\": %.3f, \"seconds_evaluating\": %.3f, "
+                        "\"seconds_saving\": %.3f, \"peak_resident_bytes\": %" PRId64,
+                        summary.steps, summary.skipped_steps, summary.seconds, summary.computing,
+                        summary.data, summary.exchanging, summary.evaluating, summary.saving,
+                        summary.peak_resident_bytes);
+  if (summary.rate > 0)
+    length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
+                       ", \"gflops_per_rank\": %.6g", summary.rate * 1e-9);
+  length += snprintf(line + length, sizeof line - static_cast<size_t>(length), "}\n");
+  put(line, length);
+}
+
+void step_log::write_machine(double product_rate, double share) {
+  char line[128];
+  put(line,
+      snprintf(line, sizeof line,
+               "{\"machine\": true, \"gflops_of_product\": %.6g, \"share_of_product\": %.6g}\n",
+               product_rate * 1e-9, share));
 }
 
 } // namespace trainc

@@ -22,6 +22,9 @@
 namespace trainc {
 namespace {
 
+// Of shorter runs the machine is not measured: its first steps are most of them.
+constexpr double measured_from_seconds = 2;
+
 // Where a run begins and ends.
 struct extent {
   int64_t first = 0, last = 0; // steps first + 1 ... last are taken
@@ -118,6 +121,7 @@ private:
   void save(int64_t step, bool last);
   void end_save(bool last = false);
   void summarize();
+  void show_rate(double rate, double steps_seconds);
   int64_t batch_of(int64_t step) const {
     return extent_.batches_taken + (step - 1 - extent_.first) * gradient_->batches_per_step();
   }
@@ -676,6 +680,18 @@ void trainer::end_save(bool last) {
   run_.warn(problem + "; training goes on, the checkpoints before it are as they were");
 }
 
+// What the steps reach, and behind the work of the run what the machine would.
+void trainer::show_rate(double rate, double steps_seconds) {
+  printf("%.3g GFLOP/s a rank in the steps", rate * 1e-9);
+  const double most = steps_seconds < measured_from_seconds ? 0 : run_.target.product_rate();
+  if (most > 0) {
+    printf(", %.3f of the %.3g that a large matrix product reaches with its threads", rate / most,
+           most * 1e-9);
+    log_->write_machine(most, rate / most);
+  }
+  printf("\n");
+}
+
 void trainer::summarize() {
   if (!run_.is_first())
     return;
@@ -692,11 +708,16 @@ void trainer::summarize() {
                          spent(activity::exchanging),
                          spent(activity::evaluating),
                          spent(activity::saving)};
+  const double steps_seconds = summary.seconds - summary.evaluating - summary.saving;
+  summary.rate = run_.prog.micro_batch_flops * static_cast<double>(gradient_->batches_per_step()) *
+                 static_cast<double>(steps_taken_) / run_.ranks.size() / steps_seconds;
   log_->write_summary(summary);
   printf("%" PRId64 " steps in %.1f s: computing %.1f, data %.1f, exchanging gradients %.1f, "
          "evaluating %.1f, checkpoints %.1f\n",
          summary.steps, summary.seconds, summary.computing, summary.data, summary.exchanging,
          summary.evaluating, summary.saving);
+  if (summary.rate > 0)
+    show_rate(summary.rate, steps_seconds);
   if (skipped_steps_ > 0)
     printf("skipped, their loss or gradient not finite or a spike: %" PRId64 " steps of the run\n",
            skipped_steps_);

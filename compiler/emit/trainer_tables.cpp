@@ -7,6 +7,7 @@
 #include "dialects/elements/element_type.h"
 #include "dialects/train/train.h"
 #include "passes/passes.h"
+#include "passes/plan_tables.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -28,6 +29,17 @@ std::string placeText(StringRef name, Type type, kernel::PlaceAttr place) {
                        dataType(type), tensor.getRank(), shape,
                        kernel::stringifyArena(place.getArena()), place.getOffset())
       .str();
+}
+
+/// Of forward and backward pass, whether in one function or in those of stages.
+double microBatchFlops(ModuleOp module) {
+  double flops = 0;
+  for (const ListedEntry &entry : describeKernels(module)) {
+    auto function = module.lookupSymbol<func::FuncOp>(entry.name);
+    if (entry.name == "forward_backward" || (function && train::stageOf(function)))
+      flops += entry.flops;
+  }
+  return flops;
 }
 
 class TablePrinter {
@@ -317,6 +329,8 @@ void TablePrinter::printProgram() {
     field("loss_is_log_perplexity", "true");
   if (train::pipelineOf(module))
     field("stages", "&step_pipeline");
+  if (double flops = microBatchFlops(module))
+    field("micro_batch_flops", floatLiteral(llvm::APFloat(flops)));
   writer.line("};");
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/device.h"
 
 #include "runtime/cpu/gradient_sum.h"
+#include "runtime/cpu/product_rate.h"
 #include "runtime/cpu/shared_state.h"
 #include "runtime/cpu/stage_memory.h"
 #include "runtime/data_types.h"
@@ -234,5 +235,14 @@ void device::keep(const tensor_place &scalar, int slot, int stash_slot) {
 }
 
 double device::kept(int slot) const { return own_->kept[static_cast<size_t>(slot)]; }
+
+// Products of f64 are a plain loop, which is no measure of the machine.
+double device::product_rate() {
+  if (own_->prog.precision != data_type::f32)
+    return 0;
+  const stage_layout layout(own_->prog, own_->ranks.rank(), own_->ranks.size());
+  return measure_product_rate(places()[arena_kind::activations],
+                              activation_bytes(own_->prog, layout));
+}
 
 } // namespace trainc

@@ -303,4 +303,6 @@ void device::finish() {
   check_cuda(cudaStreamSynchronize(compute_stream()), "a step");
 }
 
+double device::product_rate() { return 0; }
+
 } // namespace trainc
