@@ -14,7 +14,15 @@ namespace trainc {
 
 namespace {
 
-constexpr StringRef kPlain = "+,/_.~(){}%@[]!-", kEscaped = " #:";
+constexpr StringRef kPlain = "+,/_.~(){}%@[]!-";
+
+/// Whether Make takes the name for several, for one of a library or for a home folder.
+bool hasOtherMeaning(StringRef name, bool isTarget) {
+  size_t bracket = name.find('['), parenthesis = name.find('(');
+  bool isPattern = bracket != StringRef::npos && name.find(']', bracket) != StringRef::npos;
+  bool isMember = parenthesis != StringRef::npos && parenthesis > 0 && name.ends_with(")");
+  return isPattern || isMember || name.starts_with("~") || (isTarget && name.contains('%'));
+}
 
 bool isPlain(char c) {
   return isAlnum(c) || kPlain.contains(c) || static_cast<unsigned char>(c) >= 0x80;
@@ -22,16 +30,16 @@ bool isPlain(char c) {
 
 /// A name as Make, Ninja and CMake read it alike; nothing where they do not: each takes other
 /// characters for its own, and there is no sign that all three take off again.
-std::optional<std::string> escaped(StringRef name) {
+std::optional<std::string> escaped(StringRef name, bool isTarget) {
+  if (hasOtherMeaning(name, isTarget))
+    return std::nullopt;
   std::string text;
-  for (size_t i = 0; i < name.size(); ++i) {
-    char c = name[i];
-    bool isBackslash = c == '\\' && i + 1 < name.size() && isAlnum(name[i + 1]);
-    if (!isPlain(c) && !kEscaped.contains(c) && c != '$' && !isBackslash)
+  for (char c : name) {
+    if (!isPlain(c) && c != ' ')
       return std::nullopt;
-    if (kEscaped.contains(c))
+    if (c == ' ')
       text += '\\';
-    text += c == '$' ? std::string("$$") : std::string(1, c);
+    text += c;
   }
   return text;
 }
@@ -42,12 +50,12 @@ LogicalResult writeDepfile(StringRef path, StringRef target, ArrayRef<std::strin
                            Report &report) {
   std::string rule;
   auto add = [&](StringRef name, StringRef before) -> LogicalResult {
-    std::optional<std::string> text = escaped(name);
+    std::optional<std::string> text = escaped(name, /*isTarget=*/rule.empty());
     if (!text)
       return report.error(ExitCode::outputNotWritten, name,
                           "--depfile cannot name it: it holds a character that Make and Ninja do "
                           "not read alike",
-                          "a path of letters, digits, spaces and " + kPlain + kEscaped + "$");
+                          "a path of letters, digits, spaces and +,/_.{}@!-");
     rule += before.str() + *text;
     return success();
   };

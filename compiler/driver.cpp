@@ -286,7 +286,7 @@ private:
                                       recipe.precision, report)) ||
         failed(writeExportTemplate(model, output.entry("export_template.onnx"), report)))
       return false;
-    if (!options.sourceOnly && !stopsAfter("emit") && !hostCompile(installation))
+    if (options.makesTrainer() && !hostCompile(installation))
       return false;
     // Before the output: one that a kill leaves behind names too much, not too little.
     return (options.depfile.empty() || writeDepfile(installation)) &&
@@ -300,7 +300,8 @@ private:
     llvm::append_range(files, installation.files(recipe.target));
     if (failed(output.makeRoomFor(options.depfile, report)))
       return false;
-    std::string made = output.path() + (options.sourceOnly ? "/source/CMakeLists.txt" : "/trainer");
+    std::string made =
+        output.path() + (options.makesTrainer() ? "/trainer" : "/source/CMakeLists.txt");
     return succeeded(trainc::writeDepfile(
         options.depfile, options.depfileTarget.empty() ? made : options.depfileTarget, files,
         report));

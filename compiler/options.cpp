@@ -474,7 +474,7 @@ void Options::refuseIdleOptions(Report &report) const {
            "--stop-after with a pass before emit");
   if (depfile.empty())
     refuse({"depfile-target"}, "without --depfile", "--depfile FILE");
-  if (sourceOnly || stopAfter == "emit")
+  if (!makesTrainer())
     refuse({"bundle", "host-compiler", "nvcc"},
            sourceOnly ? "with --source-only, which makes no trainer"
                       : "with --stop-after emit, which makes no trainer");

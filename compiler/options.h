@@ -36,6 +36,9 @@ struct Options {
   /// How a step is cut; nothing where a value is malformed, which `report` says.
   std::optional<StageOptions> stageOptions(Report &report) const;
 
+  /// Whether a program is compiled and linked, where the command makes an output at all.
+  bool makesTrainer() const { return !sourceOnly && stopAfter != "emit"; }
+
 private:
   void readLosses(Recipe &recipe, Report &report) const;
   void checkChoices(Report &report) const;
