@@ -33,7 +33,10 @@ function(_trainc_check_options name)
       set(pairs ${refused})
       while(pairs)
         list(POP_FRONT pairs names why)
-        if(word MATCHES "^--?(${names})(=.*)?$")
+        if(word MATCHES "^(-bundle|--?bundle=.*)$")
+          message(FATAL_ERROR "trainc_add_trainer(${name}): ${word}: it has to be --bundle, by which the "
+            "build knows that libraries belong to the trainer")
+        elseif(word MATCHES "^--?(${names})(=.*)?$")
           message(FATAL_ERROR "trainc_add_trainer(${name}): ${word} is no option of a trainer's "
             "target: ${why}")
         endif()
@@ -45,10 +48,6 @@ endfunction()
 # The path of a model, as CMake takes names of files: in the source folder, else one that the build
 # makes in the binary folder.
 function(_trainc_find_model name model result)
-  if(model MATCHES ";" AND NOT model MATCHES "\\$<")
-    message(FATAL_ERROR "trainc_add_trainer(${name}): MODEL ${model} holds a semicolon, which CMake takes "
-      "for the end of a word; name the file otherwise")
-  endif()
   if(NOT IS_ABSOLUTE "${model}" AND NOT model MATCHES "^\\$<")
     set(made "${CMAKE_CURRENT_BINARY_DIR}/${model}")
     get_source_file_property(is_made "${made}" GENERATED)
@@ -65,15 +64,17 @@ endfunction()
 
 # Ends the configuration where the build would fail, or never come to an end.
 function(_trainc_check_paths name)
-  foreach(path IN LISTS ARGN)
+  math(EXPR last "${ARGC} - 1")
+  foreach(i RANGE 1 ${last}) # a list would be cut at semicolons
+    set(path "${ARGV${i}}")
     if(path MATCHES "^\\$<")
       continue()
-    elseif(path MATCHES "['\"&*<>|?`^=]")
-      message(FATAL_ERROR "trainc_add_trainer(${name}): ${path} holds ${CMAKE_MATCH_0}, which Make and "
-        "Ninja do not read alike in rules; use other names, or build elsewhere (cmake -B FOLDER)")
-    elseif(path MATCHES "\\$" AND CMAKE_GENERATOR MATCHES "Ninja")
-      message(FATAL_ERROR "trainc_add_trainer(${name}): ${path} holds $, which CMake does not write for "
-        "Ninja as Ninja reads it; use other names, or build elsewhere (cmake -B FOLDER)")
+    elseif(path MATCHES "[]'\"&*<>|?`^=;#:$\\[]")
+      message(FATAL_ERROR "trainc_add_trainer(${name}): ${path} holds ${CMAKE_MATCH_0}, which CMake, Make "
+        "and Ninja do not read alike in rules; use other names, or build elsewhere (cmake -B FOLDER)")
+    elseif(path MATCHES "[(].*[)]$")
+      message(FATAL_ERROR "trainc_add_trainer(${name}): ${path} ends with a word in parentheses, which "
+        "Make takes for a member of a library; use other names")
     endif()
   endforeach()
 endfunction()
@@ -115,6 +116,7 @@ function(trainc_add_trainer name)
     endif()
   endforeach()
   _trainc_check_options(${name} ${arg_OPTIONS})
+  _trainc_check_paths(${name} "${arg_MODEL}") # before it is taken for a list
   _trainc_find_model(${name} "${arg_MODEL}" model)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}")
   if(CMAKE_CURRENT_BINARY_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR AND IS_DIRECTORY "${folder}"
@@ -159,6 +161,11 @@ function(trainc_add_trainer name)
   endif()
   get_target_property(trainc trainc::trainc IMPORTED_LOCATION)
   _trainc_check_paths(${name} "${model}" "${folder}" "${trainc}")
+  set(outputs trainer parameters.safetensors export_template.onnx plan/memory.json)
+  if("--bundle" IN_LIST arg_OPTIONS)
+    list(APPEND outputs trainer.libs/libraries.txt)
+  endif()
+  list(TRANSFORM outputs PREPEND "${folder}/")
   add_custom_command(OUTPUT "${folder}.stamp"
     COMMAND trainc::trainc ${options}
     COMMAND "${CMAKE_COMMAND}" -E touch "${folder}.stamp"
@@ -166,11 +173,6 @@ function(trainc_add_trainer name)
     DEPENDS "${model}" "${folder}.options" "${trainc}" ${arg_DEPENDS}
     DEPFILE "${folder}.d"
     COMMENT "Compiling the trainer ${name}" VERBATIM COMMAND_EXPAND_LISTS)
-  set(outputs trainer parameters.safetensors export_template.onnx plan/memory.json)
-  if("--bundle" IN_LIST arg_OPTIONS)
-    list(APPEND outputs trainer.libs)
-  endif()
-  list(TRANSFORM outputs PREPEND "${folder}/")
   get_property(cmake_folder GLOBAL PROPERTY _trainc_cmake_folder)
   add_custom_command(OUTPUT ${outputs}
     COMMAND "${CMAKE_COMMAND}" -D "TRAINC=$<TARGET_FILE:trainc::trainc>" -D "OPTIONS_FILE=${folder}.options"

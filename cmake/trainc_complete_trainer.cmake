@@ -4,6 +4,7 @@
 #
 # The second half of trainc_add_trainer: makes again what somebody removed, and gives the files a new
 # time stamp. trainc leaves that of what came out the same; Make and Ninja would come here for ever.
+# They remove what an interrupted command has changed: so this one has to be short.
 set(outputs "")
 set(missing "")
 math(EXPR last "${CMAKE_ARGC} - 1")

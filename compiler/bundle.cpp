@@ -2,6 +2,7 @@
 //
 // The loader itself says what it would load: nobody else knows its search path.
 #include "compiler/bundle.h"
+#include "compiler/write_file.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
@@ -12,12 +13,17 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace llvm;
 
 namespace trainc {
 
 namespace {
+
+/// In the folder of the libraries: which there are. A build sees by it that the folder is there.
+constexpr const char *kList = "libraries.txt";
 
 constexpr const char *kLoader = "/lib64/ld-linux-x86-64.so.2";
 
@@ -29,18 +35,31 @@ bool isOfSystem(StringRef name) {
   return any_of(parts, [&](const char *part) { return name.starts_with(part); });
 }
 
-using Environment = std::optional<ArrayRef<StringRef>>;
-
-/// What the loader prints with these arguments, into a file of this name meanwhile; nothing where
-/// it fails.
-std::unique_ptr<MemoryBuffer> askLoader(ArrayRef<StringRef> arguments, Environment environment,
-                                        const std::string &path) {
+/// What the loader prints with these arguments; nothing where it fails. Meanwhile in memory: on a
+/// full disk the loader would cut it off and end well.
+std::optional<std::string> askLoader(ArrayRef<StringRef> arguments,
+                                     ArrayRef<StringRef> environment) {
+  int file = memfd_create("loader", 0);
+  if (file < 0)
+    return std::nullopt;
+  std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(file), text;
   std::optional<StringRef> redirects[] = {std::nullopt, path, path};
   int status = sys::ExecuteAndWait(kLoader, arguments, environment, redirects);
-  auto text = MemoryBuffer::getFile(path, /*IsText=*/true, /*RequiresNullTerminator=*/true,
-                                    /*IsVolatile=*/true);
-  sys::fs::remove(path);
-  return status == 0 && text ? std::move(*text) : nullptr;
+  text.resize(std::max<off_t>(lseek(file, 0, SEEK_END), 0));
+  bool isRead = pread(file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  close(file);
+  return status == 0 && isRead ? std::optional(text) : std::nullopt;
+}
+
+/// This process's environment without what would have the loader load more than the program asks
+/// for, and not list it as the program's.
+std::vector<StringRef> withoutPreloads() {
+  std::vector<StringRef> result;
+  for (char **entry = environ; *entry != nullptr; ++entry)
+    if (StringRef variable = *entry;
+        !variable.starts_with("LD_PRELOAD=") && !variable.starts_with("LD_AUDIT="))
+      result.push_back(variable);
+  return result;
 }
 
 /// Names with the files that the loader takes for them.
@@ -83,13 +102,12 @@ std::vector<std::string> bundleLinkArguments(StringRef folderName) {
 
 FailureOr<std::string> bundleLibraries(const std::string &program, const std::string &folder,
                                        Report &report) {
-  std::unique_ptr<MemoryBuffer> list =
-      askLoader({kLoader, "--list", program}, std::nullopt, folder + ".list");
-  if (!list)
+  std::optional<std::string> list = askLoader({kLoader, "--list", program}, withoutPreloads());
+  if (!list || !StringRef(*list).contains("libc.so."))
     return report.error(ExitCode::hostCompilerFailed, program,
                         std::string("cannot list its libraries with ") + kLoader + " --list",
                         "the command without --bundle");
-  const std::map<std::string, std::string> libraries = librariesIn(list->getBuffer());
+  const std::map<std::string, std::string> libraries = librariesIn(*list);
   BLAKE3 hash;
   for (auto &[name, path] : libraries) {
     auto content = MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
@@ -111,18 +129,23 @@ FailureOr<std::string> bundleLibraries(const std::string &program, const std::st
       return report.error(ExitCode::outputNotWritten, (target / name).string(),
                           "cannot copy " + path + ": " + error.message());
   }
+  std::string names;
+  for (auto &[name, path] : libraries)
+    names += digest + "/" + name + "\n";
+  if (std::error_code error =
+          writeWholeFile((std::filesystem::path(folder) / kList).string(), names))
+    return report.error(ExitCode::outputNotWritten, folder + "/" + kList, error.message());
   return digest;
 }
 
 LogicalResult checkBundle(const std::string &program, const std::string &folder, Report &report) {
   // As `ldd -r`: binds every function, and runs nothing.
-  std::unique_ptr<MemoryBuffer> list =
+  std::optional<std::string> list =
       askLoader({kLoader, program},
-                ArrayRef<StringRef>{"LD_TRACE_LOADED_OBJECTS=1", "LD_BIND_NOW=1", "LD_WARN=yes"},
-                folder + ".list");
+                ArrayRef<StringRef>{"LD_TRACE_LOADED_OBJECTS=1", "LD_BIND_NOW=1", "LD_WARN=yes"});
   SmallVector<StringRef> lines;
   if (list)
-    list->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
+    StringRef(*list).split(lines, '\n', -1, /*KeepEmpty=*/false);
   std::vector<std::string> undefined;
   for (StringRef line : lines)
     if (line.consume_front("undefined symbol: "))
