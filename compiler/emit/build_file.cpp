@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CMakeLists.txt of an emitted folder: builds the trainer where there is a
-// compiler, MPI and what the target computes with, and nothing of the compiler's own.
+// CMakeLists.txt of an emitted folder: builds the trainer where there is a compiler, MPI's and
+// JSON for Modern C++'s headers and what the target computes with, and nothing of the compiler's
+// own.
 #include "compiler/emit/step_program.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -89,6 +90,7 @@ cmake_minimum_required(VERSION 3.18)
          R"(
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(OpenMP REQUIRED)
+find_path(JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 )" + targetParts(tables) +
          R"(
 file(GLOB runtime runtime/*.cpp)
@@ -96,7 +98,8 @@ file(GLOB tables ${CMAKE_CURRENT_SOURCE_DIR}/constants.bin)
 add_executable(trainer ${emitted} ${runtime} ${target_runtime} ${device_runtime})
 target_compile_features(trainer PRIVATE cxx_std_20)
 set_target_properties(trainer PROPERTIES CXX_EXTENSIONS OFF)
-target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${MPI_CXX_INCLUDE_DIRS})
+target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${MPI_CXX_INCLUDE_DIRS}
+  ${JSON_INCLUDE})
 )" + compileFlags(tables) +
          R"(# The bits of results must not depend on contraction, nor on a -ffast-math of CMAKE_CXX_FLAGS.
 target_compile_options(trainer PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:)" +

@@ -32,11 +32,18 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-/// This process's environment without what would have compilers write other bits, or files beside
-/// the sources; folders named from here are found from the folder that they run in.
+/// This process's environment without what would have compilers write other bits, files beside the
+/// sources, or messages that nobody here reads; folders named from here are found from the folder
+/// that they run in.
 Arguments compilerEnvironment() {
-  const std::set<llvm::StringRef> dropped = {"LD_RUN_PATH", "DEPENDENCIES_OUTPUT",
-                                             "SUNPRO_DEPENDENCIES", "CCACHE_NOHASHDIR"};
+  const std::set<llvm::StringRef> dropped = {"LD_RUN_PATH",
+                                             "DEPENDENCIES_OUTPUT",
+                                             "SUNPRO_DEPENDENCIES",
+                                             "CCACHE_NOHASHDIR",
+                                             "NVCC_PREPEND_FLAGS",
+                                             "NVCC_APPEND_FLAGS",
+                                             "LC_ALL",
+                                             "LANGUAGE"};
   const std::set<llvm::StringRef> places = {"CCACHE_DIR",        "CCACHE_TEMPDIR",
                                             "CCACHE_LOGFILE",    "CCACHE_DEBUGDIR",
                                             "CCACHE_CONFIGPATH", "TMPDIR"};
@@ -52,6 +59,7 @@ Arguments compilerEnvironment() {
   // There is no debug information, which alone would hold the folder; ccache takes that of nvcc's
   // for such.
   result.push_back("CCACHE_NOHASHDIR=1");
+  result.push_back("LC_ALL=C.UTF-8");
   return result;
 }
 
