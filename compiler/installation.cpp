@@ -26,12 +26,12 @@ Installation findInstallation() {
   SmallString<256> shared(prefix), archive(prefix);
   sys::path::append(shared, "share", "trainc");
   sys::path::append(archive, "lib");
-  if (sys::fs::exists(shared + "/runtime/program.h")) {
-    found.includeFolder = shared.str().str();
-    found.libraryFolder = archive.str().str();
-  } else {
+  if (sys::fs::equivalent(archive, TRAINC_BUILD_LIBRARY_FOLDER)) {
     found.includeFolder = TRAINC_BUILD_SOURCE_FOLDER;
     found.libraryFolder = TRAINC_BUILD_LIBRARY_FOLDER;
+  } else {
+    found.includeFolder = shared.str().str();
+    found.libraryFolder = archive.str().str();
   }
   found.linkArguments = {"-fopenmp", "-ldl"}; // MPI is loaded when a launcher starts a trainer
   if (StringRef flags = TRAINC_SANITIZER_FLAGS; !flags.empty())
