@@ -4,13 +4,15 @@
 
     check_messages.py SCHEMA FOLDER COMMANDS NODES
 
-FOLDER holds N.txt, N.json and N.sarif: one command's messages in the three formats, of so many COMMANDS, which name at least so many
-NODES. Every JSON object must fit the schema, and the text must follow from the objects, nodes included."""
+FOLDER holds N.txt, N.json and N.sarif: one command's messages in the three formats, and N.code, its exit code, of so many COMMANDS,
+which name at least so many NODES. Every JSON object must fit the schema, and the text must follow from the objects, nodes included."""
 import glob
 import json
 import os
 import sys
 
+KINDS = {0: "warning", 1: "internal-error", 2: "usage", 3: "unreadable-model", 4: "unsupported-model", 5: "output-not-written",
+         6: "host-compiler-failed", 7: "over-limit"}
 TYPES = {"string": str, "integer": int, "array": list}
 
 
@@ -46,6 +48,8 @@ def check(message, schema):
         rule = schema["properties"][name]
         assert isinstance(value, TYPES[rule["type"]]), "'%s' is no %s" % (name, rule["type"])
         assert "enum" not in rule or value in rule["enum"], "'%s' is '%s'" % (name, value)
+    assert message["kind"] == KINDS[message["exit_code"]], "kind and exit code differ"
+    assert (message["severity"] == "warning") == (message["exit_code"] == 0)
     if "nodes" in message:
         assert message["node"] == message["nodes"][0]
 
@@ -78,6 +82,8 @@ def main(schema_file, folder, commands, least_nodes):
             for message in messages:
                 check(message, schema)
                 nodes += len(message.get("nodes", []))
+            codes = [message["exit_code"] for message in messages if message["exit_code"]]
+            assert codes[0] == int(open(name + ".code").read()), "another exit code"
             text = open(path).read()
             assert text == "".join(map(as_text, messages)), "the text is another:\n" + text
             with open(name + ".sarif") as file:

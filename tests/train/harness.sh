@@ -123,7 +123,7 @@ check_fixture() {
 }
 
 # refused CODE PATTERN... -- COMMAND...: the command must end with CODE and its message must
-# hold every pattern (extended regular expressions), be short, and come from no crash.
+# hold every pattern (extended regular expressions) and come from no crash.
 refused() {
   local code=$1 status=0 patterns=()
   shift
