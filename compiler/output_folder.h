@@ -27,7 +27,7 @@ public:
   llvm::LogicalResult makeRoomFor(llvm::StringRef file, Report &report);
   /// The folder itself, as `publish` leaves it.
   const std::string &path() const { return target; }
-  /// Path of an entry while it is being made; `folder` entries are created.
+  /// Path of an entry while it is being made.
   std::string entry(llvm::StringRef name) const;
   llvm::LogicalResult makeFolder(llvm::StringRef name, Report &report);
   llvm::LogicalResult writeText(llvm::StringRef name, llvm::StringRef text, Report &report);
