@@ -34,7 +34,7 @@ static LogicalResult reportMissing(const Graph &graph, const GraphNode &node, in
   if (oldest)
     return report.error(ExitCode::unsupportedModel, subject,
                         "the operator is supported from opset " + Twine(oldest) + " on",
-                        "export again with opset_version=20");
+                        "export again with opset_version=" + Twine(std::max<int64_t>(oldest, 20)));
   if (node.domain.empty() && !findDeclaration(node.opType(), node.opset)) {
     int64_t first = firstOpset(node.opType());
     std::string message = "ONNX has no operator '" + node.opType().str() + "'";

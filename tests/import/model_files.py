@@ -100,7 +100,7 @@ UNARY = {"Abs": 6, "Acos": 7, "Asin": 7, "Asinh": 9, "Atan": 7, "Ceil": 6, "Cos"
          "Softplus": 1, "Softsign": 1, "Tan": 7, "Tanh": 6, "Gelu": 20, "Flatten": 1, "Transpose": 1}
 OPERATORS = [Operator(kind, since) for kind, since in UNARY.items()] + [
     Operator("Add", 7, ["h"]), Operator("Sub", 7, ["layer.scale"]), Operator("Mul", 7, ["h"]), Operator("Div", 7, ["layer.scale"]),
-    Operator("Pow", 7, ["layer.scale"]), Operator("Max", 8, ["layer.scale"]), Operator("Min", 8, ["h", "layer.scale"]),
+    Operator("Pow", 7, ["two"], initializers=[tensor("two", [1], FLOAT, [2.0])]), Operator("Max", 8, ["layer.scale"]), Operator("Min", 8, ["h", "layer.scale"]),
     Operator("Sum", 6, ["h"]), Operator("Mean", 8, ["h", "h"]), Operator("PRelu", 7, ["layer.scale"]),
     Operator("Equal", 7, ["h"], cast=True), Operator("Greater", 7, ["layer.scale"], cast=True),
     Operator("Less", 7, ["layer.scale"], cast=True), Operator("LessOrEqual", 12, ["h"], cast=True),
@@ -444,7 +444,9 @@ def graphs():
     yield Case("an operator of another domain", chain(node("Wobble", ["h"], ["t"], domain="com.example"), output="t",
                                                       imports=[opset(1, "com.example")]), UNSUPPORTED, "unsupported operator")
     yield Case("an operator that came later", chain(node("Gelu", ["h"], ["t"]), output="t"), UNSUPPORTED, "from opset 20 on")
-    yield Case("an operator of a later operator set", chain(node("Swish", ["h"], ["t"]), output="t"), UNREADABLE, "'Swish' before operator set 24")
+    yield Case("an operator of a later operator set", chain(node("Attention", ["h", "h", "h"], ["t"]), output="t"), UNREADABLE,
+               "'Attention' before operator set 23")
+    yield Case("an operator that came later than exporters know", chain(node("Swish", ["h"], ["t"]), output="t"), UNSUPPORTED, "opset_version=24")
     yield Case("an operator that is not there yet", chain(node("Det", ["h"], ["t"]), output="t"), UNSUPPORTED, "unsupported operator")
     for kind in ("Det", "Unique", "Multinomial"):
         yield Case(f"{kind} many times", chain(*(node(kind, ["h"], [f"{kind}{i}"]) for i in range(40)), node("Sum", [f"{kind}{i}" for i in range(40)], ["t"]),
