@@ -4,11 +4,13 @@
 // equal values and writes `Identity` nodes for the others: weights that merely start equal would
 // train as one.
 //
-// Method: in files of other makers an `Identity` is what it says, one weight. A parameter that the
+// Method: in files of other makers, and of PyTorch's other exporter, whose module copies a weight
+// there, an `Identity` is what it says, one weight. A parameter that the
 // module has twice reaches PyTorch's exporter once, so a copy under a module's name is another one.
 // A copy under a name that the exporter invented (it had transposed a weight) is the same weight if
 // the same module uses both, as a layer that is called twice does, else another one: nodes bear the
 // path of their module.
+#include "compiler/onnx/exported_program.h"
 #include "compiler/onnx/graph.h"
 #include "compiler/onnx/module_calls.h"
 #include "compiler/onnx/parameters.h"
@@ -157,7 +159,8 @@ private:
 bool isFromPyTorch(const ModelFile &file) { return file.model().producer_name() == "pytorch"; }
 
 bool separateCopies(ModelFile &file, Separation &separation, Report &report) {
-  return !isFromPyTorch(file) || CopySeparator(file, separation, report).run();
+  bool writesCopies = isFromPyTorch(file) && !ExportedProgram(file).isRecorded();
+  return !writesCopies || CopySeparator(file, separation, report).run();
 }
 
 } // namespace trainc::reader
