@@ -23,7 +23,7 @@ namespace trainc {
 namespace {
 
 /// In the folder of the libraries: which there are. A build sees by it that the folder is there.
-constexpr const char *kList = "libraries.txt";
+constexpr const char *kBundleList = "libraries.txt";
 
 constexpr const char *kLoader = "/lib64/ld-linux-x86-64.so.2";
 
@@ -133,8 +133,8 @@ FailureOr<std::string> bundleLibraries(const std::string &program, const std::st
   for (auto &[name, path] : libraries)
     names += digest + "/" + name + "\n";
   if (std::error_code error =
-          writeWholeFile((std::filesystem::path(folder) / kList).string(), names))
-    return report.error(ExitCode::outputNotWritten, folder + "/" + kList, error.message());
+          writeWholeFile((std::filesystem::path(folder) / kBundleList).string(), names))
+    return report.error(ExitCode::outputNotWritten, folder + "/" + kBundleList, error.message());
   return digest;
 }
 

@@ -37,6 +37,17 @@ const ParametricCall *layoutOf(const ProgramCall &call) {
   return nullptr;
 }
 
+bool isTransposed(const ProgramCall &call, const onnx::NodeProto &node, int input) {
+  if (!call.is("aten.linear") || input != 1)
+    return false;
+  if (isOnnx(node, "MatMul"))
+    return true;
+  for (const onnx::AttributeProto &attribute : node.attribute())
+    if (attribute.name() == "transB" && attribute.i())
+      return false;
+  return isOnnx(node, "Gemm");
+}
+
 bool hasNoParameters(StringRef base) {
   return isMovement(base) ||
          llvm::StringSwitch<bool>(base)

@@ -16,6 +16,10 @@ struct ParametricCall {
 /// Null for calls of which nothing is known.
 const ParametricCall *layoutOf(const ProgramCall &call);
 
+/// Whether the node reads the call's weight the other way round at this input: `linear` has it as
+/// [outputs, inputs].
+bool isTransposed(const ProgramCall &call, const onnx::NodeProto &node, int input);
+
 /// Operations that have no parameters, by the base names of their results: losing their calls loses
 /// nothing.
 bool hasNoParameters(llvm::StringRef base);

@@ -277,6 +277,16 @@ private:
     return nn::onnxWeight(use.node->domain(), use.node->op_type(), use.input, shape);
   }
 
+  // Running statistics that another call of the norm has made, merged with a parameter.
+  bool isOfEarlierCall(const ProgramCall &call, const InitializerUse &use) const {
+    auto index = static_cast<size_t>(use.input);
+    if (!call.isBatchNorm() || index >= call.arguments.size() ||
+        program.kindOf(file.graph().initializer(initializers.lookup(use.name()))) != "PARAMETER")
+      return false;
+    StringRef text = call.arguments[index];
+    return text.consume_front("%") && program.bufferAt(text).empty();
+  }
+
   void placeByLayout(CallGroup &group, const ParametricCall &layout,
                      ArrayRef<InitializerUse> uses) {
     std::string weight = argument(group.call, layout.weight),
@@ -284,6 +294,10 @@ private:
     auto lost = [&](const std::string &reference) { return isLost(reference); };
     for (const InitializerUse &use : uses) {
       OnnxWeight kind = weightOf(use);
+      if (kind == OnnxWeight::statistic && isOfEarlierCall(group.call, use)) {
+        undecided.insert(use.name());
+        continue;
+      }
       const std::string &meant = kind == OnnxWeight::bias ? bias : weight;
       bool isTrained = nn::isWeight(kind) && kind != OnnxWeight::statistic;
       int index = kind == OnnxWeight::bias ? layout.bias : layout.weight;
@@ -296,7 +310,7 @@ private:
                                    return weightOf(one) == kind && !origins.at(one.name()).empty();
                                  }));
       if (isTrained && !isOther && !meant.empty())
-        assign(use, meant, isTransposed(group.call, use));
+        assign(use, meant, isTransposed(group.call, *use.node, use.input));
       else if (isInner ||
                (isTrained && !isOther && isConstantArgument(group.call, index, *use.node)) ||
                // of a norm written out
@@ -307,18 +321,6 @@ private:
       for (NodeProto *node : group.nodes)
         if (isMadeBy(*node, "RemoveOptionalBias") && node->input_size() == 2)
           addZeroBias(*node, bias);
-  }
-
-  // `linear` has its weight as [outputs, inputs].
-  static bool isTransposed(const ProgramCall &call, const InitializerUse &use) {
-    if (!call.is("aten.linear") || use.input != 1)
-      return false;
-    if (isOnnx(*use.node, "MatMul"))
-      return true;
-    for (const onnx::AttributeProto &attribute : use.node->attribute())
-      if (attribute.name() == "transB" && attribute.i())
-        return false;
-    return isOnnx(*use.node, "Gemm");
   }
 
   // Calls of which nothing is known: what has no place goes where something else lies, in order.
