@@ -49,7 +49,8 @@ bool separateParameters(ModelFile &file, Separation &separation, Report &report)
 bool isFromPyTorch(const ModelFile &file);
 
 /// For TorchScript's files: `Identity` nodes which stand for a weight that was equal to another
-/// become initializers. Weights that one module uses twice stay one.
+/// become initializers. Weights that one module uses twice stay one. In files that record the
+/// exported program what reads such a node reads the initializer.
 bool separateCopies(ModelFile &file, Separation &separation, Report &report);
 
 /// Makes initializers of nodes that hold weights, in files of exporters that write them so.
