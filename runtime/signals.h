@@ -15,10 +15,11 @@ enum signal_request : int {
   writing_request = 8
 };
 
-// Installs the handlers; of the requests only where `requests` are looked for, else these
-// signals end the process as usual, without what is half written (unfinished_file.h). SIGXFSZ and
-// SIGPIPE are ignored, so that a file-size limit is an error of write like a full disk. A second
-// SIGTERM or SIGINT ends the process at once.
+// Hears signals from now on, until the process ends. Must run before any other thread starts, since
+// threads inherit what they do not hear. Signals are requests only where `requests` are looked for,
+// else SIGHUP, SIGINT and SIGTERM, unless they are ignored, end the process as usual, without what
+// is half written (unfinished_file.h). SIGXFSZ and SIGPIPE are ignored, so that a file-size limit
+// is an error of write like a full disk. A second SIGTERM or SIGINT ends the process at once.
 void watch_signals(bool requests);
 
 // As if a signal had asked for it.

@@ -18,14 +18,13 @@ public:
   const std::string &path() const { return path_; }
 
 private:
-  friend void remove_unfinished_files(int signal);
+  friend void remove_unfinished_files();
 
   std::string path_;
   unfinished_file *previous_ = nullptr, *next_ = nullptr;
 };
 
-// SIGHUP, SIGINT and SIGTERM, unless they are ignored, remove what is unfinished; then they end the
-// process as they would have.
-void remove_unfinished_files_on_signals();
+// For a process that ends: from now on, who begins or finishes such a file waits for ever.
+void remove_unfinished_files();
 
 } // namespace trainc
