@@ -179,8 +179,8 @@ int trainer_main(int count, char **arguments) {
   } catch (const failure &error) {
     problem = error; // perhaps of this rank alone
   }
-  watch_signals(!problem && options.command->bit == command_train);
   try {
+    watch_signals(!problem && options.command->bit == command_train);
     communicator ranks;
     ranks.together([&] {
       if (problem)
@@ -198,8 +198,8 @@ int trainer_main(int count, char **arguments) {
       // The result of training is its run, which is whole.
       return options.command->bit == command_train ? code : finish_standard_output(code, "");
     });
-  } catch (const failure &error) {
-    return report(error); // of all ranks alike, or there are none yet
+  } catch (const std::exception &error) {
+    return report(as_failure(error)); // of all ranks alike, or there are none yet
   }
 }
 

@@ -54,8 +54,8 @@ int run(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
-  trainc::watch_signals(/*requests=*/false);
   try {
+    trainc::watch_signals(/*requests=*/false);
     return trainc::finish_standard_output(run(argc, argv), "trainc-data: ");
   } catch (const std::exception &error) {
     const trainc::failure known = trainc::as_failure(error);
