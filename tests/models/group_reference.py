@@ -2,8 +2,6 @@
 #
 # Trains one family with groups of parameters that have rates and weight decays of their own, in
 # f64 and f32, and writes expected/groups.json.
-import json
-import os
 import re
 
 import torch
@@ -11,7 +9,6 @@ import torch
 import families
 import train_reference
 
-FAMILY = "nanogpt"
 # Of each group: the names of its parameters, factor of the learning rate, weight decay of matrices.
 GROUPS = [(r".*\.attn\..*", 2.0, 0.1), (r".*\.mlp\..*", 0.5, 0.0), (r".*", 1.0, 0.01)]
 
@@ -38,25 +35,10 @@ class SgdWithCosine(torch.optim.SGD):
 
 
 OPTIMIZERS = {
-    "adamw": lambda module, _: torch.optim.AdamW(parameter_groups(module, 1e-3)),
-    "sgd": lambda module, _: SgdWithCosine(parameter_groups(module, 0.02)),
+    "adamw": lambda module: torch.optim.AdamW(parameter_groups(module, 1e-3)),
+    "sgd": lambda module: SgdWithCosine(parameter_groups(module, 0.02)),
 }
 
 
-def main():
-    data = families.make_data()
-    runs = {}
-    for kind, make in OPTIMIZERS.items():
-        train_reference.optimizer_for = make
-        exact, _ = train_reference.train(FAMILY, torch.float64, kind, data)
-        single, _ = train_reference.train(FAMILY, torch.float32, kind, data)
-        runs[kind] = {"f64": exact, "f32": single}
-        worst = max(abs(a - b) / abs(a) for a, b in zip(exact["losses"], single["losses"]))
-        print(f"{kind:6} loss {exact['losses'][0]:.6f} -> {exact['losses'][-1]:.6f}, f32 against f64 {worst:.1e}")
-    with open(os.path.join(train_reference.HERE, "expected", "groups.json"), "w") as file:
-        json.dump({"family": FAMILY, "runs": runs}, file, indent=1)
-        file.write("\n")
-
-
 if __name__ == "__main__":
-    main()
+    train_reference.record("groups", "nanogpt", OPTIMIZERS)

@@ -2,15 +2,10 @@
 #
 # Trains one family with each optimizer that train_reference.py does not, in f64, and writes
 # expected/optimizers.json. Those that PyTorch lacks stand here as the formulas of their papers.
-import json
-import os
-
 import torch
 
-import families
 import train_reference
 
-FAMILY = "mlp_gelu"
 LEARNING_RATE = 1e-3
 
 
@@ -57,6 +52,14 @@ class Lion(torch.optim.Optimizer):
                 state["m"] = beta2 * m + (1 - beta2) * x.grad
 
 
+def decaying_matrices(make):
+    def of(module):
+        parameters = list(module.parameters())
+        return make([{"params": [p for p in parameters if p.dim() >= 2], "weight_decay": 0.01},
+                     {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}])
+    return of
+
+
 OPTIMIZERS = {
     "lamb": lambda groups: Lamb(groups, lr=0.01),
     "adam": lambda groups: torch.optim.Adam(groups, lr=LEARNING_RATE),
@@ -65,25 +68,5 @@ OPTIMIZERS = {
     "lion": lambda groups: Lion(groups, lr=LEARNING_RATE),
 }
 
-
-def main():
-    data = families.make_data()
-    runs = {}
-    for kind, make in OPTIMIZERS.items():
-        def groups_for(module, _, make=make):
-            parameters = list(module.parameters())
-            return make([{"params": [p for p in parameters if p.dim() >= 2], "weight_decay": 0.01},
-                         {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}])
-        train_reference.optimizer_for = groups_for
-        exact, _ = train_reference.train(FAMILY, torch.float64, kind, data)
-        single, _ = train_reference.train(FAMILY, torch.float32, kind, data)
-        runs[kind] = {"f64": exact, "f32": single}
-        worst = max(abs(a - b) / abs(a) for a, b in zip(exact["losses"], single["losses"]))
-        print(f"{kind:9} loss {exact['losses'][0]:.6f} -> {exact['losses'][-1]:.6f}, f32 against f64 {worst:.1e}")
-    with open(os.path.join(train_reference.HERE, "expected", "optimizers.json"), "w") as file:
-        json.dump({"family": FAMILY, "runs": runs}, file, indent=1)
-        file.write("\n")
-
-
 if __name__ == "__main__":
-    main()
+    train_reference.record("optimizers", "mlp_gelu", {kind: decaying_matrices(make) for kind, make in OPTIMIZERS.items()})

@@ -44,10 +44,10 @@ def optimizer_for(module, kind):
                            nesterov=kind == "nesterov")
 
 
-def train(family, dtype, kind, data):
+def train(family, dtype, make_optimizer, data):
     module, recipe = families.make(family)
     module.to(dtype).train(families.trains_batch_norm(family))
-    optimizer = optimizer_for(module, kind)
+    optimizer = make_optimizer(module)
     name, file = next(iter(recipe["inputs"].items()))
     inputs = torch.from_numpy(data[file])
     labels = torch.from_numpy(data[recipe["labels"]])
@@ -72,6 +72,25 @@ def train(family, dtype, kind, data):
         with torch.no_grad():
             result["prediction"] = module.eval()(inputs[rows]).tolist()
     return result, gradients
+
+
+def train_in_both(family, kind, make_optimizer, data):
+    """The numbers of f64 and f32, and the gradients of f64's first step; the kind is for the terminal."""
+    exact, gradients = train(family, torch.float64, make_optimizer, data)
+    single, _ = train(family, torch.float32, make_optimizer, data)
+    worst = max(abs(a - b) / abs(a) for a, b in zip(exact["losses"], single["losses"]))
+    print(f"{family:14} {kind:9} loss {exact['losses'][0]:.6f} -> "
+          f"{exact['losses'][-1]:.6f}, f32 against f64 {worst:.1e}")
+    return {"f64": exact, "f32": single}, gradients
+
+
+def record(name, family, optimizers):
+    """Writes expected/NAME.json: one family trained by each of the optimizers, functions of the module."""
+    data = families.make_data()
+    runs = {kind: train_in_both(family, kind, make, data)[0] for kind, make in optimizers.items()}
+    with open(os.path.join(HERE, "expected", name + ".json"), "w") as file:
+        json.dump({"family": family, "runs": runs}, file, indent=1)
+        file.write("\n")
 
 
 def torch_weights(family):
@@ -170,12 +189,8 @@ def main(names):
         runs[family] = {}
         for kind in kinds:
             batches = families.windows(families.make_text()) if kind == "tokens" else data
-            exact, gradients = train(family, torch.float64, kind, batches)
-            single, _ = train(family, torch.float32, kind, batches)
-            worst = max(abs(a - b) / abs(a) for a, b in zip(exact["losses"], single["losses"]))
-            print(f"{family:14} {kind:9} loss {exact['losses'][0]:.6f} -> "
-                  f"{exact['losses'][-1]:.6f}, f32 against f64 {worst:.1e}")
-            runs[family][kind] = {"f64": exact, "f32": single}
+            runs[family][kind], gradients = train_in_both(
+                family, kind, lambda module, kind=kind: optimizer_for(module, kind), batches)
             if kind == "adamw":
                 safetensors.numpy.save_file(
                     {n: g.astype(numpy.float32) for n, g in gradients.items()},
