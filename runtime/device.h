@@ -12,6 +12,7 @@
 #include "runtime/communicator.h"
 #include "runtime/options.h"
 #include "runtime/program.h"
+#include "runtime/step_clock.h"
 
 #include <algorithm>
 #include <bit>
@@ -94,6 +95,11 @@ public:
   // reads after `finish`. Of a scalar in the stash also from which of its slots.
   void keep(const tensor_place &scalar, int slot, int stash_slot = 0);
   double kept(int slot) const;
+  // Tells `clock`, unless it is null, of every step of the entry functions from now on; what a
+  // target queues then runs by itself and not from a record.
+  void observe(step_clock *clock);
+  // Seconds that this rank has waited for other ranks of its host, where the target knows it.
+  double seconds_waited() const;
   // Waits for all queued work. Throws `failure` where some of it failed.
   void finish();
 

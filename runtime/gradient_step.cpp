@@ -120,15 +120,20 @@ void gradient_step::keep_losses(int64_t micro_batch, int stash_slot) {
 void gradient_step::queue(data_part part, int64_t first_batch, int64_t step, bool with_update) {
   for (int64_t j = 0; j < micro_batches_; ++j) {
     const int64_t next = batch_behind(first_batch, j);
+    note({stage_action_kind::backward, static_cast<int>(j), -1, -1, -1});
     submit(part, first_batch + number_of(j), next);
     set_random_key(step, j);
     run_.target.run(entry::forward_backward);
     run_.watch.now(activity::exchanging);
+    if (j == micro_batches_ - 1)
+      note({stage_action_kind::reduce, -1, -1, -1, -1});
     run_.target.sum_gradients(j);
     run_.watch.now(activity::computing);
     keep_losses(j, 0);
-    if (j == micro_batches_ - 1 && with_update)
+    if (j == micro_batches_ - 1 && with_update) {
+      note({stage_action_kind::update, -1, -1, -1, -1});
       run_.target.run(entry::update);
+    }
     feed_.load_ahead(part, next);
   }
 }
@@ -139,6 +144,7 @@ void gradient_step::act(data_part part, int64_t first_batch, int64_t step, bool 
   for (int64_t i = 0; i < stage.action_count; ++i) {
     const stage_action &action = stage.actions[i];
     const int64_t j = action.micro_batch;
+    note(action);
     switch (action.kind) {
     case stage_action_kind::forward:
       if (stage.input_count > 0) {
@@ -190,6 +196,8 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
     act(part, first_batch, step, with_update);
   else
     queue(part, first_batch, step, with_update);
+  if (observer_)
+    observer_->ends();
   if (with_update)
     run_.target.keep({"gradient_norm",
                       data_type::f64,

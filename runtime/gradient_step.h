@@ -21,12 +21,25 @@ struct step_result {
   int requests;         // signals that any rank got (signal_request bits)
 };
 
+// Told what this rank does in a step, for `profile`.
+class action_observer {
+public:
+  virtual ~action_observer() = default;
+  // The action that begins ends with the next one. Of a step in one piece `backward` is the forward
+  // pass too, and `reduce` has the last micro-batch's share of the addition.
+  virtual void begins(const stage_action &action) = 0;
+  virtual void ends() = 0; // what follows is of the step as a whole
+};
+
 class gradient_step {
 public:
   // The model's random numbers follow from `seed`, the step and the micro-batch. With
   // `mean_per_batch` every micro-batch has the same weight, however many labels count in it.
   gradient_step(run &run, batch_feed &feed, int64_t micro_batches, uint64_t seed,
                 bool mean_per_batch = false);
+
+  // Unless it is null; until the next call.
+  void observe(action_observer *observer) { observer_ = observer; }
 
   int64_t batches_per_step() const { return micro_batches_ * layout_.replicas; }
 
@@ -46,6 +59,10 @@ public:
 private:
   step_result take(data_part part, int64_t first_batch, int64_t step, bool with_update);
   void submit(data_part part, int64_t batch, int64_t next);
+  void note(const stage_action &action) const {
+    if (observer_)
+      observer_->begins(action);
+  }
   void set_part_scales(data_part part, int64_t first_batch, int64_t step);
   void count_labels(data_part part, int64_t first_batch, int64_t step);
   void queue(data_part part, int64_t first_batch, int64_t step, bool with_update);
@@ -74,6 +91,7 @@ private:
   // Every micro-batch weighs 1: asked for, or it is the only one of a step, and a loss of several
   // parts then needs no count of the whole step.
   bool mean_per_batch_;
+  action_observer *observer_ = nullptr;
   std::vector<char> faults_; // of each micro-batch of a step in stages, as far as this rank knows
   int status_ = 0;           // an exit code, where this rank's data gave an error
   std::string message_;

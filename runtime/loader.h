@@ -35,6 +35,8 @@ struct data_request {
   bool shuffle = false;
   uint64_t seed = 0;
   leftovers rest = leftovers::drop; // of training
+  // Inputs may be without data, and all of them: they are left as they are.
+  bool may_lack_data = false;
   // Every sample once: the last batch is filled up with the last sample. Labels need no data.
   bool for_prediction = false;
   // The last batch of what is not for training holds what is left: further rows repeat the last

@@ -42,6 +42,8 @@ loader::loader(const program &program, const data_request &request)
   refuse_missing(request, problems);
   problems.throw_if_any(exit_data);
   settle_batch(problems);
+  if (request.may_lack_data && sources_.empty() && !token_input_)
+    samples_ = 1; // batches of nothing
   problems.throw_if_any(exit_data);
   partial_batches_ = request.partial_batches && tells_samples_apart();
   if (rest_ == leftovers::pad && !masks_labels())
@@ -268,7 +270,8 @@ void loader::refuse_missing(const data_request &request, problem_list &problems)
   std::string missing, hint;
   for (int64_t i = 0; i < program_.input_count; ++i) {
     const tensor_place &tensor = program_.inputs[i].tensor;
-    if (has_source(program_.inputs[i]) || (for_prediction_ && program_.inputs[i].is_label))
+    if (has_source(program_.inputs[i]) || request.may_lack_data ||
+        (for_prediction_ && program_.inputs[i].is_label))
       continue;
     missing += std::string(missing.empty() ? "'" : ", '") + tensor.name + "' (" +
                name_of(tensor.type) + " " +

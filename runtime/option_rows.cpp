@@ -9,7 +9,8 @@ namespace {
 using values = trainer_options;
 
 constexpr unsigned reads_data =
-    command_train | command_evaluate | command_gradients | command_predict;
+    command_train | command_evaluate | command_gradients | command_predict | command_profile;
+constexpr unsigned takes_steps = command_train | command_gradients | command_profile;
 constexpr unsigned takes_part_of_data = command_train | command_evaluate | command_gradients;
 constexpr unsigned reads_parameters =
     command_evaluate | command_gradients | command_predict | command_export | command_generate;
@@ -57,6 +58,13 @@ constexpr command_row commands[] = {
      "--keep-best do not keep, of the run unless they are given; those that are not sound neither\n"
      "count nor go.",
      "checkpoints verify --run runs/gpt2-0001", "list|verify|prune"},
+    {command_profile, "profile", "measure the steps of the plan",
+     "Takes training steps and measures what every step of plan/steps.txt, every action of a stage "
+     "and\n"
+     "every message takes, on each rank. Inputs without data are made up; parameters are the "
+     "initial\n"
+     "ones and nothing is kept of them. With -o also as JSON, which trainc-simulate reads.",
+     "profile --steps 10 -o profile.json"},
     {command_info, "info", "describe the compiled model",
      "Prints what the compiler built: model, "
      "inputs, outputs, memory and kernels.",
@@ -137,6 +145,9 @@ std::vector<option_row> common_rows() {
       row("steps", &values::steps, "N", command_train,
           "steps to train, counted from the very first one")
           .at_least(1),
+      row("steps", &values::measured_steps, "N", command_profile,
+          "steps to measure, behind two that are not")
+          .at_least(1),
       row("epochs", &values::epochs, "N", command_train, "instead of --steps: passes over the data")
           .at_least(1e-9),
       row("learning-rate", &values::learning_rate, "RATE", command_train, "rate after warm-up")
@@ -169,7 +180,7 @@ std::vector<option_row> common_rows() {
       row("decay-factor", &values::decay_factor, "X", command_train,
           "step: factor of each fall (0.1 unless given); exponential: of each step")
           .between(0, 1),
-      row("micro-batches", &values::micro_batches, "N", command_train | command_gradients,
+      row("micro-batches", &values::micro_batches, "N", takes_steps,
           "batches per step and rank, whose gradients are added up")
           .between(1, 65536),
       row("clip-norm", &values::clip_norm, "NORM", command_train,
@@ -178,7 +189,7 @@ std::vector<option_row> common_rows() {
       row("clip-value", &values::clip_value, "X", command_train,
           "largest size of each number of the gradient; 0 or inf: no clipping")
           .between(0, unbounded),
-      row("mean-per-batch", &values::mean_per_batch, "", command_train | command_gradients,
+      row("mean-per-batch", &values::mean_per_batch, "", takes_steps,
           "the loss is the mean of the batches' means, as PyTorch's data parallelism has it, and "
           "not\n"
           "of all labels of the step; they differ where batches have other numbers of ignored "
@@ -197,7 +208,7 @@ std::vector<option_row> common_rows() {
           "do not count (labels that are ignored); or completed with the next epoch's first"),
       row("no-shuffle", &values::no_shuffle, "", command_train,
           "take samples in the order of the files"),
-      row("seed", &values::seed, "N", command_train | command_gradients | command_generate,
+      row("seed", &values::seed, "N", takes_steps | command_generate,
           "seed of every random choice"),
       row("evaluate-every", &values::evaluate_every, "N", command_train,
           "print the loss on the held-out part every N steps; 0: never"),
@@ -250,8 +261,8 @@ std::vector<option_row> common_rows() {
           .of_one_start(),
       row("checkpoint", &values::checkpoint, "WHICH", reads_parameters,
           "parameters to use: latest of --run, a path, or initial"),
-      row("output", &values::output, "FILE", command_gradients | command_predict | command_export,
-          "file to write")
+      row("output", &values::output, "FILE",
+          command_gradients | command_predict | command_export | command_profile, "file to write")
           .short_form('o'),
       row("external-data", &values::external_data, "", command_export,
           "put the weights into NAME.data at any size"),
@@ -286,11 +297,10 @@ std::vector<option_row> cpu_rows() {
           .between(1, 4096)
           .of_one_start()
           .of_one_rank(),
-      row("communication", &values::communication, communications, "KIND",
-          command_train | command_gradients,
+      row("communication", &values::communication, communications, "KIND", takes_steps,
           "between ranks of one host: shared memory or messages; both give the same bits")
           .of_one_start(),
-      row("shard", &values::shard, shards, "WHAT", command_train,
+      row("shard", &values::shard, shards, "WHAT", command_train | command_profile,
           "what ranks of one host keep once instead of each, updating a part each: optimizer is "
           "the\n"
           "optimizer's state and the parameters; the bits are the same")

@@ -25,6 +25,7 @@ enum command_bit : unsigned {
   command_info = 32,
   command_predict = 64,
   command_checkpoints = 128,
+  command_profile = 256,
 };
 
 constexpr unsigned computing_commands =

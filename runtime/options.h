@@ -90,7 +90,8 @@ struct trainer_options {
   int64_t batches = 0;        // 0: all
   int64_t batch = 0;          // which
   int64_t step = 1;           // which
-  std::string output;         // file
+  int64_t measured_steps = 10;
+  std::string output; // file
   bool external_data = false;
   std::string prompt = "\n";
   int64_t length = 200; // bytes

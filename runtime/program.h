@@ -13,6 +13,8 @@
 
 namespace trainc {
 
+class step_clock;
+
 enum class data_type { f32, f64, i64, i32, boolean };
 
 // The five memory arenas of a run, each one allocation. Every tensor of the
@@ -27,6 +29,7 @@ struct arenas {
   // What `update` changes of parameters, buffers and states, which have one layout: all of it
   // where the program cannot update in parts.
   element_range updated = {};
+  step_clock *clock = nullptr; // told of every step, where one measures them
   char *operator[](arena_kind kind) const { return base[static_cast<int>(kind)]; }
 };
 

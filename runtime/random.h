@@ -14,7 +14,8 @@ enum class random_stream : uint32_t {
   window_offset = 2,
   sampling = 3,
   step = 4,
-  mixture = 5
+  mixture = 5,
+  made_up_data = 6
 };
 
 inline uint64_t random_bits(uint64_t seed, random_stream stream, uint64_t index,

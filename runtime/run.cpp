@@ -149,6 +149,12 @@ loader run::open_prediction_data() {
   return open(std::move(request));
 }
 
+loader run::open_available_data() {
+  data_request request = data_options();
+  request.may_lack_data = true;
+  return open(std::move(request));
+}
+
 data_request run::data_options() const {
   data_request request;
   request.data = options.data;
@@ -243,7 +249,7 @@ void run::print_table(const std::vector<std::pair<std::string, std::string>> &mo
   auto rows = describe(prog);
   rows.insert(rows.end(), more.begin(), more.end());
   const bool in_stages =
-      prog.stages && (options.command->bit & (command_train | command_gradients));
+      prog.stages && (options.command->bit & (command_train | command_gradients | command_profile));
   rows.emplace_back("ranks", std::to_string(ranks.size()) +
                                  (in_stages ? describe_layout(prog, ranks.size()) : ""));
   rows.emplace_back("device", target.description());

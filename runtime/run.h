@@ -45,6 +45,8 @@ struct run {
   // Of --validation-data and --validation-tokens; nothing where neither is given.
   std::optional<loader> open_validation_data();
   loader open_prediction_data();
+  // Inputs without data are left as they are.
+  loader open_available_data();
 
   // From the first rank alone. Warnings go to standard error.
   void warn(const std::string &text) const;
@@ -67,6 +69,7 @@ int predict(run &);
 int export_model(run &);
 int generate(run &);
 int checkpoints(run &);
+int profile(run &);
 int info(run &);
 
 } // namespace trainc

@@ -87,6 +87,8 @@ int dispatch(run &run) {
     return generate(run);
   case command_checkpoints:
     return checkpoints(run);
+  case command_profile:
+    return profile(run);
   case command_info:
     return info(run);
   }
@@ -121,7 +123,8 @@ void check_output(const trainer_options &options) {
 
 // What the command line lacks: an error, or the options of a configuration or of the run to resume.
 void complete_options(const option_table &table, trainer_options &options) {
-  if (options.command->bit & (command_gradients | command_export | command_predict))
+  if (options.command->bit & (command_gradients | command_export | command_predict) ||
+      (options.command->bit == command_profile && !options.output.empty()))
     check_output(options);
   if (options.command->bit != command_train)
     return;

@@ -39,6 +39,7 @@ private:
     writer.line("#include \"memory.h\"");
     for (const std::string &library : calledLibraries(module, names.entries()))
       writer.line("#include \"runtime/kernels/" + library + ".h\"");
+    writer.line("#include \"runtime/step_clock.h\"");
     writer.line("#include \"step.h\"");
     writer.line();
     writer.line("namespace trainc {");
@@ -55,6 +56,21 @@ private:
       writer.line("element_range updated = {};");
     if (train::pipelineOf(module))
       writer.line("char *stash = nullptr; // the slot of the micro-batch");
+    writer.line("step_clock *clock = nullptr; // of `trainer profile`");
+    writer.line();
+    writer.line("void enter(const char *function) const {");
+    writer.line("if (clock)");
+    writer.line("  clock->enter(function);");
+    writer.line("}");
+    writer.line("// That of plan/steps.txt with this number begins.");
+    writer.line("void step(int number) const {");
+    writer.line("if (clock)");
+    writer.line("  clock->begin(number);");
+    writer.line("}");
+    writer.line("void leave() const {");
+    writer.line("if (clock)");
+    writer.line("  clock->leave();");
+    writer.line("}");
     writer.line("};");
     std::string text = writer.text();
     for (auto &[type, list] : constants)
@@ -90,7 +106,7 @@ private:
       body.line("namespace at = memory::" + entry + ";");
       for (int i = part * kStepsPerFunction;
            i < std::min<int>(steps.size(), (part + 1) * kStepsPerFunction); ++i)
-        printStep(steps[i]);
+        printStep(steps[i], i);
       body.line("}");
     }
     body.line();
@@ -101,13 +117,20 @@ private:
                 "memory.base[4]" +
                 llvm::Twine(names.constants().empty() ? "" : ", memory.constants") +
                 (parts.empty() ? "" : ", memory.updated") +
-                (train::stageOf(function) ? ", memory.base[5]" : "") + "};");
+                (train::stageOf(function)    ? ", memory.base[5]"
+                 : train::pipelineOf(module) ? ", nullptr"
+                                             : "") +
+                ", memory.clock};");
+    if (functions != 0)
+      body.line("m.enter(" + stringLiteral(entry) + ");");
     for (int part = 0; part < functions; ++part)
       body.line(entry + "_" + llvm::Twine(part + 1) + "(m);");
+    if (functions != 0)
+      body.line("m.leave();");
     body.line("}");
   }
 
-  void printStep(kernel::StepOpInterface step) {
+  void printStep(kernel::StepOpInterface step, int number) {
     std::string title = nodeName(step->getLoc()).title();
     if (title != lastTitle && !title.empty())
       body.line("// " + commentText(title));
@@ -124,6 +147,7 @@ private:
                                                ? ""
                                                : " + " + std::to_string(scratch.getOffset())));
     auto kernel = kernels.find(call.function);
+    body.line("m.step(" + std::to_string(number) + ");");
     bool isKernel = step.calledKernel() && kernel != kernels.end();
     body.call(isKernel ? "kernels::" + resolved(kernel->second.function) : sanitize(call.function),
               arguments, ";");

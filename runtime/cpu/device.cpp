@@ -6,6 +6,7 @@
 #include "runtime/cpu/gradient_sum.h"
 #include "runtime/cpu/product_rate.h"
 #include "runtime/cpu/shared_state.h"
+#include "runtime/cpu/shared_wait.h"
 #include "runtime/cpu/stage_memory.h"
 #include "runtime/data_types.h"
 #include "runtime/threads.h"
@@ -223,6 +224,9 @@ void device::finish() {
     own_->ranks.barrier(); // the others have updated their parts
   own_->updated = false;
 }
+
+void device::observe(step_clock *clock) { own_->memory.places.clock = clock; }
+double device::seconds_waited() const { return trainc::seconds_waited(); }
 
 void device::set_bits(int64_t offset, uint64_t bits) {
   memcpy(places()[arena_kind::workspace] + offset, &bits, sizeof bits);

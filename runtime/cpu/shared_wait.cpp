@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cpu/shared_wait.h"
 
+#include "runtime/clock.h"
 #include "runtime/exit_codes.h"
 
 #include <climits>
@@ -17,9 +18,9 @@ constexpr int spins_before_sleep = 2000;
 
 const pid_t launcher = getppid();
 
-} // namespace
+thread_local double waited = 0;
 
-void wait_for_change(const std::atomic<uint32_t> &word, uint32_t seen) {
+void spin_then_sleep(const std::atomic<uint32_t> &word, uint32_t seen) {
   for (int spin = 0; spin < spins_before_sleep; ++spin) {
     if (word.load(std::memory_order_acquire) != seen)
       return;
@@ -32,6 +33,18 @@ void wait_for_change(const std::atomic<uint32_t> &word, uint32_t seen) {
       _exit(exit_internal);
   }
 }
+
+} // namespace
+
+void wait_for_change(const std::atomic<uint32_t> &word, uint32_t seen) {
+  if (word.load(std::memory_order_acquire) != seen)
+    return;
+  const double began = seconds_now();
+  spin_then_sleep(word, seen);
+  waited += seconds_now() - began;
+}
+
+double seconds_waited() { return waited; }
 
 void change(std::atomic<uint32_t> &word) {
   word.fetch_add(1);

@@ -11,6 +11,8 @@ namespace trainc {
 
 // Returns once `word` is no longer `seen`.
 void wait_for_change(const std::atomic<uint32_t> &word, uint32_t seen);
+// How long this thread has done so, altogether.
+double seconds_waited();
 // Adds one and wakes all who wait for that.
 void change(std::atomic<uint32_t> &word);
 

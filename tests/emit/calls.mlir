@@ -5,8 +5,10 @@
 // is computed in place is one address.
 
 // CHECK: #include "runtime/kernels/some.h"
+// CHECK-NEXT: #include "runtime/step_clock.h"
 // CHECK-NEXT: #include "step.h"
 // CHECK: // mixed
+// CHECK-NEXT: m.step(1);
 // CHECK-NEXT: mixed(3, -0.5f, 2.0, 1, {4, 5}, (float *)(m.activations + at::x),
 // CHECK-NEXT: (float *)(m.activations + at::first), (float *)(m.activations + at::mixed),
 // CHECK-NEXT: m.workspace + 64);

@@ -131,8 +131,10 @@ module attributes {
   // STEP: static void forward_backward_1(const bases &m) {
   // STEP-NEXT: namespace at = memory::forward_backward;
   // STEP-NEXT: // ln_1
+  // STEP-NEXT: m.step(0);
   // STEP-NEXT: kernels::ln_1((float *)(m.activations + at::x), (float *)(m.parameters + at::ln_weight),
   // STEP: // gradient of ln.weight
+  // STEP-NEXT: m.step(2);
   // STEP-NEXT: kernels::column_sum((float *)(m.activations + at::ln_1),
   // STEP-NEXT: (float *)(m.gradients + at::d_ln_weight));
   // TRAINER: constexpr parameter_place parameters[] = {
