@@ -82,6 +82,9 @@ bool looksLikeRange(const TensorBytes &tensor);
 /// Each element a fixed multiple of the one before, along its one axis above 1: such as the
 /// frequencies of rotary positions. Too long to be so by chance.
 bool looksGeometric(const TensorBytes &tensor);
+/// What a module's code may write, as no drawn or trained weight is: one value or two throughout,
+/// whole numbers, or one of the tables above.
+bool mayBeWritten(const TensorBytes &tensor);
 /// Successive rows of the first axis of `whole`, or one of them; not all elements equal.
 bool isPartOf(const TensorBytes &part, const TensorBytes &whole);
 /// One factor times the other tensor wherever it is not 0: a multiple, perhaps with a mask.

@@ -12,6 +12,7 @@
 // Weakness: equal nodes are merged after their parameters. The call of one is lost then, and with
 // it which parameters it named: references to values that no call defines show it (merged_calls.h).
 #include "compiler/onnx/graph.h"
+#include "compiler/onnx/lost_parameters.h"
 #include "compiler/onnx/merged_calls.h"
 #include "compiler/onnx/parameters.h"
 #include "compiler/onnx/parametric_calls.h"
@@ -73,8 +74,7 @@ public:
     refuseMergedFunctions();
     refuseMergedCalls();
     explainMissing();
-    reportBatchNorms();
-    reportUndecided();
+    gone.report(file.path(), report);
     return report.size() == before;
   }
 
@@ -95,7 +95,7 @@ private:
           from.push_back(source);
       }
       if (from.empty() && program.isParameter(tensor.name()))
-        changed.push_back(tensor.name());
+        gone.changed.push_back(tensor.name());
       held.insert(from.begin(), from.end());
       values.insert(tensor.name());
     }
@@ -156,10 +156,10 @@ private:
     std::vector<std::string> parameters = program.parametersOf(group.call);
     if (any_of(group.nodes,
                [](const NodeProto *node) { return isMadeBy(*node, "FuseBatchNorm"); })) {
-      foldedNorms.insert(foldedNorms.end(), parameters.begin(), parameters.end());
+      gone.foldedNorms.insert(gone.foldedNorms.end(), parameters.begin(), parameters.end());
       for (const InitializerUse &use : usesIn(group)) // a kind that it lost says so as well
-        if (program.isParameter(use.name()) && !is_contained(changed, use.name()))
-          changed.push_back(use.name());
+        if (program.isParameter(use.name()) && !is_contained(gone.changed, use.name()))
+          gone.changed.push_back(use.name());
       return;
     }
     if (group.call.is("aten.embedding"))
@@ -295,7 +295,7 @@ private:
     for (const InitializerUse &use : uses) {
       OnnxWeight kind = weightOf(use);
       if (kind == OnnxWeight::statistic && isOfEarlierCall(group.call, use)) {
-        undecided.insert(use.name());
+        gone.undecided.insert(use.name());
         continue;
       }
       const std::string &meant = kind == OnnxWeight::bias ? bias : weight;
@@ -341,11 +341,11 @@ private:
       return !isRead && isConstantOperand(("%" + reference).str());
     });
     if (hasConstant && uses.size() - others.size() > parameters.size())
-      undecided.insert(parameters.begin(), parameters.end());
+      gone.undecided.insert(parameters.begin(), parameters.end());
     if (unplaced.size() != others.size()) {
       for (const std::string &parameter : unplaced)
         if (!held.contains(parameter) || !others.empty())
-          undecided.insert(parameter);
+          gone.undecided.insert(parameter);
       return;
     }
     for (auto [parameter, use] : zip_equal(unplaced, others))
@@ -467,7 +467,7 @@ private:
       outputs = outputsOf(node, file.initializer(weight->second).shape);
     auto found = initializers.find(bias);
     if (!outputs || (found != initializers.end() && !isZero(file.initializer(found->second)))) {
-      undecided.insert(bias);
+      gone.undecided.insert(bias);
       return;
     }
     if (found == initializers.end()) {
@@ -611,7 +611,7 @@ private:
     for (const NodeProto *node : callless)
       for (const std::string &input : node->input())
         if (auto found = taken.find(input); found != taken.end())
-          undecided.insert(found->second.begin(), found->second.end());
+          gone.undecided.insert(found->second.begin(), found->second.end());
   }
 
   // The initializer that a node reads, or that a node without a call (a split) passes on to it.
@@ -668,20 +668,26 @@ private:
             continue;
           anyMerged = true;
           std::vector<std::string> equal = equalParameters(name);
-          undecided.insert(equal.begin(), equal.end());
+          gone.undecided.insert(equal.begin(), equal.end());
           bool isFunction = program.kindOf(tensor) != "PARAMETER";
           bool mayBeConstant = any_of(group.call.references, [&](const std::string &one) {
             return lost(one) && isMovement(baseName(one)) && hasMergedConstant();
           });
-          if (!equal.empty() || mayBeConstant ||
-              (isFunction && isUniform(file.initializer(initializers.lookup(name)))))
-            undecided.insert(origins.at(name).begin(), origins.at(name).end());
+          bool isRead = !isFunction && initializers.count(input);
+          bool isComputed = isRead && none_of(group.call.references, [&](StringRef one) {
+                              return lost(one.str()) &&
+                                     (isMovement(baseName(one)) || isRepetition(baseName(one)));
+                            });
+          const TensorBytes &numbers = file.initializer(initializers.lookup(name));
+          if (!equal.empty() || mayBeConstant || isComputed || (isFunction && isUniform(numbers)) ||
+              (isRead && mayBeWritten(numbers)))
+            gone.undecided.insert(origins.at(name).begin(), origins.at(name).end());
         }
     }
   }
 
-  // A call that stands for others, too, reads a parameter that had an equal: the others may have
-  // read that one.
+  // A call that stands for others, too: they may have read another parameter that was equal, or a
+  // tensor of the module's code.
   void refuseMergedCalls() {
     MergedCalls merged(file, program);
     for (const CallGroup &group : groups) {
@@ -689,13 +695,15 @@ private:
         continue;
       for (const InitializerUse &use : usesIn(group)) {
         const std::vector<std::string> &own = origins.at(use.name());
-        if (own.empty())
+        const TensorBytes &numbers = file.initializer(initializers.lookup(use.name()));
+        // one that the operation is written with
+        if (own.empty() && numbers.count == 1 && group.nodes.size() > 1)
           continue;
-        anyMerged = true;
         std::vector<std::string> equal = equalParameters(use.name());
-        undecided.insert(equal.begin(), equal.end());
-        if (!equal.empty())
-          undecided.insert(own.begin(), own.end());
+        gone.undecided.insert(equal.begin(), equal.end());
+        if (!equal.empty() || mayBeWritten(numbers))
+          gone.undecided.insert(own.begin(), own.end());
+        anyMerged |= !own.empty() || !equal.empty();
       }
     }
   }
@@ -713,11 +721,11 @@ private:
   void explainMissing() {
     bool lost = lostCalls() || anyMerged;
     for (const std::string &parameter : program.parameters()) {
-      if (!isMissing(parameter) || is_contained(foldedNorms, parameter) ||
-          is_contained(changed, parameter))
+      if (!isMissing(parameter) || is_contained(gone.foldedNorms, parameter) ||
+          is_contained(gone.changed, parameter))
         continue;
       if (mentioned.contains(parameter)) {
-        undecided.insert(parameter);
+        gone.undecided.insert(parameter);
         continue;
       }
       std::string module = moduleOfParameter(parameter), tied;
@@ -728,45 +736,11 @@ private:
       if (!tied.empty())
         separation.absent.emplace_back(parameter, "the same parameter as " + tied);
       else if (lost)
-        unnamed.insert(parameter);
+        gone.unnamed.insert(parameter);
       else
         separation.absent.emplace_back(parameter,
                                        "nothing uses it, or it is another name of a parameter");
     }
-  }
-
-  void reportBatchNorms() {
-    if (foldedNorms.empty() && changed.empty())
-      return;
-    std::string message;
-    if (!foldedNorms.empty())
-      message = "the exporter folded batch norm away, with its parameters " +
-                quotedList(foldedNorms) + (changed.empty() ? "" : ", and so ");
-    if (!changed.empty())
-      message += (foldedNorms.empty() ? "the exporter " : "") +
-                 std::string("changed the values of ") + quotedList(changed);
-    (void)report.error(ExitCode::unsupportedModel, file.path(),
-                       message + ": what would train is not the module",
-                       "export again with torch.onnx.export(..., optimize=False)");
-  }
-
-  // Of parameters that no call names, any may be unused: only what was taken out knows.
-  void reportUndecided() {
-    if (undecided.empty() && unnamed.empty())
-      return;
-    std::vector<std::string> names(undecided.begin(), undecided.end()),
-        others(unnamed.begin(), unnamed.end());
-    std::string message =
-        names.empty()
-            ? "the exporter merged or took out operations, and the file does not tell whether they "
-            : "the exporter merged equal parameters and equal operations, and the file "
-              "does not tell where " +
-                  quotedList(names) + (names.size() == 1 ? " belongs" : " belong");
-    if (!unnamed.empty())
-      message += (names.empty() ? "" : ", nor whether what is gone ") + std::string("used ") +
-                 quotedList(others) + ", which no call that is left names";
-    (void)report.error(ExitCode::unsupportedModel, file.path(), message,
-                       "export again with torch.onnx.export(..., optimize=False)");
   }
 
   ModelFile &file;
@@ -782,10 +756,8 @@ private:
   llvm::StringMap<size_t> groupOf;                                   // by call
   std::vector<const NodeProto *> callless;
   llvm::StringMap<std::string> passedOn; // first input of a callless node, by its outputs
-  std::set<std::string, std::less<>> values, mentioned, held, placed, resolved, statistics,
-      undecided;
-  std::vector<std::string> foldedNorms, changed;
-  std::set<std::string> unnamed; // which no call names, though some are gone
+  std::set<std::string, std::less<>> values, mentioned, held, placed, resolved, statistics;
+  LostParameters gone;
   bool anyMerged = false; // a call uses a parameter that it does not name, or stands for others
 };
 

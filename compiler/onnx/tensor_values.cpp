@@ -4,6 +4,7 @@
 // so that large weights are not paged in without need.
 #include "compiler/onnx/parameters.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringSet.h"
 #include <cmath>
 #include <cstring>
@@ -55,21 +56,28 @@ static double realAt(const TensorBytes &tensor, int64_t index) {
   return value;
 }
 
-bool looksLikeMask(const TensorBytes &tensor) {
-  size_t rank = tensor.shape.size();
-  if (rank < 2 || tensor.shape[rank - 1] < 2 || tensor.shape[rank - 2] < 2)
-    return false;
-  double first = realAt(tensor, 0), second = first;
+// The first value and the other one, which is the same where there is none; nullopt where there are
+// more, or one that is not a number.
+static std::optional<std::pair<double, double>> onlyValues(const TensorBytes &tensor) {
+  double first = tensor.count > 0 ? realAt(tensor, 0) : 0, second = first;
   for (int64_t i = 1; i < tensor.count; ++i) {
     double value = realAt(tensor, i);
     if (value == first || value == second)
       continue;
     if (second != first || value != value)
-      return false;
+      return std::nullopt;
     second = value;
   }
+  return std::pair(first, second);
+}
+
+bool looksLikeMask(const TensorBytes &tensor) {
+  size_t rank = tensor.shape.size();
+  if (rank < 2 || tensor.shape[rank - 1] < 2 || tensor.shape[rank - 2] < 2)
+    return false;
   auto masks = [](double value) { return value == 0 || value == 1 || value <= -1e4; };
-  return first != second && masks(first) && masks(second);
+  auto two = onlyValues(tensor);
+  return two && two->first != two->second && masks(two->first) && masks(two->second);
 }
 
 bool looksLikeIdentity(const TensorBytes &tensor) {
@@ -170,6 +178,15 @@ bool looksGeometric(const TensorBytes &tensor) {
     if (!(std::abs(realAt(tensor, i) / realAt(tensor, i - 1) - ratio) < 1e-4 * ratio))
       return false;
   return true;
+}
+
+bool mayBeWritten(const TensorBytes &tensor) {
+  auto isWhole = [&](int64_t index) {
+    double value = realAt(tensor, index);
+    return value == std::trunc(value);
+  };
+  return onlyValues(tensor) || all_of(llvm::seq<int64_t>(0, tensor.count), isWhole) ||
+         looksLikeRange(tensor) || looksGeometric(tensor) || looksSinusoidal(tensor);
 }
 
 bool isPartOf(const TensorBytes &part, const TensorBytes &whole) {

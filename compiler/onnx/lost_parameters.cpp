@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/onnx/lost_parameters.h"
+#include "compiler/exit_codes.h"
+
+namespace trainc::reader {
+
+constexpr char kWithoutOptimizer[] = "export again with torch.onnx.export(..., optimize=False)";
+
+static std::string batchNormsLost(const LostParameters &lost) {
+  std::string message;
+  if (!lost.foldedNorms.empty())
+    message = "the exporter folded batch norm away, with its parameters " +
+              quotedList(lost.foldedNorms) + (lost.changed.empty() ? "" : ", and so ");
+  if (!lost.changed.empty())
+    message += (lost.foldedNorms.empty() ? "the exporter " : "") +
+               std::string("changed the values of ") + quotedList(lost.changed);
+  return message + ": what would train is not the module";
+}
+
+// Of parameters that no call names, any may be unused: only what was taken out knows.
+static std::string usesLost(const LostParameters &lost) {
+  std::vector<std::string> names(lost.undecided.begin(), lost.undecided.end()),
+      others(lost.unnamed.begin(), lost.unnamed.end());
+  std::string message =
+      names.empty()
+          ? "the exporter merged or took out operations, and the file does not tell whether they "
+          : "the exporter merged equal parameters and equal operations, and the file "
+            "does not tell where " +
+                quotedList(names) + (names.size() == 1 ? " belongs" : " belong");
+  if (!others.empty())
+    message += (names.empty() ? "" : ", nor whether what is gone ") + std::string("used ") +
+               quotedList(others) + ", which no call that is left names";
+  return message;
+}
+
+void LostParameters::report(const std::string &path, Report &report) const {
+  if (!foldedNorms.empty() || !changed.empty())
+    (void)report.error(ExitCode::unsupportedModel, path, batchNormsLost(*this), kWithoutOptimizer);
+  if (!undecided.empty() || !unnamed.empty())
+    (void)report.error(ExitCode::unsupportedModel, path, usesLost(*this), kWithoutOptimizer);
+}
+
+} // namespace trainc::reader
