@@ -5,7 +5,8 @@
 // scale are: one initializer then stands for both, of all norms.
 //
 // Method: the call that a BatchNormalization was made from names its buffers. Files without calls
-// share a statistic only where the module does.
+// share a statistic only where the module does. A norm that is called twice has copies of its
+// statistics where its second call reads those that the first one made: they are the same buffers.
 #include "compiler/onnx/graph.h"
 #include "compiler/onnx/separation.h"
 #include "dialects/nn/onnx_node.h"
@@ -24,6 +25,34 @@ static StringRef bufferMeant(const ExportedProgram &program, const onnx::NodePro
   return text.consume_front("%") ? program.bufferAt(text) : "";
 }
 
+static bool isStatistic(const onnx::NodeProto &node, int index) {
+  return nn::onnxWeight(node.domain(), node.op_type(), index, {}) == nn::OnnxWeight::statistic;
+}
+
+// Takes the copies out that nothing else reads.
+static void readOriginals(ModelFile &file, const StringMap<int> &initializers) {
+  auto &nodes = *file.editableGraph().mutable_node();
+  StringMap<std::string> originals; // initializers, by copy
+  llvm::StringSet<> read;
+  for (const auto &output : file.graph().output())
+    read.insert(output.name());
+  for (onnx::NodeProto &node : nodes) {
+    for (int index = 0; index < node.input_size(); ++index) {
+      auto copy = originals.find(node.input(index));
+      if (copy != originals.end() && isStatistic(node, index))
+        node.set_input(index, copy->second);
+      read.insert(node.input(index));
+    }
+    bool isCopy = isOnnx(node, "Identity") && node.input_size() == 1 && node.output_size() == 1;
+    if (isCopy && initializers.count(node.input(0)))
+      originals[node.output(0)] = node.input(0);
+  }
+  for (int i = nodes.size() - 1; i >= 0; --i)
+    if (nodes[i].output_size() == 1 && originals.count(nodes[i].output(0)) &&
+        !read.contains(nodes[i].output(0)))
+      nodes.DeleteSubrange(i, 1);
+}
+
 void separateBuffers(ModelFile &file, Separation &separation) {
   ExportedProgram program(file);
   if (!program.isRecorded())
@@ -31,9 +60,10 @@ void separateBuffers(ModelFile &file, Separation &separation) {
   StringMap<int> initializers;
   for (int i = 0; i < file.graph().initializer_size(); ++i)
     initializers[file.graph().initializer(i).name()] = i;
+  readOriginals(file, initializers);
   for (onnx::NodeProto &node : *file.editableGraph().mutable_node())
     for (int index = 0; index < node.input_size(); ++index) {
-      if (nn::onnxWeight(node.domain(), node.op_type(), index, {}) != nn::OnnxWeight::statistic)
+      if (!isStatistic(node, index))
         continue;
       std::string from = node.input(index), meant = bufferMeant(program, node, index).str();
       auto source = initializers.find(from);

@@ -154,34 +154,13 @@ private:
   std::map<std::string, std::vector<std::string>> apart; // copies under invented names, by source
 };
 
-// A norm that is called twice has copies of its statistics where its second call reads those that
-// the first one made: they are the same buffers.
-void readOriginals(ModelFile &file) {
-  std::set<std::string> initializers;
-  for (const onnx::TensorProto &initializer : file.graph().initializer())
-    initializers.insert(initializer.name());
-  std::map<std::string, std::string> originals;
-  for (NodeProto &node : *file.editableGraph().mutable_node()) {
-    for (std::string &input : *node.mutable_input())
-      if (auto copy = originals.find(input); copy != originals.end())
-        input = copy->second;
-    if (isOnnx(node, "Identity") && node.input_size() == 1 && node.output_size() == 1 &&
-        initializers.contains(node.input(0)))
-      originals[node.output(0)] = node.input(0);
-  }
-}
-
 } // namespace
 
 bool isFromPyTorch(const ModelFile &file) { return file.model().producer_name() == "pytorch"; }
 
 bool separateCopies(ModelFile &file, Separation &separation, Report &report) {
-  if (!isFromPyTorch(file))
-    return true;
-  if (!ExportedProgram(file).isRecorded())
-    return CopySeparator(file, separation, report).run();
-  readOriginals(file);
-  return true;
+  bool writesCopies = isFromPyTorch(file) && !ExportedProgram(file).isRecorded();
+  return !writesCopies || CopySeparator(file, separation, report).run();
 }
 
 } // namespace trainc::reader

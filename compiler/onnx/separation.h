@@ -38,7 +38,8 @@ bool refuseLostCalls(const ModelFile &file, Report &report);
 /// graph does not, or warns of them.
 bool refuseChangedBuffers(const ModelFile &file, const Recipe &recipe, Report &report);
 
-/// For files that record the exported program: running statistics get their own initializers.
+/// For files that record the exported program: running statistics get their own initializers, which
+/// further calls of a norm read, too.
 void separateBuffers(ModelFile &file, Separation &separation);
 
 /// For files that record the exported program: every parameter that its calls name gets its own
@@ -49,8 +50,7 @@ bool separateParameters(ModelFile &file, Separation &separation, Report &report)
 bool isFromPyTorch(const ModelFile &file);
 
 /// For TorchScript's files: `Identity` nodes which stand for a weight that was equal to another
-/// become initializers. Weights that one module uses twice stay one. In files that record the
-/// exported program what reads such a node reads the initializer.
+/// become initializers. Weights that one module uses twice stay one.
 bool separateCopies(ModelFile &file, Separation &separation, Report &report);
 
 /// Makes initializers of nodes that hold weights, in files of exporters that write them so.
