@@ -3,6 +3,7 @@
 // What PyTorch's calls say and ONNX's operators do not: files of the default exporter keep the text
 // of each call, and the node that was made of it trains as another one.
 #include "compiler/onnx/exported_program.h"
+#include "compiler/onnx/graph.h"
 #include "compiler/onnx/separation.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -34,7 +35,24 @@ static std::string adviceOn(const ProgramCall &call) {
   return advice;
 }
 
-bool refuseLostCalls(const ModelFile &file, Report &report) {
+// instance_norm(input, weight, bias, mean, variance, ...): evaluation takes running statistics, of
+// which the graph has no new values, if it has them at all.
+static bool tracksStatistics(const ProgramCall &call) {
+  return call.is("aten.instance_norm") && argumentOf(call, 3).starts_with("%");
+}
+
+static void refuseTrackedStatistics(const onnx::NodeProto &node, const Subject &subject,
+                                    const Recipe &recipe, Report &report) {
+  bool isEvaluated = isOnnx(node, "BatchNormalization");
+  if (isEvaluated ? recipe.batchNorm != "frozen" : isOnnx(node, "InstanceNormalization"))
+    (void)report.error(
+        ExitCode::unsupportedModel, subject,
+        "the module evaluates by running statistics (track_running_stats) that no step can replace",
+        std::string("a module without track_running_stats; or ") +
+            (isEvaluated ? "" : "an export of the module in eval(), and ") + "--batch-norm frozen");
+}
+
+bool refuseLostCalls(const ModelFile &file, const Recipe &recipe, Report &report) {
   size_t before = report.size();
   SmallSetVector<StringRef, 4> detached;
   for (const onnx::NodeProto &node : file.graph().node()) {
@@ -43,8 +61,11 @@ bool refuseLostCalls(const ModelFile &file, Report &report) {
       continue;
     StringRef name = node.name().empty() && node.output_size() ? StringRef(node.output(0))
                                                                : StringRef(node.name());
+    Subject subject{file.path(), name.str(), node.op_type(), 0};
+    if (tracksStatistics(*call))
+      refuseTrackedStatistics(node, subject, recipe, report);
     if (std::string lost = lostBy(*call); !lost.empty())
-      (void)report.error(ExitCode::unsupportedModel, {file.path(), name.str(), node.op_type(), 0},
+      (void)report.error(ExitCode::unsupportedModel, subject,
                          lost + ", which the exporter left out of the graph", adviceOn(*call));
     if (call->is("aten.detach") || llvm::any_of(call->references, [](StringRef reference) {
           return baseName(reference) == "detach";

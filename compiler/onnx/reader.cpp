@@ -60,7 +60,7 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
     separateBuffers(*opened.file, opened.separation);
   }
   opened.separated =
-      !recipe.trains || (refuseLostCalls(*opened.file, report) &&
+      !recipe.trains || (refuseLostCalls(*opened.file, recipe, report) &&
                          refuseChangedBuffers(*opened.file, recipe, report) &&
                          separateParameters(*opened.file, opened.separation, report) &&
                          separateCopies(*opened.file, opened.separation, report));

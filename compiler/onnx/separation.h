@@ -31,8 +31,8 @@ inline std::string apartFrom(const std::string &other) {
 }
 
 /// For files that record the exported program: refuses options of calls that the graph lost (label
-/// smoothing), and warns of detach().
-bool refuseLostCalls(const ModelFile &file, Report &report);
+/// smoothing), and instance norms that keep running statistics; warns of detach().
+bool refuseLostCalls(const ModelFile &file, const Recipe &recipe, Report &report);
 
 /// For files that record the exported program: refuses buffers that the module changes and the
 /// graph does not, or warns of them.
