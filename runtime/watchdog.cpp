@@ -115,19 +115,27 @@ watchdog::watchdog(communicator &ranks, bool watches, double seconds)
   own_->alive = own_->since = seconds_now();
   ranks.barrier(); // every page says whose it is
   listen_to_hosts();
-  ranks.together([&] {
-    for (page *each : pages_) {
-      // A kernel before 5.3 has no such descriptors (-1): there a dead rank is a silent one.
-      auto process =
-          each == own_ ? -1 : static_cast<int>(syscall(SYS_pidfd_open, each->process, 0));
-      processes_.push_back({process, POLLIN, 0});
-    }
-    thread_ = std::thread([this] { watch(); });
-    pthread_setname_np(thread_.native_handle(), "watchdog");
-  });
+  try {
+    ranks.together([&] { start(); });
+  } catch (...) { // a rank has no thread, others may have theirs
+    end();
+    throw;
+  }
 }
 
-watchdog::~watchdog() {
+void watchdog::start() {
+  for (page *each : pages_) {
+    // A kernel before 5.3 has no such descriptors (-1): there a dead rank is a silent one.
+    auto process = each == own_ ? -1 : static_cast<int>(syscall(SYS_pidfd_open, each->process, 0));
+    processes_.push_back({process, POLLIN, 0});
+  }
+  thread_ = std::thread([this] { watch(); });
+  pthread_setname_np(thread_.native_handle(), "watchdog");
+}
+
+watchdog::~watchdog() { end(); }
+
+void watchdog::end() {
   of_this_process = nullptr;
   own_->what = activity::end;
   stops_ = true;

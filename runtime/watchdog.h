@@ -52,6 +52,8 @@ public:
   int supervise(const std::function<int()> &work);
 
 private:
+  void start();
+  void end(); // of the watch; no other rank is seen any more
   void end_job(const failure &error);
   struct page; // of one rank, in shared memory
   struct host_message;

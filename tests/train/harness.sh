@@ -184,8 +184,8 @@ allocates_nothing() {
   rm allocations allocations.txt
 }
 
-# file_faults: sets `faults`, words before a command whose disk is to fail as FAULTS_... say
+# file_faults: sets `faults`, words before a command whose disk or threads are to fail as FAULTS_... say
 file_faults() {
-  "${CC:-cc}" -shared -fPIC -o faults.so "$tree/tests/train/file_faults.c"
+  "${CC:-cc}" -shared -fPIC -o faults.so "$tree/tests/train/file_faults.c" -ldl
   faults=(env "LD_PRELOAD=$PWD/faults.so")
 }
