@@ -5,6 +5,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/host_memory.h"
+#include "runtime/signs_of_life.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -35,8 +36,10 @@ std::string byte_text(int64_t bytes) {
 
 void touch(char *base, int64_t bytes) {
 #pragma omp parallel for schedule(static)
-  for (int64_t first = 0; first < bytes; first += touch_stride)
+  for (int64_t first = 0; first < bytes; first += touch_stride) {
     memset(base + first, 0, static_cast<size_t>(std::min(touch_stride, bytes - first)));
+    note_work();
+  }
 }
 
 void check_memory(int64_t bytes, int processes) {

@@ -5,6 +5,7 @@
 
 #include "runtime/launcher.h"
 #include "runtime/mpi.h"
+#include "runtime/signs_of_life.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -94,6 +95,7 @@ void communicator::together(const std::function<void()> &work) {
   }
   int mine = code == exit_success ? size_ : rank_, first = mine;
   if (size_ > 1) {
+    waiting_for_ranks wait;
     mpi_call(MPI_Allreduce)(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (first < size_)
       mpi_call(MPI_Bcast)(&code, 1, MPI_INT, first, MPI_COMM_WORLD);
@@ -105,6 +107,7 @@ void communicator::together(const std::function<void()> &work) {
 std::string communicator::broadcast(const std::string &text, int root) {
   if (size_ == 1)
     return text;
+  waiting_for_ranks wait;
   auto length = static_cast<uint64_t>(text.size());
   mpi_call(MPI_Bcast)(&length, 1, MPI_UINT64_T, root, MPI_COMM_WORLD);
   std::string result = text;
@@ -114,6 +117,7 @@ std::string communicator::broadcast(const std::string &text, int root) {
 }
 
 void communicator::barrier() {
+  waiting_for_ranks wait;
   if (path_)
     path_->barrier();
   else if (size_ > 1)
@@ -121,6 +125,7 @@ void communicator::barrier() {
 }
 
 void communicator::gather(const void *mine, int64_t size, void *all) {
+  waiting_for_ranks wait;
   if (path_)
     path_->gather(mine, size, all);
   else if (size_ > 1)

@@ -6,6 +6,7 @@
 #include "runtime/file_operations.h"
 
 #include "runtime/failure.h"
+#include "runtime/signs_of_life.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -19,6 +20,12 @@
 
 namespace trainc {
 
+// What a call that may take long has returned.
+static int noted(int result) {
+  note_work();
+  return result;
+}
+
 int file_operations::create(const char *path) {
   return ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 }
@@ -31,14 +38,14 @@ ssize_t file_operations::write(int file, const void *data, size_t size) {
 ssize_t file_operations::write_at(int file, const void *data, size_t size, int64_t offset) {
   return ::pwrite(file, data, size, offset);
 }
-int file_operations::sync(int file) { return ::fsync(file); }
+int file_operations::sync(int file) { return noted(::fsync(file)); }
 int file_operations::close(int file) { return ::close(file); }
 int file_operations::rename(const char *from, const char *to) { return ::rename(from, to); }
 int file_operations::exchange(const char *from, const char *to) {
   return ::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE);
 }
 int file_operations::make_directory(const char *path) { return ::mkdir(path, 0777); }
-int file_operations::remove_file(const char *path) { return ::unlink(path); }
+int file_operations::remove_file(const char *path) { return noted(::unlink(path)); }
 int file_operations::remove_directory(const char *path) { return ::rmdir(path); }
 
 // Calls write(bytes, size, written so far) until all is written.
@@ -52,6 +59,7 @@ static int write_pieces(const void *data, size_t size, const Write &write) {
       errno = written == 0 ? ENOSPC : errno;
       return -1;
     }
+    note_work();
     done += static_cast<size_t>(written);
   }
   return 0;
@@ -146,6 +154,7 @@ void input_file::read(int64_t offset, void *target, int64_t size) const {
                     format_text("%s: %lld bytes expected at offset %lld, but %s", path_.c_str(),
                                 static_cast<long long>(size), static_cast<long long>(offset),
                                 got == 0 ? "the file ends there" : strerror(errno)));
+    note_work();
     bytes += got;
     offset += got;
     size -= got;

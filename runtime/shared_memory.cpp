@@ -7,6 +7,7 @@
 #include "runtime/arena.h"
 #include "runtime/failure.h"
 #include "runtime/mpi.h"
+#include "runtime/signs_of_life.h"
 
 #include <ctime>
 #include <fcntl.h>
@@ -69,8 +70,11 @@ std::vector<char *> share_with_host(const char *name, int64_t bytes, bool sparse
     magic_of(mine) = address.magic;
   }
   std::vector<file_address> addresses(static_cast<size_t>(size));
-  mpi_call(MPI_Allgather)(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address,
-                          MPI_BYTE, host);
+  {
+    waiting_for_ranks wait;
+    mpi_call(MPI_Allgather)(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address,
+                            MPI_BYTE, host);
+  }
   std::vector<char *> files(static_cast<size_t>(size));
   int complete = mine != nullptr;
   for (int other = 0; other < size; ++other) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Three signs of a rank for which the others wait in vain. Its process has ended without a word.
-// Its thread no longer counts time: the process is stopped or its machine swaps. Or all others of
-// the host wait in an exchange, much longer than any step took, while it does something else: it
-// hangs there.
+// Its thread no longer counts time: the process is stopped or its machine swaps. Or another waits
+// for ranks, much longer than any step took, while it does not and gets no work done
+// (signs_of_life.h): it hangs there.
 #include "runtime/watchdog.h"
 
 #include "runtime/clock.h"
 #include "runtime/shared_memory.h"
+#include "runtime/signs_of_life.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -54,7 +55,8 @@ struct watchdog::page {
   int rank, process;
   std::atomic<activity> what;
   std::atomic<int64_t> step;
-  std::atomic<double> since;        // seconds_now() at which `what` began
+  std::atomic<double> waits_since;  // seconds_now() when it began to wait for ranks; 0: it does not
+  std::atomic<double> worked;       // when it last got something done, or waited
   std::atomic<double> longest_step; // seconds, so far
   std::atomic<double> alive;        // last sign of the thread
   char host[64];
@@ -70,7 +72,7 @@ struct watchdog::host_message {
     int rank, process;
     activity what;
     int64_t step;
-    double in_it, silent, longest_step; // seconds
+    double waiting, idle, silent, longest_step; // seconds; waiting -1: it does not
     char host[64];
   };
   int count;
@@ -93,7 +95,7 @@ watchdog::watchdog(communicator &ranks, bool watches, double seconds)
                                         : std::numeric_limits<double>::infinity()),
       name_(rank_name(ranks.rank(), getpid())), alone_(new page()), own_(alone_.get()) {
   static_assert(sizeof(page) <= page_bytes);
-  own_->since = seconds_now();
+  began_ = seconds_now();
   of_this_process = this;
   for (size_t i = 0; i < std::size(fatal_signals); ++i) {
     struct sigaction action = {};
@@ -112,7 +114,7 @@ watchdog::watchdog(communicator &ranks, bool watches, double seconds)
   own_->rank = ranks.rank();
   own_->process = getpid();
   snprintf(own_->host, sizeof own_->host, "%s", host_name().c_str());
-  own_->alive = own_->since = seconds_now();
+  own_->alive = own_->worked = seconds_now();
   ranks.barrier(); // every page says whose it is
   listen_to_hosts();
   try {
@@ -159,6 +161,7 @@ void watchdog::begin_step(int64_t step) {
 
 void watchdog::begin_batch() {
   double time = seconds_now();
+  note_work();
   if (step_began_ > 0)
     own_->longest_step = std::max(own_->longest_step.load(), time - step_began_);
   step_began_ = time;
@@ -166,9 +169,11 @@ void watchdog::begin_batch() {
 
 void watchdog::now(activity what) {
   double time = seconds_now();
-  spent_[static_cast<size_t>(own_->what.load())] += time - own_->since;
-  own_->since = time;
+  spent_[static_cast<size_t>(own_->what.load())] += time - began_;
+  began_ = time;
   own_->what = what;
+  note_work();
+  own_signs.waits_since = what == activity::exchanging ? time : 0;
 }
 
 const watchdog::page *watchdog::dead() const {
@@ -196,22 +201,21 @@ const watchdog::page *watchdog::silent(double time) const {
   return found;
 }
 
-// The rank that all others wait for, of those that this one sees.
+// Of the ranks that do not wait and get nothing done while another waits, the one of which that is
+// true for longest.
 const watchdog::page *watchdog::awaited(double time) const {
   const page *found = nullptr;
-  int others = 0, waiting = 0;
-  each_page([&](const page &other) {
-    if (other.what != activity::end && other.what != activity::exchanging && !found) {
-      found = &other;
-      return;
-    }
-    ++others;
-    waiting += other.what == activity::exchanging &&
-               time - other.since >= std::max(limit_, steps_of_patience * other.longest_step);
+  bool is_waited_for = false;
+  each_page([&](const page &each) {
+    if (each.what == activity::end || time - each.alive >= 2 * heartbeat_seconds)
+      return; // what is known of one that gives no sign is old
+    const double patience = std::max(limit_, steps_of_patience * each.longest_step);
+    if (const double since = each.waits_since; since > 0)
+      is_waited_for |= time - since >= patience;
+    else if (time - each.worked >= patience && (!found || each.worked < found->worked))
+      found = &each;
   });
-  // What is known of one that gives no sign is old.
-  bool is_sure = found && time - found->alive < 2 * heartbeat_seconds;
-  return is_sure && waiting > 0 && waiting == others ? found : nullptr;
+  return is_waited_for ? found : nullptr;
 }
 
 // ---- other hosts
@@ -240,8 +244,16 @@ void watchdog::tell_hosts(bool over) {
   for (size_t i = 0; i < pages_.size(); ++i) {
     const page &from = *pages_[i];
     host_message::rank_state &to = message.ranks[i];
-    to = {from.rank,         from.process,      from.what,         from.step,
-          time - from.since, time - from.alive, from.longest_step, {}};
+    const double since = from.waits_since;
+    to = {from.rank,
+          from.process,
+          from.what,
+          from.step,
+          since > 0 ? time - since : -1,
+          time - from.worked,
+          time - from.alive,
+          from.longest_step,
+          {}};
     memcpy(to.host, from.host, sizeof to.host);
   }
   if (!over) // else it goes with the end of the heartbeat
@@ -264,7 +276,8 @@ void watchdog::hear(int host, const host_message &message) {
     to.process = from.process;
     to.what = message.over ? activity::end : from.what;
     to.step = from.step;
-    to.since = time - from.in_it;
+    to.waits_since = from.waiting >= 0 ? time - from.waiting : 0;
+    to.worked = time - from.idle;
     to.alive = time - from.silent;
     to.longest_step = from.longest_step;
     memcpy(to.host, from.host, sizeof to.host);
@@ -281,13 +294,24 @@ void watchdog::wait_for_deaths(std::chrono::milliseconds limit) {
     }
 }
 
+// What this process says of itself, for the others.
+void watchdog::look_at_own(double time) {
+  const double waits_since = own_signs.waits_since;
+  if (const uint64_t work = own_signs.work; work != work_seen_ || waits_since > 0) {
+    work_seen_ = work;
+    own_->worked = time;
+  }
+  own_->waits_since = waits_since;
+  own_->alive = time;
+}
+
 void watchdog::watch() {
   const char *advice = "  try: --hang-timeout SECONDS where a rank may be silent for longer\n";
   double last = seconds_now(), judges_from = 0, told = 0;
   while (!stops_) {
     wait_for_deaths(interval);
     double time = seconds_now();
-    own_->alive = time;
+    look_at_own(time);
     if (!others_.empty() && time - told >= heartbeat_seconds) {
       told = time;
       tell_hosts(/*over=*/false);
@@ -308,8 +332,8 @@ void watchdog::watch() {
               advice);
     if (const page *culprit = awaited(time); culprit && (culprit != own_ || !others_.empty()))
       end_job(*culprit,
-              format_text("is waited for by all others%s since %.0f s",
-                          others_.empty() ? " of its host" : "", time - culprit->since),
+              format_text("makes no progress since %.0f s, and others wait for it",
+                          time - culprit->worked),
               advice);
   }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ends a job whose ranks wait for one that will not come, and says which and why. Each rank of a
-// host says in shared memory what it does, and a thread of it that it is alive. The thread of
-// another rank that sees one die, or neither go on, names it and ends its own process; the launcher
-// takes that as the end of the job. The first rank of all hears what those of other hosts do
-// (heartbeat.h), and they what those of its host do; the launcher alone sees a death on another
-// host.
+// host says in shared memory what it does, and a thread of it that it is alive, whether it waits
+// for others and when it last got something done (signs_of_life.h). The thread of another rank that
+// sees one die, or neither go on, names it and ends its own process; the launcher takes that as the
+// end of the job. The first rank of all hears what those of other hosts do (heartbeat.h), and they
+// what those of its host do; the launcher alone sees a death on another host.
 #pragma once
 
 #include "runtime/communicator.h"
@@ -30,9 +30,9 @@ constexpr size_t activity_count = 6;
 
 class watchdog {
 public:
-  // `seconds`: how long a rank may be silent, or others may wait for it; 0: for ever, and only a
-  // death is seen. `watches` is false for commands whose ranks do not wait for each other. A signal
-  // that ends this process (SIGSEGV, SIGABRT, ...) is reported like an error, from here on.
+  // `seconds`: how long a rank may be silent, or get nothing done while others wait; 0: for ever,
+  // only a death is seen. `watches` is false for commands whose ranks do not wait for each other. A
+  // signal that ends this process (SIGSEGV, SIGABRT, ...) is reported like an error, from here on.
   // Collective.
   watchdog(communicator &ranks, bool watches, double seconds);
   ~watchdog();
@@ -61,6 +61,7 @@ private:
   void listen_to_hosts();
   void tell_hosts(bool over);
   void hear(int host, const host_message &message);
+  void look_at_own(double time);
   void watch();
   void wait_for_deaths(std::chrono::milliseconds limit);
   template <typename See> void each_page(const See &see) const;
@@ -81,7 +82,8 @@ private:
       others_;                    // what each host that it hears of has said
   std::vector<pollfd> processes_; // of `pages_`, readable once dead
   page *own_ = nullptr;
-  double step_began_ = 0;
+  double step_began_ = 0, began_ = 0; // what it does now
+  uint64_t work_seen_ = 0;            // of own_signs
   std::array<double, activity_count> spent_ = {};
   std::atomic<bool> stops_ = false, ends_job_ = false;
   std::thread thread_;

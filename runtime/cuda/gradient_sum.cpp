@@ -6,6 +6,7 @@
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/data_types.h"
+#include "runtime/signs_of_life.h"
 
 #include <algorithm>
 #include <cstring>
@@ -89,6 +90,7 @@ void gradient_sum::start() {
   std::string bytes = ranks_.broadcast(std::string(id.internal, sizeof id.internal));
   memcpy(id.internal, bytes.data(), sizeof id.internal);
   ranks_.together([&] {
+    waiting_for_ranks wait;
     check_nccl(ncclCommInitRank(&others_, ranks_.size(), id, ranks_.rank()), "NCCL cannot start");
   });
 }

@@ -12,6 +12,7 @@
 #include "runtime/failure.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/kernels/matrix_storage.h"
+#include "runtime/signs_of_life.h"
 
 #include <cstring>
 #include <map>
@@ -93,6 +94,7 @@ void choose_algorithms(product_choices &choices) {
     if (known && plan->accepts(library->handle, *known))
       continue;
     choices.add(plan->problem(), chosen(*plan, timing));
+    note_work(); // the other ranks wait
     any_new = true;
   }
   if (keeps && any_new)

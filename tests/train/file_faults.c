@@ -2,6 +2,8 @@
 //
 // Faults of a disk, and a shortage of threads, loaded in front of the C library (LD_PRELOAD):
 //   FAULTS_SLOW_SYNC=SECONDS  fsync takes so long
+//   FAULTS_SLOW=SECONDS       so do each read by position, write and fsync
+//   FAULTS_OF=TEXT            both only of files whose path has this text
 //   FAULTS_FULL=TEXT          the disk is full for files whose path has this text; half of what is
 //                             written first gets through
 //   FAULTS_THREAD=N           the N-th thread that C++ code starts is refused
@@ -25,21 +27,36 @@ static const char *setting(const char *name) {
   return getenv(name);
 }
 
+// Whether the path of the open file has this text, if there is one.
+static int has_in_path(int file, const char *text) {
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = text ? readlink(link, path, sizeof path - 1) : -1;
+  path[length < 0 ? 0 : length] = 0;
+  return text && strstr(path, text) != NULL;
+}
+
+static void take_time(int file, const char *fault) {
+  const char *seconds = setting(fault), *of = setting("FAULTS_OF");
+  if (seconds && (!of || has_in_path(file, of)))
+    usleep((unsigned)(strtod(seconds, NULL) * 1e6));
+}
+
+ssize_t pread(int file, void *data, size_t size, off_t offset) {
+  take_time(file, "FAULTS_SLOW");
+  return syscall(SYS_pread64, file, data, size, offset);
+}
+
 int fsync(int file) {
-  const char *seconds = setting("FAULTS_SLOW_SYNC");
-  if (seconds)
-    sleep((unsigned)atoi(seconds));
+  take_time(file, "FAULTS_SLOW");
+  take_time(file, "FAULTS_SLOW_SYNC");
   return (int)syscall(SYS_fsync, file);
 }
 
 ssize_t write(int file, const void *data, size_t size) {
   static int full;
-  const char *part = setting("FAULTS_FULL");
-  char link[64], path[4096];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  ssize_t length = part ? readlink(link, path, sizeof path - 1) : -1;
-  path[length < 0 ? 0 : length] = 0;
-  if (!part || !strstr(path, part))
+  take_time(file, "FAULTS_SLOW");
+  if (!has_in_path(file, setting("FAULTS_FULL")))
     return syscall(SYS_write, file, data, size);
   if (full || size < 2) {
     errno = ENOSPC;
