@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 namespace trainc {
 namespace {
@@ -40,20 +41,46 @@ void output_file::write_at(int64_t offset, const void *data, int64_t bytes) {
     refuse();
 }
 
-void output_file::publish() {
+void output_file::publish() { publish_together({this}); }
+
+void output_file::finish() {
   if (files_.sync(file_) != 0)
     refuse();
   const int closed = files_.close(file_);
   file_ = -1;
-  const std::string folder = std::filesystem::path(path_).parent_path();
-  if (closed != 0 || files_.rename(temporary_->path().c_str(), path_.c_str()) != 0 ||
-      files_.sync_directory(folder.empty() ? "." : folder.c_str()) != 0)
+  if (closed != 0)
     refuse();
-  temporary_.reset();
+}
+
+void output_file::give_name() {
+  if (files_.rename(temporary_->path().c_str(), path_.c_str()) != 0)
+    refuse();
+}
+
+std::string output_file::folder() const {
+  const std::string folder = std::filesystem::path(path_).parent_path();
+  return folder.empty() ? "." : folder;
 }
 
 void output_file::refuse() {
   throw failure(exit_disk, path_ + ": cannot be written: " + strerror(errno));
+}
+
+void publish_together(const std::vector<output_file *> &files) {
+  for (output_file *file : files)
+    file->finish();
+  {
+    const auto held = hold_unfinished_files();
+    for (output_file *file : files)
+      file->give_name();
+  }
+  std::set<std::string> synced;
+  for (output_file *file : files)
+    if (synced.insert(file->folder()).second &&
+        file->files_.sync_directory(file->folder().c_str()) != 0)
+      file->refuse();
+  for (output_file *file : files)
+    file->temporary_.reset();
 }
 
 void check_output_path(const std::string &path, const std::vector<std::string> &kept,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A command's result as a file: complete under its name, or whatever was there before.
+// A command's results as files: complete under their names, or whatever was there before.
 #pragma once
 
 #include "runtime/file_operations.h"
@@ -25,9 +25,16 @@ public:
   void write(const void *data, int64_t bytes);
   void write_at(int64_t offset, const void *data, int64_t bytes);
   int64_t written() const { return written_; } // bytes, by `write`
+  // Where it lies until it is published.
+  const std::string &unfinished_path() const { return temporary_->path(); }
   void publish();
 
 private:
+  friend void publish_together(const std::vector<output_file *> &files);
+
+  void finish(); // durable, but for its name
+  void give_name();
+  std::string folder() const;
   [[noreturn]] void refuse();
 
   std::string path_;
@@ -36,6 +43,11 @@ private:
   int file_ = -1;
   int64_t written_ = 0;
 };
+
+// All results of a command: every one is durable before the first gets its name, so that whatever
+// fails for want of room changes nothing, and a signal ends the process before or after all the
+// names. They get them in this order, for whatever else may end it.
+void publish_together(const std::vector<output_file *> &files);
 
 // Throws `failure` (exit_usage) where a result may not take the place of what is at `path`, nor its
 // beginning that of what has the temporary name: a device, a pipe, a part of a run or a checkpoint,

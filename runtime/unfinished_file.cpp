@@ -3,7 +3,6 @@
 // A list that the thread of signals reads.
 #include "runtime/unfinished_file.h"
 
-#include <mutex>
 #include <unistd.h>
 
 namespace trainc {
@@ -28,6 +27,8 @@ unfinished_file::~unfinished_file() {
   if (next_)
     next_->previous_ = previous_;
 }
+
+std::unique_lock<std::mutex> hold_unfinished_files() { return std::unique_lock(list); }
 
 void remove_unfinished_files() {
   list.lock();

@@ -4,6 +4,7 @@
 // finds half a result, or a disk full of them.
 #pragma once
 
+#include <mutex>
 #include <string>
 
 namespace trainc {
@@ -23,6 +24,9 @@ private:
   std::string path_;
   unfinished_file *previous_ = nullptr, *next_ = nullptr;
 };
+
+// While it is held, remove_unfinished_files waits, and so does who begins or finishes such a file.
+std::unique_lock<std::mutex> hold_unfinished_files();
 
 // For a process that ends: from now on, who begins or finishes such a file waits for ever.
 void remove_unfinished_files();

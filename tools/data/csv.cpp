@@ -360,7 +360,8 @@ private:
       progress.at(file_.size() + reader.bytes());
     }
     for (size_t i = 0; i < groups_.size(); ++i)
-      files[i]->publish(factsOf(groups_[i]));
+      files[i]->finish(factsOf(groups_[i]));
+    outputs.publish();
     for (const Group &group : groups_)
       printClasses(columns_[group.columns[0]]);
   }

@@ -66,15 +66,31 @@ void Outputs::claimName(const std::string &path) {
     throw failure(exit_usage, path + ": two results of this command have this name");
 }
 
+void Outputs::add(std::unique_ptr<output_file> file, std::unique_ptr<output_file> manifest,
+                  std::string line) {
+  files_.push_back(std::move(file));
+  manifests_.push_back(std::move(manifest));
+  lines_ += line;
+}
+
+void Outputs::publish() {
+  std::vector<output_file *> all;
+  for (const auto *part : {&manifests_, &files_})
+    for (const auto &file : *part)
+      all.push_back(file.get());
+  publish_together(all);
+  fputs(lines_.c_str(), stdout);
+}
+
 DataFile::DataFile(Outputs &outputs, std::string path, FileFormat format, file_type type,
                    std::vector<int64_t> shape)
-    : path_(outputs.claim(std::move(path))), format_(format), type_(type), shape_(std::move(shape)),
-      file_(path_) {
+    : outputs_(outputs), path_(outputs.claim(std::move(path))), format_(format), type_(type),
+      shape_(std::move(shape)), file_(std::make_unique<output_file>(path_)) {
   for (int64_t extent : shape_)
     sampleElements_ *= extent;
   shape_.insert(shape_.begin(), 0);
   std::string space(header().size(), '\0');
-  file_.write(space.data(), static_cast<int64_t>(space.size()));
+  file_->write(space.data(), static_cast<int64_t>(space.size()));
 }
 
 std::string DataFile::header() const {
@@ -126,11 +142,11 @@ void DataFile::noteRange(const void *values, int64_t count) {
 void DataFile::append(const void *values, int64_t samples) {
   int64_t count = samples * sampleElements_;
   noteRange(values, count);
-  file_.write(values, count * bytes_of(type_));
+  file_->write(values, count * bytes_of(type_));
   samples_ += samples;
 }
 
-void DataFile::publish(const nlohmann::ordered_json &facts) {
+void DataFile::finish(const nlohmann::ordered_json &facts) {
   shape_[0] = samples_;
   if (format_ == FileFormat::llmc && samples_ > INT32_MAX)
     throw failure(exit_usage, format_text("%s: %" PRId64 " tokens are more than llm.c's header can "
@@ -143,10 +159,9 @@ void DataFile::publish(const nlohmann::ordered_json &facts) {
                               "trainer reads\n  try: shorter names of classes, or numbers",
                               path_.c_str(), bytes));
   std::string head = header();
-  file_.write_at(0, head.data(), static_cast<int64_t>(head.size()));
-  file_.publish();
+  file_->write_at(0, head.data(), static_cast<int64_t>(head.size()));
 
-  input_file written(path_, exit_disk);
+  input_file written(file_->unfinished_path(), exit_disk);
   nlohmann::ordered_json object = {
       {"format", data_manifest_format},
       {"type", name_of(type_)},
@@ -158,12 +173,13 @@ void DataFile::publish(const nlohmann::ordered_json &facts) {
   };
   object.update(facts);
   std::string text = textOf(object);
-  output_file manifest(manifest_of(path_));
-  manifest.write(text.data(), static_cast<int64_t>(text.size()));
-  manifest.publish();
+  auto manifest = std::make_unique<output_file>(manifest_of(path_));
+  manifest->write(text.data(), static_cast<int64_t>(text.size()));
   std::string range = samples_ ? ", values " + numberText(least_) + " to " + numberText(most_) : "";
-  printf("%-32s %s %s, %" PRId64 " bytes%s\n", path_.c_str(), name_of(type_),
-         shape_text(shape_.data(), shape_.size()).c_str(), written.size(), range.c_str());
+  outputs_.add(std::move(file_), std::move(manifest),
+               format_text("%-32s %s %s, %" PRId64 " bytes%s\n", path_.c_str(), name_of(type_),
+                           shape_text(shape_.data(), shape_.size()).c_str(), written.size(),
+                           range.c_str()));
 }
 
 void checkWhole(const std::string &path) {
@@ -207,10 +223,10 @@ void SplitFile::append(const void *values) {
   ++next_;
 }
 
-void SplitFile::publish(const nlohmann::ordered_json &facts) {
-  training_.publish(facts);
+void SplitFile::finish(const nlohmann::ordered_json &facts) {
+  training_.finish(facts);
   if (validation_)
-    validation_->publish(facts);
+    validation_->finish(facts);
 }
 
 Progress::Progress(std::string what, int64_t total, bool silent)

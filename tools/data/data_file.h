@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A data file as it is made: samples are appended, the header is completed at the end, and a
-// manifest with checksums is written beside it.
+// manifest with checksums is written beside it. All files of a command get their names at once.
 #pragma once
 
 #include "runtime/data_manifest.h"
@@ -9,6 +9,7 @@
 #include "runtime/output_file.h"
 #include "runtime/permutation.h"
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -19,8 +20,8 @@ namespace trainc::data {
 
 enum class FileFormat { npy, raw, llmc };
 
-/// The names that a command's results take: none is that of a file which it reads, of another
-/// result or of what somebody else made.
+/// The results of a command. None has the name of a file which it reads, of another result or of
+/// what somebody else made.
 class Outputs {
 public:
   explicit Outputs(std::vector<std::string> inputs) : inputs_(std::move(inputs)) {}
@@ -28,37 +29,50 @@ public:
   /// For a data file and its manifest; returns the path. Throws `failure` (exit_usage).
   std::string claim(std::string path);
 
+  /// A data file and its manifest, both complete, and a line about them.
+  void add(std::unique_ptr<output_file> file, std::unique_ptr<output_file> manifest,
+           std::string line);
+
+  /// Gives all that was added their names and prints the lines. Manifests go first: data of another
+  /// command beside them are noticed, data of this one beside an older manifest might not be.
+  /// Throws `failure` (exit_disk).
+  void publish();
+
 private:
   void claimName(const std::string &path);
 
   std::vector<std::string> inputs_;
   std::set<std::string> claimed_;
+  std::vector<std::unique_ptr<output_file>> files_, manifests_;
+  std::string lines_;
 };
 
 class DataFile {
 public:
   /// Samples of `shape` each; one-dimensional where it is empty. Nothing has its name before
-  /// `publish`. Throws `failure` (exit_disk; exit_usage where `outputs` does not give the name).
+  /// `outputs`, which lives longer, publishes it. Throws `failure` (exit_disk; exit_usage where
+  /// `outputs` does not give the name).
   DataFile(Outputs &outputs, std::string path, FileFormat format, file_type type,
            std::vector<int64_t> shape);
 
   void append(const void *values, int64_t samples);
   int64_t samples() const { return samples_; }
 
-  /// Writes header and manifest, which has the `facts` besides, and prints a line about the file.
-  void publish(const nlohmann::ordered_json &facts);
+  /// Writes header and manifest, which has the `facts` besides, and adds the file to the outputs.
+  void finish(const nlohmann::ordered_json &facts);
 
 private:
   std::string header() const;
   void noteRange(const void *values, int64_t count);
 
+  Outputs &outputs_;
   std::string path_;
   FileFormat format_;
   file_type type_;
   std::vector<int64_t> shape_;
   int64_t sampleElements_ = 1, samples_ = 0;
   double least_ = 0, most_ = 0;
-  output_file file_;
+  std::unique_ptr<output_file> file_; // until it is finished
 };
 
 /// Checks a file's bytes against the checksum of its manifest. Throws `failure` (exit_data).
@@ -87,7 +101,7 @@ public:
   SplitFile(Outputs &outputs, const std::string &path, file_type type,
             const std::vector<int64_t> &shape, const Split &split);
   void append(const void *values); // the next sample
-  void publish(const nlohmann::ordered_json &facts);
+  void finish(const nlohmann::ordered_json &facts);
 
 private:
   const Split &split_;

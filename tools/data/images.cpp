@@ -206,9 +206,10 @@ private:
     nlohmann::ordered_json facts = {{"made", "trainc-data images"}};
     if (!isBytes_)
       facts.update({{"mean", mean_}, {"deviation", deviation_}});
-    x->publish(facts);
+    x->finish(facts);
     if (labels)
-      labels->publish({{"made", "trainc-data images"}, {"classes", classes_}});
+      labels->finish({{"made", "trainc-data images"}, {"classes", classes_}});
+    outputs.publish();
     for (size_t i = 0; i < classes_.size(); ++i)
       printf("%s %zu = %s (%" PRId64 ")%s", i ? "," : "classes:", i, classes_[i].c_str(),
              counts_[i], i + 1 == classes_.size() ? "\n" : "");

@@ -63,7 +63,8 @@ void makeArray(const Arguments &arguments) {
       file.append(sample.data());
       progress.at(++done);
     }
-  file.publish({{"made", "trainc-data raw"}});
+  file.finish({{"made", "trainc-data raw"}});
+  outputs.publish();
 }
 
 } // namespace

@@ -95,9 +95,10 @@ public:
     Progress progress("text", total, arguments_.has("no-progress"));
     for (const auto &file : files)
       take(*file, progress);
-    training_->publish(facts_);
+    training_->finish(facts_);
     if (validation_)
-      validation_->publish(facts_);
+      validation_->finish(facts_);
+    outputs.publish();
     printf(
         "%" PRId64 " bytes of text, %.3f a token, vocabulary %s\n", total,
         static_cast<double>(total) /
