@@ -120,6 +120,8 @@ struct Column {
   std::map<std::string, int64_t> texts;    // the classes, in order, where they are no numbers
   Sight empty, number, text, beyond;       // the first number; beyond: of too many different texts
   double count = 0, mean = 0, squares = 0; // of differences from the mean
+  double largest = 0;                      // by its amount, and where
+  int64_t largestLine = 0;
 
   void note(int64_t line, const std::string &field) {
     constexpr size_t mostClasses = 1 << 16;
@@ -139,6 +141,10 @@ struct Column {
       double difference = value - mean;
       mean += difference / ++count;
       squares += difference * (value - mean);
+      if (std::abs(value) > std::abs(largest)) {
+        largest = value;
+        largestLine = line;
+      }
     }
   }
   int64_t classOf(const std::string &field) const {
@@ -208,28 +214,31 @@ private:
     throw failure(exit_usage, file_.path() + ": has no column '" + name + "'\n  try: " + known);
   }
 
+  [[noreturn]] void refuse(const Sight &at, const Column &column, const std::string &what) const {
+    throw failure(exit_data, format_text("%s: line %" PRId64 ": column '%s' ", file_.path().c_str(),
+                                         at.line, column.name.c_str()) +
+                                 what);
+  }
+  static std::string dropOf(const Column &column) { return "--drop '" + column.name + "'"; }
+
   // Throws unless all fields of the column are numbers, or all are texts of not too many classes.
   void check(const Column &column) const {
-    auto refuse = [&](const Sight &at, const std::string &what) {
-      throw failure(exit_data, format_text("%s: line %" PRId64 ": column '%s' ",
-                                           file_.path().c_str(), at.line, column.name.c_str()) +
-                                   what);
-    };
-    const std::string drop = "--drop '" + column.name + "'";
+    const std::string drop = dropOf(column);
     if (column.empty.line)
-      refuse(column.empty, "is empty\n  try: a value there, or " + drop);
+      refuse(column.empty, column, "is empty\n  try: a value there, or " + drop);
     if (column.number.line && column.text.line)
-      refuse(column.text, format_text("has '%s', but line %" PRId64 " has the number %s\n  try: a "
-                                      "number there, ",
-                                      column.text.field.c_str(), column.number.line,
-                                      column.number.field.c_str()) +
-                              "--classes '" + column.name +
-                              "' where all are names of classes, or " + drop);
+      refuse(column.text, column,
+             format_text("has '%s', but line %" PRId64 " has the number %s\n  try: a "
+                         "number there, ",
+                         column.text.field.c_str(), column.number.line,
+                         column.number.field.c_str()) +
+                 "--classes '" + column.name + "' where all are names of classes, or " + drop);
     if (!column.numbers && column.beyond.line)
-      refuse(column.beyond, "has '" + column.beyond.field +
-                                "' among more than 65,536 other values, too many for classes\n"
-                                "  try: " +
-                                drop);
+      refuse(column.beyond, column,
+             "has '" + column.beyond.field +
+                 "' among more than 65,536 other values, too many for classes\n"
+                 "  try: " +
+                 drop);
   }
 
   void form() {
@@ -265,7 +274,13 @@ private:
     }
     for (const Group &group : groups_)
       for (size_t i : group.columns) {
-        check(columns_[i]);
+        const Column &column = columns_[i];
+        check(column);
+        if (normalises(group) && !std::isfinite(column.squares))
+          refuse({column.largestLine, ""}, column,
+                 format_text("has %g, with which mean and deviation cannot be computed\n  try: ",
+                             column.largest) +
+                     dropOf(column));
         if (!group.isLabel && !columns_[i].numbers && group.columns.size() > 1)
           throw failure(exit_data, file_.path() + ": column '" + columns_[i].name +
                                        "' holds text, such as '" +
@@ -319,10 +334,18 @@ private:
     return normalises(group) ? (value - from.mean) / deviationOf(from) : value;
   }
 
-  template <typename T> void append(SplitFile &file, const Group &group, const Row &row) {
+  template <typename T>
+  void append(SplitFile &file, const Group &group, const Row &row, int64_t line) {
     std::vector<T> values;
-    for (size_t i : group.columns)
+    for (size_t i : group.columns) {
       values.push_back(static_cast<T>(valueOf(group, i, row[i])));
+      if (std::is_floating_point_v<T> && !std::isfinite(static_cast<double>(values.back())))
+        refuse({line, trimmed(row[i])}, columns_[i],
+               format_text("has %s, which is beyond the numbers of %s\n  try: ",
+                           trimmed(row[i]).c_str(), name_of(typeOf(group))) +
+                   (typeOf(group) == file_type::f32 ? "--type f64, or " : "") +
+                   dropOf(columns_[i]));
+    }
     file.append(values.data());
   }
 
@@ -351,11 +374,11 @@ private:
       for (size_t i = 0; i < groups_.size(); ++i) {
         file_type type = typeOf(groups_[i]);
         if (type == file_type::i64)
-          append<int64_t>(*files[i], groups_[i], row);
+          append<int64_t>(*files[i], groups_[i], row, reader.line());
         else if (type == file_type::f64)
-          append<double>(*files[i], groups_[i], row);
+          append<double>(*files[i], groups_[i], row, reader.line());
         else
-          append<float>(*files[i], groups_[i], row);
+          append<float>(*files[i], groups_[i], row, reader.line());
       }
       progress.at(file_.size() + reader.bytes());
     }
