@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 namespace trainc {
@@ -243,11 +244,9 @@ void export_onnx(const program &program, const arenas &arenas, const std::string
   }
   put_length(before, model_graph, graph_bytes);
 
-  if (external_data) {
-    output_file data(paths[1], files);
-    write_external(initializers, data);
-    data.publish();
-  }
+  std::optional<output_file> data;
+  if (external_data)
+    write_external(initializers, data.emplace(paths[1], files));
   output_file out(path, files);
   auto put = [&](const std::string &text) {
     out.write(text.data(), static_cast<int64_t>(text.size()));
@@ -260,7 +259,10 @@ void export_onnx(const program &program, const arenas &arenas, const std::string
       initializers[i].write_data(out);
   }
   put(after);
-  out.publish();
+  if (data)
+    publish_together({&*data, &out});
+  else
+    out.publish();
 }
 
 } // namespace trainc

@@ -136,7 +136,7 @@ std::string tiedTo(const TensorProto &tensor, bool &transposed) {
 class Filler {
 public:
   Filler(const Options &options, onnx::GraphProto &graph)
-      : options(options), data(options.model + ".data") {
+      : data(options.model + ".data"), options(options) {
     for (const TensorProto &tensor : graph.initializer())
       byName[tensor.name()] = &tensor;
     // The values depend on the tensors as they came: collected before one is changed.
@@ -146,10 +146,10 @@ public:
         empty.push_back(&tensor);
     for (TensorProto *tensor : empty)
       write(*tensor);
-    data.publish();
     tensors = empty.size();
   }
 
+  trainc::output_file data; // of the weights, complete
   size_t tensors = 0;
   int64_t elements = 0;
 
@@ -219,7 +219,6 @@ private:
   }
 
   const Options &options;
-  trainc::output_file data;
   std::map<std::string, const TensorProto *> byName;
   int64_t offset = 0;
 };
@@ -248,7 +247,7 @@ void fill(const Options &options) {
   std::string bytes = model.SerializeAsString();
   trainc::output_file out(options.model);
   out.write(bytes.data(), static_cast<int64_t>(bytes.size()));
-  out.publish();
+  trainc::publish_together({&filler.data, &out});
   std::printf("%s: filled %zu initializers, %lld values, seed %llu\n", options.model.c_str(),
               filler.tensors, static_cast<long long>(filler.elements),
               static_cast<unsigned long long>(options.seed));

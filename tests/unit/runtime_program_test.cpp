@@ -13,6 +13,7 @@
 #include "runtime/step_log.h"
 #include "scratch_folder.h"
 
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -221,9 +222,9 @@ protected:
     // ir_version 8, a graph named "toy" with an empty node, producer_name "x"
     folder.write("template.onnx", std::string("\x08\x08\x3a\x07\x12\x03toy\x0a\0\x12\x01x", 14));
   }
-  void write(bool external) {
+  void write(bool external, file_operations &files = real_file_operations()) {
     export_onnx(trainer_program, memory.places, folder / "template.onnx", folder / "out.onnx",
-                external, real_file_operations());
+                external, files);
   }
   scratch_folder folder;
   arena_set memory;
@@ -267,6 +268,26 @@ TEST_F(ExportTest, ExternalDataLiesBeside) {
   memcpy(&value, data.data() + 256 * 256 * 4 + 4, 4); // offsets are page-aligned
   EXPECT_EQ(value, 256.0f);
   EXPECT_LT(read_bytes(folder / "out.onnx").size(), 1000u);
+}
+
+// The older model would have the weights of this one.
+TEST_F(ExportTest, AModelWithoutRoomLeavesTheOlderWeights) {
+  class full_disk : public file_operations {
+    int create(const char *path) override {
+      if (std::string(path).find("out.onnx.writing") == std::string::npos)
+        return file_operations::create(path);
+      errno = ENOSPC;
+      return -1;
+    }
+  } files;
+  write(true);
+  const std::string model = read_bytes(folder / "out.onnx"),
+                    data = read_bytes(folder / "out.onnx.data");
+  values[1] = 77;
+  EXPECT_THROW(write(true, files), failure);
+  EXPECT_EQ(read_bytes(folder / "out.onnx"), model);
+  EXPECT_EQ(read_bytes(folder / "out.onnx.data"), data);
+  EXPECT_FALSE(std::filesystem::exists(folder / "out.onnx.data.writing"));
 }
 
 TEST_F(ExportTest, NothingIsLeftOfAFailure) {
