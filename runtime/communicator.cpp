@@ -67,6 +67,8 @@ communicator::communicator() {
   mpi_call(MPI_Comm_split_type)(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host);
   mpi_call(MPI_Comm_rank)(host, &rank_on_host_);
   mpi_call(MPI_Comm_size)(host, &ranks_on_host_);
+  first_on_host_ = rank_;
+  mpi_call(MPI_Bcast)(&first_on_host_, 1, MPI_INT, 0, host);
   mpi_call(MPI_Comm_free)(&host);
 }
 

@@ -35,6 +35,7 @@ public:
   int size() const { return size_; }
   int rank_on_host() const { return rank_on_host_; }
   int ranks_on_host() const { return ranks_on_host_; }
+  int first_on_host() const { return first_on_host_; } // the lowest rank of this host
   // Whether MPI can be called from several threads at a time.
   bool threads_may_send() const { return threads_may_send_; }
 
@@ -58,7 +59,7 @@ public:
 
 private:
   bool launched_ = false, threads_may_send_ = false;
-  int rank_ = 0, size_ = 1, rank_on_host_ = 0, ranks_on_host_ = 1;
+  int rank_ = 0, size_ = 1, rank_on_host_ = 0, ranks_on_host_ = 1, first_on_host_ = 0;
   message_path *path_ = nullptr;
 };
 

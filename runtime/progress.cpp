@@ -5,12 +5,12 @@
 
 #include "runtime/clock.h"
 #include "runtime/file_operations.h"
+#include "runtime/launcher.h"
 
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -47,9 +47,10 @@ void print_speed(char *text, size_t size, const step_record &record) {
 
 bool output_is_terminal(int *width) {
   int file = STDOUT_FILENO, opened = -1;
-  if (getenv("OMPI_COMM_WORLD_SIZE")) {
+  if (const launch launch = find_launch();
+      launch.started && (launch.is_open_mpi || !isatty(STDOUT_FILENO))) {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/fd/1", static_cast<int>(getppid()));
+    snprintf(path, sizeof path, "/proc/%d/fd/1", launcher_process());
     char target[128];
     ssize_t length = readlink(path, target, sizeof target - 1);
     target[std::max<ssize_t>(length, 0)] = '\0';

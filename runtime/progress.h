@@ -8,9 +8,9 @@
 
 namespace trainc {
 
-// Whether standard output ends at a terminal; under mpirun, whether mpirun's
-// does (it gives its ranks pseudo-terminals of its own). `width` gets the number
-// of columns.
+// Whether standard output ends at a terminal; of a rank, whether its launcher's does (which passes
+// on what ranks print; mpirun gives them pseudo-terminals of its own). `width` gets the number of
+// columns.
 bool output_is_terminal(int *width);
 
 class progress {

@@ -4,11 +4,11 @@
 #include "runtime/threads.h"
 
 #include "runtime/failure.h"
+#include "runtime/launcher.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <omp.h>
-#include <sched.h>
 #include <unistd.h>
 
 namespace trainc {
@@ -19,47 +19,64 @@ int number_in_environment(const char *variable) {
   return text ? std::max(atoi(text), 0) : 0;
 }
 
-// The cores of the launcher, of which it gave us some; ours if it is gone.
-cpu_set_t allowed_cores() {
-  cpu_set_t own, launcher;
-  CPU_ZERO(&own);
-  sched_getaffinity(0, sizeof own, &own);
-  if (!getenv("OMPI_COMM_WORLD_SIZE") || sched_getaffinity(getppid(), sizeof launcher, &launcher))
-    return own;
-  CPU_OR(&launcher, &launcher, &own);
-  return launcher;
+cpu_set_t cores_of(pid_t process) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  sched_getaffinity(process, sizeof cores, &cores);
+  return cores;
 }
 
 } // namespace
 
 void widen_affinity(int requested) {
-  if (!getenv("OMPI_COMM_WORLD_SIZE"))
+  const launch launch = find_launch();
+  if (!launch.is_open_mpi)
     return;
-  cpu_set_t own, allowed = allowed_cores();
-  CPU_ZERO(&own);
-  if (sched_getaffinity(0, sizeof own, &own) != 0)
-    return;
-  int ranks = std::max(number_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE"), 1);
+  const cpu_set_t own = cores_of(0), launchers = cores_of(getppid()); // none if it is gone
+  cpu_set_t allowed;
+  CPU_OR(&allowed, &launchers, &own);
   int wanted = requested ? requested : number_in_environment("OMP_NUM_THREADS");
   if (!wanted)
-    wanted = std::max(CPU_COUNT(&allowed) / ranks, 1);
+    wanted = std::max(CPU_COUNT(&allowed) / std::max(launch.ranks_on_host, 1), 1);
   if (CPU_COUNT(&own) < std::min(wanted, CPU_COUNT(&allowed)))
     sched_setaffinity(0, sizeof allowed, &allowed); // on failure we go on, only slower
 }
 
+int share_of_first(const std::vector<cpu_set_t> &ranks) {
+  double share = 0;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &ranks.front()))
+      share += 1.0 / static_cast<double>(
+                         std::count_if(ranks.begin(), ranks.end(), [&](const cpu_set_t &cores) {
+                           return CPU_ISSET(core, &cores);
+                         }));
+  return std::max(static_cast<int>(share + 1e-6), 1);
+}
+
+int share_of_cores(communicator &ranks) {
+  struct report {
+    int host;
+    cpu_set_t cores;
+  };
+  const report own = {ranks.first_on_host(), cores_of(0)};
+  std::vector<report> all(static_cast<size_t>(ranks.size()));
+  ranks.gather(&own, sizeof own, all.data());
+  std::vector<cpu_set_t> on_host = {own.cores};
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank].host == own.host && rank != static_cast<size_t>(ranks.rank()))
+      on_host.push_back(all[rank].cores);
+  return share_of_first(on_host);
+}
+
 // oneDNN computes other numbers where a team has fewer threads than it was promised.
-int choose_threads(int requested, int ranks_on_host) {
+int choose_threads(int requested, int cores) {
   const int most = omp_get_thread_limit();
   if (requested > most)
     throw failure(exit_usage, format_text("option --threads: OMP_THREAD_LIMIT allows %d, not %d\n"
                                           "  try: another OMP_THREAD_LIMIT in the environment",
                                           most, requested));
   int threads = requested ? requested : number_in_environment("OMP_NUM_THREADS");
-  if (!threads) {
-    cpu_set_t allowed = allowed_cores();
-    threads = std::max(CPU_COUNT(&allowed) / std::max(ranks_on_host, 1), 1);
-  }
-  threads = std::min(threads, most);
+  threads = std::min(threads ? threads : cores, most);
   omp_set_dynamic(0);
   omp_set_num_threads(threads);
   return threads;

@@ -3,16 +3,28 @@
 // How many threads a rank uses and on which cores they may run.
 #pragma once
 
+#include "runtime/communicator.h"
+
+#include <sched.h>
+#include <vector>
+
 namespace trainc {
 
-// Must run before any thread starts, since threads inherit it. A launcher may have bound us to
-// fewer cores than our threads need (Open MPI binds two ranks to one core each): then allows the
-// launcher's own cores again. `requested` is --threads, 0 when it was not given.
+// Of ranks of one host, by the cores on which each may run: how many are the first one's, where
+// each is divided among those that may use it. At least one.
+int share_of_first(const std::vector<cpu_set_t> &ranks);
+
+// The same of this rank: launchers may bind ranks to cores of their own, or to none. Collective.
+int share_of_cores(communicator &ranks);
+
+// Must run before any thread starts, since threads inherit it. Open MPI binds two ranks to one core
+// each unasked, which may be fewer than our threads need: then allows the launcher's own cores
+// again. `requested` is --threads, 0 when it was not given.
 void widen_affinity(int requested);
 
 // Sets and returns the number of OpenMP threads: `requested`, else
-// OMP_NUM_THREADS, else the usable cores divided among the ranks of this host. Throws `failure`
+// OMP_NUM_THREADS, else `cores`. Throws `failure`
 // (exit_usage) where `requested` is more than OMP_THREAD_LIMIT allows; the others obey it.
-int choose_threads(int requested, int ranks_on_host);
+int choose_threads(int requested, int cores);
 
 } // namespace trainc

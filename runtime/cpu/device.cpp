@@ -85,10 +85,10 @@ device::device(const program &program, const trainer_options &options, communica
                bool computes)
     : own_(new implementation{program, options, ranks}) {
   own_->memory.places.constants = static_cast<const char *>(program.constants);
+  const int cores = share_of_cores(ranks);
   ranks.together([&] {
     if (computes)
-      own_->threads =
-          choose_threads(static_cast<int>(options.threads.value_or(0)), ranks.ranks_on_host());
+      own_->threads = choose_threads(static_cast<int>(options.threads.value_or(0)), cores);
   });
 }
 
