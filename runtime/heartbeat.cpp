@@ -6,9 +6,17 @@
 #include "runtime/mpi.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 namespace trainc {
+namespace {
+
+// For the last word. Who is over sooner hears it no more, and a long message then waits for ever.
+constexpr auto time_for_last = std::chrono::seconds(1);
+
+} // namespace
 
 struct heartbeat::state {
   // Between the first rank of a host and the first of all.
@@ -30,6 +38,14 @@ struct heartbeat::state {
     int over;
     mpi_call(MPI_Test)(&request, &over, MPI_STATUS_IGNORE);
     return over;
+  }
+  static bool is_over_by(std::chrono::steady_clock::time_point end, MPI_Request &request) {
+    while (!is_over(request)) {
+      if (std::chrono::steady_clock::now() >= end)
+        return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
   }
   void send(line &to) {
     std::copy(mine.begin(), mine.end(), to.sent.begin());
@@ -64,13 +80,22 @@ heartbeat::heartbeat(const communicator &ranks, size_t bytes) {
 heartbeat::~heartbeat() {
   if (!own_)
     return;
+  const auto end = std::chrono::steady_clock::now() + time_for_last;
+  bool all_sent = true;
+  for (state::line &each : own_->lines)
+    if (state::is_over_by(end, each.sending))
+      own_->send(each);
   for (state::line &each : own_->lines) {
-    mpi_call(MPI_Wait)(&each.sending, MPI_STATUS_IGNORE);
-    own_->send(each);
-    mpi_call(MPI_Wait)(&each.sending, MPI_STATUS_IGNORE);
+    if (!state::is_over_by(end, each.sending)) {
+      mpi_call(MPI_Cancel)(&each.sending);
+      mpi_call(MPI_Request_free)(&each.sending);
+      all_sent = false;
+    }
     mpi_call(MPI_Cancel)(&each.receiving);
     mpi_call(MPI_Wait)(&each.receiving, MPI_STATUS_IGNORE);
   }
+  if (!all_sent)
+    (void)own_.release(); // MPI may still read it
 }
 
 int heartbeat::hosts() const { return own_ ? static_cast<int>(own_->lines.size()) : 0; }

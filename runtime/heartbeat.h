@@ -17,7 +17,7 @@ class heartbeat {
 public:
   // `bytes` of a message, on every rank the same. Collective.
   heartbeat(const communicator &ranks, size_t bytes);
-  // Sends what `mine` has then, as the last word.
+  // Sends what `mine` has then, as the last word; takes at most a second.
   ~heartbeat();
   heartbeat(const heartbeat &) = delete;
   heartbeat &operator=(const heartbeat &) = delete;
