@@ -77,6 +77,7 @@ public:
       times.exposed.push_back(rank.exposed);
       computing += rank.computing;
     }
+    times.seconds += costs.rest;
     if (times.seconds > 0)
       times.bubble = 1 - computing / (times.seconds * double(ranks.size()));
     return std::move(times);
@@ -164,6 +165,12 @@ private:
     return true;
   }
 
+  StepCosts::Transfer transferOf(const Action &message, int from, int to) const {
+    if (!costs.transfer)
+      return {};
+    return costs.transfer(message.boundary, isGradient(message.kind), from, to);
+  }
+
   bool send(int rank, const Action &action) {
     Rank &state = ranks[rank];
     size_t channel = channelOf(action, rank);
@@ -177,9 +184,8 @@ private:
       state.clock = std::max(state.clock, releases[channel][before]);
     }
     int peer = replicaOf(rank) * pipeline.stages + action.peer;
-    StepCosts::Transfer transfer;
-    if (costs.transfer)
-      transfer = costs.transfer(action.boundary, rank, peer);
+    StepCosts::Transfer transfer = transferOf(action, rank, peer);
+    state.clock += transfer.sending;
     double start = std::max(state.clock, state.linkFree[action.peer]);
     state.linkFree[action.peer] = start + transfer.occupied;
     arrivals[channel][action.microBatch] = start + transfer.occupied + transfer.latency;
@@ -194,7 +200,9 @@ private:
       receiverOf[channel] = rank;
       return false;
     }
-    ranks[rank].clock = std::max(ranks[rank].clock, arrival);
+    int peer = replicaOf(rank) * pipeline.stages + action.peer;
+    ranks[rank].clock =
+        std::max(ranks[rank].clock, arrival) + transferOf(action, peer, rank).receiving;
     return true;
   }
 

@@ -19,14 +19,17 @@ struct ChunkSeconds {
 
 struct StepCosts {
   std::vector<ChunkSeconds> chunks;
-  /// How long a boundary's tensors are under way from one rank to another, and how much of
-  /// it the link is taken. Ranks are numbered replica * stages + stage. Free where not set.
+  /// How long a boundary's tensors are under way from one rank to another, how much of it the link
+  /// is taken, and how long either rank itself copies. Ranks are numbered replica * stages + stage.
   struct Transfer {
     double latency = 0, occupied = 0;
+    double sending = 0, receiving = 0;
   };
-  std::function<Transfer(int boundary, int fromRank, int toRank)> transfer;
+  /// Of activations or gradients of a boundary. Free where not set.
+  std::function<Transfer(int boundary, bool ofGradients, int fromRank, int toRank)> transfer;
   std::vector<double> addShared; // by shared parameter
   double norm = 0;
+  double rest = 0; // of the step as a whole, behind the last action of all ranks
 };
 
 struct Span {
@@ -34,7 +37,7 @@ struct Span {
 };
 
 struct StepTimes {
-  double seconds = 0;
+  double seconds = 0;                   // of the step, the rest too
   double bubble = 0;                    // share of the ranks' time in which they do not compute
   std::vector<double> computing;        // by rank, seconds, the update too
   std::vector<double> exposed;          // by rank: seconds waited for reductions alone

@@ -209,8 +209,9 @@ TEST(ScheduleSimulation, messagesAndReductions) {
   StepCosts costs;
   costs.chunks = {{1, 2, 3, 10, 0.5}, {4, 5, 6, 20, 0.25}};
   costs.norm = 0.125;
-  costs.transfer = [](int, int from, int) {
-    return StepCosts::Transfer{from % 2 ? 0.25 : 0.5, 0.5};
+  costs.transfer = [](int, bool ofGradients, int from, int) {
+    EXPECT_EQ(ofGradients, from % 2 == 1);
+    return StepCosts::Transfer{from % 2 ? 0.25 : 0.5, 0.5, 0, 0};
   };
   // Stage 1: 1 + 1 under way, 4 + 11 computed, 20 reduced; stage 0 is done long before.
   StepTimes one = simulateStep(schedule, 1, costs);
@@ -221,6 +222,20 @@ TEST(ScheduleSimulation, messagesAndReductions) {
   EXPECT_DOUBLE_EQ(two.exposed[1], 20);
   EXPECT_DOUBLE_EQ(two.exposed[0], 10);
   EXPECT_DOUBLE_EQ(two.exposed[3], 20);
+}
+
+TEST(ScheduleSimulation, ranksThatCopyAndTheRest) {
+  Schedule schedule = makeSchedule(ScheduleKind::oneForwardOneBackward, chainOf(2, 1, 1));
+  StepCosts costs;
+  costs.chunks = {{1, 2, 3, 0, 0.5}, {4, 5, 6, 0, 0.25}};
+  costs.rest = 7;
+  costs.transfer = [](int, bool ofGradients, int, int) {
+    return ofGradients ? StepCosts::Transfer{0, 0, 0.5, 0.25} : StepCosts::Transfer{0, 0, 2, 3};
+  };
+  StepTimes times = simulateStep(schedule, 1, costs);
+  EXPECT_DOUBLE_EQ(times.seconds, 1 + 2 + 3 + 15 + 0.5 + 0.25 + 5 + 0.5 + 7);
+  EXPECT_DOUBLE_EQ(times.computing[0], 6.5);
+  EXPECT_DOUBLE_EQ(times.bubble, 1 - (6.5 + 15.25) / (2 * times.seconds));
 }
 
 TEST(ScheduleSimulation, sendsWaitForPlaces) {
