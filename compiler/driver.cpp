@@ -331,6 +331,10 @@ private:
   }
 
   bool writeStages() {
+    if (recipe.trains &&
+        failed(output.writeText("plan/stages.json", stagesJson(describeStages(*model.module)),
+                                report)))
+      return false;
     std::string text = stageListText(*model.module);
     if (!text.empty() && !options.quiet && options.messageFormat == "text")
       llvm::outs() << text;

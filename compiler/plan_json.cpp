@@ -4,6 +4,7 @@
 // text.
 #include "compiler/plan_json.h"
 #include "compiler/json_text.h"
+#include "dialects/elements/element_type.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -103,6 +104,73 @@ std::string recomputeJson(const RecomputeTable &plan) {
                                    {"flops", plan.flops},
                                    {"computed_again", std::move(steps)},
                                    {"kept", std::move(kept)}});
+}
+
+static json::Object actionJson(const planning::Action &action) {
+  json::Object object{{"action", planning::nameOf(action.kind)}};
+  auto add = [&](StringRef name, int number) {
+    if (number >= 0)
+      object[name] = number;
+  };
+  bool isMessage = planning::isSend(action.kind) || planning::isReceive(action.kind);
+  add("chunk", action.chunk);
+  add("micro_batch", action.microBatch);
+  add("boundary", action.boundary);
+  add("peer", action.peer);
+  add(isMessage ? "place" : "slot", action.slot);
+  add("shared", action.shared);
+  return object;
+}
+
+static json::Array tensorsJson(const std::vector<CrossingTensor> &tensors) {
+  json::Array all;
+  for (const CrossingTensor &tensor : tensors)
+    all.push_back(json::Object{{"tensor", jsonText(tensor.name)}, {"bytes", bytesOf(tensor.type)}});
+  return all;
+}
+
+static json::Object chunkJson(const PlannedStage &stage, int slots) {
+  json::Object object{{"backward", stage.backward},
+                      {"forward_time", stage.forwardTime},
+                      {"backward_time", stage.backwardTime},
+                      {"weight_gradient_share", stage.weightGradientShare},
+                      {"parameter_bytes", stage.parameterBytes},
+                      {"gradient_bytes", stage.gradientBytes},
+                      {"state_bytes", stage.stateBytes},
+                      {"activation_bytes", stage.activationBytes},
+                      {"slot_bytes", stage.slotBytes},
+                      {"slots", slots}};
+  if (!stage.forward.empty())
+    object["forward"] = stage.forward;
+  return object;
+}
+
+std::string stagesJson(const StageTable &plan) {
+  const planning::Schedule &schedule = plan.plan.schedule;
+  json::Array chunks, boundaries, stages;
+  for (auto [number, stage] : enumerate(plan.stages))
+    chunks.push_back(chunkJson(stage, schedule.stashSlots[number]));
+  for (auto [number, boundary] : enumerate(plan.plan.boundaries))
+    boundaries.push_back(json::Object{{"from", boundary.from},
+                                      {"to", boundary.to},
+                                      {"activations", tensorsJson(boundary.activations)},
+                                      {"gradients", tensorsJson(boundary.gradients)},
+                                      {"activation_places", schedule.activationPlaces[number]},
+                                      {"gradient_places", schedule.gradientPlaces[number]}});
+  for (const std::vector<planning::Action> &list : schedule.actions) {
+    json::Array actions;
+    for (const planning::Action &action : list)
+      actions.push_back(actionJson(action));
+    stages.push_back(json::Object{{"actions", std::move(actions)}});
+  }
+  return documentText(json::Object{{"schedule", planning::nameOf(schedule.kind)},
+                                   {"micro_batches", schedule.pipeline.microBatches},
+                                   {"chunks_per_stage", schedule.pipeline.chunksPerStage},
+                                   {"cuts", json::Array(plan.cuts)},
+                                   {"workspace_bytes", plan.workspaceBytes},
+                                   {"chunks", std::move(chunks)},
+                                   {"boundaries", std::move(boundaries)},
+                                   {"stages", std::move(stages)}});
 }
 
 /// Of those that the program holds, what a step does with the argument.

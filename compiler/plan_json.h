@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/onnx/reader.h"
+#include "passes/lowering/pipeline_plan.h"
 #include "passes/plan_tables.h"
 
 namespace trainc {
@@ -14,6 +15,8 @@ constexpr int kPlanVersion = 1;
 std::string memoryPlanJson(const MemoryTable &plan);
 std::string kernelListJson(const std::vector<ListedEntry> &entries);
 std::string recomputeJson(const RecomputeTable &plan);
+/// With the list of actions of every stage, as the trainer has it.
+std::string stagesJson(const StageTable &plan);
 /// Parameters and buffers with what the step does with them.
 std::string parametersJson(const Model &model, mlir::ModuleOp module);
 

@@ -33,6 +33,29 @@ struct PipelinePlan {
 /// Of a module behind split-pipeline.
 PipelinePlan pipelinePlan(mlir::ModuleOp module);
 
+/// What a stage computes for a micro-batch and what one of its ranks holds.
+struct PlannedStage {
+  std::string forward, backward; // entry functions; a step in one piece has no forward one
+  double flops = 0;
+  int64_t bytes = 0;                        // moved
+  double forwardTime = 0, backwardTime = 0; // as bytes of traffic
+  /// Of backwardTime, the part of the steps that no gradient of another stage waits for.
+  double weightGradientShare = 0;
+  int64_t parameters = 0; // those that several stages use are the first one's
+  int64_t parameterBytes = 0, gradientBytes = 0, stateBytes = 0;
+  int64_t activationBytes = 0, slotBytes = 0;
+};
+
+struct StageTable {
+  PipelinePlan plan; // of one stage where the step is in one piece
+  std::vector<std::string> cuts;
+  std::vector<PlannedStage> stages;
+  int64_t workspaceBytes = 0;
+};
+
+/// Of a module behind plan-memory that has @update.
+StageTable describeStages(mlir::ModuleOp module);
+
 /// Null where there is none.
 std::optional<planning::ScheduleKind> scheduleKind(llvm::StringRef name);
 
