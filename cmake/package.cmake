@@ -10,6 +10,7 @@ set(manuals
   "trainc-opt|runs passes of trainc, one by one"
   "trainc-emit|emits the source folder of a planned module"
   "trainc-inspect|explains the output folder of trainc"
+  "trainc-simulate|says what a step takes on a cluster"
   "trainc-compare|compares losses, gradients or tensors of two runs"
   "trainc-data|makes data sets from text, tables, images and raw arrays"
   "trainc-fill|gives an ONNX graph seeded random weights"

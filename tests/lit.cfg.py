@@ -28,6 +28,7 @@ config.environment["TRAINC_COMPARE"] = os.path.join(programs, "trainc-compare")
 config.environment["TRAINC_FILL"] = os.path.join(programs, "trainc-fill")
 config.environment["TRAINC_DATA"] = os.path.join(programs, "trainc-data")
 config.environment["TRAINC_INSPECT"] = os.path.join(programs, "trainc-inspect")
+config.environment["TRAINC_SIMULATE"] = os.path.join(programs, "trainc-simulate")
 config.environment["TRAINC_BUILD"] = config.build_folder
 config.environment["TRAINC_MODELS"] = os.path.join(config.test_source_root, "models")
 config.environment["TMPDIR"] = scratch

@@ -62,6 +62,6 @@ if [ "$name" = trainer ]; then
     '.BR trainc (1)' 'lists of their optimizer.'
 fi
 printf '.SH SEE ALSO\n'
-for page in trainc trainc-compare trainc-data trainc-emit trainc-fill trainc-inspect trainc-opt trainc-run trainer; do
+for page in trainc trainc-compare trainc-data trainc-emit trainc-fill trainc-inspect trainc-opt trainc-run trainc-simulate trainer; do
   [ "$page" = "$name" ] || printf '.BR %s (1)\n' "$page"
 done

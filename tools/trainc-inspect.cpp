@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trainc-inspect: shows the plans of an output folder. It reads the same text
-// files that a person can read, plan/*.txt, and draws the memory plan from them.
+// files that a person can read, plan/*.txt, and draws the memory plan from them; it draws the
+// schedule from plan/stages.json.
 #include "compiler/standard_output.h"
+#include "compiler/write_file.h"
+#include "runtime/failure.h"
+#include "tools/simulate/schedule_picture.h"
+#include "tools/simulate/stage_plan.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -18,17 +23,19 @@
 #include <vector>
 
 using namespace llvm;
+using namespace trainc;
 
 namespace {
 
 cl::OptionCategory category("trainc-inspect options");
 cl::opt<std::string> folder(cl::Positional, cl::desc("FOLDER"), cl::Required, cl::cat(category));
 cl::opt<std::string> view(cl::Positional,
-                          cl::desc("[summary|memory|recompute|kernels|steps|parameters]"),
+                          cl::desc("[summary|memory|recompute|schedule|kernels|steps|parameters]"),
                           cl::init("summary"), cl::cat(category));
 cl::opt<std::string>
     svg("svg", cl::value_desc("FILE"), cl::cat(category),
-        cl::desc("draw the activations arena over the steps of forward and backward"));
+        cl::desc("draw the activations arena over the steps of forward and backward; with the view "
+                 "schedule what each stage does when"));
 
 constexpr size_t kShown = 12; // lines of a summary's lists
 
@@ -225,15 +232,54 @@ void drawEntry(raw_ostream &out, const Entry &entry) {
       << "; tensors alive at the peak are red</text>\n</svg>\n";
 }
 
+/// Says that the picture would take the place of what is read.
+bool isPlan(StringRef name) {
+  if (!sys::fs::equivalent(svg, folder + "/plan/" + name))
+    return false;
+  errs() << svg << ": is read by this command\n  try: --svg with another file\n";
+  return true;
+}
+
+/// By what the compiler predicts of the stages; messages and updates take no time.
+bool drawSchedule() {
+  simulate::StagePlan plan;
+  try {
+    plan = simulate::readStagePlan(folder);
+  } catch (const failure &error) {
+    errs() << error.message << "\n";
+    return false;
+  }
+  if (isPlan("stages.json") || isPlan("kernels.json"))
+    return false;
+  planning::StepCosts costs;
+  for (const simulate::ChunkPlan &chunk : plan.chunks) {
+    planning::ChunkSeconds seconds;
+    seconds.forward = chunk.forwardTime;
+    seconds.inputGradient = chunk.backwardTime * (1 - chunk.weightGradientShare);
+    seconds.weightGradient = chunk.backwardTime * chunk.weightGradientShare;
+    costs.chunks.push_back(seconds);
+  }
+  const planning::Pipeline &pipeline = plan.schedule.pipeline;
+  const std::string title = std::string(planning::nameOf(plan.schedule.kind)) + ", " +
+                            std::to_string(pipeline.stages) + " stages, " +
+                            std::to_string(pipeline.microBatches) + " micro-batches";
+  const planning::StepTimes times = planning::simulateStep(plan.schedule, 1, costs);
+  std::error_code error =
+      writeFile(svg, simulate::schedulePicture(plan.schedule, times, title, "bytes of traffic"));
+  if (error)
+    errs() << svg << ": " << error.message() << "\n";
+  return !error;
+}
+
 bool draw() {
+  if (view == "schedule")
+    return drawSchedule();
   std::optional<std::string> text = readPlan("memory");
   if (!text)
     return false;
   MemoryPlan plan = parseMemory(*text);
-  if (sys::fs::equivalent(svg, folder + "/plan/memory.txt")) {
-    errs() << svg << ": is read by this command\n  try: --svg with another file\n";
+  if (isPlan("memory.txt"))
     return false;
-  }
   std::error_code error;
   raw_fd_ostream out(svg, error);
   if (error || plan.entries.empty()) {
@@ -263,13 +309,18 @@ int main(int argc, char **argv) {
       "  trainc-inspect out memory     all tensors alive at the peak of each entry function\n"
       "  trainc-inspect out recompute  what the backward pass computes again, and what is kept for "
       "it\n"
+      "  trainc-inspect out schedule   the stages of a step, what they keep and send, and when "
+      "each is "
+      "busy\n"
       "  trainc-inspect out kernels    every kernel with flops, bytes and launches\n"
       "  trainc-inspect out steps      the entry functions step by step\n"
-      "  trainc-inspect out --svg memory.svg    a picture of the activations arena\n");
+      "  trainc-inspect out --svg memory.svg    a picture of the activations arena\n"
+      "  trainc-inspect out schedule --svg schedule.svg    a picture of the schedule\n");
   const std::map<std::string, bool (*)()> views = {
       {"summary", printSummary},
       {"memory", [] { return printMemory(SIZE_MAX); }},
       {"recompute", [] { return printLines("recompute", SIZE_MAX); }},
+      {"schedule", [] { return printLines("stages", SIZE_MAX); }},
       {"kernels", [] { return printLines("kernels", SIZE_MAX); }},
       {"steps", [] { return printLines("steps", SIZE_MAX); }},
       {"parameters", [] { return printLines("parameters", SIZE_MAX); }},
@@ -277,7 +328,7 @@ int main(int argc, char **argv) {
   auto chosen = views.find(view);
   if (chosen == views.end()) {
     errs() << "trainc-inspect: there is no view '" << view
-           << "'\n  try: summary, memory, recompute, kernels, steps or parameters\n";
+           << "'\n  try: summary, memory, recompute, schedule, kernels, steps or parameters\n";
     return 2;
   }
   bool good = svg.empty() ? chosen->second() : draw();

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Replicas add their gradients as the runtime does (runtime/gradient_parts.h): each rank adds one
+// part of the elements for all, so it sends a part to every other and its total back to all. The
+// bytes to ranks of its host and those to others go at the same time.
+#include "tools/simulate/step_costs.h"
+#include "runtime/failure.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trainc::simulate {
+
+using nlohmann::json;
+
+namespace {
+
+[[noreturn]] void refuse(const std::string &path, const std::string &what) {
+  throw failure(exit_data, path + ": " + what + "\n  try: trainer profile -o FILE again");
+}
+
+class ProfileReader {
+public:
+  ProfileReader(std::string path, const StagePlan &plan) : path(std::move(path)), plan(plan) {}
+
+  Profile run() {
+    const json document = readDocument(path);
+    const int chunks = int(plan.chunks.size());
+    profile.stages = int(number(document, "stages"));
+    profile.replicas = int(number(document, "replicas"));
+    profile.seconds = number(document, "seconds");
+    if (document.contains("device") && document["device"].is_string())
+      profile.device = document["device"].get<std::string>();
+    if (profile.stages != chunks || profile.replicas < 1)
+      refuse(path, "is of a program with " + std::to_string(profile.stages) + " stages, and " +
+                       plan.folder + " has " + std::to_string(chunks));
+    profile.chunks.resize(size_t(chunks));
+    for (const json &rank : list(document, "ranks"))
+      addRank(rank);
+    if (ranks != profile.stages * profile.replicas)
+      refuse(path, "has " + std::to_string(ranks) + " ranks, expected " +
+                       std::to_string(profile.stages * profile.replicas));
+    profile.rest /= ranks;
+    return std::move(profile);
+  }
+
+private:
+  double number(const json &object, const char *name) const {
+    auto found = object.find(name);
+    if (found == object.end() || !found->is_number() || !std::isfinite(found->get<double>()) ||
+        std::abs(found->get<double>()) > 1e15)
+      refuse(path, "has no number '" + std::string(name) + "' where one is expected");
+    return found->get<double>();
+  }
+
+  const json &list(const json &object, const char *name) const {
+    auto found = object.is_object() ? object.find(name) : object.end();
+    if (!object.is_object() || found == object.end() || !found->is_array())
+      refuse(path, "has no list '" + std::string(name) + "' where one is expected");
+    return *found;
+  }
+
+  std::string text(const json &object, const char *name) const {
+    auto found = object.is_object() ? object.find(name) : object.end();
+    if (!object.is_object() || found == object.end() || !found->is_string())
+      refuse(path, "has no text '" + std::string(name) + "' where one is expected");
+    return found->get<std::string>();
+  }
+
+  void addRank(const json &rank) {
+    ++ranks;
+    const json &entries = list(rank, "entries");
+    const double stage = number(rank, "stage");
+    if (!(stage >= 0 && stage < double(profile.chunks.size())))
+      refuse(path, "has a rank of stage " + std::to_string(stage));
+    checkEntries(entries, plan.chunks[size_t(stage)]);
+    for (const json &action : list(rank, "actions"))
+      addAction(action, int(stage));
+  }
+
+  /// The program must be the plan's: as many steps in each entry function.
+  void checkEntries(const json &entries, const ChunkPlan &chunk) const {
+    for (const std::string &name : {chunk.forward, chunk.backward}) {
+      if (name.empty())
+        continue;
+      auto found = std::find_if(entries.begin(), entries.end(),
+                                [&](const json &entry) { return text(entry, "entry") == name; });
+      const int expected = plan.entries.at(name).steps;
+      const size_t steps = found == entries.end() ? 0 : list(*found, "steps").size();
+      if (int(steps) != expected)
+        refuse(path, "is of another program: '" + name + "' has " + std::to_string(steps) +
+                         " steps, and " + std::to_string(expected) + " in " + plan.folder);
+    }
+  }
+
+  void addAction(const json &action, int stage) {
+    const std::string kind = text(action, "action");
+    const double seconds = std::max(0.0, number(action, "seconds")) / profile.replicas;
+    ProfiledChunk &chunk = profile.chunks[size_t(stage)];
+    if (kind == "forward")
+      chunk.seconds.forward += seconds;
+    else if (kind == "input gradient")
+      chunk.seconds.inputGradient += seconds;
+    else if (kind == "weight gradient")
+      chunk.seconds.weightGradient += seconds;
+    else if (kind == "backward") {
+      const double share = plan.chunks[size_t(stage)].weightGradientShare;
+      chunk.seconds.inputGradient += seconds * (1 - share);
+      chunk.seconds.weightGradient += seconds * share;
+    } else if (kind == "reduce")
+      chunk.exchange += seconds;
+    else if (kind == "update")
+      chunk.seconds.update += seconds;
+    else if (kind == "rest")
+      profile.rest += seconds * profile.replicas;
+    else
+      addMessage(kind, action, seconds);
+  }
+
+  void addMessage(const std::string &kind, const json &action, double seconds) {
+    const bool isSend = kind.rfind("send ", 0) == 0;
+    const bool ofGradients = kind == "send gradient" || kind == "receive gradient";
+    const double boundary = number(action, "boundary");
+    if ((!ofGradients && kind != "send activation" && kind != "receive activation") ||
+        !(boundary >= 0 && boundary < double(plan.boundaries.size())))
+      refuse(path, "has an action '" + kind + "' that " + plan.folder + " has not");
+    auto &[sending, receiving] = profile.messages[{int(boundary), ofGradients}];
+    (isSend ? sending : receiving) += seconds;
+  }
+
+  const std::string path;
+  const StagePlan &plan;
+  Profile profile;
+  int ranks = 0;
+};
+
+double rooflineOf(const StagePlan &plan, const std::string &entry, const Device &device) {
+  double seconds = 0;
+  if (!entry.empty())
+    for (const KernelCost &kernel : plan.entries.at(entry).kernels)
+      seconds += kernel.times * device.secondsOf(kernel.flops, kernel.bytes);
+  return seconds;
+}
+
+double allGradients(const StagePlan &plan) {
+  double bytes = 0;
+  for (const ChunkPlan &chunk : plan.chunks)
+    bytes += chunk.gradientBytes;
+  return bytes;
+}
+
+planning::ChunkSeconds rooflineOf(const StagePlan &plan, const ChunkPlan &chunk,
+                                  const Device &device) {
+  planning::ChunkSeconds seconds;
+  const double backward = rooflineOf(plan, chunk.backward, device);
+  seconds.forward = rooflineOf(plan, chunk.forward, device);
+  seconds.inputGradient = backward * (1 - chunk.weightGradientShare);
+  seconds.weightGradient = backward * chunk.weightGradientShare;
+  const double all = allGradients(plan);
+  seconds.update =
+      all > 0 ? rooflineOf(plan, "update", device) * chunk.gradientBytes / all : 0; // its own
+  return seconds;
+}
+
+/// Of one rank's gradients, over the replicas of its stage.
+double exchangeOf(double bytes, int stages, int replicas, const Network &network) {
+  if (replicas < 2)
+    return 0;
+  const int replicasPerHost = std::clamp(network.ranksPerHost / stages, 1, replicas);
+  const double part = bytes / replicas;
+  const double inside = part * (replicasPerHost - 1) / network.within.bytesPerSecond,
+               outside = part * (replicas - replicasPerHost) / network.between.bytesPerSecond;
+  const double latency =
+      replicas > replicasPerHost ? network.between.latency : network.within.latency;
+  return 2 * (std::max(inside, outside) + latency);
+}
+
+double agreementOf(int ranks, const Network &network) {
+  const Link &link = ranks > network.ranksPerHost ? network.between : network.within;
+  return 2 * std::ceil(std::log2(double(ranks))) * link.latency;
+}
+
+} // namespace
+
+Profile readProfile(const std::string &path, const StagePlan &plan) {
+  return ProfileReader(path, plan).run();
+}
+
+planning::StepCosts costsOf(const StagePlan &plan, const planning::Schedule &schedule, int replicas,
+                            const CostSources &sources) {
+  planning::StepCosts costs;
+  const int stages = schedule.pipeline.stages;
+  for (size_t i = 0; i < plan.chunks.size(); ++i)
+    costs.chunks.push_back(sources.profile ? sources.profile->chunks[i].seconds
+                                           : rooflineOf(plan, plan.chunks[i], sources.device));
+  if (sources.profile)
+    costs.rest = sources.profile->rest;
+  if (!sources.network) { // the ranks meet, and each adds its part
+    const Profile &profile = *sources.profile;
+    for (const ProfiledChunk &chunk : profile.chunks)
+      costs.norm = std::max(costs.norm, chunk.exchange);
+    costs.transfer = [&profile](int boundary, bool ofGradients, int, int) {
+      auto found = profile.messages.find({boundary, ofGradients});
+      return found == profile.messages.end()
+                 ? planning::StepCosts::Transfer{}
+                 : planning::StepCosts::Transfer{0, 0, found->second.first, found->second.second};
+    };
+    return costs;
+  }
+  const Network &network = *sources.network;
+  for (size_t i = 0; i < plan.chunks.size(); ++i)
+    costs.chunks[i].reduce = exchangeOf(plan.chunks[i].gradientBytes, stages, replicas, network);
+  if (stages * replicas > 1)
+    costs.norm = agreementOf(stages * replicas, network);
+  costs.transfer = [&plan, &network](int boundary, bool ofGradients, int from, int to) {
+    const Link &link = network.linkOf(from, to);
+    const BoundaryBytes &bytes = plan.boundaries[size_t(boundary)];
+    return planning::StepCosts::Transfer{
+        link.latency, (ofGradients ? bytes.gradients : bytes.activations) / link.bytesPerSecond, 0,
+        0};
+  };
+  return costs;
+}
+
+planning::StepCosts withoutCommunication(planning::StepCosts costs) {
+  for (planning::ChunkSeconds &chunk : costs.chunks)
+    chunk.reduce = 0;
+  costs.norm = 0;
+  costs.transfer = nullptr;
+  return costs;
+}
+
+} // namespace trainc::simulate
