@@ -346,8 +346,8 @@ void watchdog::end_job(const page &culprit, const std::string &what_happened, co
             rank_name(culprit.rank, culprit.process, culprit.host).c_str(), what_happened.c_str(),
             name_of(culprit.what), static_cast<long long>(culprit.step.load()), advice);
     fflush(stderr);
-    std::this_thread::sleep_for(time_to_forward);
   }
+  std::this_thread::sleep_for(time_to_forward); // the launcher takes the code of the first to end
   _exit(exit_stalled);
 }
 
