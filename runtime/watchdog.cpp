@@ -3,7 +3,7 @@
 // Three signs of a rank for which the others wait in vain. Its process has ended without a word.
 // Its thread no longer counts time: the process is stopped or its machine swaps. Or another waits
 // for ranks, much longer than any step took, while it does not and gets no work done
-// (signs_of_life.h): it hangs there.
+// (signs_of_life.h): it hangs there. A job whose launcher has ended is over too.
 #include "runtime/watchdog.h"
 
 #include "runtime/clock.h"
@@ -320,6 +320,8 @@ void watchdog::watch() {
       std::this_thread::sleep_for(time_to_forward);
       _exit(code);
     }
+    if (getppid() != launcher_)
+      end_job(name_ + " ends: its launcher has ended\n");
     if (const page *culprit = dead())
       end_job(*culprit, "has died", "");
     if (time - last > limit_ / 2) // we were stopped ourselves, and perhaps others: they get time
@@ -341,10 +343,15 @@ void watchdog::watch() {
 watchdog::page &watchdog::of_all() { return pages_.empty() ? *alone_ : *pages_.front(); }
 
 void watchdog::end_job(const page &culprit, const std::string &what_happened, const char *advice) {
+  end_job(format_text("%s %s: it was %s, step %lld\n%s",
+                      rank_name(culprit.rank, culprit.process, culprit.host).c_str(),
+                      what_happened.c_str(), name_of(culprit.what),
+                      static_cast<long long>(culprit.step.load()), advice));
+}
+
+void watchdog::end_job(const std::string &message) {
   if (!of_all().reported.exchange(true)) {
-    fprintf(stderr, "%s %s: it was %s, step %lld\n%s",
-            rank_name(culprit.rank, culprit.process, culprit.host).c_str(), what_happened.c_str(),
-            name_of(culprit.what), static_cast<long long>(culprit.step.load()), advice);
+    fputs(message.c_str(), stderr);
     fflush(stderr);
   }
   std::this_thread::sleep_for(time_to_forward); // the launcher takes the code of the first to end

@@ -21,6 +21,7 @@
 #include <poll.h>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace trainc {
@@ -70,9 +71,11 @@ private:
   const page *awaited(double time) const;
   [[noreturn]] void end_job(const page &culprit, const std::string &what_happened,
                             const char *advice);
+  [[noreturn]] void end_job(const std::string &message); // said by the first of the host
   static void on_fatal_signal(int number, siginfo_t *information, void *);
 
   communicator &ranks_;
+  const pid_t launcher_ = getppid();
   double limit_;
   std::string name_;            // of this rank
   std::unique_ptr<page> alone_; // where no page is shared

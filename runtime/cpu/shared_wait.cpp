@@ -2,10 +2,8 @@
 #include "runtime/cpu/shared_wait.h"
 
 #include "runtime/clock.h"
-#include "runtime/exit_codes.h"
 
 #include <climits>
-#include <ctime>
 #include <immintrin.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -16,8 +14,6 @@ namespace {
 
 constexpr int spins_before_sleep = 2000;
 
-const pid_t launcher = getppid();
-
 thread_local double waited = 0;
 
 void spin_then_sleep(const std::atomic<uint32_t> &word, uint32_t seen) {
@@ -26,12 +22,8 @@ void spin_then_sleep(const std::atomic<uint32_t> &word, uint32_t seen) {
       return;
     _mm_pause();
   }
-  while (word.load() == seen) {
-    timespec limit = {1, 0};
-    syscall(SYS_futex, &word, FUTEX_WAIT, seen, &limit, nullptr, 0);
-    if (getppid() != launcher) // nobody will ever wake us
-      _exit(exit_internal);
-  }
+  while (word.load() == seen)
+    syscall(SYS_futex, &word, FUTEX_WAIT, seen, nullptr, nullptr, 0);
 }
 
 } // namespace

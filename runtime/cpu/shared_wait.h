@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Waiting for another process of this host, in memory that both map: a short spin, then the kernel,
-// so more ranks than cores do no harm. Ends the process where the launcher is gone.
+// so more ranks than cores do no harm. For ever where that one does not come: the watchdog's
+// matter.
 #pragma once
 
 #include <atomic>
