@@ -85,7 +85,8 @@ bool looksGeometric(const TensorBytes &tensor);
 /// What a module's code may write, as no drawn or trained weight is: one value or two throughout,
 /// whole numbers, or one of the tables above.
 bool mayBeWritten(const TensorBytes &tensor);
-/// Successive rows of the first axis of `whole`, or one of them; not all elements equal.
+/// Successive rows of the first axis of `whole`, or one of them; of a matrix columns, too, and
+/// either transposed. Not all elements equal.
 bool isPartOf(const TensorBytes &part, const TensorBytes &whole);
 /// One factor times the other tensor wherever it is not 0: a multiple, perhaps with a mask.
 bool isMultipleOf(const TensorBytes &multiple, const TensorBytes &tensor);

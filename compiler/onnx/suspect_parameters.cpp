@@ -111,10 +111,11 @@ static void refuseFoldedParts(const Decisions &decisions, const ModelFile &file,
   auto isTrained = [](const auto &decision) { return decision->role == Role::trained; };
   for (const auto &folded : llvm::make_filter_range(decisions, isTrained))
     for (const auto &origin : llvm::make_filter_range(decisions, isTrained)) {
-      if (!isTorchScriptName(folded->name()) || origin->exporterMade)
+      bool isFolded = isTorchScriptName(origin->name());
+      if (!isTorchScriptName(folded->name()) || (origin->exporterMade && !isFolded))
         continue;
       bool isPart = isPartOf(*folded->tensor, *origin->tensor);
-      if (isPart || isMultipleOf(*folded->tensor, *origin->tensor))
+      if (isPart || (!isFolded && isMultipleOf(*folded->tensor, *origin->tensor)))
         (void)report.error(ExitCode::unsupportedModel, file.path(),
                            "initializer '" + folded->name() + "' is " +
                                (isPart ? "a part" : "a multiple") + " of parameter '" +

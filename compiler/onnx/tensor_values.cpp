@@ -189,6 +189,40 @@ bool mayBeWritten(const TensorBytes &tensor) {
          looksLikeRange(tensor) || looksGeometric(tensor) || looksSinusoidal(tensor);
 }
 
+namespace {
+/// A matrix, or its transpose. One axis: one row.
+class MatrixView {
+public:
+  MatrixView(const TensorBytes &tensor, bool transposed) : tensor(tensor), transposed(transposed) {
+    width = tensor.shape.back();
+    height = tensor.count / width;
+  }
+  int64_t rows() const { return transposed ? width : height; }
+  int64_t columns() const { return transposed ? height : width; }
+  uint64_t at(int64_t row, int64_t column) const {
+    return bitsAt(tensor, transposed ? column * width + row : row * width + column,
+                  elementBytes(tensor.dataType));
+  }
+  bool hasAt(const MatrixView &part, int64_t top) const {
+    for (int64_t i = 0; i < part.rows(); ++i)
+      for (int64_t j = 0; j < part.columns(); ++j)
+        if (at(top + i, j) != part.at(i, j))
+          return false;
+    return true;
+  }
+  bool has(const MatrixView &part) const {
+    auto isThere = [&](int64_t top) { return hasAt(part, top); };
+    return part.columns() == columns() &&
+           any_of(llvm::seq<int64_t>(0, rows() - part.rows() + 1), isThere);
+  }
+
+private:
+  const TensorBytes &tensor;
+  bool transposed;
+  int64_t width, height;
+};
+} // namespace
+
 bool isPartOf(const TensorBytes &part, const TensorBytes &whole) {
   ArrayRef<int64_t> rows(part.shape), all(whole.shape);
   if (part.dataType != whole.dataType || part.count >= whole.count || all.empty() ||
@@ -196,6 +230,12 @@ bool isPartOf(const TensorBytes &part, const TensorBytes &whole) {
     return false;
   while (rows.size() >= all.size() && rows.front() == 1)
     rows = rows.drop_front();
+  if (all.size() == 2 && !rows.empty())
+    return any_of(ArrayRef<bool>{false, true}, [&](bool turned) {
+      MatrixView matrix(whole, turned);
+      return matrix.has(MatrixView(part, false)) ||
+             (rows.size() == 2 && matrix.has(MatrixView(part, true)));
+    });
   bool isOneRow = rows == all.drop_front();
   if (!isOneRow && (rows.size() != all.size() || rows.drop_front() != all.drop_front()))
     return false;
