@@ -247,7 +247,7 @@ private:
       decision.reason = "running statistics by its name";
       decision.isNamedStatistic = true;
     } else if (looksLikeMask(tensor) && !multiplies(decision) &&
-               !(dotted && looksLikeIdentity(tensor))) {
+               !(!decision.exporterMade && looksLikeIdentity(tensor))) {
       decision.reason = "a mask: two values throughout";
     } else if (separation.unlearnt.contains(name)) {
       decision.reason = "not used as a weight";
@@ -273,9 +273,12 @@ private:
            }));
   }
 
+  // As a matrix, or as several.
   bool multiplies(const Decision &decision) const {
     return any_of(graph.uses(decision.name()), [&](const Use &use) {
-      return reader::multiplies(weightOf(use, *decision.tensor));
+      bool isProduct = use.node->domain.empty() &&
+                       (use.node->opType() == "MatMul" || use.node->opType() == "Einsum");
+      return isProduct || reader::multiplies(weightOf(use, *decision.tensor));
     });
   }
 

@@ -73,7 +73,7 @@ bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed);
 bool isUniform(const TensorBytes &tensor);
 /// Exactly two values, one of which an additive or multiplicative mask would have.
 bool looksLikeMask(const TensorBytes &tensor);
-/// Ones on the diagonal of a square matrix and zeros elsewhere.
+/// Ones on the diagonal of each square matrix (of the last two axes) and zeros elsewhere.
 bool looksLikeIdentity(const TensorBytes &tensor);
 /// Rows of sines and cosines of their numbers, in one of the usual layouts.
 bool looksSinusoidal(const TensorBytes &tensor);

@@ -16,6 +16,7 @@ using nn::OnnxWeight;
 
 constexpr size_t kShown = 3; // names in a warning
 constexpr char kFusedByTf2onnx[] = "_fused_bn";
+constexpr char kIdentity[] = "an identity matrix";
 
 // What a parameter looks like that modules keep fixed, as a buffer or by requires_grad=False;
 // empty where it looks like none. Files of some exporters record neither.
@@ -23,6 +24,8 @@ static StringRef fixedTable(const Decision &decision, bool buffersRecorded) {
   const TensorBytes &tensor = *decision.tensor;
   if (looksSinusoidal(tensor))
     return "sines and cosines of positions";
+  if (!buffersRecorded && looksLikeIdentity(tensor))
+    return kIdentity;
   if (looksLikeRange(tensor))
     return "evenly spaced numbers";
   if (looksGeometric(tensor))
@@ -47,6 +50,13 @@ static std::string escaped(StringRef name) {
   return pattern;
 }
 
+static std::string freezing(ArrayRef<std::string> names) {
+  std::string patterns;
+  for (const std::string &name : names)
+    patterns += (patterns.empty() ? "--freeze '" : " --freeze '") + escaped(name) + "'";
+  return patterns;
+}
+
 static void suspectTables(const Decisions &decisions, bool buffersRecorded, const ModelFile &file,
                           Report &report) {
   llvm::MapVector<StringRef, std::vector<std::string>> tables; // by contents
@@ -57,16 +67,17 @@ static void suspectTables(const Decisions &decisions, bool buffersRecorded, cons
       tables[contents].push_back(decision->moduleName.empty() ? decision->name().str()
                                                               : decision->moduleName);
   for (const auto &[contents, names] : tables) {
-    std::string patterns;
-    for (const std::string &name : names)
-      patterns += (patterns.empty() ? "--freeze '" : " --freeze '") + escaped(name) + "'";
+    std::string patterns = freezing(names);
+    std::string others = "--train-only with patterns of all parameters that are to be trained";
+    bool isIdentity = contents == kIdentity; // more often learnt than kept
     (void)report.error(ExitCode::unsupportedModel, file.path(),
                        (names.size() == 1 ? "parameter " : "parameters ") + quotedList(names) +
                            (names.size() == 1 ? " holds " : " hold ") + contents +
-                           ": modules keep such a table fixed, which this file does not say",
-                       patterns +
-                           ", as requires_grad=False does; or --train-only with patterns of all "
-                           "parameters that are to be trained");
+                           (isIdentity ? ": modules learn such a matrix or keep it fixed"
+                                       : ": modules keep such a table fixed") +
+                           ", which this file does not say",
+                       isIdentity ? others + "; or " + patterns + ", as requires_grad=False does"
+                                  : patterns + ", as requires_grad=False does; or " + others);
   }
 }
 

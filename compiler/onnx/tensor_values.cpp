@@ -81,10 +81,12 @@ bool looksLikeMask(const TensorBytes &tensor) {
 }
 
 bool looksLikeIdentity(const TensorBytes &tensor) {
-  if (tensor.shape.size() != 2 || tensor.shape[0] != tensor.shape[1] || tensor.shape[0] < 2)
+  size_t rank = tensor.shape.size();
+  int64_t size = rank < 2 ? 0 : tensor.shape[rank - 1];
+  if (size < 2 || tensor.shape[rank - 2] != size)
     return false;
   for (int64_t i = 0; i < tensor.count; ++i)
-    if (realAt(tensor, i) != (i % (tensor.shape[0] + 1) == 0))
+    if (realAt(tensor, i) != (i % (size * size) % (size + 1) == 0))
       return false;
   return true;
 }
