@@ -48,6 +48,12 @@ public:
            });
   }
 
+  bool any(const std::string &value, function_ref<bool(const NodeProto &)> holds) const {
+    auto found = users.find(value);
+    return found != users.end() &&
+           any_of(found->second, [&](const auto &user) { return holds(*user.first); });
+  }
+
 private:
   std::map<std::string, std::vector<std::pair<const NodeProto *, int>>> users;
 };
@@ -64,20 +70,23 @@ public:
   WeightLifter(ModelFile &file, Separation &separation, Report &report)
       : file(file), separation(separation), report(report), users(file.graph()) {
     for (const NodeProto &node : file.graph().node())
-      if (isOnnx(node, "Constant") && node.output_size() == 1)
-        constants[node.output(0)] = &node;
+      if (node.output_size() == 1)
+        makers[node.output(0)] = &node;
     for (int i = 0; i < file.graph().initializer_size(); ++i)
       initializers[file.graph().initializer(i).name()] = i;
   }
 
   void run() {
+    for (const auto &[name, index] : initializers)
+      isBiasOfOne(name, file.initializer(index).shape);
     auto &nodes = *file.editableGraph().mutable_node();
     std::vector<int> lifted;
     for (int i = 0; i < nodes.size(); ++i) {
       std::unique_ptr<TensorBytes> values = valuesOf(nodes[i]);
       if (!values)
         continue;
-      bool learnt = users.isLearnt(nodes[i], nodes[i].output(0), values->shape);
+      bool learnt = isBiasOfOne(nodes[i].output(0), values->shape) ||
+                    users.isLearnt(nodes[i], nodes[i].output(0), values->shape);
       if (!learnt && (values->count == 1 || !isOnnx(nodes[i], "Constant")))
         continue;
       if (values->count > kLargest) {
@@ -101,6 +110,32 @@ public:
   }
 
 private:
+  SmallVector<int64_t> shapeOf(const std::string &weight) const {
+    if (auto found = initializers.find(weight); found != initializers.end())
+      return file.initializer(found->second).shape;
+    auto maker = makers.find(weight);
+    const onnx::TensorProto *tensor = maker != makers.end() ? tensorOf(*maker->second) : nullptr;
+    return tensor ? SmallVector<int64_t>(tensor->dims().begin(), tensor->dims().end())
+                  : SmallVector<int64_t>();
+  }
+
+  // Notes one that is: added to the product with a matrix of one column.
+  bool isBiasOfOne(const std::string &value, ArrayRef<int64_t> shape) {
+    bool isBias = shape == ArrayRef<int64_t>{1} && users.any(value, [&](const NodeProto &sum) {
+      if (!isOnnx(sum, "Add") || sum.input_size() != 2)
+        return false;
+      auto maker = makers.find(sum.input(sum.input(0) == value));
+      if (maker == makers.end() || !isOnnx(*maker->second, "MatMul") ||
+          maker->second->input_size() != 2)
+        return false;
+      SmallVector<int64_t> matrix = shapeOf(maker->second->input(1));
+      return matrix.size() == 2 && matrix[1] == 1;
+    });
+    if (isBias)
+      separation.biasesOfOne.insert(value);
+    return isBias;
+  }
+
   // Floats with axes; null for all other nodes, and for what cannot be read: the
   // importer says why.
   std::unique_ptr<TensorBytes> valuesOf(const NodeProto &node) const {
@@ -139,7 +174,8 @@ private:
     const TensorBytes *shape = nullptr;
     if (auto found = initializers.find(shapeName); found != initializers.end())
       shape = &file.initializer(found->second);
-    else if (auto maker = constants.find(shapeName); maker != constants.end())
+    else if (auto maker = makers.find(shapeName);
+             maker != makers.end() && isOnnx(*maker->second, "Constant"))
       if (const onnx::TensorProto *tensor = tensorOf(*maker->second))
         shape = (node = file.tensorOfNode(*tensor, why)).get();
     if (!values || values->count != 1 || !shape || shape->dataType != onnx::TensorProto::INT64)
@@ -171,7 +207,7 @@ private:
   Separation &separation;
   Report &report;
   Users users;
-  std::map<std::string, const NodeProto *> constants;
+  std::map<std::string, const NodeProto *> makers;
   std::map<std::string, int> initializers;
 };
 

@@ -267,7 +267,8 @@ private:
   // that has axes from an exporter, as the scale of a norm of one channel has.
   bool mayBeWeight(const Decision &decision) const {
     const TensorBytes &tensor = *decision.tensor;
-    return (tensor.shape.size() > 1 && isTorchScriptName(decision.name())) ||
+    return separation.biasesOfOne.contains(decision.name()) ||
+           (tensor.shape.size() > 1 && isTorchScriptName(decision.name())) ||
            (!tensor.shape.empty() && any_of(graph.uses(decision.name()), [&](const Use &use) {
              return nn::isWeight(weightOf(use, tensor));
            }));
@@ -289,6 +290,11 @@ private:
         decision.reason = "unnamed, but used as the weight of a " + use.node->opType().str();
         return;
       }
+    if (separation.biasesOfOne.contains(decision.name())) {
+      decision.role = Role::trained;
+      decision.reason = "unnamed, but the bias of a layer with one output";
+      return;
+    }
     decision.reason = "unnamed, and not used as a weight";
     decision.isUnlearnt = true;
   }

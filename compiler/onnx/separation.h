@@ -17,6 +17,9 @@ struct Separation {
   llvm::StringMap<std::string> origin;
   /// Initializers that were values of nodes, and which no operator learns.
   llvm::StringSet<> unlearnt;
+  /// Initializers of one element that are the bias of a layer with one output: other makers than
+  /// PyTorch give them no name that tells them from numbers.
+  llvm::StringSet<> biasesOfOne;
   /// Inputs that have the one value of an initializer, as the recipe says.
   llvm::StringSet<> fixed;
   /// By parameter: what else a reader of the table should know.
