@@ -568,12 +568,18 @@ static bool applyRecipe(const Decisions &decisions, const Graph &graph, const Re
         decision->reason += "; not among --train-only";
       }
     }
-  good &= applyPatterns("freeze", recipe.freeze, decisions, report, isParameter,
-                        [](Decision &decision) {
-                          if (decision.role == Role::trained)
-                            decision.reason += "; frozen by --freeze";
-                          decision.role = Role::frozen;
-                        });
+  auto mayFreeze = [&](const Decision &decision) {
+    return isParameter(decision) || (decision.role == Role::constant && decision.isUnlearnt);
+  };
+  good &=
+      applyPatterns("freeze", recipe.freeze, decisions, report, mayFreeze, [](Decision &decision) {
+        decision.isKept = decision.isUnlearnt;
+        if (decision.role == Role::constant)
+          return;
+        if (decision.role == Role::trained)
+          decision.reason += "; frozen by --freeze";
+        decision.role = Role::frozen;
+      });
   for (const auto &decision : decisions)
     decision->decays = recipe.decay.empty() && isMatrix(*decision, graph);
   good &= applyPatterns("decay", recipe.decay, decisions, report, isParameter,

@@ -25,6 +25,7 @@ struct Decision {
   bool isNamedStatistic = false; // a constant because of its name
   bool isQuantized = false;      // integers that stand for a weight
   bool isUnlearnt = false;       // floats without a module's name that no operator learns
+  bool isKept = false;           // unlearnt, and --freeze says that it stays
   bool isPart = false;           // elements that the exporter chose of a parameter, perhaps all
   const Decision *canonical = nullptr; // of a tied one: the parameter
   bool transposed = false;             // of a tied one: it is the parameter's transpose

@@ -152,29 +152,33 @@ static bool isCalculatedWith(const Graph &graph, const Decision &decision, bool 
 
 // What an exporter computed from parameters and gave no name is a constant like any other where no
 // operator learns it. Only its size and values tell that it might be more.
-static void warnOfNameless(const Decisions &decisions, const Graph &graph, const ModelFile &file,
-                           Report &report) {
-  std::vector<std::string> names;
+// PyTorch's TorchScript exporter folds: there nobody may train the rest unasked.
+static void suspectNameless(const Decisions &decisions, const Graph &graph, const ModelFile &file,
+                            Report &report) {
+  std::vector<std::string> names, folded;
   for (const auto &decision : decisions)
-    if (decision->role == Role::constant && decision->isUnlearnt &&
+    if (decision->role == Role::constant && decision->isUnlearnt && !decision->isKept &&
         (!isUniform(*decision->tensor) ||
          isCalculatedWith(graph, *decision, isFromPyTorch(file))) &&
         fixedTable(*decision, true).empty())
-      names.push_back(decision->name().str());
-  if (names.empty())
-    return;
-  std::string them = names.size() == 1 ? "it" : "them";
-  report.warning(file.path(),
-                 quotedList(names, kShown) + (names.size() == 1 ? ", which has" : ", which have") +
-                     " no module's name and no operator learns, " +
-                     (names.size() == 1 ? "is" : "are") + " not trained",
-                 isFromPyTorch(file) || isTorchScriptName(names[0])
-                     ? "if the exporter computed " + them +
-                           " from parameters: export with "
-                           "do_constant_folding=False; else nothing"
-                     : "--train-only with patterns of all parameters, where the "
-                       "model learns " +
-                           them + "; else nothing");
+      (isFromPyTorch(file) || isTorchScriptName(decision->name()) ? folded : names)
+          .push_back(decision->name().str());
+  auto text = [](const auto &some) {
+    return quotedList(some, kShown) + (some.size() == 1 ? ", which has" : ", which have") +
+           " no module's name and no operator learns, " + (some.size() == 1 ? "is" : "are") +
+           " not trained";
+  };
+  if (!folded.empty())
+    (void)report.error(ExitCode::unsupportedModel, file.path(),
+                       text(folded) + ": if the exporter computed " +
+                           (folded.size() == 1 ? "it" : "them") +
+                           " from parameters, what would train is not the module",
+                       "export again with torch.onnx.export(..., do_constant_folding=False); or " +
+                           freezing(folded) + ", where the module learns nothing there");
+  if (!names.empty())
+    report.warning(file.path(), text(names),
+                   "--train-only with patterns of all parameters, where the model learns " +
+                       std::string(names.size() == 1 ? "it" : "them") + "; else nothing");
 }
 
 // One number may be a temperature that is learnt or an epsilon that is not: only its name tells.
@@ -282,7 +286,7 @@ void suspectParameters(const Decisions &decisions, bool hasSignature, const Mode
     return;
   refuseFoldedFilters(decisions, file, graph, report);
   refuseFoldedParts(decisions, file, report);
-  warnOfNameless(decisions, graph, file, report);
+  suspectNameless(decisions, graph, file, report);
   warnOfStatistics(decisions, file, report);
   warnOfInnerConstants(graph, file, report);
   warnOfScalars(decisions, file, recipe, report);
