@@ -59,6 +59,7 @@ struct checkpoint_info {
 // slot of a trained one as `optimizer/<slot>/<name>`.
 std::vector<tensor_view> parameter_tensors(const program &program, const arenas &arenas);
 std::vector<tensor_view> state_tensors(const program &program, const arenas &arenas);
+std::vector<tensor_view> state_tensors(const program &program); // at no address
 
 // Whether values of tensor `number` of state_tensors can be trained on: trained parameters are
 // finite (of frozen ones, such as masks, infinity is a value), states are numbers.
@@ -78,9 +79,16 @@ constexpr const char *temporary_prefix = ".writing-", *removed_prefix = ".removi
 
 // What an interrupted run left: a checkpoint that was complete gets its name where no other
 // has it (a kill between two renames hides both the old and the new one), the rest is removed.
-// The caller holds the run's lock.
+// The caller holds the run's lock. Throws `failure` (exit_disk) where a complete one cannot get its
+// name, and leaves it.
 void recover_checkpoints(const std::string &folder,
                          file_operations &files = real_file_operations());
+
+// Removes the checkpoint `name` of so many ranks: first the name, so that nobody finds a part of
+// it. -1, with errno, where that fails; what else stays is removed by the next start. Allocates
+// nothing.
+int remove_checkpoint(const std::string &folder, const char *name, int ranks,
+                      file_operations &files = real_file_operations());
 
 // What the policy compares checkpoints by; NaN where this one has none.
 double metric_of(checkpoint_metric which, double loss, double held_out_loss);
@@ -119,7 +127,7 @@ struct save_result {
 };
 
 // Writes checkpoints, in the background from a copy or while the caller waits. Everything that
-// needs memory happens in the constructor and in `open`.
+// takes memory happens in the constructor and in `open`.
 class checkpoint_writer {
 public:
   // Takes all memory; `background`: snapshot_bytes of it besides. Collective; throws `failure`.
@@ -173,13 +181,13 @@ private:
   int write_manifest(const run_position &at);
   int write_small_file(const path_text &path, const char *text, int64_t bytes);
   int publish(const run_position &at);
+  void forget(int64_t step);
   enum class stage { over, failed, files, names };
   void run(background_worker::job work);
   void take_snapshot();
   void finish(int error);
   static std::vector<std::vector<size_t>> deal(const std::vector<tensor_view> &tensors, int ranks);
   path_text folder_of(const char *prefix, int64_t step) const; // "" or one of the prefixes above
-  void remove_folder(const path_text &path, int ranks);
   void remove_superfluous();
   // Of a rank, for all.
   struct report {
@@ -220,6 +228,7 @@ private:
   run_position at_;
   std::vector<report> reports_; // of all ranks
   int error_ = 0;               // of this rank's part of the stage
+  bool stays_hidden_ = false;   // what has the temporary name, for the next start
   std::vector<char> snapshot_;  // own tensors, one behind the other; empty without a background
   std::optional<background_worker> worker_; // last: it uses the others
 };

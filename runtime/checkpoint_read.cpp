@@ -10,6 +10,7 @@
 #include "runtime/host_access.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -187,11 +188,7 @@ void check_sound(const checkpoint_info &info, const program &program) {
   tensor_files files(info);
   host_access access;
   std::vector<char> values;
-  char nowhere = 0;
-  arenas places = {};
-  for (char *&base : places.base)
-    base = &nowhere;
-  std::vector<tensor_view> tensors = state_tensors(program, places);
+  std::vector<tensor_view> tensors = state_tensors(program);
   for (size_t i = 0; i < tensors.size(); ++i) {
     values.resize(static_cast<size_t>(tensors[i].bytes));
     tensors[i].data = values.data();
@@ -200,6 +197,31 @@ void check_sound(const checkpoint_info &info, const program &program) {
       refuse(info.path, "'" + tensors[i].name + "' is not finite");
   }
 }
+
+namespace {
+
+// Nothing where it is not whole.
+std::optional<checkpoint_info> whole_checkpoint(const std::string &path) {
+  try {
+    checkpoint_info info = read_manifest(path);
+    verify_files(info);
+    return info;
+  } catch (const failure &) {
+    return std::nullopt;
+  }
+}
+
+// Who wrote it may have been killed before.
+int make_durable(const checkpoint_info &info, file_operations &files) {
+  for (const checkpoint_info::file &file : info.files)
+    if (files.sync_path((info.path + "/" + file.name).c_str()) != 0)
+      return -1;
+  return files.sync_path((info.path + "/manifest.json").c_str()) == 0
+             ? files.sync_path(info.path.c_str())
+             : -1;
+}
+
+} // namespace
 
 void recover_checkpoints(const std::string &folder, file_operations &files) {
   namespace fs = std::filesystem;
@@ -214,17 +236,16 @@ void recover_checkpoints(const std::string &folder, file_operations &files) {
       if (name.rfind(prefix, 0) != 0)
         continue;
       std::string path = folder + "/" + name, final = name.substr(strlen(prefix));
-      bool complete = is_checkpoint_name(final) && !fs::exists(folder + "/" + final, error);
-      try {
-        if (complete)
-          verify_files(read_manifest(path));
-      } catch (const failure &) {
-        complete = false;
-      }
-      if (complete && files.rename(path.c_str(), (folder + "/" + final).c_str()) == 0)
-        (void)files.sync_directory(folder.c_str());
-      else
+      std::optional<checkpoint_info> whole;
+      if (is_checkpoint_name(final) && !fs::exists(folder + "/" + final, error))
+        whole = whole_checkpoint(path);
+      if (!whole)
         fs::remove_all(path, error);
+      else if (make_durable(*whole, files) != 0 ||
+               files.rename(path.c_str(), (folder + "/" + final).c_str()) != 0 ||
+               files.sync_path(folder.c_str()) != 0)
+        throw failure(exit_disk, path + ": is a whole checkpoint that cannot get its name back: " +
+                                     strerror(errno));
     }
 }
 

@@ -35,6 +35,17 @@ std::vector<tensor_view> state_tensors(const program &program, const arenas &are
   return result;
 }
 
+std::vector<tensor_view> state_tensors(const program &program) {
+  char nowhere = 0; // a null pointer has no offsets
+  arenas places = {};
+  for (char *&base : places.base)
+    base = &nowhere;
+  std::vector<tensor_view> result = state_tensors(program, places);
+  for (tensor_view &tensor : result)
+    tensor.data = nullptr;
+  return result;
+}
+
 // A parameter that is not finite, or a state that is no number, would spoil the next step and all
 // after it.
 bool is_sound(const program &program, size_t number, data_type type, const char *data,

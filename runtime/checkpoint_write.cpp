@@ -3,7 +3,8 @@
 // Writing of checkpoints. Order of operations: files into a folder with a
 // temporary name, each synced; the manifest; the folder synced and renamed; its
 // parent synced; then, told so, old checkpoints removed. A kill at any point leaves the previous
-// checkpoint or the new one, never a mixture. Nothing here allocates memory.
+// checkpoint or the new one, never a mixture. Behind the constructor and `open` nothing here
+// allocates memory.
 #include "runtime/checkpoint.h"
 
 #include "runtime/crc32c.h"
@@ -15,7 +16,6 @@
 #include <cinttypes>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <unistd.h>
@@ -36,6 +36,18 @@ path_text file_in(const path_text &folder, int rank, int ranks) {
 
 path_text manifest_in(const path_text &folder) {
   return path_text("%s/manifest.json", static_cast<const char *>(folder));
+}
+
+path_text name_of_step(const char *prefix, int64_t step) {
+  return path_text("%sstep-%08" PRId64, prefix, step);
+}
+
+// Best effort: what stays is removed by the next start.
+void remove_folder(const path_text &path, int ranks, file_operations &files) {
+  files.remove_file(manifest_in(path));
+  for (int rank = 0; rank < ranks; ++rank)
+    files.remove_file(file_in(path, rank, ranks));
+  files.remove_directory(path);
 }
 
 } // namespace
@@ -60,11 +72,7 @@ checkpoint_writer::checkpoint_writer(const program &program, const arenas &arena
 }
 
 int64_t checkpoint_writer::snapshot_bytes(const program &program, int ranks) {
-  char nowhere = 0;
-  arenas places = {};
-  for (char *&base : places.base)
-    base = &nowhere;
-  std::vector<tensor_view> tensors = state_tensors(program, places);
+  std::vector<tensor_view> tensors = state_tensors(program);
   int64_t largest = 0;
   for (const std::vector<size_t> &part : deal(tensors, ranks)) {
     int64_t bytes = 0;
@@ -124,11 +132,10 @@ void checkpoint_writer::open(uint64_t goes_on_from) {
   ranks_.together([&] {
     if (ranks_.rank() != 0)
       return;
-    std::error_code error;
-    std::filesystem::create_directories(folder_, error);
-    if (error)
+    std::vector<std::string> made;
+    if (files_.make_directories(folder_, made) != 0)
       throw failure(exit_disk, folder_ + ": the folder of checkpoints cannot be made: " +
-                                   error.message() + "\n  try: --run DIR");
+                                   strerror(errno) + "\n  try: --run DIR");
     recover_checkpoints(folder_, files_);
     std::vector<checkpoint_info> present = list_checkpoints(folder_, [](const std::string &) {});
     kept_.reserve(present.size() + kept_room);
@@ -288,53 +295,62 @@ int checkpoint_writer::write_manifest(const run_position &at) {
                           static_cast<int64_t>(used));
 }
 
-// Gives the complete folder its name. Where one of the same step has it, `old` is what that is
-// called afterwards.
+// Gives the complete folder its name.
 int checkpoint_writer::publish(const run_position &at) {
-  const path_text written = folder_of(temporary_prefix, at.step), name = folder_of("", at.step);
-  path_text old = written;
-  if (files_.sync_directory(written) != 0)
+  const path_text written = folder_of(temporary_prefix, at.step), name = folder_of("", at.step),
+                  removed = folder_of(removed_prefix, at.step);
+  if (files_.sync_path(written) != 0)
     return failed("fsync");
-  bool replaces = access(name, F_OK) == 0;
-  if (!replaces) {
-    if (files_.rename(written, name) != 0)
-      return failed("rename");
-  } else if (files_.exchange(written, name) != 0) {
-    // Some file systems cannot exchange names; then there is a moment with neither.
-    old = folder_of(removed_prefix, at.step);
-    if (files_.rename(name, old) != 0)
-      return failed("rename");
-    if (files_.rename(written, name) != 0) {
-      int error = failed("rename");
-      files_.rename(old, name);
-      return error;
-    }
+  const bool replaces = access(name, F_OK) == 0;
+  // Some file systems cannot exchange names; then there is a moment with neither.
+  const bool exchanges = replaces && files_.exchange(written, name) == 0;
+  const bool hides = replaces && !exchanges;
+  if (hides && files_.rename(name, removed) != 0)
+    return failed("rename");
+  if (!exchanges && files_.rename(written, name) != 0) {
+    int error = failed("rename");
+    if (hides)
+      files_.rename(removed, name);
+    return error;
   }
-  if (files_.sync_directory(folder_.c_str()) != 0)
-    return failed("fsync");
+  if (files_.sync_path(folder_.c_str()) != 0) { // the names as they were
+    int error = failed("fsync");
+    const int back = exchanges ? files_.exchange(written, name) : files_.rename(name, written);
+    stays_hidden_ = back != 0 || (hides && files_.rename(removed, name) != 0) ||
+                    files_.sync_path(folder_.c_str()) != 0;
+    return error;
+  }
   if (replaces)
-    for (size_t i = 0; i < kept_.size(); ++i)
-      if (kept_[i].step == at.step) {
-        remove_folder(old, kept_[i].ranks);
-        kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
-        break;
-      }
+    forget(at.step);
   if (kept_.size() < kept_.capacity())
     kept_.push_back(
         {at.step, sequence_, ranks_.size(), metric_of(policy_.best_by, at.loss, at.held_out_loss)});
   return 0;
 }
 
-path_text checkpoint_writer::folder_of(const char *prefix, int64_t step) const {
-  return path_text("%s/%sstep-%08" PRId64, folder_.c_str(), prefix, step);
+// The older one of a step whose new one has the name.
+void checkpoint_writer::forget(int64_t step) {
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    if (kept_[i].step != step)
+      continue;
+    for (const char *prefix : {temporary_prefix, removed_prefix})
+      remove_folder(folder_of(prefix, step), kept_[i].ranks, files_);
+    kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
+  }
 }
 
-// Best effort: what stays is removed by the next start.
-void checkpoint_writer::remove_folder(const path_text &path, int ranks) {
-  files_.remove_file(manifest_in(path));
-  for (int rank = 0; rank < ranks; ++rank)
-    files_.remove_file(file_in(path, rank, ranks));
-  files_.remove_directory(path);
+path_text checkpoint_writer::folder_of(const char *prefix, int64_t step) const {
+  return path_text("%s/%s", folder_.c_str(), static_cast<const char *>(name_of_step(prefix, step)));
+}
+
+int remove_checkpoint(const std::string &folder, const char *name, int ranks,
+                      file_operations &files) {
+  const path_text removed("%s/%s%s", folder.c_str(), removed_prefix, name);
+  if (files.rename(path_text("%s/%s", folder.c_str(), name), removed) != 0)
+    return -1;
+  remove_folder(removed, ranks, files);
+  return 0;
 }
 
 void checkpoint_writer::prune() {
@@ -346,9 +362,7 @@ void checkpoint_writer::remove_superfluous() {
   for (size_t i; (i = first_superfluous(kept_, policy_)) < kept_.size();) {
     const kept_checkpoint oldest = kept_[i];
     kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
-    const path_text removed = folder_of(removed_prefix, oldest.step);
-    if (files_.rename(folder_of("", oldest.step), removed) == 0)
-      remove_folder(removed, oldest.ranks);
+    remove_checkpoint(folder_, name_of_step("", oldest.step), oldest.ranks, files_);
   }
 }
 
@@ -366,11 +380,12 @@ void checkpoint_writer::begin(const run_position &at) {
   at_ = at;
   result_ = {};
   error_ = 0;
+  stays_hidden_ = false;
   if (worker_)
     worker_->wait(); // for what is pruned
   if (ranks_.rank() == 0) {
     const path_text written = folder_of(temporary_prefix, at.step);
-    remove_folder(written, ranks_.size()); // of a failed attempt
+    remove_folder(written, ranks_.size(), files_); // of a failed attempt
     if (files_.make_directory(written) != 0)
       error_ = failed("mkdir");
   }
@@ -410,8 +425,8 @@ bool checkpoint_writer::proceed() {
 
 void checkpoint_writer::finish(int error) {
   stage_ = stage::over;
-  if (error && ranks_.rank() == 0)
-    remove_folder(folder_of(temporary_prefix, at_.step), ranks_.size());
+  if (error && ranks_.rank() == 0 && !stays_hidden_)
+    remove_folder(folder_of(temporary_prefix, at_.step), ranks_.size(), files_);
   if (error) {
     ranks_.barrier(); // what was written in part no longer takes room
     result_.bytes_available = gather_reports(error).bytes_available;

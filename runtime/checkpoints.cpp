@@ -6,7 +6,9 @@
 #include "runtime/step_log.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -94,17 +96,6 @@ keep_policy policy_of(const run &run, const std::string &folder) {
   return policy;
 }
 
-void remove(const std::string &folder, const std::string &path) {
-  std::string hidden =
-      folder + "/" + removed_prefix + std::filesystem::path(path).filename().string();
-  std::error_code error;
-  std::filesystem::rename(path, hidden, error);
-  if (!error)
-    std::filesystem::remove_all(hidden, error);
-  if (error)
-    throw failure(exit_disk, path + ": cannot be removed: " + error.message());
-}
-
 void prune(const std::string &folder, std::vector<found_checkpoint> &found,
            const keep_policy &policy, bool as_json) {
   std::vector<kept_checkpoint> kept;
@@ -117,7 +108,10 @@ void prune(const std::string &folder, std::vector<found_checkpoint> &found,
       print(entry, as_json, "left as it is");
   }
   for (size_t i; (i = first_superfluous(kept, policy)) < kept.size();) {
-    remove(folder, found[i].info.path);
+    const checkpoint_info &info = found[i].info;
+    const std::string name = std::filesystem::path(info.path).filename();
+    if (remove_checkpoint(folder, name.c_str(), static_cast<int>(info.files.size())) != 0)
+      throw failure(exit_disk, info.path + ": cannot be removed: " + strerror(errno));
     print(found[i], as_json, "removed");
     kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(i));
     found.erase(found.begin() + static_cast<std::ptrdiff_t>(i));

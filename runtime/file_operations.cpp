@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -29,9 +30,7 @@ static int noted(int result) {
 int file_operations::create(const char *path) {
   return ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 }
-int file_operations::open_directory(const char *path) {
-  return ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
+int file_operations::open_existing(const char *path) { return ::open(path, O_RDONLY | O_CLOEXEC); }
 ssize_t file_operations::write(int file, const void *data, size_t size) {
   return ::write(file, data, size);
 }
@@ -47,6 +46,7 @@ int file_operations::exchange(const char *from, const char *to) {
 int file_operations::make_directory(const char *path) { return ::mkdir(path, 0777); }
 int file_operations::remove_file(const char *path) { return noted(::unlink(path)); }
 int file_operations::remove_directory(const char *path) { return ::rmdir(path); }
+int file_operations::lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB); }
 
 // Calls write(bytes, size, written so far) until all is written.
 template <typename Write>
@@ -77,8 +77,8 @@ int file_operations::write_all_at(int file, const void *data, size_t size, int64
   });
 }
 
-int file_operations::sync_directory(const char *path) {
-  int file = open_directory(path);
+int file_operations::sync_path(const char *path) {
+  int file = open_existing(path);
   if (file < 0)
     return -1;
   int result = sync(file);
@@ -87,6 +87,29 @@ int file_operations::sync_directory(const char *path) {
     return -1;
   errno = reason;
   return result;
+}
+
+int file_operations::make_directories(const std::string &path, std::vector<std::string> &made) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  std::vector<fs::path> missing;
+  fs::path at = fs::absolute(path, ignored).lexically_normal();
+  if (!at.has_filename()) // "folder/"
+    at = at.parent_path();
+  for (; !fs::exists(at, ignored) && at.has_relative_path(); at = at.parent_path())
+    missing.push_back(at);
+  for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) {
+    if (make_directory(folder->c_str()) == 0)
+      made.push_back(*folder);
+    else if (errno != EEXIST) // another process made it meanwhile
+      return -1;
+    if (sync_path(folder->parent_path().c_str()) != 0)
+      return -1;
+  }
+  if (fs::is_directory(path, ignored))
+    return 0;
+  errno = ENOTDIR;
+  return -1;
 }
 
 file_operations &real_file_operations() {

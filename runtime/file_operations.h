@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The system calls that change files, behind an interface: a test makes each of
+// The system calls that change or lock files, behind an interface: a test makes each of
 // them fail in turn and looks at what is left on the disk. Each returns -1 and
 // sets errno like the call it is named after.
 #pragma once
@@ -10,14 +10,15 @@
 #include <optional>
 #include <string>
 #include <sys/types.h>
+#include <vector>
 
 namespace trainc {
 
 class file_operations {
 public:
   virtual ~file_operations() = default;
-  virtual int create(const char *path); // for writing, truncated
-  virtual int open_directory(const char *path);
+  virtual int create(const char *path);        // for writing, truncated
+  virtual int open_existing(const char *path); // a file or a folder, for `sync`
   virtual ssize_t write(int file, const void *data, size_t size);
   virtual ssize_t write_at(int file, const void *data, size_t size, int64_t offset);
   virtual int sync(int file);
@@ -27,11 +28,15 @@ public:
   virtual int make_directory(const char *path);
   virtual int remove_file(const char *path);
   virtual int remove_directory(const char *path);
+  virtual int lock(int file); // until it is closed; EWOULDBLOCK where another process has it
 
-  // Built from the above. They handle short writes and EINTR.
+  // Built from the above. Those that write handle short writes and EINTR.
   int write_all(int file, const void *data, size_t size);
   int write_all_at(int file, const void *data, size_t size, int64_t offset);
-  int sync_directory(const char *path);
+  int sync_path(const char *path);
+  // The folder and those above it that are missing, with names that are durable. What it made is
+  // added to `made`, the outermost first, also where it fails later.
+  int make_directories(const std::string &path, std::vector<std::string> &made);
 };
 
 file_operations &real_file_operations();

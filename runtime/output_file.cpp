@@ -76,8 +76,7 @@ void publish_together(const std::vector<output_file *> &files) {
   }
   std::set<std::string> synced;
   for (output_file *file : files)
-    if (synced.insert(file->folder()).second &&
-        file->files_.sync_directory(file->folder().c_str()) != 0)
+    if (synced.insert(file->folder()).second && file->files_.sync_path(file->folder().c_str()) != 0)
       file->refuse();
   for (output_file *file : files)
     file->temporary_.reset();

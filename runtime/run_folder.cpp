@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <map>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -292,7 +291,8 @@ void check_run_folder(const std::string &path, bool takes_over) {
                                  ": " + strerror(errno) + "\n  try: --run DIR");
 }
 
-run_folder::run_folder(std::string path, bool takes_over) : path_(std::move(path)) {
+run_folder::run_folder(std::string path, bool takes_over, file_operations &files)
+    : path_(std::move(path)), files_(files) {
   try {
     make();
     lock();
@@ -304,16 +304,8 @@ run_folder::run_folder(std::string path, bool takes_over) : path_(std::move(path
 }
 
 void run_folder::make() {
-  std::vector<fs::path> missing;
-  for (fs::path at = whole_path(path_); !exists(at) && at.has_relative_path();
-       at = at.parent_path())
-    missing.push_back(at);
-  std::error_code error;
-  for (auto folder = missing.rbegin(); folder != missing.rend() && !error; ++folder)
-    if (fs::create_directory(*folder, error))
-      made_.push_back(*folder);
-  if (error)
-    throw failure(exit_disk, path_ + ": the folder of the run cannot be made: " + error.message() +
+  if (files_.make_directories(path_, made_) != 0)
+    throw failure(exit_disk, path_ + ": the folder of the run cannot be made: " + strerror(errno) +
                                  "\n  try: --run DIR");
 }
 
@@ -324,7 +316,7 @@ void run_folder::lock() {
   lock_ = ::open(lock_of(path_).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock_ < 0)
     refuse("cannot be written");
-  int result = flock(lock_, LOCK_EX | LOCK_NB);
+  int result = files_.lock(lock_);
   if (result != 0 && errno != EWOULDBLOCK)
     refuse("cannot be locked");
   struct stat information; // a run that did not begin may have removed it meanwhile

@@ -10,10 +10,10 @@
 // resumes or overwrites.
 #pragma once
 
+#include "runtime/file_operations.h"
 #include "runtime/loader.h"
 #include "runtime/option_table.h"
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -84,7 +84,7 @@ class run_folder {
 public:
   // Makes and locks the folder; refuses what check_run_folder does. To be called on the first rank
   // alone, as all that follows; throws `failure`.
-  run_folder(std::string path, bool takes_over);
+  run_folder(std::string path, bool takes_over, file_operations &files = real_file_operations());
   // Without a configuration no run began: a folder that was made for it goes.
   ~run_folder();
   run_folder(const run_folder &) = delete;
@@ -103,7 +103,8 @@ private:
   void leave();
 
   std::string path_;
-  std::vector<std::filesystem::path> made_; // and given to no run yet, the outermost first
+  file_operations &files_;
+  std::vector<std::string> made_; // and given to no run yet, the outermost first
   int lock_ = -1;
 };
 

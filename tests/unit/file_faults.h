@@ -21,8 +21,8 @@ public:
   bool can_exchange = true; // not every file system can
 
   int create(const char *path) override { return fails() ? -1 : file_operations::create(path); }
-  int open_directory(const char *path) override {
-    return fails() ? -1 : file_operations::open_directory(path);
+  int open_existing(const char *path) override {
+    return fails() ? -1 : file_operations::open_existing(path);
   }
   ssize_t write(int file, const void *data, size_t size) override {
     if (!fails())
@@ -75,8 +75,8 @@ public:
   int create(const char *path) override {
     return opened("create", path, file_operations::create(path));
   }
-  int open_directory(const char *path) override {
-    return opened("open", path, file_operations::open_directory(path));
+  int open_existing(const char *path) override {
+    return opened("open", path, file_operations::open_existing(path));
   }
   ssize_t write(int file, const void *data, size_t size) override {
     if (calls.empty() || calls.back() != "write " + names_[file])

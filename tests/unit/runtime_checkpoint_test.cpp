@@ -316,16 +316,80 @@ TEST_F(CheckpointTest, SyncsBeforeItRemovesTheSameStep) {
   EXPECT_EQ(files.calls, expected);
 }
 
+// So that a checkpoint is not in a folder that the disk does not know.
+TEST_F(CheckpointTest, NewFoldersAreSynced) {
+  auto made = [](const std::string &parent, const std::string &name) {
+    return std::vector<std::string>{"mkdir " + name, "open " + parent, "fsync " + parent,
+                                    "close " + parent};
+  };
+  std::string parent = std::filesystem::path(folder.path()).filename();
+  recording_operations files;
+  run_folder run(folder / "runs/toy", false, files);
+  std::vector<std::string> expected = made(parent, "runs"), inner = made("runs", "toy");
+  expected.insert(expected.end(), inner.begin(), inner.end());
+  EXPECT_EQ(files.calls, expected);
+  files.calls.clear();
+  checkpoint_writer(trainer_program, memory.places, access, ranks, files,
+                    folder / "runs/toy/checkpoints", keep_policy(), sample_order{17, 8, 3})
+      .open();
+  EXPECT_EQ(files.calls, made("toy", "checkpoints"));
+}
+
+// A run that did not begin removes its lock, just when another one has opened it.
+TEST_F(CheckpointTest, ALockThatIsGoneLocksNothing) {
+  class removing_operations : public file_operations {
+  public:
+    explicit removing_operations(std::string path) : path_(std::move(path)) {}
+    int lock(int file) override {
+      std::filesystem::remove(path_);
+      return file_operations::lock(file);
+    }
+
+  private:
+    std::string path_;
+  } files(folder / "run/.lock");
+  EXPECT_THROW(run_folder(folder / "run", false, files), failure);
+}
+
+// A disk that fails meanwhile takes no checkpoint away.
+TEST_F(CheckpointTest, WhatCannotGetItsNameBackStays) {
+  fill(1);
+  save(*writer(real_file_operations()), 1);
+  bool recovered = false;
+  for (int failing = 0; !recovered; ++failing) {
+    std::filesystem::rename(folder / "step-00000001", folder / ".removing-step-00000001");
+    faulty_operations files;
+    files.failing = failing;
+    try {
+      recover_checkpoints(folder.path(), files);
+      recovered = true;
+    } catch (const failure &error) {
+      EXPECT_EQ(error.code, exit_disk);
+      recover_checkpoints(folder.path());
+    }
+    ASSERT_EQ(newest().step, 1) << failing;
+  }
+}
+
 TEST_F(CheckpointTest, WhatGetsItsNameBackIsSynced) {
   fill(1);
   save(*writer(real_file_operations()), 1);
-  std::filesystem::rename(folder / "step-00000001", folder / ".removing-step-00000001");
+  // a kill behind its last write, before any fsync
+  std::filesystem::rename(folder / "step-00000001", folder / ".writing-step-00000001");
   recording_operations files;
   recover_checkpoints(folder.path(), files);
   std::string parent = std::filesystem::path(folder.path()).filename();
-  EXPECT_EQ(files.calls,
-            (std::vector<std::string>{"rename .removing-step-00000001 step-00000001",
-                                      "open " + parent, "fsync " + parent, "close " + parent}));
+  std::vector<std::string> expected;
+  auto synced = [&](const std::string &name) {
+    for (const char *call : {"open ", "fsync ", "close "})
+      expected.push_back(call + name);
+  };
+  for (const char *name :
+       {"rank-00000-of-00001.safetensors", "manifest.json", ".writing-step-00000001"})
+    synced(name);
+  expected.emplace_back("rename .writing-step-00000001 step-00000001");
+  synced(parent);
+  EXPECT_EQ(files.calls, expected);
 }
 
 // A run goes on from step 20 since 30 is damaged, which then neither counts nor goes.
@@ -365,6 +429,8 @@ TEST_F(CheckpointTest, WhatWasCompleteGetsItsNameBack) {
   fs::rename(folder / "step-00000002", folder / ".writing-step-00000002");
   fs::copy(folder / "step-00000001", folder / ".writing-step-00000004"); // its manifest says 1
   fs::remove(folder / ".writing-step-00000004/manifest.json");
+  fs::copy(folder / "step-00000001", folder / ".writing-step-00000005"); // a file is cut
+  fs::resize_file(folder / ".writing-step-00000005/rank-00000-of-00001.safetensors", 1000);
   recover_checkpoints(folder.path());
   EXPECT_EQ(names(), (std::vector<std::string>{"step-00000001", "step-00000002", "step-00000003"}));
   EXPECT_EQ(newest().step, 3);
@@ -480,7 +546,7 @@ protected:
       saver.reset();
       writer(real_file_operations(), 1);
     }
-    check_newest(before, /*must_be_new=*/found == 0 && error != kill);
+    check_newest(before, error == kill ? any : found == 0 ? new_one : old_one);
     if (error != kill) { // the run goes on and the next save succeeds
       fill(3);
       EXPECT_EQ(save(*saver, 3), 0);
@@ -493,16 +559,18 @@ protected:
       EXPECT_NE(name[0], '.') << name;
     return reached;
   }
-  void check_newest(int64_t before, bool must_be_new) {
+  enum expectation { any, old_one, new_one };
+  void check_newest(int64_t before, expectation expected) {
     checkpoint_info found = newest();
     EXPECT_EQ(warnings, ""); // nothing incomplete is visible under a checkpoint's name
     std::string loaded = bytes();
     fill(2);
     if (loaded == bytes()) {
       EXPECT_EQ(found.step, 2);
+      EXPECT_NE(expected, old_one); // what was not written is not there
       return;
     }
-    EXPECT_FALSE(must_be_new);
+    EXPECT_NE(expected, new_one);
     EXPECT_EQ(found.step, before);
     fill(1);
     EXPECT_EQ(loaded, bytes());

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -351,10 +350,7 @@ private:
 
   void write(Progress &progress) {
     const std::string &folder = arguments_.text("output");
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error)
-      throw failure(exit_disk, folder + ": cannot be made: " + error.message());
+    makeFolder(folder);
     Split split(rows_, arguments_.real("validation-share", 0, 0.999),
                 static_cast<uint64_t>(arguments_.integer("seed", 0, INT32_MAX)));
     Outputs outputs(arguments_.words);

@@ -9,6 +9,7 @@
 #include "runtime/llmc.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
@@ -180,6 +181,12 @@ void DataFile::finish(const nlohmann::ordered_json &facts) {
                format_text("%-32s %s %s, %" PRId64 " bytes%s\n", path_.c_str(), name_of(type_),
                            shape_text(shape_.data(), shape_.size()).c_str(), written.size(),
                            range.c_str()));
+}
+
+void makeFolder(const std::string &path) {
+  std::vector<std::string> made;
+  if (real_file_operations().make_directories(path, made) != 0)
+    throw failure(exit_disk, path + ": cannot be made: " + strerror(errno));
 }
 
 void checkWhole(const std::string &path) {

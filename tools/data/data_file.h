@@ -75,6 +75,9 @@ private:
   std::unique_ptr<output_file> file_; // until it is finished
 };
 
+/// And those above it. Throws `failure` (exit_disk).
+void makeFolder(const std::string &path);
+
 /// Checks a file's bytes against the checksum of its manifest. Throws `failure` (exit_data).
 void checkWhole(const std::string &path);
 

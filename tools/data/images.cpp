@@ -180,10 +180,7 @@ private:
 
   void write(Progress &progress) {
     const std::string &folder = arguments_.text("output");
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error)
-      throw failure(exit_disk, folder + ": cannot be made: " + error.message());
+    makeFolder(folder);
     std::vector<std::string> read;
     for (const Found &found : images_)
       read.push_back(found.path);
