@@ -37,16 +37,19 @@ void makeArray(const Arguments &arguments) {
     }
   const int64_t skipped = arguments.integer("skip", 0, INT32_MAX);
   const int64_t between = arguments.integer("skip-each", 0, INT32_MAX);
-  int64_t samples = 0;
+  int64_t samples = 0, stride;
+  if (__builtin_add_overflow(bytes, between, &stride))
+    throw failure(exit_usage, "option --shape: '" + arguments.text("shape") +
+                                  "' is too large a sample\n  try: --shape 3,32,32");
   std::vector<std::unique_ptr<input_file>> files;
   for (const std::string &path : arguments.words) {
     files.push_back(std::make_unique<input_file>(path, exit_data));
     int64_t content = files.back()->size() - skipped;
-    if (content <= 0 || content % (bytes + between) != 0)
+    if (content <= 0 || content % stride != 0)
       throw failure(exit_data, format_text("%s: %" PRId64 " bytes behind the first %" PRId64
                                            " are no whole number of samples of %" PRId64 " bytes",
-                                           path.c_str(), content, skipped, bytes + between));
-    samples += content / (bytes + between);
+                                           path.c_str(), content, skipped, stride));
+    samples += content / stride;
   }
   Split split(samples, arguments.real("validation-share", 0, 0.999),
               static_cast<uint64_t>(arguments.integer("seed", 0, INT32_MAX)));
@@ -56,7 +59,7 @@ void makeArray(const Arguments &arguments) {
   std::vector<char> sample(static_cast<size_t>(bytes));
   int64_t done = 0;
   for (const auto &from : files)
-    for (int64_t at = skipped; at < from->size(); at += bytes + between) {
+    for (int64_t at = skipped; at < from->size(); at += stride) {
       from->read(at + between, sample.data(), bytes);
       for (int64_t i = 0; arguments.has("big-endian") && i < bytes; i += width)
         std::reverse(sample.begin() + i, sample.begin() + i + width);
