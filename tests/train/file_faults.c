@@ -6,6 +6,7 @@
 //   FAULTS_OF=TEXT            both only of files whose path has this text
 //   FAULTS_FULL=TEXT          the disk is full for files whose path has this text; half of what is
 //                             written first gets through
+//   FAULTS_KILL=TEXT          kills the process in the midst of its first write to such a file
 //   FAULTS_THREAD=N           the N-th thread that C++ code starts is refused
 //   FAULTS_WHILE=FILE         only while this file exists
 //   FAULTS_RANK=N             only in this rank
@@ -13,6 +14,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +58,10 @@ int fsync(int file) {
 ssize_t write(int file, const void *data, size_t size) {
   static int full;
   take_time(file, "FAULTS_SLOW");
+  if (has_in_path(file, setting("FAULTS_KILL"))) {
+    syscall(SYS_write, file, data, size / 2);
+    kill(getpid(), SIGKILL);
+  }
   if (!has_in_path(file, setting("FAULTS_FULL")))
     return syscall(SYS_write, file, data, size);
   if (full || size < 2) {
