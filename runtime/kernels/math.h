@@ -138,8 +138,13 @@ TRAINC_INLINE float log_of_parts(float exponent, float f) {
   return fma(exponent, 0x1.63p-1f, f + tail);
 }
 
+// Of bits: wraps where their number is negative or none, of which nothing is used.
+TRAINC_INLINE int32_t difference(int32_t a, int32_t b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b));
+}
+
 // n where x = 2^n m with m in [sqrt(1/2), sqrt(2)), for the bits of a normal x > 0.
-TRAINC_INLINE int32_t exponent_of(int32_t bits) { return (bits - 0x3f3504f3) >> 23; }
+TRAINC_INLINE int32_t exponent_of(int32_t bits) { return difference(bits, 0x3f3504f3) >> 23; }
 
 // 1 ulp. log(0) = -infinity, of a negative number NaN.
 TRAINC_INLINE float log(float x) {
@@ -147,7 +152,7 @@ TRAINC_INLINE float log(float x) {
   const float scaled = denormal ? x * 0x1p23f : x;
   const int32_t bits = std::bit_cast<int32_t>(scaled);
   const int32_t n = exponent_of(bits);
-  const float f = std::bit_cast<float>(bits - (n << 23)) - 1.0f;
+  const float f = std::bit_cast<float>(difference(bits, n << 23)) - 1.0f;
   float y = log_of_parts(static_cast<float>(n) - (denormal ? 23.0f : 0.0f), f);
   y = x < std::numeric_limits<float>::infinity() ? y : x; // infinity and NaN
   y = x == 0.0f ? -std::numeric_limits<float>::infinity() : y;
