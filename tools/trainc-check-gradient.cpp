@@ -93,7 +93,7 @@ public:
     });
   }
 
-  trainc::arenas arenas;
+  trainc::arenas arenas = {}; // no stash
 
 private:
   size_t sizes[arena_count];
