@@ -16,6 +16,7 @@ enum exit_code : int {
   exit_machine = 6,
   exit_diverged = 7,
   exit_stalled = 8,
+  exit_stopped = 9,
 };
 
 struct exit_code_row {
@@ -24,7 +25,7 @@ struct exit_code_row {
 };
 
 constexpr exit_code_row exit_code_table[] = {
-    {exit_success, "done; also after SIGTERM or SIGINT once the step's checkpoint is written"},
+    {exit_success, "done"},
     {exit_internal, "internal error"},
     {exit_usage, "bad command line, or one rank's program or options are not another's"},
     {exit_data,
@@ -35,6 +36,8 @@ constexpr exit_code_row exit_code_table[] = {
      "this machine cannot run the trainer: instruction set, memory, MPI and its launcher"},
     {exit_diverged, "the loss or the gradient norm is no longer finite"},
     {exit_stalled, "a rank stalled or died and the others would have waited for it"},
+    {exit_stopped, "training was stopped before its last step, by SIGTERM, SIGINT, SIGHUP or "
+                   "--max-time; its checkpoint is written"},
 };
 
 } // namespace trainc

@@ -327,8 +327,11 @@ option_table::restore(std::map<std::string, std::vector<std::string>> configurat
                    (near.empty() ? "" : "\n  try: " + near));
       continue;
     }
-    if (!option->is_kept)
+    if (!option->is_kept) {
+      problems.add(source + ": option '" + name + "' is of one start, not of a run\n  try: --" +
+                   name + " on the command line");
       continue;
+    }
     if (texts.size() > 1 && !option->is_list)
       problems.add(source + ": option '" + name + "' takes one value");
     bool is_given = options.given.count(name);

@@ -4,6 +4,7 @@
 #include "runtime/run_folder.h"
 
 #include "runtime/bounded_json.h"
+#include "runtime/checkpoint.h"
 #include "runtime/failure.h"
 #include "runtime/file_operations.h"
 #include "runtime/output_file.h"
@@ -65,14 +66,11 @@ bool exists(const std::string &path) {
 }
 
 std::string lock_of(const std::string &run) { return run + "/.lock"; }
+std::string saved_of(const std::string &run) { return run + "/.saved"; }
 
-std::string whole_path(const std::string &path) {
-  std::error_code ignored;
-  std::string whole = path.empty() ? "" : fs::absolute(path, ignored).lexically_normal().string();
-  while (whole.size() > 1 && whole.back() == '/')
-    whole.pop_back();
-  return whole;
-}
+// Members of a configuration.
+constexpr const char *training_member = "data", *validation_member = "validation",
+                     *origin_member = "began_with";
 
 // The run that a checkpoint, a folder of checkpoints or a run's own folder belongs to.
 std::string run_around(const std::string &path) {
@@ -103,16 +101,29 @@ void check_members(const std::string &path, const ordered_json &parsed) {
   if (parsed.contains("data_order"))
     expect(parsed["data_order"].is_number_integer(),
            "member 'data_order' is no whole number: " + parsed["data_order"].dump());
-  if (!parsed.contains("data"))
-    return problems.throw_if_any(exit_usage);
-  expect(parsed["data"].is_array(), "member 'data' is no list of files");
-  for (const ordered_json &file : parsed["data"]) {
-    auto is_text = [&](const char *name) { return file.contains(name) && file[name].is_string(); };
-    expect(file.is_object() && is_text("input") && is_text("file") && is_text("digest") &&
-               file.contains("bytes") && file["bytes"].is_number_integer() &&
-               (!file.contains("share") || file["share"].is_number_integer()) &&
-               (!file.contains("type") || file["type"].is_string()),
-           "member 'data' has an entry without input, file, bytes and digest: " + file.dump());
+  if (parsed.contains(origin_member)) {
+    const ordered_json &origin = parsed[origin_member];
+    bool fits = origin.is_object();
+    for (const ordered_json &value : origin)
+      fits &= value.is_string();
+    expect(fits, format_text("member '%s' is no checkpoint or file: %s", origin_member,
+                             origin.dump().c_str()));
+  }
+  for (const char *member : {training_member, validation_member}) {
+    if (!parsed.contains(member))
+      continue;
+    const std::string name = format_text("member '%s'", member);
+    expect(parsed[member].is_array(), name + " is no list of files");
+    for (const ordered_json &file : parsed[member]) {
+      auto is_text = [&](const char *part) {
+        return file.contains(part) && file[part].is_string();
+      };
+      expect(file.is_object() && is_text("input") && is_text("file") && is_text("digest") &&
+                 file.contains("bytes") && file["bytes"].is_number_integer() &&
+                 (!file.contains("share") || file["share"].is_number_integer()) &&
+                 (!file.contains("type") || file["type"].is_string()),
+             name + " has an entry without input, file, bytes and digest: " + file.dump());
+    }
   }
   problems.throw_if_any(exit_usage);
 }
@@ -149,6 +160,28 @@ bool option_text(const ordered_json &value, std::vector<std::string> &texts) {
   return true;
 }
 
+// Of what a run puts beside what somebody else may have put there.
+bool is_of_checkpoints(const std::string &name) {
+  for (const char *prefix : {"", temporary_prefix, removed_prefix})
+    if (name.rfind(std::string(prefix) + "step-", 0) == 0)
+      return true;
+  return false;
+}
+
+ordered_json list_of(const std::vector<data_identity> &data) {
+  ordered_json files = ordered_json::array();
+  for (const data_identity &file : data) {
+    files.push_back({{"input", file.input},
+                     {"file", file.path},
+                     {"bytes", file.bytes},
+                     {"type", file.type},
+                     {"digest", format_text("%08x", file.digest)}});
+    if (file.share > 0)
+      files.back()["share"] = file.share;
+  }
+  return files;
+}
+
 std::string values_text(const std::vector<std::string> &texts) {
   std::string all;
   for (const std::string &text : texts)
@@ -157,6 +190,14 @@ std::string values_text(const std::vector<std::string> &texts) {
 }
 
 } // namespace
+
+std::string whole_path(const std::string &path) {
+  std::error_code ignored;
+  std::string whole = path.empty() ? "" : fs::absolute(path, ignored).lexically_normal().string();
+  while (whole.size() > 1 && whole.back() == '/')
+    whole.pop_back();
+  return whole;
+}
 
 std::string newest_run(const program &program) {
   std::vector<int64_t> numbers = run_numbers(program);
@@ -186,6 +227,16 @@ std::string run_choice::configuration() const {
   return !checkpoint.empty() && exists(path) ? path : "";
 }
 
+run_origin origin_of(const std::string &configuration) {
+  ordered_json parsed = read_configuration(configuration);
+  if (!parsed.contains(origin_member))
+    return {};
+  const ordered_json &origin = parsed[origin_member];
+  return {origin.value("checkpoint", ""), origin.value("initialise", "")};
+}
+
+bool has_saved(const std::string &folder) { return exists(saved_of(folder)); }
+
 run_choice choose_run(const program &program, const trainer_options &options) {
   run_choice choice = {whole_path(options.run), options.resume, ""};
   if (choice.checkpoint.empty())
@@ -205,11 +256,17 @@ run_choice choose_run(const program &program, const trainer_options &options) {
     return {choice.folder, "", ""};
   throw failure(
       exit_checkpoint,
-      (choice.folder.empty()
-           ? format_text("--resume latest: there is no run of this model below %s", runs_folder)
-           : choice.folder + ": holds no run that could go on") +
-          "\n  try: --run DIR with the folder of the run, or --resume auto to begin "
-          "where there is none");
+      choice.folder.empty()
+          ? format_text("--resume latest: there is no run of this model below %s\n  try: --run DIR "
+                        "with the folder of the run, or --resume auto to begin where there is none",
+                        runs_folder)
+      : holds_run(choice.folder)
+          ? choice.folder +
+                ": has no configuration.json, which says what the run is\n  try: "
+                "--resume " +
+                checkpoints_of(choice.folder) + "/step-... with another --run and the run's options"
+          : choice.folder + ": holds no run that could go on\n  try: --run DIR with the folder of "
+                            "the run, or --resume auto to begin where there is none");
 }
 
 std::string run_to_read(const program &program, const trainer_options &options) {
@@ -243,6 +300,8 @@ std::vector<std::string> restore_options(const program &program, const std::stri
       values[name] = texts;
   }
   std::vector<std::string> changes;
+  if (std::string before = parsed.value("model", program.model_name); before != program.model_name)
+    changes.push_back(format_text("the model '%s', was '%s'", program.model_name, before.c_str()));
   for (const changed_option &change : table.restore(values, configuration, options, problems))
     changes.push_back("--" + change.name + " " + values_text(change.now) + ", was " +
                       values_text(change.before));
@@ -285,6 +344,10 @@ void check_run_folder(const std::string &path, bool takes_over) {
   if (!takes_over && holds_run(path))
     throw failure(exit_usage, path + ": holds another run\n  try: --resume latest to go on with "
                                      "it, another --run DIR, or --overwrite to give it up");
+  if (const std::string file = configuration_of(path); !takes_over && exists(file))
+    if (!read_configuration(file).contains("format"))
+      throw failure(exit_usage, file + ": is not what a run wrote, and would be replaced\n  try: "
+                                       "another --run DIR, or --overwrite");
   const std::string there = existing_part(path);
   if (access((there + "/.").c_str(), W_OK | X_OK) != 0) // `.`: a file is no folder
     throw failure(exit_disk, path + ": the folder of the run cannot be made or written: " + there +
@@ -292,7 +355,7 @@ void check_run_folder(const std::string &path, bool takes_over) {
 }
 
 run_folder::run_folder(std::string path, bool takes_over, file_operations &files)
-    : path_(std::move(path)), files_(files) {
+    : path_(std::move(path)), lock_path_(lock_of(path_)), saved_(saved_of(path_)), files_(files) {
   try {
     make();
     lock();
@@ -313,7 +376,7 @@ void run_folder::lock() {
   auto refuse = [&](const char *what) {
     throw failure(exit_disk, path_ + ": " + what + ": " + strerror(errno) + "\n  try: --run DIR");
   };
-  lock_ = ::open(lock_of(path_).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  lock_ = ::open(lock_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock_ < 0)
     refuse("cannot be written");
   int result = files_.lock(lock_);
@@ -332,7 +395,7 @@ void run_folder::leave() {
     fs::remove(checkpoints_of(path_), ignored);
     if (fs::file_size(log_of(path_), ignored) == 0)
       fs::remove(log_of(path_), ignored);
-    fs::remove(lock_of(path_), ignored);
+    fs::remove(lock_path_, ignored);
   }
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder)
     fs::remove(*folder, ignored); // where it is empty
@@ -340,11 +403,16 @@ void run_folder::leave() {
     ::close(lock_);
 }
 
+// The configuration first: what is left of the rest is no run.
 void run_folder::clear() {
   std::error_code error;
-  fs::remove(log_of(path_), error);
-  if (!error)
-    fs::remove_all(checkpoints_of(path_), error);
+  for (const std::string &file : {configuration_of(path_), saved_, log_of(path_)})
+    if (!error)
+      fs::remove(file, error);
+  std::error_code none; // there may be no such folder
+  for (auto &entry : fs::directory_iterator(checkpoints_of(path_), none))
+    if (is_of_checkpoints(entry.path().filename()) && !error)
+      fs::remove_all(entry.path(), error);
   if (error)
     throw failure(exit_disk, path_ + ": the run there cannot be removed: " + error.message() +
                                  "\n  try: --run DIR");
@@ -352,16 +420,32 @@ void run_folder::clear() {
 
 run_folder::~run_folder() { leave(); }
 
+// A file system that does not answer is not taken for a folder that is gone.
+bool run_folder::is_there() const {
+  struct stat named, own;
+  if (stat(lock_path_.c_str(), &named) != 0)
+    return errno != ENOENT && errno != ENOTDIR;
+  return fstat(lock_, &own) != 0 || (named.st_dev == own.st_dev && named.st_ino == own.st_ino);
+}
+
+void run_folder::note_saved() {
+  if (int file = ::open(saved_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666); file >= 0)
+    ::close(file);
+}
+
 void run_folder::write_configuration(const program &program, const option_table &table,
-                                     const trainer_options &options, const batch_layout &layout,
-                                     const std::vector<data_identity> &data, int64_t data_order) {
+                                     const trainer_options &options, const run_facts &facts) {
   ordered_json object = {{"format", format},
                          {"model", program.model_name},
                          {"optimizer", program.optimizer_name},
                          {"fingerprint", format_text("%016" PRIx64, program.fingerprint)},
                          {"compiler", program.compiler_version},
-                         {"ranks", layout.ranks},
-                         {"data_order", data_order}};
+                         {"ranks", facts.layout.ranks},
+                         {"data_order", facts.data_order}};
+  if (!facts.origin.checkpoint.empty())
+    object[origin_member] = {{"checkpoint", facts.origin.checkpoint}};
+  if (!facts.origin.parameters.empty())
+    object[origin_member] = {{"initialise", facts.origin.parameters}};
   ordered_json &values = object["options"] = ordered_json::object();
   for (const option_row *row : table.of_run(*options.command)) {
     std::vector<std::string> texts = kept_values(*row, options);
@@ -372,17 +456,10 @@ void run_folder::write_configuration(const program &program, const option_table 
     else if (!texts.front().empty())
       values[row->name] = texts.front();
   }
-  values["micro-batches"] = std::to_string(layout.micro_batches);
-  ordered_json &files = object["data"] = ordered_json::array();
-  for (const data_identity &file : data) {
-    files.push_back({{"input", file.input},
-                     {"file", file.path},
-                     {"bytes", file.bytes},
-                     {"type", file.type},
-                     {"digest", format_text("%08x", file.digest)}});
-    if (file.share > 0)
-      files.back()["share"] = file.share;
-  }
+  values["micro-batches"] = std::to_string(facts.layout.micro_batches);
+  object[training_member] = list_of(facts.data);
+  if (!facts.validation.empty())
+    object[validation_member] = list_of(facts.validation);
   std::string text = object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
   std::string path = configuration_of(path_);
   output_file file(path);
@@ -391,13 +468,35 @@ void run_folder::write_configuration(const program &program, const option_table 
   made_.clear(); // it holds a run from here on
 }
 
-void check_same_data(const std::string &configuration, const std::vector<data_identity> &data) {
+void check_same_order(const program &program, const std::string &configuration,
+                      const option_table &table, const trainer_options &options) {
+  trainer_options before = kept_options(program, configuration, table);
+  const char *rest[] = {"drop", "pad", "wrap"};
+  std::string problem;
+  if (before.holdout != options.holdout)
+    problem = format_text("option --holdout: the run has %g", before.holdout);
+  else if (before.no_shuffle != options.no_shuffle)
+    problem = std::string("option --no-shuffle: the run's data are ") +
+              (before.no_shuffle ? "in order" : "shuffled");
+  else if (before.rest != options.rest)
+    problem = std::string("option --leftovers: the run has ") + rest[static_cast<int>(before.rest)];
+  else if (before.overfit != options.overfit)
+    problem = format_text("option --overfit: the run has %" PRId64, before.overfit);
+  if (!problem.empty())
+    throw failure(exit_usage, problem + "; another would change which samples are trained on when"
+                                        "\n  try: --new-data, with which their order begins anew");
+}
+
+void check_same_data(const std::string &configuration, data_use use,
+                     const std::vector<data_identity> &data) {
   ordered_json parsed = read_configuration(configuration);
-  if (!parsed.contains("data"))
-    return; // written by hand
+  const bool trains = use == data_use::training;
+  const char *member = trains ? training_member : validation_member;
+  if (!parsed.contains(member))
+    return; // written by hand, or there was no validation
   // An input may have several files, whose order counts.
   std::map<std::string, std::vector<data_identity>> before, now;
-  for (const ordered_json &file : parsed["data"]) {
+  for (const ordered_json &file : parsed[member]) {
     auto digest = static_cast<uint32_t>(strtoul(file.value("digest", "").c_str(), nullptr, 16));
     std::string input = file.value("input", "");
     before[input].push_back({input, file.value("file", ""), file.value("bytes", int64_t(-1)),
@@ -405,7 +504,9 @@ void check_same_data(const std::string &configuration, const std::vector<data_id
   }
   for (const data_identity &file : data)
     now[file.input].push_back(file);
-  constexpr const char *advice = "\n  try: the same data, or --new-data to go on with others";
+  const char *advice = trains ? "\n  try: the same data, or --new-data to go on with others"
+                              : "\n  try: the same data, or --validation-data or "
+                                "--validation-tokens again to validate on others";
   for (auto &[input, files] : now) {
     const std::vector<data_identity> &old = before[input];
     if (old.empty())

@@ -5,6 +5,7 @@
 //   configuration.json  every option of the run, the data it saw, the model
 //   log.jsonl           one line a step
 //   checkpoints/        step-00000100, ...
+//   .saved              from its first checkpoint on
 //
 // One run has it: a second one is refused while it runs, and afterwards unless it
 // resumes or overwrites.
@@ -24,6 +25,9 @@ inline std::string configuration_of(const std::string &run) { return run + "/con
 inline std::string log_of(const std::string &run) { return run + "/log.jsonl"; }
 inline std::string checkpoints_of(const std::string &run) { return run + "/checkpoints"; }
 
+// Absolute, without a slash at its end; empty stays empty.
+std::string whole_path(const std::string &path);
+
 // Runs of this model below `runs` of the working directory, by number.
 std::string newest_run(const program &program); // that began; empty: there is none
 std::string next_run(const program &program);   // a folder that is not there yet
@@ -41,6 +45,18 @@ struct run_choice {
   // Of the run that goes on; empty where there is none.
   std::string configuration() const;
 };
+
+// Whose values a run began with, where they are not the model's own. Absolute paths.
+struct run_origin {
+  std::string checkpoint; // of the run from which it branched off
+  std::string parameters; // --initialise
+};
+
+// As `configuration` says it.
+run_origin origin_of(const std::string &configuration);
+
+// Whether the run has had a checkpoint, which may be out of sight now.
+bool has_saved(const std::string &folder);
 
 // Looks at the file system, changes nothing. Throws `failure` where --resume finds no run.
 run_choice choose_run(const program &program, const trainer_options &options);
@@ -79,6 +95,14 @@ void check_run_folder(const std::string &path, bool takes_over);
 // have come yet; 0 where `configuration` does not say.
 int64_t data_order_of(const std::string &configuration);
 
+// What a configuration says besides options.
+struct run_facts {
+  batch_layout layout;
+  std::vector<data_identity> data, validation;
+  int64_t data_order = 0; // sample_order::number
+  run_origin origin;
+};
+
 // The folder of the run that trains, locked against a second one for the life of the object.
 class run_folder {
 public:
@@ -90,26 +114,35 @@ public:
   run_folder(const run_folder &) = delete;
   run_folder &operator=(const run_folder &) = delete;
 
-  // Removes the log and the checkpoints of the run that is given up.
+  // Removes the run that is given up.
   void clear();
-  // `data_order`: sample_order::number.
   void write_configuration(const program &program, const option_table &table,
-                           const trainer_options &options, const batch_layout &layout,
-                           const std::vector<data_identity> &data, int64_t data_order);
+                           const trainer_options &options, const run_facts &facts);
+  // A checkpoint is complete. Allocates nothing.
+  void note_saved();
+  // Whether the path still leads to this folder, which somebody may move or remove.
+  bool is_there() const;
 
 private:
   void make();
   void lock();
   void leave();
 
-  std::string path_;
+  std::string path_, lock_path_, saved_; // the mark of note_saved
   file_operations &files_;
   std::vector<std::string> made_; // and given to no run yet, the outermost first
   int lock_ = -1;
 };
 
-// Compares the data of a run with those that its configuration names. Throws `failure`
-// (exit_data) that names the first difference.
-void check_same_data(const std::string &configuration, const std::vector<data_identity> &data);
+// Compares the data of a run, for training or for validation, with those that its configuration
+// names. Throws `failure` (exit_data) that names the first difference.
+enum class data_use { training, validation };
+void check_same_data(const std::string &configuration, data_use use,
+                     const std::vector<data_identity> &data);
+
+// Which samples are trained on, and in which order, is the run's: throws `failure` (exit_usage)
+// where options would change it.
+void check_same_order(const program &program, const std::string &configuration,
+                      const option_table &table, const trainer_options &options);
 
 } // namespace trainc

@@ -5,9 +5,12 @@
 // below.
 #include "runtime/signals.h"
 
+#include "runtime/clock.h"
 #include "runtime/unfinished_file.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <initializer_list>
 #include <pthread.h>
@@ -15,6 +18,9 @@
 
 namespace trainc {
 namespace {
+
+// Launchers and schedulers send one wish several times, to a process and its group.
+constexpr double seconds_of_one_wish = 2;
 
 std::atomic<int> pending_requests;
 
@@ -30,28 +36,27 @@ bool is_ignored(int number) {
   return action.sa_handler == SIG_IGN;
 }
 
-sigset_t set_of(int number) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, number);
-  return set;
-}
-
-// The next one of this number has its usual meaning: it ends the process.
-void hear_once(int number, sigset_t &heard) {
-  sigdelset(&heard, number);
-  sigset_t usual = set_of(number);
+// As the signal would have without us.
+void end_by(int number) {
+  set_disposition(number, SIG_DFL);
+  sigset_t usual;
+  sigemptyset(&usual);
+  sigaddset(&usual, number);
   pthread_sigmask(SIG_UNBLOCK, &usual, nullptr);
+  raise(number);
 }
 
 void take_requests(sigset_t heard) {
+  double first_seconds = INFINITY;
   for (;;) {
     int number = 0;
     if (sigwait(&heard, &number) != 0)
       continue;
+    if (number != SIGUSR1 && seconds_now() - first_seconds > seconds_of_one_wish)
+      end_by(number);
     request(number == SIGUSR1 ? checkpoint_request : stop_request);
     if (number != SIGUSR1)
-      hear_once(number, heard);
+      first_seconds = std::min(first_seconds, seconds_now());
   }
 }
 
@@ -60,9 +65,12 @@ void end_without_unfinished_files(sigset_t heard) {
   while (sigwait(&heard, &number) != 0) {
   }
   remove_unfinished_files();
-  hear_once(number, heard);
-  raise(number);
+  end_by(number);
 }
+
+// A thread that was there before us, of a library that is preloaded, hears signals too.
+pthread_t listener;
+void pass_on(int number) { pthread_kill(listener, number); }
 
 } // namespace
 
@@ -71,16 +79,19 @@ void watch_signals(bool requests) {
     set_disposition(number, SIG_IGN);
   sigset_t heard;
   sigemptyset(&heard);
-  for (int number : {requests ? SIGUSR1 : SIGHUP, SIGINT, SIGTERM}) {
-    if (!requests && is_ignored(number))
-      continue;
-    sigaddset(&heard, number);
-    set_disposition(number, SIG_DFL);
+  for (int number : {SIGUSR1, SIGHUP, SIGINT, SIGTERM}) {
+    const bool stays_ignored = (number == SIGHUP || !requests) && is_ignored(number);
+    if (number == SIGUSR1 ? requests : !stays_ignored)
+      sigaddset(&heard, number);
   }
   pthread_sigmask(SIG_BLOCK, &heard, nullptr);
   std::thread thread(requests ? take_requests : end_without_unfinished_files, heard);
-  pthread_setname_np(thread.native_handle(), "signals");
+  listener = thread.native_handle();
+  pthread_setname_np(listener, "signals");
   thread.detach();
+  for (int number : {SIGUSR1, SIGHUP, SIGINT, SIGTERM})
+    if (sigismember(&heard, number))
+      set_disposition(number, pass_on);
 }
 
 void request(signal_request what) { pending_requests.fetch_or(what); }

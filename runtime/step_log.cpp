@@ -93,6 +93,12 @@ void step_log::put(const char *line, int length) {
   torn_ = !known || (ftruncate(file_, before.st_size) != 0) || torn_;
 }
 
+void step_log::look() {
+  struct stat own;
+  if (file_ >= 0 && error_ == 0 && fstat(file_, &own) == 0 && own.st_nlink == 0)
+    error_ = ENOENT;
+}
+
 void step_log::write(const step_record &record) {
   if (file_ < 0)
     return;
@@ -125,13 +131,14 @@ void step_log::write_held_out(int64_t step, const std::vector<named_number> &res
 void step_log::write_summary(const run_summary &summary) {
   char line[512];
   int length = snprintf(line, sizeof line,
-                        "{\"summary\": true, \"steps\": %" PRId64 ", \"skipped_steps\": %" PRId64
+                        "{\"summary\": true, \"ended\": \"%s\", \"steps\": %" PRId64
+                        ", \"skipped_steps\": %" PRId64
                         ", \"seconds\": %.3f, \"seconds_computing\": %.3f, \"seconds_data\": %.3f, "
                         "\"seconds_exchanging\": %.3f, \"seconds_evaluating\": %.3f, "
                         "\"seconds_saving\": %.3f, \"peak_resident_bytes\": %" PRId64,
-                        summary.steps, summary.skipped_steps, summary.seconds, summary.computing,
-                        summary.data, summary.exchanging, summary.evaluating, summary.saving,
-                        summary.peak_resident_bytes);
+                        summary.ended, summary.steps, summary.skipped_steps, summary.seconds,
+                        summary.computing, summary.data, summary.exchanging, summary.evaluating,
+                        summary.saving, summary.peak_resident_bytes);
   if (summary.rate > 0)
     length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
                        ", \"gflops_per_rank\": %.6g", summary.rate * 1e-9);

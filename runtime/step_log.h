@@ -23,6 +23,7 @@ struct run_summary {
   double seconds;
   int64_t peak_resident_bytes;
   double computing = 0, data = 0, exchanging = 0, evaluating = 0, saving = 0; // of the seconds
+  const char *ended = "done"; // or "preempted", "max-time"
   double rate = 0; // floating-point operations per second and rank in the steps; 0: not known
 };
 
@@ -46,6 +47,8 @@ public:
   void write_summary(const run_summary &summary);
   // Behind the summary: operations per second of a large matrix product, and the steps' over these.
   void write_machine(double product_rate, double share);
+  // Whether the file was removed, which then is an error as below.
+  void look();
   // An errno, where a line could not be written; the log goes on without it.
   int error() const { return error_; }
 

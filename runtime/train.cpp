@@ -12,6 +12,7 @@
 #include "runtime/signals.h"
 #include "runtime/stage_layout.h"
 #include "runtime/step_log.h"
+#include "runtime/train_options.h"
 
 #include <cinttypes>
 #include <cmath>
@@ -24,6 +25,11 @@ namespace {
 
 // Of shorter runs the machine is not measured: its first steps are most of them.
 constexpr double measured_from_seconds = 2;
+
+// Between two looks at whether the run's folder is still there.
+constexpr double look_seconds = 2;
+
+constexpr int end_requests = stop_request | time_request; // of signal_request
 
 // Where a run begins and ends.
 struct extent {
@@ -54,6 +60,8 @@ public:
         end_save();
       throw;
     }
+    if (end_request_ != no_request && last_step_ < extent_.last)
+      exit_code_ = exit_stopped;
     summarize();
     return exit_code_;
   }
@@ -64,22 +72,28 @@ private:
     for (int64_t step = extent_.first + 1; step <= extent_.last && !stopped; ++step) {
       ask_for_end();
       ask_for_save();
-      int requests = step_or_save(step);
+      look_at_folder();
+      int requests = or_save(step - 1, [&] { return take_step(step); });
+      last_step_ = step;
+      if (requests & gone_request)
+        give_up();
       if (writes_ && !(requests & writing_request) && checkpoints_->proceed())
         end_save();
-      stopped = requests & stop_request;
+      stopped = requests & end_requests;
+      end_request_ |= requests & end_requests;
       bool last = step == extent_.last || stopped;
       save_due_ |= save_is_due(step) || (requests & period_request);
-      bool asked = requests & (checkpoint_request | stop_request);
+      bool asked = requests & (checkpoint_request | end_requests);
       if (asked) // who asked may not wait for more
         save(step, last);
       while (is_evaluated(step) && !stopped) {
         if (asked)
           end_save(); // which else would end with the next step
-        requests = show_held_out(step);
+        requests = or_save(step, [&] { return show_held_out(step); });
         if (requests == no_request)
           break;
-        stopped = requests & stop_request; // else it begins anew
+        stopped = requests & end_requests; // else it begins anew
+        end_request_ |= requests & end_requests;
         last |= stopped;
         asked = true;
         save(step, last);
@@ -93,11 +107,10 @@ private:
   void decide();
   int nothing_to_do() const;
   void set_up();
-  void check_options() const;
   void find_extent();
+  void choose_origin(const std::string &path);
   void refuse_older(const std::string &path, const std::string &where) const;
   void find_layout();
-  void check_order(const std::string &configuration) const;
   std::vector<std::pair<std::string, std::string>> describe_data() const;
   void find_position();
   void check_data() const;
@@ -110,8 +123,10 @@ private:
   bool is_evaluated(int64_t step) const {
     return held_out_every_ > 0 && (step % held_out_every_ == 0 || step == extent_.last);
   }
+  void look_at_folder();
+  [[noreturn]] void give_up() const;
   bool save_is_due(int64_t step) const;
-  int step_or_save(int64_t step);
+  template <typename Work> int or_save(int64_t done, Work work);
   int take_step(int64_t step);
   void note_log();
   void note_skipped(int64_t step, const step_result &result, bool is_spike);
@@ -134,6 +149,7 @@ private:
   std::optional<run_folder> folder_;
   extent extent_;
   checkpoint_info resumed_;
+  run_origin origin_;
   std::optional<loader> data_;
   std::optional<loader> validation_;
   std::optional<batch_feed> feed_, validation_feed_;
@@ -149,9 +165,12 @@ private:
   keep_policy keep_;
   double loss_ = NAN, held_out_loss_ = NAN, best_held_out_loss_ = NAN; // of the last step
   double saved_seconds_ = 0;                                           // when, or the run began
+  double looked_seconds_ = 0;                                          // at the folder
   loss_statistics losses_;                           // of the steps that were taken
   int64_t skipped_steps_ = 0, skipped_in_a_row_ = 0; // of the whole run, and just before
-  int64_t saved_step_ = -1;
+  int64_t saved_step_ = -1, last_step_ = 0;          // that was taken
+  int end_request_ = no_request;                     // before the last step of the run
+  bool has_own_checkpoint_ = false;                  // from which it goes on
   bool background_ = false;
   bool writes_ = false;      // a checkpoint, in the background
   bool save_due_ = false;    // and waits for a finite step
@@ -159,31 +178,6 @@ private:
   bool log_lacks_lines_ = false;
   int exit_code_ = exit_success;
 };
-
-void trainer::check_options() const {
-  problem_list problems;
-  if (options_.steps.has_value() == options_.epochs.has_value())
-    problems.add(options_.steps ? "train: takes --steps or --epochs, not both"
-                                : "train: needs --steps or --epochs\n  try: --steps 1000");
-  bool validates = !options_.validation_tokens.empty() || !options_.validation_data.empty();
-  if (options_.evaluate_every > 0 && options_.holdout == 0 && !validates)
-    problems.add("option --evaluate-every: there is no held-out part of the data\n  try: --holdout "
-                 "0.1, or --validation-data");
-  if (validates && options_.holdout > 0)
-    problems.add("option --holdout: --validation-data and --validation-tokens take its place");
-  if (!options_.initialise.empty() && !options_.resume.empty())
-    problems.add("option --initialise: a resumed run has its parameters\n  try: one of the two");
-  if (options_.keep.best_by == checkpoint_metric::held_out_loss && options_.evaluate_every == 0)
-    problems.add("option --keep-best: no held-out loss is computed\n  try: --evaluate-every 100");
-  if (options_.overwrite && !options_.resume.empty())
-    problems.add("option --overwrite: a run that is resumed stays\n  try: --resume alone");
-  auto clips = [](double most) { return most > 0 && std::isfinite(most); };
-  if (clips(options_.clip_norm) && clips(options_.clip_value))
-    problems.add("option --clip-value: with --clip-norm their order would matter\n  try: one of "
-                 "the two");
-  check_schedule(options_, problems);
-  problems.throw_if_any(exit_usage);
-}
 
 // Finds the run's folder and the checkpoint to go on from, before anything is allocated.
 void trainer::find_extent() {
@@ -201,6 +195,7 @@ void trainer::find_extent() {
       check_run_folder(choice_.folder, takes_over);
     else
       folder_.emplace(choice_.folder, takes_over);
+    origin_.parameters = whole_path(options_.initialise);
     if (choice_.checkpoint.empty())
       return;
     std::string where = checkpoints_of(choice_.folder);
@@ -211,22 +206,46 @@ void trainer::find_extent() {
     if (path.empty() && options_.resume == "latest" && holds_run(choice_.folder))
       throw failure(exit_checkpoint, choice_.folder +
                                          ": its log has steps, but no checkpoint is there\n  try: "
-                                         "to bring its checkpoints back, or --overwrite without "
-                                         "--resume");
-    if (path.empty())
-      run_.warn(where + ": holds no checkpoint yet; training begins with the initial parameters");
-    else if (goes_on && choice_.checkpoint != "latest") // the newest that is whole
+                                         "to bring its checkpoints back, --resume auto to begin "
+                                         "anew if it never had one, or --overwrite");
+    if (path.empty() && has_saved(choice_.folder))
+      throw failure(exit_checkpoint,
+                    where + ": the run has had a checkpoint, and none is there\n  try: to bring "
+                            "its checkpoints back (a disk that is not mounted?), or --overwrite "
+                            "without --resume");
+    if (!path.empty() && goes_on && choice_.checkpoint != "latest") // the newest that is whole
       refuse_older(path, where);
+    choose_origin(path);
   });
   path = run_.ranks.broadcast(path);
-  if (path.empty())
+  origin_ = {run_.ranks.broadcast(origin_.checkpoint), run_.ranks.broadcast(origin_.parameters)};
+  if (path.empty() && origin_.checkpoint.empty())
     return;
+  has_own_checkpoint_ = choice_.goes_on() && !path.empty();
+  if (path.empty())
+    path = origin_.checkpoint;
   run_.ranks.together([&] { resumed_ = read_manifest(path); });
   extent_.first = resumed_.step;
-  saved_step_ = choice_.goes_on() ? resumed_.step : -1;
+  saved_step_ = has_own_checkpoint_ ? resumed_.step : -1;
   skipped_steps_ = resumed_.skipped_steps;
   extent_.order.seed = resumed_.order.seed;
   losses_ = resumed_.losses;
+}
+
+// What the run begins with, or, if it has a checkpoint at `path`, began with.
+void trainer::choose_origin(const std::string &path) {
+  if (!choice_.goes_on()) {
+    origin_.checkpoint = whole_path(path);
+    return;
+  }
+  run_origin before = origin_of(choice_.configuration());
+  if (!path.empty() || origin_.parameters.empty())
+    origin_ = before;
+  if (!path.empty())
+    return;
+  const std::string &from = origin_.checkpoint.empty() ? origin_.parameters : origin_.checkpoint;
+  run_.warn(checkpoints_of(choice_.folder) + ": holds no checkpoint yet; training begins with " +
+            (from.empty() ? "the initial parameters" : from));
 }
 
 // Going on from an older checkpoint would cut off the work after it.
@@ -273,25 +292,6 @@ void trainer::find_layout() {
                         layout_.ranks, layout_.micro_batches, known->ranks, known->micro_batches));
 }
 
-// Which samples are trained on, and in which order, is the run's.
-void trainer::check_order(const std::string &configuration) const {
-  trainer_options before = kept_options(run_.prog, configuration, run_.table);
-  const char *rest[] = {"drop", "pad", "wrap"};
-  std::string problem;
-  if (before.holdout != options_.holdout)
-    problem = format_text("option --holdout: the run has %g", before.holdout);
-  else if (before.no_shuffle != options_.no_shuffle)
-    problem = std::string("option --no-shuffle: the run's data are ") +
-              (before.no_shuffle ? "in order" : "shuffled");
-  else if (before.rest != options_.rest)
-    problem = std::string("option --leftovers: the run has ") + rest[static_cast<int>(before.rest)];
-  else if (before.overfit != options_.overfit)
-    problem = format_text("option --overfit: the run has %" PRId64, before.overfit);
-  if (!problem.empty())
-    throw failure(exit_usage, problem + "; another would change which samples are trained on when"
-                                        "\n  try: --new-data, with which their order begins anew");
-}
-
 std::vector<std::pair<std::string, std::string>> trainer::describe_data() const {
   int64_t samples = data_->samples(data_part::training),
           rest = data_->left_out(data_part::training);
@@ -330,7 +330,7 @@ void trainer::find_position() {
   if (options_.new_data)
     return;
   if (!before.empty())
-    check_order(before);
+    check_same_order(run_.prog, before, run_.table, options_);
   if (order.number != resumed_.order.number)
     return run_.warn("the checkpoint was written before --new-data: their order begins anew");
   int64_t size = resumed_.order.samples_per_batch > 0 ? resumed_.order.samples_per_batch
@@ -368,13 +368,19 @@ void trainer::settle_last_step() {
 // Whether they are those of the run.
 void trainer::check_data() const {
   std::string before = choice_.configuration();
-  if (run_.is_first() && !resumed_.path.empty() && !before.empty() && !options_.new_data)
-    check_same_data(before, data_->identities());
+  if (!run_.is_first() || resumed_.path.empty() || before.empty())
+    return;
+  if (!options_.new_data)
+    check_same_data(before, data_use::training, data_->identities());
+  const bool is_said =
+      options_.given.count("validation-data") || options_.given.count("validation-tokens");
+  if (validation_ && !is_said)
+    check_same_data(before, data_use::validation, validation_->identities());
 }
 
 // What is to be done. Changes nothing of the run.
 void trainer::decide() {
-  run_.ranks.together([&] { check_options(); });
+  run_.ranks.together([&] { check_train_options(options_); });
   run_.check_stages();
   find_extent();
   run_.ranks.together([&] { find_layout(); });
@@ -415,8 +421,8 @@ void trainer::set_up() {
                           : std::make_unique<evaluation>(run_, *data_, *feed_);
   if (resumed_.path.empty()) {
     run_.load_initial_parameters();
-    if (!options_.initialise.empty())
-      run_.load_parameters_from(options_.initialise);
+    if (!origin_.parameters.empty())
+      run_.load_parameters_from(origin_.parameters);
   } else
     run_.ranks.together(
         [&] { load_tensors(resumed_, state_tensors(run_.prog, run_.places()), run_.target); });
@@ -461,14 +467,16 @@ void trainer::begin() {
       folder_->clear();
   });
   if (checkpoints_)
-    checkpoints_->open(choice_.goes_on() && !resumed_.path.empty() ? resumed_.sequence
-                                                                   : UINT64_MAX);
+    checkpoints_->open(has_own_checkpoint_ ? resumed_.sequence : UINT64_MAX);
   prunes_next_ = choice_.goes_on();
   run_.ranks.together([&] {
     log_ = std::make_unique<step_log>(changes ? log_of(choice_.folder) : "", extent_.first);
     if (changes)
-      folder_->write_configuration(run_.prog, run_.table, options_, layout_, data_->identities(),
-                                   extent_.order.number);
+      folder_->write_configuration(
+          run_.prog, run_.table, options_,
+          {layout_, data_->identities(),
+           validation_ ? validation_->identities() : std::vector<data_identity>(),
+           extent_.order.number, origin_});
   });
 }
 
@@ -478,9 +486,10 @@ void trainer::note_skipped(int64_t step, const step_result &result, bool is_spik
   ++skipped_steps_;
   ++skipped_in_a_row_;
   bool is_loss = !std::isfinite(result.loss) || is_spike;
+  const double value = is_loss ? result.loss : result.gradient_norm;
   std::string text =
       format_text("step %" PRId64 ": the %s is %g", step, is_loss ? "loss" : "gradient norm",
-                  is_loss ? result.loss : result.gradient_norm);
+                  std::isnan(value) ? NAN : value); // of no sign
   if (is_spike)
     text += format_text(", above %g, which is %g standard deviations above the mean",
                         losses_.limit(options_.spike_limit), options_.spike_limit);
@@ -494,7 +503,12 @@ void trainer::note_skipped(int64_t step, const step_result &result, bool is_spik
     text += format_text("; %" PRId64 " steps in a row were skipped", skipped_in_a_row_);
   text += checkpoints_ ? "; checkpoints of earlier steps are as they were" : "";
   throw failure(exit_diverged,
-                run_.is_first() ? text + "\n  try: a lower --learning-rate, or --clip-norm 1" : "",
+                run_.is_first()
+                    ? text + (skipped_steps_ == step ? "\n  try: data without NaN, and with labels "
+                                                       "that count"
+                                                     : "\n  try: a lower --learning-rate, or "
+                                                       "--clip-norm 1")
+                    : "",
                 /*everywhere=*/true);
 }
 
@@ -577,14 +591,14 @@ int trainer::take_step(int64_t step) {
   return result.requests;
 }
 
-// Bad data end a run; what it has learnt before them is sound and stays.
-int trainer::step_or_save(int64_t step) {
+// Bad data end a run; what it has learnt before them, in its steps to `done`, is sound and stays.
+template <typename Work> int trainer::or_save(int64_t done, Work work) {
   try {
-    return take_step(step);
+    return work();
   } catch (const failure &error) {
     if (!error.everywhere || error.code != exit_data || steps_taken_ == 0)
       throw;
-    save(step - 1, /*last=*/false);
+    save(done, /*last=*/false);
     throw;
   }
 }
@@ -592,7 +606,7 @@ int trainer::step_or_save(int64_t step) {
 // Like a signal: the ranks agree on it in the step, or between two batches of an evaluation.
 void trainer::ask_for_end() const {
   if (seconds_now() - start_seconds_ >= most_seconds_)
-    request(stop_request);
+    request(time_request);
 }
 
 // Of the first rank's clock; the ranks hear of it in the step, like of a signal.
@@ -602,6 +616,26 @@ void trainer::ask_for_save() const {
     request(period_request);
   if (writes_ && checkpoints_->is_busy())
     request(writing_request);
+}
+
+// Of the first rank, likewise.
+void trainer::look_at_folder() {
+  if (!folder_ || seconds_now() - looked_seconds_ < look_seconds)
+    return;
+  looked_seconds_ = seconds_now();
+  log_->look();
+  if (!folder_->is_there())
+    request(gone_request);
+}
+
+void trainer::give_up() const {
+  throw failure(exit_disk,
+                run_.is_first()
+                    ? choice_.folder + ": was moved or removed while its run went on, which can "
+                                       "keep nothing any more\n  try: --resume latest where it is "
+                                       "now, and to leave the folder of a run where it is"
+                    : "",
+                /*everywhere=*/true);
 }
 
 bool trainer::save_is_due(int64_t step) const {
@@ -662,6 +696,8 @@ void trainer::end_save(bool last) {
   writes_ = false;
   save_result result = checkpoints_->complete();
   if (result.error == 0) {
+    if (folder_)
+      folder_->note_saved();
     prunes_next_ = true;
     return;
   }
@@ -711,7 +747,13 @@ void trainer::summarize() {
   const double steps_seconds = summary.seconds - summary.evaluating - summary.saving;
   summary.rate = run_.prog.micro_batch_flops * static_cast<double>(gradient_->batches_per_step()) *
                  static_cast<double>(steps_taken_) / run_.ranks.size() / steps_seconds;
+  if (exit_code_ == exit_stopped)
+    summary.ended = end_request_ & stop_request ? "preempted" : "max-time";
   log_->write_summary(summary);
+  if (exit_code_ == exit_stopped)
+    printf("stopped by %s at step %" PRId64 " of %" PRId64 "; %s\n",
+           end_request_ & stop_request ? "a signal" : "--max-time", last_step_, extent_.last,
+           checkpoints_ ? "--resume latest goes on" : "without a checkpoint");
   printf("%" PRId64 " steps in %.1f s: computing %.1f, data %.1f, exchanging gradients %.1f, "
          "evaluating %.1f, checkpoints %.1f\n",
          summary.steps, summary.seconds, summary.computing, summary.data, summary.exchanging,

@@ -184,7 +184,7 @@ void read_configuration(const std::string &bytes) {
   (void)table.values(options);
   (void)kept_option(path, "holdout");
   (void)layout_of(path);
-  check_same_data(path, {{"tokens", "text.bin", 100, 0x12345678}});
+  check_same_data(path, data_use::training, {{"tokens", "text.bin", 100, 0x12345678}});
 }
 
 // As a vocab.json, as its merges, and as a file of ranks.

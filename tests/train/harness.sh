@@ -55,6 +55,18 @@ may_mount() {
 # newest RUN: its checkpoint of the greatest step; nothing where there is none
 newest() { { find "$1/checkpoints" -mindepth 1 -maxdepth 1 -name 'step*' 2>/dev/null || true; } | sort | tail -1; }
 
+# stops COMMAND...: quietly, a training that ends before its last step; of one in the background: stopped PROCESS FILE
+stops() {
+  local status=0
+  "$@" >last-output.txt 2>&1 || status=$?
+  [ $status = 9 ] || { cat last-output.txt; fail "exit code $status, expected 9: $*"; }
+}
+stopped() {
+  local status=0
+  wait "$1" || status=$?
+  [ $status = 9 ] || { cat "$2"; fail "exit code $status of a run that was stopped, expected 9"; }
+}
+
 # Runs a command with its output in a file that is shown only if it fails.
 quietly() {
   if ! "$@" >last-output.txt 2>&1; then

@@ -40,7 +40,7 @@ for ((minute = 1; minute <= minutes; minute++)); do
   done >>samples.tsv
 done
 kill -TERM $ranks
-wait $launcher || { cat run.txt; fail "exit code $? after SIGTERM"; }
+stopped $launcher run.txt
 trap - EXIT
 quietly gpt/trainer checkpoints verify --run run
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything that is wrong with them is said at once.
+#include "runtime/train_options.h"
+
+#include "runtime/failure.h"
+#include "runtime/schedule_rate.h"
+
+#include <cmath>
+
+namespace trainc {
+
+void check_train_options(const trainer_options &options) {
+  problem_list problems;
+  if (options.steps.has_value() == options.epochs.has_value())
+    problems.add(options.steps ? "train: takes --steps or --epochs, not both"
+                               : "train: needs --steps or --epochs\n  try: --steps 1000");
+  bool validates = !options.validation_tokens.empty() || !options.validation_data.empty();
+  if (options.evaluate_every > 0 && options.holdout == 0 && !validates)
+    problems.add("option --evaluate-every: there is no held-out part of the data\n  try: --holdout "
+                 "0.1, or --validation-data");
+  if (validates && options.holdout > 0)
+    problems.add("option --holdout: --validation-data and --validation-tokens take its place");
+  if (!options.initialise.empty() && !options.resume.empty() && options.resume != "auto")
+    problems.add("option --initialise: a resumed run has its parameters\n  try: one of the two, or "
+                 "--resume auto, which takes them where it begins");
+  if (options.keep.best_by == checkpoint_metric::held_out_loss && options.evaluate_every == 0)
+    problems.add("option --keep-best: no held-out loss is computed\n  try: --evaluate-every 100");
+  if (options.overwrite && !options.resume.empty())
+    problems.add("option --overwrite: not beside --resume, which goes on with a run or begins in "
+                 "an empty folder\n  try: one of the two");
+  auto clips = [](double most) { return most > 0 && std::isfinite(most); };
+  if (clips(options.clip_norm) && clips(options.clip_value))
+    problems.add("option --clip-value: with --clip-norm their order would matter\n  try: one of "
+                 "the two");
+  check_schedule(options, problems);
+  problems.throw_if_any(exit_usage);
+}
+
+} // namespace trainc

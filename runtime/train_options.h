@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Options of `train` that contradict each other, or need another one.
+#pragma once
+
+#include "runtime/options.h"
+
+namespace trainc {
+
+// Throws `failure` (exit_usage) with every problem.
+void check_train_options(const trainer_options &options);
+
+} // namespace trainc
