@@ -186,6 +186,8 @@ private:
     double bytes = 0;
     for (size_t i = 0; i < plan.boundaries.size(); ++i) {
       const planning::Boundary &boundary = schedule.pipeline.boundaries[i];
+      if (schedule.pipeline.stageOf(boundary.from) == schedule.pipeline.stageOf(boundary.to))
+        continue; // no message
       if (boundary.to == chunk)
         bytes += plan.boundaries[i].activations * schedule.activationPlaces[i];
       if (boundary.from == chunk)
@@ -326,15 +328,19 @@ int main(int argc, char **argv) {
   trainc::watchStandardOutput("trainc-simulate");
   InitLLVM init(argc, argv);
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(
-      argc, argv,
-      "trainc-simulate says what a step of an output folder of trainc takes on a cluster: it "
-      "executes\nthe lists of actions that the trainer has.\n\n"
-      "  trainc-simulate out --replicas 128 --network nvlink+400G   roofline of an H100\n"
-      "  trainc-simulate out --profile profile.json                 seconds of trainer profile\n"
-      "  trainc-simulate out --schedule zb-h1 --svg step.svg        another schedule, a picture\n\n"
-      "Exit status: 0; 2 the command line is wrong; 3 a file cannot be read or does not fit; 5 the "
-      "result\ncannot be written; 6 too little memory\n");
+  if (!cl::ParseCommandLineOptions(
+          argc, argv,
+          "trainc-simulate says what a step of an output folder of trainc takes on a cluster: it "
+          "executes\nthe lists of actions that the trainer has.\n\n"
+          "  trainc-simulate out --replicas 128 --network nvlink+400G   roofline of an H100\n"
+          "  trainc-simulate out --profile profile.json                 seconds of trainer "
+          "profile\n"
+          "  trainc-simulate out --schedule zb-h1 --svg step.svg        another schedule, a "
+          "picture\n\n"
+          "Exit status: 0; 2 the command line is wrong; 3 a file cannot be read or does not fit; 5 "
+          "the result\ncannot be written; 6 too little memory\n",
+          &errs()))
+    return exit_usage;
   try {
     Simulation().run();
   } catch (const std::exception &error) {
