@@ -34,7 +34,8 @@ config.environment["TRAINC_MODELS"] = os.path.join(config.test_source_root, "mod
 config.environment["TMPDIR"] = scratch
 config.environment["TRAINC_WARNINGS_ARE_ERRORS"] = "1"  # of the emitted source; users see warnings
 # LLVM's inline allocator poisons memory which the shared library, built without a sanitizer, uses.
-config.environment["ASAN_OPTIONS"] = "allow_user_poisoning=0"
+# Some tests preload a library of faults or counts.
+config.environment["ASAN_OPTIONS"] = "allow_user_poisoning=0:verify_asan_link_order=0"
 for name in ("HOME", "CCACHE_DIR", "OMP_NUM_THREADS", "TRAINC_TESTS_WITHOUT_MOUNTS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
