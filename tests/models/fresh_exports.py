@@ -69,7 +69,7 @@ def answer(trainc, family, exporter, folder, data):
     if code:
         lines = [line for line in text.splitlines() if "warning" not in line]
         return f"refused ({code}): {lines[0].partition('m.onnx: ')[2]}", 0
-    exact, _ = train_reference.train(family, torch.float64, "adamw", data)
+    exact, _ = train_reference.train(family, torch.float64, lambda module: train_reference.optimizer_for(module, "adamw"), data)
     numpy.save(folder / "x.npy", data[file])
     numpy.save(folder / "labels.npy", data[recipe["labels"]])
     code, text = run(folder / "out/trainer", "train", "--steps", families.STEPS, "--no-progress", "--overwrite", "--run", folder / "run", "--data",
