@@ -48,7 +48,7 @@ public:
            });
   }
 
-  bool any(const std::string &value, function_ref<bool(const NodeProto &)> holds) const {
+  bool any(const std::string &value, llvm::function_ref<bool(const NodeProto &)> holds) const {
     auto found = users.find(value);
     return found != users.end() &&
            any_of(found->second, [&](const auto &user) { return holds(*user.first); });
