@@ -24,7 +24,7 @@ static std::string usesLost(const LostParameters &lost) {
   std::string message =
       names.empty()
           ? "the exporter merged or took out operations, and the file does not tell whether they "
-          : "the exporter merged equal parameters and equal operations, and the file "
+          : "the exporter merged equal parameters or equal operations, and the file "
             "does not tell where " +
                 quotedList(names) + (names.size() == 1 ? " belongs" : " belong");
   if (!others.empty())

@@ -83,8 +83,11 @@ bool looksLikeRange(const TensorBytes &tensor);
 /// Each element a fixed multiple of the one before, along its one axis above 1: such as the
 /// frequencies of rotary positions. Too long to be so by chance.
 bool looksGeometric(const TensorBytes &tensor);
-/// What a module's code may write, as no drawn or trained weight is: one value or two throughout,
-/// whole numbers, or one of the tables above.
+/// Whole numbers alone, such as ones and zeros.
+bool isWhole(const TensorBytes &tensor);
+/// What a module's code may write, as no drawn or trained weight is: one value or two throughout
+/// (of up to two elements, numbers of few digits and roots), whole numbers, or one of the tables
+/// above.
 bool mayBeWritten(const TensorBytes &tensor);
 /// Successive rows of the first axis of `whole`, or one of them; of a matrix columns, too, and
 /// either transposed. Not all elements equal.

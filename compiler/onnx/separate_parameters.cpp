@@ -686,6 +686,14 @@ private:
     }
   }
 
+  // Whether a call that was merged with this one may have had a tensor of the module's code, or a
+  // number, in the place of a parameter. A layer has no numbers there: what it takes of one or two
+  // elements is made of ones and zeros, or is a constant that the program lists.
+  bool mayBeLiteral(const ProgramCall &call, const TensorBytes &numbers) const {
+    bool isFew = layoutOf(call) && numbers.count <= 2;
+    return mayBeWritten(numbers) && (!isFew || isWhole(numbers) || hasMergedConstant());
+  }
+
   // A call that stands for others, too: they may have read another parameter that was equal, or a
   // tensor of the module's code.
   void refuseMergedCalls() {
@@ -701,7 +709,7 @@ private:
           continue;
         std::vector<std::string> equal = equalParameters(use.name());
         gone.undecided.insert(equal.begin(), equal.end());
-        if (!equal.empty() || mayBeWritten(numbers))
+        if (!equal.empty() || mayBeLiteral(group.call, numbers))
           gone.undecided.insert(own.begin(), own.end());
         anyMerged |= !own.empty() || !equal.empty();
       }

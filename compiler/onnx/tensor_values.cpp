@@ -6,7 +6,10 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringSet.h"
+#include <array>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 using namespace llvm;
@@ -182,13 +185,33 @@ bool looksGeometric(const TensorBytes &tensor) {
   return true;
 }
 
-bool mayBeWritten(const TensorBytes &tensor) {
-  auto isWhole = [&](int64_t index) {
+bool isWhole(const TensorBytes &tensor) {
+  return all_of(llvm::seq<int64_t>(0, tensor.count), [&](int64_t index) {
     double value = realAt(tensor, index);
     return value == std::trunc(value);
-  };
-  return onlyValues(tensor) || all_of(llvm::seq<int64_t>(0, tensor.count), isWhole) ||
-         looksLikeRange(tensor) || looksGeometric(tensor) || looksSinusoidal(tensor);
+  });
+}
+
+// A number of few digits, or such as width ** -0.5.
+static bool isWrittenNumber(double value, bool isSingle) {
+  constexpr double kLargest = 1e4, kRounding = 1e-6; // of what a root is taken
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.4g", value);
+  double shortened = std::strtod(text.data(), nullptr), square = value * value;
+  if (isSingle ? static_cast<float>(shortened) == static_cast<float>(value) : shortened == value)
+    return true;
+  double root = square < 1 ? 1 / square : square;
+  return root < kLargest && std::abs(root - std::round(root)) < kRounding * root;
+}
+
+bool mayBeWritten(const TensorBytes &tensor) {
+  constexpr int64_t kFew = 2; // elements, of which any have but two values
+  if (tensor.count <= kFew)
+    return all_of(llvm::seq<int64_t>(0, tensor.count), [&](int64_t index) {
+      return isWrittenNumber(realAt(tensor, index), !isDouble(tensor.dataType));
+    });
+  return onlyValues(tensor) || isWhole(tensor) || looksLikeRange(tensor) ||
+         looksGeometric(tensor) || looksSinusoidal(tensor);
 }
 
 namespace {
