@@ -38,7 +38,7 @@ for part in "${parts[@]}"; do
     ;;
   runtime)
     # At the end of ranks Open MPI leaks.
-    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 runtime asan '*' checkpoints leftovers run_folder runtime_toy failing_ranks
+    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 runtime asan '*' checkpoints leftovers data_formats run_folder runtime_toy failing_ranks
     ;;
   thread)
     # The libraries are built without: what they do is not seen, nor the order that OpenMP's and MPI's make. So tests
