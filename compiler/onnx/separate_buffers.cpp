@@ -37,13 +37,14 @@ static void readOriginals(ModelFile &file, const StringMap<int> &initializers) {
   for (const auto &output : file.graph().output())
     read.insert(output.name());
   for (onnx::NodeProto &node : nodes) {
+    // of a copy, too, that an earlier call has made
+    bool isCopy = isOnnx(node, "Identity") && node.input_size() == 1 && node.output_size() == 1;
     for (int index = 0; index < node.input_size(); ++index) {
       auto copy = originals.find(node.input(index));
-      if (copy != originals.end() && isStatistic(node, index))
+      if (copy != originals.end() && (isCopy || isStatistic(node, index)))
         node.set_input(index, copy->second);
       read.insert(node.input(index));
     }
-    bool isCopy = isOnnx(node, "Identity") && node.input_size() == 1 && node.output_size() == 1;
     if (isCopy && initializers.count(node.input(0)))
       originals[node.output(0)] = node.input(0);
   }
