@@ -48,10 +48,10 @@ public:
            });
   }
 
-  bool any(const std::string &value, llvm::function_ref<bool(const NodeProto &)> holds) const {
+  bool all(const std::string &value, llvm::function_ref<bool(const NodeProto &)> holds) const {
     auto found = users.find(value);
     return found != users.end() &&
-           any_of(found->second, [&](const auto &user) { return holds(*user.first); });
+           all_of(found->second, [&](const auto &user) { return holds(*user.first); });
   }
 
 private:
@@ -119,9 +119,9 @@ private:
                   : SmallVector<int64_t>();
   }
 
-  // Notes one that is: added to the product with a matrix of one column.
+  // Notes one that is: only added to the product with a matrix of one column.
   bool isBiasOfOne(const std::string &value, ArrayRef<int64_t> shape) {
-    bool isBias = shape == ArrayRef<int64_t>{1} && users.any(value, [&](const NodeProto &sum) {
+    bool isBias = shape == ArrayRef<int64_t>{1} && users.all(value, [&](const NodeProto &sum) {
       if (!isOnnx(sum, "Add") || sum.input_size() != 2)
         return false;
       auto maker = makers.find(sum.input(sum.input(0) == value));
