@@ -182,10 +182,7 @@ static void suspectNameless(const Decisions &decisions, const Graph &graph, cons
 }
 
 // One number may be a temperature that is learnt or an epsilon that is not: only its name tells.
-static void warnOfScalars(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
-                          Report &report) {
-  if (!recipe.freeze.empty())
-    return;
+static void warnOfScalars(const Decisions &decisions, const ModelFile &file, Report &report) {
   std::vector<std::string> trained, constant;
   for (const auto &decision : decisions)
     if (decision->tensor->count == 1 && isFloat(decision->tensor->dataType) &&
@@ -289,7 +286,7 @@ void suspectParameters(const Decisions &decisions, bool hasSignature, const Mode
   suspectNameless(decisions, graph, file, report);
   warnOfStatistics(decisions, file, report);
   warnOfInnerConstants(graph, file, report);
-  warnOfScalars(decisions, file, recipe, report);
+  warnOfScalars(decisions, file, report);
 }
 
 } // namespace trainc::reader
