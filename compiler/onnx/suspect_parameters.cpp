@@ -169,12 +169,13 @@ static void suspectNameless(const Decisions &decisions, const Graph &graph, cons
            " not trained";
   };
   if (!folded.empty())
-    (void)report.error(ExitCode::unsupportedModel, file.path(),
-                       text(folded) + ": if the exporter computed " +
-                           (folded.size() == 1 ? "it" : "them") +
-                           " from parameters, what would train is not the module",
-                       "export again with torch.onnx.export(..., do_constant_folding=False); or " +
-                           freezing(folded) + ", where the module learns nothing there");
+    (void)report.error(
+        ExitCode::unsupportedModel, file.path(),
+        text(folded) + ": if the exporter computed " + (folded.size() == 1 ? "it" : "them") +
+            " from parameters, what would train is not the module",
+        freezing(folded) + ", where the module learns nothing there; or export again with "
+                           "torch.onnx.export(..., do_constant_folding=False): buffers (tensors "
+                           "that the module does not train) then need --freeze with their names");
   if (!names.empty())
     report.warning(file.path(), text(names),
                    "--train-only with patterns of all parameters, where the model learns " +
