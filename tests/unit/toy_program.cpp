@@ -114,13 +114,18 @@ void evaluate(const arenas &places) {
 }
 
 // With TOY_EXCEPTION in the environment, SIGUSR2 stands for an error inside a step; with TOY_HANG
-// a step does not end until another SIGUSR2.
+// a step does not end until another SIGUSR2. With TOY_PAUSE a step takes so many microseconds more,
+// in which many toys leave the cores to each other.
 std::atomic<bool> fails;
 const bool hangs = getenv("TOY_HANG");
+const char *const pause_text = getenv("TOY_PAUSE");
+const useconds_t pause_of_step = pause_text ? static_cast<useconds_t>(atoi(pause_text)) : 0;
 [[maybe_unused]] const bool watches =
     (hangs || getenv("TOY_EXCEPTION")) && signal(SIGUSR2, [](int) { fails = !fails; }) != SIG_ERR;
 
 void forward_backward(const arenas &places) {
+  if (pause_of_step > 0)
+    usleep(pause_of_step);
   while (fails && hangs)
     usleep(10000);
   if (fails)
