@@ -48,8 +48,6 @@ inline failure as_failure(const std::exception &error) {
   if (system && system->code() == std::errc::resource_unavailable_try_again)
     return {exit_machine, "this process gets no more threads or memory for them\n  try: a greater "
                           "limit (ulimit -u, ulimit -v), or --threads 1"};
-  if (system && system->code() == std::errc::filename_too_long)
-    return {exit_usage, std::string(system->what()) + "\n  try: a shorter path"};
   return {exit_internal, std::string("internal error: ") + error.what()};
 }
 

@@ -23,20 +23,6 @@ std::string grouped(int64_t value) {
   return digits;
 }
 
-// Of a parameter in a file that may have the names of the ONNX file instead.
-std::string name_in(const safetensors_index &index, const program &program,
-                    const std::string &parameter) {
-  if (index.tensors.count(parameter))
-    return parameter;
-  for (int64_t i = 0; i < program.export_count; ++i) {
-    const export_initializer &entry = program.exports[i];
-    if (parameter == entry.parameter_name && !entry.transposed &&
-        index.tensors.count(entry.onnx_name))
-      return entry.onnx_name;
-  }
-  return parameter;
-}
-
 } // namespace
 
 run::run(const program &program, const option_table &table, const trainer_options &options,
@@ -84,8 +70,7 @@ void run::load_parameters_from(const std::string &path) {
     std::vector<tensor_view> parameters = parameter_tensors(prog, places());
     std::string missing;
     size_t taken = 0;
-    for (tensor_view &tensor : parameters) {
-      tensor.name = name_in(index, prog, tensor.name);
+    for (const tensor_view &tensor : parameters) {
       if (!index.tensors.count(tensor.name)) {
         missing += (missing.empty() ? "'" : ", '") + tensor.name + "'";
         continue;
