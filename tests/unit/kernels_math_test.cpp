@@ -98,6 +98,8 @@ TEST(kernels_math, pow) {
 TEST(kernels_math, special_values) {
   EXPECT_EQ(trainc::exp(-INFINITY), 0.0f);
   EXPECT_EQ(trainc::exp(-3.4028235e38f), 0.0f);
+  EXPECT_EQ(trainc::exp(-0x1.9fe36ap6f), 0.0f);
+  EXPECT_EQ(trainc::exp(-0x1.9fe368p6f), 0x1p-149f);
   EXPECT_EQ(trainc::exp(INFINITY), INFINITY);
   EXPECT_TRUE(std::isnan(trainc::exp(NAN)));
   EXPECT_EQ(trainc::exp(0.0f), 1.0f);
