@@ -44,7 +44,9 @@ for part in "${parts[@]}"; do
     # The libraries are built without: what they do is not seen, nor the order that OpenMP's and MPI's make. So tests
     # with several threads of OpenMP are not among these: those of kernels, and of the sum of gradients.
     echo race:libmpi >"$scratch/suppressions"
-    TSAN_OPTIONS="exitcode=66 ignore_noninstrumented_modules=1 suppressions=$scratch/suppressions" \
+    # Fatal signals are the trainer's own to report.
+    TSAN_OPTIONS="exitcode=66 ignore_noninstrumented_modules=1 suppressions=$scratch/suppressions handle_segv=0 handle_sigbus=0
+      handle_sigfpe=0 handle_sigill=0 handle_abort=0" \
       runtime tsan '-kernels_*:FlatSum.*' checkpoints run_folder failing_ranks
     ;;
   *) echo "tests/sanitizers.sh: no part '$part'; see the head of this file" >&2; exit 2 ;;

@@ -33,8 +33,9 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=no
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 # Else a rank that is killed while MPI starts may leave mpirun waiting for a lock in memory that they share (docs/runs.md).
 export PMIX_MCA_gds=hash
-# In a build with sanitizers: Open MPI leaks at the end of ranks.
-export OMPI_MCA_mca_base_env_list=ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0
+# In a build with sanitizers: Open MPI leaks at the end of ranks, and fatal signals are the trainer's own to report.
+signals_left=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0
+export OMPI_MCA_mca_base_env_list=ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:$signals_left
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 
 fail() {
