@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A training run from its options to its summary. What is decided before the first step, and the
+// set-up, are in train_begin.cpp; the loop is in train.cpp.
+#pragma once
+
+#include "runtime/evaluation.h"
+#include "runtime/gradient_step.h"
+#include "runtime/progress.h"
+#include "runtime/run.h"
+#include "runtime/run_folder.h"
+#include "runtime/schedule_rate.h"
+#include "runtime/signals.h"
+#include "runtime/step_log.h"
+
+#include <cmath>
+#include <memory>
+
+namespace trainc {
+
+// Where a run begins and ends.
+struct extent {
+  int64_t first = 0, last = 0; // steps first + 1 ... last are taken
+  int64_t batches_taken = 0;   // before step first + 1, by all ranks
+  sample_order order;          // that these are of
+};
+
+class trainer {
+public:
+  explicit trainer(run &run) : run_(run), options_(run.options), dry_(run.options.dry_run) {}
+
+  int operator()(); // an exit code
+
+private:
+  void take_steps();
+
+  void decide();
+  int nothing_to_do() const;
+  void set_up();
+  void find_extent();
+  void choose_origin(const std::string &path);
+  void refuse_older(const std::string &path, const std::string &where) const;
+  void find_layout();
+  std::vector<std::pair<std::string, std::string>> describe_data() const;
+  void find_position();
+  void check_data() const;
+  void check_space() const;
+  void begin();
+  void settle_last_step();
+  void ask_for_end() const;
+  void ask_for_save() const;
+  bool is_evaluated(int64_t step) const {
+    return held_out_every_ > 0 && (step % held_out_every_ == 0 || step == extent_.last);
+  }
+  void look_at_folder();
+  [[noreturn]] void give_up() const;
+  bool save_is_due(int64_t step) const;
+  template <typename Work> int or_save(int64_t done, Work work);
+  int take_step(int64_t step);
+  void note_log();
+  void note_skipped(int64_t step, const step_result &result, bool is_spike);
+  double hyperparameter_at(int64_t number, int64_t step) const;
+  void set_scalars(int64_t step);
+  int show_held_out(int64_t step);
+  void save(int64_t step, bool last);
+  void end_save(bool last = false);
+  void summarize();
+  void show_rate(double rate, double steps_seconds);
+  int64_t batch_of(int64_t step) const {
+    return extent_.batches_taken + (step - 1 - extent_.first) * gradient_->batches_per_step();
+  }
+
+  run &run_;
+  const trainer_options &options_;
+  const bool dry_; // one step, of which nothing is kept
+  run_choice choice_;
+  batch_layout layout_;
+  std::optional<run_folder> folder_;
+  extent extent_;
+  checkpoint_info resumed_;
+  run_origin origin_;
+  std::optional<loader> data_;
+  std::optional<loader> validation_;
+  std::optional<batch_feed> feed_, validation_feed_;
+  std::unique_ptr<gradient_step> gradient_;
+  std::unique_ptr<evaluation> held_out_;
+  std::unique_ptr<checkpoint_writer> checkpoints_;
+  std::unique_ptr<step_log> log_;
+  std::unique_ptr<progress> progress_;
+  rate_schedule schedule_;
+  double start_seconds_ = 0, mark_seconds_ = 0, most_seconds_ = INFINITY;
+  int64_t held_out_every_ = 0, held_out_batches_ = 0, steps_taken_ = 0;
+  period save_every_;
+  keep_policy keep_;
+  double loss_ = NAN, held_out_loss_ = NAN, best_held_out_loss_ = NAN; // of the last step
+  double saved_seconds_ = 0;                                           // when, or the run began
+  double looked_seconds_ = 0;                                          // at the folder
+  loss_statistics losses_;                           // of the steps that were taken
+  int64_t skipped_steps_ = 0, skipped_in_a_row_ = 0; // of the whole run, and just before
+  int64_t saved_step_ = -1, last_step_ = 0;          // that was taken
+  int end_request_ = no_request;                     // before the last step of the run
+  bool has_own_checkpoint_ = false;                  // from which it goes on
+  bool background_ = false;
+  bool writes_ = false;      // a checkpoint, in the background
+  bool save_due_ = false;    // and waits for a finite step
+  bool prunes_next_ = false; // once a step from the newest checkpoint was finite
+  bool log_lacks_lines_ = false;
+  int exit_code_ = exit_success;
+};
+
+} // namespace trainc
