@@ -55,6 +55,12 @@ struct AttachLoss : PassWrapper<AttachLoss, OperationPass<ModuleOp>> {
     terms.clear();
     if (failed(findTerms()) || failed(addLabels()))
       return signalPassFailure();
+    auto whole = llvm::map_range(terms, [&](const Term &term) {
+      train::LossTerm named = term.recipe;
+      named.output = train::resultNameOf(model, term.output).str();
+      return named.text();
+    });
+    train::setObjective(getOperation(), llvm::join(whole, " + "));
     attach();
     auto texts = llvm::map_range(terms, [&](const Term &term) {
       return terms.size() == 1 ? term.recipe.name() : term.recipe.text();

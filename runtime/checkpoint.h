@@ -35,6 +35,16 @@ struct sample_order {
   int64_t number = 0;            // one more each time that --new-data began the order anew
 };
 
+// What a program makes of its parameters.
+struct computed_from_parameters {
+  uint64_t digest = 0;   // program::computation; 0: of a run that did not say
+  std::string loss_name; // empty likewise
+};
+computed_from_parameters computed_by(const program &program);
+
+// "the loss mse, was l1"; empty where both compute the same, or nobody can say.
+std::string change_of_computation(const computed_from_parameters &before, const program &now);
+
 // What a manifest says.
 struct checkpoint_info {
   std::string path;
@@ -46,6 +56,7 @@ struct checkpoint_info {
   sample_order order;
   uint64_t sequence = 0; // the newest has the greatest
   uint64_t fingerprint = 0;
+  computed_from_parameters computed;
   std::string model;
   struct file {
     std::string name;
@@ -221,7 +232,7 @@ private:
   uint32_t block_checksum_ = 0;
   int64_t block_fill_ = 0;
   std::vector<char> manifest_;
-  std::string model_json_;
+  std::string model_json_, loss_json_;
   save_result result_;
 
   stage stage_ = stage::over;

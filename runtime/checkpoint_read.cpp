@@ -88,6 +88,8 @@ checkpoint_info read_manifest(const std::string &folder) {
     info.sequence = manifest.at("sequence").get<uint64_t>();
     info.model = manifest.at("model").get<std::string>();
     info.fingerprint = std::stoull(manifest.at("fingerprint").get<std::string>(), nullptr, 16);
+    info.computed = {std::stoull(manifest.value("computation", "0"), nullptr, 16),
+                     manifest.value("loss_name", "")};
     for (const json &entry : manifest.at("files")) {
       checkpoint_info::file file;
       file.name = entry.at("name").get<std::string>();
@@ -140,6 +142,21 @@ void check_model(const checkpoint_info &info, const program &program) {
                     "or another --run folder",
                     info.model.c_str(), static_cast<unsigned long long>(info.fingerprint),
                     program.model_name, static_cast<unsigned long long>(program.fingerprint)));
+}
+
+computed_from_parameters computed_by(const program &program) {
+  return {program.computation, program.loss_name};
+}
+
+std::string change_of_computation(const computed_from_parameters &before, const program &now) {
+  constexpr int below_version = 56; // bits
+  const uint64_t digest = now.computation;
+  if (before.digest == digest || before.digest == 0 || digest == 0 ||
+      before.digest >> below_version != digest >> below_version)
+    return "";
+  if (before.loss_name != now.loss_name)
+    return format_text("the loss %s, was %s", now.loss_name, before.loss_name.c_str());
+  return "the model's graph: it computes something else from the same parameters";
 }
 
 namespace {

@@ -218,6 +218,9 @@ struct program {
   // Floating-point operations of a micro-batch's forward and backward pass, of all stages together;
   // what is computed twice counts twice.
   double micro_batch_flops = 0;
+  // Of what is computed from the parameters, graph and loss; the first byte is the version of the
+  // rule (compiler/onnx/graph_digest.h). 0: not known.
+  uint64_t computation = 0;
 };
 
 // The entry functions.

@@ -114,8 +114,13 @@ std::string run::load_chosen_parameters() {
                                          "initial for the parameters that the model came with");
   });
   path = ranks.broadcast(path);
-  ranks.together(
-      [&] { load_tensors(read_manifest(path), parameter_tensors(prog, places()), target); });
+  ranks.together([&] {
+    const checkpoint_info info = read_manifest(path);
+    if (info.computed.loss_name == prog.loss_name) // another one changes no output
+      if (std::string change = change_of_computation(info.computed, prog); !change.empty())
+        warn(path + ": is of a run that computes something else: now " + change);
+    load_tensors(info, parameter_tensors(prog, places()), target);
+  });
   return path;
 }
 

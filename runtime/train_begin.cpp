@@ -57,7 +57,10 @@ void trainer::find_extent() {
   has_own_checkpoint_ = choice_.goes_on() && !path.empty();
   if (path.empty())
     path = origin_.checkpoint;
-  run_.ranks.together([&] { resumed_ = read_manifest(path); });
+  run_.ranks.together([&] {
+    resumed_ = read_manifest(path);
+    compare_computation();
+  });
   extent_.first = resumed_.step;
   saved_step_ = has_own_checkpoint_ ? resumed_.step : -1;
   skipped_steps_ = resumed_.skipped_steps;
@@ -91,6 +94,20 @@ void trainer::refuse_older(const std::string &path, const std::string &where) co
                                 "\n  try: --resume latest, or --run DIR to branch off in another "
                                 "folder",
                                 path.c_str(), other.step));
+}
+
+// A run stays what it computes: its log and its best checkpoint would compare what cannot be.
+void trainer::compare_computation() const {
+  const std::string change = change_of_computation(resumed_.computed, run_.prog);
+  if (change.empty())
+    return;
+  if (has_own_checkpoint_)
+    throw failure(exit_checkpoint,
+                  resumed_.path + ": is of a run that computes something else: now " + change +
+                      "\n  try: the trainer that wrote it, or --run NEW --resume " + resumed_.path +
+                      " to branch off with this one");
+  if (choice_.configuration().empty() && run_.is_first()) // which else has said it
+    fprintf(stderr, "changed from %s: %s\n", resumed_.path.c_str(), change.c_str());
 }
 
 // The batches of a step stay what they were, whatever the number of ranks is now.

@@ -40,6 +40,7 @@ private:
   void find_extent();
   void choose_origin(const std::string &path);
   void refuse_older(const std::string &path, const std::string &where) const;
+  void compare_computation() const;
   void find_layout();
   std::vector<std::pair<std::string, std::string>> describe_data() const;
   void find_position();

@@ -331,6 +331,8 @@ void TablePrinter::printProgram() {
     field("stages", "&step_pipeline");
   if (double flops = microBatchFlops(module))
     field("micro_batch_flops", floatLiteral(llvm::APFloat(flops)));
+  if (tables.computation != 0)
+    field("computation", "0x" + llvm::utohexstr(tables.computation, true) + "u");
   writer.line("};");
 }
 

@@ -4,6 +4,7 @@
 #include "compiler/onnx/reader.h"
 #include "compiler/model_name.h"
 #include "compiler/onnx/file_check.h"
+#include "compiler/onnx/graph_digest.h"
 #include "compiler/onnx/importer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -143,6 +144,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   if (!markBuffers(*model.module, *model.file, recipe, report))
     return failure();
   train::setModelName(*model.module, model.name);
+  train::setGraphDigest(*model.module, graphDigest(*model.file, *graph, *decisions));
   std::vector<std::string> groups;
   for (const auto &group : recipe.groups)
     groups.push_back(group.first);

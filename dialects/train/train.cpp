@@ -24,7 +24,9 @@ static constexpr llvm::StringLiteral kPipeline = "train.pipeline";
 static constexpr llvm::StringLiteral kLayout = "train.layout";
 static constexpr llvm::StringLiteral kGroups = "train.groups";
 static constexpr llvm::StringLiteral kModel = "train.model";
+static constexpr llvm::StringLiteral kGraph = "train.graph";
 static constexpr llvm::StringLiteral kLoss = "train.loss";
+static constexpr llvm::StringLiteral kObjective = "train.objective";
 static constexpr llvm::StringLiteral kLosses = "train.losses";
 static constexpr llvm::StringLiteral kOptimizer = "train.optimizer";
 static constexpr llvm::StringLiteral kTarget = "train.target";
@@ -230,7 +232,8 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
       return success();
     return op->emitOpError("expects ") << what << " for '" << name << "', found " << value;
   };
-  if (isa<ModuleOp>(op) && (name == kModel || name == kLoss || name == kOptimizer))
+  if (isa<ModuleOp>(op) &&
+      llvm::is_contained({kModel, kGraph, kLoss, kObjective, kOptimizer}, name))
     return expect(isa<StringAttr>(value), "a string");
   if (isa<ModuleOp>(op) && name == kLayout) {
     auto layout = dyn_cast<LayoutAttr>(value);
@@ -364,7 +367,9 @@ static StringRef textOf(ModuleOp module, StringRef attribute) {
 }
 
 StringRef modelNameOf(ModuleOp module) { return textOf(module, kModel); }
+StringRef graphDigestOf(ModuleOp module) { return textOf(module, kGraph); }
 StringRef lossNameOf(ModuleOp module) { return textOf(module, kLoss); }
+StringRef objectiveOf(ModuleOp module) { return textOf(module, kObjective); }
 
 SmallVector<std::string> lossesOf(ModuleOp module) {
   auto list = module->getAttrOfType<ArrayAttr>(kLosses);
@@ -404,7 +409,9 @@ static void setText(ModuleOp module, StringRef attribute, StringRef text) {
 }
 
 void setModelName(ModuleOp module, StringRef name) { setText(module, kModel, name); }
+void setGraphDigest(ModuleOp module, StringRef digest) { setText(module, kGraph, digest); }
 void setLossName(ModuleOp module, StringRef name) { setText(module, kLoss, name); }
+void setObjective(ModuleOp module, StringRef text) { setText(module, kObjective, text); }
 void setOptimizerName(ModuleOp module, StringRef name) { setText(module, kOptimizer, name); }
 
 } // namespace trainc::train

@@ -79,14 +79,21 @@ void setGroups(mlir::ModuleOp module, llvm::ArrayRef<std::string> names);
 
 /// What a module was compiled from and for; empty or null where it does not say.
 llvm::StringRef modelNameOf(mlir::ModuleOp module);
+/// What the reader says of the graph that it read (graph_digest.h).
+llvm::StringRef graphDigestOf(mlir::ModuleOp module);
+/// As users know the loss: a single one without output and factor.
 llvm::StringRef lossNameOf(mlir::ModuleOp module);
+/// All terms of the loss, each with its output and factor.
+llvm::StringRef objectiveOf(mlir::ModuleOp module);
 /// The recipe's losses as text (loss_term.h), which attach-loss takes.
 llvm::SmallVector<std::string> lossesOf(mlir::ModuleOp module);
 llvm::StringRef optimizerNameOf(mlir::ModuleOp module);
 TargetAttr targetOf(mlir::ModuleOp module);
 llvm::SmallVector<ExportAttr> exportsOf(mlir::ModuleOp module);
 void setModelName(mlir::ModuleOp module, llvm::StringRef name);
+void setGraphDigest(mlir::ModuleOp module, llvm::StringRef digest);
 void setLossName(mlir::ModuleOp module, llvm::StringRef name);
+void setObjective(mlir::ModuleOp module, llvm::StringRef text);
 /// None: there are none any more.
 void setLosses(mlir::ModuleOp module, llvm::ArrayRef<std::string> losses);
 void setOptimizerName(mlir::ModuleOp module, llvm::StringRef name);

@@ -191,6 +191,16 @@ void update(const arenas &places) {
   }
 }
 
+// Tests resume the run of one trainer with another.
+uint64_t computation() {
+  const char *digits = getenv("TOY_COMPUTATION");
+  return digits ? strtoull(digits, nullptr, 16) : 0;
+}
+const char *loss_name() {
+  const char *name = getenv("TOY_LOSS");
+  return name ? name : "cross_entropy";
+}
+
 } // namespace
 
 extern const program trainer_program;
@@ -200,7 +210,7 @@ const program trainer_program = {
     "cpu",
     "x86-64",
     data_type::f32,
-    "cross_entropy",
+    loss_name(),
     "sgd",
     0x746f79,
     {trained + 64, trained + 64, trained, activation_bytes, 128},
@@ -244,6 +254,15 @@ const program trainer_program = {
     {"step_totals", data_type::f32, 1, {3}, arena_kind::gradients, totals_at},
     batch_fault * 8,
     true, // updates in parts
+    nullptr,
+    0,
+    nullptr,
+    0,
+    nullptr,
+    false,
+    nullptr,
+    0,
+    computation(),
 };
 
 } // namespace trainc

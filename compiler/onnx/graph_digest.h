@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tells models apart that have the same parameters and compute something else from them.
+#pragma once
+
+#include "compiler/onnx/parameters.h"
+
+namespace trainc::reader {
+
+/// Of what the outputs are computed from parameters and inputs: operators, their attributes and
+/// constants. Neither the order and the names of nodes nor the values of parameters count, nor what
+/// a compilation binds: sizes of dimensions, the batch, the target. The first two digits are the
+/// version of the rule; digests of different versions say nothing about each other.
+std::string graphDigest(const ModelFile &file, const Graph &graph, const Decisions &decisions);
+
+} // namespace trainc::reader
