@@ -151,14 +151,14 @@ std::vector<option_row> common_rows() {
       row("epochs", &values::epochs, "N", command_train, "instead of --steps: passes over the data")
           .at_least(1e-9),
       row("learning-rate", &values::learning_rate, "RATE", command_train, "rate after warm-up")
-          .between(0, unbounded),
+          .below(unbounded),
       row("schedule", &values::schedule, schedules, "KIND", command_train,
           "how the rate goes on after warm-up"),
       row("warmup-steps", &values::warmup_steps, "N", command_train,
           "steps over which the rate rises from zero"),
       row("final-learning-rate", &values::final_learning_rate, "RATE", command_train,
           "rate that linear, cosine, polynomial and warmup-stable-decay end at")
-          .between(0, unbounded),
+          .below(unbounded),
       row("schedule-steps", &values::schedule_steps, "N", command_train,
           "length of the schedule, where it is not the number of steps")
           .at_least(1),

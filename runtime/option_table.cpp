@@ -108,7 +108,7 @@ option_table::option_table(const program &program)
     if (!find(option_name(value), ~0u))
       rows_.push_back(row(option_name(value), place, is_rate ? "RATE" : "X", command_train,
                           std::string(value.help) + " (" + source + ")")
-                          .between(is_rate ? 0 : -unbounded, unbounded));
+                          .within({value.least, value.limit, value.may_be_limit}));
   }
 }
 

@@ -15,6 +15,7 @@ namespace trainc {
 // Of numbers.
 struct value_range {
   double least, most;
+  bool has_most = true; // else all are below it
 };
 
 // Each takes over the value and returns an empty text, or says what is wrong with the text. A flag

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace trainc {
 
@@ -90,6 +91,9 @@ struct hyperparameter {
   // The hyperparameter, or "learning_rate" with its schedule, whose value it has unless it is
   // given: those of a group of parameters do. Null: the default.
   const char *follows = nullptr;
+  // Its values: finite numbers from `least` on and below `limit`, which some may be too.
+  double least = 0, limit = std::numeric_limits<double>::infinity();
+  bool may_be_limit = false;
 };
 
 // One initializer of the exported ONNX model, rebuilt from a parameter.

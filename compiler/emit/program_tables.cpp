@@ -102,8 +102,9 @@ ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) 
   if (const train::Optimizer *optimizer = train::findOptimizer(tables.optimizerName)) {
     tables.stateNames.assign(optimizer->states.begin(), optimizer->states.end());
     for (const train::Hyperparameter &parameter : train::hyperparametersOf(*optimizer, module))
-      tables.hyperparameters.push_back(
-          {parameter.name, parameter.defaultValue, parameter.help, parameter.follows});
+      tables.hyperparameters.push_back({parameter.name, parameter.defaultValue, parameter.help,
+                                        parameter.follows, parameter.least, parameter.limit,
+                                        parameter.mayBeLimit});
   }
   for (train::ExportAttr entry : train::exportsOf(module))
     tables.exports.push_back({entry.getInitializer().str(), entry.getParameter().str(),

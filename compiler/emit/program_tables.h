@@ -22,7 +22,9 @@ struct HyperparameterEntry {
   std::string name; // snake_case, as the scalar argument of @update
   double defaultValue = 0;
   std::string help;
-  std::string follows; // whose value it has unless it is given; empty: the default
+  std::string follows;         // whose value it has unless it is given; empty: the default
+  double least = 0, limit = 0; // of its values
+  bool mayBeLimit = false;     // else they are below it
 };
 
 /// What the trainer computes on.

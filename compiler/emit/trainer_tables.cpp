@@ -353,8 +353,10 @@ FailureOr<std::string> TablePrinter::print() {
   for (const HyperparameterEntry &entry : tables.hyperparameters)
     hyperparameters.push_back(
         "{" + stringLiteral(entry.name) + ", " + floatLiteral(llvm::APFloat(entry.defaultValue)) +
-        ", " + stringLiteral(entry.help) + ", " + std::to_string(scalar(entry.name, true)) +
-        (entry.follows.empty() ? "" : ", " + stringLiteral(entry.follows)) + "}");
+        ", " + stringLiteral(entry.help) + ", " + std::to_string(scalar(entry.name, true)) + ", " +
+        (entry.follows.empty() ? "nullptr" : stringLiteral(entry.follows)) + ", " +
+        floatLiteral(llvm::APFloat(entry.least)) + ", " + floatLiteral(llvm::APFloat(entry.limit)) +
+        ", " + (entry.mayBeLimit ? "true" : "false") + "}");
   for (const ExportEntry &entry : tables.exports)
     exports.push_back("{" + stringLiteral(entry.onnxName) + ", " +
                       stringLiteral(entry.parameterName) + ", " +

@@ -68,8 +68,10 @@ std::vector<Hyperparameter> hyperparametersOf(const Optimizer &optimizer, Module
   std::vector<Hyperparameter> all = optimizer.hyperparameters;
   SmallVector<StringRef> groups = groupsOf(module);
   LayoutAttr layout = layoutOf(module);
-  auto follow = [&](const std::string &name, int64_t group) {
-    Hyperparameter own{name + ofGroup(module, group), 0, "", name};
+  auto follow = [&](Hyperparameter own, int64_t group) {
+    const std::string name = own.follows = own.name;
+    own.name += ofGroup(module, group);
+    own.defaultValue = 0;
     own.help = "--" + name + " of the parameters in the group " + groups[group - 1].str();
     std::replace(own.help.begin(), own.help.end(), '_', '-');
     all.push_back(own);
@@ -77,10 +79,10 @@ std::vector<Hyperparameter> hyperparametersOf(const Optimizer &optimizer, Module
   for (int64_t group = 1; layout && group < layout.groups(); ++group) {
     const int64_t decayed = layout.elementsOf(Run::decayed, group);
     if (decayed + layout.elementsOf(Run::undecayed, group) > 0)
-      follow("learning_rate", group);
+      follow({"learning_rate", 0, ""}, group);
     for (const Hyperparameter &parameter : optimizer.hyperparameters)
       if (decayed > 0 && parameter.name == "weight_decay")
-        follow(parameter.name, group);
+        follow(parameter, group);
   }
   return all;
 }

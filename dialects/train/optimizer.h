@@ -8,6 +8,7 @@
 #include "dialects/nn/builder.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
+#include <limits>
 
 namespace trainc::train {
 
@@ -18,6 +19,18 @@ struct Hyperparameter {
   std::string help;
   std::string follows = {}; // whose value it has unless it is given: a hyperparameter, or
                             // `learning_rate`; empty: the default
+  // What it may be, as PyTorch has it: numbers from `least` on, below `limit` or up to it.
+  double least = 0, limit = std::numeric_limits<double>::infinity();
+  bool mayBeLimit = false;
+
+  Hyperparameter &&below(double value) && { return limit = value, std::move(*this); }
+  Hyperparameter &&upTo(double value) && {
+    mayBeLimit = true;
+    return limit = value, std::move(*this);
+  }
+  Hyperparameter &&ofAnySign() && {
+    return least = -std::numeric_limits<double>::infinity(), std::move(*this);
+  }
 };
 
 /// One update of one flat run of parameters. Tensors have one shape; scalars are

@@ -212,6 +212,27 @@ TEST(Schedule, OptionsThatAKindNeeds) {
   }
 }
 
+TEST(Options, RangesOfHyperparameters) {
+  option_table table(trainer_program);
+  auto problem_of = [&](const char *option, const char *value) {
+    const char *arguments[] = {"train", option, value};
+    try {
+      table.parse(3, arguments);
+    } catch (const failure &error) {
+      return error.message;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(problem_of("--momentum", "0"), "");
+  EXPECT_EQ(problem_of("--momentum", "-0.1"), "option --momentum: -0.1 is below 0");
+  EXPECT_EQ(problem_of("--momentum", "1"), "option --momentum: 1 is not below 1");
+  EXPECT_EQ(problem_of("--momentum", "inf"), "option --momentum: inf is not finite");
+  EXPECT_EQ(problem_of("--weight-decay", "7"), "");
+  EXPECT_EQ(problem_of("--weight-decay", "-inf"), "option --weight-decay: -inf is not finite");
+  EXPECT_EQ(problem_of("--learning-rate", "inf"), "option --learning-rate: inf is not finite");
+  EXPECT_EQ(problem_of("--clip-norm", "inf"), ""); // no clipping
+}
+
 TEST(Conversion, OnlyWithoutLoss) {
   EXPECT_TRUE(converts_without_loss(file_type::u8, data_type::i64));
   EXPECT_TRUE(converts_without_loss(file_type::i32, data_type::i64));

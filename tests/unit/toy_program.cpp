@@ -67,7 +67,7 @@ const tensor_place outputs[] = {
     {"logits", data_type::f32, 3, {batch, window, vocabulary}, arena_kind::activations, logits_at}};
 const char *const states[] = {"momentum_buffer"};
 const hyperparameter hyperparameters[] = {
-    {"momentum", 0.9, "part of the last update that goes on", momentum * 8},
+    {"momentum", 0.9, "part of the last update that goes on", momentum * 8, nullptr, 0, 1},
     {"weight_decay", 0.0, "decay of the table", decay * 8},
 };
 const export_initializer exports[] = {{"table", "table", false},

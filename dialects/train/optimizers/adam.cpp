@@ -22,8 +22,8 @@ static UpdateResult buildAdam(Update &update) {
 static const OptimizerRegistration registration({
     "adam",
     "Adam, weight decay as an L2 penalty (Kingma and Ba 2015)",
-    {{"beta1", 0.9, "decay rate of the first moment"},
-     {"beta2", 0.999, "decay rate of the second moment"},
+    {Hyperparameter{"beta1", 0.9, "decay rate of the first moment"}.below(1),
+     Hyperparameter{"beta2", 0.999, "decay rate of the second moment"}.below(1),
      {"eps", 1e-8, "added to the root of the second moment"},
      {"weight_decay", 0, "L2 penalty of the parameters that decay"}},
     {"exp_avg", "exp_avg_sq"},

@@ -27,8 +27,8 @@ static UpdateResult buildAdamW(Update &update) {
 static const OptimizerRegistration registration({
     "adamw",
     "AdamW with decoupled weight decay (Loshchilov and Hutter 2019)",
-    {{"beta1", 0.9, "decay rate of the first moment"},
-     {"beta2", 0.999, "decay rate of the second moment"},
+    {Hyperparameter{"beta1", 0.9, "decay rate of the first moment"}.below(1),
+     Hyperparameter{"beta2", 0.999, "decay rate of the second moment"}.below(1),
      {"eps", 1e-8, "added to the root of the second moment"},
      {"weight_decay", 1e-2, "decoupled weight decay of the parameters that decay"}},
     {"exp_avg", "exp_avg_sq"},

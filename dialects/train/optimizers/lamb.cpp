@@ -44,12 +44,13 @@ static UpdateResult buildLamb(Update &update) {
 static const OptimizerRegistration registration({
     "lamb",
     "Adam with a trust ratio per parameter, for large batches (You et al. 2020)",
-    {{"beta1", 0.9, "decay rate of the first moment"},
-     {"beta2", 0.999, "decay rate of the second moment"},
+    {Hyperparameter{"beta1", 0.9, "decay rate of the first moment"}.below(1),
+     Hyperparameter{"beta2", 0.999, "decay rate of the second moment"}.below(1),
      {"eps", 1e-6, "added to the root of the second moment"},
      {"weight_decay", 1e-2, "weight decay of the parameters that decay"},
      {"min_trust_ratio", 0, "bound below of a parameter's norm over its update's"},
-     {"max_trust_ratio", 10, "bound above of a parameter's norm over its update's"}},
+     Hyperparameter{"max_trust_ratio", 10, "bound above of a parameter's norm over its update's"}
+         .upTo(std::numeric_limits<double>::infinity())},
     {"exp_avg", "exp_avg_sq"},
     buildLamb,
 });

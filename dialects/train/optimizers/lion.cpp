@@ -33,8 +33,8 @@ static UpdateResult buildLion(Update &update) {
 static const OptimizerRegistration registration({
     "lion",
     "Lion, the sign of the momentum (Chen et al. 2023)",
-    {{"beta1", 0.9, "weight of the momentum in the update"},
-     {"beta2", 0.99, "decay rate of the momentum"},
+    {Hyperparameter{"beta1", 0.9, "weight of the momentum in the update"}.below(1),
+     Hyperparameter{"beta2", 0.99, "decay rate of the momentum"}.below(1),
      {"weight_decay", 0, "decoupled weight decay of the parameters that decay"}},
     {"exp_avg"},
     buildLion,

@@ -27,7 +27,7 @@ static UpdateResult buildRmsProp(Update &update) {
 static const OptimizerRegistration registration({
     "rmsprop",
     "RMSProp with momentum (Tieleman and Hinton 2012)",
-    {{"alpha", 0.99, "decay rate of the mean square"},
+    {Hyperparameter{"alpha", 0.99, "decay rate of the mean square"}.upTo(1),
      {"eps", 1e-8, "added to the root of the mean square"},
      {"momentum", 0, "momentum factor"},
      {"weight_decay", 0, "L2 penalty of the parameters that decay"}},
