@@ -78,17 +78,6 @@ constexpr word_row<std::optional<file_type>> token_types[] = {{"auto", std::null
                                                               {"i32", file_type::i32}};
 constexpr word_row<leftovers> policies[] = {
     {"drop", leftovers::drop}, {"pad", leftovers::pad}, {"wrap", leftovers::wrap}};
-constexpr word_row<schedule_kind> schedules[] = {
-    {"constant", schedule_kind::constant},
-    {"linear", schedule_kind::linear},
-    {"cosine", schedule_kind::cosine},
-    {"cosine-restarts", schedule_kind::cosine_restarts},
-    {"polynomial", schedule_kind::polynomial},
-    {"inverse-sqrt", schedule_kind::inverse_sqrt},
-    {"warmup-stable-decay", schedule_kind::warmup_stable_decay},
-    {"step", schedule_kind::step},
-    {"exponential", schedule_kind::exponential},
-};
 constexpr word_row<checkpoint_metric> metrics[] = {
     {"loss", checkpoint_metric::loss}, {"held-out-loss", checkpoint_metric::held_out_loss}};
 constexpr word_row<shard_kind> shards[] = {{"none", shard_kind::none},
@@ -152,12 +141,12 @@ std::vector<option_row> common_rows() {
           .at_least(1e-9),
       row("learning-rate", &values::learning_rate, "RATE", command_train, "rate after warm-up")
           .below(unbounded),
-      row("schedule", &values::schedule, schedules, "KIND", command_train,
+      row("schedule", &values::schedule, schedule_words, "KIND", command_train,
           "how the rate goes on after warm-up"),
       row("warmup-steps", &values::warmup_steps, "N", command_train,
           "steps over which the rate rises from zero"),
       row("final-learning-rate", &values::final_learning_rate, "RATE", command_train,
-          "rate that linear, cosine, polynomial and warmup-stable-decay end at")
+          "rate that linear, cosine (restarts too), polynomial and warmup-stable-decay end at")
           .below(unbounded),
       row("schedule-steps", &values::schedule_steps, "N", command_train,
           "length of the schedule, where it is not the number of steps")

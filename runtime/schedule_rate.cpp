@@ -89,6 +89,13 @@ rate_schedule schedule_of(const trainer_options &options, int64_t last_step) {
   return schedule;
 }
 
+static std::string word_of(schedule_kind kind) {
+  for (const word_row<schedule_kind> &row : schedule_words)
+    if (row.value == kind)
+      return row.word;
+  return "";
+}
+
 void check_schedule(const trainer_options &options, problem_list &problems) {
   struct need {
     schedule_kind kind;
@@ -108,6 +115,30 @@ void check_schedule(const trainer_options &options, problem_list &problems) {
   for (const need &row : needs)
     if (options.schedule == row.kind && !row.is_met)
       problems.add(std::string("option --schedule: ") + row.words);
+  // Of the command line alone: a configuration has them all.
+  using kind = schedule_kind;
+  const std::pair<const char *, std::vector<kind>> readers[] = {
+      {"final-learning-rate",
+       {kind::linear, kind::cosine, kind::cosine_restarts, kind::polynomial,
+        kind::warmup_stable_decay}},
+      {"schedule-steps", {kind::linear, kind::cosine, kind::polynomial, kind::warmup_stable_decay}},
+      {"schedule-power", {kind::polynomial}},
+      {"cycle-steps", {kind::cosine_restarts}},
+      {"cycle-factor", {kind::cosine_restarts}},
+      {"decay-steps", {kind::warmup_stable_decay}},
+      {"decay-every", {kind::step}},
+      {"decay-factor", {kind::step, kind::exponential}},
+  };
+  for (const auto &[option, kinds] : readers) {
+    if (!options.given.count(option) ||
+        std::find(kinds.begin(), kinds.end(), options.schedule) != kinds.end())
+      continue;
+    std::string words;
+    for (kind each : kinds)
+      words += (words.empty() ? "" : "|") + word_of(each);
+    problems.add(std::string("option --") + option + ": the schedule " + word_of(options.schedule) +
+                 " does not read it\n  try: --schedule " + words);
+  }
 }
 
 } // namespace trainc

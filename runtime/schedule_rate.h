@@ -3,6 +3,8 @@
 // The learning rate of each step.
 #pragma once
 
+#include "runtime/option_values.h"
+
 #include <cstdint>
 
 namespace trainc {
@@ -20,6 +22,18 @@ enum class schedule_kind {
   warmup_stable_decay,
   step,
   exponential,
+};
+
+inline constexpr word_row<schedule_kind> schedule_words[] = {
+    {"constant", schedule_kind::constant},
+    {"linear", schedule_kind::linear},
+    {"cosine", schedule_kind::cosine},
+    {"cosine-restarts", schedule_kind::cosine_restarts},
+    {"polynomial", schedule_kind::polynomial},
+    {"inverse-sqrt", schedule_kind::inverse_sqrt},
+    {"warmup-stable-decay", schedule_kind::warmup_stable_decay},
+    {"step", schedule_kind::step},
+    {"exponential", schedule_kind::exponential},
 };
 
 struct rate_schedule {
@@ -48,7 +62,8 @@ struct rate_schedule {
   double operator()(int64_t step) const;
 };
 
-// As the options of `train` say; `last_step` is the run's. Adds what they lack to the problems.
+// As the options of `train` say; `last_step` is the run's. Adds to the problems what they lack, and
+// what the command line says that the schedule does not read.
 rate_schedule schedule_of(const trainer_options &options, int64_t last_step);
 void check_schedule(const trainer_options &options, problem_list &problems);
 

@@ -212,6 +212,40 @@ TEST(Schedule, OptionsThatAKindNeeds) {
   }
 }
 
+TEST(Schedule, OptionsThatAKindDoesNotRead) {
+  option_table table(trainer_program);
+  auto problems_of = [&](std::vector<const char *> arguments) {
+    problem_list problems;
+    check_schedule(table.parse(static_cast<int>(arguments.size()), arguments.data()), problems);
+    try {
+      problems.throw_if_any(exit_usage);
+    } catch (const failure &error) {
+      return error.message;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(problems_of({"train", "--final-learning-rate", "1e-4"}),
+            "option --final-learning-rate: the schedule constant does not read it\n  try: "
+            "--schedule linear|cosine|cosine-restarts|polynomial|warmup-stable-decay");
+  EXPECT_NE(problems_of({"train", "--schedule", "linear", "--decay-factor", "0.5"}), "");
+  const std::vector<std::vector<const char *>> unread = {
+      {"schedule-steps", "9"}, {"schedule-power", "2"}, {"cycle-steps", "9"},
+      {"cycle-factor", "2"},   {"decay-steps", "9"},    {"decay-every", "9"},
+      {"decay-factor", "0.5"}};
+  for (const auto &option : unread) {
+    const std::string name = std::string("--") + option[0];
+    EXPECT_NE(problems_of({"train", name.c_str(), option[1]}), "") << name;
+    EXPECT_NE(problems_of({"train", "--schedule", "inverse-sqrt", name.c_str(), option[1]}), "")
+        << name;
+  }
+  EXPECT_EQ(problems_of({"train", "--schedule", "polynomial", "--schedule-power", "2",
+                         "--final-learning-rate", "1e-4", "--schedule-steps", "9"}),
+            "");
+  EXPECT_EQ(problems_of({"train", "--schedule", "cosine-restarts", "--cycle-steps", "9",
+                         "--cycle-factor", "2", "--final-learning-rate", "1e-4"}),
+            "");
+}
+
 TEST(Options, RangesOfHyperparameters) {
   option_table table(trainer_program);
   auto problem_of = [&](const char *option, const char *value) {
