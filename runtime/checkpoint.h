@@ -9,6 +9,7 @@
 #include "runtime/checkpoint_policy.h"
 #include "runtime/communicator.h"
 #include "runtime/file_operations.h"
+#include "runtime/loader.h"
 #include "runtime/loss_statistics.h"
 #include "runtime/path_text.h"
 #include "runtime/program.h"
@@ -33,6 +34,7 @@ struct sample_order {
   uint64_t seed = 0;
   int64_t samples_per_batch = 0; // 0: of a run that did not say
   int64_t number = 0;            // one more each time that --new-data began the order anew
+  std::optional<sample_choice> choice = {}; // nothing: of a run that did not say
 };
 
 // What a program makes of its parameters.

@@ -55,6 +55,16 @@ std::vector<uint32_t> checksums_of(const std::string &path, const std::string &d
   return result;
 }
 
+sample_choice choice_of(const json &samples) {
+  const auto word = samples.at("leftovers").get<std::string>();
+  const auto *found = std::find(std::begin(leftover_words), std::end(leftover_words), word);
+  if (found == std::end(leftover_words))
+    throw std::out_of_range(word);
+  return {samples.at("holdout").get<double>(), samples.at("shuffled").get<bool>(),
+          static_cast<leftovers>(found - std::begin(leftover_words)),
+          samples.at("overfit").get<int64_t>()};
+}
+
 bool is_checkpoint_name(const std::string &name) {
   return name.rfind("step-", 0) == 0 && name.size() > 5 &&
          name.find_first_not_of("0123456789", 5) == std::string::npos;
@@ -74,6 +84,8 @@ checkpoint_info read_manifest(const std::string &folder) {
     info.batches_taken = manifest.at("batches_taken").get<int64_t>();
     info.order.samples_per_batch = manifest.value("samples_per_batch", int64_t(0));
     info.order.number = manifest.value("data_order", int64_t(0));
+    if (auto samples = manifest.find("samples"); samples != manifest.end())
+      info.order.choice = choice_of(*samples);
     info.skipped_steps = manifest.value("skipped_steps", int64_t(0));
     auto number = [&](const char *name) {
       auto found = manifest.find(name);

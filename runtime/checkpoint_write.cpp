@@ -276,6 +276,11 @@ int checkpoint_writer::write_manifest(const run_position &at) {
         at.batches_taken, at.skipped_steps, order_.samples_per_batch, order_.seed, order_.number,
         sequence_);
   char loss[32], held_out_loss[32];
+  if (const auto &choice = order_.choice)
+    print("  \"samples\": {\"holdout\": %s, \"shuffled\": %s, \"leftovers\": \"%s\", "
+          "\"overfit\": %" PRId64 "},\n",
+          json_number(loss, choice->holdout), choice->shuffles ? "true" : "false",
+          leftover_words[static_cast<int>(choice->rest)], choice->overfit);
   print("  \"losses\": {\"count\": %" PRId64 ", \"mean\": %s, \"variance\": %s},\n",
         at.losses.count, json_number(loss, at.losses.mean),
         json_number(held_out_loss, at.losses.variance));

@@ -24,6 +24,16 @@ class problem_list;
 // What becomes of the samples of a training epoch that fill no batch: they are left out; the last
 // batch is filled up with rows whose labels are ignored; or it goes on with the next epoch's first.
 enum class leftovers { drop, pad, wrap };
+constexpr const char *leftover_words[] = {"drop", "pad", "wrap"};
+
+// Which samples are trained on, and in which order: what a position in the data is of besides the
+// seed.
+struct sample_choice {
+  double holdout = 0;
+  bool shuffles = true;
+  leftovers rest = leftovers::drop;
+  int64_t overfit = 0; // batches; 0: all
+};
 
 struct data_request {
   std::vector<std::string> data;       // NAME=FILE

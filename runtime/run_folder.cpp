@@ -478,19 +478,21 @@ void run_folder::write_configuration(const program &program, const option_table 
   made_.clear(); // it holds a run from here on
 }
 
-void check_same_order(const program &program, const std::string &configuration,
-                      const option_table &table, const trainer_options &options) {
-  trainer_options before = kept_options(program, configuration, table);
-  const char *rest[] = {"drop", "pad", "wrap"};
+sample_choice choice_of(const trainer_options &options) {
+  return {options.holdout, !options.no_shuffle, options.rest, options.overfit};
+}
+
+void check_same_choice(const sample_choice &before, const sample_choice &now) {
   std::string problem;
-  if (before.holdout != options.holdout)
+  if (before.holdout != now.holdout)
     problem = format_text("option --holdout: the run has %g", before.holdout);
-  else if (before.no_shuffle != options.no_shuffle)
+  else if (before.shuffles != now.shuffles)
     problem = std::string("option --no-shuffle: the run's data are ") +
-              (before.no_shuffle ? "in order" : "shuffled");
-  else if (before.rest != options.rest)
-    problem = std::string("option --leftovers: the run has ") + rest[static_cast<int>(before.rest)];
-  else if (before.overfit != options.overfit)
+              (before.shuffles ? "shuffled" : "in order");
+  else if (before.rest != now.rest)
+    problem = std::string("option --leftovers: the run has ") +
+              leftover_words[static_cast<int>(before.rest)];
+  else if (before.overfit != now.overfit)
     problem = format_text("option --overfit: the run has %" PRId64, before.overfit);
   if (!problem.empty())
     throw failure(exit_usage, problem + "; another would change which samples are trained on when"

@@ -141,8 +141,8 @@ void check_same_data(const std::string &configuration, data_use use,
                      const std::vector<data_identity> &data);
 
 // Which samples are trained on, and in which order, is the run's: throws `failure` (exit_usage)
-// where options would change it.
-void check_same_order(const program &program, const std::string &configuration,
-                      const option_table &table, const trainer_options &options);
+// where that would change.
+void check_same_choice(const sample_choice &before, const sample_choice &now);
+sample_choice choice_of(const trainer_options &options);
 
 } // namespace trainc

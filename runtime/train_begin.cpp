@@ -169,6 +169,7 @@ void trainer::find_position() {
   order.samples_per_batch = data_->samples_per_batch();
   order.number = before.empty() ? resumed_.order.number : data_order_of(before);
   order.number += options_.new_data ? 1 : 0;
+  order.choice = choice_of(options_);
   if (resumed_.path.empty())
     return;
   bool says_seed =
@@ -180,9 +181,11 @@ void trainer::find_position() {
   if (options_.new_data)
     return;
   if (!before.empty())
-    check_same_order(run_.prog, before, run_.table, options_);
+    check_same_choice(choice_of(kept_options(run_.prog, before, run_.table)), *order.choice);
   if (order.number != resumed_.order.number)
     return run_.warn("the checkpoint was written before --new-data: their order begins anew");
+  if (resumed_.order.choice) // a configuration may have been edited
+    check_same_choice(*resumed_.order.choice, *order.choice);
   int64_t size = resumed_.order.samples_per_batch > 0 ? resumed_.order.samples_per_batch
                                                       : order.samples_per_batch;
   extent_.batches_taken = data_->batch_after(resumed_.batches_taken, size);
