@@ -5,7 +5,6 @@
 
 #include "runtime/bounded_json.h"
 #include "runtime/failure.h"
-#include "runtime/file_operations.h"
 #include "runtime/output_file.h"
 
 #include <cerrno>
@@ -14,6 +13,7 @@
 #include <cmath>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,7 +54,7 @@ const char *json_number(char *text, double value) {
   return text;
 }
 
-step_log::step_log(const std::string &path, int64_t resumed_step) {
+step_log::step_log(const std::string &path, int64_t resumed_step, file_operations &files) {
   if (path.empty())
     return;
   std::string kept = resumed_step > 0 ? lines_up_to(path, resumed_step) : "";
@@ -62,7 +62,7 @@ step_log::step_log(const std::string &path, int64_t resumed_step) {
     throw failure(exit_disk, path + ": cannot be written: " + strerror(errno));
   };
   if (resumed_step > 0) { // trimmed by way of a second file: a crash loses no line
-    output_file trimmed(path);
+    output_file trimmed(path, files);
     trimmed.write(kept.data(), static_cast<int64_t>(kept.size()));
     trimmed.publish();
   }
@@ -70,6 +70,13 @@ step_log::step_log(const std::string &path, int64_t resumed_step) {
   file_ = ::open(path.c_str(), flags, 0666);
   if (file_ < 0)
     refuse();
+  const std::string folder = std::filesystem::path(path).parent_path();
+  if (resumed_step == 0 && files.sync_path(folder.empty() ? "." : folder.c_str()) != 0) {
+    const int reason = errno;
+    ::close(file_);
+    errno = reason;
+    refuse();
+  }
 }
 
 step_log::~step_log() {

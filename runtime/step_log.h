@@ -4,6 +4,8 @@
 // a reader or a crash never sees half a line that a later one continues.
 #pragma once
 
+#include "runtime/file_operations.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -36,8 +38,9 @@ struct named_number {
 class step_log {
 public:
   // An empty path: no log. `resumed_step` above 0 keeps the lines up to that step;
-  // otherwise the file begins anew. Throws `failure` (exit_disk).
-  step_log(const std::string &path, int64_t resumed_step);
+  // otherwise the file begins anew. Its name is durable then. Throws `failure` (exit_disk).
+  step_log(const std::string &path, int64_t resumed_step,
+           file_operations &files = real_file_operations());
   ~step_log();
   step_log(const step_log &) = delete;
   step_log &operator=(const step_log &) = delete;

@@ -11,12 +11,14 @@
 #include "runtime/host_access.h"
 #include "runtime/random.h"
 #include "runtime/run_folder.h"
+#include "runtime/step_log.h"
 #include "scratch_folder.h"
 
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <gtest/gtest.h>
 
 namespace trainc {
@@ -333,6 +335,22 @@ TEST_F(CheckpointTest, NewFoldersAreSynced) {
                     folder / "runs/toy/checkpoints", keep_policy(), sample_order{17, 8, 3})
       .open();
   EXPECT_EQ(files.calls, made("toy", "checkpoints"));
+}
+
+// Nor a line in a log that it does not know.
+TEST_F(CheckpointTest, ANewLogIsSynced) {
+  const std::string name = std::filesystem::path(folder.path()).filename();
+  const std::vector<std::string> synced = {"open " + name, "fsync " + name, "close " + name};
+  recording_operations files;
+  step_log(folder / "log.jsonl", 0, files);
+  EXPECT_EQ(files.calls, synced);
+  files.calls.clear();
+  step_log(folder / "log.jsonl", 3, files); // cut by way of another file
+  ASSERT_GT(files.calls.size(), synced.size());
+  EXPECT_TRUE(std::equal(synced.rbegin(), synced.rend(), files.calls.rbegin()));
+  faulty_operations broken;
+  broken.failing = 1;
+  EXPECT_THROW(step_log(folder / "log.jsonl", 0, broken), failure);
 }
 
 // A run that did not begin removes its lock, just when another one has opened it.
