@@ -269,7 +269,7 @@ void recover_checkpoints(const std::string &folder, file_operations &files) {
       if (is_checkpoint_name(final) && !fs::exists(folder + "/" + final, error))
         whole = whole_checkpoint(path);
       if (!whole)
-        fs::remove_all(path, error);
+        files.remove_tree(path); // what stays is removed by the next start
       else if (make_durable(*whole, files) != 0 ||
                files.rename(path.c_str(), (folder + "/" + final).c_str()) != 0 ||
                files.sync_path(folder.c_str()) != 0)

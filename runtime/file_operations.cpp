@@ -45,7 +45,7 @@ int file_operations::exchange(const char *from, const char *to) {
 }
 int file_operations::make_directory(const char *path) { return ::mkdir(path, 0777); }
 int file_operations::remove_file(const char *path) { return noted(::unlink(path)); }
-int file_operations::remove_directory(const char *path) { return ::rmdir(path); }
+int file_operations::remove_directory(const char *path) { return noted(::rmdir(path)); }
 int file_operations::lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB); }
 
 // Calls write(bytes, size, written so far) until all is written.
@@ -110,6 +110,28 @@ int file_operations::make_directories(const std::string &path, std::vector<std::
     return 0;
   errno = ENOTDIR;
   return -1;
+}
+
+int file_operations::remove_tree(const std::string &path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(path, error);
+  if (status.type() == fs::file_type::not_found)
+    return 0;
+  if (status.type() != fs::file_type::directory)
+    return remove_file(path.c_str());
+  std::vector<std::string> names;
+  for (auto entry = fs::directory_iterator(path, error); !error && entry != fs::end(entry);
+       entry.increment(error))
+    names.push_back(entry->path());
+  if (error) {
+    errno = error.value();
+    return -1;
+  }
+  for (const std::string &name : names)
+    if (remove_tree(name) != 0)
+      return -1;
+  return remove_directory(path.c_str());
 }
 
 file_operations &real_file_operations() {

@@ -37,6 +37,9 @@ public:
   // The folder and those above it that are missing, with names that are durable. What it made is
   // added to `made`, the outermost first, also where it fails later.
   int make_directories(const std::string &path, std::vector<std::string> &made);
+  // A file, or a folder with all in it, one name after the other: each is a sign of life. Links are
+  // removed, not what they lead to. 0 where there is nothing.
+  int remove_tree(const std::string &path);
 };
 
 file_operations &real_file_operations();

@@ -413,17 +413,15 @@ void run_folder::leave() {
 
 // The configuration first: what is left of the rest is no run.
 void run_folder::clear() {
-  std::error_code error;
-  for (const std::string &file : {configuration_of(path_), saved_, log_of(path_)})
-    if (!error)
-      fs::remove(file, error);
+  std::vector<std::string> all = {configuration_of(path_), saved_, log_of(path_)};
   std::error_code none; // there may be no such folder
   for (auto &entry : fs::directory_iterator(checkpoints_of(path_), none))
-    if (is_of_checkpoints(entry.path().filename()) && !error)
-      fs::remove_all(entry.path(), error);
-  if (error)
-    throw failure(exit_disk, path_ + ": the run there cannot be removed: " + error.message() +
-                                 "\n  try: --run DIR");
+    if (is_of_checkpoints(entry.path().filename()))
+      all.push_back(entry.path());
+  for (const std::string &path : all)
+    if (files_.remove_tree(path) != 0)
+      throw failure(exit_disk,
+                    path + ": cannot be removed: " + strerror(errno) + "\n  try: --run DIR");
 }
 
 run_folder::~run_folder() { leave(); }

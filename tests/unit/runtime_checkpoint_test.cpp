@@ -11,6 +11,7 @@
 #include "runtime/host_access.h"
 #include "runtime/random.h"
 #include "runtime/run_folder.h"
+#include "runtime/signs_of_life.h"
 #include "runtime/step_log.h"
 #include "scratch_folder.h"
 
@@ -19,6 +20,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 
 namespace trainc {
@@ -351,6 +353,29 @@ TEST_F(CheckpointTest, ANewLogIsSynced) {
   faulty_operations broken;
   broken.failing = 1;
   EXPECT_THROW(step_log(folder / "log.jsonl", 0, broken), failure);
+}
+
+// Thousands of old checkpoints take longer than --hang-timeout.
+TEST_F(CheckpointTest, WhatIsRemovedIsASignOfLifeEach) {
+  std::filesystem::create_directories(folder / "kept");
+  std::ofstream(folder / "kept/file") << "stays";
+  std::filesystem::create_directories(folder / "run/step-1/inner");
+  for (const char *file : {"run/step-1/a", "run/step-1/b", "run/step-1/inner/c"})
+    std::ofstream(folder / file) << file;
+  std::filesystem::create_directory_symlink(folder / "kept", folder / "run/step-1/link");
+  recording_operations files;
+  const uint64_t before = own_signs.work;
+  EXPECT_EQ(files.remove_tree(folder / "run"), 0);
+  EXPECT_EQ(files.calls.size(), 7u); // three files, a link, three folders
+  EXPECT_EQ(files.calls.back(), "rmdir run");
+  EXPECT_GE(own_signs.work - before, files.calls.size());
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "kept/file"));
+  EXPECT_EQ(files.remove_tree(folder / "run"), 0); // nothing is there
+  faulty_operations broken;
+  broken.failing = 0;
+  EXPECT_EQ(broken.remove_tree(folder / "kept"), -1);
+  EXPECT_EQ(errno, EIO);
 }
 
 // A run that did not begin removes its lock, just when another one has opened it.
