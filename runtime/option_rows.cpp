@@ -3,6 +3,8 @@
 // Every command and every option of a trainer.
 #include "runtime/option_rows.h"
 
+#include "runtime/threads.h"
+
 namespace trainc {
 namespace {
 
@@ -283,7 +285,7 @@ std::vector<option_row> cpu_rows() {
   return {
       row("threads", &values::threads, "N", computes,
           "threads per rank (default: OMP_NUM_THREADS, else the host's cores divided by its ranks)")
-          .between(1, 4096)
+          .between(1, most_threads)
           .of_one_start()
           .of_one_rank(),
       row("communication", &values::communication, communications, "KIND", takes_steps,

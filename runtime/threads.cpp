@@ -5,6 +5,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/launcher.h"
+#include "runtime/option_values.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,9 +15,20 @@
 namespace trainc {
 namespace {
 
-int number_in_environment(const char *variable) {
-  const char *text = getenv(variable);
-  return text ? std::max(atoi(text), 0) : 0;
+// 0: it is not set. A list says how many for each level of nesting, of which we have one.
+int threads_of_environment() {
+  const char *variable = getenv("OMP_NUM_THREADS");
+  std::string text = variable ? variable : "";
+  text = text.substr(0, text.find(','));
+  const size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string::npos)
+    return 0;
+  text = text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+  int64_t threads = 0;
+  if (std::string problem = read_value(text, {1, most_threads}, threads); !problem.empty())
+    throw failure(exit_usage, "OMP_NUM_THREADS in the environment: " + problem +
+                                  "\n  try: a number of threads there, or --threads N");
+  return static_cast<int>(threads);
 }
 
 cpu_set_t cores_of(pid_t process) {
@@ -35,7 +47,7 @@ void widen_affinity(int requested) {
   const cpu_set_t own = cores_of(0), launchers = cores_of(getppid()); // none if it is gone
   cpu_set_t allowed;
   CPU_OR(&allowed, &launchers, &own);
-  int wanted = requested ? requested : number_in_environment("OMP_NUM_THREADS");
+  int wanted = requested ? requested : threads_of_environment();
   if (!wanted)
     wanted = std::max(CPU_COUNT(&allowed) / std::max(launch.ranks_on_host, 1), 1);
   if (CPU_COUNT(&own) < std::min(wanted, CPU_COUNT(&allowed)))
@@ -75,7 +87,7 @@ int choose_threads(int requested, int cores) {
     throw failure(exit_usage, format_text("option --threads: OMP_THREAD_LIMIT allows %d, not %d\n"
                                           "  try: another OMP_THREAD_LIMIT in the environment",
                                           most, requested));
-  int threads = requested ? requested : number_in_environment("OMP_NUM_THREADS");
+  int threads = requested ? requested : threads_of_environment();
   threads = std::min(threads ? threads : cores, most);
   omp_set_dynamic(0);
   omp_set_num_threads(threads);
