@@ -35,6 +35,14 @@ struct sample_choice {
   int64_t overfit = 0; // batches; 0: all
 };
 
+// NAME=FILE. Names of inputs may hold `=`, and so may files: the longest name of an input counts,
+// and without one what stands before the first `=`. Without any `=` all is the file.
+struct named_file {
+  std::string name, file;
+  const input_place *input; // null: the model has none of that name
+};
+named_file named_file_of(const program &program, const std::string &item);
+
 struct data_request {
   std::vector<std::string> data;       // NAME=FILE
   std::vector<std::string> constants;  // NAME=FILE

@@ -134,27 +134,35 @@ bool loader::has_source(const input_place &input) const {
   return token_input_ == &input || token_labels_ == &input;
 }
 
+named_file named_file_of(const program &program, const std::string &item) {
+  const size_t equals = item.find('=');
+  named_file found = {item.substr(0, equals == std::string::npos ? 0 : equals), "", nullptr};
+  for (int64_t i = 0; i < program.input_count; ++i) {
+    const std::string one = program.inputs[i].tensor.name;
+    if (item.rfind(one + "=", 0) != 0 || (found.input && one.size() < found.name.size()))
+      continue;
+    found.input = &program.inputs[i];
+    found.name = one;
+  }
+  found.file = equals == std::string::npos ? item : item.substr(found.name.size() + 1);
+  return found;
+}
+
 void loader::open_data(const std::vector<std::string> &items, bool constant,
                        problem_list &problems) {
   const std::string option = constant ? "--constant " : "--data ";
   for (const std::string &item : items) {
-    const input_place *input = nullptr;
-    std::string name, known;
-    for (int64_t i = 0; i < program_.input_count; ++i) {
-      const std::string one = program_.inputs[i].tensor.name;
-      if (item.rfind(one + "=", 0) == 0 && one.size() >= name.size()) { // names may hold `=`
-        input = &program_.inputs[i];
-        name = one;
-      }
-      known += std::string(i ? ", " : "") + one;
-    }
-    if (!input)
-      problems.add(option + item + ": the model has no input '" + item.substr(0, item.find('=')) +
+    const named_file given = named_file_of(program_, item);
+    std::string known;
+    for (int64_t i = 0; i < program_.input_count; ++i)
+      known += std::string(i ? ", " : "") + program_.inputs[i].tensor.name;
+    if (!given.input)
+      problems.add(option + item + ": the model has no input '" + given.name +
                    "'\n  try: " + known);
-    else if (has_source(*input))
-      problems.add(option + item + ": input '" + name + "' is given twice");
+    else if (has_source(*given.input))
+      problems.add(option + item + ": input '" + given.name + "' is given twice");
     else
-      open_source(*input, item.substr(name.size() + 1), constant, problems);
+      open_source(*given.input, given.file, constant, problems);
   }
 }
 

@@ -32,16 +32,6 @@ bool is_choice(const std::string &choices, const std::string &word) {
          ("|" + choices + "|").find("|" + word + "|") != std::string::npos;
 }
 
-// Takes the text over, or says what is wrong with it.
-std::string read(const option_row &option, const std::string &text, trainer_options &options) {
-  std::string problem = option.read(text, option.range, options);
-  size_t equals = text.find('=');
-  bool is_named = equals != std::string::npos && equals > 0 && equals + 1 < text.size();
-  if (problem.empty() && option.placeholder == "NAME=FILE" && !is_named)
-    problem = "'" + text + "' does not have the form " + option.placeholder;
-  return problem.empty() ? "" : "option --" + option.name + ": " + problem;
-}
-
 std::string indented(const std::string &text, size_t column) {
   std::string result;
   for (char c : text) {
@@ -70,22 +60,35 @@ std::string with_dashes(std::string name) {
 
 std::string option_name(const hyperparameter &value) { return with_dashes(value.name); }
 
-std::vector<std::string> kept_values(const option_row &option, const trainer_options &options) {
+// The placeholder of options that name an input and its file.
+static bool names_input(const option_row &option) { return option.placeholder == "NAME=FILE"; }
+
+std::string option_table::read(const option_row &option, const std::string &text,
+                               trainer_options &options) const {
+  std::string problem = option.read(text, option.range, options);
+  if (const named_file parts = named_file_of(program_, text);
+      problem.empty() && names_input(option) && (parts.name.empty() || parts.file.empty()))
+    problem = "'" + text + "' does not have the form " + option.placeholder;
+  return problem.empty() ? "" : "option --" + option.name + ": " + problem;
+}
+
+std::vector<std::string> option_table::kept_values(const option_row &option,
+                                                   const trainer_options &options) const {
   std::vector<std::string> texts = option.texts(options);
   bool is_path = option.is_list || option.placeholder == "FILE" || option.placeholder == "DIR";
   for (std::string &text : texts) {
     if (!is_path || text.empty() || text == "none")
       continue;
-    size_t start = option.placeholder == "NAME=FILE" ? text.find('=') + 1 : 0;
+    const std::string file = names_input(option) ? named_file_of(program_, text).file : text;
     std::error_code ignored; // a path that holds in another working directory too
-    text.replace(start, std::string::npos,
-                 std::filesystem::absolute(text.substr(start), ignored).string());
+    text.replace(text.size() - file.size(), std::string::npos,
+                 std::filesystem::absolute(file, ignored).string());
   }
   return texts;
 }
 
 option_table::option_table(const program &program)
-    : model_name_(program.model_name),
+    : program_(program),
       commands_(program.forward_backward || program.stages ? ~0u : forward_commands),
       rows_(common_rows()) {
   for (const option_row &option :
@@ -225,8 +228,8 @@ trainer_options option_table::parse(int count, const char *const *arguments) con
 
 std::string option_table::overview() const {
   bool trains = commands_ & command_train;
-  std::string text = (trains ? "Trains the model '" : "Runs the model '") + model_name_ +
-                     "' that this program was compiled from.\n" +
+  std::string text = std::string(trains ? "Trains the model '" : "Runs the model '") +
+                     program_.model_name + "' that this program was compiled from.\n" +
                      (trains ? "Start it alone, or as several ranks: mpirun -n 4 trainer train "
                                "...\n\n"
                              : "\n") +

@@ -37,6 +37,9 @@ public:
   shared_values(const trainer_options &options) const;
   // Options of the command that belong to a run and are kept with it.
   std::vector<const option_row *> of_run(const command_row &command) const;
+  // The option's values as a configuration keeps them: files by their whole path.
+  std::vector<std::string> kept_values(const option_row &option,
+                                       const trainer_options &options) const;
   // Takes the values of a configuration for options that the command line leaves open;
   // returns those that it changes. `source` names the configuration in problems.
   std::vector<changed_option> restore(std::map<std::string, std::vector<std::string>> configuration,
@@ -52,7 +55,11 @@ private:
   // `train, evaluate, ...`: the commands that the program can do.
   std::string command_list() const;
 
-  std::string model_name_;
+  // Takes the text over, or says what is wrong with it.
+  std::string read(const option_row &option, const std::string &text,
+                   trainer_options &options) const;
+
+  const program &program_;
   unsigned commands_; // bits
   trainer_options defaults_;
   std::vector<option_row> rows_;
@@ -60,7 +67,5 @@ private:
 
 // The hyperparameter's option: underscores become dashes.
 std::string option_name(const hyperparameter &value);
-// The option's values as a configuration keeps them: files by their whole path.
-std::vector<std::string> kept_values(const option_row &option, const trainer_options &options);
 
 } // namespace trainc

@@ -456,7 +456,7 @@ void run_folder::write_configuration(const program &program, const option_table 
     object[origin_member] = {{"initialise", facts.origin.parameters}};
   ordered_json &values = object["options"] = ordered_json::object();
   for (const option_row *row : table.of_run(*options.command)) {
-    std::vector<std::string> texts = kept_values(*row, options);
+    std::vector<std::string> texts = table.kept_values(*row, options);
     if (row->is_list)
       values[row->name] = texts;
     else if (row->is_flag)

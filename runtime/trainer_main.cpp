@@ -108,7 +108,7 @@ void check_output(const trainer_options &options) {
       names.push_back(weighted(item).name);
     for (const auto *items : {&options.data, &options.constant})
       for (const std::string &item : *items)
-        names.push_back(item.substr(item.find('=') + 1));
+        names.push_back(named_file_of(trainer_program, item).file);
   }
   for (const std::string &name : names)
     for (std::string &file : files_of(name)) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
@@ -265,6 +266,43 @@ TEST(Options, RangesOfHyperparameters) {
   EXPECT_EQ(problem_of("--weight-decay", "-inf"), "option --weight-decay: -inf is not finite");
   EXPECT_EQ(problem_of("--learning-rate", "inf"), "option --learning-rate: inf is not finite");
   EXPECT_EQ(problem_of("--clip-norm", "inf"), ""); // no clipping
+}
+
+TEST(Options, InputsWithEqualsSigns) {
+  const input_place inputs[] = {
+      {{"x", data_type::f32, 1, {4}, arena_kind::activations, 0}, false, 0, false, 0},
+      {{"x=y", data_type::f32, 1, {4}, arena_kind::activations, 64}, false, 0, false, 0}};
+  program program = trainer_program;
+  program.inputs = inputs;
+  program.input_count = 2;
+  auto expect = [&](const std::string &item, const std::string &name, const std::string &file,
+                    const input_place *input) {
+    const named_file found = named_file_of(program, item);
+    EXPECT_EQ(found.name, name) << item;
+    EXPECT_EQ(found.file, file) << item;
+    EXPECT_EQ(found.input, input) << item;
+  };
+  expect("x=a.npy", "x", "a.npy", &inputs[0]);
+  expect("x=y=a.npy", "x=y", "a.npy", &inputs[1]);
+  expect("x=z=1/a.npy", "x", "z=1/a.npy", &inputs[0]);
+  expect("u=a.npy", "u", "a.npy", nullptr);
+  expect("a.npy", "", "a.npy", nullptr);
+  expect("x=", "x", "", &inputs[0]);
+
+  option_table table(program);
+  const char *arguments[] = {"train", "--data", "x=y=a.npy", "--data", "x=b=1/a.npy"};
+  const trainer_options options = table.parse(5, arguments);
+  const std::string here = std::filesystem::current_path();
+  for (const option_row *row : table.of_run(*options.command)) {
+    if (row->name != "data")
+      continue;
+    EXPECT_EQ(table.kept_values(*row, options),
+              (std::vector<std::string>{"x=y=" + here + "/a.npy", "x=" + here + "/b=1/a.npy"}));
+  }
+  for (const char *bad : {"x", "x=", "=a.npy", "x=y="}) {
+    const char *words[] = {"train", "--data", bad};
+    EXPECT_THROW(table.parse(3, words), failure) << bad;
+  }
 }
 
 TEST(Conversion, OnlyWithoutLoss) {
