@@ -5,6 +5,7 @@
 #include "runtime/safetensors.h"
 
 #include "runtime/bounded_json.h"
+#include "runtime/crc32c.h"
 #include "runtime/failure.h"
 #include "runtime/npy.h"
 
@@ -159,12 +160,29 @@ private:
   int64_t data_begin_ = 0;
 };
 
-void widen_from_f32(const input_file &file, int64_t offset, double *target, int64_t count) {
+// The checksum of what is read.
+class running_checksum {
+public:
+  void add(const void *data, int64_t bytes) {
+    sum_ = crc32c(sum_, data, static_cast<size_t>(bytes));
+    bytes_ += bytes;
+  }
+  int64_t bytes() const { return bytes_; }
+  std::string digits() const { return format_text("%08x", sum_); }
+
+private:
+  uint32_t sum_ = 0;
+  int64_t bytes_ = 0;
+};
+
+void widen_from_f32(const input_file &file, int64_t offset, double *target, int64_t count,
+                    running_checksum &checksum) {
   constexpr int64_t piece = 16384;
   std::vector<float> buffer(piece);
   for (int64_t first = 0; first < count; first += piece) {
     int64_t length = std::min(piece, count - first);
     file.read(offset + first * 4, buffer.data(), length * 4);
+    checksum.add(buffer.data(), length * 4);
     for (int64_t i = 0; i < length; ++i)
       target[first + i] = static_cast<double>(buffer[static_cast<size_t>(i)]);
   }
@@ -220,15 +238,24 @@ void read_tensor(const input_file &file, const safetensors_index &index, const t
   if (!same && !(stored.type == "F32" && target.type == data_type::f64))
     refuse("tensor '" + target.name + "' has type " + stored.type + "; the model has " +
            safetensors_name_of(target.type));
+  const auto expected = index.metadata.find(tensor_checksum_prefix + target.name);
+  running_checksum checksum;
   in_transfers(target.bytes, [&](int64_t begin, int64_t bytes) {
     arenas.write(target.data + begin, bytes, [&](char *host) {
-      if (same)
-        file.read(stored.offset + begin, host, bytes);
-      else
-        widen_from_f32(file, stored.offset + begin / 2, reinterpret_cast<double *>(host),
-                       bytes / 8);
+      if (!same)
+        return widen_from_f32(file, stored.offset + begin / 2, reinterpret_cast<double *>(host),
+                              bytes / 8, checksum);
+      file.read(stored.offset + begin, host, bytes);
+      if (expected != index.metadata.end())
+        checksum.add(host, bytes);
     });
   });
+  // Ranks that share the arena may leave the reading to one of them.
+  if (expected != index.metadata.end() && checksum.bytes() == stored.bytes &&
+      checksum.digits() != expected->second)
+    refuse("tensor '" + target.name +
+           "' is damaged: its checksum does not agree\n  try: the file "
+           "as it was written, or compiling the model again");
 }
 
 } // namespace trainc
