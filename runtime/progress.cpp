@@ -73,7 +73,7 @@ progress::progress(bool silent, int64_t first, int64_t last, int64_t display_eve
     terminal_ = output_is_terminal(&width_);
 }
 
-void progress::step(const step_record &record) {
+void progress::step(const step_record &record, bool is_evaluated) {
   double seconds = record.milliseconds * 1e-3;
   smoothed_seconds_ = smoothed_seconds_ == 0
                           ? seconds
@@ -82,7 +82,7 @@ void progress::step(const step_record &record) {
     return;
   double now = seconds_now();
   if (line_is_due(record.step, now)) {
-    line(record);
+    line(record, is_evaluated);
     last_line_ = now;
   } else if (terminal_ && now - last_bar_ > seconds_between_bars) {
     output_is_terminal(&width_); // it may have another size now
@@ -99,7 +99,7 @@ bool progress::line_is_due(int64_t step, double now) const {
   return !terminal_ && (step == first_ + 1 || now - last_line_ >= seconds_between_lines);
 }
 
-void progress::line(const step_record &record) {
+void progress::line(const step_record &record, bool stays_open) {
   clear();
   char text[288], speed[48], left[32], remaining[40] = "";
   print_speed(speed, sizeof speed, record);
@@ -108,9 +108,10 @@ void progress::line(const step_record &record) {
     snprintf(remaining, sizeof remaining, "  %s left", left);
   put(text,
       snprintf(text, sizeof text,
-               "step %" PRId64 "/%" PRId64 "  loss %.6g  norm %.4g  rate %.4g  %.1f ms  %s%s\n",
+               "step %" PRId64 "/%" PRId64 "  loss %.6g  norm %.4g  rate %.4g  %.1f ms  %s%s%s",
                record.step, last_, record.loss, record.gradient_norm, record.learning_rate,
-               record.milliseconds, speed, remaining));
+               record.milliseconds, speed, remaining, stays_open ? "" : "\n"));
+  line_is_open_ = stays_open;
 }
 
 void progress::bar(const step_record &record) {
@@ -155,20 +156,25 @@ void progress::bar(const step_record &record) {
 void progress::clear() {
   if (bar_shown_)
     put("\r\033[K", 4);
-  bar_shown_ = false;
+  if (line_is_open_)
+    put("\n", 1);
+  bar_shown_ = line_is_open_ = false;
 }
 
 void progress::held_out(int64_t step, const std::vector<named_number> &results) {
   if (silent_)
     return;
   char text[512];
-  int length = snprintf(text, sizeof text, "step %" PRId64 "/%" PRId64 "  held-out", step, last_);
+  int length = line_is_open_ ? snprintf(text, sizeof text, "  held-out")
+                             : snprintf(text, sizeof text, "step %" PRId64 "/%" PRId64 "  held-out",
+                                        step, last_);
   for (const named_number &result : results) {
     char *name = text + length;
     length += snprintf(name, sizeof text - static_cast<size_t>(length), "%s %s %.6g",
                        &result == results.data() ? "" : ",", result.name, result.value);
     std::replace(name, text + length, '_', ' ');
   }
+  line_is_open_ = false;
   note(text);
 }
 

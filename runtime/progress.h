@@ -19,7 +19,12 @@ public:
   // between two lines, on a terminal too; 0: where there is no bar, some seconds.
   progress(bool silent, int64_t first, int64_t last, int64_t display_every);
 
-  void step(const step_record &record);
+  ~progress() { finish(); }
+  progress(const progress &) = delete;
+  progress &operator=(const progress &) = delete;
+
+  // `is_evaluated`: the step's line stays open for what held_out says of it.
+  void step(const step_record &record, bool is_evaluated);
   void held_out(int64_t step, const std::vector<named_number> &results);
   // A line of its own that does not mix with the bar.
   void note(const char *text);
@@ -27,11 +32,11 @@ public:
 
 private:
   bool line_is_due(int64_t step, double now) const;
-  void line(const step_record &record);
+  void line(const step_record &record, bool stays_open);
   void bar(const step_record &record);
   void clear();
 
-  bool silent_, terminal_ = false, bar_shown_ = false;
+  bool silent_, terminal_ = false, bar_shown_ = false, line_is_open_ = false;
   int width_ = 80;
   int64_t first_, last_, display_every_;
   double smoothed_seconds_ = 0, last_bar_ = 0, last_line_ = 0;

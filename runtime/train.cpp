@@ -193,7 +193,7 @@ int trainer::take_step(int64_t step) {
                         !result.applied};
   log_->write(record);
   note_log();
-  progress_->step(record);
+  progress_->step(record, is_evaluated(step));
   if (!result.applied) {
     note_skipped(step, result, is_spike);
     return result.requests;
