@@ -259,6 +259,11 @@ private:
         throw failure(exit_usage,
                       "option --input: '" + item + "' does not have the form " + "NAME=COLUMN,...");
       Group group = {item.substr(0, equals), {}};
+      if (group.name.find('/') != std::string::npos)
+        throw failure(exit_usage,
+                      "option --input: '" + group.name +
+                          "' names a file below -o, which no `/` may lead out of\n  try: "
+                          "another name; the trainer's --data says of which input it is");
       for (const std::string &name : splitAt(item.substr(equals + 1), ','))
         group.columns.push_back(columnOf(name));
       groups_.push_back(group);

@@ -59,6 +59,18 @@ std::string Outputs::claim(std::string path) {
   return path;
 }
 
+void Outputs::refuseOldValidation(const std::string &path) const {
+  const std::string old = validationPath(path);
+  const std::string manifest = manifest_of(old);
+  std::error_code ignored;
+  if (!fs::exists(old, ignored) || !fs::exists(manifest, ignored) || !is_data_manifest(manifest))
+    return; // nobody takes it for a part of what trainc-data made
+  throw failure(exit_usage, old + ": is the validation part of other data, and would stay beside " +
+                                path +
+                                "\n  try: --validation-share again, -o elsewhere, or to "
+                                "remove it and its manifest");
+}
+
 void Outputs::claimName(const std::string &path) {
   check_output_path(path, inputs_);
   std::error_code ignored;
@@ -222,6 +234,8 @@ SplitFile::SplitFile(Outputs &outputs, const std::string &path, file_type type,
     : split_(split), training_(outputs, path, FileFormat::npy, type, shape) {
   if (split.validation() > 0)
     validation_.emplace(outputs, validationPath(path), FileFormat::npy, type, shape);
+  else
+    outputs.refuseOldValidation(path);
 }
 
 void SplitFile::append(const void *values) {

@@ -29,6 +29,10 @@ public:
   /// For a data file and its manifest; returns the path. Throws `failure` (exit_usage).
   std::string claim(std::string path);
 
+  /// Of data without a validation part: throws `failure` (exit_usage) where an earlier command left
+  /// one, which is of other data.
+  void refuseOldValidation(const std::string &path) const;
+
   /// A data file and its manifest, both complete, and a line about them.
   void add(std::unique_ptr<output_file> file, std::unique_ptr<output_file> manifest,
            std::string line);

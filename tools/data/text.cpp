@@ -92,6 +92,8 @@ public:
     training_.emplace(outputs, path, format_, type_, std::vector<int64_t>{});
     if (share > 0)
       validation_.emplace(outputs, validationPath(path), format_, type_, std::vector<int64_t>{});
+    else
+      outputs.refuseOldValidation(path);
     Progress progress("text", total, arguments_.has("no-progress"));
     for (const auto &file : files)
       take(*file, progress);
