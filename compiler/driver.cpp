@@ -144,10 +144,14 @@ private:
       return false;
     model = std::move(*result);
     setTarget(*model.module, target());
-    std::vector<ExportEntry> exports;
-    for (const ExportInitializer &initializer : exportInitializers(model))
-      exports.push_back({initializer.onnxName, initializer.parameterName, initializer.transposed});
-    setExports(*model.module, exports);
+    auto entriesOf = [](ArrayRef<ExportInitializer> initializers) {
+      std::vector<ExportEntry> entries;
+      for (const ExportInitializer &one : initializers)
+        entries.push_back({one.onnxName, one.parameterName, one.transposed});
+      return entries;
+    };
+    setExports(*model.module, entriesOf(exportInitializers(model)));
+    setModuleTensors(*model.module, entriesOf(moduleTensors(model)));
     train::setLosses(*model.module, recipe.losses);
     return checkSizes() && checkRecomputePatterns();
   }

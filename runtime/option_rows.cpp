@@ -131,7 +131,9 @@ std::vector<option_row> common_rows() {
       row("overfit", &values::overfit, "N", command_train,
           "train on the first N batches of the data alone, again and again; 0: on all"),
       row("initialise", &values::initialise, "FILE", command_train,
-          "begin with what a safetensors file has of the parameters, by their ONNX names")
+          "begin with what a safetensors file has of the parameters, by their ONNX names or those "
+          "of\n"
+          "PyTorch's module")
           .of_one_start(),
       row("steps", &values::steps, "N", command_train,
           "steps to train, counted from the very first one")

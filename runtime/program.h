@@ -225,6 +225,9 @@ struct program {
   // Of what is computed from the parameters, graph and loss; the first byte is the version of the
   // rule (compiler/onnx/graph_digest.h). 0: not known.
   uint64_t computation = 0;
+  // Parameters by what the state of PyTorch's module calls them, where that is not their name.
+  const export_initializer *module_tensors = nullptr;
+  int64_t module_tensor_count = 0;
 };
 
 // The entry functions.

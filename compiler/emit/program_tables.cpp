@@ -22,15 +22,23 @@ void trainc::setTarget(ModuleOp module, const Target &target) {
                                           builder.getStrArrayAttr(architectures)));
 }
 
-void trainc::setExports(ModuleOp module, ArrayRef<ExportEntry> exports) {
+static SmallVector<train::ExportAttr> attributesOf(ModuleOp module, ArrayRef<ExportEntry> entries) {
   Builder builder(module.getContext());
-  SmallVector<train::ExportAttr> entries;
-  for (const ExportEntry &entry : exports)
-    entries.push_back(train::ExportAttr::get(
+  SmallVector<train::ExportAttr> attributes;
+  for (const ExportEntry &entry : entries)
+    attributes.push_back(train::ExportAttr::get(
         module.getContext(), builder.getStringAttr(entry.onnxName),
         entry.transposed ? train::ExportForm::transposed : train::ExportForm::copy,
         builder.getStringAttr(entry.parameterName)));
-  train::setExports(module, entries);
+  return attributes;
+}
+
+void trainc::setExports(ModuleOp module, ArrayRef<ExportEntry> exports) {
+  train::setExports(module, attributesOf(module, exports));
+}
+
+void trainc::setModuleTensors(ModuleOp module, ArrayRef<ExportEntry> tensors) {
+  train::setModuleTensors(module, attributesOf(module, tensors));
 }
 
 static Target targetOf(ModuleOp module) {
@@ -106,8 +114,14 @@ ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) 
                                         parameter.follows, parameter.least, parameter.limit,
                                         parameter.mayBeLimit});
   }
-  for (train::ExportAttr entry : train::exportsOf(module))
-    tables.exports.push_back({entry.getInitializer().str(), entry.getParameter().str(),
-                              entry.getForm() == train::ExportForm::transposed});
+  auto entriesOf = [](ArrayRef<train::ExportAttr> attributes) {
+    std::vector<ExportEntry> entries;
+    for (train::ExportAttr entry : attributes)
+      entries.push_back({entry.getInitializer().str(), entry.getParameter().str(),
+                         entry.getForm() == train::ExportForm::transposed});
+    return entries;
+  };
+  tables.exports = entriesOf(train::exportsOf(module));
+  tables.moduleTensors = entriesOf(train::moduleTensorsOf(module));
   return tables;
 }

@@ -46,10 +46,12 @@ struct ProgramTables {
   std::vector<std::string> stateNames;
   std::vector<HyperparameterEntry> hyperparameters; // tunable ones only
   std::vector<ExportEntry> exports;
+  std::vector<ExportEntry> moduleTensors; // by what the module calls them
 };
 
 void setTarget(mlir::ModuleOp module, const Target &target);
 void setExports(mlir::ModuleOp module, llvm::ArrayRef<ExportEntry> exports);
+void setModuleTensors(mlir::ModuleOp module, llvm::ArrayRef<ExportEntry> tensors);
 
 /// Of a planned module. What it does not say is empty.
 ProgramTables programTables(mlir::ModuleOp module, llvm::StringRef compilerVersion);

@@ -94,7 +94,7 @@ private:
   std::string lossPlace, lossWeightPlace, sampleLossesPlace, stepTotalsPlace, indexCheckPlace,
       precision = "data_type::f32";
   std::vector<std::string> inputNames, parameters, inputs, outputs, checkedIndexes, hyperparameters,
-      exports, states;
+      exports, moduleTensors, states;
   struct Part {
     std::string value, weight = "{}", samples = "{}"; // places
     bool isSum = false;
@@ -333,6 +333,8 @@ void TablePrinter::printProgram() {
     field("micro_batch_flops", floatLiteral(llvm::APFloat(flops)));
   if (tables.computation != 0)
     field("computation", "0x" + llvm::utohexstr(tables.computation, true) + "u");
+  if (!moduleTensors.empty())
+    list("module_tensors", "module_tensor_count", moduleTensors);
   writer.line("};");
 }
 
@@ -357,10 +359,14 @@ FailureOr<std::string> TablePrinter::print() {
         (entry.follows.empty() ? "nullptr" : stringLiteral(entry.follows)) + ", " +
         floatLiteral(llvm::APFloat(entry.least)) + ", " + floatLiteral(llvm::APFloat(entry.limit)) +
         ", " + (entry.mayBeLimit ? "true" : "false") + "}");
-  for (const ExportEntry &entry : tables.exports)
-    exports.push_back("{" + stringLiteral(entry.onnxName) + ", " +
-                      stringLiteral(entry.parameterName) + ", " +
-                      (entry.transposed ? "true" : "false") + "}");
+  auto add = [](std::vector<std::string> &rows, ArrayRef<ExportEntry> entries) {
+    for (const ExportEntry &entry : entries)
+      rows.push_back("{" + stringLiteral(entry.onnxName) + ", " +
+                     stringLiteral(entry.parameterName) + ", " +
+                     (entry.transposed ? "true" : "false") + "}");
+  };
+  add(exports, tables.exports);
+  add(moduleTensors, tables.moduleTensors);
   for (const std::string &name : tables.stateNames)
     states.push_back(stringLiteral(name));
 
@@ -386,6 +392,7 @@ FailureOr<std::string> TablePrinter::print() {
   table("const char *", "state_names", states);
   table("hyperparameter", "hyperparameters", hyperparameters);
   table("export_initializer", "exports", exports);
+  table("export_initializer", "module_tensors", moduleTensors);
   writer.line();
   writer.line("constexpr const char *kernel_list =");
   std::string kernels = kernelListText(module);

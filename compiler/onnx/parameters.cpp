@@ -146,6 +146,11 @@ private:
       decision.isPart = isChoice(baseName(decision.name())) ||
                         any_of(others, [](StringRef name) { return isChoice(baseName(name)); });
       decision.moduleName = origins[0];
+      if (isArgument(decision, origins[0], others)) {
+        decision.moduleTensor = origins[0];
+        decision.isModulesTranspose =
+            decision.tensor->shape.size() == 2 && selectionName(decision) == "transposition";
+      }
       decision.reason = "the exporter's " + selectionName(decision) + " of parameter " + origins[0];
       madeFrom[origins[0]].push_back(&decision);
       return;
@@ -640,6 +645,8 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
   checkAnyTrained(decisions, file, recipe, report);
   bool good = checkTypes(decisions, file, recipe, report);
   suspectParameters(decisions, classifier.hasSignature(), file, graph, recipe, report);
+  if (!classifier.hasSignature())
+    findModuleTensors(graph, decisions);
   return good ? std::optional(std::move(decisions)) : std::nullopt;
 }
 

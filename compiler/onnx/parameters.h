@@ -18,6 +18,10 @@ struct Decision {
   Role role = Role::constant;
   std::string reason;
   std::string moduleName; // as the module calls it, where that differs from the initializer's name
+  // What the module calls the tensor whose elements it has, all of them, under another name; empty:
+  // it has none. They are those of its transpose, or have the same order.
+  std::string moduleTensor;
+  bool isModulesTranspose = false;
   bool decays = false;
   size_t group = 0;              // number of the recipe's, from 1; 0: in none
   bool isNumber = false;         // a constant because it is one number without a module's name
@@ -44,6 +48,9 @@ using Decisions = std::vector<std::unique_ptr<Decision>>;
 std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &graph,
                                           const Separation &separation, const Recipe &recipe,
                                           Report &report);
+
+/// For TorchScript's files: names the modules' tensors of the parameters.
+void findModuleTensors(const Graph &graph, Decisions &decisions);
 
 /// Refuses, or warns of, what has been decided against a parameter's values or uses.
 /// `hasSignature`: the file says what is a parameter and what a buffer.

@@ -22,6 +22,8 @@ static Parameter makeParameter(const Decision &decision, ArrayRef<const Decision
   Parameter parameter;
   parameter.name = decision.name().str();
   parameter.moduleName = decision.moduleName.empty() ? parameter.name : decision.moduleName;
+  parameter.moduleTensor = decision.moduleTensor;
+  parameter.isModulesTranspose = decision.isModulesTranspose;
   parameter.shape.assign(decision.tensor->shape.begin(), decision.tensor->shape.end());
   parameter.isDouble = isDouble(decision.tensor->dataType);
   parameter.bytes = decision.tensor->bytes;
@@ -151,6 +153,14 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   train::setGroups(*model.module, groups);
   model.parameterTable = parameterTable(*decisions, opened->separation, recipe);
   return model;
+}
+
+std::vector<ExportInitializer> moduleTensors(const Model &model) {
+  std::vector<ExportInitializer> result;
+  for (const Parameter &parameter : model.parameters)
+    if (!parameter.moduleTensor.empty())
+      result.push_back({parameter.moduleTensor, parameter.name, parameter.isModulesTranspose});
+  return result;
 }
 
 std::vector<std::string> modelFiles(const Model &model) { return model.file->paths(); }

@@ -29,6 +29,8 @@ struct Parameter {
   std::vector<int64_t> shape;
   bool isDouble = false;
   llvm::ArrayRef<char> bytes; // little endian, mapped; owned by the model's file
+  std::string moduleTensor;   // what the module calls it, where the file has another name for it
+  bool isModulesTranspose = false;
   bool frozen = false;
   bool decays = false;
   std::string group;  // its name; empty: in none
@@ -77,6 +79,10 @@ struct ExportInitializer {
 
 /// The initializers that the template lacks, by ONNX name.
 std::vector<ExportInitializer> exportInitializers(const Model &model);
+
+/// What the module's state calls parameters that have another name in the file, and whether it has
+/// them transposed.
+std::vector<ExportInitializer> moduleTensors(const Model &model);
 
 /// Writes all parameters as safetensors, in `precision` ("f32" or "f64"), straight from the maps.
 mlir::LogicalResult writeInitialParameters(const Model &model, llvm::StringRef path,

@@ -31,6 +31,7 @@ static constexpr llvm::StringLiteral kLosses = "train.losses";
 static constexpr llvm::StringLiteral kOptimizer = "train.optimizer";
 static constexpr llvm::StringLiteral kTarget = "train.target";
 static constexpr llvm::StringLiteral kExports = "train.exports";
+static constexpr llvm::StringLiteral kModuleTensors = "train.module_tensors";
 
 void TrainDialect::initialize() {
   addAttributes<
@@ -255,7 +256,7 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   if (isa<ModuleOp>(op) && name == kGroups)
     return expect(list && !list.empty() && llvm::all_of(list, llvm::IsaPred<StringAttr>),
                   "a list of names");
-  if (isa<ModuleOp>(op) && name == kExports)
+  if (isa<ModuleOp>(op) && (name == kExports || name == kModuleTensors))
     return expect(list && llvm::all_of(list, llvm::IsaPred<ExportAttr>), "a list of #train.export");
   return unknownAttribute(op, attribute, "of its own");
 }
@@ -392,16 +393,31 @@ void setLosses(ModuleOp module, ArrayRef<std::string> losses) {
 StringRef optimizerNameOf(ModuleOp module) { return textOf(module, kOptimizer); }
 TargetAttr targetOf(ModuleOp module) { return module->getAttrOfType<TargetAttr>(kTarget); }
 
-SmallVector<ExportAttr> exportsOf(ModuleOp module) {
-  auto list = module->getAttrOfType<ArrayAttr>(kExports);
+static SmallVector<ExportAttr> entriesOf(ModuleOp module, StringRef attribute) {
+  auto list = module->getAttrOfType<ArrayAttr>(attribute);
   return list ? llvm::to_vector(list.getAsRange<ExportAttr>()) : SmallVector<ExportAttr>();
+}
+
+SmallVector<ExportAttr> exportsOf(ModuleOp module) { return entriesOf(module, kExports); }
+SmallVector<ExportAttr> moduleTensorsOf(ModuleOp module) {
+  return entriesOf(module, kModuleTensors);
 }
 
 void setTarget(ModuleOp module, TargetAttr target) { module->setAttr(kTarget, target); }
 
+static void setEntries(ModuleOp module, StringRef attribute, ArrayRef<ExportAttr> entries) {
+  SmallVector<Attribute> list(entries.begin(), entries.end());
+  module->setAttr(attribute, ArrayAttr::get(module.getContext(), list));
+}
+
 void setExports(ModuleOp module, ArrayRef<ExportAttr> exports) {
-  SmallVector<Attribute> list(exports.begin(), exports.end());
-  module->setAttr(kExports, ArrayAttr::get(module.getContext(), list));
+  setEntries(module, kExports, exports);
+}
+void setModuleTensors(ModuleOp module, ArrayRef<ExportAttr> tensors) {
+  if (tensors.empty())
+    module->removeAttr(kModuleTensors);
+  else
+    setEntries(module, kModuleTensors, tensors);
 }
 
 static void setText(ModuleOp module, StringRef attribute, StringRef text) {

@@ -90,6 +90,8 @@ llvm::SmallVector<std::string> lossesOf(mlir::ModuleOp module);
 llvm::StringRef optimizerNameOf(mlir::ModuleOp module);
 TargetAttr targetOf(mlir::ModuleOp module);
 llvm::SmallVector<ExportAttr> exportsOf(mlir::ModuleOp module);
+/// Parameters by what the state of PyTorch's module calls them, where that is not their name.
+llvm::SmallVector<ExportAttr> moduleTensorsOf(mlir::ModuleOp module);
 void setModelName(mlir::ModuleOp module, llvm::StringRef name);
 void setGraphDigest(mlir::ModuleOp module, llvm::StringRef digest);
 void setLossName(mlir::ModuleOp module, llvm::StringRef name);
@@ -99,5 +101,6 @@ void setLosses(mlir::ModuleOp module, llvm::ArrayRef<std::string> losses);
 void setOptimizerName(mlir::ModuleOp module, llvm::StringRef name);
 void setTarget(mlir::ModuleOp module, TargetAttr target);
 void setExports(mlir::ModuleOp module, llvm::ArrayRef<ExportAttr> exports);
+void setModuleTensors(mlir::ModuleOp module, llvm::ArrayRef<ExportAttr> tensors);
 
 } // namespace trainc::train
