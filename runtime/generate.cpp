@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `generate`: a byte-token language model writes text. The compiled evaluation of
-// a whole window gives the logits of its last token; one byte is drawn from them
-// with a counter-based generator, and the window slides.
+// `generate`, and the samples of a run that trains: a byte-token language model writes text. The
+// compiled evaluation of a whole window gives the logits of its last token; one byte is drawn from
+// them with a counter-based generator, and the window slides.
+#include "runtime/text_writer.h"
+
 #include "runtime/data_types.h"
 #include "runtime/evaluation.h"
 #include "runtime/random.h"
+#include "runtime/signs_of_life.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,20 +20,13 @@ namespace {
 
 constexpr int64_t byte_values = 256;
 
-// The places that text generation needs.
-struct text_model {
-  const tensor_place *tokens = nullptr; // [batch, window]
-  const tensor_place *logits = nullptr; // [batch, window, vocabulary]
-  int64_t window() const { return tokens->shape[1]; }
-  int64_t vocabulary() const { return logits->shape[2]; }
-};
-
-[[noreturn]] void refuse(const std::string &why) {
-  throw failure(exit_usage, "generate: " + why +
+[[noreturn]] void refuse_model(const std::string &who, const std::string &why) {
+  throw failure(exit_usage, who + ": " + why +
                                 "\n  try: info, which lists the inputs and outputs of the model");
 }
 
-text_model find_text_model(const program &program) {
+text_model find_text_model(const program &program, const std::string &who) {
+  auto refuse = [&](const std::string &why) { refuse_model(who, why); };
   text_model model;
   for (int64_t i = 0; i < program.input_count; ++i) {
     const input_place &input = program.inputs[i];
@@ -61,74 +57,6 @@ text_model find_text_model(const program &program) {
   return model;
 }
 
-// Draws from softmax(logits / temperature) over the `top` likeliest.
-class sampler {
-public:
-  sampler(const trainer_options &options, int64_t vocabulary)
-      : seed_(options.seed), temperature_(options.temperature), top_(options.top_k),
-        order_(static_cast<size_t>(vocabulary)), weights_(order_.size()) {
-    if (top_ <= 0 || top_ > vocabulary)
-      top_ = vocabulary;
-    if (temperature_ == 0)
-      top_ = 1;
-  }
-
-  int64_t operator()(const std::vector<double> &logits, int64_t position) {
-    std::iota(order_.begin(), order_.end(), int64_t{0});
-    // Ties by number, so that the choice is the same everywhere.
-    std::sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
-      double x = logits[static_cast<size_t>(a)], y = logits[static_cast<size_t>(b)];
-      return x != y ? x > y : a < b;
-    });
-    double total = 0, best = logits[static_cast<size_t>(order_[0])];
-    for (int64_t i = 0; i < top_; ++i) {
-      double logit = logits[static_cast<size_t>(order_[static_cast<size_t>(i)])];
-      double weight = top_ == 1 ? 1 : std::exp((logit - best) / temperature_);
-      weights_[static_cast<size_t>(i)] = weight;
-      total += weight;
-    }
-    double point =
-        total * random_uniform(seed_, random_stream::sampling, static_cast<uint64_t>(position));
-    int64_t chosen = 0;
-    for (; chosen < top_ - 1; ++chosen) {
-      point -= weights_[static_cast<size_t>(chosen)];
-      if (point < 0)
-        break;
-    }
-    return order_[static_cast<size_t>(chosen)];
-  }
-
-private:
-  uint64_t seed_;
-  double temperature_;
-  int64_t top_;
-  std::vector<int64_t> order_;
-  std::vector<double> weights_;
-};
-
-// The last `window` bytes of the text at the front of every row, zeros behind.
-void place_window(run &run, const tensor_place &tokens, const std::string &text) {
-  int64_t window = tokens.shape[1], bytes = bytes_of(tokens.type);
-  size_t skipped =
-      text.size() > static_cast<size_t>(window) ? text.size() - static_cast<size_t>(window) : 0;
-  char *target = run.target.batch_place(tokens);
-  for (int64_t row = 0; row < tokens.shape[0]; ++row)
-    for (int64_t i = 0; i < window; ++i, target += bytes) {
-      size_t index = skipped + static_cast<size_t>(i);
-      int64_t value = index < text.size() ? static_cast<unsigned char>(text[index]) : 0;
-      memcpy(target, &value, static_cast<size_t>(bytes)); // little-endian: the low half for i32
-    }
-}
-
-void read_logits(run &run, const tensor_place &logits, int64_t position,
-                 std::vector<double> &values) {
-  int64_t bytes = bytes_of(logits.type);
-  const char *row = run.places()[logits.arena] + logits.offset + position * logits.shape[2] * bytes;
-  const char *host = run.target.read(row, static_cast<int64_t>(values.size()) * bytes);
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = number_at(logits.type, host + static_cast<int64_t>(i) * bytes);
-}
-
 void check_prompt(const std::string &text, const text_model &model) {
   if (text.empty())
     throw failure(exit_usage, "option --prompt: is empty; there must be something to continue");
@@ -141,34 +69,102 @@ void check_prompt(const std::string &text, const text_model &model) {
 
 } // namespace
 
-int generate(run &run) {
-  text_model model;
-  std::string text = run.options.prompt;
-  run.ranks.together([&] {
-    model = find_text_model(run.prog);
-    check_prompt(text, model);
+sampler::sampler(const trainer_options &options, int64_t vocabulary)
+    : seed_(options.seed), temperature_(options.temperature), top_(options.top_k),
+      order_(static_cast<size_t>(vocabulary)), weights_(order_.size()) {
+  if (top_ <= 0 || top_ > vocabulary)
+    top_ = vocabulary;
+  if (temperature_ == 0)
+    top_ = 1;
+}
+
+int64_t sampler::operator()(const std::vector<double> &logits, uint64_t position) {
+  std::iota(order_.begin(), order_.end(), int64_t{0});
+  // Ties by number, so that the choice is the same everywhere.
+  std::sort(order_.begin(), order_.end(), [&](int64_t a, int64_t b) {
+    double x = logits[static_cast<size_t>(a)], y = logits[static_cast<size_t>(b)];
+    return x != y ? x > y : a < b;
   });
+  double total = 0, best = logits[static_cast<size_t>(order_[0])];
+  for (int64_t i = 0; i < top_; ++i) {
+    double logit = logits[static_cast<size_t>(order_[static_cast<size_t>(i)])];
+    double weight = top_ == 1 ? 1 : std::exp((logit - best) / temperature_);
+    weights_[static_cast<size_t>(i)] = weight;
+    total += weight;
+  }
+  double point = total * random_uniform(seed_, random_stream::sampling, position);
+  int64_t chosen = 0;
+  for (; chosen < top_ - 1; ++chosen) {
+    point -= weights_[static_cast<size_t>(chosen)];
+    if (point < 0)
+      break;
+  }
+  return order_[static_cast<size_t>(chosen)];
+}
+
+text_writer::text_writer(run &run, const std::string &who)
+    : run_(run), model_(find_text_model(run.prog, who)), sample_(run.options, model_.vocabulary()),
+      logits_(static_cast<size_t>(model_.vocabulary())) {
+  check_prompt(run.options.prompt, model_);
+  text_.reserve(run.options.prompt.size() + 4 * static_cast<size_t>(model_.window()) + 1);
+}
+
+// The last `window` bytes of the text at the front of every row, zeros behind.
+void text_writer::place_window() {
+  const tensor_place &tokens = *model_.tokens;
+  int64_t window = tokens.shape[1], bytes = bytes_of(tokens.type);
+  size_t skipped =
+      text_.size() > static_cast<size_t>(window) ? text_.size() - static_cast<size_t>(window) : 0;
+  char *target = run_.target.batch_place(tokens);
+  for (int64_t row = 0; row < tokens.shape[0]; ++row)
+    for (int64_t i = 0; i < window; ++i, target += bytes) {
+      size_t index = skipped + static_cast<size_t>(i);
+      int64_t value = index < text_.size() ? static_cast<unsigned char>(text_[index]) : 0;
+      memcpy(target, &value, static_cast<size_t>(bytes)); // little-endian: the low half for i32
+    }
+}
+
+void text_writer::read_logits(int64_t position) {
+  const tensor_place &logits = *model_.logits;
+  int64_t bytes = bytes_of(logits.type);
+  const char *row =
+      run_.places()[logits.arena] + logits.offset + position * logits.shape[2] * bytes;
+  const char *host = run_.target.read(row, static_cast<int64_t>(logits_.size()) * bytes);
+  for (size_t i = 0; i < logits_.size(); ++i)
+    logits_[i] = number_at(logits.type, host + static_cast<int64_t>(i) * bytes);
+}
+
+void text_writer::operator()(uint64_t number, const std::function<void(char)> &put) {
+  constexpr int below_number = 32; // bits of a position
+  const auto window = static_cast<size_t>(model_.window());
+  text_ = run_.options.prompt;
+  for (int64_t i = 0; i < run_.options.length; ++i) {
+    place_window();
+    run_.target.send_batch();
+    run_.target.submit_batch();
+    evaluate_batch(run_, [] {});
+    read_logits(static_cast<int64_t>(std::min(text_.size(), window)) - 1);
+    text_ += static_cast<char>(sample_(logits_, number << below_number | static_cast<uint64_t>(i)));
+    put(text_.back());
+    note_work();
+    if (text_.size() > 4 * window)
+      text_.erase(0, 2 * window); // keep what a window can see
+  }
+}
+
+int generate(run &run) {
+  std::optional<text_writer> write;
+  run.ranks.together([&] { write.emplace(run, "generate"); });
   run.target.allocate(memory_use::forward, 1);
   std::string parameters = run.load_chosen_parameters();
   if (!run.is_first())
     return exit_success;
   fprintf(stderr, "parameters  %s\n", parameters.c_str());
-  fputs(text.c_str(), stdout);
-  sampler sample(run.options, model.vocabulary());
-  std::vector<double> logits(static_cast<size_t>(model.vocabulary()));
-  for (int64_t i = 0; i < run.options.length; ++i) {
-    place_window(run, *model.tokens, text);
-    run.target.send_batch();
-    run.target.submit_batch();
-    evaluate_batch(run, [] {});
-    int64_t last = std::min<int64_t>(static_cast<int64_t>(text.size()), model.window()) - 1;
-    read_logits(run, *model.logits, last, logits);
-    text += static_cast<char>(sample(logits, i));
-    fputc(text.back(), stdout);
+  fputs(run.options.prompt.c_str(), stdout);
+  (*write)(0, [](char byte) {
+    fputc(byte, stdout);
     fflush(stdout);
-    if (text.size() > 4 * static_cast<size_t>(model.window()))
-      text.erase(0, 2 * static_cast<size_t>(model.window())); // keep what a window can see
-  }
+  });
   fputc('\n', stdout);
   return exit_success;
 }

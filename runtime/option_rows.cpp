@@ -17,6 +17,7 @@ constexpr unsigned takes_part_of_data = command_train | command_evaluate | comma
 constexpr unsigned reads_parameters =
     command_evaluate | command_gradients | command_predict | command_export | command_generate;
 constexpr unsigned computes = reads_data | command_generate;
+constexpr unsigned writes_text = command_train | command_generate;
 
 constexpr command_row commands[] = {
     {command_train, "train", "train the model",
@@ -205,6 +206,10 @@ std::vector<option_row> common_rows() {
           "seed of every random choice"),
       row("evaluate-every", &values::evaluate_every, "N", command_train,
           "print the loss on the held-out part every N steps; 0: never"),
+      row("sample-every", &values::sample_every, "N", command_train,
+          "of a byte-token language model: write --length bytes behind --prompt to samples/ of "
+          "the\n"
+          "run every N steps; 0: never"),
       row("batches", &values::batches, "N", command_evaluate,
           "use the first N batches only; 0: all"),
       row("batch", &values::batch, "K", command_gradients, "which batch, in file order"),
@@ -259,12 +264,12 @@ std::vector<option_row> common_rows() {
           .short_form('o'),
       row("external-data", &values::external_data, "", command_export,
           "put the weights into NAME.data at any size"),
-      row("prompt", &values::prompt, "TEXT", command_generate, "text to continue"),
-      row("length", &values::length, "N", command_generate, "bytes to write").at_least(1),
-      row("temperature", &values::temperature, "T", command_generate,
+      row("prompt", &values::prompt, "TEXT", writes_text, "text to continue"),
+      row("length", &values::length, "N", writes_text, "bytes to write").at_least(1),
+      row("temperature", &values::temperature, "T", writes_text,
           "below 1: likelier bytes preferred; 0: always the likeliest")
           .between(0, 1000),
-      row("top-k", &values::top_k, "K", command_generate, "choose among the K likeliest; 0: all"),
+      row("top-k", &values::top_k, "K", writes_text, "choose among the K likeliest; 0: all"),
       row("json", &values::json, "", command_evaluate | command_info | command_checkpoints,
           "print the result as one JSON line"),
       row("hang-timeout", &values::hang_timeout, "SECONDS", computes,

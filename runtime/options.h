@@ -87,6 +87,7 @@ struct trainer_options {
 
   // ---- what commands compute and write
   int64_t evaluate_every = 0; // steps; 0: never
+  int64_t sample_every = 0;   // steps; 0: never
   int64_t batches = 0;        // 0: all
   int64_t batch = 0;          // which
   int64_t step = 1;           // which

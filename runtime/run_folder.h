@@ -5,6 +5,7 @@
 //   configuration.json  every option of the run, the data it saw, the model
 //   log.jsonl           one line a step
 //   checkpoints/        step-00000100, ...
+//   samples/            step-00000100.txt, ... where --sample-every asks for them
 //   .saved              from its first checkpoint on
 //
 // One run has it: a second one is refused while it runs, and afterwards unless it
@@ -24,6 +25,8 @@ namespace trainc {
 inline std::string configuration_of(const std::string &run) { return run + "/configuration.json"; }
 inline std::string log_of(const std::string &run) { return run + "/log.jsonl"; }
 inline std::string checkpoints_of(const std::string &run) { return run + "/checkpoints"; }
+
+inline std::string samples_of(const std::string &run) { return run + "/samples"; }
 
 // Absolute, without a slash at its end; empty stays empty.
 std::string whole_path(const std::string &path);
@@ -116,6 +119,9 @@ public:
 
   // Removes the run that is given up.
   void clear();
+  // Makes room for samples of text, and removes those of steps behind `last`, which are taken
+  // again.
+  void begin_samples(int64_t last);
   void write_configuration(const program &program, const option_table &table,
                            const trainer_options &options, const run_facts &facts);
   // A checkpoint is complete. Allocates nothing.

@@ -3,11 +3,13 @@
 // The training loop.
 #include "runtime/clock.h"
 #include "runtime/host_memory.h"
+#include "runtime/path_text.h"
 #include "runtime/trainer.h"
 
 #include <cinttypes>
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 namespace trainc {
 namespace {
@@ -75,6 +77,8 @@ void trainer::take_steps() {
     bool last = step == extent_.last || stopped;
     save_due_ |= save_is_due(step) || (requests & period_request);
     bool asked = requests & (checkpoint_request | end_requests);
+    if (text_ && step % options_.sample_every == 0)
+      write_sample(step);
     if (asked) // who asked may not wait for more
       save(step, last);
     while (is_evaluated(step) && !stopped) {
@@ -273,6 +277,31 @@ int trainer::show_held_out(int64_t step) {
   log_->write_held_out(step, held_out_->results());
   progress_->held_out(step, held_out_->results());
   return no_request;
+}
+
+// By the first rank; the others wait for it in the next step.
+void trainer::write_sample(int64_t step) {
+  if (!run_.is_first())
+    return;
+  run_.watch.now(activity::evaluating);
+  sample_ = options_.prompt;
+  auto put = [this](char byte) { sample_ += byte; };
+  (*text_)(static_cast<uint64_t>(step), std::ref(put)); // a reference: nothing is allocated
+  feed_->forget();
+  if (dry_)
+    return;
+  sample_ += '\n';
+  file_operations &files = real_file_operations();
+  const path_text path("%s/samples/step-%08" PRId64 ".txt", choice_.folder.c_str(), step);
+  const int file = files.create(path);
+  int result = file < 0 ? -1 : files.write_all(file, sample_.data(), sample_.size());
+  if (file >= 0 && files.close(file) != 0)
+    result = -1;
+  if (result == 0)
+    return;
+  const std::string why = strerror(errno); // something is wrong anyway
+  progress_->finish();
+  run_.warn(std::string(path) + ": cannot be written: " + why + "; training goes on");
 }
 
 void trainer::save(int64_t step, bool last) {

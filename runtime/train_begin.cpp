@@ -235,6 +235,10 @@ void trainer::check_data() const {
 void trainer::decide() {
   run_.ranks.together([&] { check_train_options(options_); });
   run_.check_stages();
+  if (options_.sample_every > 0)
+    run_.ranks.together(
+        [&] { text_ = std::make_unique<text_writer>(run_, "option --sample-every"); });
+  sample_.reserve(options_.prompt.size() + static_cast<size_t>(options_.length) + 1);
   find_extent();
   run_.ranks.together([&] { find_layout(); });
   data_.emplace(run_.open_data(!options_.no_shuffle, extent_.order.seed,
@@ -323,6 +327,8 @@ void trainer::begin() {
     checkpoints_->open(has_own_checkpoint_ ? resumed_.sequence : UINT64_MAX);
   prunes_next_ = choice_.goes_on();
   run_.ranks.together([&] {
+    if (changes && text_)
+      folder_->begin_samples(extent_.first);
     log_ = std::make_unique<step_log>(changes ? log_of(choice_.folder) : "", extent_.first);
     if (changes)
       folder_->write_configuration(

@@ -26,6 +26,10 @@ void check_train_options(const trainer_options &options) {
                  "--resume auto, which takes them where it begins");
   if (options.keep.best_by == checkpoint_metric::held_out_loss && options.evaluate_every == 0)
     problems.add("option --keep-best: no held-out loss is computed\n  try: --evaluate-every 100");
+  for (const char *option : {"prompt", "length", "temperature", "top-k"})
+    if (options.given.count(option) && options.sample_every == 0)
+      problems.add(std::string("option --") + option +
+                   ": no samples are written\n  try: --sample-every 1000");
   if (options.overwrite && !options.resume.empty())
     problems.add("option --overwrite: not beside --resume, which goes on with a run or begins in "
                  "an empty folder\n  try: one of the two");

@@ -12,6 +12,7 @@
 #include "runtime/schedule_rate.h"
 #include "runtime/signals.h"
 #include "runtime/step_log.h"
+#include "runtime/text_writer.h"
 
 #include <cmath>
 #include <memory>
@@ -63,6 +64,7 @@ private:
   double hyperparameter_at(int64_t number, int64_t step) const;
   void set_scalars(int64_t step);
   int show_held_out(int64_t step);
+  void write_sample(int64_t step);
   void save(int64_t step, bool last);
   void end_save(bool last = false);
   void summarize();
@@ -87,6 +89,8 @@ private:
   std::unique_ptr<evaluation> held_out_;
   std::unique_ptr<checkpoint_writer> checkpoints_;
   std::unique_ptr<step_log> log_;
+  std::unique_ptr<text_writer> text_; // where samples are asked for
+  std::string sample_;                // as long as one is
   std::unique_ptr<progress> progress_;
   rate_schedule schedule_;
   double start_seconds_ = 0, mark_seconds_ = 0, most_seconds_ = INFINITY;
