@@ -194,6 +194,10 @@ bool isPaddleName(StringRef name) {
                                all_of(parts[2], isDigit));
 }
 
+bool isPaddleConstant(StringRef name) {
+  return name.starts_with("helper.constant.") && isPaddleName(name);
+}
+
 bool isTorchScriptName(StringRef name) {
   return name.contains("onnx::") || name.contains("aten::"); // others write F0::layer.weight
 }

@@ -100,6 +100,9 @@ bool isMovement(llvm::StringRef base);
 /// Names that paddle2onnx gives to such values: `p2o.pd_op.reshape.0.0`, `helper.constant.12`.
 bool isPaddleName(llvm::StringRef name);
 
+/// Of these, a number or table that paddle2onnx itself wrote: never a parameter of the module.
+bool isPaddleConstant(llvm::StringRef name);
+
 /// Names that exporters give to values which have no name in the module.
 bool isExporterName(llvm::StringRef name);
 /// One that PyTorch's TorchScript exporter invents: onnx::MatMul_650.

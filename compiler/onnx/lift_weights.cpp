@@ -13,6 +13,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <cstring>
+#include <set>
 
 using namespace llvm;
 
@@ -48,10 +49,11 @@ public:
            });
   }
 
-  bool all(const std::string &value, llvm::function_ref<bool(const NodeProto &)> holds) const {
+  ArrayRef<std::pair<const NodeProto *, int>> of(const std::string &value) const {
     auto found = users.find(value);
-    return found != users.end() &&
-           all_of(found->second, [&](const auto &user) { return holds(*user.first); });
+    if (found == users.end())
+      return {};
+    return found->second;
   }
 
 private:
@@ -78,16 +80,18 @@ public:
 
   void run() {
     for (const auto &[name, index] : initializers)
-      isBiasOfOne(name, file.initializer(index).shape);
+      note(name, placeOf(name, file.initializer(index).shape));
     auto &nodes = *file.editableGraph().mutable_node();
     std::vector<int> lifted;
     for (int i = 0; i < nodes.size(); ++i) {
       std::unique_ptr<TensorBytes> values = valuesOf(nodes[i]);
       if (!values)
         continue;
-      bool learnt = isBiasOfOne(nodes[i].output(0), values->shape) ||
-                    users.isLearnt(nodes[i], nodes[i].output(0), values->shape);
-      if (!learnt && (values->count == 1 || !isOnnx(nodes[i], "Constant")))
+      Place place = placeOf(nodes[i].output(0), values->shape);
+      bool learnt =
+          place == Place::bias || users.isLearnt(nodes[i], nodes[i].output(0), values->shape);
+      bool isNumber = values->count == 1 && place == Place::other;
+      if (!learnt && (isNumber || !isOnnx(nodes[i], "Constant")))
         continue;
       if (values->count > kLargest) {
         report.warning({file.path(), nodes[i].name().empty() ? nodes[i].output(0) : nodes[i].name(),
@@ -100,6 +104,7 @@ public:
       repeat(*values);
       values->name = nodes[i].output(0);
       separation.origin[values->name] = "the value of a " + nodes[i].op_type() + " node";
+      note(values->name, place);
       if (!learnt)
         separation.unlearnt.insert(values->name);
       file.addInitializer(std::move(values));
@@ -119,21 +124,38 @@ private:
                   : SmallVector<int64_t>();
   }
 
-  // Notes one that is: only added to the product with a matrix of one column.
-  bool isBiasOfOne(const std::string &value, ArrayRef<int64_t> shape) {
-    bool isBias = shape == ArrayRef<int64_t>{1} && users.all(value, [&](const NodeProto &sum) {
-      if (!isOnnx(sum, "Add") || sum.input_size() != 2)
-        return false;
-      auto maker = makers.find(sum.input(sum.input(0) == value));
-      if (maker == makers.end() || !isOnnx(*maker->second, "MatMul") ||
-          maker->second->input_size() != 2)
-        return false;
-      SmallVector<int64_t> matrix = shapeOf(maker->second->input(1));
-      return matrix.size() == 2 && matrix[1] == 1;
-    });
-    if (isBias)
+  /// What one element stands for.
+  enum class Place { other, bias, unclear };
+
+  // The weight of a layer with one output that a value is added to; "" for any other use.
+  std::string layerBefore(const NodeProto &sum, const std::string &value) const {
+    if (!isOnnx(sum, "Add") || sum.input_size() != 2)
+      return "";
+    auto maker = makers.find(sum.input(sum.input(0) == value));
+    if (maker == makers.end() || maker->second->input_size() != 2)
+      return "";
+    const std::string &weight = maker->second->input(1);
+    return outputsOf(*maker->second, shapeOf(weight)) == 1 ? weight : "";
+  }
+
+  // Only added to the products with one such weight: its bias. Where other products or uses have
+  // the same number, it may be either.
+  Place placeOf(const std::string &value, ArrayRef<int64_t> shape) const {
+    std::set<std::string> weights;
+    if (!shape.empty() && all_of(shape, [](int64_t size) { return size == 1; }))
+      for (const auto &[node, index] : users.of(value))
+        weights.insert(layerBefore(*node, value));
+    bool isElsewhere = weights.erase("");
+    if (weights.empty())
+      return Place::other;
+    return weights.size() == 1 && !isElsewhere ? Place::bias : Place::unclear;
+  }
+
+  void note(const std::string &value, Place place) {
+    if (place == Place::bias)
       separation.biasesOfOne.insert(value);
-    return isBias;
+    else if (place == Place::unclear)
+      separation.unclearNumbers.insert(value);
   }
 
   // Floats with axes; null for all other nodes, and for what cannot be read: the

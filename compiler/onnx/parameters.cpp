@@ -245,7 +245,12 @@ private:
     StringRef name = decision.name();
     bool dotted = name.contains('.') && !isExporterName(name);
     decision.exporterMade = isExporterName(name);
-    if (tensor.count == 0 || (tensor.count == 1 && !dotted && !mayBeWeight(decision))) {
+    bool isPlaced = tensor.count == 1 && !dotted && mayBeWeight(decision);
+    decision.isUnclear = isPlaced
+                             ? isPaddleConstant(name) || (mayBeWritten(tensor) && !isZero(tensor))
+                             : separation.unclearNumbers.contains(name);
+    if (tensor.count == 0 ||
+        (tensor.count == 1 && !dotted && (!isPlaced || isPaddleConstant(name)))) {
       decision.reason = "at most one element and no module's name";
       decision.isNumber = true;
     } else if (name.ends_with("running_mean") || name.ends_with("running_var")) {

@@ -25,6 +25,7 @@ struct Decision {
   bool decays = false;
   size_t group = 0;              // number of the recipe's, from 1; 0: in none
   bool isNumber = false;         // a constant because it is one number without a module's name
+  bool isUnclear = false;        // one number where a weight may stand, or a number of the code
   bool exporterMade = false;     // an intermediate value that the exporter computed
   bool isNamedStatistic = false; // a constant because of its name
   bool isQuantized = false;      // integers that stand for a weight
@@ -90,6 +91,8 @@ bool looksLikeRange(const TensorBytes &tensor);
 /// Each element a fixed multiple of the one before, along its one axis above 1: such as the
 /// frequencies of rotary positions. Too long to be so by chance.
 bool looksGeometric(const TensorBytes &tensor);
+/// Zeros throughout.
+bool isZero(const TensorBytes &tensor);
 /// Whole numbers alone, such as ones and zeros.
 bool isWhole(const TensorBytes &tensor);
 /// What a module's code may write, as no drawn or trained weight is: one value or two throughout

@@ -446,20 +446,6 @@ private:
     use.node->set_input(use.input, name);
   }
 
-  // One element per output of a Gemm or a convolution.
-  static std::optional<int64_t> outputsOf(const NodeProto &node, ArrayRef<int64_t> weight) {
-    int64_t transposed = 0, groups = 1;
-    for (const onnx::AttributeProto &attribute : node.attribute()) {
-      transposed = attribute.name() == "transB" ? attribute.i() : transposed;
-      groups = attribute.name() == "group" ? attribute.i() : groups;
-    }
-    if (weight.size() < 2)
-      return std::nullopt;
-    if (isOnnx(node, "Gemm"))
-      return weight[transposed ? 0 : 1];
-    return isOnnx(node, "ConvTranspose") ? weight[1] * groups : weight[0];
-  }
-
   void addZeroBias(NodeProto &node, const std::string &bias) {
     auto weight = initializers.find(node.input(1));
     std::optional<int64_t> outputs;
@@ -484,10 +470,6 @@ private:
     }
     placed.insert(bias);
     node.add_input(bias);
-  }
-
-  static bool isZero(const TensorBytes &tensor) {
-    return all_of(tensor.bytes, [](char byte) { return byte == 0; });
   }
 
   void addCopy(const std::string &name, const TensorBytes &values, const std::string &reason) {
@@ -770,6 +752,20 @@ private:
 };
 
 } // namespace
+
+std::optional<int64_t> outputsOf(const NodeProto &node, ArrayRef<int64_t> weight) {
+  int64_t transposed = 0, groups = 1;
+  for (const onnx::AttributeProto &attribute : node.attribute()) {
+    transposed = attribute.name() == "transB" ? attribute.i() : transposed;
+    groups = attribute.name() == "group" ? attribute.i() : groups;
+  }
+  bool isMatrix = weight.size() == 2;
+  if ((isMatrix && isOnnx(node, "MatMul")) || (isMatrix && isOnnx(node, "Gemm")))
+    return weight[transposed ? 0 : 1];
+  if (weight.size() > 2 && isOnnx(node, "ConvTranspose"))
+    return weight[1] * groups;
+  return weight.size() > 2 && isOnnx(node, "Conv") ? std::optional(weight[0]) : std::nullopt;
+}
 
 bool separateParameters(ModelFile &file, Separation &separation, Report &report) {
   return Separator(file, separation, report).run();

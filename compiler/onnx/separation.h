@@ -20,6 +20,8 @@ struct Separation {
   /// Initializers of one element that are the bias of a layer with one output: other makers than
   /// PyTorch give them no name that tells them from numbers.
   llvm::StringSet<> biasesOfOne;
+  /// Such that are added to, or used for, something else as well.
+  llvm::StringSet<> unclearNumbers;
   /// Inputs that have the one value of an initializer, as the recipe says.
   llvm::StringSet<> fixed;
   /// By parameter: what else a reader of the table should know.
@@ -48,6 +50,10 @@ void separateBuffers(ModelFile &file, Separation &separation);
 /// For files that record the exported program: every parameter that its calls name gets its own
 /// initializer at the uses that meant it. Reports what cannot be decided.
 bool separateParameters(ModelFile &file, Separation &separation, Report &report);
+
+/// How many outputs a layer has that multiplies by a weight of this shape: MatMul with a matrix,
+/// Gemm, or a convolution. None for other nodes.
+std::optional<int64_t> outputsOf(const onnx::NodeProto &node, llvm::ArrayRef<int64_t> weight);
 
 /// Whether one of PyTorch's exporters made the file.
 bool isFromPyTorch(const ModelFile &file);

@@ -33,8 +33,7 @@ static StringRef fixedTable(const Decision &decision, bool buffersRecorded) {
   if (!buffersRecorded && looksLikeMask(tensor))
     return "two values throughout, as masks do";
   bool isRow = !buffersRecorded && tensor.shape.size() >= 2 && tensor.shape.back() == tensor.count;
-  if (isRow && decision.name().ends_with("bias") && isUniform(tensor) &&
-      all_of(tensor.bytes, [](char byte) { return byte == 0; }))
+  if (isRow && decision.name().ends_with("bias") && isZero(tensor))
     return "zeros in one row of two axes, as buffers for later use do";
   return "";
 }
@@ -182,22 +181,32 @@ static void suspectNameless(const Decisions &decisions, const Graph &graph, cons
                        std::string(names.size() == 1 ? "it" : "them") + "; else nothing");
 }
 
-// One number may be a temperature that is learnt or an epsilon that is not: only its name tells.
+// One number may be a temperature that is learnt or an epsilon that is not: only its name tells. Or
+// its place: a bias that is trained may be a number of the code that is added there.
 static void warnOfScalars(const Decisions &decisions, const ModelFile &file, Report &report) {
-  std::vector<std::string> trained, constant;
-  for (const auto &decision : decisions)
-    if (decision->tensor->count == 1 && isFloat(decision->tensor->dataType) &&
-        !decision->exporterMade) {
-      if (decision->role == Role::trained && decision->tensor->shape.empty())
-        trained.push_back(decision->name().str());
-      else if (decision->role == Role::constant && decision->isNumber)
-        constant.push_back(decision->name().str());
-    }
+  std::vector<std::string> named, placed, constant;
+  for (const auto &decision : decisions) {
+    if (decision->tensor->count != 1 || !isFloat(decision->tensor->dataType))
+      continue;
+    bool isTrained = decision->role == Role::trained;
+    if (isTrained && decision->isUnclear)
+      placed.push_back(decision->name().str());
+    else if (isTrained && !decision->exporterMade && decision->tensor->shape.empty())
+      named.push_back(decision->name().str());
+    else if (decision->role == Role::constant && decision->isNumber &&
+             (decision->isUnclear || !decision->exporterMade))
+      constant.push_back(decision->name().str());
+  }
   auto are = [](const auto &names) { return names.size() == 1 ? " is" : " are"; };
-  if (!trained.empty())
+  if (!named.empty())
     report.warning(file.path(),
-                   quotedList(trained, kShown) + ", a single number," + are(trained) +
+                   quotedList(named, kShown) + ", a single number," + are(named) +
                        " trained: by name a module's parameter",
+                   "--freeze, where the model means a constant");
+  if (!placed.empty())
+    report.warning(file.path(),
+                   quotedList(placed, kShown) + ", a single number," + are(placed) +
+                       " trained: by place the weight or bias of a layer",
                    "--freeze, where the model means a constant");
   if (!constant.empty())
     report.warning(file.path(),

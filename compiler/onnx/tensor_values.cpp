@@ -185,6 +185,10 @@ bool looksGeometric(const TensorBytes &tensor) {
   return true;
 }
 
+bool isZero(const TensorBytes &tensor) {
+  return llvm::all_of(tensor.bytes, [](char byte) { return byte == 0; });
+}
+
 bool isWhole(const TensorBytes &tensor) {
   return all_of(llvm::seq<int64_t>(0, tensor.count), [&](int64_t index) {
     double value = realAt(tensor, index);
