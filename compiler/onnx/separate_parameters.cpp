@@ -615,8 +615,8 @@ private:
     return equal;
   }
 
-  // A constant of the program (a tensor written in its code) that no call names and no initializer
-  // holds: a copy of it is some operand of which nothing tells.
+  // A constant of the program (a buffer, or a tensor written in its code) that no call names and no
+  // initializer holds: a copy of it is some operand of which nothing tells.
   bool hasMergedConstant() const {
     return any_of(program.bufferTargets(), [&](const auto &buffer) {
       StringRef target = buffer.second;
@@ -668,16 +668,17 @@ private:
     }
   }
 
-  // Whether a call that was merged with this one may have had a tensor of the module's code, or a
-  // number, in the place of a parameter. A layer has no numbers there: what it takes of one or two
-  // elements is made of ones and zeros, or is a constant that the program lists.
-  bool mayBeLiteral(const ProgramCall &call, const TensorBytes &numbers) const {
-    bool isFew = layoutOf(call) && numbers.count <= 2;
-    return mayBeWritten(numbers) && (!isFew || isWhole(numbers) || hasMergedConstant());
+  // A constant that is still there: the call names it, or it was too large to be merged.
+  bool equalsConstant(const std::string &name) const {
+    ArrayRef<char> bytes = file.initializer(initializers.lookup(name)).bytes;
+    return any_of(origins, [&](const auto &other) {
+      return other.first != name && other.second.empty() &&
+             file.initializer(initializers.lookup(other.first)).bytes == bytes;
+    });
   }
 
-  // A call that stands for others, too: they may have read another parameter that was equal, or a
-  // tensor of the module's code.
+  // A call that stands for others, too: they may have read another parameter that was equal, a
+  // buffer, or a tensor or number of the module's code (F.prelu takes one as well).
   void refuseMergedCalls() {
     MergedCalls merged(file, program);
     for (const CallGroup &group : groups) {
@@ -691,7 +692,8 @@ private:
           continue;
         std::vector<std::string> equal = equalParameters(use.name());
         gone.undecided.insert(equal.begin(), equal.end());
-        if (!equal.empty() || mayBeLiteral(group.call, numbers))
+        if (!equal.empty() || mayBeWritten(numbers) || hasMergedConstant() ||
+            equalsConstant(use.name()))
           gone.undecided.insert(own.begin(), own.end());
         anyMerged |= !own.empty() || !equal.empty();
       }
