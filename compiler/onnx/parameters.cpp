@@ -132,6 +132,11 @@ private:
       decision.reason = "the file says " + kind;
       return;
     }
+    if (auto stacked = separation.stacked.find(decision.name());
+        stacked != separation.stacked.end() && isFloat(decision.tensor->dataType)) {
+      stackedParameters(stacked->second, decision);
+      return;
+    }
     std::vector<std::string> origins, others;
     for (const std::string &source : sources)
       (program.isParameter(source) ? origins : others).push_back(source);
@@ -159,6 +164,19 @@ private:
     bool isCastAlone = sources.size() == 1 && isCast(baseName(decision.name()));
     if (trains)
       reportFolded(decision.name(), origins, isCastAlone);
+  }
+
+  void stackedParameters(ArrayRef<std::string> parameters, Decision &decision) {
+    decision.role = Role::trained;
+    decision.reason = (parameters.size() == 1 ? "the exporter's order of parameter "
+                                              : "the exporter's order of ") +
+                      join(parameters, ", ");
+    for (const std::string &parameter : parameters)
+      madeFrom[parameter].push_back(&decision);
+    if (parameters.size() == 1)
+      decision.moduleName = parameters[0];
+    else
+      decision.stackedOf = parameters;
   }
 
   // What the exporter's translation of a call makes of a parameter of the call has no name: the
@@ -481,16 +499,24 @@ static void tieByRecord(Classifier &classifier, const Decisions &decisions, cons
 
 // ---- the recipe's patterns
 
-// A parameter by its own names, and by those of what is tied to it.
-static std::set<const Decision *> matching(const std::string &pattern, const Decisions &decisions) {
+// A parameter by its own names, and by those of what is tied to it. One that holds several of the
+// module is not `divided` by a pattern that matches some of them.
+static std::set<const Decision *> matching(const std::string &pattern, const Decisions &decisions,
+                                           const Decision *&divided) {
   std::regex expression(pattern);
   std::set<const Decision *> result;
-  for (const auto &one : decisions)
-    if (std::regex_match(one->name().str(), expression) ||
-        (!one->moduleName.empty() && std::regex_match(one->moduleName, expression))) {
+  auto matches = [&](const std::string &name) { return std::regex_match(name, expression); };
+  for (const auto &one : decisions) {
+    bool matchesAll = matches(one->name().str()) ||
+                      (!one->moduleName.empty() && matches(one->moduleName)) ||
+                      (!one->stackedOf.empty() && all_of(one->stackedOf, matches));
+    if (!matchesAll && any_of(one->stackedOf, matches))
+      divided = one.get();
+    if (matchesAll) {
       result.insert(one.get());
       result.insert(one->canonical);
     }
+  }
   return result;
 }
 
@@ -517,8 +543,9 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
   bool good = patterns.empty() || checkLengths(option, decisions, report);
   for (const std::string &pattern : good ? patterns : std::vector<std::string>()) {
     bool any = false;
+    const Decision *divided = nullptr;
     try {
-      std::set<const Decision *> found = matching(pattern, decisions);
+      std::set<const Decision *> found = matching(pattern, decisions, divided);
       for (const auto &decision : decisions)
         if (eligible(*decision) && found.count(decision.get())) {
           apply(*decision);
@@ -529,7 +556,13 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
                                     "'" + pattern + "' is not a regular expression"));
       continue;
     }
-    if (!any)
+    if (divided)
+      good = succeeded(report.error(
+          ExitCode::usage, Subject::ofOption("--" + option),
+          "'" + pattern + "' matches some of the parameters that the exporter put into '" +
+              divided->name() + "', not all: " + quotedList(divided->stackedOf),
+          "a pattern that matches all or none; or torch.onnx.export(..., optimize=False)"));
+    else if (!any)
       good = succeeded(report.error(ExitCode::usage, Subject::ofOption("--" + option),
                                     "'" + pattern + "' matches no " + what,
                                     "--print-parameters lists them; a pattern must match a whole "
@@ -538,10 +571,22 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
   return good;
 }
 
+// A row of them for each direction.
+static bool isBiasOfRecurrent(const Use &use, const TensorBytes &tensor) {
+  return weightOf(use, tensor) == OnnxWeight::bias && use.node->domain.empty() &&
+         llvm::StringSwitch<bool>(use.node->opType())
+             .Cases("LSTM", "GRU", "RNN", true)
+             .Default(false);
+}
+
 // What decays unless told otherwise. A module's vector may have got further axes by its exporter,
 // unless it multiplies as a whole: the matrix of a layer with one output.
 static bool isMatrix(const Decision &decision, const Graph &graph) {
   ArrayRef<int64_t> shape = decision.tensor->shape;
+  if (decision.exporterMade && any_of(graph.uses(decision.name()), [&](const Use &use) {
+        return isBiasOfRecurrent(use, *decision.tensor);
+      }))
+    return false;
   bool isVector =
       decision.exporterMade && none_of(graph.uses(decision.name()), [&](const Use &use) {
         return multiplies(weightOf(use, *decision.tensor));
@@ -624,6 +669,19 @@ static bool checkTypes(const Decisions &decisions, const ModelFile &file, const 
   return report.size() == before;
 }
 
+// LAMB scales the update of each parameter by its norm, which is not that of several.
+static void refuseStacked(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
+                          Report &report) {
+  for (const auto &decision : decisions)
+    if (recipe.optimizer == "lamb" && decision->role == Role::trained &&
+        !decision->stackedOf.empty())
+      (void)report.error(
+          ExitCode::unsupportedModel, file.path(),
+          "initializer '" + decision->name() + "' holds several parameters of the module, " +
+              quotedList(decision->stackedOf) + ", whose updates lamb scales by the norm of each",
+          "export again with torch.onnx.export(..., optimize=False)");
+}
+
 static void checkAnyTrained(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
                             Report &report) {
   bool isExplained = !report.empty(); // by what made the parameters constants
@@ -648,6 +706,7 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
   if (!applyRecipe(decisions, graph, recipe, report))
     return std::nullopt;
   checkAnyTrained(decisions, file, recipe, report);
+  refuseStacked(decisions, file, recipe, report);
   bool good = checkTypes(decisions, file, recipe, report);
   suspectParameters(decisions, classifier.hasSignature(), file, graph, recipe, report);
   if (!classifier.hasSignature())

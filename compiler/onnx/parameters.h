@@ -22,6 +22,7 @@ struct Decision {
   // it has none. They are those of its transpose, or have the same order.
   std::string moduleTensor;
   bool isModulesTranspose = false;
+  std::vector<std::string> stackedOf; // the module's parameters that it holds, where several
   bool decays = false;
   size_t group = 0;              // number of the recipe's, from 1; 0: in none
   bool isNumber = false;         // a constant because it is one number without a module's name

@@ -61,6 +61,7 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
   if (recipe.trains) { // a model that is only evaluated is taken as it is
     liftWeights(*opened.file, opened.separation, report);
     separateBuffers(*opened.file, opened.separation);
+    separateRecurrent(*opened.file, opened.separation);
   }
   opened.separated =
       !recipe.trains || (refuseLostCalls(*opened.file, recipe, report) &&

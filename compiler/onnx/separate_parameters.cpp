@@ -437,7 +437,8 @@ private:
   void makeConstant(const InitializerUse &use) {
     const std::string from = use.name();
     const TensorBytes &values = file.initializer(initializers[from]);
-    bool isTrained = program.kindOf(file.graph().initializer(initializers[from])) == "PARAMETER";
+    bool isTrained = program.kindOf(file.graph().initializer(initializers[from])) == "PARAMETER" ||
+                     separation.stacked.contains(from);
     if (!isTrained && !(statistics.contains(from) && weightOf(use) != OnnxWeight::statistic))
       return;
     std::string name = from + ".constant";

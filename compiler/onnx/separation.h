@@ -22,6 +22,8 @@ struct Separation {
   llvm::StringSet<> biasesOfOne;
   /// Such that are added to, or used for, something else as well.
   llvm::StringSet<> unclearNumbers;
+  /// Initializers that hold all elements of these parameters of the module, in another order.
+  llvm::StringMap<std::vector<std::string>> stacked;
   /// Inputs that have the one value of an initializer, as the recipe says.
   llvm::StringSet<> fixed;
   /// By parameter: what else a reader of the table should know.
@@ -46,6 +48,10 @@ bool refuseChangedBuffers(const ModelFile &file, const Recipe &recipe, Report &r
 /// For files that record the exported program: running statistics get their own initializers, which
 /// further calls of a norm read, too.
 void separateBuffers(ModelFile &file, Separation &separation);
+
+/// For files that record the exported program: the weights of LSTM and GRU, which hold several
+/// parameters, are told, and apart where the exporter merged those of several nodes.
+void separateRecurrent(ModelFile &file, Separation &separation);
 
 /// For files that record the exported program: every parameter that its calls name gets its own
 /// initializer at the uses that meant it. Reports what cannot be decided.
