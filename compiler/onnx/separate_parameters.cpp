@@ -617,14 +617,22 @@ private:
   }
 
   // A constant of the program (a buffer, or a tensor written in its code) that no call names and no
-  // initializer holds: a copy of it is some operand of which nothing tells.
+  // initializer holds: a copy of it is some operand of which nothing tells. Of a buffer that every
+  // layer has, such as a mask, the first is there, and others were merged with that.
   bool hasMergedConstant() const {
+    auto isNamed = [&](StringRef placeholder) {
+      return any_of(groups, [&](const CallGroup &group) {
+        return is_contained(group.call.references, placeholder);
+      });
+    };
+    llvm::StringSet<> there;
+    for (const auto &buffer : program.bufferTargets())
+      if (values.contains(StringRef(buffer.second)))
+        there.insert(attributeOf(buffer.second));
     return any_of(program.bufferTargets(), [&](const auto &buffer) {
-      StringRef target = buffer.second;
-      return !values.contains(target) && !target.ends_with("num_batches_tracked") &&
-             none_of(groups, [&](const CallGroup &group) {
-               return is_contained(group.call.references, buffer.first());
-             });
+      StringRef attribute = attributeOf(buffer.second);
+      return !values.contains(StringRef(buffer.second)) && attribute != "num_batches_tracked" &&
+             !there.contains(attribute) && !isNamed(buffer.first());
     });
   }
 
