@@ -108,7 +108,7 @@ public:
 
   bool run() {
     Scope top;
-    top.versions = versionsOf(file.model());
+    top.versions = imported = versionsOf(file.model());
     graph.modelOpset = top.versions[""];
     for (const NodeProto &node : file.graph().node())
       if (!add(node, top, 0))
@@ -179,6 +179,10 @@ private:
                   "function '" + found->second->name() +
                       "' has the name of one of ONNX's operators: which of them is meant?",
                   "a domain of its own for the function");
+    if (!node.domain.empty() && version == scope.versions.end() && !imported.count(node.domain))
+      return fail(node, ExitCode::unreadableModel,
+                  "calls function '" + found->second->name() + "' of domain '" + node.domain +
+                      "', of which the file imports no operator set");
     return inlineCall(node, *found->second, scope, depth);
   }
 
@@ -327,6 +331,7 @@ private:
   const ModelFile &file;
   const Choices &choices;
   Report &report;
+  Versions imported; // by the model
   std::map<std::string, const onnx::FunctionProto *> functions;
   std::set<std::string> taken; // names of values in the file
   size_t inlinedNodes = 0;

@@ -148,6 +148,7 @@ private:
   void addArguments(llvm::ArrayRef<const Decision *> parameters, llvm::ArrayRef<ModelInput> inputs);
   void addConstants(const Decisions &decisions);
   void addTied(const Decisions &decisions);
+  bool checkDeclared(const onnx::ValueInfoProto &output, mlir::RankedTensorType type);
   bool addOutputs();
   const Causes &causesOf(llvm::StringRef name);
   bool importNode(const GraphNode &node);

@@ -136,6 +136,43 @@ void Importer::addTied(const Decisions &decisions) {
   }
 }
 
+// Whether elements of this type can be what the file declares; integers have become wider.
+static bool isDeclaredType(Type element, int32_t declared) {
+  auto isWide = [](Type type) { return isa_and_nonnull<IntegerType>(type) && !type.isInteger(1); };
+  Type own = nn::onnxElementType(element.getContext(), declared);
+  return own == element || (isWide(own) && isWide(element));
+}
+
+// An output is what the nodes make. A declaration of something else is a damaged file's where it is
+// the type; sizes are often left over from before the file was edited.
+bool Importer::checkDeclared(const onnx::ValueInfoProto &output, RankedTensorType type) {
+  Subject subject = Subject::ofPart(file.path(), "output '" + output.name() + "'");
+  if (!output.has_type() ||
+      (output.type().has_tensor_type() &&
+       output.type().tensor_type().elem_type() == onnx::TensorProto::UNDEFINED))
+    return true;
+  if (!output.type().has_tensor_type())
+    return succeeded(report.error(ExitCode::unreadableModel, subject,
+                                  "is a tensor, but is declared to be none"));
+  const auto &declared = output.type().tensor_type();
+  if (!isDeclaredType(type.getElementType(), declared.elem_type()))
+    return succeeded(report.error(ExitCode::unreadableModel, subject,
+                                  "is declared " + elementName(declared.elem_type()) +
+                                      ", which is not what its node makes"));
+  bool isFixed =
+      any_of(declared.shape().dim(), [](const auto &one) { return one.dim_value() > 0; });
+  bool fits = batch || !isFixed || declared.shape().dim_size() == type.getRank();
+  for (int i = 0; fits && !batch && i < declared.shape().dim_size(); ++i)
+    fits = !declared.shape().dim(i).has_dim_value() || declared.shape().dim(i).dim_value() < 0 ||
+           declared.shape().dim(i).dim_value() == type.getDimSize(i);
+  if (!fits)
+    report.warning(subject,
+                   "is declared with another shape than its node makes, " +
+                       shapeText(type.getShape()),
+                   "nothing, where the file was edited; else an export with the right shape");
+  return true;
+}
+
 bool Importer::addOutputs() {
   nn::Builder at(builder, NameLoc::get(builder.getStringAttr("output")));
   SmallVector<Value> results;
@@ -148,6 +185,8 @@ bool Importer::addOutputs() {
                                     "is no tensor"));
     results.push_back(tensorOf(*value, at));
     types.push_back(results.back().getType());
+    if (!checkDeclared(output, cast<RankedTensorType>(types.back())))
+      return false;
     if (batch && !batch->isBatch(results.back()))
       return succeeded(report.error(ExitCode::unsupportedModel,
                                     Subject::ofPart(file.path(), "output '" + output.name() + "'"),

@@ -734,7 +734,7 @@ static StringRef roleName(Role role) {
   return "";
 }
 
-static std::string shapeText(ArrayRef<int64_t> shape) {
+std::string shapeText(ArrayRef<int64_t> shape) {
   if (shape.empty())
     return "scalar";
   return join(map_range(shape, [](int64_t size) { return std::to_string(size); }), "x");

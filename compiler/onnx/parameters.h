@@ -74,6 +74,8 @@ inline bool multiplies(nn::OnnxWeight weight) {
          weight == nn::OnnxWeight::table;
 }
 
+/// 4x6, or `scalar`.
+std::string shapeText(llvm::ArrayRef<int64_t> shape);
 std::string parameterTable(const Decisions &decisions, const Separation &separation,
                            const Recipe &recipe);
 

@@ -483,6 +483,10 @@ def graphs():
 
     relu = [node("Relu", ["a"], ["b"])]
     one = function("F", ["a"], ["b"], relu)
+    for label, declared, says in (("integers", value("h", [4, 6], INT64), "is declared int64, which is not what its node makes"),
+                                  ("doubles", value("h", [4, 6], DOUBLE), "is declared double"),
+                                  ("a sequence", message(1, "h") + message(2, message(4, message(1, tensor_type(FLOAT, [4, 6])))), "is a tensor, but is declared to be none")):
+        yield Case(f"an output declared to be {label}", plain(outputs=[declared]), UNREADABLE, f"output 'h': {says}")
     yield Case("a function twice", with_functions(one, one), UNREADABLE, "function 'F' of domain 'local' is there twice")
     for label, inner, version in (("Softmax", node("Softmax", ["a"], ["b"]), 11), ("axes", node("Unsqueeze", ["a"], ["b"], {"axes": [0]}), 12),
                                   ("Resize", node("Resize", ["a", "s"], ["b"], {"mode": "nearest"}), 10)):
@@ -496,6 +500,8 @@ def graphs():
                UNREADABLE, "has 2 inputs, but function 'F' takes at most 1")
     yield Case("a function with more outputs than it has", with_functions(one, nodes=[LAYER, node("F", ["h"], ["t", "u"], domain="local")]),
                UNREADABLE, "has 2 outputs, but function 'F' makes at most 1")
+    yield Case("a function of a domain that nothing imports", model(graph(calling, [X], [value("t", [None])], [W])) + message(25, one),
+               UNREADABLE, "calls function 'F' of domain 'local', of which the file imports no operator set")
     yield Case("a function that calls itself", with_functions(function("F", ["a"], ["b"], [node("F", ["a"], ["b"], domain="local")])),
                UNREADABLE, "nested too deeply or call themselves")
     yield Case("two functions that call each other", with_functions(
