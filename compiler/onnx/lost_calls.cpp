@@ -52,8 +52,10 @@ static void refuseTrackedStatistics(const onnx::NodeProto &node, const Subject &
             (isEvaluated ? "" : "an export of the module in eval(), and ") + "--batch-norm frozen");
 }
 
-bool refuseLostCalls(const ModelFile &file, const Recipe &recipe, Report &report) {
+bool refuseLostCalls(const ModelFile &file, const Recipe &recipe, Separation &separation,
+                     Report &report) {
   size_t before = report.size();
+  ExportedProgram program(file);
   SmallSetVector<StringRef, 4> detached;
   for (const onnx::NodeProto &node : file.graph().node()) {
     std::optional<ProgramCall> call = callOf(node);
@@ -67,9 +69,13 @@ bool refuseLostCalls(const ModelFile &file, const Recipe &recipe, Report &report
     if (std::string lost = lostBy(*call); !lost.empty())
       (void)report.error(ExitCode::unsupportedModel, subject,
                          lost + ", which the exporter left out of the graph", adviceOn(*call));
-    if (call->is("aten.detach") || llvm::any_of(call->references, [](StringRef reference) {
-          return baseName(reference) == "detach";
-        }))
+    StringRef operand = argumentOf(*call, 0);
+    std::string parameter = operand.consume_front("%") ? program.parameterAt(operand).str() : "";
+    if (call->is("aten.detach") && !parameter.empty())
+      separation.detached[parameter] = name;
+    else if (call->is("aten.detach") || llvm::any_of(call->references, [](StringRef reference) {
+               return baseName(reference) == "detach";
+             }))
       detached.insert(name);
   }
   if (!detached.empty())

@@ -669,19 +669,6 @@ static bool checkTypes(const Decisions &decisions, const ModelFile &file, const 
   return report.size() == before;
 }
 
-// LAMB scales the update of each parameter by its norm, which is not that of several.
-static void refuseStacked(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
-                          Report &report) {
-  for (const auto &decision : decisions)
-    if (recipe.optimizer == "lamb" && decision->role == Role::trained &&
-        !decision->stackedOf.empty())
-      (void)report.error(
-          ExitCode::unsupportedModel, file.path(),
-          "initializer '" + decision->name() + "' holds several parameters of the module, " +
-              quotedList(decision->stackedOf) + ", whose updates lamb scales by the norm of each",
-          "export again with torch.onnx.export(..., optimize=False)");
-}
-
 static void checkAnyTrained(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
                             Report &report) {
   bool isExplained = !report.empty(); // by what made the parameters constants
@@ -706,9 +693,8 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
   if (!applyRecipe(decisions, graph, recipe, report))
     return std::nullopt;
   checkAnyTrained(decisions, file, recipe, report);
-  refuseStacked(decisions, file, recipe, report);
   bool good = checkTypes(decisions, file, recipe, report);
-  suspectParameters(decisions, classifier.hasSignature(), file, graph, recipe, report);
+  suspectParameters(decisions, classifier.hasSignature(), file, graph, separation, recipe, report);
   if (!classifier.hasSignature())
     findModuleTensors(graph, decisions);
   return good ? std::optional(std::move(decisions)) : std::nullopt;

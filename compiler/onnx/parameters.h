@@ -57,7 +57,8 @@ void findModuleTensors(const Graph &graph, Decisions &decisions);
 /// Refuses, or warns of, what has been decided against a parameter's values or uses.
 /// `hasSignature`: the file says what is a parameter and what a buffer.
 void suspectParameters(const Decisions &decisions, bool hasSignature, const ModelFile &file,
-                       const Graph &graph, const Recipe &recipe, Report &report);
+                       const Graph &graph, const Separation &separation, const Recipe &recipe,
+                       Report &report);
 
 /// What the operator learns in an input that is this tensor.
 nn::OnnxWeight weightOf(const Use &use, const TensorBytes &tensor);

@@ -64,7 +64,7 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
     separateRecurrent(*opened.file, opened.separation);
   }
   opened.separated =
-      !recipe.trains || (refuseLostCalls(*opened.file, recipe, report) &&
+      !recipe.trains || (refuseLostCalls(*opened.file, recipe, opened.separation, report) &&
                          refuseChangedBuffers(*opened.file, recipe, report) &&
                          separateParameters(*opened.file, opened.separation, report) &&
                          separateCopies(*opened.file, opened.separation, report));

@@ -283,12 +283,41 @@ static void warnOfNonFinite(const Decisions &decisions, const ModelFile &file, R
 }
 
 void suspectParameters(const Decisions &decisions, bool hasSignature, const ModelFile &file,
-                       const Graph &graph, const Recipe &recipe, Report &report) {
+                       const Graph &graph, const Separation &separation, const Recipe &recipe,
+                       Report &report) {
   warnOfNonFinite(decisions, file, report);
   if (!recipe.trains || !recipe.trainOnly.empty())
+// LAMB scales the update of each parameter by its norm, which is not that of several.
+static void refuseStacked(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
+                          Report &report) {
+  for (const auto &decision : decisions)
+    if (recipe.optimizer == "lamb" && decision->role == Role::trained &&
+        !decision->stackedOf.empty())
+      (void)report.error(
+          ExitCode::unsupportedModel, file.path(),
+          "initializer '" + decision->name() + "' holds several parameters of the module, " +
+              quotedList(decision->stackedOf) + ", whose updates lamb scales by the norm of each",
+          "export again with torch.onnx.export(..., optimize=False)");
+}
+
+// No operator stands for detach(): such a parameter would have the gradient of that use, too.
+static void refuseDetached(const Decisions &decisions, const Separation &separation,
+                           const ModelFile &file, Report &report) {
+  for (const auto &decision : decisions)
+    if (auto found = separation.detached.find(decision->name());
+        found != separation.detached.end() && decision->role == Role::trained)
+      (void)report.error(ExitCode::unsupportedModel, file.path(),
+                         "the module detaches parameter '" + decision->name() + "' before node '" +
+                             found->second + "', which the graph has no operator for",
+                         "--freeze with its name, where it has no other gradient; else an export "
+                         "without this part");
+}
+
     return;
   suspectTables(decisions, hasSignature, file, report);
   warnOfQuantized(decisions, file, report);
+  refuseStacked(decisions, file, recipe, report);
+  refuseDetached(decisions, separation, file, report);
   if (hasSignature)
     return;
   refuseFoldedFilters(decisions, file, graph, report);
