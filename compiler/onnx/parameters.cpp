@@ -23,6 +23,12 @@ OnnxWeight weightOf(const Use &use, const TensorBytes &tensor) {
   return nn::onnxWeight(use.node->domain, use.node->opType(), use.index, tensor.shape);
 }
 
+bool multiplies(const Use &use, const TensorBytes &tensor) {
+  bool isProduct = use.node->domain.empty() &&
+                   (use.node->opType() == "MatMul" || use.node->opType() == "Einsum");
+  return isProduct || isFactor(weightOf(use, tensor));
+}
+
 nn::BatchNormMode batchNormModeOf(const Recipe &recipe) {
   return !recipe.trains                 ? nn::BatchNormMode::file
          : recipe.batchNorm == "frozen" ? nn::BatchNormMode::frozen
@@ -274,7 +280,7 @@ private:
     } else if (name.ends_with("running_mean") || name.ends_with("running_var")) {
       decision.reason = "running statistics by its name";
       decision.isNamedStatistic = true;
-    } else if (looksLikeMask(tensor) && !multiplies(decision) &&
+    } else if (looksLikeMask(tensor) && !anyMultiplies(decision) &&
                !(!decision.exporterMade && looksLikeIdentity(tensor))) {
       decision.reason = "a mask: two values throughout";
     } else if (separation.unlearnt.contains(name)) {
@@ -302,13 +308,9 @@ private:
            }));
   }
 
-  // As a matrix, or as several.
-  bool multiplies(const Decision &decision) const {
-    return any_of(graph.uses(decision.name()), [&](const Use &use) {
-      bool isProduct = use.node->domain.empty() &&
-                       (use.node->opType() == "MatMul" || use.node->opType() == "Einsum");
-      return isProduct || reader::multiplies(weightOf(use, *decision.tensor));
-    });
+  bool anyMultiplies(const Decision &decision) const {
+    return any_of(graph.uses(decision.name()),
+                  [&](const Use &use) { return multiplies(use, *decision.tensor); });
   }
 
   void byUse(Decision &decision) {
@@ -587,10 +589,9 @@ static bool isMatrix(const Decision &decision, const Graph &graph) {
         return isBiasOfRecurrent(use, *decision.tensor);
       }))
     return false;
-  bool isVector =
-      decision.exporterMade && none_of(graph.uses(decision.name()), [&](const Use &use) {
-        return multiplies(weightOf(use, *decision.tensor));
-      });
+  bool isVector = decision.exporterMade &&
+                  none_of(graph.uses(decision.name()),
+                          [&](const Use &use) { return multiplies(use, *decision.tensor); });
   return isVector ? count_if(shape, [](int64_t size) { return size > 1; }) >= 2 : shape.size() >= 2;
 }
 
@@ -629,8 +630,10 @@ static bool applyRecipe(const Decisions &decisions, const Graph &graph, const Re
   good &=
       applyPatterns("freeze", recipe.freeze, decisions, report, mayFreeze, [](Decision &decision) {
         decision.isKept = decision.isUnlearnt;
-        if (decision.role == Role::constant)
+        if (decision.role == Role::constant) {
+          decision.reason += "; kept by --freeze";
           return;
+        }
         if (decision.role == Role::trained)
           decision.reason += "; frozen by --freeze";
         decision.role = Role::frozen;

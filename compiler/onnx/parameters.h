@@ -70,10 +70,13 @@ nn::BatchNormMode batchNormModeOf(const Recipe &recipe);
 
 /// What a matrix, a filter or a table is may be a weight that starts as ones and zeros; what is
 /// added or scales would be a mask.
-inline bool multiplies(nn::OnnxWeight weight) {
+inline bool isFactor(nn::OnnxWeight weight) {
   return weight == nn::OnnxWeight::matrix || weight == nn::OnnxWeight::filter ||
          weight == nn::OnnxWeight::table;
 }
+
+/// The same of a use, also as several matrices.
+bool multiplies(const Use &use, const TensorBytes &tensor);
 
 /// 4x6, or `scalar`.
 std::string shapeText(llvm::ArrayRef<int64_t> shape);

@@ -69,7 +69,7 @@ private:
     if (found == initializers.end())
       return false;
     const TensorBytes &values = file.initializer(found->second);
-    bool isMask = looksLikeMask(values) && !isUsedAs(node.output(0), values.shape, multiplies);
+    bool isMask = looksLikeMask(values) && !isUsedAs(node.output(0), values.shape, isFactor);
     return isFloat(values.dataType) && !isMask && !isOutput(node.output(0));
   }
 

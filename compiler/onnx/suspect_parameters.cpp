@@ -18,21 +18,25 @@ constexpr size_t kShown = 3; // names in a warning
 constexpr char kFusedByTf2onnx[] = "_fused_bn";
 constexpr char kIdentity[] = "an identity matrix";
 
+// What is computed from positions, and hardly ever learnt; else empty.
+static StringRef seriesIn(const TensorBytes &tensor) {
+  return looksSinusoidal(tensor)  ? "sines and cosines of positions"
+         : looksLikeRange(tensor) ? "evenly spaced numbers"
+         : looksGeometric(tensor) ? "a geometric series, as rotary positions use"
+                                  : "";
+}
+
 // What a parameter looks like that modules keep fixed, as a buffer or by requires_grad=False;
 // empty where it looks like none. Files of some exporters record neither.
 static StringRef fixedTable(const Decision &decision, bool buffersRecorded) {
   const TensorBytes &tensor = *decision.tensor;
-  if (looksSinusoidal(tensor))
-    return "sines and cosines of positions";
-  if (!buffersRecorded && looksLikeIdentity(tensor))
+  if (StringRef series = seriesIn(tensor); !series.empty() || buffersRecorded)
+    return series;
+  if (looksLikeIdentity(tensor))
     return kIdentity;
-  if (looksLikeRange(tensor))
-    return "evenly spaced numbers";
-  if (looksGeometric(tensor))
-    return "a geometric series, as rotary positions use";
-  if (!buffersRecorded && looksLikeMask(tensor))
+  if (looksLikeMask(tensor))
     return "two values throughout, as masks do";
-  bool isRow = !buffersRecorded && tensor.shape.size() >= 2 && tensor.shape.back() == tensor.count;
+  bool isRow = tensor.shape.size() >= 2 && tensor.shape.back() == tensor.count;
   if (isRow && decision.name().ends_with("bias") && isZero(tensor))
     return "zeros in one row of two axes, as buffers for later use do";
   return "";
@@ -159,7 +163,7 @@ static void suspectNameless(const Decisions &decisions, const Graph &graph, cons
     if (decision->role == Role::constant && decision->isUnlearnt && !decision->isKept &&
         (!isUniform(*decision->tensor) ||
          isCalculatedWith(graph, *decision, isFromPyTorch(file))) &&
-        fixedTable(*decision, true).empty())
+        seriesIn(*decision->tensor).empty())
       (isFromPyTorch(file) || isTorchScriptName(decision->name()) ? folded : names)
           .push_back(decision->name().str());
   auto text = [](const auto &some) {
@@ -282,11 +286,6 @@ static void warnOfNonFinite(const Decisions &decisions, const ModelFile &file, R
                    "a file written before the model diverged");
 }
 
-void suspectParameters(const Decisions &decisions, bool hasSignature, const ModelFile &file,
-                       const Graph &graph, const Separation &separation, const Recipe &recipe,
-                       Report &report) {
-  warnOfNonFinite(decisions, file, report);
-  if (!recipe.trains || !recipe.trainOnly.empty())
 // LAMB scales the update of each parameter by its norm, which is not that of several.
 static void refuseStacked(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
                           Report &report) {
@@ -313,11 +312,16 @@ static void refuseDetached(const Decisions &decisions, const Separation &separat
                          "without this part");
 }
 
+void suspectParameters(const Decisions &decisions, bool hasSignature, const ModelFile &file,
+                       const Graph &graph, const Separation &separation, const Recipe &recipe,
+                       Report &report) {
+  warnOfNonFinite(decisions, file, report);
+  refuseStacked(decisions, file, recipe, report);
+  refuseDetached(decisions, separation, file, report);
+  if (!recipe.trains || !recipe.trainOnly.empty())
     return;
   suspectTables(decisions, hasSignature, file, report);
   warnOfQuantized(decisions, file, report);
-  refuseStacked(decisions, file, recipe, report);
-  refuseDetached(decisions, separation, file, report);
   if (hasSignature)
     return;
   refuseFoldedFilters(decisions, file, graph, report);
