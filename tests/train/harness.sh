@@ -34,8 +34,9 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none
 # Else a rank that is killed while MPI starts may leave mpirun waiting for a lock in memory that they share (docs/runs.md).
 export PMIX_MCA_gds=hash
 # In a build with sanitizers: Open MPI leaks at the end of ranks, and fatal signals are the trainer's own to report.
-signals_left=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0
-export OMPI_MCA_mca_base_env_list=ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:$signals_left
+asan_of_ranks=detect_leaks=0:verify_asan_link_order=0
+asan_of_ranks+=:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0
+export OMPI_MCA_mca_base_env_list=ASAN_OPTIONS=$asan_of_ranks
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 
 fail() {
@@ -180,11 +181,11 @@ toy_files() {
   cat "$tree"/runtime/*.cpp >text.bin
 }
 
-# count_allocations: sets `counted`, words before a trainer whose allocations are to be counted; none
-# where a sanitizer owns the allocator of ./trainer
+# count_allocations TRAINER: sets `counted`, words before it where its allocations are to be counted; none
+# where a sanitizer owns its allocator
 count_allocations() {
   counted=()
-  if ldd trainer 2>/dev/null | grep -qE 'lib[at]san'; then return; fi
+  if ldd "$1" 2>/dev/null | grep -qE 'lib[at]san'; then return; fi
   "${CC:-cc}" -O2 -shared -fPIC -o allocations.so "$tree/tests/train/count_allocations.c"
   counted=(env "LD_PRELOAD=$PWD/allocations.so" "ALLOCATIONS=$PWD/allocations")
 }
