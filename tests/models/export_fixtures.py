@@ -76,6 +76,7 @@ FIXTURES = {
     "lstm_dynamo20_raw": ("lstm", "dynamo", 20, {"dynamic": True, "fold": False}),
     "gru_script17_raw": ("gru", "script", 17, {"dynamic": True, "fold": False}),
     "gru_dynamo20_raw": ("gru", "dynamo", 20, {"fold": False}),
+    "gru_dynamo20": ("gru", "dynamo", 20, {"dynamic": True}),
     "rnn_script13": ("rnn", "script", 13, {}),
 }
 

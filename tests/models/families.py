@@ -376,6 +376,15 @@ class Recurrent(nn.Module):
         return self.head(states)
 
 
+def fresh_lstm():
+    """Biases of zeros, as other frameworks begin with, so that those of all layers and directions are equal."""
+    model = Recurrent(nn.LSTM, bidirectional=True)
+    for name, parameter in model.rnn.named_parameters():
+        if name.startswith("bias"):
+            nn.init.zeros_(parameter)
+    return model
+
+
 FAMILIES = {
     "mlp_relu": (lambda: Mlp(nn.ReLU()), 1, vectors("classes.npy", "cross_entropy")),
     "mlp_gelu": (lambda: Mlp(nn.GELU()), 2, vectors("targets.npy", "mse")),
