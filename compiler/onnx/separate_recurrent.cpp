@@ -81,8 +81,10 @@ public:
       if (!call || (!isOnnx(node, "LSTM") && !isOnnx(node, "GRU")))
         continue;
       auto found = find_if(calls, [&](const auto &one) { return one.first.name == call->name; });
-      if (found == calls.end())
-        found = calls.insert(calls.end(), {std::move(*call), {}});
+      if (found == calls.end()) {
+        calls.emplace_back(std::move(*call), std::vector<NodeProto *>());
+        found = std::prev(calls.end());
+      }
       found->second.push_back(&node);
     }
     for (const auto &[call, layers] : calls) {
