@@ -170,6 +170,25 @@ void prepare_process(const trainer_options &options) {
     widen_affinity(static_cast<int>(options.threads.value_or(0)));
 }
 
+int run_command(const option_table &table, const trainer_options &options,
+                const std::optional<failure> &problem, communicator &ranks) {
+  ranks.together([&] {
+    if (problem)
+      throw failure(problem->code, (ranks.rank() ? rank_name(ranks.rank(), getpid()) + ": " : "") +
+                                       problem->message);
+  });
+  refuse_differences(ranks, properties_of_start(trainer_program, table, options), exit_usage);
+  bool computes = options.command->bit & computing_commands;
+  watchdog watch(ranks, computes, computes ? options.hang_timeout : 0);
+  // Inside, so that MPI is still up: an error that the other ranks do not share ends them too.
+  return watch.supervise([&] {
+    run run(trainer_program, table, options, ranks, watch);
+    int code = dispatch(run);
+    // The result of training is its run, which is whole.
+    return options.command->bit == command_train ? code : finish_standard_output(code, "");
+  });
+}
+
 int trainer_main(int count, char **arguments) {
   option_table table(trainer_program);
   trainer_options options;
@@ -185,24 +204,15 @@ int trainer_main(int count, char **arguments) {
   try {
     watch_signals(!problem && options.command->bit == command_train);
     communicator ranks;
-    ranks.together([&] {
-      if (problem)
-        throw failure(problem->code,
-                      (ranks.rank() ? rank_name(ranks.rank(), getpid()) + ": " : "") +
-                          problem->message);
-    });
-    refuse_differences(ranks, properties_of_start(trainer_program, table, options), exit_usage);
-    bool computes = options.command->bit & computing_commands;
-    watchdog watch(ranks, computes, computes ? options.hang_timeout : 0);
-    // Inside, so that MPI is still up: an error that the other ranks do not share ends them too.
-    return watch.supervise([&] {
-      run run(trainer_program, table, options, ranks, watch);
-      int code = dispatch(run);
-      // The result of training is its run, which is whole.
-      return options.command->bit == command_train ? code : finish_standard_output(code, "");
-    });
+    try {
+      return run_command(table, options, problem, ranks);
+    } catch (const std::exception &error) {
+      // While MPI is up: no rank ends before the one that knows the reason has said it, or a
+      // launcher could end that one too.
+      return report(as_failure(error));
+    }
   } catch (const std::exception &error) {
-    return report(as_failure(error)); // of all ranks alike, or there are none yet
+    return report(as_failure(error)); // there are no ranks yet
   }
 }
 
