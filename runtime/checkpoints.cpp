@@ -32,9 +32,8 @@ int64_t bytes_of(const checkpoint_info &info) {
 std::vector<found_checkpoint> find_all(const std::string &folder, const program &program,
                                        bool reads_all) {
   std::vector<found_checkpoint> found;
-  for (checkpoint_info &info : list_checkpoints(folder, [&](const std::string &problem) {
-         found.push_back({{}, problem});
-       }))
+  for (checkpoint_info &info : list_checkpoints(
+           folder, [&](const std::string &problem) { found.emplace_back().problem = problem; }))
     found.push_back({std::move(info), ""});
   std::reverse(found.begin(), found.end());
   if (!reads_all)

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <numeric>
 
 namespace trainc {
@@ -153,8 +154,8 @@ void text_writer::operator()(uint64_t number, const std::function<void(char)> &p
 }
 
 int generate(run &run) {
-  std::optional<text_writer> write;
-  run.ranks.together([&] { write.emplace(run, "generate"); });
+  std::unique_ptr<text_writer> write;
+  run.ranks.together([&] { write = std::make_unique<text_writer>(run, "generate"); });
   run.target.allocate(memory_use::forward, 1);
   std::string parameters = run.load_chosen_parameters();
   if (!run.is_first())

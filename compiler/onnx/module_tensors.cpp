@@ -30,10 +30,10 @@ static StringRef pathOfLinear(const Graph &graph, const Decision &decision) {
 }
 
 void findModuleTensors(const Graph &graph, Decisions &decisions) {
-  StringSet<> names;
+  llvm::StringSet<> names;
   for (const auto &decision : decisions)
     names.insert(decision->name());
-  StringMap<StringSet<>> modules; // by path: of named parameters that its nodes read
+  StringMap<llvm::StringSet<>> modules; // by path: of named parameters that its nodes read
   for (const GraphNode *node : graph.nodes())
     for (const std::string &input : node->inputs)
       if (node->path && names.contains(input) && StringRef(input).contains('.') &&
@@ -42,7 +42,7 @@ void findModuleTensors(const Graph &graph, Decisions &decisions) {
   StringMap<SmallVector<Decision *>> found;
   for (const auto &decision : decisions) {
     StringRef path = pathOfLinear(graph, *decision);
-    const StringSet<> &evidence = modules[path];
+    const llvm::StringSet<> &evidence = modules[path];
     if (path.empty() || evidence.size() > 1 || (evidence.empty() && endsInNumber(path)))
       continue;
     std::string name = ((evidence.empty() ? path : evidence.begin()->getKey()) + ".weight").str();
