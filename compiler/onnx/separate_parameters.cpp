@@ -617,8 +617,9 @@ private:
   }
 
   // A constant of the program (a buffer, or a tensor written in its code) that no call names and no
-  // initializer holds: a copy of it is some operand of which nothing tells. Of a buffer that every
-  // layer has, such as a mask, the first is there, and others were merged with that.
+  // initializer holds: a copy of it is some operand of which nothing tells. Of a table that every
+  // layer has, such as a mask, the first is there, and others were merged with that; averages of
+  // weights are no such tables.
   bool hasMergedConstant() const {
     auto isNamed = [&](StringRef placeholder) {
       return any_of(groups, [&](const CallGroup &group) {
@@ -627,8 +628,9 @@ private:
     };
     llvm::StringSet<> there;
     for (const auto &buffer : program.bufferTargets())
-      if (values.contains(StringRef(buffer.second)))
-        there.insert(attributeOf(buffer.second));
+      if (auto found = initializers.find(StringRef(buffer.second)); found != initializers.end())
+        if (mayBeWritten(file.initializer(found->second)))
+          there.insert(attributeOf(buffer.second));
     return any_of(program.bufferTargets(), [&](const auto &buffer) {
       StringRef attribute = attributeOf(buffer.second);
       return !values.contains(StringRef(buffer.second)) && attribute != "num_batches_tracked" &&
