@@ -582,12 +582,12 @@ static bool isBiasOfRecurrent(const Use &use, const TensorBytes &tensor) {
 }
 
 // What decays unless told otherwise. A module's vector may have got further axes by its exporter,
-// unless it multiplies as a whole: the matrix of a layer with one output.
+// unless it multiplies as a whole: the matrix of a layer with one output. ONNX itself gives the
+// biases of recurrent layers an axis for the direction.
 static bool isMatrix(const Decision &decision, const Graph &graph) {
   ArrayRef<int64_t> shape = decision.tensor->shape;
-  if (decision.exporterMade && any_of(graph.uses(decision.name()), [&](const Use &use) {
-        return isBiasOfRecurrent(use, *decision.tensor);
-      }))
+  if (any_of(graph.uses(decision.name()),
+             [&](const Use &use) { return isBiasOfRecurrent(use, *decision.tensor); }))
     return false;
   bool isVector = decision.exporterMade &&
                   none_of(graph.uses(decision.name()),
