@@ -618,9 +618,10 @@ private:
 
   // A constant of the program (a buffer, or a tensor written in its code) that no call names and no
   // initializer holds: a copy of it is some operand of which nothing tells. Of a table that every
-  // layer has, such as a mask, the first is there, and others were merged with that; averages of
-  // weights are no such tables.
-  bool hasMergedConstant() const {
+  // layer has, such as a mask, the first is there, and others of the same size were merged with
+  // that: not with a parameter of another size. Averages of weights, and what they begin as, are no
+  // such tables.
+  bool hasMergedConstant(const TensorBytes &parameter) const {
     auto isNamed = [&](StringRef placeholder) {
       return any_of(groups, [&](const CallGroup &group) {
         return is_contained(group.call.references, placeholder);
@@ -629,7 +630,8 @@ private:
     llvm::StringSet<> there;
     for (const auto &buffer : program.bufferTargets())
       if (auto found = initializers.find(StringRef(buffer.second)); found != initializers.end())
-        if (mayBeWritten(file.initializer(found->second)))
+        if (const TensorBytes &table = file.initializer(found->second);
+            mayBeWritten(table) && !isUniform(table) && table.count != parameter.count)
           there.insert(attributeOf(buffer.second));
     return any_of(program.bufferTargets(), [&](const auto &buffer) {
       StringRef attribute = attributeOf(buffer.second);
@@ -663,15 +665,15 @@ private:
           std::vector<std::string> equal = equalParameters(name);
           gone.undecided.insert(equal.begin(), equal.end());
           bool isFunction = program.kindOf(tensor) != "PARAMETER";
+          const TensorBytes &numbers = file.initializer(initializers.lookup(name));
           bool mayBeConstant = any_of(group.call.references, [&](const std::string &one) {
-            return lost(one) && isMovement(baseName(one)) && hasMergedConstant();
+            return lost(one) && isMovement(baseName(one)) && hasMergedConstant(numbers);
           });
           bool isRead = !isFunction && initializers.count(input);
           bool isComputed = isRead && none_of(group.call.references, [&](StringRef one) {
                               return lost(one.str()) &&
                                      (isMovement(baseName(one)) || isRepetition(baseName(one)));
                             });
-          const TensorBytes &numbers = file.initializer(initializers.lookup(name));
           if (!equal.empty() || mayBeConstant || isComputed || (isFunction && isUniform(numbers)) ||
               (isRead && mayBeWritten(numbers)))
             gone.undecided.insert(origins.at(name).begin(), origins.at(name).end());
@@ -703,7 +705,7 @@ private:
           continue;
         std::vector<std::string> equal = equalParameters(use.name());
         gone.undecided.insert(equal.begin(), equal.end());
-        if (!equal.empty() || mayBeWritten(numbers) || hasMergedConstant() ||
+        if (!equal.empty() || mayBeWritten(numbers) || hasMergedConstant(numbers) ||
             equalsConstant(use.name()))
           gone.undecided.insert(own.begin(), own.end());
         anyMerged |= !own.empty() || !equal.empty();

@@ -44,7 +44,8 @@ struct Cells {
 };
 
 // lstm(input, states, parameters, has_biases, layers, dropout, train, bidirectional, batch_first),
-// and gru. None where the call is not so, or has weights that project the states.
+// and gru. None where the call is not so, has weights that project the states, or a parameter
+// twice, of which one tensor would hold two copies.
 std::optional<Cells> cellsOf(const ProgramCall &call, const ExportedProgram &program) {
   bool isRecurrent = call.operation == "aten.lstm.input" || call.operation == "aten.gru.input";
   Cells cells;
@@ -62,7 +63,9 @@ std::optional<Cells> cellsOf(const ProgramCall &call, const ExportedProgram &pro
   cells.ofCell = call.arguments[3] == "True" ? 4 : 2;
   cells.directions = call.arguments[7] == "True" ? 2 : 1;
   bool isWhole = cells.parameters.size() == cells.layers * cells.directions * cells.ofCell;
-  return isWhole ? std::optional(std::move(cells)) : std::nullopt;
+  std::set<std::string> distinct(cells.parameters.begin(), cells.parameters.end());
+  return isWhole && distinct.size() == cells.parameters.size() ? std::optional(std::move(cells))
+                                                               : std::nullopt;
 }
 
 class RecurrentSeparator {
