@@ -144,14 +144,8 @@ private:
       return false;
     model = std::move(*result);
     setTarget(*model.module, target());
-    auto entriesOf = [](ArrayRef<ExportInitializer> initializers) {
-      std::vector<ExportEntry> entries;
-      for (const ExportInitializer &one : initializers)
-        entries.push_back({one.onnxName, one.parameterName, one.transposed});
-      return entries;
-    };
-    setExports(*model.module, entriesOf(exportInitializers(model)));
-    setModuleTensors(*model.module, entriesOf(moduleTensors(model)));
+    setExports(*model.module, exportInitializers(model));
+    setModuleTensors(*model.module, moduleTensors(model));
     train::setLosses(*model.module, recipe.losses);
     return checkSizes() && checkRecomputePatterns();
   }

@@ -27,10 +27,18 @@ static SmallVector<train::ExportAttr> attributesOf(ModuleOp module, ArrayRef<Exp
   SmallVector<train::ExportAttr> attributes;
   for (const ExportEntry &entry : entries)
     attributes.push_back(train::ExportAttr::get(
-        module.getContext(), builder.getStringAttr(entry.onnxName),
+        module.getContext(), builder.getStringAttr(entry.name),
         entry.transposed ? train::ExportForm::transposed : train::ExportForm::copy,
         builder.getStringAttr(entry.parameterName)));
   return attributes;
+}
+
+static std::vector<ExportEntry> entriesOf(ArrayRef<train::ExportAttr> attributes) {
+  std::vector<ExportEntry> entries;
+  for (train::ExportAttr entry : attributes)
+    entries.push_back({entry.getInitializer().str(), entry.getParameter().str(),
+                       entry.getForm() == train::ExportForm::transposed});
+  return entries;
 }
 
 void trainc::setExports(ModuleOp module, ArrayRef<ExportEntry> exports) {
@@ -114,13 +122,6 @@ ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) 
                                         parameter.follows, parameter.least, parameter.limit,
                                         parameter.mayBeLimit});
   }
-  auto entriesOf = [](ArrayRef<train::ExportAttr> attributes) {
-    std::vector<ExportEntry> entries;
-    for (train::ExportAttr entry : attributes)
-      entries.push_back({entry.getInitializer().str(), entry.getParameter().str(),
-                         entry.getForm() == train::ExportForm::transposed});
-    return entries;
-  };
   tables.exports = entriesOf(train::exportsOf(module));
   tables.moduleTensors = entriesOf(train::moduleTensorsOf(module));
   return tables;

@@ -4,19 +4,13 @@
 // has it, so that trainc-emit writes the source folder that trainc would.
 #pragma once
 
+#include "compiler/export_entry.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace trainc {
-
-/// An initializer of the model's file that export writes, and where its values come from.
-struct ExportEntry {
-  std::string onnxName;
-  std::string parameterName;
-  bool transposed = false;
-};
 
 struct HyperparameterEntry {
   std::string name; // snake_case, as the scalar argument of @update

@@ -361,7 +361,7 @@ FailureOr<std::string> TablePrinter::print() {
         ", " + (entry.mayBeLimit ? "true" : "false") + "}");
   auto add = [](std::vector<std::string> &rows, ArrayRef<ExportEntry> entries) {
     for (const ExportEntry &entry : entries)
-      rows.push_back("{" + stringLiteral(entry.onnxName) + ", " +
+      rows.push_back("{" + stringLiteral(entry.name) + ", " +
                      stringLiteral(entry.parameterName) + ", " +
                      (entry.transposed ? "true" : "false") + "}");
   };

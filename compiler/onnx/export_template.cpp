@@ -53,8 +53,8 @@ static void useRunningStatistics(onnx::GraphProto &graph) {
 
 LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &report) {
   std::set<std::string> parameters;
-  for (const ExportInitializer &initializer : exportInitializers(model))
-    parameters.insert(initializer.onnxName);
+  for (const ExportEntry &entry : exportInitializers(model))
+    parameters.insert(entry.name);
   onnx::ModelProto result = model.file->model();
   onnx::GraphProto &graph = *result.mutable_graph();
   graph.clear_initializer();

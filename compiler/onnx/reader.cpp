@@ -156,8 +156,8 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   return model;
 }
 
-std::vector<ExportInitializer> moduleTensors(const Model &model) {
-  std::vector<ExportInitializer> result;
+std::vector<ExportEntry> moduleTensors(const Model &model) {
+  std::vector<ExportEntry> result;
   for (const Parameter &parameter : model.parameters)
     if (!parameter.moduleTensor.empty())
       result.push_back({parameter.moduleTensor, parameter.name, parameter.isModulesTranspose});
@@ -166,8 +166,8 @@ std::vector<ExportInitializer> moduleTensors(const Model &model) {
 
 std::vector<std::string> modelFiles(const Model &model) { return model.file->paths(); }
 
-std::vector<ExportInitializer> exportInitializers(const Model &model) {
-  std::vector<ExportInitializer> result;
+std::vector<ExportEntry> exportInitializers(const Model &model) {
+  std::vector<ExportEntry> result;
   for (const Parameter &parameter : model.parameters) {
     result.push_back({parameter.name, parameter.name, false});
     for (const TiedInitializer &tied : parameter.tied)

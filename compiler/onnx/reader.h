@@ -4,6 +4,7 @@
 // mapped file, and what export of trained weights needs.
 #pragma once
 
+#include "compiler/export_entry.h"
 #include "compiler/recipe.h"
 #include "compiler/report.h"
 #include "dialects/nn/tensor.h"
@@ -71,18 +72,12 @@ mlir::FailureOr<std::string> readParameterTable(llvm::StringRef path, const Reci
 /// trainer appends the trained values as a second `graph` field: protobuf merges the two.
 mlir::LogicalResult writeExportTemplate(const Model &model, llvm::StringRef path, Report &report);
 
-struct ExportInitializer {
-  std::string onnxName;
-  std::string parameterName;
-  bool transposed;
-};
-
 /// The initializers that the template lacks, by ONNX name.
-std::vector<ExportInitializer> exportInitializers(const Model &model);
+std::vector<ExportEntry> exportInitializers(const Model &model);
 
 /// What the module's state calls parameters that have another name in the file, and whether it has
 /// them transposed.
-std::vector<ExportInitializer> moduleTensors(const Model &model);
+std::vector<ExportEntry> moduleTensors(const Model &model);
 
 /// Writes all parameters as safetensors, in `precision` ("f32" or "f64"), straight from the maps.
 mlir::LogicalResult writeInitialParameters(const Model &model, llvm::StringRef path,
