@@ -5,7 +5,7 @@
 #include "compiler/onnx/reader.h"
 #include "runtime/crc32c.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include <cstring>
 
@@ -40,41 +40,46 @@ static void forEachPiece(const Parameter &parameter, bool isDouble,
   }
 }
 
-static std::string headerOf(const Model &model, bool isDouble) {
-  json::Object header, checksums;
+static std::string headerOf(const Model &model, bool isDouble, ArrayRef<uint32_t> checksums) {
+  json::Object header, ofTensors;
   int64_t offset = 0;
-  for (const Parameter &parameter : model.parameters) {
-    int64_t bytes = 0;
-    uint32_t checksum = 0;
-    forEachPiece(parameter, isDouble, [&](ArrayRef<char> piece) {
-      checksum = crc32c(checksum, piece.data(), piece.size());
-      bytes += static_cast<int64_t>(piece.size());
-    });
+  for (auto [parameter, checksum] : llvm::zip_equal(model.parameters, checksums)) {
+    const bool widens = isDouble && !parameter.isDouble;
+    const auto end = offset + static_cast<int64_t>(parameter.bytes.size()) * (widens ? 2 : 1);
     header[parameter.name] = json::Object{{"dtype", isDouble ? "F64" : "F32"},
                                           {"shape", json::Array(parameter.shape)},
-                                          {"data_offsets", json::Array{offset, offset + bytes}}};
-    checksums[tensor_checksum_prefix + parameter.name] =
-        utohexstr(checksum, /*LowerCase=*/true, /*Width=*/8);
-    offset += bytes;
+                                          {"data_offsets", json::Array{offset, end}}};
+    std::string digits; // utohexstr has one more for 0
+    raw_string_ostream(digits) << format_hex_no_prefix(checksum, 8);
+    ofTensors[tensor_checksum_prefix + parameter.name] = std::move(digits);
+    offset = end;
   }
-  if (!checksums.empty())
-    header["__metadata__"] = std::move(checksums);
+  if (!ofTensors.empty())
+    header["__metadata__"] = std::move(ofTensors);
   std::string text;
   raw_string_ostream(text) << json::Value(std::move(header));
   text.append((kHeaderAlignment - (text.size() + 8) % kHeaderAlignment) % kHeaderAlignment, ' ');
   return text;
 }
 
+/// In one pass over values that may be larger than memory: checksums, which all have the same
+/// width, take their places in the header behind them.
 LogicalResult writeInitialParameters(const Model &model, StringRef path, StringRef precision,
                                      Report &report) {
   bool isDouble = precision == "f64";
-  std::string header = headerOf(model, isDouble);
+  std::vector<uint32_t> checksums(model.parameters.size());
+  std::string header = headerOf(model, isDouble, checksums);
   uint64_t length = header.size();
   OutputFile file(path, report);
   file.write({reinterpret_cast<const char *>(&length), sizeof(length)}); // little endian
   file.write({header.data(), header.size()});
-  for (const Parameter &parameter : model.parameters)
-    forEachPiece(parameter, isDouble, [&](ArrayRef<char> piece) { file.write(piece); });
+  for (auto [parameter, checksum] : llvm::zip_equal(model.parameters, checksums))
+    forEachPiece(parameter, isDouble, [&](ArrayRef<char> piece) {
+      file.write(piece);
+      checksum = crc32c(checksum, piece.data(), piece.size());
+    });
+  header = headerOf(model, isDouble, checksums);
+  file.rewrite(sizeof(length), {header.data(), header.size()});
   return success(file.finish());
 }
 

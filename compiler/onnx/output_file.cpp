@@ -39,6 +39,18 @@ void OutputFile::write(llvm::ArrayRef<char> bytes) {
   }
 }
 
+void OutputFile::rewrite(size_t offset, llvm::ArrayRef<char> bytes) {
+  while (good && !bytes.empty()) {
+    ssize_t written = ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (written > 0) {
+      bytes = bytes.drop_front(written);
+      offset += static_cast<size_t>(written);
+    } else if (written == 0 || errno != EINTR) {
+      fail("cannot be written");
+    }
+  }
+}
+
 bool OutputFile::finish() {
   if (descriptor >= 0 && ::close(descriptor) != 0)
     fail("cannot be written");

@@ -16,6 +16,8 @@ public:
   OutputFile &operator=(const OutputFile &) = delete;
 
   void write(llvm::ArrayRef<char> bytes);
+  /// In the place of bytes that were written before.
+  void rewrite(size_t offset, llvm::ArrayRef<char> bytes);
   /// Closes; false, with a report, where anything failed. The unfinished file is then removed.
   bool finish();
 

@@ -8,6 +8,8 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "runtime/crc32c.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
@@ -332,6 +334,36 @@ TEST_F(OnnxReader, ExportTemplateAndParametersMakeTheModelAgain) {
   EXPECT_EQ(merged.SerializeAsString(), original.SerializeAsString());
 }
 
+llvm::json::Object headerOf(llvm::StringRef safetensors) {
+  uint64_t length;
+  std::memcpy(&length, safetensors.data(), 8);
+  auto header = llvm::cantFail(llvm::json::parse(safetensors.substr(8, length)));
+  return std::move(*header.getAsObject());
+}
+
+// So many tensors, of so many bytes together, each with the checksum of its values.
+void expectTensors(llvm::StringRef safetensors, const llvm::json::Object &header, size_t count,
+                   size_t bytes) {
+  const llvm::json::Object *checksums = header.getObject("__metadata__");
+  ASSERT_TRUE(checksums);
+  EXPECT_EQ(checksums->size(), count);
+  EXPECT_EQ(header.size(), count + 1);
+  llvm::StringRef data = safetensors.take_back(bytes);
+  uint64_t length;
+  std::memcpy(&length, safetensors.data(), 8);
+  EXPECT_EQ(safetensors.size(), 8 + length + bytes);
+  for (const auto &[name, entry] : header) {
+    if (name == "__metadata__")
+      continue;
+    const llvm::json::Array &place = *entry.getAsObject()->getArray("data_offsets");
+    llvm::StringRef values = data.slice(*place[0].getAsInteger(), *place[1].getAsInteger());
+    std::string digits;
+    llvm::raw_string_ostream(digits)
+        << llvm::format_hex_no_prefix(crc32c(0, values.data(), values.size()), 8);
+    EXPECT_EQ(checksums->getString("crc32c:" + name.str()), digits) << name.str();
+  }
+}
+
 TEST_F(OnnxReader, WritesParametersAsSafetensors) {
   write(product().SerializeAsString());
   auto model = read(path());
@@ -340,18 +372,29 @@ TEST_F(OnnxReader, WritesParametersAsSafetensors) {
     ASSERT_TRUE(succeeded(writeInitialParameters(*model, path("p"), precision, report)));
     auto file = llvm::MemoryBuffer::getFile(path("p"));
     llvm::StringRef bytes = (*file)->getBuffer();
-    uint64_t length;
-    std::memcpy(&length, bytes.data(), 8);
-    auto header = llvm::cantFail(llvm::json::parse(bytes.substr(8, length)));
-    const llvm::json::Object &entry = *header.getAsObject()->getObject("w");
+    llvm::json::Object header = headerOf(bytes);
+    const llvm::json::Object &entry = *header.getObject("w");
     EXPECT_EQ(entry.getString("dtype"), precision == "f32" ? "F32" : "F64");
-    EXPECT_EQ(bytes.size(), 8 + length + 6 * (precision == "f32" ? 4 : 8));
+    expectTensors(bytes, header, 1, 6 * (precision == "f32" ? 4 : 8));
     double last;
     std::memcpy(&last, bytes.end() - 8, 8);
     EXPECT_TRUE(precision == "f32" || last == 6.5);
   }
   EXPECT_TRUE(failed(writeInitialParameters(*model, path("no/p"), "f32", report)));
   EXPECT_EQ(report.exitCode(), ExitCode::outputNotWritten);
+}
+
+TEST_F(OnnxReader, WritesChecksumsOfManyParameters) {
+  Recipe recipe;
+  auto model = read((fs::path(TRAINC_MODELS) / "nanogpt_script13.onnx").string(), recipe);
+  ASSERT_TRUE(succeeded(model)) << report.text();
+  ASSERT_TRUE(succeeded(writeInitialParameters(*model, path("p"), "f32", report)));
+  size_t bytes = 0;
+  for (const Parameter &parameter : model->parameters)
+    bytes += parameter.bytes.size();
+  auto file = llvm::MemoryBuffer::getFile(path("p"));
+  llvm::StringRef written = (*file)->getBuffer();
+  expectTensors(written, headerOf(written), model->parameters.size(), bytes);
 }
 
 // ---- the fixtures
