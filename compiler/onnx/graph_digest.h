@@ -8,9 +8,11 @@
 namespace trainc::reader {
 
 /// Of what the outputs are computed from parameters and inputs: operators, their attributes and
-/// constants. Neither the order and the names of nodes nor the values of parameters count, nor what
-/// a compilation binds: sizes of dimensions, the batch, the target. The first two digits are the
-/// version of the rule; digests of different versions say nothing about each other.
+/// constants. Inputs and outputs count by their positions and parameters by their names; other
+/// names, the order of nodes and the values of parameters do not, nor what a compilation binds:
+/// sizes of dimensions, the batch, the target. The first two digits are the version of the rule;
+/// digests of different versions say nothing about each other. Empty where the file holds what has
+/// no digest.
 std::string graphDigest(const ModelFile &file, const Graph &graph, const Decisions &decisions);
 
 } // namespace trainc::reader

@@ -61,7 +61,7 @@ std::optional<SmallVector<std::string>> ImportedNode::strings(StringRef name) co
 nn::Tensor ImportedNode::tensor(StringRef name) const {
   std::string why;
   const onnx::AttributeProto *found = node.attribute(name);
-  auto bytes = found ? importer.file.tensorOfNode(found->t(), why) : nullptr;
+  auto bytes = found ? importer.file.tensorOfAttribute(*found, why) : nullptr;
   if (found && !bytes) {
     bool isSupported = elementBytes(found->t().data_type()) &&
                        found->t().data_location() != onnx::TensorProto::EXTERNAL;

@@ -167,26 +167,12 @@ private:
     if (node.output_size() != 1)
       return nullptr;
     if (isOnnx(node, "Constant"))
-      values = tensor ? file.tensorOfNode(*tensor, why) : numbersOf(node);
+      values =
+          node.attribute_size() == 1 ? file.tensorOfAttribute(node.attribute(0), why) : nullptr;
     else if (tensor && isOnnx(node, "ConstantOfShape") && node.input_size() == 1)
       values = filled(*tensor, node.input(0));
     bool hasElements = values && isFloat(values->dataType) && values->count > 0;
     return hasElements && !values->shape.empty() ? std::move(values) : nullptr;
-  }
-
-  static std::unique_ptr<TensorBytes> numbersOf(const NodeProto &node) {
-    for (const onnx::AttributeProto &attribute : node.attribute())
-      if (attribute.name() == "value_floats") {
-        auto values = std::make_unique<TensorBytes>();
-        values->dataType = onnx::TensorProto::FLOAT;
-        values->shape = {attribute.floats_size()};
-        values->count = attribute.floats_size();
-        for (float number : attribute.floats())
-          values->storage.append(reinterpret_cast<const char *>(&number), sizeof(number));
-        values->bytes = {values->storage.data(), values->storage.size()};
-        return values;
-      }
-    return nullptr;
   }
 
   std::unique_ptr<TensorBytes> filled(const onnx::TensorProto &tensor,

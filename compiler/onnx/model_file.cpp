@@ -2,6 +2,7 @@
 //
 // Opening a model and finding the values of its tensors, in whichever field they are.
 #include "compiler/onnx/model_file.h"
+#include "compiler/onnx/schema.h"
 #include "compiler/onnx/strip.h"
 #include "compiler/onnx/wire.h"
 #include "dialects/nn/onnx_types.h"
@@ -171,6 +172,36 @@ std::unique_ptr<TensorBytes> ModelFile::tensorOfNode(const TensorProto &tensor,
   if (why.empty())
     why = readValues(payload, *result);
   return why.empty() ? std::move(result) : nullptr;
+}
+
+template <typename Numbers>
+static std::unique_ptr<TensorBytes>
+tensorOfNumbers(TensorProto::DataType type, ArrayRef<int64_t> shape, const Numbers &numbers) {
+  auto values = std::make_unique<TensorBytes>();
+  values->dataType = type;
+  values->shape.assign(shape.begin(), shape.end());
+  values->count = static_cast<int64_t>(std::size(numbers));
+  for (auto number : numbers)
+    values->storage.append(reinterpret_cast<const char *>(&number), sizeof(number));
+  values->bytes = {values->storage.data(), values->storage.size()};
+  return values;
+}
+
+std::unique_ptr<TensorBytes> ModelFile::tensorOfAttribute(const onnx::AttributeProto &attribute,
+                                                          std::string &why) const {
+  const StringRef kind = kindOf(attribute);
+  if (kind == "tensor")
+    return tensorOfNode(attribute.t(), why);
+  if (kind == "float")
+    return tensorOfNumbers(TensorProto::FLOAT, {}, ArrayRef<float>(attribute.f()));
+  if (kind == "floats")
+    return tensorOfNumbers(TensorProto::FLOAT, attribute.floats_size(), attribute.floats());
+  if (kind == "int")
+    return tensorOfNumbers(TensorProto::INT64, {}, ArrayRef<int64_t>(attribute.i()));
+  if (kind == "ints")
+    return tensorOfNumbers(TensorProto::INT64, attribute.ints_size(), attribute.ints());
+  why = "holds no numbers";
+  return nullptr;
 }
 
 void ModelFile::restoreValues(onnx::GraphProto &copy) const {

@@ -62,6 +62,9 @@ public:
   /// The values of a tensor of a node. Null, with a message, where they are not there.
   std::unique_ptr<TensorBytes> tensorOfNode(const onnx::TensorProto &tensor,
                                             std::string &why) const;
+  /// The same of an attribute that holds a tensor, numbers or one number.
+  std::unique_ptr<TensorBytes> tensorOfAttribute(const onnx::AttributeProto &attribute,
+                                                 std::string &why) const;
   /// Puts the values of such tensors back into a copy of the model's nodes.
   void restoreValues(onnx::GraphProto &copy) const;
 

@@ -127,10 +127,10 @@ static bool isMessageKind(StringRef kind) {
 }
 
 // Files older than the field `type` tell the kind by the field that is there.
-static StringRef presentKind(const AttributeProto &attribute, ArrayRef<StringRef> held) {
+StringRef kindOf(const AttributeProto &attribute) {
   if (attribute.has_type() && attribute.type() != AttributeProto::UNDEFINED)
     return kindOfType(attribute.type());
-  if (!held.empty())
+  if (SmallVector<StringRef> held = heldKinds(attribute); !held.empty())
     return held[0];
   return attribute.has_f()   ? "float"
          : attribute.has_i() ? "int"
@@ -149,7 +149,7 @@ static std::string checkAttribute(const GraphNode &node, const Declaration &decl
     return node.opType().str() + " of operator set " + std::to_string(node.opset) +
            " has no attribute '" + attribute.name() + "'";
   SmallVector<StringRef> held = heldKinds(attribute);
-  StringRef kind = presentKind(attribute, held);
+  StringRef kind = kindOf(attribute);
   bool saysNothing = kind.empty() && !attribute.has_type();
   if (kind != declared && !saysNothing)
     return subject + "is " + inWords(kind) + ", expected " + inWords(declared);
@@ -237,6 +237,8 @@ static int64_t changedIn(StringRef opType) {
       .Case("GroupNormalization", 21)
       .Default(0);
 }
+
+bool hasOlderMeaning(const GraphNode &node) { return node.opset < changedIn(node.opType()); }
 
 bool meansTheSame(const GraphNode &node, int64_t opset) {
   const Declaration *own = findDeclaration(node.opType(), node.opset);

@@ -27,9 +27,16 @@ const Declaration *findDeclaration(llvm::StringRef opType, int64_t opset);
 /// The first operator set that has the operator, 0 where none does.
 int64_t firstOpset(llvm::StringRef opType);
 
+/// What an attribute holds, as declarations call it, such as `ints`; empty where it does not say.
+llvm::StringRef kindOf(const onnx::AttributeProto &attribute);
+
 /// What a node of ONNX's own domain has that its declaration does not, or lacks; empty where all is
 /// well. Importers need not check that.
 std::string checkNode(const GraphNode &node);
+
+/// Whether such a node computes something else than one with the same inputs and attributes in the
+/// newest operator set.
+bool hasOlderMeaning(const GraphNode &node);
 
 /// Whether such a node is one of another operator set, too, and computes the same there.
 bool meansTheSame(const GraphNode &node, int64_t opset);

@@ -8,31 +8,13 @@ using namespace mlir;
 namespace trainc::nn {
 
 static OnnxResults importConstant(OnnxNode &node) {
-  MLIRContext *context = node.builder().op().getContext();
-  auto list = [](ArrayRef<int64_t> shape, Type element) {
-    return RankedTensorType::get(shape, element);
-  };
-  Type f32 = Float32Type::get(context), i64 = IntegerType::get(context, 64);
-  if (node.hasAttribute("value")) {
-    Tensor value = node.tensor("value");
+  for (StringRef name : {"value", "value_float", "value_floats", "value_int", "value_ints"}) {
+    if (!node.hasAttribute(name))
+      continue;
+    Tensor value = node.tensor(name);
     if (!value)
       return failure();
     return SmallVector<Value>{node.literal(value)};
-  }
-  if (node.hasAttribute("value_float"))
-    return SmallVector<Value>{
-        node.literal(Tensor::ofReals(list({}, f32), node.real("value_float", 0)))};
-  if (node.hasAttribute("value_int"))
-    return SmallVector<Value>{
-        node.literal(Tensor::ofIntegers(list({}, i64), node.integer("value_int", 0)))};
-  int64_t size;
-  if (auto values = node.reals("value_floats")) {
-    size = values->size();
-    return SmallVector<Value>{node.literal(Tensor::ofReals(list(size, f32), *values))};
-  }
-  if (auto values = node.integers("value_ints")) {
-    size = values->size();
-    return SmallVector<Value>{node.literal(Tensor::ofIntegers(list(size, i64), *values))};
   }
   return node.error("its value is text or a sparse tensor, which is not supported");
 }
