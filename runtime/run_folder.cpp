@@ -8,6 +8,7 @@
 #include "runtime/failure.h"
 #include "runtime/file_operations.h"
 #include "runtime/output_file.h"
+#include "runtime/sample_folder.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -401,7 +402,7 @@ void run_folder::leave() {
   std::error_code ignored;
   if (!made_.empty() && lock_ >= 0) {
     fs::remove(checkpoints_of(path_), ignored);
-    fs::remove(samples_of(path_), ignored);
+    fs::remove(sample_folder(path_).path(), ignored);
     if (fs::file_size(log_of(path_), ignored) == 0)
       fs::remove(log_of(path_), ignored);
     fs::remove(lock_path_, ignored);
@@ -412,24 +413,10 @@ void run_folder::leave() {
     ::close(lock_);
 }
 
-// The step of a sample's file; -1 of what a run did not put there.
-static int64_t step_of_sample(const std::string &name) {
-  int64_t step = -1;
-  int length = 0;
-  const bool fits = sscanf(name.c_str(), "step-%18" SCNd64 ".txt%n", &step, &length) == 1;
-  return fits && static_cast<size_t>(length) == name.size() ? step : -1;
-}
-
 void run_folder::begin_samples(int64_t last) {
-  const std::string folder = samples_of(path_);
-  std::vector<std::string> made;
-  std::error_code none;
-  int result = files_.make_directories(folder, made);
-  for (auto &entry : fs::directory_iterator(folder, none))
-    if (result == 0 && step_of_sample(entry.path().filename()) > last)
-      result = files_.remove_file(entry.path().c_str());
-  if (result != 0)
-    throw failure(exit_disk, folder + ": cannot be written: " + strerror(errno));
+  sample_folder samples(path_, files_);
+  if (samples.make() != 0 || samples.remove_behind(last) != 0)
+    throw failure(exit_disk, samples.path() + ": cannot be written: " + strerror(errno));
 }
 
 // The configuration first: what is left of the rest is no run.
@@ -439,13 +426,16 @@ void run_folder::clear() {
   for (auto &entry : fs::directory_iterator(checkpoints_of(path_), none))
     if (is_of_checkpoints(entry.path().filename()))
       all.push_back(entry.path());
-  for (auto &entry : fs::directory_iterator(samples_of(path_), none))
-    if (step_of_sample(entry.path().filename()) >= 0)
-      all.push_back(entry.path());
+  auto refuse = [](const std::string &path) {
+    throw failure(exit_disk,
+                  path + ": cannot be removed: " + strerror(errno) + "\n  try: --run DIR");
+  };
   for (const std::string &path : all)
     if (files_.remove_tree(path) != 0)
-      throw failure(exit_disk,
-                    path + ": cannot be removed: " + strerror(errno) + "\n  try: --run DIR");
+      refuse(path);
+  sample_folder samples(path_, files_);
+  if (samples.remove_behind(-1) != 0)
+    refuse(samples.path());
 }
 
 run_folder::~run_folder() { leave(); }

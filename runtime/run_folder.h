@@ -5,7 +5,7 @@
 //   configuration.json  every option of the run, the data it saw, the model
 //   log.jsonl           one line a step
 //   checkpoints/        step-00000100, ...
-//   samples/            step-00000100.txt, ... where --sample-every asks for them
+//   samples/            step-00000100.txt, ... where --sample-every asks for them (sample_folder.h)
 //   .saved              from its first checkpoint on
 //
 // One run has it: a second one is refused while it runs, and afterwards unless it
@@ -25,8 +25,6 @@ namespace trainc {
 inline std::string configuration_of(const std::string &run) { return run + "/configuration.json"; }
 inline std::string log_of(const std::string &run) { return run + "/log.jsonl"; }
 inline std::string checkpoints_of(const std::string &run) { return run + "/checkpoints"; }
-
-inline std::string samples_of(const std::string &run) { return run + "/samples"; }
 
 // Absolute, without a slash at its end; empty stays empty.
 std::string whole_path(const std::string &path);

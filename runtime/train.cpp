@@ -3,7 +3,6 @@
 // The training loop.
 #include "runtime/clock.h"
 #include "runtime/host_memory.h"
-#include "runtime/path_text.h"
 #include "runtime/trainer.h"
 
 #include <cinttypes>
@@ -291,17 +290,13 @@ void trainer::write_sample(int64_t step) {
   if (dry_)
     return;
   sample_ += '\n';
-  file_operations &files = real_file_operations();
-  const path_text path("%s/samples/step-%08" PRId64 ".txt", choice_.folder.c_str(), step);
-  const int file = files.create(path);
-  int result = file < 0 ? -1 : files.write_all(file, sample_.data(), sample_.size());
-  if (file >= 0 && files.close(file) != 0)
-    result = -1;
-  if (result == 0)
+  if (samples_->write(step, sample_) == 0)
     return;
   const std::string why = strerror(errno); // something is wrong anyway
   progress_->finish();
-  run_.warn(std::string(path) + ": cannot be written: " + why + "; training goes on");
+  run_.warn(format_text("%s: the sample of step %" PRId64
+                        " cannot be written: %s; training goes on",
+                        samples_->path().c_str(), step, why.c_str()));
 }
 
 void trainer::save(int64_t step, bool last) {

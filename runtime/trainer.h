@@ -9,6 +9,7 @@
 #include "runtime/progress.h"
 #include "runtime/run.h"
 #include "runtime/run_folder.h"
+#include "runtime/sample_folder.h"
 #include "runtime/schedule_rate.h"
 #include "runtime/signals.h"
 #include "runtime/step_log.h"
@@ -90,7 +91,8 @@ private:
   std::unique_ptr<checkpoint_writer> checkpoints_;
   std::unique_ptr<step_log> log_;
   std::unique_ptr<text_writer> text_; // where samples are asked for
-  std::string sample_;                // as long as one is
+  std::optional<sample_folder> samples_;
+  std::string sample_; // as long as one is
   std::unique_ptr<progress> progress_;
   rate_schedule schedule_;
   double start_seconds_ = 0, mark_seconds_ = 0, most_seconds_ = INFINITY;
