@@ -413,9 +413,9 @@ void run_folder::leave() {
     ::close(lock_);
 }
 
-void run_folder::begin_samples(int64_t last) {
+void run_folder::begin_samples(int64_t last, bool writes) {
   sample_folder samples(path_, files_);
-  if (samples.make() != 0 || samples.remove_behind(last) != 0)
+  if ((writes && samples.make() != 0) || samples.remove_behind(last) != 0)
     throw failure(exit_disk, samples.path() + ": cannot be written: " + strerror(errno));
 }
 

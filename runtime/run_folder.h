@@ -117,9 +117,9 @@ public:
 
   // Removes the run that is given up.
   void clear();
-  // Makes room for samples of text, and removes those of steps behind `last`, which are taken
-  // again.
-  void begin_samples(int64_t last);
+  // Removes samples of text of steps behind `last`, which are taken again, and makes room where
+  // the run `writes` some.
+  void begin_samples(int64_t last, bool writes);
   void write_configuration(const program &program, const option_table &table,
                            const trainer_options &options, const run_facts &facts);
   // A checkpoint is complete. Allocates nothing.

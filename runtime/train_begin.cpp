@@ -327,8 +327,8 @@ void trainer::begin() {
     checkpoints_->open(has_own_checkpoint_ ? resumed_.sequence : UINT64_MAX);
   prunes_next_ = choice_.goes_on();
   run_.ranks.together([&] {
-    if (changes && text_) {
-      folder_->begin_samples(extent_.first);
+    if (changes) {
+      folder_->begin_samples(extent_.first, /*writes=*/text_ != nullptr);
       samples_.emplace(choice_.folder);
     }
     log_ = std::make_unique<step_log>(changes ? log_of(choice_.folder) : "", extent_.first);
