@@ -135,7 +135,7 @@ void text_writer::read_logits(int64_t position) {
     logits_[i] = number_at(logits.type, host + static_cast<int64_t>(i) * bytes);
 }
 
-void text_writer::operator()(uint64_t number, const std::function<void(char)> &put) {
+bool text_writer::operator()(uint64_t number, const std::function<bool(char)> &put) {
   constexpr int below_number = 32; // bits of a position
   const auto window = static_cast<size_t>(model_.window());
   text_ = run_.options.prompt;
@@ -146,11 +146,13 @@ void text_writer::operator()(uint64_t number, const std::function<void(char)> &p
     evaluate_batch(run_, [] {});
     read_logits(static_cast<int64_t>(std::min(text_.size(), window)) - 1);
     text_ += static_cast<char>(sample_(logits_, number << below_number | static_cast<uint64_t>(i)));
-    put(text_.back());
     note_work();
+    if (!put(text_.back()))
+      return false;
     if (text_.size() > 4 * window)
       text_.erase(0, 2 * window); // keep what a window can see
   }
+  return true;
 }
 
 int generate(run &run) {
@@ -165,6 +167,7 @@ int generate(run &run) {
   (*write)(0, [](char byte) {
     fputc(byte, stdout);
     fflush(stdout);
+    return true;
   });
   fputc('\n', stdout);
   return exit_success;

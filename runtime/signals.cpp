@@ -98,4 +98,6 @@ void request(signal_request what) { pending_requests.fetch_or(what); }
 
 int take_signal_requests() { return pending_requests.exchange(no_request); }
 
+bool has_signal_requests() { return pending_requests.load() != no_request; }
+
 } // namespace trainc

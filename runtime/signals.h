@@ -30,7 +30,8 @@ void watch_signals(bool requests);
 // As if a signal had asked for it.
 void request(signal_request what);
 
-// The union of requests since the last call.
+// The union of requests since the last call, and whether there are some.
 int take_signal_requests();
+bool has_signal_requests();
 
 } // namespace trainc

@@ -41,9 +41,9 @@ public:
   text_writer(run &run, const std::string &who);
 
   // Continues --prompt by --length bytes with the parameters as they are, each drawn by the seed,
-  // `number` and its position. Of one rank alone; the batch that lies on the device is lost.
-  // Allocates nothing.
-  void operator()(uint64_t number, const std::function<void(char)> &put);
+  // `number` and its position, while `put` wants more; returns whether it took all. Of one rank
+  // alone; the batch that lies on the device is lost. Allocates nothing.
+  bool operator()(uint64_t number, const std::function<bool(char)> &put);
 
 private:
   void place_window();

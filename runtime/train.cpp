@@ -60,42 +60,49 @@ int trainer::operator()() {
 }
 
 void trainer::take_steps() {
-  bool stopped = false;
-  for (int64_t step = extent_.first + 1; step <= extent_.last && !stopped; ++step) {
+  last_step_ = extent_.first;
+  if (has_own_checkpoint_ && is_sampled(last_step_)) // a kill or a request may have come before
+    show(last_step_, &trainer::write_sample, /*saved=*/true);
+  while (last_step_ < extent_.last && end_request_ == no_request) {
+    const int64_t step = last_step_ + 1;
     ask_for_end();
     ask_for_save();
     look_at_folder();
-    int requests = or_save(step - 1, [&] { return take_step(step); });
+    const int requests = or_save(step - 1, [&] { return take_step(step); });
     last_step_ = step;
     if (requests & gone_request)
       give_up();
     if (writes_ && !(requests & writing_request) && checkpoints_->proceed())
       end_save();
-    stopped = requests & end_requests;
     end_request_ |= requests & end_requests;
-    bool last = step == extent_.last || stopped;
     save_due_ |= save_is_due(step) || (requests & period_request);
     bool asked = requests & (checkpoint_request | end_requests);
-    if (text_ && step % options_.sample_every == 0)
-      write_sample(step);
     if (asked) // who asked may not wait for more
-      save(step, last);
-    while (is_evaluated(step) && !stopped) {
-      if (asked)
-        end_save(); // which else would end with the next step
-      requests = or_save(step, [&] { return show_held_out(step); });
-      if (requests == no_request)
-        break;
-      stopped = requests & end_requests; // else it begins anew
-      end_request_ |= requests & end_requests;
-      last |= stopped;
-      asked = true;
-      save(step, last);
-    }
-    if (!asked && (last || (save_due_ && skipped_in_a_row_ == 0)))
-      save(step, last);
+      save(step, is_last(step));
+    if (is_sampled(step))
+      asked = show(step, &trainer::write_sample, asked);
+    if (is_evaluated(step))
+      asked = show(step, &trainer::show_held_out, asked);
+    if (!asked && (is_last(step) || (save_due_ && skipped_in_a_row_ == 0)))
+      save(step, is_last(step));
   }
   end_save();
+}
+
+// Does what takes its time, for which no request waits: it begins anew behind the checkpoint, or is
+// left out where the run ends. Returns whether there is a checkpoint that was asked for.
+bool trainer::show(int64_t step, int (trainer::*work)(int64_t), bool saved) {
+  while (end_request_ == no_request) {
+    if (saved)
+      end_save(); // which else would end with the next step
+    const int requests = or_save(step, [&] { return (this->*work)(step); });
+    if (requests == no_request)
+      break;
+    end_request_ |= requests & end_requests;
+    saved = true;
+    save(step, is_last(step));
+  }
+  return saved;
 }
 
 // A step that is not finite, or whose loss is a spike, left everything as it was. Goes on with the
@@ -278,19 +285,43 @@ int trainer::show_held_out(int64_t step) {
   return no_request;
 }
 
-// By the first rank; the others wait for it in the next step.
-void trainer::write_sample(int64_t step) {
-  if (!run_.is_first())
-    return;
+// By the first rank, for which the others wait, so that all hear of requests that came meanwhile
+// (signal_request bits); these are returned.
+int trainer::write_sample(int64_t step) {
   run_.watch.now(activity::evaluating);
-  sample_ = options_.prompt;
-  auto put = [this](char byte) { sample_ += byte; };
-  (*text_)(static_cast<uint64_t>(step), std::ref(put)); // a reference: nothing is allocated
-  feed_->forget();
-  if (dry_)
+  sample_reports_->clear();
+  std::string message;
+  try {
+    if (run_.is_first() && sampled_step_ != step)
+      write_own_sample(step);
+  } catch (const failure &error) {
+    sample_reports_->mine().status = error.code;
+    message = error.message;
+  }
+  sample_reports_->mine().requests = take_signal_requests();
+  run_.watch.now(activity::exchanging);
+  sample_reports_->exchange(message);
+  run_.watch.now(activity::evaluating);
+  return sample_reports_->requests();
+}
+
+// Unless a request comes before its end.
+void trainer::write_own_sample(int64_t step) {
+  if (samples_ && step == extent_.first && samples_->has(step))
     return;
+  sample_ = options_.prompt;
+  auto put = [this](char byte) {
+    sample_ += byte;
+    ask_for_end();
+    return !has_signal_requests();
+  };
+  const bool is_whole = (*text_)(static_cast<uint64_t>(step), std::ref(put)); // allocates nothing
+  feed_->forget();
+  if (!is_whole)
+    return;
+  sampled_step_ = step;
   sample_ += '\n';
-  if (samples_->write(step, sample_) == 0)
+  if (dry_ || samples_->write(step, sample_) == 0)
     return;
   const std::string why = strerror(errno); // something is wrong anyway
   progress_->finish();

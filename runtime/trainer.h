@@ -7,6 +7,7 @@
 #include "runtime/evaluation.h"
 #include "runtime/gradient_step.h"
 #include "runtime/progress.h"
+#include "runtime/rank_report.h"
 #include "runtime/run.h"
 #include "runtime/run_folder.h"
 #include "runtime/sample_folder.h"
@@ -55,6 +56,7 @@ private:
   bool is_evaluated(int64_t step) const {
     return held_out_every_ > 0 && (step % held_out_every_ == 0 || step == extent_.last);
   }
+  bool is_last(int64_t step) const { return step == extent_.last || end_request_ != no_request; }
   void look_at_folder();
   [[noreturn]] void give_up() const;
   bool save_is_due(int64_t step) const;
@@ -65,7 +67,10 @@ private:
   double hyperparameter_at(int64_t number, int64_t step) const;
   void set_scalars(int64_t step);
   int show_held_out(int64_t step);
-  void write_sample(int64_t step);
+  bool is_sampled(int64_t step) const { return text_ && step % options_.sample_every == 0; }
+  bool show(int64_t step, int (trainer::*work)(int64_t), bool saved);
+  int write_sample(int64_t step);
+  void write_own_sample(int64_t step);
   void save(int64_t step, bool last);
   void end_save(bool last = false);
   void summarize();
@@ -92,6 +97,8 @@ private:
   std::unique_ptr<step_log> log_;
   std::unique_ptr<text_writer> text_; // where samples are asked for
   std::optional<sample_folder> samples_;
+  std::optional<rank_reports> sample_reports_;
+  int64_t sampled_step_ = -1;
   std::string sample_; // as long as one is
   std::unique_ptr<progress> progress_;
   rate_schedule schedule_;
