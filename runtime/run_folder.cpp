@@ -479,6 +479,7 @@ void run_folder::write_configuration(const program &program, const option_table 
       values[row->name] = texts.front();
   }
   values["micro-batches"] = std::to_string(facts.layout.micro_batches);
+  values["seed"] = std::to_string(facts.seed);
   object[training_member] = list_of(facts.data);
   if (!facts.validation.empty())
     object[validation_member] = list_of(facts.validation);

@@ -101,6 +101,7 @@ struct run_facts {
   batch_layout layout;
   std::vector<data_identity> data, validation;
   int64_t data_order = 0; // sample_order::number
+  uint64_t seed = 0;      // sample_order::seed, of a branch that of its checkpoint
   run_origin origin;
 };
 

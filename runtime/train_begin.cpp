@@ -150,6 +150,8 @@ std::vector<std::pair<std::string, std::string>> trainer::describe_data() const 
   if (rest > 0)
     text += format_text("; %" PRId64 " samples of each epoch fill no batch and are left out", rest);
   std::vector<std::pair<std::string, std::string>> rows = {{"training data", text}};
+  if (extent_.order.seed != options_.seed)
+    rows.emplace_back("seed", std::to_string(extent_.order.seed) + ", of the checkpoint");
   if (held_out_every_ == 0)
     return rows;
   const loader &other = validation_ ? *validation_ : *data_;
@@ -339,7 +341,7 @@ void trainer::begin() {
           run_.prog, run_.table, options_,
           {layout_, data_->identities(),
            validation_ ? validation_->identities() : std::vector<data_identity>(),
-           extent_.order.number, origin_});
+           extent_.order.number, extent_.order.seed, origin_});
   });
 }
 
