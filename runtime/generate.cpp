@@ -11,7 +11,7 @@ namespace trainc {
 
 int generate(run &run) {
   std::optional<text_writer> write;
-  run.ranks.together([&] { write.emplace(run, "generate"); });
+  run.ranks.together([&] { write.emplace(run, run.options.seed, "generate"); });
   run.target.allocate(memory_use::forward, 1);
   std::string parameters = run.load_chosen_parameters();
   if (!run.is_first())

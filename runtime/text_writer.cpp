@@ -68,8 +68,8 @@ void check_prompt(const std::string &text, const text_model &model) {
 
 } // namespace
 
-sampler::sampler(const trainer_options &options, int64_t vocabulary)
-    : seed_(options.seed), temperature_(options.temperature), top_(options.top_k),
+sampler::sampler(const trainer_options &options, uint64_t seed, int64_t vocabulary)
+    : seed_(seed), temperature_(options.temperature), top_(options.top_k),
       order_(static_cast<size_t>(vocabulary)), weights_(order_.size()) {
   if (top_ <= 0 || top_ > vocabulary)
     top_ = vocabulary;
@@ -101,8 +101,9 @@ int64_t sampler::operator()(const std::vector<double> &logits, uint64_t position
   return order_[static_cast<size_t>(chosen)];
 }
 
-text_writer::text_writer(run &run, const std::string &who)
-    : run_(run), model_(find_text_model(run.prog, who)), sample_(run.options, model_.vocabulary()),
+text_writer::text_writer(run &run, uint64_t seed, const std::string &who)
+    : run_(run), model_(find_text_model(run.prog, who)),
+      sample_(run.options, seed, model_.vocabulary()),
       logits_(static_cast<size_t>(model_.vocabulary())) {
   check_prompt(run.options.prompt, model_);
   text_.reserve(run.options.prompt.size() + 4 * static_cast<size_t>(model_.window()) + 1);

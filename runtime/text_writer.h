@@ -22,7 +22,7 @@ struct text_model {
 // Draws from softmax(logits / temperature) over the `top` likeliest.
 class sampler {
 public:
-  sampler(const trainer_options &options, int64_t vocabulary);
+  sampler(const trainer_options &options, uint64_t seed, int64_t vocabulary);
   // The same for the same logits and position. Allocates nothing.
   int64_t operator()(const std::vector<double> &logits, uint64_t position);
 
@@ -37,8 +37,9 @@ private:
 class text_writer {
 public:
   // Takes all memory but the device's. Throws `failure` where the model writes no bytes or cannot
-  // read the prompt; `who` asks: "generate".
-  text_writer(run &run, const std::string &who);
+  // read the prompt; `who` asks: "generate". The seed need not be the options': a branch has its
+  // checkpoint's.
+  text_writer(run &run, uint64_t seed, const std::string &who);
 
   // Continues --prompt by --length bytes with the parameters as they are, each drawn by the seed,
   // `number` and its position, while `put` wants more; returns whether it took all. Of one rank

@@ -237,13 +237,13 @@ void trainer::check_data() const {
 void trainer::decide() {
   run_.ranks.together([&] { check_train_options(options_); });
   run_.check_stages();
+  find_extent();
   if (options_.sample_every > 0)
     run_.ranks.together([&] {
-      text_ = std::make_unique<text_writer>(run_, "option --sample-every");
+      text_ = std::make_unique<text_writer>(run_, extent_.order.seed, "option --sample-every");
       sample_reports_.emplace(run_, /*means=*/0);
     });
   sample_.reserve(options_.prompt.size() + static_cast<size_t>(options_.length) + 1);
-  find_extent();
   run_.ranks.together([&] { find_layout(); });
   data_.emplace(run_.open_data(!options_.no_shuffle, extent_.order.seed,
                                /*partial_batches=*/true));
