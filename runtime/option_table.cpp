@@ -344,6 +344,8 @@ option_table::restore(std::map<std::string, std::vector<std::string>> configurat
         problems.add(source + ": " + problem);
     if (is_given)
       add_change(*option, before);
+    else if (option->texts(options) != option->texts(defaults_))
+      options.written.insert(name);
   }
   // What has no value is in no configuration.
   for (const std::string &name : options.given)

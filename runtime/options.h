@@ -31,7 +31,13 @@ struct trainer_options {
   const command_row *command = nullptr;
   std::string action; // of the command: `list`, `verify`, ...
   bool wants_help = false;
-  std::set<std::string> given; // options that the command line has
+  std::set<std::string> given;   // options that the command line has
+  std::set<std::string> written; // others that a person wrote into a configuration: no defaults
+  // Whether somebody asks for what has no effect where `reader` is as it is. The command line may
+  // change the reader of what is written.
+  bool asks_for(const std::string &option, const std::string &reader) const {
+    return given.count(option) || (written.count(option) && !given.count(reader));
+  }
 
   // ---- data
   std::vector<std::string> data;              // NAME=FILE

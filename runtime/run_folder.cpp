@@ -314,6 +314,8 @@ std::vector<std::string> restore_options(const program &program, const std::stri
   for (const changed_option &change : table.restore(values, configuration, options, problems))
     changes.push_back("--" + change.name + " " + values_text(change.now) + ", was " +
                       values_text(change.before));
+  if (parsed.contains("format")) // a run wrote it, with all options
+    options.written.clear();
   problems.throw_if_any(exit_usage);
   return changes;
 }

@@ -115,7 +115,6 @@ void check_schedule(const trainer_options &options, problem_list &problems) {
   for (const need &row : needs)
     if (options.schedule == row.kind && !row.is_met)
       problems.add(std::string("option --schedule: ") + row.words);
-  // Of the command line alone: a configuration has them all.
   using kind = schedule_kind;
   const std::pair<const char *, std::vector<kind>> readers[] = {
       {"final-learning-rate",
@@ -130,7 +129,7 @@ void check_schedule(const trainer_options &options, problem_list &problems) {
       {"decay-factor", {kind::step, kind::exponential}},
   };
   for (const auto &[option, kinds] : readers) {
-    if (!options.given.count(option) ||
+    if (!options.asks_for(option, "schedule") ||
         std::find(kinds.begin(), kinds.end(), options.schedule) != kinds.end())
       continue;
     std::string words;

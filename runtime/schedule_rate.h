@@ -63,7 +63,7 @@ struct rate_schedule {
 };
 
 // As the options of `train` say; `last_step` is the run's. Adds to the problems what they lack, and
-// what the command line says that the schedule does not read.
+// what somebody asks for and the schedule does not read.
 rate_schedule schedule_of(const trainer_options &options, int64_t last_step);
 void check_schedule(const trainer_options &options, problem_list &problems);
 

@@ -27,7 +27,7 @@ void check_train_options(const trainer_options &options) {
   if (options.keep.best_by == checkpoint_metric::held_out_loss && options.evaluate_every == 0)
     problems.add("option --keep-best: no held-out loss is computed\n  try: --evaluate-every 100");
   for (const char *option : {"prompt", "length", "temperature", "top-k"})
-    if (options.given.count(option) && options.sample_every == 0)
+    if (options.sample_every == 0 && options.asks_for(option, "sample-every"))
       problems.add(std::string("option --") + option +
                    ": no samples are written\n  try: --sample-every 1000");
   if (options.overwrite && !options.resume.empty())
