@@ -49,6 +49,7 @@ int trainer::operator()() {
   try {
     take_steps();
   } catch (const failure &error) {
+    progress_->finish();  // the message has a line of its own
     if (error.everywhere) // else the other ranks would not be there
       end_save();
     throw;
