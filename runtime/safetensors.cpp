@@ -254,8 +254,9 @@ void read_tensor(const input_file &file, const safetensors_index &index, const t
   if (expected != index.metadata.end() && checksum.bytes() == stored.bytes &&
       checksum.digits() != expected->second)
     refuse("tensor '" + target.name +
-           "' is damaged: its checksum does not agree\n  try: the file "
-           "as it was written, or compiling the model again");
+           "' has other values than its checksum says\n  try: the file as it was written, or "
+           "without the entry " +
+           expected->first + " of its metadata");
 }
 
 } // namespace trainc
