@@ -66,7 +66,7 @@ struct option_row {
   }
   option_row &&within(value_range values) && { return range = values, std::move(*this); }
   option_row &&below(double limit) && {
-    return range.most = limit, range.has_most = false, std::move(*this);
+    return range.limit = limit, range.may_be_limit = false, std::move(*this);
   }
   option_row &&of_one_start() && { return is_kept = false, std::move(*this); }
   option_row &&of_one_rank() && { return is_shared = false, std::move(*this); }

@@ -22,14 +22,14 @@ std::string read_value(const std::string &text, value_range range, double &value
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || std::isnan(value))
     return "'" + text + "' is not a number";
-  if (!range.has_most && std::isinf(value))
+  if (!range.may_be_limit && std::isinf(value))
     return text + " is not finite";
   if (value < range.least)
     return text + format_text(" is below %g", range.least);
-  if (!range.has_most && value >= range.most)
-    return text + format_text(" is not below %g", range.most);
-  if (value > range.most)
-    return text + format_text(" is above %g", range.most);
+  if (!range.may_be_limit && value >= range.limit)
+    return text + format_text(" is not below %g", range.limit);
+  if (value > range.limit)
+    return text + format_text(" is above %g", range.limit);
   return "";
 }
 

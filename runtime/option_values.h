@@ -12,10 +12,10 @@
 
 namespace trainc {
 
-// Of numbers.
+// Of numbers: from `least` on and below `limit`, which they may be too.
 struct value_range {
-  double least, most;
-  bool has_most = true; // else all are below it
+  double least, limit;
+  bool may_be_limit = true;
 };
 
 // Each takes over the value and returns an empty text, or says what is wrong with the text. A flag
