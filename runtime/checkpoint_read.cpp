@@ -57,11 +57,10 @@ std::vector<uint32_t> checksums_of(const std::string &path, const std::string &d
 
 sample_choice choice_of(const json &samples) {
   const auto word = samples.at("leftovers").get<std::string>();
-  const auto *found = std::find(std::begin(leftover_words), std::end(leftover_words), word);
-  if (found == std::end(leftover_words))
+  const std::optional<leftovers> rest = value_of(leftover_words, word);
+  if (!rest)
     throw std::out_of_range(word);
-  return {samples.at("holdout").get<double>(), samples.at("shuffled").get<bool>(),
-          static_cast<leftovers>(found - std::begin(leftover_words)),
+  return {samples.at("holdout").get<double>(), samples.at("shuffled").get<bool>(), *rest,
           samples.at("overfit").get<int64_t>()};
 }
 

@@ -280,7 +280,7 @@ int checkpoint_writer::write_manifest(const run_position &at) {
     print("  \"samples\": {\"holdout\": %s, \"shuffled\": %s, \"leftovers\": \"%s\", "
           "\"overfit\": %" PRId64 "},\n",
           json_number(loss, choice->holdout), choice->shuffles ? "true" : "false",
-          leftover_words[static_cast<int>(choice->rest)], choice->overfit);
+          word_of(leftover_words, choice->rest), choice->overfit);
   print("  \"losses\": {\"count\": %" PRId64 ", \"mean\": %s, \"variance\": %s},\n",
         at.losses.count, json_number(loss, at.losses.mean),
         json_number(held_out_loss, at.losses.variance));

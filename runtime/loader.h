@@ -10,6 +10,7 @@
 #include "runtime/mixture.h"
 #include "runtime/permutation.h"
 #include "runtime/program.h"
+#include "runtime/words.h"
 
 #include <functional>
 #include <memory>
@@ -24,7 +25,8 @@ class problem_list;
 // What becomes of the samples of a training epoch that fill no batch: they are left out; the last
 // batch is filled up with rows whose labels are ignored; or it goes on with the next epoch's first.
 enum class leftovers { drop, pad, wrap };
-constexpr const char *leftover_words[] = {"drop", "pad", "wrap"};
+inline constexpr word_row<leftovers> leftover_words[] = {
+    {"drop", leftovers::drop}, {"pad", leftovers::pad}, {"wrap", leftovers::wrap}};
 
 // Which samples are trained on, and in which order: what a position in the data is of besides the
 // seed.

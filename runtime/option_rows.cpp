@@ -79,8 +79,6 @@ constexpr word_row<std::optional<file_type>> token_types[] = {{"auto", std::null
                                                               {"u16", file_type::u16},
                                                               {"u32", file_type::u32},
                                                               {"i32", file_type::i32}};
-constexpr word_row<leftovers> policies[] = {
-    {"drop", leftovers::drop}, {"pad", leftovers::pad}, {"wrap", leftovers::wrap}};
 constexpr word_row<checkpoint_metric> metrics[] = {
     {"loss", checkpoint_metric::loss}, {"held-out-loss", checkpoint_metric::held_out_loss}};
 constexpr word_row<shard_kind> shards[] = {{"none", shard_kind::none},
@@ -196,7 +194,7 @@ std::vector<option_row> common_rows() {
           "skip a step too whose loss is Z standard deviations above the mean of the last 100 or "
           "so\n"
           "steps that were taken, from the 20th on; 0: never"),
-      row("leftovers", &values::rest, policies, "POLICY", command_train,
+      row("leftovers", &values::rest, leftover_words, "POLICY", command_train,
           "samples of an epoch that fill no batch: left out; the last batch filled up with rows "
           "that\n"
           "do not count (labels that are ignored); or completed with the next epoch's first"),

@@ -6,6 +6,7 @@
 
 #include "runtime/option_values.h"
 #include "runtime/options.h"
+#include "runtime/words.h"
 
 #include <functional>
 #include <limits>
@@ -102,18 +103,14 @@ option_row row(std::string name, Place place, const word_row<T> (&words)[count],
     result.choices += (result.choices.empty() ? "" : "|") + std::string(word.word);
   result.read = [place, &words, choices = result.choices](const std::string &text, value_range,
                                                           trainer_options &options) {
-    for (const word_row<T> &word : words)
-      if (text == word.word) {
-        std::invoke(place, options) = word.value;
-        return std::string();
-      }
-    return "'" + text + "' is none of " + choices;
+    const std::optional<T> value = value_of(words, text);
+    if (!value)
+      return "'" + text + "' is none of " + choices;
+    std::invoke(place, options) = *value;
+    return std::string();
   };
   result.texts = [place, &words](const trainer_options &options) {
-    for (const word_row<T> &word : words)
-      if (std::invoke(place, options) == word.value)
-        return std::vector<std::string>{word.word};
-    return std::vector<std::string>{""};
+    return std::vector<std::string>{word_of<T>(words, std::invoke(place, options))};
   };
   return result;
 }

@@ -52,10 +52,4 @@ template <typename T> std::string text_of(const std::optional<T> &value) {
 // Of a list, on one line.
 std::string joined(const std::vector<std::string> &texts);
 
-// One of several words.
-template <typename T> struct word_row {
-  const char *word;
-  T value;
-};
-
 } // namespace trainc

@@ -505,8 +505,8 @@ void check_same_choice(const sample_choice &before, const sample_choice &now) {
     problem = std::string("option --no-shuffle: the run's data are ") +
               (before.shuffles ? "shuffled" : "in order");
   else if (before.rest != now.rest)
-    problem = std::string("option --leftovers: the run has ") +
-              leftover_words[static_cast<int>(before.rest)];
+    problem =
+        std::string("option --leftovers: the run has ") + word_of(leftover_words, before.rest);
   else if (before.overfit != now.overfit)
     problem = format_text("option --overfit: the run has %" PRId64, before.overfit);
   if (!problem.empty())

@@ -89,13 +89,6 @@ rate_schedule schedule_of(const trainer_options &options, int64_t last_step) {
   return schedule;
 }
 
-static std::string word_of(schedule_kind kind) {
-  for (const word_row<schedule_kind> &row : schedule_words)
-    if (row.value == kind)
-      return row.word;
-  return "";
-}
-
 void check_schedule(const trainer_options &options, problem_list &problems) {
   struct need {
     schedule_kind kind;
@@ -134,8 +127,9 @@ void check_schedule(const trainer_options &options, problem_list &problems) {
       continue;
     std::string words;
     for (kind each : kinds)
-      words += (words.empty() ? "" : "|") + word_of(each);
-    problems.add(std::string("option --") + option + ": the schedule " + word_of(options.schedule) +
+      words += (words.empty() ? "" : "|") + std::string(word_of(schedule_words, each));
+    problems.add(std::string("option --") + option + ": the schedule " +
+                 word_of(schedule_words, options.schedule) +
                  " does not read it\n  try: --schedule " + words);
   }
 }

@@ -3,7 +3,7 @@
 // The learning rate of each step.
 #pragma once
 
-#include "runtime/option_values.h"
+#include "runtime/words.h"
 
 #include <cstdint>
 

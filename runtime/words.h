@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values that have words, on the command line and in files.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace trainc {
+
+template <typename T> struct word_row {
+  const char *word;
+  T value;
+};
+
+// Empty of a value without a word.
+template <typename T, size_t count>
+const char *word_of(const word_row<T> (&words)[count], const T &value) {
+  for (const word_row<T> &row : words)
+    if (row.value == value)
+      return row.word;
+  return "";
+}
+
+// Nothing of another word.
+template <typename T, size_t count>
+std::optional<T> value_of(const word_row<T> (&words)[count], const std::string &word) {
+  for (const word_row<T> &row : words)
+    if (word == row.word)
+      return row.value;
+  return std::nullopt;
+}
+
+} // namespace trainc
