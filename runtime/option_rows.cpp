@@ -94,6 +94,14 @@ constexpr auto newest_kept = [](auto &options) -> auto & { return options.keep.n
 constexpr auto every_kept = [](auto &options) -> auto & { return options.keep.every; };
 constexpr auto best_kept = [](auto &options) -> auto & { return options.keep.best_by; };
 
+// An option that some schedules read.
+template <typename Place>
+option_row schedule_row(const char *name, Place place, const char *placeholder,
+                        const char *meaning) {
+  return row(name, place, placeholder, command_train,
+             schedules_that_read(name, ", ") + ": " + meaning);
+}
+
 } // namespace
 
 std::span<const command_row> all_commands() { return commands; }
@@ -148,29 +156,24 @@ std::vector<option_row> common_rows() {
           "how the rate goes on after warm-up"),
       row("warmup-steps", &values::warmup_steps, "N", command_train,
           "steps over which the rate rises from zero"),
-      row("final-learning-rate", &values::final_learning_rate, "RATE", command_train,
-          "rate that linear, cosine (restarts too), polynomial and warmup-stable-decay end at")
+      schedule_row("final-learning-rate", &values::final_learning_rate, "RATE", "rate at the end")
           .below(unbounded),
-      row("schedule-steps", &values::schedule_steps, "N", command_train,
-          "length of the schedule, where it is not the number of steps")
+      schedule_row("schedule-steps", &values::schedule_steps, "N",
+                   "length, where it is not the number of steps")
           .at_least(1),
-      row("schedule-power", &values::schedule_power, "P", command_train,
-          "exponent of the polynomial schedule")
-          .between(0, 1000),
-      row("cycle-steps", &values::cycle_steps, "N", command_train,
-          "cosine-restarts: steps of the first cycle")
+      schedule_row("schedule-power", &values::schedule_power, "P", "exponent").between(0, 1000),
+      schedule_row("cycle-steps", &values::cycle_steps, "N", "steps of the first cycle")
           .at_least(1),
-      row("cycle-factor", &values::cycle_factor, "X", command_train,
-          "cosine-restarts: length of a cycle over that of the one before")
+      schedule_row("cycle-factor", &values::cycle_factor, "X",
+                   "length of a cycle over that of the one before")
           .between(1, 1000),
-      row("decay-steps", &values::decay_steps, "N", command_train,
-          "warmup-stable-decay: steps at the end over which the rate falls")
+      schedule_row("decay-steps", &values::decay_steps, "N",
+                   "steps at the end over which the rate falls")
           .at_least(1),
-      row("decay-every", &values::decay_every, "N", command_train,
-          "step: steps between two falls of the rate")
+      schedule_row("decay-every", &values::decay_every, "N", "steps between two falls of the rate")
           .at_least(1),
-      row("decay-factor", &values::decay_factor, "X", command_train,
-          "step: factor of each fall (0.1 unless given); exponential: of each step")
+      schedule_row("decay-factor", &values::decay_factor, "X",
+                   "factor of each fall (0.1 unless given), or of each step")
           .between(0, 1),
       row("micro-batches", &values::micro_batches, "N", takes_steps,
           "batches per step and rank, whose gradients are added up")

@@ -9,12 +9,40 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 
 namespace trainc {
 namespace {
 
 constexpr double default_time_scale = 10000; // of inverse_sqrt, steps
+
+using kind = schedule_kind;
+
+constexpr unsigned bits_of(std::initializer_list<kind> kinds) {
+  unsigned bits = 0;
+  for (kind each : kinds)
+    bits |= 1u << static_cast<unsigned>(each);
+  return bits;
+}
+
+// What not all schedules read.
+struct reader_row {
+  const char *option;
+  unsigned kinds; // bits
+};
+constexpr reader_row readers[] = {
+    {"final-learning-rate", bits_of({kind::linear, kind::cosine, kind::cosine_restarts,
+                                     kind::polynomial, kind::warmup_stable_decay})},
+    {"schedule-steps",
+     bits_of({kind::linear, kind::cosine, kind::polynomial, kind::warmup_stable_decay})},
+    {"schedule-power", bits_of({kind::polynomial})},
+    {"cycle-steps", bits_of({kind::cosine_restarts})},
+    {"cycle-factor", bits_of({kind::cosine_restarts})},
+    {"decay-steps", bits_of({kind::warmup_stable_decay})},
+    {"decay-every", bits_of({kind::step})},
+    {"decay-factor", bits_of({kind::step, kind::exponential})},
+};
 
 // Where in its cycle step t is, from 0 to 1. Cycles grow by a factor.
 double part_of_cycle(double t, double length, double factor) {
@@ -89,6 +117,21 @@ rate_schedule schedule_of(const trainer_options &options, int64_t last_step) {
   return schedule;
 }
 
+bool schedule_reads(schedule_kind schedule, const std::string &option) {
+  for (const reader_row &row : readers)
+    if (option == row.option)
+      return row.kinds & bits_of({schedule});
+  return true;
+}
+
+std::string schedules_that_read(const std::string &option, const char *separator) {
+  std::string words;
+  for (const word_row<schedule_kind> &row : schedule_words)
+    if (schedule_reads(row.value, option))
+      words += (words.empty() ? "" : separator) + std::string(row.word);
+  return words;
+}
+
 void check_schedule(const trainer_options &options, problem_list &problems) {
   struct need {
     schedule_kind kind;
@@ -108,30 +151,11 @@ void check_schedule(const trainer_options &options, problem_list &problems) {
   for (const need &row : needs)
     if (options.schedule == row.kind && !row.is_met)
       problems.add(std::string("option --schedule: ") + row.words);
-  using kind = schedule_kind;
-  const std::pair<const char *, std::vector<kind>> readers[] = {
-      {"final-learning-rate",
-       {kind::linear, kind::cosine, kind::cosine_restarts, kind::polynomial,
-        kind::warmup_stable_decay}},
-      {"schedule-steps", {kind::linear, kind::cosine, kind::polynomial, kind::warmup_stable_decay}},
-      {"schedule-power", {kind::polynomial}},
-      {"cycle-steps", {kind::cosine_restarts}},
-      {"cycle-factor", {kind::cosine_restarts}},
-      {"decay-steps", {kind::warmup_stable_decay}},
-      {"decay-every", {kind::step}},
-      {"decay-factor", {kind::step, kind::exponential}},
-  };
-  for (const auto &[option, kinds] : readers) {
-    if (!options.asks_for(option, "schedule") ||
-        std::find(kinds.begin(), kinds.end(), options.schedule) != kinds.end())
-      continue;
-    std::string words;
-    for (kind each : kinds)
-      words += (words.empty() ? "" : "|") + std::string(word_of(schedule_words, each));
-    problems.add(std::string("option --") + option + ": the schedule " +
-                 word_of(schedule_words, options.schedule) +
-                 " does not read it\n  try: --schedule " + words);
-  }
+  for (const reader_row &row : readers)
+    if (!schedule_reads(options.schedule, row.option) && options.asks_for(row.option, "schedule"))
+      problems.add(std::string("option --") + row.option + ": the schedule " +
+                   word_of(schedule_words, options.schedule) +
+                   " does not read it\n  try: --schedule " + schedules_that_read(row.option, "|"));
 }
 
 } // namespace trainc

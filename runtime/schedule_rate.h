@@ -6,6 +6,7 @@
 #include "runtime/words.h"
 
 #include <cstdint>
+#include <string>
 
 namespace trainc {
 
@@ -61,6 +62,11 @@ struct rate_schedule {
   //   exponential         ExponentialLR: p factor ^ t
   double operator()(int64_t step) const;
 };
+
+// Whether the rate depends on an option, which is not read by all: "decay-factor". The words of
+// the schedules that do, in the order of the table above.
+bool schedule_reads(schedule_kind kind, const std::string &option);
+std::string schedules_that_read(const std::string &option, const char *separator);
 
 // As the options of `train` say; `last_step` is the run's. Adds to the problems what they lack, and
 // what somebody asks for and the schedule does not read.

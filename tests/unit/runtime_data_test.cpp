@@ -213,6 +213,41 @@ TEST(Schedule, OptionsThatAKindNeeds) {
   }
 }
 
+// What the formula of each kind reads is what the table says, which checks and help follow.
+TEST(Schedule, EachOptionMovesTheRateOfWhatReadsIt) {
+  using options = trainer_options;
+  const std::vector<std::pair<std::string, void (*)(options &)>> changes = {
+      {"final-learning-rate", [](options &o) { o.final_learning_rate = 0.2; }},
+      {"schedule-steps", [](options &o) { o.schedule_steps = 40; }},
+      {"schedule-power", [](options &o) { o.schedule_power = 2; }},
+      {"cycle-steps", [](options &o) { o.cycle_steps = 11; }},
+      {"cycle-factor", [](options &o) { o.cycle_factor = 2; }},
+      {"decay-steps", [](options &o) { o.decay_steps = 11; }},
+      {"decay-every", [](options &o) { o.decay_every = 11; }},
+      {"decay-factor", [](options &o) { o.decay_factor = 0.8; }}};
+  auto rates = [](const options &from) {
+    const rate_schedule schedule = schedule_of(from, 50);
+    std::vector<double> all;
+    for (int64_t step = 1; step <= 60; ++step)
+      all.push_back(schedule(step));
+    return all;
+  };
+  const char *arguments[] = {"train", "--learning-rate", "1"};
+  options plain = option_table(trainer_program).parse(3, arguments);
+  plain.final_learning_rate = 0.1;
+  plain.cycle_steps = plain.decay_steps = plain.decay_every = 9;
+  plain.decay_factor = 0.9;
+  for (const word_row<schedule_kind> &row : schedule_words) {
+    plain.schedule = row.value;
+    for (const auto &[name, change] : changes) {
+      options changed = plain;
+      change(changed);
+      EXPECT_EQ(rates(changed) != rates(plain), schedule_reads(row.value, name))
+          << row.word << " " << name;
+    }
+  }
+}
+
 TEST(Schedule, OptionsThatAKindDoesNotRead) {
   option_table table(trainer_program);
   auto problems_of = [&](std::vector<const char *> arguments) {
