@@ -5,18 +5,12 @@
 
 #include "runtime/agreement.h"
 #include "runtime/data_types.h"
-#include "runtime/host_access.h"
 #include "runtime/own_files.h"
 #include "runtime/run_folder.h"
 #include "runtime/safetensors.h"
 #include "runtime/stage_layout.h"
 
-#include <algorithm>
 #include <cinttypes>
-#include <cstring>
-#include <functional>
-#include <numeric>
-#include <set>
 #include <unistd.h>
 
 namespace trainc {
@@ -66,103 +60,6 @@ void run::load_initial_parameters() {
     safetensors_index index = read_safetensors_index(file, exit_checkpoint);
     for (const tensor_view &tensor : parameter_tensors(prog, places()))
       read_tensor(file, index, tensor, target, exit_checkpoint);
-  });
-}
-
-// A tensor of a file that a parameter has its values from.
-struct run::source {
-  std::string name; // in the file; empty: it has none
-  bool is_of_module = false, is_transposed = false;
-};
-
-// By its own name, the one that the module has for it, or that of a copy which the exporter wrote.
-run::source run::find_source(const safetensors_index &index, const std::string &parameter) const {
-  if (index.tensors.count(parameter))
-    return {parameter};
-  auto find = [&](const export_initializer *entries, int64_t count) -> source {
-    for (int64_t i = 0; i < count; ++i)
-      if (parameter == entries[i].parameter_name && index.tensors.count(entries[i].onnx_name))
-        return {entries[i].onnx_name, true, entries[i].transposed};
-    return {};
-  };
-  source found = find(prog.module_tensors, prog.module_tensor_count);
-  return found.name.empty() ? find(prog.exports, prog.export_count) : found;
-}
-
-// As the module has it: transposed, or with other axes.
-void run::read_of_module(const input_file &file, const safetensors_index &index,
-                         const tensor_view &parameter, const source &from) {
-  tensor_view stored = parameter;
-  stored.name = from.name;
-  const std::vector<int64_t> &shape = index.tensors.at(from.name).shape;
-  if (from.is_transposed)
-    std::reverse(stored.shape.begin(), stored.shape.end());
-  else if (std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>()) *
-               bytes_of(parameter.type) ==
-           parameter.bytes)
-    stored.shape = shape;
-  std::vector<char> values(static_cast<size_t>(parameter.bytes));
-  stored.data = values.data();
-  host_access memory;
-  read_tensor(file, index, stored, memory, exit_checkpoint);
-  const int64_t width = bytes_of(parameter.type);
-  const int64_t columns = from.is_transposed ? parameter.shape[1] : 1,
-                rows = from.is_transposed ? parameter.shape[0] : 1;
-  in_transfers(parameter.bytes, [&](int64_t begin, int64_t bytes) {
-    target.write(parameter.data + begin, bytes, [&](char *host) {
-      if (!from.is_transposed) {
-        memcpy(host, values.data() + begin, static_cast<size_t>(bytes));
-        return;
-      }
-      for (int64_t i = begin / width; i < (begin + bytes) / width; ++i, host += width)
-        memcpy(host, values.data() + (i % columns * rows + i / columns) * width,
-               static_cast<size_t>(width));
-    });
-  });
-}
-
-void run::load_parameters_from(const std::string &path) {
-  ranks.together([&] {
-    input_file file(path, exit_checkpoint);
-    safetensors_index index = read_safetensors_index(file, exit_checkpoint);
-    std::vector<tensor_view> parameters = parameter_tensors(prog, places());
-    std::string missing, of_module;
-    size_t taken = 0;
-    for (const tensor_view &tensor : parameters) {
-      const source from = find_source(index, tensor.name);
-      if (from.name.empty()) {
-        missing += (missing.empty() ? "'" : ", '") + tensor.name + "'";
-        continue;
-      }
-      if (from.is_of_module) {
-        read_of_module(file, index, tensor, from);
-        of_module += (of_module.empty() ? "'" : ", '") + tensor.name + "' from '" + from.name +
-                     "'" + (from.is_transposed ? ", transposed" : "");
-      } else {
-        read_tensor(file, index, tensor, target, exit_checkpoint);
-      }
-      ++taken;
-    }
-    if (!of_module.empty())
-      warn(path + ": by the names of the module: " + of_module);
-    if (taken == 0)
-      throw failure(exit_checkpoint,
-                    path + ": has none of the model's parameters\n  try: names such as '" +
-                        (parameters.empty() ? "" : parameters.front().name) + "'");
-    if (!missing.empty())
-      warn(format_text("%s: has %zu of %zu parameters; initial values have %s", path.c_str(), taken,
-                       parameters.size(), missing.c_str()));
-    // A state has tied weights under each of their names.
-    std::set<std::string> known;
-    for (const tensor_view &tensor : parameters)
-      known.insert({tensor.name, find_source(index, tensor.name).name});
-    for (int64_t i = 0; i < prog.export_count; ++i)
-      known.insert(prog.exports[i].onnx_name);
-    const auto others = static_cast<size_t>(
-        std::count_if(index.tensors.begin(), index.tensors.end(),
-                      [&](const auto &entry) { return !known.count(entry.first); }));
-    if (others > 0)
-      warn(format_text("%s: %zu tensors are no parameters of the model", path.c_str(), others));
   });
 }
 

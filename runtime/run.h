@@ -36,10 +36,6 @@ struct run {
   void check_stages() const;
   // Collective.
   void load_initial_parameters();
-  // Takes what the safetensors file `path` has of the parameters, by their ONNX names or by those
-  // of PyTorch's module, as that holds them; says what it lacks. Throws `failure` (exit_checkpoint)
-  // where it has none, or one of another shape.
-  void load_parameters_from(const std::string &path);
   // As --checkpoint says; returns what it was, for the user.
   std::string load_chosen_parameters();
   loader open_data(bool shuffle, uint64_t seed, bool partial_batches = false);
@@ -55,10 +51,6 @@ struct run {
   void print_table(const std::vector<std::pair<std::string, std::string>> &more) const;
 
 private:
-  struct source;
-  source find_source(const safetensors_index &index, const std::string &parameter) const;
-  void read_of_module(const input_file &file, const safetensors_index &index,
-                      const tensor_view &parameter, const source &from);
   data_request data_options() const;
   loader open(data_request request);
 };

@@ -3,6 +3,7 @@
 // What a training run decides before its first step: where it begins and ends, on which data, and
 // whose folder it takes.
 #include "runtime/host_memory.h"
+#include "runtime/initial_values.h"
 #include "runtime/stage_layout.h"
 #include "runtime/train_options.h"
 #include "runtime/trainer.h"
@@ -283,7 +284,7 @@ void trainer::set_up() {
   if (resumed_.path.empty()) {
     run_.load_initial_parameters();
     if (!origin_.parameters.empty())
-      run_.load_parameters_from(origin_.parameters);
+      take_initial_values(run_, origin_.parameters);
   } else
     run_.ranks.together(
         [&] { load_tensors(resumed_, state_tensors(run_.prog, run_.places()), run_.target); });
