@@ -55,12 +55,7 @@ struct AttachLoss : PassWrapper<AttachLoss, OperationPass<ModuleOp>> {
     terms.clear();
     if (failed(findTerms()) || failed(addLabels()))
       return signalPassFailure();
-    auto whole = llvm::map_range(terms, [&](const Term &term) {
-      train::LossTerm named = term.recipe;
-      named.output = train::resultNameOf(model, term.output).str();
-      return named.text();
-    });
-    train::setObjective(getOperation(), llvm::join(whole, " + "));
+    train::setObjective(getOperation(), objective());
     attach();
     auto texts = llvm::map_range(terms, [&](const Term &term) {
       return terms.size() == 1 ? term.recipe.name() : term.recipe.text();
@@ -110,8 +105,7 @@ private:
     SmallVector<std::string> names;
     unsigned only = 0;
     for (unsigned i = 0; i < model.getNumResults(); ++i) {
-      if (isa_and_nonnull<train::IndexCheckAttr, train::NewValueAttr>(
-              train::resultRoleOf(model, i)))
+      if (!isOutput(i))
         continue;
       only = i;
       names.push_back(train::resultNameOf(model, i).str());
@@ -131,6 +125,24 @@ private:
     else
       return only;
     return std::nullopt;
+  }
+
+  /// All terms with the numbers of their outputs, which exporters may name otherwise.
+  std::string objective() {
+    auto texts = llvm::map_range(terms, [&](const Term &term) {
+      train::LossTerm recipe = term.recipe;
+      recipe.output.clear();
+      unsigned number = 0;
+      for (unsigned i = 0; i < term.output; ++i)
+        number += isOutput(i);
+      return recipe.text() + " of output " + std::to_string(number);
+    });
+    return llvm::join(texts, " + ");
+  }
+
+  bool isOutput(unsigned result) {
+    return !isa_and_nonnull<train::IndexCheckAttr, train::NewValueAttr>(
+        train::resultRoleOf(model, result));
   }
 
   // ---- labels

@@ -37,15 +37,17 @@ struct sample_order {
   std::optional<sample_choice> choice = {}; // nothing: of a run that did not say
 };
 
-// What a program makes of its parameters.
+// What a program makes of its parameters: its members of these names. Empty: of a run that did not
+// say.
 struct computed_from_parameters {
-  uint64_t digest = 0;   // program::computation; 0: of a run that did not say
-  std::string loss_name; // empty likewise
+  std::string graph_digest, objective;
 };
-computed_from_parameters computed_by(const program &program);
 
-// "the loss mse, was l1"; empty where both compute the same, or nobody can say.
-std::string change_of_computation(const computed_from_parameters &before, const program &now);
+// Empty where both have the same graph, or nobody can say.
+std::string change_of_graph(const computed_from_parameters &before, const program &now);
+// That, and "the loss mse of output 0, was l1 of output 0".
+std::vector<std::string> changes_of_computation(const computed_from_parameters &before,
+                                                const program &now);
 
 // What a manifest says.
 struct checkpoint_info {
@@ -234,7 +236,7 @@ private:
   uint32_t block_checksum_ = 0;
   int64_t block_fill_ = 0;
   std::vector<char> manifest_;
-  std::string model_json_, loss_json_;
+  std::string model_json_, computed_json_;
   save_result result_;
 
   stage stage_ = stage::over;

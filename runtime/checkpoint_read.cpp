@@ -99,8 +99,7 @@ checkpoint_info read_manifest(const std::string &folder) {
     info.sequence = manifest.at("sequence").get<uint64_t>();
     info.model = manifest.at("model").get<std::string>();
     info.fingerprint = std::stoull(manifest.at("fingerprint").get<std::string>(), nullptr, 16);
-    info.computed = {std::stoull(manifest.value("computation", "0"), nullptr, 16),
-                     manifest.value("loss_name", "")};
+    info.computed = {manifest.value("graph", ""), manifest.value("objective", "")};
     for (const json &entry : manifest.at("files")) {
       checkpoint_info::file file;
       file.name = entry.at("name").get<std::string>();
@@ -155,19 +154,25 @@ void check_model(const checkpoint_info &info, const program &program) {
                     program.model_name, static_cast<unsigned long long>(program.fingerprint)));
 }
 
-computed_from_parameters computed_by(const program &program) {
-  return {program.computation, program.loss_name};
+std::string change_of_graph(const computed_from_parameters &before, const program &now) {
+  constexpr size_t version_digits = 2;
+  const std::string &was = before.graph_digest, is = now.graph_digest;
+  if (was == is || was.empty() || is.empty() ||
+      was.compare(0, version_digits, is, 0, version_digits) != 0)
+    return "";
+  return "the model's graph: other operators, attributes or constants, as in a file that was "
+         "exported for another batch";
 }
 
-std::string change_of_computation(const computed_from_parameters &before, const program &now) {
-  constexpr int below_version = 56; // bits
-  const uint64_t digest = now.computation;
-  if (before.digest == digest || before.digest == 0 || digest == 0 ||
-      before.digest >> below_version != digest >> below_version)
-    return "";
-  if (before.loss_name != now.loss_name)
-    return format_text("the loss %s, was %s", now.loss_name, before.loss_name.c_str());
-  return "the model's graph: it computes something else from the same parameters";
+std::vector<std::string> changes_of_computation(const computed_from_parameters &before,
+                                                const program &now) {
+  std::vector<std::string> changes;
+  const std::string &was = before.objective, is = now.objective;
+  if (was != is && !was.empty() && !is.empty())
+    changes.push_back("the loss " + is + ", was " + was);
+  if (std::string graph = change_of_graph(before, now); !graph.empty())
+    changes.push_back(graph);
+  return changes;
 }
 
 namespace {

@@ -125,8 +125,9 @@ void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
   checksums_.resize(blocks_room_);
   all_checksums_.resize(blocks_room_ * ranks);
   model_json_ = nlohmann::json(program.model_name).dump();
-  loss_json_ = nlohmann::json(program.loss_name).dump();
-  manifest_.resize(4096 + model_json_.size() + loss_json_.size() + ranks * 256 +
+  computed_json_ = format_text("\"graph\": \"%s\",\n  \"objective\": %s", program.graph_digest,
+                               nlohmann::json(program.objective).dump().c_str());
+  manifest_.resize(4096 + model_json_.size() + computed_json_.size() + ranks * 256 +
                    all_checksums_.size() * 8);
 }
 
@@ -267,9 +268,8 @@ int checkpoint_writer::write_manifest(const run_position &at) {
     used += static_cast<size_t>(snprintf(text + used, manifest_.size() - used, pattern, values...));
   };
   print("{\n  \"format\": \"trainc checkpoint 1\",\n  \"model\": %s,\n", model_json_.c_str());
-  print("  \"fingerprint\": \"%016" PRIx64 "\",\n  \"computation\": \"%016" PRIx64
-        "\",\n  \"loss_name\": %s,\n  \"step\": %" PRId64 ",\n",
-        program_.fingerprint, program_.computation, loss_json_.c_str(), at.step);
+  print("  \"fingerprint\": \"%016" PRIx64 "\",\n  %s,\n  \"step\": %" PRId64 ",\n",
+        program_.fingerprint, computed_json_.c_str(), at.step);
   print("  \"batches_taken\": %" PRId64 ",\n  \"skipped_steps\": %" PRId64
         ",\n  \"samples_per_batch\": %" PRId64 ",\n  \"seed\": %" PRIu64
         ",\n  \"data_order\": %" PRId64 ",\n  \"sequence\": %" PRIu64 ",\n",

@@ -222,9 +222,11 @@ struct program {
   // Floating-point operations of a micro-batch's forward and backward pass, of all stages together;
   // what is computed twice counts twice.
   double micro_batch_flops = 0;
-  // Of what is computed from the parameters, graph and loss; the first byte is the version of the
-  // rule (compiler/onnx/graph_digest.h). 0: not known.
-  uint64_t computation = 0;
+  // What is computed from the parameters: a digest of the graph, whose first two digits are the
+  // version of its rule (compiler/onnx/graph_digest.h), and the loss with all factors, settings and
+  // outputs. Empty: not known.
+  const char *graph_digest = "";
+  const char *objective = "";
   // Parameters by what the state of PyTorch's module calls them, where that is not their name.
   const export_initializer *module_tensors = nullptr;
   int64_t module_tensor_count = 0;

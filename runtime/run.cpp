@@ -89,9 +89,8 @@ std::string run::load_chosen_parameters() {
   path = ranks.broadcast(path);
   ranks.together([&] {
     const checkpoint_info info = read_manifest(path);
-    if (info.computed.loss_name == prog.loss_name) // another one changes no output
-      if (std::string change = change_of_computation(info.computed, prog); !change.empty())
-        warn(path + ": is of a run that computes something else: now " + change);
+    if (std::string change = change_of_graph(info.computed, prog); !change.empty())
+      warn(path + ": is of a run that computes something else: now " + change);
     load_tensors(info, parameter_tensors(prog, places()), target);
   });
   return path;

@@ -96,7 +96,7 @@ void check_members(const std::string &path, const ordered_json &parsed) {
                                                    parsed["format"].dump().c_str(), format));
   if (parsed.contains("optimizer"))
     expect(parsed["optimizer"].is_string(), "member 'optimizer' is no text");
-  for (const char *member : {"loss", "computation"})
+  for (const char *member : {"graph", "objective"})
     if (parsed.contains(member))
       expect(parsed[member].is_string(), format_text("member '%s' is no text", member));
   if (parsed.contains("ranks"))
@@ -306,10 +306,8 @@ std::vector<std::string> restore_options(const program &program, const std::stri
   std::vector<std::string> changes;
   if (std::string before = parsed.value("model", program.model_name); before != program.model_name)
     changes.push_back(format_text("the model '%s', was '%s'", program.model_name, before.c_str()));
-  const std::string digest = parsed.value("computation", "");
-  if (std::string change = change_of_computation(
-          {strtoull(digest.c_str(), nullptr, 16), parsed.value("loss", "")}, program);
-      !change.empty())
+  for (const std::string &change :
+       changes_of_computation({parsed.value("graph", ""), parsed.value("objective", "")}, program))
     changes.push_back(change);
   for (const changed_option &change : table.restore(values, configuration, options, problems))
     changes.push_back("--" + change.name + " " + values_text(change.now) + ", was " +
@@ -461,8 +459,8 @@ void run_folder::write_configuration(const program &program, const option_table 
                          {"model", program.model_name},
                          {"optimizer", program.optimizer_name},
                          {"fingerprint", format_text("%016" PRIx64, program.fingerprint)},
-                         {"loss", program.loss_name},
-                         {"computation", format_text("%016" PRIx64, program.computation)},
+                         {"graph", program.graph_digest},
+                         {"objective", program.objective},
                          {"compiler", program.compiler_version},
                          {"ranks", facts.layout.ranks},
                          {"data_order", facts.data_order}};

@@ -99,16 +99,20 @@ void trainer::refuse_older(const std::string &path, const std::string &where) co
 
 // A run stays what it computes: its log and its best checkpoint would compare what cannot be.
 void trainer::compare_computation() const {
-  const std::string change = change_of_computation(resumed_.computed, run_.prog);
-  if (change.empty())
+  const std::vector<std::string> changes = changes_of_computation(resumed_.computed, run_.prog);
+  if (changes.empty())
     return;
+  std::string both = changes.front();
+  if (changes.size() > 1)
+    both += "; " + changes.back();
   if (has_own_checkpoint_)
     throw failure(exit_checkpoint,
-                  resumed_.path + ": is of a run that computes something else: now " + change +
+                  resumed_.path + ": is of a run that computes something else: now " + both +
                       "\n  try: the trainer that wrote it, or --run NEW --resume " + resumed_.path +
                       " to branch off with this one");
   if (choice_.configuration().empty() && run_.is_first()) // which else has said it
-    fprintf(stderr, "changed from %s: %s\n", resumed_.path.c_str(), change.c_str());
+    for (const std::string &change : changes)
+      fprintf(stderr, "changed from %s: %s\n", resumed_.path.c_str(), change.c_str());
 }
 
 // The batches of a step stay what they were, whatever the number of ranks is now.

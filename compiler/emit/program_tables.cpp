@@ -84,18 +84,6 @@ static uint64_t fingerprintOf(ModuleOp module, StringRef optimizer) {
   return llvm::xxh3_64bits((optimizer + "\n" + precision + "\n" + parameters).str());
 }
 
-/// Of what is computed from the parameters. The version of the graph's digest is its first byte, so
-/// that the runtime knows digests that it cannot compare.
-static uint64_t computationOf(ModuleOp module) {
-  StringRef graph = train::graphDigestOf(module);
-  unsigned version = 0;
-  if (graph.take_front(2).getAsInteger(16, version))
-    return 0;
-  const uint64_t digest = llvm::xxh3_64bits((graph + "\n" + train::objectiveOf(module)).str());
-  constexpr int kBelowVersion = 56; // bits
-  return uint64_t(version) << kBelowVersion | digest >> (64 - kBelowVersion);
-}
-
 /// Whether exp of the loss tells what people know as perplexity: of one such loss by itself.
 static bool isLogPerplexity(StringRef text) {
   train::LossProblem problem;
@@ -114,7 +102,8 @@ ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) 
   tables.compilerVersion = compilerVersion.str();
   tables.target = targetOf(module);
   tables.fingerprint = fingerprintOf(module, tables.optimizerName);
-  tables.computation = computationOf(module);
+  tables.graphDigest = train::graphDigestOf(module).str();
+  tables.objective = train::objectiveOf(module).str();
   if (const train::Optimizer *optimizer = train::findOptimizer(tables.optimizerName)) {
     tables.stateNames.assign(optimizer->states.begin(), optimizer->states.end());
     for (const train::Hyperparameter &parameter : train::hyperparametersOf(*optimizer, module))

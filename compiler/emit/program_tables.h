@@ -36,7 +36,7 @@ struct ProgramTables {
   bool lossIsLogPerplexity = false;
   std::string optimizerName;
   uint64_t fingerprint = 0;
-  uint64_t computation = 0; // of graph and loss; 0: not known
+  std::string graphDigest, objective; // what is computed from the parameters; empty: not known
   std::vector<std::string> stateNames;
   std::vector<HyperparameterEntry> hyperparameters; // tunable ones only
   std::vector<ExportEntry> exports;

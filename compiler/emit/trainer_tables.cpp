@@ -331,8 +331,10 @@ void TablePrinter::printProgram() {
     field("stages", "&step_pipeline");
   if (double flops = microBatchFlops(module))
     field("micro_batch_flops", floatLiteral(llvm::APFloat(flops)));
-  if (tables.computation != 0)
-    field("computation", "0x" + llvm::utohexstr(tables.computation, true) + "u");
+  if (!tables.graphDigest.empty())
+    field("graph_digest", stringLiteral(tables.graphDigest));
+  if (!tables.objective.empty())
+    field("objective", stringLiteral(tables.objective));
   if (!moduleTensors.empty())
     list("module_tensors", "module_tensor_count", moduleTensors);
   writer.line("};");

@@ -204,6 +204,7 @@ module attributes {train.losses = ["output"]} {
 // ALIKE
 // Losses that weigh alike in every micro-batch are one mean, with the samples' losses; labels of one output are shared.
 // ALIKE: train.loss = "y=mse + y=l1*0.5 + z=huber,delta=2"
+// ALIKE-SAME: train.objective = "mse of output 0 + l1*0.5 of output 0 + huber,delta=2 of output 1"
 // ALIKE: func.func @model({{.*}}#train.label<"y_labels">}, %{{.*}}#train.label<"z_labels">})
 // ALIKE-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<2x3xf32> {train.role = #train.output<"y">}, tensor<2xf32> {train.role = #train.output<"z">}, tensor<2xf32> {train.role = #train.sample_losses}, tensor<2xf32> {train.role = #train.metric<"y_mean_absolute_error">}, tensor<2xf32> {train.role = #train.metric<"y_mean_squared_error">}, tensor<2xf32> {train.role = #train.metric<"z_mean_absolute_error">}
 // ALIKE: %[[HALF:.*]] = nn.constant dense<5.000000e-01>

@@ -192,13 +192,13 @@ void update(const arenas &places) {
 }
 
 // Tests resume the run of one trainer with another.
-uint64_t computation() {
-  const char *digits = getenv("TOY_COMPUTATION");
-  return digits ? strtoull(digits, nullptr, 16) : 0;
+const char *graph_digest() {
+  const char *digits = getenv("TOY_GRAPH");
+  return digits ? digits : "";
 }
-const char *loss_name() {
-  const char *name = getenv("TOY_LOSS");
-  return name ? name : "cross_entropy";
+const char *objective() {
+  const char *text = getenv("TOY_OBJECTIVE");
+  return text ? text : "";
 }
 
 } // namespace
@@ -210,7 +210,7 @@ const program trainer_program = {
     "cpu",
     "x86-64",
     data_type::f32,
-    loss_name(),
+    "cross_entropy",
     "sgd",
     0x746f79,
     {trained + 64, trained + 64, trained, activation_bytes, 128},
@@ -262,7 +262,8 @@ const program trainer_program = {
     false,
     nullptr,
     0,
-    computation(),
+    graph_digest(),
+    objective(),
 };
 
 } // namespace trainc
