@@ -3,6 +3,7 @@
 // Hostile and damaged model files: each gets an error in the report, never a crash and never a
 // file outside the model's folder. Fixtures: every exporter's file gives the parameters that
 // PyTorch has.
+#include "compiler/onnx/graph_digest.h"
 #include "compiler/onnx/reader.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
@@ -395,6 +396,29 @@ TEST_F(OnnxReader, WritesChecksumsOfManyParameters) {
   auto file = llvm::MemoryBuffer::getFile(path("p"));
   llvm::StringRef written = (*file)->getBuffer();
   expectTensors(written, headerOf(written), model->parameters.size(), bytes);
+}
+
+// Names in a graph that a node holds would count, so it has no digest; the import of such nodes
+// ends before that matters.
+TEST_F(OnnxReader, GivesNoDigestOfWhatHoldsAGraph) {
+  auto digestOf = [&](const onnx::ModelProto &model) {
+    write(model.SerializeAsString());
+    auto file = reader::ModelFile::open(path(), report);
+    auto graph = reader::Graph::build(*file, {}, report);
+    reader::Decisions decisions;
+    decisions.push_back(std::make_unique<reader::Decision>());
+    decisions[0]->tensor = &file->initializer(0);
+    return reader::graphDigest(*file, *graph, decisions);
+  };
+  onnx::ModelProto model = product();
+  EXPECT_EQ(digestOf(model).size(), 18);
+  onnx::NodeProto &node = *model.mutable_graph()->mutable_node(0);
+  node.set_op_type("Loop");
+  onnx::AttributeProto &body = *node.add_attribute();
+  body.set_name("body");
+  body.set_type(onnx::AttributeProto::GRAPH);
+  body.mutable_g()->set_name("body");
+  EXPECT_EQ(digestOf(model), "");
 }
 
 // ---- the fixtures
