@@ -363,9 +363,8 @@ FailureOr<std::string> TablePrinter::print() {
         ", " + (entry.mayBeLimit ? "true" : "false") + "}");
   auto add = [](std::vector<std::string> &rows, ArrayRef<ExportEntry> entries) {
     for (const ExportEntry &entry : entries)
-      rows.push_back("{" + stringLiteral(entry.name) + ", " +
-                     stringLiteral(entry.parameterName) + ", " +
-                     (entry.transposed ? "true" : "false") + "}");
+      rows.push_back("{" + stringLiteral(entry.name) + ", " + stringLiteral(entry.parameterName) +
+                     ", " + (entry.transposed ? "true" : "false") + "}");
   };
   add(exports, tables.exports);
   add(moduleTensors, tables.moduleTensors);

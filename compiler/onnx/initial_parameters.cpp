@@ -73,8 +73,8 @@ LogicalResult writeInitialParameters(const Model &model, StringRef path, StringR
   OutputFile file(path, report);
   file.write({reinterpret_cast<const char *>(&length), sizeof(length)}); // little endian
   file.write({header.data(), header.size()});
-  for (auto [parameter, checksum] : llvm::zip_equal(model.parameters, checksums))
-    forEachPiece(parameter, isDouble, [&](ArrayRef<char> piece) {
+  for (auto [i, parameter] : llvm::enumerate(model.parameters))
+    forEachPiece(parameter, isDouble, [&, &checksum = checksums[i]](ArrayRef<char> piece) {
       file.write(piece);
       checksum = crc32c(checksum, piece.data(), piece.size());
     });
