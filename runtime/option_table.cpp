@@ -260,8 +260,8 @@ std::string option_table::help_of(const command_row &command) const {
     std::string right = option.help;
     if (!option.choices.empty())
       right += ": " + option.choices;
-    std::string value = joined(option.texts(defaults_));
-    if (!option.is_flag && !value.empty() && value != "\n")
+    const std::string value = visible(joined(option.texts(defaults_)));
+    if (!option.is_flag && !value.empty())
       right += " (default " + value + ")";
     if (left.size() >= column - 1)
       left += "\n" + std::string(column, ' ');

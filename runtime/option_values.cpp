@@ -86,6 +86,22 @@ std::string text_of(const period &value) {
   return text_of(value.count) + unit;
 }
 
+std::string visible(const std::string &text) {
+  std::string all;
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n')
+      all += "\\n";
+    else if (c == '\t')
+      all += "\\t";
+    else if (byte < ' ' || byte == 0x7f)
+      all += format_text("\\x%02x", byte);
+    else
+      all += c;
+  }
+  return all;
+}
+
 std::string joined(const std::vector<std::string> &texts) {
   std::string all;
   for (const std::string &text : texts)

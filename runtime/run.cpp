@@ -233,9 +233,9 @@ void run::print_table(const std::vector<std::pair<std::string, std::string>> &mo
   if (int64_t bytes = target.accumulator_bytes())
     rows.emplace_back("accumulation", grouped(bytes) + " bytes of gradients");
   for (auto &[name, value] : table.values(options))
-    rows.emplace_back("--" + name, value.empty() ? "-" : value == "\n" ? "\\n" : value);
+    rows.emplace_back("--" + name, value.empty() ? "-" : value);
   for (auto &[name, value] : rows)
-    printf("%-22s %s\n", name.c_str(), value.c_str());
+    printf("%-22s %s\n", visible(name).c_str(), visible(value).c_str());
   fflush(stdout);
 }
 
