@@ -146,9 +146,18 @@ trainer_options parse(const option_table &table, int count, char **arguments) {
   trainer_options options = table.parse(count - 1, arguments + 1);
   if (!options.wants_help)
     complete_options(table, options);
-  if (options.wants_help && is_first_by_environment())
-    fputs((options.command ? table.help_of(*options.command) : table.overview()).c_str(), stdout);
   return options;
+}
+
+int print_help(const option_table &table, const trainer_options &options) {
+  fputs((options.command ? table.help_of(*options.command) : table.overview()).c_str(), stdout);
+  return finish_standard_output(exit_success, "");
+}
+
+// Whether no rank can wait for this one.
+bool is_alone() {
+  const launch launch = find_launch();
+  return !launch.started || !launch.problem.empty() || launch.size == 1;
 }
 
 void check_cpu(const program &program) {
@@ -177,6 +186,9 @@ int run_command(const option_table &table, const trainer_options &options,
       throw failure(problem->code, (ranks.rank() ? rank_name(ranks.rank(), getpid()) + ": " : "") +
                                        problem->message);
   });
+  refuse_differences(ranks, {{"option --help", options.wants_help ? "yes" : "no", ""}}, exit_usage);
+  if (options.wants_help)
+    return ranks.rank() == 0 ? print_help(table, options) : exit_success;
   refuse_differences(ranks, properties_of_start(trainer_program, table, options), exit_usage);
   bool computes = options.command->bit & computing_commands;
   watchdog watch(ranks, computes, computes ? options.hang_timeout : 0);
@@ -195,14 +207,15 @@ int trainer_main(int count, char **arguments) {
   std::optional<failure> problem;
   try {
     options = parse(table, count, arguments);
-    if (options.wants_help)
-      return finish_standard_output(exit_success, "");
-    prepare_process(options);
+    if (options.wants_help && is_alone())
+      return print_help(table, options);
+    if (!options.wants_help)
+      prepare_process(options);
   } catch (const failure &error) {
     problem = error; // perhaps of this rank alone
   }
   try {
-    watch_signals(!problem && options.command->bit == command_train);
+    watch_signals(!problem && !options.wants_help && options.command->bit == command_train);
     communicator ranks;
     try {
       return run_command(table, options, problem, ranks);
