@@ -7,7 +7,7 @@ import re
 import sys
 
 source, report = (open(path).read().splitlines() for path in sys.argv[1:3])
-found = (re.match(r"kernels\.cpp:(\d+):\d+: optimized: loop vectorized", line) for line in report)
+found = (re.match(r"(?:.*/)?kernels\.cpp:(\d+):\d+: optimized: loop vectorized", line) for line in report)
 vectorized = {int(match[1]) for match in found if match}
 loops, scalar, function = 0, [], ""
 for number, line in enumerate(source, start=1):
