@@ -3,6 +3,7 @@
 // The output folder, complete or untouched.
 #include "compiler/output_folder.h"
 #include "compiler/output_exchange.h"
+#include "compiler/process_group.h"
 #include "compiler/write_file.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -66,6 +67,7 @@ void waitForInterrupts() {
     int signal = 0;
     sigwait(&signals, &signal);
     std::lock_guard lock(begunMutex);
+    endProcessGroup();
     removeBegun();
     _exit(128 + signal);
   }).detach();

@@ -5,13 +5,16 @@
 // in the folder and name its files without it: so objects do not depend on where it is, and
 // ccache knows a file again that another folder held.
 #include "compiler/emit/emit.h"
+#include "compiler/process_group.h"
 #include "compiler/write_file.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Program.h"
 #include <algorithm>
+#include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -78,8 +81,31 @@ struct Running {
   int log = -1;
 };
 
+/// For what runs in the group, with no signal blocked, which this process does to wait for them.
+class SpawnAttributes {
+public:
+  explicit SpawnAttributes(const ProcessGroup &group) {
+    posix_spawnattr_init(&attributes);
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setpgroup(&attributes, group.id());
+    posix_spawnattr_setflags(
+        &attributes,
+        static_cast<short>(POSIX_SPAWN_SETSIGMASK | (group.id() > 0 ? POSIX_SPAWN_SETPGROUP : 0)));
+  }
+  ~SpawnAttributes() { posix_spawnattr_destroy(&attributes); }
+  SpawnAttributes(const SpawnAttributes &) = delete;
+  SpawnAttributes &operator=(const SpawnAttributes &) = delete;
+  const posix_spawnattr_t *get() const { return &attributes; }
+
+private:
+  posix_spawnattr_t attributes;
+};
+
 /// Starts a program in `directory`. 0, or an errno value.
-int start(const Arguments &arguments, const std::string &directory, Running &running) {
+int start(const Arguments &arguments, const std::string &directory, const ProcessGroup &group,
+          Running &running) {
   running.log = memfd_create("compile.log", MFD_CLOEXEC);
   if (running.log < 0)
     return errno;
@@ -87,10 +113,14 @@ int start(const Arguments &arguments, const std::string &directory, Running &run
   std::vector<char *> argv = pointersTo(arguments), envp = pointersTo(environment);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  // In another group than the terminal's: reading from it would stop the program.
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, running.log, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, running.log, STDERR_FILENO);
   posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
-  int error = posix_spawnp(&running.child, argv[0], &actions, nullptr, argv.data(), envp.data());
+  const SpawnAttributes attributes(group);
+  int error =
+      posix_spawnp(&running.child, argv[0], &actions, attributes.get(), argv.data(), envp.data());
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0)
     close(running.log);
@@ -280,7 +310,7 @@ private:
         Running started;
         const Arguments command = throughCache(jobs[next]);
         bool isCached = command != jobs[next];
-        int error = start(command, options.directory, started);
+        int error = start(command, options.directory, group, started);
         if (error != 0 && isCached) {
           cache.clear(); // no program, as it turns out
         } else if (error != 0) {
@@ -313,7 +343,7 @@ private:
       // The cache may be what failed: in a home that cannot be written, or another program of the
       // name. What the compiler itself says then comes again.
       cache.clear();
-      if (Running again; start(jobs[job], options.directory, again) == 0) {
+      if (Running again; start(jobs[job], options.directory, group, again) == 0) {
         running[job] = again;
         return true;
       }
@@ -347,6 +377,7 @@ private:
 
   const CompileOptions &options;
   const std::string compiler, nvcc;
+  const ProcessGroup group;
   std::string cache;                // ccache, where it is
   std::set<size_t> cached;          // jobs that run through it
   std::vector<std::string> objects; // in the folder
