@@ -449,8 +449,13 @@ bool run_folder::is_there() const {
 }
 
 void run_folder::note_saved() {
-  if (int file = ::open(saved_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666); file >= 0)
-    ::close(file);
+  if (is_noted_)
+    return;
+  const int file = files_.create(saved_.c_str());
+  is_noted_ = file >= 0;
+  if (is_noted_)
+    files_.close(file);
+  is_noted_ = is_noted_ && files_.sync_path(path_.c_str()) == 0;
 }
 
 void run_folder::write_configuration(const program &program, const option_table &table,

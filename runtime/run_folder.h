@@ -123,7 +123,7 @@ public:
   void begin_samples(int64_t last, bool writes);
   void write_configuration(const program &program, const option_table &table,
                            const trainer_options &options, const run_facts &facts);
-  // A checkpoint is complete. Allocates nothing.
+  // A checkpoint is complete. What fails is tried again with the next one. Allocates nothing.
   void note_saved();
   // Whether the path still leads to this folder, which somebody may move or remove.
   bool is_there() const;
@@ -134,6 +134,7 @@ private:
   void leave();
 
   std::string path_, lock_path_, saved_; // the mark of note_saved
+  bool is_noted_ = false;                // and that it is durable
   file_operations &files_;
   std::vector<std::string> made_; // and given to no run yet, the outermost first
   int lock_ = -1;

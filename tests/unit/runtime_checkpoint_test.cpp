@@ -339,6 +339,20 @@ TEST_F(CheckpointTest, NewFoldersAreSynced) {
   EXPECT_EQ(files.calls, made("toy", "checkpoints"));
 }
 
+// That there was a checkpoint outlives a crash like the checkpoint itself. Later ones cost nothing.
+TEST_F(CheckpointTest, TheMarkOfTheFirstCheckpointIsSynced) {
+  recording_operations files;
+  run_folder run(folder / "toy", false, files);
+  files.calls.clear();
+  run.note_saved();
+  EXPECT_EQ(files.calls, (std::vector<std::string>{"create .saved", "close .saved", "open toy",
+                                                   "fsync toy", "close toy"}));
+  files.calls.clear();
+  run.note_saved();
+  EXPECT_TRUE(files.calls.empty());
+  EXPECT_TRUE(has_saved(folder / "toy"));
+}
+
 // Nor a line in a log that it does not know.
 TEST_F(CheckpointTest, ANewLogIsSynced) {
   const std::string name = std::filesystem::path(folder.path()).filename();
