@@ -77,7 +77,7 @@ void evaluation::add_batch(data_part part, int64_t batch) {
     reports_->my_means()[i] = mean_in_batch(quantities_[i], count);
 }
 
-int evaluation::operator()(data_part part, int64_t count, const std::function<int()> &requests) {
+int evaluation::operator()(data_part part, int64_t count, const interruption &interruption) {
   std::fill(totals_.begin(), totals_.end(), total{});
   int ranks = run_.ranks.size();
   for (int64_t first = 0; first < count; first += ranks) {
@@ -100,12 +100,13 @@ int evaluation::operator()(data_part part, int64_t count, const std::function<in
         message = error.message;
       }
     }
-    reports_->mine().requests = requests ? requests() : no_request;
+    reports_->mine().requests = interruption.mine ? interruption.mine() : no_request;
     run_.watch.now(activity::exchanging);
     reports_->exchange(message);
+    if (interruption.of_all)
+      if (int requests = interruption.of_all(reports_->requests()); requests != no_request)
+        return requests;
     run_.watch.now(activity::evaluating);
-    if (int interrupts = reports_->requests(); interrupts != no_request)
-      return interrupts;
     for (int rank = 0; rank < ranks && first + rank < count; ++rank)
       for (size_t i = 0; i < totals_.size(); ++i) {
         const weighed_mean &of_rank = reports_->means_of(rank)[i];

@@ -26,10 +26,13 @@ void evaluate_batch(run &run, const std::function<void()> &meanwhile);
 class evaluation {
 public:
   evaluation(run &run, loader &data, batch_feed &feed);
-  // Collective, allocates nothing. `requests`, if any, says after each batch what may not wait for
-  // the last (signal_request bits): where any rank has some, the evaluation ends, without results,
-  // and returns those of all ranks; else 0.
-  int operator()(data_part part, int64_t count, const std::function<int()> &requests = {});
+  // What may not wait for the last batch, as signal_request bits.
+  struct interruption {
+    std::function<int()> mine;      // of this rank, after each batch
+    std::function<int(int)> of_all; // those of all ranks for which the evaluation ends; collective
+  };
+  // Collective, allocates nothing. Returns what it was ended for, then without results; else 0.
+  int operator()(data_part part, int64_t count, const interruption &interruption = {});
   // Of the last call: first the loss; of a cross entropy then the perplexity, its exponential.
   const std::vector<named_number> &results() const { return results_; }
 

@@ -73,8 +73,7 @@ void trainer::take_steps() {
     last_step_ = step;
     if (requests & gone_request)
       give_up();
-    if (writes_ && !(requests & writing_request) && checkpoints_->proceed())
-      end_save();
+    proceed_with_save(requests);
     end_request_ |= requests & end_requests;
     save_due_ |= save_is_due(step) || (requests & period_request);
     bool asked = requests & (checkpoint_request | end_requests);
@@ -228,8 +227,18 @@ void trainer::ask_for_save() const {
   bool is_over = seconds_now() - saved_seconds_ >= save_every_.count * 60;
   if (run_.is_first() && save_every_.of == period::minutes && save_every_.count > 0 && is_over)
     request(period_request);
+  ask_for_writing();
+}
+
+void trainer::ask_for_writing() const {
   if (writes_ && checkpoints_->is_busy())
     request(writing_request);
+}
+
+// With the checkpoint in the background, where no rank is writing any more.
+void trainer::proceed_with_save(int requests) {
+  if (writes_ && !(requests & writing_request) && checkpoints_->proceed())
+    end_save();
 }
 
 // Of the first rank, likewise.
@@ -262,13 +271,20 @@ bool trainer::save_is_due(int64_t step) const {
   return periods(batch_of(step + 1)) > periods(batch_of(step));
 }
 
-// Returns requests that came meanwhile (signal_request bits); then nothing is shown.
+// Returns requests that came meanwhile (signal_request bits); then nothing is shown. What is being
+// written in the background is completed in its course, which may take hours.
 int trainer::show_held_out(int64_t step) {
-  int requests =
-      (*held_out_)(validation_ ? data_part::all : data_part::held_out, held_out_batches_, [this] {
-        ask_for_end();
-        return take_signal_requests();
-      });
+  const auto mine = [this] {
+    ask_for_end();
+    ask_for_writing();
+    return take_signal_requests();
+  };
+  const auto of_all = [this](int requests) {
+    proceed_with_save(requests);
+    return requests & ~writing_request;
+  };
+  int requests = (*held_out_)(validation_ ? data_part::all : data_part::held_out, held_out_batches_,
+                              {mine, of_all});
   if (validation_) {
     feed_->forget();
     validation_feed_->forget();

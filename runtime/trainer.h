@@ -53,6 +53,8 @@ private:
   void settle_last_step();
   void ask_for_end() const;
   void ask_for_save() const;
+  void ask_for_writing() const;
+  void proceed_with_save(int requests);
   bool is_evaluated(int64_t step) const {
     return held_out_every_ > 0 && (step % held_out_every_ == 0 || step == extent_.last);
   }
