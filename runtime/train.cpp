@@ -95,7 +95,11 @@ bool trainer::show(int64_t step, int (trainer::*work)(int64_t), bool saved) {
   while (end_request_ == no_request) {
     if (saved)
       end_save(); // which else would end with the next step
+    const double data = feed_->seconds_of_data();
+    const double exchanging = run_.watch.seconds_of(activity::exchanging);
     const int requests = or_save(step, [&] { return (this->*work)(step); });
+    data_of_shown_ += feed_->seconds_of_data() - data;
+    exchanging_of_shown_ += run_.watch.seconds_of(activity::exchanging) - exchanging;
     if (requests == no_request)
       break;
     end_request_ |= requests & end_requests;
@@ -408,7 +412,7 @@ void trainer::summarize() {
     return;
   progress_->finish();
   run_.watch.now(activity::computing); // what went before counts
-  double data = feed_->seconds_of_data();
+  const double data = feed_->seconds_of_data() - data_of_shown_;
   auto spent = [&](activity what) { return run_.watch.seconds_of(what); };
   run_summary summary = {steps_taken_,
                          skipped_steps_,
@@ -416,8 +420,8 @@ void trainer::summarize() {
                          peak_resident_bytes(),
                          spent(activity::computing) - data,
                          data,
-                         spent(activity::exchanging),
-                         spent(activity::evaluating),
+                         spent(activity::exchanging) - exchanging_of_shown_,
+                         spent(activity::evaluating) + exchanging_of_shown_,
                          spent(activity::saving)};
   const double steps_seconds = summary.seconds - summary.evaluating - summary.saving;
   summary.rate = run_.prog.micro_batch_flops * static_cast<double>(gradient_->batches_per_step()) *

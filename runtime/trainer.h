@@ -105,6 +105,7 @@ private:
   std::unique_ptr<progress> progress_;
   rate_schedule schedule_;
   double start_seconds_ = 0, mark_seconds_ = 0, most_seconds_ = INFINITY;
+  double data_of_shown_ = 0, exchanging_of_shown_ = 0; // seconds, of evaluations and samples
   int64_t held_out_every_ = 0, held_out_batches_ = 0, steps_taken_ = 0;
   period save_every_;
   keep_policy keep_;
