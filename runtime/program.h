@@ -94,6 +94,8 @@ struct hyperparameter {
   // Its values: finite numbers from `least` on and below `limit`, which some may be too.
   double least = 0, limit = std::numeric_limits<double>::infinity();
   bool may_be_limit = false;
+  // Of one that is 0 or 1, no other number: what must be above 0, and what 0, where it is 1.
+  const char *needs_above_zero = nullptr, *needs_zero = nullptr;
 };
 
 // One initializer of the exported ONNX model, rebuilt from a parameter.

@@ -4,13 +4,52 @@
 #include "runtime/train_options.h"
 
 #include "runtime/failure.h"
+#include "runtime/option_table.h"
 #include "runtime/schedule_rate.h"
 
 #include <cmath>
+#include <cstring>
 
 namespace trainc {
+namespace {
 
-void check_train_options(const trainer_options &options) {
+struct given_number {
+  std::string option;
+  double value;
+};
+
+given_number number_of(const program &program, const trainer_options &options, const char *name) {
+  int64_t i = 0;
+  while (strcmp(program.hyperparameters[i].name, name) != 0)
+    ++i;
+  const hyperparameter &own = program.hyperparameters[i];
+  const std::optional<double> given = options.hyperparameters[static_cast<size_t>(i)];
+  return {"--" + option_name(own), given.value_or(own.default_value)};
+}
+
+void check_switches(const program &program, const trainer_options &options,
+                    problem_list &problems) {
+  for (int64_t i = 0; i < program.hyperparameter_count; ++i) {
+    const hyperparameter &own = program.hyperparameters[i];
+    if (!own.needs_above_zero)
+      continue;
+    const auto [option, value] = number_of(program, options, own.name);
+    if (value == 0)
+      continue;
+    if (value != 1)
+      problems.add(format_text("option %s: %g is neither 0 nor 1", option.c_str(), value));
+    if (auto needed = number_of(program, options, own.needs_above_zero); needed.value <= 0)
+      problems.add(format_text("option %s: needs %s, which is %g\n  try: %s 0.9", option.c_str(),
+                               needed.option.c_str(), needed.value, needed.option.c_str()));
+    if (auto other = number_of(program, options, own.needs_zero); other.value != 0)
+      problems.add(format_text("option %s: not beside %s, which is %g\n  try: %s 0", option.c_str(),
+                               other.option.c_str(), other.value, other.option.c_str()));
+  }
+}
+
+} // namespace
+
+void check_train_options(const program &program, const trainer_options &options) {
   problem_list problems;
   if (options.steps.has_value() == options.epochs.has_value())
     problems.add(options.steps ? "train: takes --steps or --epochs, not both"
@@ -38,6 +77,7 @@ void check_train_options(const trainer_options &options) {
     problems.add("option --clip-value: with --clip-norm their order would matter\n  try: one of "
                  "the two");
   check_schedule(options, problems);
+  check_switches(program, options, problems);
   problems.throw_if_any(exit_usage);
 }
 

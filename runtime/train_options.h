@@ -4,10 +4,11 @@
 #pragma once
 
 #include "runtime/options.h"
+#include "runtime/program.h"
 
 namespace trainc {
 
 // Throws `failure` (exit_usage) with every problem.
-void check_train_options(const trainer_options &options);
+void check_train_options(const program &program, const trainer_options &options);
 
 } // namespace trainc

@@ -109,7 +109,8 @@ ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) 
     for (const train::Hyperparameter &parameter : train::hyperparametersOf(*optimizer, module))
       tables.hyperparameters.push_back({parameter.name, parameter.defaultValue, parameter.help,
                                         parameter.follows, parameter.least, parameter.limit,
-                                        parameter.mayBeLimit});
+                                        parameter.mayBeLimit, parameter.needsAboveZero,
+                                        parameter.needsZero});
   }
   tables.exports = entriesOf(train::exportsOf(module));
   tables.moduleTensors = entriesOf(train::moduleTensorsOf(module));

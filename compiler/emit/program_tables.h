@@ -19,6 +19,8 @@ struct HyperparameterEntry {
   std::string follows;         // whose value it has unless it is given; empty: the default
   double least = 0, limit = 0; // of its values
   bool mayBeLimit = false;     // else they are below it
+  std::string needsAboveZero;  // of a switch: what it needs; empty: it is none
+  std::string needsZero;
 };
 
 /// What the trainer computes on.

@@ -360,7 +360,11 @@ FailureOr<std::string> TablePrinter::print() {
         ", " + stringLiteral(entry.help) + ", " + std::to_string(scalar(entry.name, true)) + ", " +
         (entry.follows.empty() ? "nullptr" : stringLiteral(entry.follows)) + ", " +
         floatLiteral(llvm::APFloat(entry.least)) + ", " + floatLiteral(llvm::APFloat(entry.limit)) +
-        ", " + (entry.mayBeLimit ? "true" : "false") + "}");
+        ", " + (entry.mayBeLimit ? "true" : "false") +
+        (entry.needsAboveZero.empty()
+             ? ""
+             : ", " + stringLiteral(entry.needsAboveZero) + ", " + stringLiteral(entry.needsZero)) +
+        "}");
   auto add = [](std::vector<std::string> &rows, ArrayRef<ExportEntry> entries) {
     for (const ExportEntry &entry : entries)
       rows.push_back("{" + stringLiteral(entry.name) + ", " + stringLiteral(entry.parameterName) +

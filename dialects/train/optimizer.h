@@ -22,11 +22,17 @@ struct Hyperparameter {
   // What it may be, as PyTorch has it: numbers from `least` on, below `limit` or up to it.
   double least = 0, limit = std::numeric_limits<double>::infinity();
   bool mayBeLimit = false;
+  // Of one that is 0 or 1, no other number: what must be above 0 and what must be 0 where it is 1.
+  std::string needsAboveZero = {}, needsZero = {};
 
   Hyperparameter &&below(double value) && { return limit = value, std::move(*this); }
   Hyperparameter &&upTo(double value) && {
     mayBeLimit = true;
     return limit = value, std::move(*this);
+  }
+  Hyperparameter &&asSwitch(std::string aboveZero, std::string zero) && {
+    needsAboveZero = std::move(aboveZero), needsZero = std::move(zero);
+    return std::move(*this).upTo(1);
   }
   Hyperparameter &&ofAnySign() && {
     return least = -std::numeric_limits<double>::infinity(), std::move(*this);

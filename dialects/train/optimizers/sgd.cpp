@@ -39,7 +39,8 @@ static const OptimizerRegistration registration({
     "stochastic gradient descent with momentum (Sutskever et al. 2013)",
     {{"momentum", 0, "momentum factor"},
      Hyperparameter{"dampening", 0, "dampening of the momentum"}.ofAnySign(),
-     Hyperparameter{"nesterov", 0, "1: Nesterov momentum"}.upTo(1),
+     Hyperparameter{"nesterov", 0, "1: Nesterov momentum, which needs momentum and no dampening"}
+         .asSwitch("momentum", "dampening"),
      {"weight_decay", 0, "L2 penalty of the parameters that decay"}},
     {"momentum_buffer"},
     buildSgd,
