@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,6 +85,16 @@ std::string run_around(const std::string &path) {
   return "";
 }
 
+// In a file that somebody has written a name that says nothing is a mistake.
+void check_names(const std::string &path, const ordered_json &parsed, problem_list &problems) {
+  const std::set<std::string> known = {
+      "model", "optimizer",  "fingerprint", "graph",       "objective",     "compiler",
+      "ranks", "data_order", "options",     origin_member, training_member, validation_member};
+  for (auto &[name, value] : parsed.items())
+    if (!known.count(name))
+      problems.add(path + ": unknown member '" + name + "'\n  try: options");
+}
+
 // The members besides the options, which a person may have edited. All that are there are checked.
 void check_members(const std::string &path, const ordered_json &parsed) {
   problem_list problems;
@@ -94,6 +105,8 @@ void check_members(const std::string &path, const ordered_json &parsed) {
   if (parsed.contains("format"))
     expect(parsed["format"] == format, format_text("member 'format' is %s, expected \"%s\"",
                                                    parsed["format"].dump().c_str(), format));
+  else
+    check_names(path, parsed, problems);
   if (parsed.contains("optimizer"))
     expect(parsed["optimizer"].is_string(), "member 'optimizer' is no text");
   for (const char *member : {"graph", "objective"})
@@ -139,10 +152,21 @@ ordered_json read_configuration(const std::string &path) {
     text.resize(static_cast<size_t>(file.size()));
     file.read(0, text.data(), file.size());
   }
-  auto parsed = bounded_json<ordered_json>(text, deepest_configuration);
+  std::map<int, std::set<std::string>> names; // of the object that is read, by depth
+  std::string twice;                          // of which the library keeps the last
+  auto note = [&](int depth, ordered_json::parse_event_t event, ordered_json &value) {
+    if (event == ordered_json::parse_event_t::object_start)
+      names[depth + 1].clear();
+    if (event == ordered_json::parse_event_t::key &&
+        !names[depth].insert(value.get<std::string>()).second)
+      twice = value.get<std::string>();
+  };
+  auto parsed = bounded_json<ordered_json>(text, deepest_configuration, note);
   if (!parsed.is_object() || !parsed.contains("options") || !parsed["options"].is_object())
     throw failure(exit_usage, path + ": is no configuration of a run: a JSON object with a "
                                      "member 'options' is expected");
+  if (!twice.empty())
+    throw failure(exit_usage, path + ": '" + twice + "' is there twice");
   check_members(path, parsed);
   return parsed;
 }
