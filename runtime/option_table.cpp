@@ -191,7 +191,7 @@ trainer_options option_table::parse(int count, const char *const *arguments) con
       result.wants_help = true;
       return result;
     }
-    if (i == 1 && is_choice(command.actions, argument)) {
+    if (result.action.empty() && is_choice(command.actions, argument)) {
       result.action = argument;
       continue;
     }
