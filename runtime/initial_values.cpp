@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/initial_values.h"
 
+#include "runtime/checkpoint.h"
 #include "runtime/data_types.h"
 #include "runtime/host_access.h"
 #include "runtime/safetensors.h"
@@ -76,6 +77,16 @@ void read_other_form(run &run, const input_file &file, const safetensors_index &
   });
 }
 
+// As a checkpoint asks for it: else every step would be skipped.
+bool is_sound(run &run, size_t number, const tensor_view &parameter) {
+  bool sound = true;
+  in_transfers(parameter.bytes, [&](int64_t begin, int64_t bytes) {
+    sound &= is_sound(run.prog, number, parameter.type,
+                      run.target.read(parameter.data + begin, bytes), bytes);
+  });
+  return sound;
+}
+
 void add_to(std::string &list, const std::string &text) {
   list += (list.empty() ? "" : ", ") + text;
 }
@@ -89,9 +100,10 @@ void take_initial_values(run &run, const std::string &path) {
     const std::map<std::string, tensor_source> sources = sources_in(index, run.prog);
     const std::vector<tensor_view> parameters = parameter_tensors(run.prog, run.places());
     std::set<std::string> known; // a state has tied weights under each of their names
-    std::string missing, of_module, of_copies;
+    std::string missing, of_module, of_copies, unsound;
     size_t taken = 0;
-    for (const tensor_view &tensor : parameters) {
+    for (size_t number = 0; number < parameters.size(); ++number) {
+      const tensor_view &tensor = parameters[number];
       const auto found = sources.find(tensor.name);
       if (found == sources.end()) {
         add_to(missing, "'" + tensor.name + "'");
@@ -100,15 +112,20 @@ void take_initial_values(run &run, const std::string &path) {
       ++taken;
       const tensor_source &from = found->second;
       known.insert({tensor.name, from.name});
-      if (from.origin == name_origin::own) {
+      if (from.origin == name_origin::own)
         read_tensor(file, index, tensor, run.target, exit_checkpoint);
+      else
+        read_other_form(run, file, index, tensor, from);
+      if (!is_sound(run, number, tensor))
+        add_to(unsound, "'" + from.name + "'");
+      if (from.origin == name_origin::own)
         continue;
-      }
-      read_other_form(run, file, index, tensor, from);
       add_to(from.origin == name_origin::module ? of_module : of_copies,
              "'" + tensor.name + "' from '" + from.name + "'" +
                  (from.is_transposed ? ", transposed" : ""));
     }
+    if (!unsound.empty())
+      throw failure(exit_checkpoint, path + ": has numbers that are not finite in " + unsound);
     if (!of_module.empty())
       run.warn(path + ": by the names of the module: " + of_module);
     if (!of_copies.empty())
