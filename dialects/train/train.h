@@ -83,7 +83,7 @@ llvm::StringRef modelNameOf(mlir::ModuleOp module);
 llvm::StringRef graphDigestOf(mlir::ModuleOp module);
 /// As users know the loss: a single one without output and factor.
 llvm::StringRef lossNameOf(mlir::ModuleOp module);
-/// All terms of the loss, each with its output and factor.
+/// All terms of the loss, each with its factor and the number of its output.
 llvm::StringRef objectiveOf(mlir::ModuleOp module);
 /// The recipe's losses as text (loss_term.h), which attach-loss takes.
 llvm::SmallVector<std::string> lossesOf(mlir::ModuleOp module);
