@@ -224,8 +224,10 @@ int trainer_main(int count, char **arguments) {
       // launcher could end that one too.
       return report(as_failure(error));
     }
-  } catch (const std::exception &error) {
-    return report(as_failure(error)); // there are no ranks yet
+  } catch (const std::exception &error) { // there are no ranks yet
+    if (!problem && options.wants_help)
+      return is_first_by_environment() ? print_help(table, options) : exit_success;
+    return report(as_failure(error));
   }
 }
 
