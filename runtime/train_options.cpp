@@ -7,11 +7,14 @@
 #include "runtime/option_table.h"
 #include "runtime/schedule_rate.h"
 
+#include <cinttypes>
 #include <cmath>
 #include <cstring>
 
 namespace trainc {
 namespace {
+
+constexpr int64_t longest_sample = 1 << 30; // bytes
 
 struct given_number {
   std::string option;
@@ -69,6 +72,11 @@ void check_train_options(const program &program, const trainer_options &options)
     if (options.sample_every == 0 && options.asks_for(option, "sample-every"))
       problems.add(std::string("option --") + option +
                    ": no samples are written\n  try: --sample-every 1000");
+  if (options.sample_every > 0 && options.length > longest_sample)
+    problems.add(format_text("option --length: %" PRId64
+                             " bytes are more than a sample has, which is "
+                             "held in memory\n  try: --length %" PRId64 " or less",
+                             options.length, longest_sample));
   if (options.overwrite && !options.resume.empty())
     problems.add("option --overwrite: not beside --resume, which goes on with a run or begins in "
                  "an empty folder\n  try: one of the two");
