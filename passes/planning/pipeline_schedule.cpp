@@ -173,7 +173,7 @@ private:
     for (size_t i = 0; i < schedule.pipeline.boundaries.size(); ++i) {
       const Boundary &boundary = schedule.pipeline.boundaries[i];
       int peer = stageOf(here ? boundary.to : boundary.from);
-      if ((here ? boundary.from : boundary.to) != compute.chunk || peer == stage)
+      if ((here ? boundary.from : boundary.to) != compute.chunk)
         continue;
       Action message = computeOf(kind, compute.chunk, compute.microBatch);
       message.boundary = int(i);
@@ -195,11 +195,7 @@ private:
         actions.push_back(add);
       }
     actions.push_back({ActionKind::norm});
-    for (int chunk = stage; chunk < pipeline.chunks(); chunk += pipeline.stages) {
-      Action update{ActionKind::update};
-      update.chunk = chunk;
-      actions.push_back(update);
-    }
+    actions.push_back({ActionKind::update});
   }
 
   Schedule schedule;

@@ -47,7 +47,7 @@ enum class ActionKind {
   reduce,    // the chunk's gradients, over the replicas of the stage
   addShared, // a shared parameter's gradients, over the stages that use it
   norm,      // the step's totals, over all ranks
-  update,    // the chunk's parameters
+  update,    // the stage's parameters
 };
 
 inline bool isGradient(ActionKind kind) { // a message of one
@@ -59,7 +59,7 @@ struct Action {
   ActionKind kind;
   int chunk = -1, microBatch = -1;
   int boundary = -1; // number in Pipeline::boundaries, of a message
-  int peer = -1;     // the other stage of a message
+  int peer = -1;     // the stage at the other side of a message; between its own chunks the same
   int slot = -1;     // of the chunk's stash, or the message's place at the receiver
   int shared = -1;   // number in Pipeline::shared
 

@@ -43,6 +43,8 @@ public:
         missing("the sum of shared parameter " + std::to_string(i));
     if (!normTaken)
       missing("the norm");
+    if (!updated)
+      missing("the update");
   }
 
 private:
@@ -69,7 +71,8 @@ private:
 
   bool inRange(const Action &action) {
     bool message = isSend(action.kind) || isReceive(action.kind);
-    bool ofChunk = !isCollective(action.kind), ofBatch = isCompute(action.kind) || message;
+    bool ofChunk = !isCollective(action.kind) && action.kind != ActionKind::update,
+         ofBatch = isCompute(action.kind) || message;
     auto within = [&](bool applies, int number, int end, const char *what) {
       if (applies ? number >= 0 && number < end : number == -1)
         return true;
@@ -139,7 +142,8 @@ private:
       return;
     case ActionKind::update:
       expect(normTaken, "the norm is not known");
-      expect(updated.insert(action.chunk).second, "taken twice");
+      expect(!updated, "taken twice");
+      updated = true;
       return;
     }
   }
@@ -149,7 +153,7 @@ private:
     expect(action.microBatch == forwardNext[action.chunk]++, "out of the order of micro-batches");
     for (size_t i = 0; i < pipeline.boundaries.size(); ++i)
       if (pipeline.boundaries[i].to == action.chunk)
-        expectInput(action, false, int(i), pipeline.boundaries[i].from);
+        expectInput(action, false, int(i));
     expect(stash.try_emplace({action.chunk, action.slot}, action.microBatch).second,
            "the slot is in use");
     phaseOf(action) = Phase::forward;
@@ -161,18 +165,14 @@ private:
     expectSlot(action);
     for (size_t i = 0; i < pipeline.boundaries.size(); ++i)
       if (pipeline.boundaries[i].from == action.chunk)
-        expectInput(action, true, int(i), pipeline.boundaries[i].to);
+        expectInput(action, true, int(i));
     phaseOf(action) = Phase::inputGradient;
     if (action.kind == ActionKind::backward)
       finishBatch(action);
   }
 
-  void expectInput(const Action &action, bool gradient, int boundary, int maker) {
-    Phase needed = gradient ? Phase::inputGradient : Phase::forward;
-    bool there = pipeline.stageOf(maker) == stage
-                     ? phases[{maker, action.microBatch}] >= needed
-                     : received.count({gradient, boundary, action.microBatch}) > 0;
-    if (!there)
+  void expectInput(const Action &action, bool gradient, int boundary) {
+    if (!received.count({gradient, boundary, action.microBatch}))
       fault((gradient ? "the gradient of boundary " : "the activation of boundary ") +
             std::to_string(boundary) + " is not there");
   }
@@ -210,7 +210,7 @@ private:
     const Boundary &boundary = pipeline.boundaries[action.boundary];
     int mine = from ? boundary.from : boundary.to, other = from ? boundary.to : boundary.from;
     expect(action.chunk == mine, "the boundary is not the chunk's");
-    expect(action.peer == pipeline.stageOf(other) && action.peer != stage,
+    expect(action.peer == pipeline.stageOf(other),
            "the peer is not the stage at the other side of the boundary");
     return action.chunk == mine;
   }
@@ -243,8 +243,6 @@ private:
         of(phases[{chunk, batch}] == Phase::none ? "the forward" : "a gradient", batch);
     if (!reduced.count(chunk))
       of("the reduction", -1);
-    if (!updated.count(chunk))
-      of("the update", -1);
   }
 
   const Schedule &schedule;
@@ -259,8 +257,8 @@ private:
   std::set<std::tuple<bool, int, int>> places;  // direction, boundary, place
   std::map<Message, int> received;              // and not yet released: its place
   std::set<Message> sent;
-  std::set<int> reduced, updated, added; // chunks; shared parameters
-  bool normTaken = false;
+  std::set<int> reduced, added; // chunks; shared parameters
+  bool normTaken = false, updated = false;
 };
 
 /// Positions of messages, of what frees their places, and of collectives.

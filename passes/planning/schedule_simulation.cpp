@@ -159,7 +159,8 @@ private:
     case ActionKind::norm:
       return gather(rank, norm, costs.norm);
     case ActionKind::update:
-      compute(state, costs.chunks[action.chunk].update);
+      for (int chunk = stageOf(rank); chunk < pipeline.chunks(); chunk += pipeline.stages)
+        compute(state, costs.chunks[chunk].update);
       return true;
     }
     return true;
