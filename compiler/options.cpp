@@ -8,6 +8,7 @@
 #include "compiler/pipeline.h"
 #include "dialects/train/loss_term.h"
 #include "dialects/train/optimizer.h"
+#include "passes/lowering/pipeline_plan.h"
 #include "runtime/conversion.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -365,6 +366,13 @@ std::optional<StageOptions> Options::stageOptions(Report &report) const {
     read("--micro-batches", microBatches, kMostMicroBatches, found.microBatches);
   found.cuts = cuts;
   found.schedule = schedule;
+  std::optional<planning::ScheduleKind> kind = scheduleKind(schedule);
+  const bool isInterleaved = kind == planning::ScheduleKind::interleaved;
+  if (isInterleaved)
+    read("--chunks-per-stage", chunksPerStage, kMostStages / found.stages, found.chunksPerStage);
+  else if (is_contained(given, "chunks-per-stage"))
+    complain("--chunks-per-stage", "is of --schedule interleaved, not of " + schedule,
+             "--schedule interleaved");
   if (found.stages == 1)
     for (StringRef name : {"cut", "schedule", "micro-batches"})
       if (is_contained(given, name))
@@ -373,16 +381,29 @@ std::optional<StageOptions> Options::stageOptions(Report &report) const {
                                          : "--stages 2");
   if (!report.empty() || found.stages == 1)
     return report.empty() ? std::optional(found) : std::nullopt;
-  if (!cuts.empty() && int64_t(cuts.size()) + 1 != found.stages)
+  if (!cuts.empty() && int64_t(cuts.size()) + 1 != found.chunks()) {
+    const char *parts = isInterleaved ? " chunks" : " stages";
     complain("--cut",
-             Twine(cuts.size()) + " cuts make " + Twine(cuts.size() + 1) + " stages, not the " +
-                 Twine(found.stages) + " of --stages",
-             "--stages " + Twine(cuts.size() + 1));
+             Twine(cuts.size()) + " cuts make " + Twine(cuts.size() + 1) + parts + ", not the " +
+                 Twine(found.chunks()) + " of --stages" +
+                 (isInterleaved ? " and --chunks-per-stage" : ""),
+             isInterleaved ? Twine(found.chunks() - 1) + " times --cut"
+                           : "--stages " + Twine(cuts.size() + 1));
+  }
   if (found.microBatches < found.stages)
     complain("--micro-batches",
              Twine(found.microBatches) + " are fewer than the " + Twine(found.stages) +
                  " stages, of which some would never work at once",
              "--micro-batches " + Twine(4 * found.stages));
+  planning::Pipeline pipeline;
+  pipeline.stages = int(found.stages);
+  pipeline.chunksPerStage = int(found.chunksPerStage);
+  pipeline.microBatches = int(found.microBatches);
+  if (std::string why = kind && report.empty() ? planning::unfit(*kind, pipeline) : "";
+      !why.empty())
+    complain("--schedule", why,
+             found.chunksPerStage < 2 ? "--chunks-per-stage 2"
+                                      : "--micro-batches " + Twine(4 * found.stages));
   if (target == "cuda")
     complain("--stages", "stages are built for --target cpu alone so far", "--stages 1");
   for (StringRef name : {"memory-budget", "limit-memory", "memory-curve"})
@@ -485,7 +506,7 @@ void Options::refuseIdleOptions(Report &report) const {
   if (forwardOnly)
     refuse({"loss", "optimizer", "decay", "group", "buffer", "freeze", "batch-norm", "recompute",
             "recompute-pattern", "memory-budget", "memory-curve", "stages", "cut", "schedule",
-            "micro-batches"},
+            "chunks-per-stage", "micro-batches"},
            "to a program that only runs the model forward",
            "the command without it, or without --forward-only");
 }

@@ -129,27 +129,29 @@ static json::Array tensorsJson(const std::vector<CrossingTensor> &tensors) {
   return all;
 }
 
-static json::Object chunkJson(const PlannedStage &stage, int slots) {
-  json::Object object{{"backward", stage.backward},
-                      {"forward_time", stage.forwardTime},
-                      {"backward_time", stage.backwardTime},
-                      {"weight_gradient_share", stage.weightGradientShare},
-                      {"parameter_bytes", stage.parameterBytes},
-                      {"gradient_bytes", stage.gradientBytes},
-                      {"state_bytes", stage.stateBytes},
-                      {"activation_bytes", stage.activationBytes},
-                      {"slot_bytes", stage.slotBytes},
+static json::Object chunkJson(const PlannedChunk &chunk, int slots) {
+  json::Object object{{"backward", chunk.backward},
+                      {"forward_time", chunk.forwardTime},
+                      {"backward_time", chunk.backwardTime},
+                      {"weight_gradient_share", chunk.weightGradientShare},
+                      {"parameter_bytes", chunk.parameterBytes},
+                      {"gradient_bytes", chunk.gradientBytes},
+                      {"state_bytes", chunk.stateBytes},
+                      {"activation_bytes", chunk.activationBytes},
+                      {"slot_bytes", chunk.slotBytes},
                       {"slots", slots}};
-  if (!stage.forward.empty())
-    object["forward"] = stage.forward;
+  if (!chunk.forward.empty())
+    object["forward"] = chunk.forward;
+  if (!chunk.weightGradient.empty())
+    object["weight_gradient"] = chunk.weightGradient;
   return object;
 }
 
 std::string stagesJson(const StageTable &plan) {
   const planning::Schedule &schedule = plan.plan.schedule;
   json::Array chunks, boundaries, stages;
-  for (auto [number, stage] : enumerate(plan.stages))
-    chunks.push_back(chunkJson(stage, schedule.stashSlots[number]));
+  for (auto [number, chunk] : enumerate(plan.chunks))
+    chunks.push_back(chunkJson(chunk, schedule.stashSlots[number]));
   for (auto [number, boundary] : enumerate(plan.plan.boundaries))
     boundaries.push_back(json::Object{{"from", boundary.from},
                                       {"to", boundary.to},

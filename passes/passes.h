@@ -21,9 +21,12 @@ struct RecomputeOptions {
 
 struct StageOptions {
   int64_t stages = 1;            // 1: a step is not cut
+  int64_t chunksPerStage = 1;    // above 1 for interleaved only
   std::vector<std::string> cuts; // nodes behind which it is; empty: where the planner says
-  std::string schedule = "1f1b"; // or gpipe
+  std::string schedule = "1f1b"; // or gpipe, interleaved, zb-h1
   int64_t microBatches = 1;      // of a step and replica
+
+  int64_t chunks() const { return stages * chunksPerStage; }
 };
 
 /// What the passes behind plan-recompute follow.

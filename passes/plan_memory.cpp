@@ -40,7 +40,7 @@ struct Totals {
   int64_t bytes[arenaCount] = {};
   int64_t lowerBound[arenaCount] = {};
   int64_t activationsOfOthers = 0; // of the functions that all ranks run
-  std::map<int64_t, int64_t> activationsOfStage;
+  std::map<int64_t, int64_t> activationsOfChunk;
 };
 
 /// Places that follow from names alone, the same in all entry functions.
@@ -90,17 +90,18 @@ public:
 
   int64_t pinnedBytes(Arena arena) const { return namedBytes[int(arena)]; }
 
-  /// In a slot of the stage's stash.
-  Place kept(int64_t stage, StringRef name, Type type) {
-    return {Arena::stash, inStage(stashes[stage], name, type)};
+  /// In a slot of the chunk's stash.
+  Place kept(int64_t chunk, StringRef name, Type type) {
+    return {Arena::stash, inChunk(stashes[chunk], name, type)};
   }
-  /// Behind what all entries have pinned, so asked for when that is known; stages share no memory.
-  Place passed(int64_t stage, StringRef name, Type type) {
+  /// Behind what all entries have pinned, so asked for when that is known; no two chunks have some
+  /// at once.
+  Place passed(int64_t chunk, StringRef name, Type type) {
     return {Arena::activations,
-            pinnedBytes(Arena::activations) + inStage(passedTensors[stage], name, type)};
+            pinnedBytes(Arena::activations) + inChunk(passedTensors[chunk], name, type)};
   }
-  int64_t passedBytes(int64_t stage) { return passedTensors[stage].bytes; }
-  int64_t slotBytes(int64_t stage) { return stashes[stage].bytes; }
+  int64_t passedBytes(int64_t chunk) { return passedTensors[chunk].bytes; }
+  int64_t slotBytes(int64_t chunk) { return stashes[chunk].bytes; }
 
   void addTo(Totals &totals) const {
     if (layout) {
@@ -119,7 +120,7 @@ private:
     llvm::StringMap<int64_t> offsets;
     int64_t bytes = 0;
   };
-  static int64_t inStage(Named &tensors, StringRef name, Type type) {
+  static int64_t inChunk(Named &tensors, StringRef name, Type type) {
     auto [entry, isNew] = tensors.offsets.try_emplace(name, tensors.bytes);
     if (isNew)
       tensors.bytes += alignedBytes(bytesOf(type));
@@ -138,7 +139,7 @@ private:
   int64_t slots = 0, elementWidth = 4, totalsBytes = 0;
   llvm::StringMap<int64_t> loose[arenaCount], named[arenaCount];
   int64_t looseBytes[arenaCount] = {}, namedBytes[arenaCount] = {};
-  std::map<int64_t, Named> stashes, passedTensors; // by stage
+  std::map<int64_t, Named> stashes, passedTensors; // by chunk
 };
 
 /// Tensors that share memory: alive from the first write to the last read.
@@ -154,7 +155,7 @@ public:
   EntryPlan(func::FuncOp function, FixedPlaces &fixed, SymbolTableCollection &symbols)
       : function(function), block(function.front()), fixed(fixed), symbols(symbols),
         arena(train::isUpdate(function) ? Arena::workspace : Arena::activations),
-        stage(train::stageOf(function)) {}
+        chunk(train::chunkOf(function)) {}
 
   /// First of all entries: pinned places, so that their sizes are known.
   void placeArguments();
@@ -179,7 +180,7 @@ private:
   FixedPlaces &fixed;
   SymbolTableCollection &symbols;
   Arena arena;
-  train::StageAttr stage; // null: of none
+  train::ChunkAttr chunk; // null: of none
   std::vector<Storage> storages;
   llvm::MapVector<Value, int> storageOf;
   DenseMap<Value, int> lastRead;
@@ -194,16 +195,16 @@ static std::string ofPart(std::optional<int64_t> part) {
 }
 
 Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::Twine &fallback) {
-  // Other micro-batches are on their way through the stage meanwhile.
-  if (stage &&
+  // Other micro-batches are on their way through the chunk meanwhile.
+  if (chunk &&
       isa_and_nonnull<train::KeptAttr, train::InputAttr, train::LabelAttr, train::LossAttr>(role))
-    return fixed.kept(stage.getNumber(), role.getName(), type);
-  if (stage && isa_and_nonnull<train::LossWeightAttr>(role))
-    return fixed.kept(stage.getNumber(), train::kKeptLossWeight, type);
-  if (stage && isa_and_nonnull<train::IndexCheckAttr>(role))
-    return fixed.kept(stage.getNumber(), train::kKeptIndexCheck, type);
-  if (stage && isa_and_nonnull<train::PassedAttr>(role))
-    return fixed.passed(stage.getNumber(), role.getName(), type);
+    return fixed.kept(chunk.getNumber(), role.getName(), type);
+  if (chunk && isa_and_nonnull<train::LossWeightAttr>(role))
+    return fixed.kept(chunk.getNumber(), train::kKeptLossWeight, type);
+  if (chunk && isa_and_nonnull<train::IndexCheckAttr>(role))
+    return fixed.kept(chunk.getNumber(), train::kKeptIndexCheck, type);
+  if (chunk && isa_and_nonnull<train::PassedAttr>(role))
+    return fixed.passed(chunk.getNumber(), role.getName(), type);
   if (isa_and_nonnull<train::ParameterAttr, train::BufferAttr>(role))
     return fixed.parameter(role.getName(), type, /*gradient=*/false);
   if (isa_and_nonnull<train::GradientAttr, train::NewValueAttr>(role))
@@ -392,15 +393,15 @@ void EntryPlan::placeRest(Totals &totals) {
   }
   auto add = [&](Arena where, const planning::MemoryPlan &plan) {
     int64_t base = fixed.pinnedBytes(where);
-    if (stage && where == Arena::activations)
-      base += fixed.passedBytes(stage.getNumber());
+    if (chunk && where == Arena::activations)
+      base += fixed.passedBytes(chunk.getNumber());
     totals.bytes[int(where)] = std::max(totals.bytes[int(where)], base + plan.bytes);
     totals.lowerBound[int(where)] = std::max(totals.lowerBound[int(where)], base + plan.lowerBound);
-    if (stage && where == Arena::activations) {
-      int64_t &most = totals.activationsOfStage[stage.getNumber()];
+    if (chunk && where == Arena::activations) {
+      int64_t &most = totals.activationsOfChunk[chunk.getNumber()];
       most = std::max({most, base + plan.bytes, totals.activationsOfOthers});
     }
-    if (!stage)
+    if (!chunk)
       totals.activationsOfOthers = totals.bytes[int(Arena::activations)];
     return base;
   };
@@ -482,9 +483,9 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
     FixedPlaces fixed(module);
     Totals totals;
     std::vector<EntryPlan> plans;
-    for (bool ofStages : {false, true}) // whose passed tensors lie behind what the others pin
+    for (bool ofChunks : {false, true}) // whose passed tensors lie behind what the others pin
       for (auto function : module.getOps<func::FuncOp>())
-        if (!function.isDeclaration() && bool(train::stageOf(function)) == ofStages)
+        if (!function.isDeclaration() && bool(train::chunkOf(function)) == ofChunks)
           plans.emplace_back(function, fixed, symbols);
     for (EntryPlan &plan : plans)
       plan.placeArguments();
@@ -498,11 +499,13 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
     Builder builder(module.getContext());
     module->setAttr("kernel.arena_bytes", builder.getDenseI64ArrayAttr(totals.bytes));
     module->setAttr("kernel.arena_lower_bound", builder.getDenseI64ArrayAttr(totals.lowerBound));
-    for (auto [stage, bytes] : totals.activationsOfStage)
-      for (train::Direction direction : {train::Direction::forward, train::Direction::backward})
-        if (func::FuncOp function = train::stageFunction(module, direction, stage))
-          function->setAttr("kernel.stage_bytes",
-                            builder.getDenseI64ArrayAttr({bytes, fixed.slotBytes(stage)}));
+    for (auto function : module.getOps<func::FuncOp>())
+      if (train::ChunkAttr chunk = train::chunkOf(function)) {
+        int64_t number = chunk.getNumber();
+        function->setAttr("kernel.chunk_bytes",
+                          builder.getDenseI64ArrayAttr(
+                              {totals.activationsOfChunk[number], fixed.slotBytes(number)}));
+      }
   }
 };
 

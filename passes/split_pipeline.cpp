@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// split-pipeline: @forward_backward as a forward and a backward function for each stage.
+// split-pipeline: @forward_backward as a forward and a backward function for each chunk.
 //
 // Problem: a model that does not fit one rank, or that several shall train at once without each
 // taking a batch of its own, is cut along its depth; micro-batches follow each other through the
-// stages (GPipe, 1811.06965; PipeDream-flush). Method: stages are cut where little crosses, so that
-// the slowest is as fast as can be (planning/pipeline_partition.h), or where the user says. What
-// crosses from one function to another becomes an argument and a result with a name: `#train.kept`
-// what a micro-batch's forward pass leaves on a stage, in a slot of its stash, and what it sends to
-// later ones; `#train.passed` what the backward function of a stage sends to an earlier one. A
-// tensor goes straight to each stage that reads it, past those between. What fuse would compute
-// again for the backward pass, and what follows from inputs alone, is cloned rather than kept or
-// sent. Operations stay what they are, so the bits do. A parameter that several stages use has one
-// gradient, on the earliest: the others' contributions travel and are added in the order of the
-// unsplit program. Weakness: these contributions are as large as the parameter.
+// stages (GPipe, 1811.06965; PipeDream-flush). Method: chunks, of which a stage has one or several
+// (2104.04473), are cut where little crosses, so that the slowest is as fast as can be
+// (planning/pipeline_partition.h), or where the user says. What crosses from one function to
+// another becomes an argument and a result with a name: `#train.kept` what a micro-batch's forward
+// pass leaves in a slot of the chunk's stash, and what it sends to later ones; `#train.passed` what
+// the backward function of a chunk sends to an earlier one. A tensor goes straight to each chunk
+// that reads it, past those between. What fuse would compute again for the backward pass, and what
+// follows from inputs alone, is cloned rather than kept or sent. Operations stay what they are, so
+// the bits do. A parameter that several chunks use has one gradient, in the earliest: the others'
+// contributions travel and are added in the order of the unsplit program. Weakness: these
+// contributions are as large as the parameter.
+//
+// zb-h1 (2401.10241) has a third function for each chunk: what no other waits for, weight
+// gradients, with what it reads of the backward function in the slot. What plan-recompute repeats
+// is repeated in either.
 #include "dialects/kernel/kernel.h"
 #include "dialects/names/node_name.h"
 #include "dialects/names/recomputed_name.h"
@@ -22,8 +27,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/lowering/chunk_assignment.h"
 #include "passes/lowering/forward_part.h"
-#include "passes/lowering/stage_assignment.h"
 #include "passes/passes.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -33,40 +38,46 @@ using namespace mlir;
 namespace trainc {
 namespace {
 
-using train::Direction;
+using train::ChunkPass;
 
 /// One function that is being made.
 struct Part {
-  Part(Direction direction, int64_t stage) : direction(direction), stage(stage) {}
+  Part(ChunkPass pass, int64_t chunk) : pass(pass), chunk(chunk) {}
 
-  Direction direction;
-  int64_t stage;
+  ChunkPass pass;
+  int64_t chunk;
   SmallVector<Operation *> operations; // in program order
   llvm::SetVector<Value> reads;        // what other functions make
-  llvm::SetVector<Value> sends;        // what other functions read
-  llvm::SetVector<Value> arguments;    // of @forward_backward
-  SmallVector<unsigned> results;       // of @forward_backward
+  llvm::SetVector<Value> sends;        // what functions of other chunks read, or the backward one
+  llvm::SetVector<Value> keeps;     // of a backward function, what that of weight gradients reads
+  llvm::SetVector<Value> arguments; // of @forward_backward
+  SmallVector<unsigned> results;    // of @forward_backward
   llvm::DenseSet<Value> visited;
 };
 
 class Splitter {
 public:
-  Splitter(func::FuncOp function, const StageAssignment &assignment, int64_t stages)
-      : function(function), assignment(assignment), stages(stages) {
-    for (Direction direction : {Direction::forward, Direction::backward})
-      for (int64_t stage = 0; stage < stages; ++stage)
-        parts.emplace_back(direction, stage);
+  Splitter(func::FuncOp function, const ChunkAssignment &assignment, int64_t chunks,
+           bool separatesWeightGradients)
+      : function(function), assignment(assignment), chunks(chunks),
+        separatesWeightGradients(separatesWeightGradients) {
+    for (ChunkPass pass : {ChunkPass::forward, ChunkPass::backward, ChunkPass::weight_gradient})
+      if (pass != ChunkPass::weight_gradient || separatesWeightGradients)
+        for (int64_t chunk = 0; chunk < chunks; ++chunk)
+          parts.emplace_back(pass, chunk);
   }
 
   LogicalResult run() {
+    if (separatesWeightGradients)
+      findWeightGradients();
     for (Operation &op : function.front().without_terminator())
       if (!isa<nn::ConstantOp>(op) && !op.hasAttr(repetitionAttribute))
         partOf(&op).operations.push_back(&op);
     assignResults();
     for (Part &part : parts)
       findReads(part);
-    for (int64_t stage = stages; stage-- > 0;)
-      if (failed(connect(stage)))
+    for (int64_t chunk = chunks; chunk-- > 0;)
+      if (failed(connect(chunk)))
         return failure();
     nameKept();
     for (Part &part : parts)
@@ -76,23 +87,25 @@ public:
   }
 
 private:
-  Part &part(Direction direction, int64_t stage) {
-    return parts[(direction == Direction::forward ? 0 : stages) + stage];
-  }
+  Part &part(ChunkPass pass, int64_t chunk) { return parts[int64_t(pass) * chunks + chunk]; }
   Part &partOf(Operation *op) {
-    return part(assignment.isForward(op) ? Direction::forward : Direction::backward,
-                assignment.stageOf(op));
+    ChunkPass pass = assignment.isForward(op)       ? ChunkPass::forward
+                     : weightGradients.contains(op) ? ChunkPass::weight_gradient
+                                                    : ChunkPass::backward;
+    return part(pass, assignment.chunkOf(op));
   }
   bool isRepeatedIn(const Part &reader, Operation *op) {
     Part &maker = partOf(op);
     bool isHere = &maker == &reader && !op->hasAttr(repetitionAttribute);
-    return !isHere && assignment.isRepeated(op, reader.direction);
+    return !isHere && assignment.isRepeated(op, reader.pass);
   }
 
+  void findWeightGradients();
   void assignResults();
   void findReads(Part &part);
   void visit(Part &part, Value value);
-  LogicalResult connect(int64_t stage);
+  void handOver(int64_t chunk);
+  LogicalResult connect(int64_t chunk);
   void nameKept();
   void build(Part &part);
   Value lookUp(Part &part, Value value, IRMapping &map, OpBuilder &builder);
@@ -100,18 +113,45 @@ private:
   Value copy(OpBuilder &builder, Value value);
 
   func::FuncOp function;
-  const StageAssignment &assignment;
-  int64_t stages;
+  const ChunkAssignment &assignment;
+  int64_t chunks;
+  bool separatesWeightGradients;
+  llvm::DenseSet<Operation *> weightGradients; // operations that have a function of their own
   std::vector<Part> parts;
   DenseMap<Value, std::string> names; // of what crosses
 };
+
+/// What no earlier chunk waits for. Of a chunk for which nobody waits it is all: one function has
+/// it.
+void Splitter::findWeightGradients() {
+  llvm::DenseSet<int64_t> awaited; // chunks
+  for (Operation &op : llvm::reverse(function.front().without_terminator())) {
+    if (assignment.isForward(&op) || isa<nn::ConstantOp>(op) || op.hasAttr(repetitionAttribute))
+      continue;
+    int64_t chunk = assignment.chunkOf(&op);
+    bool isAwaited = llvm::any_of(op.getUsers(), [&](Operation *user) {
+      return !user->hasTrait<OpTrait::IsTerminator>() &&
+             (assignment.chunkOf(user) < chunk || !weightGradients.contains(user));
+    });
+    if (isAwaited)
+      awaited.insert(chunk);
+    else
+      weightGradients.insert(&op);
+  }
+  for (Operation &op : function.front())
+    if (!awaited.contains(assignment.chunkOf(&op)))
+      weightGradients.erase(&op);
+}
 
 void Splitter::assignResults() {
   for (OpOperand &result : function.front().getTerminator()->getOpOperands()) {
     train::RoleAttrInterface role = train::resultRoleOf(function, result.getOperandNumber());
     Operation *maker = result.get().getDefiningOp();
-    int64_t stage = maker && !isa<nn::ConstantOp>(maker) ? assignment.stageOf(maker) : 0;
-    Part &owner = part(isOfForwardPass(role) ? Direction::forward : Direction::backward, stage);
+    int64_t chunk = maker && !isa<nn::ConstantOp>(maker) ? assignment.chunkOf(maker) : 0;
+    ChunkPass pass = isOfForwardPass(role)             ? ChunkPass::forward
+                     : weightGradients.contains(maker) ? ChunkPass::weight_gradient
+                                                       : ChunkPass::backward;
+    Part &owner = part(pass, chunk);
     owner.results.push_back(result.getOperandNumber());
     // A result refers to an argument by its name.
     for (BlockArgument argument : function.getArguments())
@@ -146,18 +186,38 @@ void Splitter::findReads(Part &part) {
     visit(part, function.front().getTerminator()->getOperand(result));
 }
 
-/// Who sends what the functions of a stage read; what its backward function reads of earlier stages
+/// Of gradients, what the function of weight gradients reads goes through the backward function.
+void Splitter::handOver(int64_t chunk) {
+  Part &backward = part(ChunkPass::backward, chunk);
+  for (Value value : part(ChunkPass::weight_gradient, chunk).reads) {
+    const Part &maker = partOf(value.getDefiningOp());
+    if (maker.pass == ChunkPass::forward)
+      continue;
+    if (&maker != &backward)
+      backward.reads.insert(value);
+    backward.keeps.insert(value);
+  }
+}
+
+/// Who sends what the functions of a chunk read; what its backward function reads of earlier chunks
 /// comes with the forward pass.
-LogicalResult Splitter::connect(int64_t stage) {
-  Part &backward = part(Direction::backward, stage), &ahead = part(Direction::forward, stage);
-  for (Value value : backward.reads) {
+LogicalResult Splitter::connect(int64_t chunk) {
+  Part &backward = part(ChunkPass::backward, chunk), &ahead = part(ChunkPass::forward, chunk);
+  if (separatesWeightGradients)
+    handOver(chunk);
+  llvm::SetVector<Value> needed = backward.reads;
+  if (separatesWeightGradients)
+    for (Value value : part(ChunkPass::weight_gradient, chunk).reads)
+      if (assignment.isForward(value.getDefiningOp()))
+        needed.insert(value);
+  for (Value value : needed) {
     Part &maker = partOf(value.getDefiningOp());
-    if (maker.stage > stage && maker.direction == Direction::forward)
-      return value.getDefiningOp()->emitError("a gradient on stage ")
-             << stage << " needs it, which stage " << maker.stage
+    if (maker.chunk > chunk && maker.pass == ChunkPass::forward)
+      return value.getDefiningOp()->emitError("a gradient of chunk ")
+             << chunk << " needs it, which chunk " << maker.chunk
              << " makes in the forward pass; try: --cut NODE elsewhere";
-    bool staysHere = maker.stage == stage;
-    if (maker.direction == Direction::backward || staysHere)
+    bool staysHere = maker.chunk == chunk;
+    if (maker.pass == ChunkPass::backward || staysHere)
       maker.sends.insert(value);
     else
       ahead.reads.insert(value);
@@ -184,7 +244,7 @@ void Splitter::nameKept() {
       names[result.get()] = train::kKeptIndexCheck.str();
   }
   for (Part &part : parts)
-    for (Value value : part.sends) {
+    for (Value value : llvm::concat<const Value>(part.sends, part.keeps)) {
       std::string name = nodeName(value.getLoc()).value(), unique = name.empty() ? "value" : name;
       if (names.contains(value))
         continue;
@@ -207,7 +267,7 @@ SmallVector<std::pair<Value, train::RoleAttrInterface>> Splitter::carried(const 
   SmallVector<std::pair<Value, train::RoleAttrInterface>> found;
   for (Value value : values) {
     StringAttr name = StringAttr::get(context, names[value]);
-    if (assignment.isForward(value.getDefiningOp()))
+    if (assignment.isForward(value.getDefiningOp()) || part.pass == ChunkPass::weight_gradient)
       found.push_back({value, train::KeptAttr::get(context, name)});
     else
       found.push_back({value, train::PassedAttr::get(context, name)});
@@ -223,7 +283,7 @@ Value Splitter::lookUp(Part &part, Value value, IRMapping &map, OpBuilder &build
   for (Value operand : op->getOperands())
     map.map(operand, lookUp(part, operand, map, builder));
   Operation *clone = builder.clone(*op, map);
-  if (!isa<nn::ConstantOp>(op) && part.direction == Direction::backward &&
+  if (!isa<nn::ConstantOp>(op) && part.pass != ChunkPass::forward &&
       !op->hasAttr(repetitionAttribute))
     clone->setLoc(recomputedLocation(op->getLoc()));
   return map.lookup(value);
@@ -241,10 +301,9 @@ void Splitter::build(Part &part) {
   MLIRContext *context = function.getContext();
   OpBuilder builder(function);
   auto created = builder.create<func::FuncOp>(
-      function.getLoc(),
-      (train::stringifyDirection(part.direction) + "_" + Twine(part.stage)).str(),
+      function.getLoc(), (train::stringifyChunkPass(part.pass) + "_" + Twine(part.chunk)).str(),
       FunctionType::get(context, {}, {}));
-  train::setStage(created, train::StageAttr::get(context, part.direction, part.stage));
+  train::setChunk(created, train::ChunkAttr::get(context, part.pass, part.chunk));
   Block *block = created.addEntryBlock();
   IRMapping map;
   SmallVector<Type> types;
@@ -292,18 +351,22 @@ void Splitter::build(Part &part) {
     addResult(lookUp(part, function.front().getTerminator()->getOperand(result), map, builder),
               function.getResultAttrDict(result));
   auto hasRole = [&](Value value) { // the loss: one place, one result
-    return part.direction == Direction::forward && llvm::any_of(part.results, [&](unsigned result) {
+    return part.pass == ChunkPass::forward && llvm::any_of(part.results, [&](unsigned result) {
              return function.front().getTerminator()->getOperand(result) == value;
            });
   };
+  auto kept = [&](Value value) -> train::RoleAttrInterface {
+    return train::KeptAttr::get(context, StringAttr::get(context, names[value]));
+  };
+  auto passed = [&](Value value) -> train::RoleAttrInterface {
+    return train::PassedAttr::get(context, StringAttr::get(context, names[value]));
+  };
   for (Value value : part.sends)
-    if (!hasRole(value)) {
-      StringAttr name = StringAttr::get(context, names[value]);
-      train::RoleAttrInterface role = train::PassedAttr::get(context, name);
-      if (part.direction == Direction::forward)
-        role = train::KeptAttr::get(context, name);
-      addResult(map.lookup(value), train::attributesOf(role));
-    }
+    if (!hasRole(value))
+      addResult(map.lookup(value),
+                train::attributesOf(part.pass == ChunkPass::forward ? kept(value) : passed(value)));
+  for (Value value : part.keeps)
+    addResult(map.lookup(value), train::attributesOf(kept(value)));
   builder.create<func::ReturnOp>(function.getLoc(), results);
   created.setType(FunctionType::get(context, types, ValueRange(results).getTypes()));
   created.setAllArgAttrs(attributes);
@@ -316,6 +379,7 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
   SplitPipeline(const SplitPipeline &other) : PassWrapper(other) {}
   explicit SplitPipeline(const StageOptions &options) {
     stages = options.stages;
+    chunksPerStage = options.chunksPerStage;
     cuts = options.cuts;
     schedule = options.schedule;
     microBatches = options.microBatches;
@@ -323,15 +387,19 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
 
   Option<int64_t> stages{*this, "stages", llvm::cl::desc("how many; 1: the step is not cut"),
                          llvm::cl::init(1)};
+  Option<int64_t> chunksPerStage{*this, "chunks-per-stage",
+                                 llvm::cl::desc("above 1: for interleaved only"),
+                                 llvm::cl::init(1)};
   ListOption<std::string> cuts{*this, "cuts", llvm::cl::desc("nodes behind which to cut")};
-  Option<std::string> schedule{*this, "schedule", llvm::cl::desc("gpipe or 1f1b"),
+  Option<std::string> schedule{*this, "schedule",
+                               llvm::cl::desc("gpipe, 1f1b, interleaved or zb-h1"),
                                llvm::cl::init("1f1b")};
   Option<int64_t> microBatches{*this, "micro-batches", llvm::cl::desc("of a step and replica"),
                                llvm::cl::init(1)};
 
   StringRef getArgument() const override { return "split-pipeline"; }
   StringRef getDescription() const override {
-    return "Cut @forward_backward into the functions of a pipeline's stages";
+    return "Cut @forward_backward into the functions of a pipeline's chunks";
   }
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<nn::NNDialect, train::TrainDialect, kernel::KernelDialect, arith::ArithDialect,
@@ -349,15 +417,18 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
             << "a loss of several parts is not cut into stages so far; try: --stages 1";
         return signalPassFailure();
       }
-    StageOptions options{stages, {cuts.begin(), cuts.end()}, schedule, microBatches};
-    StageAssignment assignment(function);
-    if (failed(assignment.assign(options)) || failed(Splitter(function, assignment, stages).run()))
+    StageOptions options{
+        stages, chunksPerStage, {cuts.begin(), cuts.end()}, schedule, microBatches};
+    ChunkAssignment assignment(function);
+    if (failed(assignment.assign(options)) ||
+        failed(Splitter(function, assignment, options.chunks(), schedule == "zb-h1").run()))
       return signalPassFailure();
     Builder builder(&getContext());
     SmallVector<StringRef> lastNodes(assignment.cuts().begin(), assignment.cuts().end());
-    train::setPipeline(module, train::PipelineAttr::get(&getContext(), stages, microBatches,
-                                                        builder.getStringAttr(schedule),
-                                                        builder.getStrArrayAttr(lastNodes)));
+    train::setPipeline(module,
+                       train::PipelineAttr::get(&getContext(), stages, chunksPerStage, microBatches,
+                                                builder.getStringAttr(schedule),
+                                                builder.getStrArrayAttr(lastNodes)));
   }
 };
 

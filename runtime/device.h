@@ -74,17 +74,17 @@ public:
   // Queues an entry function. A target may record what it queues at some time and replay the
   // record afterwards.
   void run(entry which);
-  // Of a step in stages, whose functions work on a slot of the rank's stash: does what an action
-  // says, forward, backward or reduce; moves a message of a micro-batch, with whether that has a
-  // fault.
+  // Of a step in stages, whose functions work on a slot of a chunk's stash: does what an action
+  // says. Gradients are added as by sum_gradients; the ranks exchange their sums where the list has
+  // it, and behind the norm the total is in the first rank's arena.
   void run(const stage_action &action);
+  // Moves a message of a micro-batch, with whether that has a fault.
   bool move(const stage_action &message, bool fault);
-  // Copies the inputs that the stage reads from the batch to the slot.
-  void keep_inputs(int stash_slot);
+  // Copies the inputs that the action's chunk reads from the batch to the slot.
+  void keep_inputs(const stage_action &action);
   // Adds the gradients of micro-batch 0, 1, ... of this rank, in the order that
-  // runtime/summation_order.h says. With the last of a step, or where a list of actions says, the
-  // ranks exchange their sums: the total is in every rank's arena then, of a step in stages in the
-  // first rank's.
+  // runtime/summation_order.h says. With the last of a step the ranks exchange their sums: the
+  // total is in every rank's arena then.
   void sum_gradients(int64_t micro_batch);
   // Sets a scalar of the workspace arena for the work queued next: an f64, or 64 bits.
   void set_scalar(int64_t offset, double value) {
@@ -92,7 +92,8 @@ public:
   }
   void set_bits(int64_t offset, uint64_t bits);
   // Queues a copy of a scalar (f32 or f64) into slot `slot` of `kept_slots`, which `kept`
-  // reads after `finish`. Of a scalar in the stash also from which of its slots.
+  // reads after `finish`. Of a scalar in the stash of the loss's chunk also from which of
+  // its slots.
   void keep(const tensor_place &scalar, int slot, int stash_slot = 0);
   double kept(int slot) const;
   // Tells `clock`, unless it is null, of every step of the entry functions from now on; what a

@@ -5,29 +5,26 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 namespace trainc {
 
 // All counts are elements.
 class gradient_parts {
 public:
-  gradient_parts(int64_t elements, int ranks) {
-    constexpr int64_t alignment = 1024; // parts begin at whole pages of f32
-    for (int rank = 0; rank < ranks; ++rank) {
-      int64_t begin = (elements * rank / ranks + alignment - 1) / alignment * alignment;
-      begin_.push_back(std::min(elements, begin));
-    }
-    begin_.push_back(elements);
-  }
+  gradient_parts(int64_t elements, int ranks) : elements_(elements), ranks_(ranks) {}
 
-  int64_t begin(int rank) const { return begin_[static_cast<size_t>(rank)]; }
-  int64_t end(int rank) const { return begin_[static_cast<size_t>(rank) + 1]; }
+  int64_t begin(int rank) const {
+    constexpr int64_t alignment = 1024; // parts begin at whole pages of f32
+    if (rank == ranks_)
+      return elements_;
+    return std::min(elements_, (elements_ * rank / ranks_ + alignment - 1) / alignment * alignment);
+  }
+  int64_t end(int rank) const { return begin(rank + 1); }
   int64_t size(int rank) const { return end(rank) - begin(rank); }
   int64_t longest() const {
     int64_t result = 0;
-    for (size_t rank = 0; rank + 1 < begin_.size(); ++rank)
-      result = std::max(result, begin_[rank + 1] - begin_[rank]);
+    for (int rank = 0; rank < ranks_; ++rank)
+      result = std::max(result, size(rank));
     return result;
   }
   // Of the piece that begins `done` behind the begin of a rank's part; 0 behind its end.
@@ -36,7 +33,8 @@ public:
   }
 
 private:
-  std::vector<int64_t> begin_;
+  int64_t elements_;
+  int ranks_;
 };
 
 } // namespace trainc

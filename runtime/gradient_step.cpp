@@ -120,50 +120,70 @@ void gradient_step::keep_losses(int64_t micro_batch, int stash_slot) {
 void gradient_step::queue(data_part part, int64_t first_batch, int64_t step, bool with_update) {
   for (int64_t j = 0; j < micro_batches_; ++j) {
     const int64_t next = batch_behind(first_batch, j);
-    note({stage_action_kind::backward, static_cast<int>(j), -1, -1, -1});
+    note({.kind = stage_action_kind::backward, .micro_batch = static_cast<int>(j)});
     submit(part, first_batch + number_of(j), next);
     set_random_key(step, j);
     run_.target.run(entry::forward_backward);
     run_.watch.now(activity::exchanging);
     if (j == micro_batches_ - 1)
-      note({stage_action_kind::reduce, -1, -1, -1, -1});
+      note({.kind = stage_action_kind::reduce});
     run_.target.sum_gradients(j);
     run_.watch.now(activity::computing);
     keep_losses(j, 0);
     if (j == micro_batches_ - 1 && with_update) {
-      note({stage_action_kind::update, -1, -1, -1, -1});
+      note({.kind = stage_action_kind::update});
       run_.target.run(entry::update);
     }
     feed_.load_ahead(part, next);
   }
 }
 
-// The actions of this rank's stage. Micro-batches come in ascending order, forward and backward.
+// The batch that this rank's stage reads after the one of a forward action: chunks read the same
+// ones in turn.
+int64_t gradient_step::batch_behind_action(int64_t first_batch, int64_t action) const {
+  const pipeline &stages = *run_.prog.stages;
+  const action_list &list = stages.lists[layout_.stage];
+  for (int64_t ahead = 1; ahead <= list.count; ++ahead) {
+    const int64_t i = (action + ahead) % list.count;
+    const stage_action &next = list.actions[i];
+    if (next.kind == stage_action_kind::forward && stages.chunks[next.chunk].input_count > 0)
+      return first_batch + number_of(next.micro_batch) + (i <= action ? batches_per_step() : 0);
+  }
+  return -1;
+}
+
+// The actions of this rank's stage. Micro-batches come to each chunk in ascending order, forward
+// and backward.
 void gradient_step::act(data_part part, int64_t first_batch, int64_t step, bool with_update) {
-  const stage_program &stage = run_.prog.stages->programs[layout_.stage];
-  for (int64_t i = 0; i < stage.action_count; ++i) {
-    const stage_action &action = stage.actions[i];
+  const pipeline &stages = *run_.prog.stages;
+  const action_list &list = stages.lists[layout_.stage];
+  for (int64_t i = 0; i < list.count; ++i) {
+    const stage_action &action = list.actions[i];
     const int64_t j = action.micro_batch;
     note(action);
     switch (action.kind) {
-    case stage_action_kind::forward:
-      if (stage.input_count > 0) {
-        submit(part, first_batch + number_of(j), batch_behind(first_batch, j));
-        run_.target.keep_inputs(action.slot);
+    case stage_action_kind::forward: {
+      const bool reads_batch = stages.chunks[action.chunk].input_count > 0;
+      const int64_t next = reads_batch ? batch_behind_action(first_batch, i) : -1;
+      if (reads_batch) {
+        submit(part, first_batch + number_of(j), next);
+        run_.target.keep_inputs(action);
         faults_[static_cast<size_t>(j)] |= status_ != 0 ? 1 : 0;
       }
       set_random_key(step, j);
       run_.target.run(action);
-      if (layout_.stage == run_.prog.stages->loss_stage)
+      if (action.chunk == stages.loss_chunk)
         keep_losses(j, action.slot);
-      if (stage.input_count > 0)
-        feed_.load_ahead(part, batch_behind(first_batch, j));
+      if (reads_batch)
+        feed_.load_ahead(part, next);
       break;
+    }
     case stage_action_kind::backward:
+    case stage_action_kind::input_gradient:
+    case stage_action_kind::weight_gradient:
       set_random_key(step, j);
       run_.target.set_scalar(run_.prog.batch_fault_offset, faults_[static_cast<size_t>(j)]);
       run_.target.run(action);
-      run_.target.sum_gradients(j);
       break;
     case stage_action_kind::send_activation:
     case stage_action_kind::receive_activation:
@@ -175,6 +195,7 @@ void gradient_step::act(data_part part, int64_t first_batch, int64_t step, bool 
       run_.watch.now(activity::computing);
       break;
     case stage_action_kind::reduce:
+    case stage_action_kind::norm:
       run_.watch.now(activity::exchanging);
       run_.target.run(action);
       run_.watch.now(activity::computing);
@@ -223,7 +244,8 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
 
   step_result result = {0, 0, with_update ? run_.target.kept(norm_slot()) : 0, with_update,
                         reports_.requests()};
-  const int stage = run_.prog.stages ? run_.prog.stages->loss_stage : 0; // which has the losses
+  const pipeline *stages = run_.prog.stages;
+  const int stage = stages ? stages->stage_of(stages->loss_chunk) : 0; // which has the losses
   for (int replica = 0; replica < layout_.replicas; ++replica)
     for (const weighed_mean &loss : reports_.means_of(layout_.rank_of(replica, stage))) {
       result.loss += loss.part();

@@ -72,6 +72,7 @@ private:
     return layout_.replica * micro_batches_ + micro_batch;
   }
   int64_t batch_behind(int64_t first_batch, int64_t micro_batch) const;
+  int64_t batch_behind_action(int64_t first_batch, int64_t action) const;
   void set_random_key(int64_t step, int64_t micro_batch);
   void keep_losses(int64_t micro_batch, int stash_slot);
   // Of device::keep: the losses, the gradient norm, the weights, the index checks.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stages of a pipeline do in a step, decided by the compiler: functions, tensors that go
-// from one to another, and a list of actions for each. A rank interprets the list of its stage.
+// What the stages of a pipeline do in a step, decided by the compiler: the functions of the model's
+// chunks, tensors that go from one to another, and a list of actions for each stage. A rank
+// interprets the list of its stage, which has every chunk whose number is the stage's modulo their
+// number.
 #pragma once
 
 #include "runtime/element_range.h"
@@ -13,34 +15,38 @@ namespace trainc {
 struct arenas;
 
 enum class stage_action_kind {
-  forward, // of a micro-batch, into its slot of the stash
+  forward, // of a chunk and micro-batch, into its slot of the chunk's stash
   backward,
+  input_gradient,  // what other chunks wait for
+  weight_gradient, // the rest, of the same slot
   send_activation, // from the slot to a place at the receiver; waits until that is free
   receive_activation,
   send_gradient, // from the activations arena
   receive_gradient,
-  reduce, // the stage's gradients, over its replicas
+  reduce, // the chunk's gradients, over the replicas of the stage
+  norm,   // all ranks meet: the step's total is whole
   update,
 };
 
 // What does not apply is -1.
 struct stage_action {
   stage_action_kind kind;
-  int micro_batch; // of the replica
-  int slot;        // of the stash
-  int boundary;    // of a message
-  int place;       // of a message, at the receiver
+  int chunk = -1;
+  int micro_batch = -1; // of the replica
+  int slot = -1;        // of the chunk's stash
+  int boundary = -1;    // of a message
+  int place = -1;       // of a message, at the receiver
 };
 
-// A tensor that one stage makes and another reads: byte offsets, of activations in a slot of
+// A tensor that one chunk makes and another reads: byte offsets, of activations in a slot of
 // either's stash, of gradients in the activations arena.
 struct crossing_tensor {
   const char *name;
   int64_t from, to, bytes;
 };
 
-struct stage_boundary {
-  int from, to; // stages; gradients go back
+struct chunk_boundary {
+  int from, to; // chunks; gradients go back
   const crossing_tensor *activations;
   int64_t activation_count;
   const crossing_tensor *gradients;
@@ -48,35 +54,56 @@ struct stage_boundary {
   int activation_places, gradient_places; // for messages, at the receiver
 };
 
-// An input of the program that a stage reads, and where in a slot of its stash.
-struct stage_input {
+// An input of the program that a chunk reads, and where in a slot of its stash.
+struct chunk_input {
   int64_t number, offset;
 };
 
-struct stage_program {
+// Ascending, in elements of the gradients arena.
+struct range_list {
+  const element_range *ranges = nullptr;
+  int64_t count = 0;
+
+  const element_range *begin() const { return ranges; }
+  const element_range *end() const { return ranges + count; }
+};
+
+struct chunk_program {
   void (*forward)(const arenas &);
-  void (*backward)(const arenas &); // overwrites its part of the gradients arena
-  int64_t activation_bytes;         // of the arena, for these two functions and `evaluate`
+  void (*backward)(const arenas &);        // or the input gradient alone
+  void (*weight_gradient)(const arenas &); // null: the backward function has it
+  int64_t activation_bytes;                // of the arena, for these functions and `evaluate`
   int64_t slot_bytes;
-  int slots; // of the stash: micro-batches that are on their way through the stage at once
-  const stage_input *inputs;
+  int slots; // of the stash: micro-batches that are on their way through the chunk at once
+  const chunk_input *inputs;
   int64_t input_count;
-  const element_range *gradients; // that `backward` writes, ascending, in elements
-  int64_t gradient_count;
+  range_list gradients, weight_gradients; // that either function overwrites
+};
+
+struct action_list {
   const stage_action *actions;
-  int64_t action_count;
+  int64_t count;
 };
 
 struct pipeline {
   int stages;
   int64_t micro_batches; // of a step and replica
   const char *schedule;
-  const stage_program *programs; // by stage
-  const stage_boundary *boundaries;
+  const chunk_program *chunks;
+  int chunk_count;
+  const action_list *lists; // by stage
+  const chunk_boundary *boundaries;
   int64_t boundary_count;
-  // Where `forward` of one stage leaves what it says of a micro-batch, in its slot.
-  int loss_stage;
+  // Where `forward` of one chunk leaves what it says of a micro-batch, in its slot.
+  int loss_chunk;
   int64_t loss_offset = 0, loss_weight_offset = 0, index_check_offset = 0;
+
+  int stage_of(int chunk) const { return chunk % stages; }
+  // Calls visit(chunk, its number).
+  template <typename Visit> void for_each_chunk(int stage, const Visit &visit) const {
+    for (int chunk = stage; chunk < chunk_count; chunk += stages)
+      visit(chunks[chunk], chunk);
+  }
 };
 
 } // namespace trainc

@@ -26,6 +26,10 @@ const char *name_of(stage_action_kind kind) {
     return "forward";
   case stage_action_kind::backward:
     return "backward";
+  case stage_action_kind::input_gradient:
+    return "input gradient";
+  case stage_action_kind::weight_gradient:
+    return "weight gradient";
   case stage_action_kind::send_activation:
     return "send activation";
   case stage_action_kind::receive_activation:
@@ -36,6 +40,8 @@ const char *name_of(stage_action_kind kind) {
     return "receive gradient";
   case stage_action_kind::reduce:
     return "reduce";
+  case stage_action_kind::norm:
+    return "norm";
   case stage_action_kind::update:
     return "update";
   }
@@ -100,9 +106,11 @@ ordered_json report_of(const step_times &times, const stage_layout &layout, int 
   ordered_json actions = ordered_json::array(), functions = ordered_json::array();
   measured_seconds rest = whole; // what is of no action
   for (const auto &[key, spent] : times.actions()) {
-    actions.push_back(measured(name_of(key.first), spent, whole.times));
-    if (key.second >= 0)
-      actions.back()["boundary"] = key.second;
+    actions.push_back(measured(name_of(key.kind), spent, whole.times));
+    if (key.chunk >= 0)
+      actions.back()["chunk"] = key.chunk;
+    if (key.boundary >= 0)
+      actions.back()["boundary"] = key.boundary;
     rest.working -= spent.working;
     rest.waiting -= spent.waiting;
   }
@@ -142,8 +150,11 @@ void print_actions(const ordered_json &report, double step_seconds) {
          report["rank"].get<int>(), "action", "times", "seconds", "of a step", "waiting");
   for (const ordered_json &action : report["actions"]) {
     auto name = action["action"].get<std::string>();
-    if (action.contains("boundary"))
-      name += " " + std::to_string(action["boundary"].get<int>());
+    for (const char *what : {"boundary", "chunk"}) // of a message the first says both
+      if (action.contains(what)) {
+        name += " " + std::to_string(action[what].get<int>());
+        break;
+      }
     const double times = action["times"], seconds = action["seconds"];
     printf("%-24s %6g %14.9f %8.2f %% %14.9f\n", name.c_str(), times, seconds,
            100 * times * seconds / step_seconds, action["waiting"].get<double>());

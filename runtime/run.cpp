@@ -198,10 +198,13 @@ std::vector<std::pair<std::string, std::string>> describe(const program &program
     rows.emplace_back(kind ? "" : "arenas", text);
   }
   rows.emplace_back("", format_text("%-16s %12s bytes", "together", grouped(total).c_str()));
-  for (int stage = 0; program.stages && stage < program.stages->stages; ++stage) {
-    const stage_program &own = program.stages->programs[stage];
-    rows.emplace_back(stage ? "" : "stages",
-                      format_text("%d: activations %s, stash %d x %s bytes", stage,
+  for (int i = 0; program.stages && i < program.stages->chunk_count; ++i) {
+    const chunk_program &own = program.stages->chunks[i];
+    const bool is_stage = program.stages->chunk_count == program.stages->stages;
+    rows.emplace_back(i > 0      ? ""
+                      : is_stage ? "stages"
+                                 : "chunks",
+                      format_text("%d: activations %s, stash %d x %s bytes", i,
                                   grouped(own.activation_bytes).c_str(), own.slots,
                                   grouped(own.slot_bytes).c_str()));
   }

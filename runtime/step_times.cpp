@@ -53,7 +53,7 @@ void step_times::end_of_step() {
 
 void step_times::begins(const stage_action &action) {
   ends();
-  action_ = &actions_[{action.kind, action.boundary}];
+  action_ = &actions_[{action.kind, action.chunk, action.boundary}];
   action_began_ = now();
 }
 

@@ -6,9 +6,9 @@
 
 #include "runtime/gradient_step.h"
 
+#include <compare>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace trainc {
@@ -25,8 +25,14 @@ struct measured_function {
   std::vector<double> steps; // seconds, by number
 };
 
-// By kind and, of messages, boundary; else -1.
-using measured_actions = std::map<std::pair<stage_action_kind, int>, measured_seconds>;
+// What does not apply is -1.
+struct action_key {
+  stage_action_kind kind;
+  int chunk, boundary;
+
+  auto operator<=>(const action_key &) const = default;
+};
+using measured_actions = std::map<action_key, measured_seconds>;
 
 class step_times final : public step_clock, public action_observer {
 public:

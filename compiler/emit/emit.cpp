@@ -189,14 +189,14 @@ namespace trainc {
   return text + "\n} // namespace trainc\n";
 }
 
-/// Those of a training program, with the functions of its stages, or @evaluate alone.
+/// Those of a training program, with the functions of its chunks, or @evaluate alone.
 std::vector<std::string> entriesOf(ModuleOp module) {
   std::vector<std::string> entries;
   for (const char *entry : {"forward_backward", "update", "evaluate", "count_labels"})
     if (module.lookupSymbol(entry))
       entries.push_back(entry);
   for (auto function : module.getOps<func::FuncOp>())
-    if (train::stageOf(function))
+    if (train::chunkOf(function))
       entries.push_back(function.getName().str());
   return entries;
 }

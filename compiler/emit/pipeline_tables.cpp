@@ -22,6 +22,10 @@ StringRef actionName(planning::ActionKind kind) {
     return "forward";
   case ActionKind::backward:
     return "backward";
+  case ActionKind::inputGradient:
+    return "input_gradient";
+  case ActionKind::weightGradient:
+    return "weight_gradient";
   case ActionKind::sendActivation:
     return "send_activation";
   case ActionKind::receiveActivation:
@@ -32,11 +36,14 @@ StringRef actionName(planning::ActionKind kind) {
     return "receive_gradient";
   case ActionKind::reduce:
     return "reduce";
+  case ActionKind::norm:
+    return "norm";
   case ActionKind::update:
     return "update";
-  default: // of schedules that split-pipeline does not make functions for; the norm is the update's
-    return "";
+  case ActionKind::addShared: // split-pipeline gives a parameter one gradient
+    break;
   }
+  return "";
 }
 
 class PipelinePrinter {
@@ -47,20 +54,29 @@ public:
   void print() {
     for (auto [number, boundary] : llvm::enumerate(plan.boundaries))
       addBoundary(int(number), boundary);
-    table("stage_boundary", "stage_boundaries", boundaries);
+    table("chunk_boundary", "chunk_boundaries", boundaries);
     train::PipelineAttr pipeline = train::pipelineOf(module);
+    for (int chunk = 0; chunk < pipeline.chunks(); ++chunk)
+      addChunk(chunk);
+    table("chunk_program", "chunk_programs", chunks);
+    Rows lists;
     for (int stage = 0; stage < pipeline.getStages(); ++stage)
-      addStage(stage);
-    table("stage_program", "stage_programs", stages);
+      lists.push_back(
+          "{" +
+          table("stage_action", "actions_of_stage_" + std::to_string(stage), actionRows(stage)) +
+          "}");
+    table("action_list", "action_lists", lists);
     writer.line();
     writer.line("constexpr pipeline step_pipeline = {");
     writer.line(".stages = " + std::to_string(pipeline.getStages()) + ",");
     writer.line(".micro_batches = " + std::to_string(pipeline.getMicroBatches()) + ",");
     writer.line(".schedule = " + stringLiteral(pipeline.getSchedule().getValue()) + ",");
-    writer.line(".programs = stage_programs,");
-    writer.line(".boundaries = stage_boundaries,");
+    writer.line(".chunks = chunk_programs,");
+    writer.line(".chunk_count = " + std::to_string(chunks.size()) + ",");
+    writer.line(".lists = action_lists,");
+    writer.line(".boundaries = chunk_boundaries,");
     writer.line(".boundary_count = " + std::to_string(boundaries.size()) + ",");
-    writer.line(".loss_stage = " + std::to_string(lossStage) + ",");
+    writer.line(".loss_chunk = " + std::to_string(lossChunk) + ",");
     for (const std::string &line : scalars)
       writer.line(line);
     writer.line("};");
@@ -88,7 +104,7 @@ private:
     return rows;
   }
 
-  void addBoundary(int number, const StageBoundary &boundary) {
+  void addBoundary(int number, const ChunkBoundary &boundary) {
     std::string pair = std::to_string(boundary.from) + "_to_" + std::to_string(boundary.to);
     std::string activations =
         table("crossing_tensor", "activations_" + pair, tensorRows(boundary.activations));
@@ -99,11 +115,12 @@ private:
         plan.schedule.activationPlaces[number], plan.schedule.gradientPlaces[number]));
   }
 
-  Rows inputRows(int stage) {
+  Rows inputRows(int chunk) {
     std::map<int, std::string> rows; // by number
-    for (train::Direction direction : {train::Direction::forward, train::Direction::backward}) {
-      func::FuncOp function = train::stageFunction(module, direction, stage);
-      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    for (train::ChunkPass pass : {train::ChunkPass::forward, train::ChunkPass::backward,
+                                  train::ChunkPass::weight_gradient}) {
+      func::FuncOp function = train::chunkFunction(module, pass, chunk);
+      for (unsigned i = 0; function && i < function.getNumArguments(); ++i)
         if (isa_and_nonnull<train::InputAttr, train::LabelAttr>(train::roleOf(function, i))) {
           auto place = function.getArgAttrOfType<kernel::PlaceAttr>(i, "kernel.place");
           auto number = int(llvm::find(inputs, train::nameOf(function, i)) - inputs.begin());
@@ -116,8 +133,7 @@ private:
     return texts;
   }
 
-  /// The elements of the gradients arena that the backward function writes, with the padding behind
-  /// them.
+  /// The elements of the gradients arena that a function writes, with the padding behind them.
   Rows gradientRows(func::FuncOp function) {
     constexpr int64_t alignment = 16; // of form-buckets
     train::LayoutAttr layout = train::layoutOf(module);
@@ -149,20 +165,18 @@ private:
   Rows actionRows(int stage) {
     Rows rows;
     for (const planning::Action &action : plan.schedule.actions[stage]) {
-      StringRef name = actionName(action.kind);
-      if (name.empty())
-        continue;
       bool isMessage = planning::isSend(action.kind) || planning::isReceive(action.kind);
-      int slots = plan.schedule.stashSlots[stage];
-      rows.push_back(llvm::formatv("{{stage_action_kind::{0}, {1}, {2}, {3}, {4}}", name,
-                                   action.microBatch,
-                                   action.microBatch < 0 ? -1 : action.microBatch % slots,
+      int slot = action.slot;
+      if (isMessage)
+        slot = action.microBatch % plan.schedule.stashSlots[action.chunk];
+      rows.push_back(llvm::formatv("{{stage_action_kind::{0}, {1}, {2}, {3}, {4}, {5}}",
+                                   actionName(action.kind), action.chunk, action.microBatch, slot,
                                    action.boundary, isMessage ? action.slot : -1));
     }
     return rows;
   }
 
-  void addScalars(func::FuncOp function, int stage) {
+  void addScalars(func::FuncOp function, int chunk) {
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
       train::RoleAttrInterface role = train::resultRoleOf(function, i);
       auto place = function.getResultAttrOfType<kernel::PlaceAttr>(i, "kernel.place");
@@ -174,30 +188,33 @@ private:
         continue;
       scalars.push_back(llvm::formatv(".{0} = {1},", name, place.getOffset()));
       if (isa<train::LossAttr>(role))
-        lossStage = stage;
+        lossChunk = chunk;
     }
   }
 
-  void addStage(int stage) {
-    func::FuncOp forward = train::stageFunction(module, train::Direction::forward, stage);
-    func::FuncOp backward = train::stageFunction(module, train::Direction::backward, stage);
-    addScalars(forward, stage);
-    auto bytes = forward->getAttrOfType<DenseI64ArrayAttr>("kernel.stage_bytes");
-    std::string suffix = "_of_stage_" + std::to_string(stage);
-    std::string read = table("stage_input", "inputs" + suffix, inputRows(stage));
-    std::string gradients = table("element_range", "gradients" + suffix, gradientRows(backward));
-    std::string actions = table("stage_action", "actions" + suffix, actionRows(stage));
-    stages.push_back(llvm::formatv("{{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}", forward.getName(),
-                                   backward.getName(), bytes[0], bytes[1],
-                                   plan.schedule.stashSlots[stage], read, gradients, actions));
+  void addChunk(int chunk) {
+    func::FuncOp forward = train::chunkFunction(module, train::ChunkPass::forward, chunk);
+    func::FuncOp backward = train::chunkFunction(module, train::ChunkPass::backward, chunk);
+    func::FuncOp weights = train::chunkFunction(module, train::ChunkPass::weight_gradient, chunk);
+    addScalars(forward, chunk);
+    auto bytes = forward->getAttrOfType<DenseI64ArrayAttr>("kernel.chunk_bytes");
+    std::string suffix = "_of_chunk_" + std::to_string(chunk);
+    std::string read = table("chunk_input", "inputs" + suffix, inputRows(chunk));
+    std::string first = table("element_range", "gradients" + suffix, gradientRows(backward));
+    std::string second = table("element_range", "weight_gradients" + suffix,
+                               weights ? gradientRows(weights) : Rows());
+    chunks.push_back(llvm::formatv("{{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {{{7}}, {{{8}}}",
+                                   forward.getName(), backward.getName(),
+                                   weights ? weights.getName() : StringRef("nullptr"), bytes[0],
+                                   bytes[1], plan.schedule.stashSlots[chunk], read, first, second));
   }
 
   ModuleOp module;
   PipelinePlan plan;
   ArrayRef<std::string> inputs;
   SourceWriter &writer;
-  Rows boundaries, stages, scalars;
-  int lossStage = 0;
+  Rows boundaries, chunks, scalars;
+  int lossChunk = 0;
 };
 
 } // namespace

@@ -117,7 +117,7 @@ private:
                 "memory.base[4]" +
                 llvm::Twine(names.constants().empty() ? "" : ", memory.constants") +
                 (parts.empty() ? "" : ", memory.updated") +
-                (train::stageOf(function)    ? ", memory.base[5]"
+                (train::chunkOf(function)    ? ", memory.base[5]"
                  : train::pipelineOf(module) ? ", nullptr"
                                              : "") +
                 ", memory.clock};");

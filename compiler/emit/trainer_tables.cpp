@@ -31,12 +31,12 @@ std::string placeText(StringRef name, Type type, kernel::PlaceAttr place) {
       .str();
 }
 
-/// Of forward and backward pass, whether in one function or in those of stages.
+/// Of forward and backward pass, whether in one function or in those of chunks.
 double microBatchFlops(ModuleOp module) {
   double flops = 0;
   for (const ListedEntry &entry : describeKernels(module)) {
     auto function = module.lookupSymbol<func::FuncOp>(entry.name);
-    if (entry.name == "forward_backward" || (function && train::stageOf(function)))
+    if (entry.name == "forward_backward" || (function && train::chunkOf(function)))
       flops += entry.flops;
   }
   return flops;
@@ -348,7 +348,7 @@ FailureOr<std::string> TablePrinter::print() {
   collectArguments(training ? training : evaluation);
   collectOutputs(evaluation);
   for (auto function : module.getOps<func::FuncOp>())
-    if (function == training || train::stageOf(function)) {
+    if (function == training || train::chunkOf(function)) {
       findStepTotals(function);
       collectStepScalars(function);
     }

@@ -19,7 +19,7 @@ using namespace mlir;
 namespace trainc::train {
 
 static constexpr llvm::StringLiteral kRole = "train.role";
-static constexpr llvm::StringLiteral kStage = "train.stage";
+static constexpr llvm::StringLiteral kChunk = "train.chunk";
 static constexpr llvm::StringLiteral kPipeline = "train.pipeline";
 static constexpr llvm::StringLiteral kLayout = "train.layout";
 static constexpr llvm::StringLiteral kGroups = "train.groups";
@@ -248,8 +248,8 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     return expect(isa<TargetAttr>(value), "a #train.target");
   if (isa<ModuleOp>(op) && name == kPipeline)
     return expect(isa<PipelineAttr>(value), "a #train.pipeline");
-  if (isa<func::FuncOp>(op) && name == kStage)
-    return expect(isa<StageAttr>(value), "a #train.stage");
+  if (isa<func::FuncOp>(op) && name == kChunk)
+    return expect(isa<ChunkAttr>(value), "a #train.chunk");
   auto list = dyn_cast<ArrayAttr>(value);
   if (isa<ModuleOp>(op) && name == kLosses)
     return expect(list && llvm::all_of(list, llvm::IsaPred<StringAttr>), "a list of strings");
@@ -318,17 +318,17 @@ bool isUpdate(func::FuncOp function) {
   return false;
 }
 
-StageAttr stageOf(func::FuncOp function) { return function->getAttrOfType<StageAttr>(kStage); }
+ChunkAttr chunkOf(func::FuncOp function) { return function->getAttrOfType<ChunkAttr>(kChunk); }
 
-void setStage(func::FuncOp function, StageAttr stage) { function->setAttr(kStage, stage); }
+void setChunk(func::FuncOp function, ChunkAttr chunk) { function->setAttr(kChunk, chunk); }
 
 PipelineAttr pipelineOf(ModuleOp module) { return module->getAttrOfType<PipelineAttr>(kPipeline); }
 
 void setPipeline(ModuleOp module, PipelineAttr pipeline) { module->setAttr(kPipeline, pipeline); }
 
-func::FuncOp stageFunction(ModuleOp module, Direction direction, int64_t stage) {
+func::FuncOp chunkFunction(ModuleOp module, ChunkPass pass, int64_t chunk) {
   return module.lookupSymbol<func::FuncOp>(
-      (stringifyDirection(direction) + "_" + llvm::Twine(stage)).str());
+      (stringifyChunkPass(pass) + "_" + llvm::Twine(chunk)).str());
 }
 
 LayoutAttr layoutOf(ModuleOp module) { return module->getAttrOfType<LayoutAttr>(kLayout); }

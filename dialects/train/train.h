@@ -43,7 +43,7 @@ mlir::RankedTensorType randomKeyType(mlir::MLIRContext *context);
 /// Of #train.step_totals: which number is which, and how many there are.
 enum StepTotal : int64_t { kTotalWeight, kTotalLoss, kTotalFaults, kStepTotals };
 
-/// What else is kept of a micro-batch on the stage that has its loss, under the name of
+/// What else is kept of a micro-batch in the chunk that has its loss, under the name of
 /// #train.kept.
 inline constexpr llvm::StringLiteral kKeptLossWeight = "loss weight",
                                      kKeptIndexCheck = "index check";
@@ -57,14 +57,14 @@ std::optional<unsigned> overwrittenArgument(mlir::func::FuncOp function, unsigne
 /// Whether the entry works on flat arenas, as @update does.
 bool isUpdate(mlir::func::FuncOp function);
 
-/// Of an entry function of a stage; null for one that is of none.
-StageAttr stageOf(mlir::func::FuncOp function);
-void setStage(mlir::func::FuncOp function, StageAttr stage);
+/// Of an entry function of a chunk; null for one that is of none.
+ChunkAttr chunkOf(mlir::func::FuncOp function);
+void setChunk(mlir::func::FuncOp function, ChunkAttr chunk);
 /// Null where a step is not cut into stages.
 PipelineAttr pipelineOf(mlir::ModuleOp module);
 void setPipeline(mlir::ModuleOp module, PipelineAttr pipeline);
 /// `forward_0`; null where there is none.
-mlir::func::FuncOp stageFunction(mlir::ModuleOp module, Direction direction, int64_t stage);
+mlir::func::FuncOp chunkFunction(mlir::ModuleOp module, ChunkPass pass, int64_t chunk);
 
 /// The flat arena; null before form-buckets.
 LayoutAttr layoutOf(mlir::ModuleOp module);

@@ -204,39 +204,44 @@ def Train_IndexCheck : Train_Role<"IndexCheck", "index_check"> {
 
 // ---- the stages of a pipeline
 
-def Train_Direction : I32EnumAttr<"Direction", "half of a micro-batch's way through a stage", [
-    I32EnumAttrCase<"forward", 0>, I32EnumAttrCase<"backward", 1>]> {
+def Train_ChunkPass : I32EnumAttr<"ChunkPass", "pass of a micro-batch through a chunk of the model", [
+    I32EnumAttrCase<"forward", 0>, I32EnumAttrCase<"backward", 1>, I32EnumAttrCase<"weight_gradient", 2>]> {
   let cppNamespace = "::trainc::train";
   let genSpecializedAttr = 0;
 }
 
-def Train_Stage : Train_Attr<"Stage", "stage"> {
-  let summary = "Of an entry function: the stage that runs it for each micro-batch, and when";
-  let description = [{`#train.stage<forward of 0>`}];
-  let parameters = (ins EnumParameter<Train_Direction>:$direction, "int64_t":$number);
-  let assemblyFormat = "`<` $direction `of` $number `>`";
+def Train_Chunk : Train_Attr<"Chunk", "chunk"> {
+  let summary = "Of an entry function: the chunk that it computes of a micro-batch, and the pass";
+  let description = [{
+    `#train.chunk<forward of 0>`. Chunk c is on stage c modulo the number of stages. Where chunks have a
+    `weight_gradient`, their `backward` computes what other chunks wait for alone.
+  }];
+  let parameters = (ins EnumParameter<Train_ChunkPass>:$chunk_pass, "int64_t":$number);
+  let assemblyFormat = "`<` $chunk_pass `of` $number `>`";
 }
 
 def Train_Pipeline : Train_Attr<"Pipeline", "pipeline"> {
   let summary = "How many stages a step goes through, with how many micro-batches, by which schedule";
   let description = [{
-    `#train.pipeline<stages = 2, micro_batches = 8, schedule = "1f1b", cuts = ["h.1.add"]>`: cut behind these nodes.
+    `#train.pipeline<stages = 2, chunks_per_stage = 1, micro_batches = 8, schedule = "1f1b", cuts = ["h.1.add"]>`:
+    cut behind these nodes.
   }];
-  let parameters = (ins "int64_t":$stages, "int64_t":$micro_batches, "::mlir::StringAttr":$schedule,
-                        "::mlir::ArrayAttr":$cuts);
+  let parameters = (ins "int64_t":$stages, "int64_t":$chunks_per_stage, "int64_t":$micro_batches,
+                        "::mlir::StringAttr":$schedule, "::mlir::ArrayAttr":$cuts);
   let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = "int64_t chunks() const { return getStages() * getChunksPerStage(); }";
 }
 
 def Train_Kept : Train_NamedRole<"Kept", "kept"> {
-  let summary = "What a micro-batch's forward pass leaves in its slot of a stage's stash";
+  let summary = "What a micro-batch's passes leave in its slot of a chunk's stash";
   let description = [{
-    As a result of a forward function: made there. As an argument of one: received, from the stage
-    whose result has this name. As an argument of a backward function: in its stage's slot.
+    As a result of a function: made there. As an argument of a forward function: received, from the chunk
+    whose result has this name. As an argument of another: in its chunk's slot.
   }];
 }
 
 def Train_Passed : Train_NamedRole<"Passed", "passed"> {
-  let summary = "What the backward function of a stage hands to that of an earlier one, for each micro-batch";
+  let summary = "What the backward function of a chunk hands to that of an earlier one, for each micro-batch";
 }
 
 // ---- @update

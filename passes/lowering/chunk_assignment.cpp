@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes and their costs, cuts, and the stages of operations (stage_assignment.h).
-#include "passes/lowering/stage_assignment.h"
+// Nodes and their costs, cuts, and the chunks of operations (chunk_assignment.h).
+#include "passes/lowering/chunk_assignment.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/reduction.h"
 #include "dialects/nn/views.h"
@@ -20,14 +20,14 @@ bool isOfForwardPass(train::RoleAttrInterface role) {
   return isa_and_nonnull<train::LossAttr, train::LossWeightAttr, train::IndexCheckAttr>(role);
 }
 
-StageAssignment::StageAssignment(func::FuncOp function) : function(function) {
+ChunkAssignment::ChunkAssignment(func::FuncOp function) : function(function) {
   findForward();
   findRepeated();
   findNodes();
   findCrossing();
 }
 
-void StageAssignment::findForward() {
+void ChunkAssignment::findForward() {
   forward = operationsFor(function, [&](unsigned result) {
     return isOfForwardPass(train::resultRoleOf(function, result));
   });
@@ -44,7 +44,7 @@ void StageAssignment::findForward() {
 
 /// As fuse weighs it where forward and backward pass are one function: at the price at which it
 /// holds a tensor. Steps are left to plan-recompute.
-void StageAssignment::findRepeated() {
+void ChunkAssignment::findRepeated() {
   ForwardPart part(function, "");
   planning::ForwardGraph graph = part.graph();
   for (auto [op, operation] : llvm::zip(part.all(), graph.operations))
@@ -56,21 +56,21 @@ void StageAssignment::findRepeated() {
       repeated.insert(op);
 }
 
-bool StageAssignment::isRepeated(Operation *op, train::Direction reader) const {
+bool ChunkAssignment::isRepeated(Operation *op, train::ChunkPass reader) const {
   if (op->hasAttr(repetitionAttribute))
     return true;
-  return fromInputs.contains(op) || (reader == train::Direction::backward && repeated.contains(op));
+  return fromInputs.contains(op) || (reader != train::ChunkPass::forward && repeated.contains(op));
 }
 
 /// Of the gradient's operation the node that it is of; -1 where no forward operation is of it.
-int StageAssignment::numberOf(Operation *op) const {
+int ChunkAssignment::numberOf(Operation *op) const {
   if (auto known = nodeOf.find(op); known != nodeOf.end())
     return known->second;
   auto found = nodeNumbers.find(nodeName(op->getLoc()).node);
   return found == nodeNumbers.end() ? -1 : found->second;
 }
 
-void StageAssignment::findNodes() {
+void ChunkAssignment::findNodes() {
   SymbolTableCollection symbols;
   for (Operation &op : function.front()) {
     if (!forward.contains(&op) || isa<nn::ConstantOp>(op))
@@ -91,7 +91,7 @@ void StageAssignment::findNodes() {
         nodes[number].time += trafficOf(&op, symbols);
 }
 
-void StageAssignment::findCrossing() {
+void ChunkAssignment::findCrossing() {
   for (auto [op, number] : nodeOf) {
     if (fromInputs.contains(op))
       continue;
@@ -111,7 +111,7 @@ void StageAssignment::findCrossing() {
 }
 
 /// Nodes behind which no more crosses than behind their neighbours.
-std::vector<int> StageAssignment::narrowCuts() const {
+std::vector<int> ChunkAssignment::narrowCuts() const {
   std::vector<int> cuts;
   for (int i = 0; i + 1 < int(nodes.size()); ++i) {
     bool isNarrow = (i == 0 || nodes[i].crossing <= nodes[i - 1].crossing) &&
@@ -122,7 +122,7 @@ std::vector<int> StageAssignment::narrowCuts() const {
   return cuts;
 }
 
-FailureOr<std::vector<int>> StageAssignment::chosenCuts(ArrayRef<std::string> names) {
+FailureOr<std::vector<int>> ChunkAssignment::chosenCuts(ArrayRef<std::string> names) {
   std::vector<int> first{0};
   for (const std::string &name : names) {
     auto found = nodeNumbers.find(name);
@@ -145,17 +145,21 @@ FailureOr<std::vector<int>> StageAssignment::chosenCuts(ArrayRef<std::string> na
   return first;
 }
 
-FailureOr<std::vector<int>> StageAssignment::plannedCuts(const StageOptions &options) {
+FailureOr<std::vector<int>> ChunkAssignment::plannedCuts(const StageOptions &options) {
   std::vector<int> cuts = narrowCuts();
-  if (int64_t(cuts.size()) + 1 < options.stages) {
-    emitError(UnknownLoc::get(function.getContext()))
-        << "the model has " << cuts.size() << " narrow cuts, too few for " << options.stages
-        << " stages; try: --stages " << cuts.size() + 1 << " or fewer, or --cut NODE";
+  if (int64_t(cuts.size()) + 1 < options.chunks()) {
+    InFlightDiagnostic error = emitError(UnknownLoc::get(function.getContext()));
+    error << "the model has " << cuts.size() << " narrow cuts, too few for " << options.stages
+          << " stages";
+    if (options.chunksPerStage > 1)
+      error << " of " << options.chunksPerStage << " chunks";
+    error << "; try: --stages " << (int64_t(cuts.size()) + 1) / options.chunksPerStage
+          << " or fewer, or --cut NODE";
     return failure();
   }
   planning::Chain chain;
-  chain.inFlight = [&](int stage, int stages) {
-    return options.schedule == "gpipe" ? int(options.microBatches) : stages - stage;
+  chain.inFlight = [&](int chunk, int chunks) {
+    return options.schedule == "gpipe" ? int(options.microBatches) : chunks - chunk;
   };
   int node = 0;
   for (size_t i = 0; i <= cuts.size(); ++i) {
@@ -168,43 +172,43 @@ FailureOr<std::vector<int>> StageAssignment::plannedCuts(const StageOptions &opt
     if (i < cuts.size()) // in either direction, written and read on either side
       chain.cutSeconds.push_back(4.0 * double(nodes[cuts[i]].crossing));
   }
-  planning::Partition partition = planning::partitionChain(chain, int(options.stages));
+  planning::Partition partition = planning::partitionChain(chain, int(options.chunks()));
   std::vector<int> first{0};
-  for (size_t stage = 1; stage < partition.first.size(); ++stage)
-    first.push_back(cuts[partition.first[stage] - 1] + 1);
+  for (size_t chunk = 1; chunk < partition.first.size(); ++chunk)
+    first.push_back(cuts[partition.first[chunk] - 1] + 1);
   return first;
 }
 
-LogicalResult StageAssignment::assign(const StageOptions &options) {
+LogicalResult ChunkAssignment::assign(const StageOptions &options) {
   FailureOr<std::vector<int>> first =
       options.cuts.empty() ? plannedCuts(options) : chosenCuts(options.cuts);
   if (failed(first))
     return failure();
-  for (size_t stage = 1; stage < first->size(); ++stage)
-    lastNodes.push_back(nodes[(*first)[stage] - 1].name);
+  for (size_t chunk = 1; chunk < first->size(); ++chunk)
+    lastNodes.push_back(nodes[(*first)[chunk] - 1].name);
   spread(*first);
   return success();
 }
 
-/// A sum of gradients that all come from later stages is added on the earliest of those, so that it
-/// travels once; else the stage it has.
-int64_t StageAssignment::sumStage(Operation *op, int64_t stage) const {
+/// A sum of gradients that all come from later chunks is added in the earliest of those, so that it
+/// travels once; else in the chunk it has.
+int64_t ChunkAssignment::sumChunk(Operation *op, int64_t chunk) const {
   if (!isa<nn::AddOp>(op))
-    return stage;
+    return chunk;
   int64_t least = std::numeric_limits<int64_t>::max();
   for (Value operand : op->getOperands()) {
     Operation *maker = operand.getDefiningOp();
-    if (!maker || isForward(maker) || !stages.contains(maker))
-      return stage;
-    least = std::min(least, stageOf(maker));
+    if (!maker || isForward(maker) || !chunks.contains(maker))
+      return chunk;
+    least = std::min(least, chunkOf(maker));
   }
-  return std::max(stage, least);
+  return std::max(chunk, least);
 }
 
 /// Forward operations run no earlier than what they read, the others no later.
-void StageAssignment::spread(const std::vector<int> &firstNodes) {
+void ChunkAssignment::spread(const std::vector<int> &firstNodes) {
   int64_t last = int64_t(firstNodes.size()) - 1;
-  auto stageOfNode = [&](int node) {
+  auto chunkOfNode = [&](int node) {
     return std::upper_bound(firstNodes.begin(), firstNodes.end(), node) - firstNodes.begin() - 1;
   };
   for (Operation &op : function.front()) {
@@ -212,17 +216,17 @@ void StageAssignment::spread(const std::vector<int> &firstNodes) {
       continue;
     bool isAhead = isForward(&op);
     int node = numberOf(&op);
-    int64_t stage = node >= 0 ? stageOfNode(node) : isAhead ? 0 : last;
+    int64_t chunk = node >= 0 ? chunkOfNode(node) : isAhead ? 0 : last;
     for (Value operand : op.getOperands()) {
       Operation *maker = operand.getDefiningOp();
-      if (!maker || !stages.contains(maker))
+      if (!maker || !chunks.contains(maker))
         continue;
       if (isAhead)
-        stage = std::max(stage, stageOf(maker));
+        chunk = std::max(chunk, chunkOf(maker));
       else if (!isForward(maker) && !maker->hasAttr(repetitionAttribute))
-        stage = std::min(stage, stageOf(maker));
+        chunk = std::min(chunk, chunkOf(maker));
     }
-    stages[&op] = isAhead ? stage : sumStage(&op, stage);
+    chunks[&op] = isAhead ? chunk : sumChunk(&op, chunk);
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which stage of a pipeline each operation of @forward_backward runs on, and in which of its two
-// functions. Stages are cut between nodes, in the order of the forward pass; what computes the
-// gradient of a node runs where the node does.
+// Which chunk of a pipeline each operation of @forward_backward is part of, and whether of its
+// forward pass. Chunks are cut between nodes, in the order of the forward pass; what computes the
+// gradient of a node is in the chunk of the node.
 #pragma once
 
 #include "dialects/train/train.h"
@@ -17,20 +17,20 @@ namespace trainc {
 /// Whether a result with this role is the forward pass's.
 bool isOfForwardPass(train::RoleAttrInterface role);
 
-class StageAssignment {
+class ChunkAssignment {
 public:
   /// Of a function behind form-products.
-  explicit StageAssignment(mlir::func::FuncOp function);
+  explicit ChunkAssignment(mlir::func::FuncOp function);
 
   /// Diagnostics where there are not as many cuts, or where one that is asked for is none.
   mlir::LogicalResult assign(const StageOptions &options);
 
   /// Whether it is needed for the loss; else it runs behind that, with the gradients.
   bool isForward(mlir::Operation *op) const { return forward.contains(op); }
-  int64_t stageOf(mlir::Operation *op) const { return stages.lookup(op); }
+  int64_t chunkOf(mlir::Operation *op) const { return chunks.lookup(op); }
   /// Whoever reads it computes it again, of what the functions it is part of have.
-  bool isRepeated(mlir::Operation *op, train::Direction reader) const;
-  /// The last nodes of all stages but the last.
+  bool isRepeated(mlir::Operation *op, train::ChunkPass reader) const;
+  /// The last nodes of all chunks but the last.
   llvm::ArrayRef<std::string> cuts() const { return lastNodes; }
 
 private:
@@ -50,7 +50,7 @@ private:
   std::vector<int> narrowCuts() const;
   mlir::FailureOr<std::vector<int>> chosenCuts(llvm::ArrayRef<std::string> names);
   mlir::FailureOr<std::vector<int>> plannedCuts(const StageOptions &options);
-  int64_t sumStage(mlir::Operation *op, int64_t stage) const;
+  int64_t sumChunk(mlir::Operation *op, int64_t chunk) const;
   void spread(const std::vector<int> &firstNodes);
 
   mlir::func::FuncOp function;
@@ -60,7 +60,7 @@ private:
   std::vector<Node> nodes;
   llvm::StringMap<int> nodeNumbers;
   llvm::DenseMap<mlir::Operation *, int> nodeOf; // of forward operations
-  llvm::DenseMap<mlir::Operation *, int64_t> stages;
+  llvm::DenseMap<mlir::Operation *, int64_t> chunks;
   std::vector<std::string> lastNodes;
 };
 

@@ -13,7 +13,7 @@ using namespace mlir;
 
 namespace trainc {
 
-int64_t StageBoundary::bytes() const {
+int64_t ChunkBoundary::bytes() const {
   int64_t bytes = 0;
   for (const std::vector<CrossingTensor> *tensors : {&activations, &gradients})
     for (const CrossingTensor &tensor : *tensors)
@@ -33,45 +33,44 @@ std::optional<planning::ScheduleKind> scheduleKind(StringRef name) {
 namespace {
 
 struct Maker {
-  int stage;
+  int chunk;
   kernel::PlaceAttr place;
 };
 
-/// By name, what the functions of one direction make for others.
-template <typename Role>
-llvm::StringMap<Maker> makersOf(ModuleOp module, train::Direction direction) {
+/// By name, what the functions of one pass make for others.
+template <typename Role> llvm::StringMap<Maker> makersOf(ModuleOp module, train::ChunkPass pass) {
   llvm::StringMap<Maker> makers;
   for (auto function : module.getOps<func::FuncOp>()) {
-    train::StageAttr stage = train::stageOf(function);
-    if (!stage || stage.getDirection() != direction)
+    train::ChunkAttr chunk = train::chunkOf(function);
+    if (!chunk || chunk.getChunkPass() != pass)
       continue;
     for (unsigned i = 0; i < function.getNumResults(); ++i)
       if (train::resultRoleAs<Role>(function, i))
         makers[train::resultNameOf(function, i)] = {
-            int(stage.getNumber()),
+            int(chunk.getNumber()),
             function.getResultAttrOfType<kernel::PlaceAttr>(i, "kernel.place")};
   }
   return makers;
 }
 
-/// Calls found(maker, tensor, reader's stage) for what the functions of one direction read.
+/// Calls found(maker, tensor, reader's chunk) for what the functions of one pass read of others.
 template <typename Role, typename Found>
-void findReads(ModuleOp module, train::Direction direction, Found found) {
-  llvm::StringMap<Maker> makers = makersOf<Role>(module, direction);
+void findReads(ModuleOp module, train::ChunkPass pass, Found found) {
+  llvm::StringMap<Maker> makers = makersOf<Role>(module, pass);
   for (auto function : module.getOps<func::FuncOp>()) {
-    train::StageAttr stage = train::stageOf(function);
-    if (!stage || stage.getDirection() != direction)
+    train::ChunkAttr chunk = train::chunkOf(function);
+    if (!chunk || chunk.getChunkPass() != pass)
       continue;
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       if (train::roleAs<Role>(function, i)) {
         StringRef name = train::nameOf(function, i);
         auto maker = makers.find(name);
         check(maker != makers.end(), function, "nobody makes '" + name + "'");
-        found(maker->second.stage,
+        found(maker->second.chunk,
               CrossingTensor{name.str(), cast<RankedTensorType>(function.getArgument(i).getType()),
                              maker->second.place,
                              function.getArgAttrOfType<kernel::PlaceAttr>(i, "kernel.place")},
-              int(stage.getNumber()));
+              int(chunk.getNumber()));
       }
   }
 }
@@ -79,27 +78,28 @@ void findReads(ModuleOp module, train::Direction direction, Found found) {
 } // namespace
 
 PipelinePlan pipelinePlan(ModuleOp module) {
-  std::map<std::pair<int, int>, StageBoundary> boundaries;
-  auto boundary = [&](int from, int to) -> StageBoundary & {
-    StageBoundary &found = boundaries[{from, to}];
+  std::map<std::pair<int, int>, ChunkBoundary> boundaries;
+  auto boundary = [&](int from, int to) -> ChunkBoundary & {
+    ChunkBoundary &found = boundaries[{from, to}];
     found.from = from;
     found.to = to;
     return found;
   };
-  findReads<train::KeptAttr>(module, train::Direction::forward,
+  findReads<train::KeptAttr>(module, train::ChunkPass::forward,
                              [&](int maker, CrossingTensor tensor, int reader) {
                                boundary(maker, reader).activations.push_back(std::move(tensor));
                              });
-  findReads<train::PassedAttr>(module, train::Direction::backward,
+  findReads<train::PassedAttr>(module, train::ChunkPass::backward,
                                [&](int maker, CrossingTensor tensor, int reader) {
                                  boundary(reader, maker).gradients.push_back(std::move(tensor));
                                });
   train::PipelineAttr described = train::pipelineOf(module);
   planning::Pipeline pipeline;
   pipeline.stages = int(described.getStages());
+  pipeline.chunksPerStage = int(described.getChunksPerStage());
   pipeline.microBatches = int(described.getMicroBatches());
   PipelinePlan plan;
-  for (auto &[stages, found] : boundaries) {
+  for (auto &[chunks, found] : boundaries) {
     pipeline.boundaries.push_back({found.from, found.to});
     plan.boundaries.push_back(std::move(found));
   }

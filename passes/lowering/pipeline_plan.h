@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the functions of a pipeline's stages say together: which tensors go from which stage to
+// What the functions of a pipeline's chunks say together: which tensors go from which chunk to
 // which, and the schedule that follows, as plain data for planning/pipeline_schedule.h.
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace trainc {
 
-/// A tensor that one stage makes and another reads; places are null before plan-memory.
+/// A tensor that one chunk makes and another reads; places are null before plan-memory.
 struct CrossingTensor {
   std::string name;
   mlir::RankedTensorType type;
   kernel::PlaceAttr from, to; // at the sender, at the receiver
 };
 
-/// What stage `from` sends stage `to`, which comes behind it, and what comes back.
-struct StageBoundary {
+/// What chunk `from` sends chunk `to`, which comes behind it, and what comes back.
+struct ChunkBoundary {
   int from, to;
   std::vector<CrossingTensor> activations, gradients;
 
@@ -26,30 +26,32 @@ struct StageBoundary {
 };
 
 struct PipelinePlan {
-  std::vector<StageBoundary> boundaries; // by stages
+  std::vector<ChunkBoundary> boundaries; // by chunks
   planning::Schedule schedule;
 };
 
 /// Of a module behind split-pipeline.
 PipelinePlan pipelinePlan(mlir::ModuleOp module);
 
-/// What a stage computes for a micro-batch and what one of its ranks holds.
-struct PlannedStage {
-  std::string forward, backward; // entry functions; a step in one piece has no forward one
+/// What a chunk computes for a micro-batch and what a rank of its stage holds for it.
+struct PlannedChunk {
+  /// Entry functions; a step in one piece has no forward one, and where the backward function has
+  /// the weight gradients there is none for them.
+  std::string forward, backward, weightGradient;
   double flops = 0;
   int64_t bytes = 0;                        // moved
-  double forwardTime = 0, backwardTime = 0; // as bytes of traffic
-  /// Of backwardTime, the part of the steps that no gradient of another stage waits for.
+  double forwardTime = 0, backwardTime = 0; // as bytes of traffic, weight gradients included
+  /// Of backwardTime, the part of the steps that no gradient of another chunk waits for.
   double weightGradientShare = 0;
-  int64_t parameters = 0; // those that several stages use are the first one's
+  int64_t parameters = 0; // those that several chunks use are the first one's
   int64_t parameterBytes = 0, gradientBytes = 0, stateBytes = 0;
   int64_t activationBytes = 0, slotBytes = 0;
 };
 
 struct StageTable {
-  PipelinePlan plan; // of one stage where the step is in one piece
+  PipelinePlan plan; // of one chunk where the step is in one piece
   std::vector<std::string> cuts;
-  std::vector<PlannedStage> stages;
+  std::vector<PlannedChunk> chunks;
   int64_t workspaceBytes = 0;
 };
 

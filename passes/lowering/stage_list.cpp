@@ -19,7 +19,7 @@ namespace {
 
 double timeOf(double flops, int64_t bytes) { return flops / flopsPerByte + double(bytes); }
 
-/// Of a function's time, that of the steps from which nothing follows that other stages read.
+/// Of a function's time, that of the steps from which nothing follows that other chunks read.
 double shareNobodyWaitsFor(func::FuncOp function) {
   SymbolTableCollection symbols;
   Operation *end = function.front().getTerminator();
@@ -52,49 +52,58 @@ int64_t gradientBytesOf(func::FuncOp function) {
   return bytes;
 }
 
-/// Adds what a function costs and the parameters that no stage before has.
-void addFunction(PlannedStage &stage, func::FuncOp function, double &time,
-                 llvm::StringSet<> &counted) {
+/// Adds what a function costs and the parameters that no chunk before has; its time.
+double addFunction(PlannedChunk &chunk, func::FuncOp function, llvm::StringSet<> &counted) {
+  double time = 0;
   SymbolTableCollection symbols;
   for (auto step : function.front().getOps<kernel::StepOpInterface>()) {
     kernel::StepCost cost = step.cost(symbols);
-    stage.flops += cost.flops;
-    stage.bytes += cost.bytes();
+    chunk.flops += cost.flops;
+    chunk.bytes += cost.bytes();
     time += timeOf(cost.flops, cost.bytes());
   }
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (train::roleAs<train::ParameterAttr>(function, i) &&
         counted.insert(train::nameOf(function, i)).second) {
-      ++stage.parameters;
-      stage.parameterBytes += bytesOf(function.getArgument(i).getType());
+      ++chunk.parameters;
+      chunk.parameterBytes += bytesOf(function.getArgument(i).getType());
     }
+  return time;
 }
 
-PlannedStage stageOf(ModuleOp module, int number, llvm::StringSet<> &counted) {
-  PlannedStage stage;
-  func::FuncOp forward = train::stageFunction(module, train::Direction::forward, number),
-               backward = train::stageFunction(module, train::Direction::backward, number);
-  addFunction(stage, forward, stage.forwardTime, counted);
-  addFunction(stage, backward, stage.backwardTime, counted);
-  stage.forward = forward.getName().str();
-  stage.backward = backward.getName().str();
-  stage.weightGradientShare = shareNobodyWaitsFor(backward);
-  stage.gradientBytes = gradientBytesOf(backward);
-  if (auto bytes = backward->getAttrOfType<DenseI64ArrayAttr>("kernel.stage_bytes")) {
-    stage.activationBytes = bytes[0];
-    stage.slotBytes = bytes[1];
+PlannedChunk chunkOf(ModuleOp module, int number, llvm::StringSet<> &counted) {
+  PlannedChunk chunk;
+  func::FuncOp forward = train::chunkFunction(module, train::ChunkPass::forward, number),
+               backward = train::chunkFunction(module, train::ChunkPass::backward, number),
+               weights = train::chunkFunction(module, train::ChunkPass::weight_gradient, number);
+  chunk.forwardTime = addFunction(chunk, forward, counted);
+  chunk.backwardTime = addFunction(chunk, backward, counted);
+  chunk.forward = forward.getName().str();
+  chunk.backward = backward.getName().str();
+  chunk.weightGradientShare = shareNobodyWaitsFor(backward);
+  chunk.gradientBytes = gradientBytesOf(backward);
+  if (weights) {
+    double time = addFunction(chunk, weights, counted);
+    chunk.backwardTime += time;
+    chunk.weightGradientShare = chunk.backwardTime > 0 ? time / chunk.backwardTime : 0;
+    chunk.weightGradient = weights.getName().str();
+    chunk.gradientBytes += gradientBytesOf(weights);
   }
-  return stage;
+  if (auto bytes = backward->getAttrOfType<DenseI64ArrayAttr>("kernel.chunk_bytes")) {
+    chunk.activationBytes = bytes[0];
+    chunk.slotBytes = bytes[1];
+  }
+  return chunk;
 }
 
-PlannedStage onlyStage(ModuleOp module) {
-  PlannedStage stage;
+PlannedChunk onlyChunk(ModuleOp module) {
+  PlannedChunk chunk;
   llvm::StringSet<> counted;
   auto function = module.lookupSymbol<func::FuncOp>("forward_backward");
-  addFunction(stage, function, stage.backwardTime, counted);
-  stage.backward = function.getName().str();
-  stage.gradientBytes = gradientBytesOf(function);
-  return stage;
+  chunk.backwardTime = addFunction(chunk, function, counted);
+  chunk.backward = function.getName().str();
+  chunk.gradientBytes = gradientBytesOf(function);
+  return chunk;
 }
 
 planning::Schedule scheduleOfOne() {
@@ -119,24 +128,24 @@ StageTable describeStages(ModuleOp module) {
   if (train::PipelineAttr pipeline = train::pipelineOf(module)) {
     table.plan = pipelinePlan(module);
     llvm::StringSet<> counted;
-    for (int stage = 0; stage < pipeline.getStages(); ++stage)
-      table.stages.push_back(stageOf(module, stage, counted));
+    for (int chunk = 0; chunk < pipeline.chunks(); ++chunk)
+      table.chunks.push_back(chunkOf(module, chunk, counted));
     for (auto node : pipeline.getCuts().getAsRange<StringAttr>())
       table.cuts.push_back(node.str());
   } else {
     table.plan.schedule = scheduleOfOne();
-    table.stages.push_back(onlyStage(module));
-    table.stages[0].activationBytes = bytesOfArena(kernel::Arena::activations);
+    table.chunks.push_back(onlyChunk(module));
+    table.chunks[0].activationBytes = bytesOfArena(kernel::Arena::activations);
   }
   // States have the layout of gradients, slot after slot.
   int64_t gradients = 0;
-  for (const PlannedStage &stage : table.stages)
-    gradients += stage.gradientBytes;
-  for (PlannedStage &stage : table.stages)
-    stage.stateBytes = gradients == 0
+  for (const PlannedChunk &chunk : table.chunks)
+    gradients += chunk.gradientBytes;
+  for (PlannedChunk &chunk : table.chunks)
+    chunk.stateBytes = gradients == 0
                            ? 0
                            : int64_t(double(bytesOfArena(kernel::Arena::optimizer_state)) *
-                                     double(stage.gradientBytes) / double(gradients));
+                                     double(chunk.gradientBytes) / double(gradients));
   table.workspaceBytes = bytesOfArena(kernel::Arena::workspace);
   return table;
 }
@@ -151,33 +160,39 @@ std::string stageListText(ModuleOp module) {
   llvm::raw_string_ostream out(text);
   out << pipeline.getStages() << " stages, schedule " << pipeline.getSchedule().getValue() << ", "
       << pipeline.getMicroBatches() << " micro-batches a step and replica\n";
-  for (auto [stage, node] : llvm::enumerate(table.cuts))
-    out << "cut " << stage << " | " << stage + 1 << " behind " << node << "\n";
-  out << "\nstage         flops  bytes moved   parameters        bytes  activations  bytes a slot  "
+  bool isInterleaved = pipeline.getChunksPerStage() > 1;
+  if (isInterleaved)
+    out << pipeline.getChunksPerStage() << " chunks a stage: chunk c is on stage c modulo "
+        << pipeline.getStages() << "\n";
+  for (auto [chunk, node] : llvm::enumerate(table.cuts))
+    out << "cut " << chunk << " | " << chunk + 1 << " behind " << node << "\n";
+  out << (isInterleaved ? "\nchunk" : "\nstage")
+      << "         flops  bytes moved   parameters        bytes  activations  bytes a slot  "
          "slots"
          "        stash  share of time    idle\n";
   planning::StepCosts step;
   double total = 0;
-  for (const PlannedStage &stage : table.stages) {
-    total += stage.forwardTime + stage.backwardTime;
-    planning::ChunkSeconds chunk;
-    chunk.forward = stage.forwardTime;
-    chunk.inputGradient = stage.backwardTime;
-    step.chunks.push_back(chunk);
+  for (const PlannedChunk &chunk : table.chunks) {
+    total += chunk.forwardTime + chunk.backwardTime;
+    planning::ChunkSeconds seconds;
+    seconds.forward = chunk.forwardTime;
+    seconds.weightGradient = chunk.backwardTime * chunk.weightGradientShare;
+    seconds.inputGradient = chunk.backwardTime - seconds.weightGradient;
+    step.chunks.push_back(seconds);
   }
   planning::StepTimes times = planning::simulateStep(schedule, 1, step);
-  for (auto [number, stage] : llvm::enumerate(table.stages)) {
+  for (auto [number, chunk] : llvm::enumerate(table.chunks)) {
     int slots = schedule.stashSlots[number];
     out << llvm::format(
         "%5d  %12.0f  %11lld  %11lld  %11lld  %11lld  %12lld  %5d  %11lld  %13.3f  %4.1f %%\n",
-        int(number), stage.flops, (long long)stage.bytes, (long long)stage.parameters,
-        (long long)stage.parameterBytes, (long long)stage.activationBytes,
-        (long long)stage.slotBytes, slots, (long long)(stage.slotBytes * slots),
-        (stage.forwardTime + stage.backwardTime) / total,
-        100 * (1 - times.computing[number] / times.seconds));
+        int(number), chunk.flops, (long long)chunk.bytes, (long long)chunk.parameters,
+        (long long)chunk.parameterBytes, (long long)chunk.activationBytes,
+        (long long)chunk.slotBytes, slots, (long long)(chunk.slotBytes * slots),
+        (chunk.forwardTime + chunk.backwardTime) / total,
+        100 * (1 - times.computing[schedule.pipeline.stageOf(int(number))] / times.seconds));
   }
-  out << "\nstages    pass             bytes  tensor\n";
-  for (const StageBoundary &boundary : table.plan.boundaries) {
+  out << (isInterleaved ? "\nchunks" : "\nstages") << "    pass             bytes  tensor\n";
+  for (const ChunkBoundary &boundary : table.plan.boundaries) {
     listTensors("forward", boundary.from, boundary.to, boundary.activations, out);
     listTensors("backward", boundary.to, boundary.from, boundary.gradients, out);
   }

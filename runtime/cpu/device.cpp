@@ -51,18 +51,31 @@ std::vector<arena_kind> arenas_for(memory_use use) {
 
 // Of what a stage's functions and all others need; else of all.
 int64_t activation_bytes(const program &program, const stage_layout &layout) {
-  return layout.stages > 1 ? program.stages->programs[layout.stage].activation_bytes
-                           : arena_bytes(program, arena_kind::activations);
+  if (layout.stages == 1)
+    return arena_bytes(program, arena_kind::activations);
+  int64_t most = 0;
+  program.stages->for_each_chunk(layout.stage, [&](const chunk_program &chunk, int) {
+    most = std::max(most, chunk.activation_bytes);
+  });
+  return most;
+}
+
+std::vector<element_range> gradients_of_stage(const program &program, int stage) {
+  std::vector<element_range> all;
+  program.stages->for_each_chunk(stage, [&](const chunk_program &chunk, int) {
+    for (const range_list &list : {chunk.gradients, chunk.weight_gradients})
+      all.insert(all.end(), list.begin(), list.end());
+  });
+  return all;
 }
 
 // Of all, or of those that a rank's stage has.
 int64_t gradient_bytes(const program &program, const stage_layout &layout) {
   if (layout.stages == 1)
     return arena_bytes(program, arena_kind::gradients);
-  const stage_program &stage = program.stages->programs[layout.stage];
   int64_t elements = 0;
-  for (int64_t i = 0; i < stage.gradient_count; ++i)
-    elements += stage.gradients[i].end - stage.gradients[i].begin;
+  for (const element_range &range : gradients_of_stage(program, layout.stage))
+    elements += range.end - range.begin;
   return elements * bytes_of(program.precision);
 }
 
@@ -141,11 +154,8 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     request.micro_batches = micro_batches;
     request.kind = own.options.communication;
     request.layout = layout;
-    if (in_stages) {
-      const stage_program &stage = own.prog.stages->programs[layout.stage];
-      request.ranges = stage.gradients;
-      request.range_count = stage.gradient_count;
-    }
+    if (in_stages)
+      request.ranges = gradients_of_stage(own.prog, layout.stage);
     own.sum.emplace(own.ranks, own.memory, request);
     own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.sum->gradients();
   }
@@ -193,31 +203,37 @@ void device::run(entry which) {
 }
 
 void device::run(const stage_action &action) {
+  if (action.kind == stage_action_kind::norm)
+    return own_->ranks.barrier();
+  const chunk_program &chunk = own_->prog.stages->chunks[action.chunk];
   if (action.kind == stage_action_kind::reduce)
-    return own_->sum->exchange();
-  const stage_program &stage = own_->stage->own();
+    return own_->sum->exchange({chunk.gradients, chunk.weight_gradients});
   arenas memory = places();
-  memory.base[static_cast<int>(arena_kind::stash)] = own_->stage->slot(action.slot);
-  (action.kind == stage_action_kind::forward ? stage.forward : stage.backward)(memory);
+  memory.base[static_cast<int>(arena_kind::stash)] = own_->stage->slot(action.chunk, action.slot);
+  if (action.kind == stage_action_kind::forward)
+    return chunk.forward(memory);
+  const bool second = action.kind == stage_action_kind::weight_gradient;
+  (second ? chunk.weight_gradient : chunk.backward)(memory);
+  own_->sum->add(action.micro_batch, second ? chunk.weight_gradients : chunk.gradients);
 }
 
 bool device::move(const stage_action &message, bool fault) {
   return own_->stage->move(message, places(), fault);
 }
 
-void device::keep_inputs(int stash_slot) {
-  const stage_program &stage = own_->stage->own();
-  for (int64_t i = 0; i < stage.input_count; ++i) {
-    const tensor_place &input = own_->prog.inputs[stage.inputs[i].number].tensor;
-    memcpy(own_->stage->slot(stash_slot) + stage.inputs[i].offset, batch_place(input),
-           static_cast<size_t>(byte_count(input)));
+void device::keep_inputs(const stage_action &action) {
+  const chunk_program &chunk = own_->prog.stages->chunks[action.chunk];
+  for (int64_t i = 0; i < chunk.input_count; ++i) {
+    const tensor_place &input = own_->prog.inputs[chunk.inputs[i].number].tensor;
+    memcpy(own_->stage->slot(action.chunk, action.slot) + chunk.inputs[i].offset,
+           batch_place(input), static_cast<size_t>(byte_count(input)));
   }
 }
 
 void device::sum_gradients(int64_t micro_batch) {
   own_->sum->add(micro_batch);
-  if (!own_->prog.stages && micro_batch == own_->micro_batches - 1)
-    own_->sum->exchange(); // else that is an action of its own
+  if (micro_batch == own_->micro_batches - 1)
+    own_->sum->exchange();
 }
 void device::finish() {
   if (own_->state && own_->updated)
@@ -233,8 +249,9 @@ void device::set_bits(int64_t offset, uint64_t bits) {
 }
 
 void device::keep(const tensor_place &scalar, int slot, int stash_slot) {
-  const char *base =
-      scalar.arena == arena_kind::stash ? own_->stage->slot(stash_slot) : places()[scalar.arena];
+  const char *base = scalar.arena == arena_kind::stash
+                         ? own_->stage->slot(own_->prog.stages->loss_chunk, stash_slot)
+                         : places()[scalar.arena];
   own_->kept[static_cast<size_t>(slot)] = number_at(scalar.type, base + scalar.offset);
 }
 

@@ -31,11 +31,28 @@ constexpr int64_t gather_bytes = 1 << 14; // of a rank's file, behind its first 
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
-// First page of each rank's memory file; the barrier of rank 0's is used.
-struct control_page {
-  uint64_t not_ours; // shared_memory.h
+struct meeting_point {
   std::atomic<uint32_t> arrived;
   alignas(64) std::atomic<uint32_t> generation;
+
+  // Until `count` have come.
+  void meet(int count) {
+    const uint32_t now = generation.load();
+    if (arrived.fetch_add(1) + 1 == static_cast<uint32_t>(count)) {
+      arrived.store(0);
+      change(generation);
+      return;
+    }
+    wait_for_change(generation, now);
+  }
+};
+
+// First page of each rank's memory file. All ranks meet in rank 0's, the replicas of a stage in
+// that of the first of them.
+struct control_page {
+  uint64_t not_ours; // shared_memory.h
+  alignas(64) meeting_point all;
+  alignas(64) meeting_point replicas;
 };
 static_assert(sizeof(control_page) <= page_bytes);
 
@@ -43,7 +60,7 @@ static_assert(sizeof(control_page) <= page_bytes);
 
 struct gradient_sum::transport {
   virtual ~transport() = default;
-  virtual void exchange(gradient_sum &sum) = 0;
+  virtual void exchange(gradient_sum &sum, std::initializer_list<range_list> lists) = 0;
 };
 
 struct gradient_sum::shared_transport final : transport, message_path {
@@ -58,18 +75,11 @@ struct gradient_sum::shared_transport final : transport, message_path {
         munmap(file, static_cast<size_t>(file_bytes));
   }
 
-  control_page &control() { return *reinterpret_cast<control_page *>(files[0]); }
-
-  void barrier() override {
-    control_page &page = control();
-    uint32_t generation = page.generation.load();
-    if (page.arrived.fetch_add(1) + 1 == static_cast<uint32_t>(size)) {
-      page.arrived.store(0);
-      change(page.generation);
-      return;
-    }
-    wait_for_change(page.generation, generation);
+  control_page &control_of(int rank) {
+    return *reinterpret_cast<control_page *>(files[static_cast<size_t>(rank)]);
   }
+
+  void barrier() override { control_of(0).all.meet(size); }
 
   // In pieces that have room: what ranks say may be of any size.
   void gather(const void *mine, int64_t count, void *all) override {
@@ -85,19 +95,25 @@ struct gradient_sum::shared_transport final : transport, message_path {
     }
   }
 
-  void exchange(gradient_sum &sum) override {
-    barrier();
-    sum.summands_.clear();
+  void exchange(gradient_sum &sum, std::initializer_list<range_list> lists) override {
     const stage_layout &layout = sum.layout_;
+    const bool in_stages = layout.stages > 1;
+    control_of(layout.rank_of(0, layout.stage)).replicas.meet(layout.replicas);
+    sum.summands_.clear();
     for (const addend &each : sum.order_.exchange()) {
       const int holder = layout.rank_of(each.rank, layout.stage);
       sum.summands_.push_back(
           {sum.place_in(gradients[static_cast<size_t>(holder)], each.accumulator), each.additions});
     }
-    for (const element_range &part : sum.parts_)
-      sum_in_order(sum.type_, sum.summands_, gradients.data(), layout.stages > 1 ? 1 : size,
-                   part.begin, part.end);
-    barrier();
+    for (const range_list &ranges : lists)
+      for (const element_range &range : ranges) {
+        const gradient_parts parts(range.end - range.begin, layout.replicas);
+        sum_in_order(sum.type_, sum.summands_, gradients.data(), in_stages ? 1 : size,
+                     range.begin + parts.begin(layout.replica),
+                     range.begin + parts.end(layout.replica));
+      }
+    if (!in_stages)
+      barrier();
   }
 };
 
@@ -153,7 +169,7 @@ struct gradient_sum::message_transport final : transport {
     mpi_call(MPI_Waitall)(used, requests.data(), MPI_STATUSES_IGNORE);
   }
 
-  void exchange(gradient_sum &sum) override {
+  void exchange(gradient_sum &sum, std::initializer_list<range_list>) override {
     for (int64_t done = 0; done < parts.longest(); done += message_bytes / element_bytes) {
       scatter(sum, done);
       const int64_t length = piece_length(rank, done), begin = parts.begin(rank) + done;
@@ -177,14 +193,9 @@ gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradien
       elements_(request.reduced_bytes / bytes_of(request.type)),
       micro_batches_(request.micro_batches), order_(request.layout.replica, request.layout.replicas,
                                                     request.micro_batches, exchanged_sums::nodes),
-      layout_(request.layout), ranges_(request.ranges, request.ranges + request.range_count) {
-  if (ranges_.empty())
+      layout_(request.layout), ranges_(request.ranges) {
+  if (layout_.stages == 1)
     ranges_ = {{0, elements_}};
-  for (const element_range &range : ranges_) {
-    const gradient_parts parts(range.end - range.begin, layout_.replicas);
-    parts_.push_back(
-        {range.begin + parts.begin(layout_.replica), range.begin + parts.end(layout_.replica)});
-  }
   if (ranks.size() > 1 && share_memory(request))
     // Who reads other ranks' memory reads all that their sum needs once, and writes none of it.
     order_ = {layout_.replica, layout_.replicas, micro_batches_, exchanged_sums::unadded};
@@ -254,20 +265,22 @@ bool gradient_sum::share_memory(const gradient_request &request) {
   return shares_memory_ = true;
 }
 
-void gradient_sum::add(int64_t micro_batch) {
+void gradient_sum::add(int64_t micro_batch, range_list ranges) {
   if (const summation &own = order_.own(micro_batch); own.moves()) {
     summands_.clear();
     for (const addend &each : own.addends)
       summands_.push_back({place_in(gradients_, each.accumulator), each.additions});
     char *target = place_in(gradients_, own.target);
-    for (const element_range &range : ranges_)
+    for (const element_range &range : ranges)
       sum_in_order(type_, summands_, &target, 1, range.begin, range.end);
   }
 }
 
-void gradient_sum::exchange() {
+void gradient_sum::exchange() { exchange({all()}); }
+
+void gradient_sum::exchange(std::initializer_list<range_list> lists) {
   if (transport_)
-    transport_->exchange(*this);
+    transport_->exchange(*this, lists);
 }
 
 } // namespace trainc

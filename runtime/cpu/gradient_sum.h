@@ -9,9 +9,11 @@
 #include "runtime/cpu/flat_sum.h"
 #include "runtime/gradient_parts.h"
 #include "runtime/options.h"
+#include "runtime/pipeline.h"
 #include "runtime/stage_layout.h"
 #include "runtime/summation_order.h"
 
+#include <initializer_list>
 #include <memory>
 
 namespace trainc {
@@ -24,8 +26,7 @@ struct gradient_request {
   communication_kind kind;
   // Of a step in stages: the rank's place, and the elements that its stage has gradients of.
   stage_layout layout = {};
-  const element_range *ranges = nullptr;
-  int64_t range_count = 0;
+  std::vector<element_range> ranges = {};
 };
 
 class gradient_sum {
@@ -45,12 +46,19 @@ public:
   int64_t accumulator_bytes() const;
 
   // Adds what the gradients arena has of micro-batch 0, 1, ... of this rank.
-  void add(int64_t micro_batch);
+  void add(int64_t micro_batch) { add(micro_batch, all()); }
   // Behind the last one of a step: the ranks meet, and the total is in the gradients arena of every
-  // rank; of a step in stages in that of the first rank.
+  // rank.
   void exchange();
 
+  // The same of some of the elements of a step in stages. An exchange is one of the stage's
+  // replicas alone; once all ranks have met behind all exchanges, the total is in the first rank's
+  // arena.
+  void add(int64_t micro_batch, range_list ranges);
+  void exchange(std::initializer_list<range_list> lists);
+
 private:
+  range_list all() const { return {ranges_.data(), static_cast<int64_t>(ranges_.size())}; }
   struct transport;
   struct shared_transport;
   struct message_transport;
@@ -67,7 +75,6 @@ private:
   summation_order order_;
   stage_layout layout_;
   std::vector<element_range> ranges_; // of the arena that this rank has gradients of: its stage's
-  std::vector<element_range> parts_;  // of them, those that it adds for all
   char *gradients_ = nullptr;         // the arena, then the accumulators
   char *total_ = nullptr;
   bool shares_memory_ = false;

@@ -52,13 +52,13 @@ template <typename Found>
 int64_t each_mailbox(const pipeline &pipeline, int stage, const Found &found) {
   int64_t offset = page_bytes;
   for (int64_t i = 0; i < pipeline.boundary_count; ++i) {
-    const stage_boundary &boundary = pipeline.boundaries[i];
-    if (boundary.to == stage) {
+    const chunk_boundary &boundary = pipeline.boundaries[i];
+    if (pipeline.stage_of(boundary.to) == stage) {
       found(i, false, offset);
       offset += box_bytes + boundary.activation_places *
                                 place_bytes(boundary.activations, boundary.activation_count);
     }
-    if (boundary.from == stage) {
+    if (pipeline.stage_of(boundary.from) == stage) {
       found(i, true, offset);
       offset += box_bytes +
                 boundary.gradient_places * place_bytes(boundary.gradients, boundary.gradient_count);
@@ -74,12 +74,15 @@ int64_t file_bytes(const pipeline &pipeline, int stage) {
 } // namespace
 
 int64_t stage_memory::bytes_of(const program &program, int stage) {
-  const stage_program &own = program.stages->programs[stage];
-  return own.slots * own.slot_bytes + file_bytes(*program.stages, stage);
+  int64_t bytes = file_bytes(*program.stages, stage);
+  program.stages->for_each_chunk(
+      stage, [&](const chunk_program &chunk, int) { bytes += chunk.slots * chunk.slot_bytes; });
+  return bytes;
 }
 
 stage_memory::stage_memory(communicator &ranks, arena_set &arenas, const program &program)
-    : pipeline_(*program.stages), layout_(program, ranks.rank(), ranks.size()) {
+    : pipeline_(*program.stages), layout_(program, ranks.rank(), ranks.size()),
+      stashes_(static_cast<size_t>(pipeline_.chunk_count)) {
   if (ranks.ranks_on_host() == ranks.size())
     files_ = share_with_host("trainc-messages", file_bytes(pipeline_, layout_.stage));
   ranks.together([&] {
@@ -87,7 +90,9 @@ stage_memory::stage_memory(communicator &ranks, arena_set &arenas, const program
       throw failure(exit_machine,
                     "the stages of a pipeline do not share memory: their ranks run on several "
                     "hosts or in several containers\n  try: all of them on one host");
-    stash_ = arenas.allocate(own().slots * own().slot_bytes);
+    pipeline_.for_each_chunk(layout_.stage, [&](const chunk_program &chunk, int number) {
+      stashes_[static_cast<size_t>(number)] = arenas.allocate(chunk.slots * chunk.slot_bytes);
+    });
   });
 }
 
@@ -98,9 +103,9 @@ stage_memory::~stage_memory() {
 }
 
 stage_memory::letter stage_memory::letter_of(const stage_action &message) const {
-  const stage_boundary &boundary = pipeline_.boundaries[message.boundary];
+  const chunk_boundary &boundary = pipeline_.boundaries[message.boundary];
   const bool is_gradient = is_of_gradients(message.kind);
-  const int receiver = is_gradient ? boundary.from : boundary.to;
+  const int receiver = pipeline_.stage_of(is_gradient ? boundary.from : boundary.to);
   char *file = files_[static_cast<size_t>(layout_.rank_of(layout_.replica, receiver))];
   letter found = {is_gradient ? boundary.gradients : boundary.activations,
                   is_gradient ? boundary.gradient_count : boundary.activation_count,
@@ -120,8 +125,8 @@ stage_memory::letter stage_memory::letter_of(const stage_action &message) const 
 
 bool stage_memory::move(const stage_action &message, const arenas &places, bool fault) {
   const letter letter = letter_of(message);
-  char *memory =
-      is_of_gradients(message.kind) ? places[arena_kind::activations] : slot(message.slot);
+  char *memory = is_of_gradients(message.kind) ? places[arena_kind::activations]
+                                               : slot(message.chunk, message.slot);
   if (message.kind == stage_action_kind::send_activation ||
       message.kind == stage_action_kind::send_gradient) {
     send(letter, memory, message.place, fault);

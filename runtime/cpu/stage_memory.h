@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a rank's stage: its stash, and a mailbox for each kind of message that it receives.
-// Mailboxes lie in memory that the ranks of a host map: the sender copies tensors to a free place,
-// the receiver from there to where its functions read them, so neither waits for the other while
-// places are left.
+// The memory of a rank's stage: the stashes of its chunks, and a mailbox for each kind of message
+// that it receives. Mailboxes lie in memory that the ranks of a host map: the sender copies tensors
+// to a free place, the receiver from there to where its functions read them, so neither waits for
+// the other while places are left.
 #pragma once
 
 #include "runtime/arena.h"
@@ -23,13 +23,14 @@ public:
   stage_memory(const stage_memory &) = delete;
   stage_memory &operator=(const stage_memory &) = delete;
 
-  // Of the rank's stage.
-  const stage_program &own() const { return pipeline_.programs[layout_.stage]; }
-  char *slot(int number) const { return stash_ + number * own().slot_bytes; }
+  // Of a chunk of the rank's stage.
+  char *slot(int chunk, int number) const {
+    return stashes_[static_cast<size_t>(chunk)] + number * pipeline_.chunks[chunk].slot_bytes;
+  }
   // With a message goes whether its micro-batch has a fault; a receive returns that.
   bool move(const stage_action &message, const arenas &places, bool fault);
 
-  // Of a rank: stash and mailboxes.
+  // Of a rank: stashes and mailboxes.
   static int64_t bytes_of(const program &program, int stage);
 
 private:
@@ -41,8 +42,8 @@ private:
 
   const pipeline &pipeline_;
   stage_layout layout_;
-  std::vector<char *> files_; // of each rank
-  char *stash_ = nullptr;
+  std::vector<char *> files_;   // of each rank
+  std::vector<char *> stashes_; // by chunk
 };
 
 } // namespace trainc

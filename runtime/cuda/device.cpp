@@ -267,7 +267,7 @@ void device::run(entry which) {
 // No program for this target is cut into stages.
 void device::run(const stage_action &) {}
 bool device::move(const stage_action &, bool fault) { return fault; }
-void device::keep_inputs(int) {}
+void device::keep_inputs(const stage_action &) {}
 
 void device::sum_gradients(int64_t micro_batch) { own_->gpu->gradients->queue(micro_batch); }
 

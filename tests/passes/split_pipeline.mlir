@@ -3,6 +3,7 @@
 // RUN: %section CHAIN %s | %trainc-opt -form-products '-split-pipeline=stages=2 micro-batches=4' | %FileCheck %s --check-prefix=TWO
 // RUN: %section CHAIN %s | %trainc-opt -form-products '-split-pipeline=stages=2 cuts=l1.act micro-batches=4 schedule=gpipe' -fuse -lower-to-kernels -order-operations -plan-memory | %FileCheck %s --check-prefix=PLACES
 // RUN: %section CHAIN %s | %trainc-opt -form-products -split-pipeline | %FileCheck %s --check-prefix=ONE
+// RUN: %section CHAIN %s | %trainc-opt -form-products '-split-pipeline=stages=2 cuts=l1.act micro-batches=4 schedule=zb-h1' | %FileCheck %s --check-prefix=ZERO
 // RUN: %section CHAIN %s | not %trainc-opt -form-products '-split-pipeline=stages=9 micro-batches=9' 2>&1 | %FileCheck %s --check-prefix=MANY
 // RUN: %section CHAIN %s | not %trainc-opt -form-products '-split-pipeline=stages=2 cuts=l9.act' 2>&1 | %FileCheck %s --check-prefix=UNKNOWN
 // RUN: %section CHAIN %s | not %trainc-opt -form-products '-split-pipeline=stages=2 cuts=loss' 2>&1 | %FileCheck %s --check-prefix=LAST
@@ -14,21 +15,21 @@
 // ONE: func.func @forward_backward
 
 // What crosses has a name, the same as a result and as an argument; what fuse would compute again is no part of it.
-// TWO: train.pipeline = #train.pipeline<stages = 2, micro_batches = 4, schedule = "1f1b", cuts = ["[[CUT:.*]]"]>
+// TWO: train.pipeline = #train.pipeline<stages = 2, chunks_per_stage = 1, micro_batches = 4, schedule = "1f1b", cuts = ["[[CUT:.*]]"]>
 // TWO-LABEL: func.func @forward_0
 // TWO-SAME: #train.kept<"
-// TWO-SAME: train.stage = #train.stage<forward of 0>
+// TWO-SAME: train.chunk = #train.chunk<forward of 0>
 // TWO-LABEL: func.func @forward_1
 // TWO-SAME: #train.kept<"
 // TWO-SAME: #train.loss
-// TWO-SAME: train.stage = #train.stage<forward of 1>
+// TWO-SAME: train.chunk = #train.chunk<forward of 1>
 
 // The gradient of the tied weight is on the first stage; the other use's contribution travels.
 // TWO-LABEL: func.func @backward_0
 // TWO-SAME: #train.passed<
 // TWO-SAME: #train.passed<
 // TWO-SAME: #train.gradient<"w1">
-// TWO-SAME: train.stage = #train.stage<backward of 0>
+// TWO-SAME: train.chunk = #train.chunk<backward of 0>
 // TWO-LABEL: func.func @backward_1
 // TWO-SAME: #train.passed<
 // TWO-SAME: #train.passed<
@@ -38,11 +39,26 @@
 // PLACES-LABEL: func.func @forward_0
 // PLACES-SAME: kernel.place = #kernel.place<stash, 0>, train.role = #train.input<"x">
 // PLACES-SAME: kernel.place = #kernel.place<stash, [[AT:[0-9]+]]>, train.role = #train.kept<"l1.act">
-// PLACES-SAME: kernel.stage_bytes
+// PLACES-SAME: kernel.chunk_bytes
 // PLACES-LABEL: func.func @forward_1
 // PLACES-SAME: kernel.place = #kernel.place<stash, 0>, train.role = #train.kept<"l1.act">
 // PLACES-LABEL: func.func @backward_0
 // PLACES-SAME: kernel.place = #kernel.place<activations, 0>, train.role = #train.passed<
+
+// Weight gradients that nobody waits for have a function, which reads the gradient of the product's result from the
+// slot; the first chunk has one function for all, and the contribution to its tied weight is waited for.
+// ZERO-LABEL: func.func @backward_0
+// ZERO-SAME: #train.gradient<"w1">
+// ZERO-LABEL: func.func @backward_1
+// ZERO-SAME: #train.passed<
+// ZERO-SAME: #train.kept<"
+// ZERO-SAME: train.chunk = #train.chunk<backward of 1>
+// ZERO: func.func @weight_gradient_0() attributes {train.chunk = #train.chunk<weight_gradient of 0>}
+// ZERO-LABEL: func.func @weight_gradient_1
+// ZERO-SAME: #train.kept<"
+// ZERO-SAME: #train.gradient<"w2">
+// ZERO: kernel.matmul
+// ZERO-NEXT: return
 
 // MANY: error: the model has {{[0-9]+}} narrow cuts, too few for 9 stages; try: --stages
 // UNKNOWN: error: no node of the forward pass is called 'l9.act'; try: --cut with

@@ -138,6 +138,8 @@ private:
     chunk.backward = fields.text("backward");
     if (fields.has("forward"))
       chunk.forward = fields.text("forward");
+    if (fields.has("weight_gradient"))
+      chunk.weightGradient = fields.text("weight_gradient");
     chunk.forwardTime = fields.amount("forward_time");
     chunk.backwardTime = fields.amount("backward_time");
     chunk.weightGradientShare = std::min(1.0, fields.amount("weight_gradient_share"));
@@ -180,7 +182,7 @@ private:
     action.boundary = fields.index("boundary", plan.boundaries.size());
     action.peer = fields.index("peer", size_t(pipeline.stages));
     action.slot = fields.index(isMessage ? "place" : "slot", most);
-    const bool isOfChunk = action.kind != ActionKind::norm;
+    const bool isOfChunk = action.kind != ActionKind::norm && action.kind != ActionKind::update;
     const bool isOfMicroBatch = isMessage || planning::isCompute(action.kind);
     if ((isOfChunk && action.chunk < 0) ||
         (isOfMicroBatch && (action.microBatch < 0 || action.slot < 0)) ||
@@ -208,7 +210,8 @@ void readKernels(StagePlan &plan) {
     }
   }
   for (const ChunkPlan &chunk : plan.chunks)
-    for (const std::string &entry : {chunk.forward, chunk.backward, std::string("update")})
+    for (const std::string &entry :
+         {chunk.forward, chunk.backward, chunk.weightGradient, std::string("update")})
       if (!entry.empty() && !plan.entries.count(entry))
         refuse(path, "has no entry function '" + entry + "', which stages.json names");
 }

@@ -16,9 +16,11 @@
 namespace trainc::simulate {
 
 struct ChunkPlan {
-  std::string forward, backward; // entry functions; a step in one piece has no forward one
+  /// Entry functions; a step in one piece has no forward one, and where the backward function has
+  /// the weight gradients there is none for them.
+  std::string forward, backward, weightGradient;
   double forwardTime = 0, backwardTime = 0; // predicted, as bytes of traffic
-  double weightGradientShare = 0;           // of the backward function's time
+  double weightGradientShare = 0;           // of the backward time
   double parameterBytes = 0, gradientBytes = 0, stateBytes = 0, activationBytes = 0, slotBytes = 0;
 };
 

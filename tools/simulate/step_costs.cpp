@@ -25,16 +25,16 @@ public:
 
   Profile run() {
     const json document = readDocument(path);
-    const int chunks = int(plan.chunks.size());
+    const int stages = plan.schedule.pipeline.stages;
     profile.stages = int(number(document, "stages"));
     profile.replicas = int(number(document, "replicas"));
     profile.seconds = number(document, "seconds");
     if (document.contains("device") && document["device"].is_string())
       profile.device = document["device"].get<std::string>();
-    if (profile.stages != chunks || profile.replicas < 1)
+    if (profile.stages != stages || profile.replicas < 1)
       refuse(path, "is of a program with " + std::to_string(profile.stages) + " stages, and " +
-                       plan.folder + " has " + std::to_string(chunks));
-    profile.chunks.resize(size_t(chunks));
+                       plan.folder + " has " + std::to_string(stages));
+    profile.chunks.resize(plan.chunks.size());
     for (const json &rank : list(document, "ranks"))
       addRank(rank);
     if (ranks != profile.stages * profile.replicas)
@@ -71,17 +71,18 @@ private:
     ++ranks;
     const json &entries = list(rank, "entries");
     const double stage = number(rank, "stage");
-    if (!(stage >= 0 && stage < double(profile.chunks.size())))
+    if (!(stage >= 0 && stage < profile.stages))
       refuse(path, "has a rank of stage " + std::to_string(stage));
-    checkEntries(entries, plan.chunks[size_t(stage)]);
+    for (size_t chunk = size_t(stage); chunk < plan.chunks.size(); chunk += size_t(profile.stages))
+      checkEntries(entries, plan.chunks[chunk]);
     for (const json &action : list(rank, "actions"))
       addAction(action, int(stage));
   }
 
   /// The program must be the plan's: as many steps in each entry function.
   void checkEntries(const json &entries, const ChunkPlan &chunk) const {
-    for (const std::string &name : {chunk.forward, chunk.backward}) {
-      if (name.empty())
+    for (const std::string &name : {chunk.forward, chunk.backward, chunk.weightGradient}) {
+      if (name.empty() || plan.entries.at(name).steps == 0)
         continue;
       auto found = std::find_if(entries.begin(), entries.end(),
                                 [&](const json &entry) { return text(entry, "entry") == name; });
@@ -96,7 +97,10 @@ private:
   void addAction(const json &action, int stage) {
     const std::string kind = text(action, "action");
     const double seconds = std::max(0.0, number(action, "seconds")) / profile.replicas;
-    ProfiledChunk &chunk = profile.chunks[size_t(stage)];
+    const double number = action.contains("chunk") ? this->number(action, "chunk") : stage;
+    if (!(number >= 0 && number < double(profile.chunks.size())))
+      refuse(path, "has an action '" + kind + "' of a chunk that " + plan.folder + " has not");
+    ProfiledChunk &chunk = profile.chunks[size_t(number)];
     if (kind == "forward")
       chunk.seconds.forward += seconds;
     else if (kind == "input gradient")
@@ -104,11 +108,13 @@ private:
     else if (kind == "weight gradient")
       chunk.seconds.weightGradient += seconds;
     else if (kind == "backward") {
-      const double share = plan.chunks[size_t(stage)].weightGradientShare;
+      const double share = plan.chunks[size_t(number)].weightGradientShare;
       chunk.seconds.inputGradient += seconds * (1 - share);
       chunk.seconds.weightGradient += seconds * share;
     } else if (kind == "reduce")
       chunk.exchange += seconds;
+    else if (kind == "norm")
+      profile.meeting += seconds / profile.stages;
     else if (kind == "update")
       chunk.seconds.update += seconds;
     else if (kind == "rest")
@@ -154,8 +160,12 @@ planning::ChunkSeconds rooflineOf(const StagePlan &plan, const ChunkPlan &chunk,
   planning::ChunkSeconds seconds;
   const double backward = rooflineOf(plan, chunk.backward, device);
   seconds.forward = rooflineOf(plan, chunk.forward, device);
-  seconds.inputGradient = backward * (1 - chunk.weightGradientShare);
-  seconds.weightGradient = backward * chunk.weightGradientShare;
+  seconds.inputGradient = backward;
+  seconds.weightGradient = rooflineOf(plan, chunk.weightGradient, device);
+  if (chunk.weightGradient.empty()) {
+    seconds.weightGradient = backward * chunk.weightGradientShare;
+    seconds.inputGradient -= seconds.weightGradient;
+  }
   const double all = allGradients(plan);
   seconds.update =
       all > 0 ? rooflineOf(plan, "update", device) * chunk.gradientBytes / all : 0; // its own
@@ -197,8 +207,12 @@ planning::StepCosts costsOf(const StagePlan &plan, const planning::Schedule &sch
     costs.rest = sources.profile->rest;
   if (!sources.network) { // the ranks meet, and each adds its part
     const Profile &profile = *sources.profile;
-    for (const ProfiledChunk &chunk : profile.chunks)
-      costs.norm = std::max(costs.norm, chunk.exchange);
+    for (int stage = 0; stage < stages; ++stage) {
+      double exchange = 0;
+      for (size_t chunk = size_t(stage); chunk < profile.chunks.size(); chunk += size_t(stages))
+        exchange += profile.chunks[chunk].exchange;
+      costs.norm = std::max(costs.norm, exchange + profile.meeting);
+    }
     costs.transfer = [&profile](int boundary, bool ofGradients, int, int) {
       auto found = profile.messages.find({boundary, ofGradients});
       return found == profile.messages.end()

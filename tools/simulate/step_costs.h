@@ -16,7 +16,7 @@ namespace trainc::simulate {
 
 struct ProfiledChunk {
   planning::ChunkSeconds seconds;
-  double exchange = 0; // over replicas and, of a step in stages, into one arena
+  double exchange = 0; // of gradients over replicas and, of a step in stages, into one arena
 };
 
 /// Means over replicas, without the time in which ranks waited for others.
@@ -27,6 +27,7 @@ struct Profile {
   std::vector<ProfiledChunk> chunks;
   /// By boundary and whether of gradients: of the sender and of the receiver.
   std::map<std::pair<int, bool>, std::pair<double, double>> messages;
+  double meeting = 0; // of all ranks, behind the exchanges
   double rest = 0;
 };
 
