@@ -45,6 +45,7 @@ FIXTURES = {
     "nanogpt_sdpa_script14": ("nanogpt_sdpa", "script", 14, {"dynamic": True, "fold": False}),
     "nanogpt_sdpa_script20": ("nanogpt_sdpa", "script", 20, {"dynamic": True}),
     "nanogpt_sdpa_dynamo20": ("nanogpt_sdpa", "dynamo", 20, {"dynamic": True}),
+    "nanogpt_sdpa_dynamo23": ("nanogpt_sdpa", "dynamo", 23, {"dynamic": True}),
     "gpt2_script13": ("gpt2", "script", 13, {}),
     "gpt2_script17_raw": ("gpt2", "script", 17, {"dynamic": True, "fold": False}),
     "gpt2_dynamo18_raw": ("gpt2", "dynamo", 18, {"dynamic": True, "fold": False}),
