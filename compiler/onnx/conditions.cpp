@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Problem: exporters write `If` for what they could not decide: `squeeze` where a size is 1, a
-// sampling rate, a training flag. Programs here have no control flow.
+// sampling rate, a training flag; and `Loop` for loops of Python. Programs here have no control
+// flow.
 //
-// Method: the values that conditions need are imported by themselves, with both branches of every
-// `If` in the graph; where a condition is known, the values behind it are those of its branch. Once
-// more with the branches that are left, which may have fewer parameters: until nothing is new.
+// Method: the values that conditions and numbers of iterations need are imported by themselves,
+// with both branches of every `If` in the graph; where a condition is known, the values behind it
+// are those of its branch. Once more with the branches and iterations that are left, which may have
+// fewer parameters: until nothing is new.
 //
 // Known weakness: what conditions need is imported twice or more.
 #include "compiler/onnx/conditions.h"
@@ -19,13 +21,56 @@ namespace trainc::reader {
 using onnx::GraphProto;
 using onnx::NodeProto;
 
+/// The values that decide a node, none of another one; of a `Loop` that has none, the trip count.
+static std::vector<std::string> deciding(const GraphNode &node) {
+  if (node.key().empty())
+    return {};
+  if (node.isScan()) { // behind its own
+    size_t own = node.proto->input_size();
+    return node.inputs.size() > own ? std::vector<std::string>{node.inputs[own]}
+                                    : std::vector<std::string>{};
+  }
+  if (!node.isIf() && !node.isLoop())
+    return {};
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), node.isLoop() ? 2 : 1); ++i)
+    if (!node.inputs[i].empty())
+      names.push_back(node.inputs[i]);
+  return names;
+}
+
+/// What they say; none where one of them is not known, whose reason `unknown` gets then.
+static std::optional<int64_t> choiceOf(const GraphNode &node, ArrayRef<Known> values,
+                                       Unknown &unknown) {
+  for (const Known &value : values)
+    if (!value.tensor || value.tensor.count() != 1) {
+      unknown = value.unknown;
+      return std::nullopt;
+    }
+  if (node.isIf())
+    return values[0].tensor.integer(0) != 0;
+  if (node.isScan())
+    return values[0].tensor.integer(0);
+  const bool hasCondition = node.inputs.size() > 1 && !node.inputs[1].empty();
+  if (hasCondition && values.back().tensor.integer(0) == 0)
+    return 0;
+  if (node.inputs[0].empty()) {
+    unknown = {"it has none: it runs until a condition changes",
+               "an export without control flow: torch.jit.trace or dynamo"};
+    return std::nullopt;
+  }
+  return std::max<int64_t>(0, values[0].tensor.integer(0));
+}
+
 Conditions findConditions(const ModelFile &file, const Separation &separation, const Recipe &recipe,
                           mlir::MLIRContext &context) {
   Conditions found;
-  auto isIf = [](const NodeProto &node) { return isOnnx(node, "If"); };
-  bool any = any_of(file.graph().node(), isIf);
+  auto decides = [](const NodeProto &node) {
+    return isOnnx(node, "If") || isOnnx(node, "Loop") || isOnnx(node, "Scan");
+  };
+  bool any = any_of(file.graph().node(), decides);
   for (const onnx::FunctionProto &function : file.model().functions())
-    any = any || any_of(function.node(), isIf);
+    any = any || any_of(function.node(), decides);
   if (!any)
     return found;
   while (true) {
@@ -35,7 +80,7 @@ Conditions findConditions(const ModelFile &file, const Separation &separation, c
       return found;
     std::vector<const GraphNode *> open;
     for (const GraphNode *node : graph->nodes())
-      if (node->isIf() && !node->inputs.empty() && !node->key().empty())
+      if (!deciding(*node).empty())
         open.push_back(node);
     auto decisions = decideParameters(file, *graph, separation, recipe, ignored);
     auto inputs = resolveInputs(file, recipe, ignored);
@@ -45,17 +90,21 @@ Conditions findConditions(const ModelFile &file, const Separation &separation, c
     if (!inputs)
       inputs.emplace();
     std::vector<std::string> names;
-    names.reserve(open.size());
     for (const GraphNode *node : open)
-      names.push_back(node->inputs[0]);
+      llvm::append_range(names, deciding(*node));
     std::vector<Known> values = evaluateValues(file, *graph, *decisions, *inputs, names, context);
     found.unknown.clear();
     size_t before = found.choices.size();
-    for (auto [node, value] : llvm::zip(open, values))
-      if (value.tensor && value.tensor.count() == 1)
-        found.choices[node->key()] = value.tensor.integer(0) != 0;
+    ArrayRef<Known> rest = values;
+    for (const GraphNode *node : open) {
+      const size_t count = deciding(*node).size();
+      Unknown unknown;
+      if (auto choice = choiceOf(*node, rest.take_front(count), unknown))
+        found.choices[node->key()] = *choice;
       else if (hasSizes)
-        found.unknown[node->key()] = value.unknown;
+        found.unknown[node->key()] = unknown;
+      rest = rest.drop_front(count);
+    }
     if (found.choices.size() == before)
       return found;
   }
@@ -101,14 +150,18 @@ private:
 
   void liftFrom(const NodeProto &owner, GraphProto &branch, const Renamed &around) {
     Renamed renamed = around;
+    for (const auto &input : branch.input())
+      renamed.erase(input.name());
     for (const NodeProto &node : branch.node())
       for (const std::string &output : node.output())
         renamed.erase(output);
     google::protobuf::RepeatedPtrField<onnx::TensorProto> kept;
     for (const onnx::TensorProto &tensor : branch.initializer()) {
       std::string why;
+      const bool isBranch = isOnnx(owner, "If");
       std::unique_ptr<TensorBytes> values =
-          isOnnx(owner, "If") ? tensorBytes(tensor, why) : nullptr;
+          isBranch || isOnnx(owner, "Loop") || isOnnx(owner, "Scan") ? tensorBytes(tensor, why)
+                                                                     : nullptr;
       if (!values) { // of what is not supported, or wrong: whoever reads it says so
         *kept.Add() = tensor;
         renamed.erase(tensor.name());
@@ -118,7 +171,8 @@ private:
       for (int i = 2; !taken.insert(name).second; ++i)
         name = tensor.name() + "_" + std::to_string(i);
       renamed[tensor.name()] = values->name = name;
-      separation.notes[name] = "of a branch of " + owner.op_type() + " '" + owner.name() + "'";
+      separation.notes[name] = (isBranch ? "of a branch of " : "of the body of ") +
+                               owner.op_type() + " '" + owner.name() + "'";
       file.addInitializer(std::move(values));
     }
     branch.mutable_initializer()->Swap(&kept);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which branches of a model's `If` nodes are taken.
+// Which branches of a model's `If` nodes are taken, and how often its loops run.
 #pragma once
 
 #include "compiler/onnx/graph.h"
@@ -12,16 +12,16 @@ namespace trainc::reader {
 
 struct Conditions {
   Choices choices;
-  /// By the key of an `If` whose condition is not known: why. Where that is because sizes
-  /// are missing, which is reported with the inputs, it has no entry.
+  /// By the key of an `If` whose condition is not known, or a loop whose number of iterations is not:
+  /// why. Where that is because sizes are missing, which is reported with the inputs, it has no entry.
   llvm::StringMap<Unknown> unknown;
 };
 
-/// Evaluates the conditions that follow from constants and from shapes, to any depth.
+/// Evaluates the conditions and numbers that follow from constants and from shapes, to any depth.
 Conditions findConditions(const ModelFile &file, const Separation &separation, const Recipe &recipe,
                           mlir::MLIRContext &context);
 
-/// Makes the initializers of branches those of the graph, so that the rule for parameters sees
+/// Makes the initializers of branches and loops those of the graph, so that the rule for parameters sees
 /// them and exports hold them.
 void liftBranchInitializers(ModelFile &file, Separation &separation);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The model as one flat list of nodes: local functions inlined, dead nodes gone, in an order in
-// which every value is made before it is used.
+// The model as one flat list of nodes: local functions inlined, known branches taken, loops
+// unrolled, dead nodes gone, in an order in which every value is made before it is used.
 #pragma once
 
 #include "compiler/onnx/model_file.h"
@@ -31,6 +31,8 @@ struct GraphNode {
     return found == outputs.end() ? "" : *found;
   }
   bool isIf() const { return domain.empty() && opType() == "If"; }
+  bool isLoop() const { return domain.empty() && opType() == "Loop"; }
+  bool isScan() const { return domain.empty() && opType() == "Scan"; }
   const onnx::AttributeProto *attribute(llvm::StringRef name) const;
   int64_t integer(llvm::StringRef name, int64_t otherwise) const;
   double real(llvm::StringRef name, double otherwise) const;
@@ -49,13 +51,14 @@ struct Use {
   unsigned index; // of the input
 };
 
-/// Which branch each `If` takes, by its `key`: true for `then_branch`.
-using Choices = std::map<std::string, bool>;
+/// By the `key` of nodes with bodies: of an `If`, 1 for `then_branch`, 0 for `else_branch`; of a
+/// `Loop` or `Scan` how often it runs.
+using Choices = std::map<std::string, int64_t>;
 
 class Graph {
 public:
-  /// Of an `If` that is not among the choices both branches are there, and it reads what they make.
-  /// Null after errors.
+  /// Of an `If` that is not among the choices both branches are there, and it reads what they make;
+  /// a `Scan` reads the sizes of what it scans besides. Null after errors.
   static std::unique_ptr<Graph> build(const ModelFile &file, const Choices &choices,
                                       Report &report);
 

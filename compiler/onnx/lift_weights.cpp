@@ -245,7 +245,7 @@ void liftInBranches(onnx::GraphProto &graph) {
     for (onnx::AttributeProto &attribute : *node.mutable_attribute())
       if (attribute.has_g()) {
         liftInBranches(*attribute.mutable_g());
-        if (isOnnx(node, "If"))
+        if (isOnnx(node, "If") || isOnnx(node, "Loop") || isOnnx(node, "Scan"))
           liftInside(*attribute.mutable_g());
       }
 }

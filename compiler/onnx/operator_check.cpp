@@ -20,7 +20,7 @@ static bool isBuiltIn(const GraphNode &node) {
 
 static StringRef adviceFor(StringRef opType) {
   return llvm::StringSwitch<StringRef>(opType)
-      .Cases("Loop", "Scan", "an export without control flow: torch.jit.trace or dynamo")
+      .Case("Scan", "an export without control flow: torch.jit.trace or dynamo")
       .Cases("QuantizeLinear", "DequantizeLinear", "the model before quantization")
       .Default(kListsOperators);
 }
@@ -59,9 +59,9 @@ bool isImportable(const GraphNode &node) {
          checkNode(node).empty();
 }
 
-// An `If` that is left has no known condition.
-static void checkIf(const Graph &graph, const GraphNode &node, const Conditions &conditions,
-                    Report &report) {
+// An `If` that is left has no known condition, a loop no known number of iterations.
+static void checkUndecided(const Graph &graph, const GraphNode &node, const Conditions &conditions,
+                           Report &report) {
   if (std::string why = checkNode(node); !why.empty()) {
     (void)report.error(ExitCode::unreadableModel, graph.subject(node), why);
     return;
@@ -69,8 +69,8 @@ static void checkIf(const Graph &graph, const GraphNode &node, const Conditions 
   auto unknown = conditions.unknown.find(node.key());
   if (unknown != conditions.unknown.end())
     (void)report.error(ExitCode::unsupportedModel, graph.subject(node),
-                       "its condition must be known when the model is compiled, but " +
-                           unknown->second.why,
+                       Twine(node.isIf() ? "its condition" : "how often it runs") +
+                           " must be known when the model is compiled, but " + unknown->second.why,
                        unknown->second.advice);
 }
 
@@ -88,8 +88,9 @@ bool checkOperators(const Graph &graph, const Conditions &conditions, Report &re
   size_t before = report.size();
   for (const GraphNode *node : graph.nodes()) {
     int64_t oldest = 0;
-    if (node->isIf() && servesOpset(node->opset))
-      checkIf(graph, *node, conditions, report);
+    const bool isScan = node->isScan() && node->opset >= 9;
+    if ((node->isIf() || node->isLoop() || isScan) && servesOpset(node->opset))
+      checkUndecided(graph, *node, conditions, report);
     else if (node->domain.empty() && !servesOpset(node->opset)) // a local function may have its own
       (void)report.error(ExitCode::unsupportedModel, graph.subject(*node),
                          "the operator set is not among those supported");

@@ -190,13 +190,15 @@ static std::string countOf(size_t count, const char *what) {
 
 static std::string checkInputs(const GraphNode &node, const Declaration &declaration) {
   StringRef letters = declaration.inputs;
-  size_t given = node.isIf() ? node.proto->input_size() // in the graph it reads its branches too
-                             : node.inputs.size();
+  const bool readsMore = node.isIf() || node.isScan(); // in the graph (graph.h)
+  size_t given = readsMore ? node.proto->input_size() : node.inputs.size();
   for (size_t i = 0; i < std::max<size_t>(declaration.leastInputs, given); ++i) {
     if (i < given && !node.inputs[i].empty())
       continue;
     char letter = i < letters.size() ? letters[i] : letters.empty() ? 'o' : letters.back();
-    if (letter == 'r' || (letter == 'v' && i < given) || i < declaration.leastInputs)
+    const bool isLeftOut = letter == 'o' && i < given; // by an empty name
+    if (letter == 'r' || (letter == 'v' && i < given) ||
+        (i < declaration.leastInputs && !isLeftOut))
       return "input " + std::to_string(i) + " is missing";
   }
   if (given > letters.size() && !letters.ends_with("v"))

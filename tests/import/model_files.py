@@ -794,7 +794,7 @@ def conditions_unknown():
     yield Case("branches of other counts", choosing(branch([node("Split", ["h"], ["b", "e"], {"axis": 1})], ("b", "e")), inputs=flag), UNREADABLE,
                "has 1 outputs, but one of its branches 2")
     yield Case("a branch whose output nothing makes", choosing(branch([], ["z"]), relu, inputs=flag), UNREADABLE, "'z' is not defined")
-    yield Case("a Loop", around([node("Loop", ["", "flag"], ["t"], {"body": relu})], inputs=flag), UNSUPPORTED, "unsupported operator")
+    yield Case("a Loop", around([node("Loop", ["", "flag"], ["t"], {"body": relu})], inputs=flag), UNSUPPORTED, "how often it runs must be known")
     yield Case("a missing operator in the branch that is taken", choosing(branch([node("Det", ["h"], ["b"])]), inputs=flag), UNSUPPORTED,
                "Det", ["--constant", "flag=true"])
     for text, says in (("flag", "no input is given a value"), ("other=1", "no input is given a value"), ("flag=maybe", "is no value of input 'flag', which is bool"),

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `Loop` and `Scan` whose number of iterations is known: one body behind the other, each with
+// values of its own.
+//
+// Known weakness: the emitted program grows with the iterations. Recurrent layers have operators of
+// their own, which are loops in the program.
+#include "compiler/onnx/inliner.h"
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+using onnx::AttributeProto;
+using onnx::NodeProto;
+
+constexpr int64_t kOpset = 13; // of the nodes that are added
+
+/// One loop that is unrolled.
+struct Inliner::Iterations {
+  GraphNode &node;
+  const onnx::GraphProto &body;
+  int64_t times;
+  int states; // values that go from one iteration to the next
+  /// The names that the body's inputs stand for in an iteration, before the states and behind them.
+  std::function<std::vector<std::string>(int64_t i, const std::string &prefix)> before, behind;
+  std::vector<std::string> first; // states
+  int skipped;                 // outputs of the body that are no results: the condition of a Loop
+  std::vector<int64_t> axes;   // along which results are put together
+  std::vector<bool> backwards; // whether in the opposite order
+};
+
+static const onnx::GraphProto *bodyOf(const GraphNode &node) {
+  const AttributeProto *body = node.attribute("body");
+  return body && body->has_g() ? &body->g() : nullptr;
+}
+
+/// A node that is not the file's; its output.
+std::string Inliner::addNode(const GraphNode &of, StringRef opType, std::vector<std::string> inputs,
+                             const std::string &output, std::optional<int64_t> axis) {
+  NodeProto &proto = graph.rewritten.emplace_back();
+  proto.set_op_type(opType.str());
+  if (axis) {
+    AttributeProto &attribute = *proto.add_attribute();
+    attribute.set_name("axis");
+    attribute.set_type(AttributeProto::INT);
+    attribute.set_i(*axis);
+  }
+  GraphNode &made = graph.storage.emplace_back(of);
+  made.proto = &proto;
+  made.opset = kOpset;
+  made.kind = snakeCase(opType);
+  made.inputs = std::move(inputs);
+  made.outputs = {output};
+  return output;
+}
+
+static AttributeProto &addValue(NodeProto &node) {
+  AttributeProto &value = *node.add_attribute();
+  value.set_name("value");
+  value.set_type(AttributeProto::TENSOR);
+  return value;
+}
+
+std::string Inliner::addNumbers(const GraphNode &of, ArrayRef<int64_t> numbers, bool isScalar,
+                                const std::string &output) {
+  addNode(of, "Constant", {}, output);
+  onnx::TensorProto &tensor = *addValue(graph.rewritten.back()).mutable_t();
+  tensor.set_data_type(onnx::TensorProto::INT64);
+  if (!isScalar)
+    tensor.add_dims(static_cast<int64_t>(numbers.size()));
+  for (int64_t number : numbers)
+    tensor.add_int64_data(number);
+  return output;
+}
+
+std::string Inliner::addTruth(const GraphNode &of, const std::string &output) {
+  addNode(of, "Constant", {}, output);
+  onnx::TensorProto &tensor = *addValue(graph.rewritten.back()).mutable_t();
+  tensor.set_data_type(onnx::TensorProto::BOOL);
+  tensor.add_int32_data(1);
+  return output;
+}
+
+/// Whether the condition that a loop's body makes is true as long as the one that it is given is.
+bool Inliner::keepsGoing(const onnx::GraphProto &body) {
+  auto isTrue = [](const onnx::TensorProto &tensor) {
+    return tensor.data_type() == onnx::TensorProto::BOOL &&
+           (tensor.int32_data_size() == 1 ? tensor.int32_data(0) != 0
+                                          : tensor.raw_data() == std::string(1, '\1'));
+  };
+  std::string name = body.output(0).name();
+  for (int steps = 0; steps <= body.node_size(); ++steps) {
+    if (name == body.input(1).name())
+      return true;
+    for (const onnx::TensorProto &tensor : body.initializer())
+      if (tensor.name() == name)
+        return isTrue(tensor);
+    auto maker = find_if(body.node(), [&](const NodeProto &node) {
+      return node.output_size() == 1 && node.output(0) == name;
+    });
+    if (maker == body.node().end())
+      return false;
+    if (isOnnx(*maker, "Constant") && maker->attribute_size() == 1)
+      return isTrue(maker->attribute(0).t());
+    if ((!isOnnx(*maker, "Identity") && !isOnnx(*maker, "Cast")) || maker->input_size() != 1)
+      return false;
+    name = maker->input(0);
+  }
+  return false;
+}
+
+/// The iterations in the place of the node.
+bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
+  GraphNode &node = loop.node;
+  const int results = loop.body.output_size() - loop.skipped;
+  if (!enter(node, std::max(1, loop.body.node_size()), loop.times, depth))
+    return false;
+  std::vector<std::string> states = loop.first;
+  std::vector<std::vector<std::string>> pieces(results - loop.states);
+  for (int64_t i = 0; i < loop.times; ++i) {
+    Scope scope = inside(around, node.key() + "/" + std::to_string(i));
+    std::vector<std::string> given = loop.before(i, scope.prefix);
+    llvm::append_range(given, states);
+    llvm::append_range(given, loop.behind(i, scope.prefix));
+    for (auto [input, name] : llvm::zip(loop.body.input(), given))
+      scope.renamed[input.name()] = name;
+    if (!addBody(loop.body, scope, depth))
+      return false;
+    for (int k = 0; k < results; ++k) {
+      std::string made = scope.name(loop.body.output(loop.skipped + k).name());
+      if (k < loop.states)
+        states[k] = made;
+      else
+        pieces[k - loop.states].push_back(made);
+    }
+  }
+  std::vector<std::string> made = states;
+  const std::string prefix = freePrefix(node.key() + "/results");
+  for (auto [k, values] : enumerate(pieces)) {
+    made.emplace_back();
+    const size_t output = loop.states + k;
+    if (output >= node.outputs.size() || node.outputs[output].empty())
+      continue;
+    if (values.empty())
+      return fail(node, ExitCode::unsupportedModel,
+                  "does not run once, so that its output '" + node.outputs[output] +
+                      "' has no elements");
+    if (loop.backwards[k])
+      std::reverse(values.begin(), values.end());
+    const std::string of = prefix + std::to_string(k) + "/";
+    std::string axes = addNumbers(node, loop.axes[k], false, of + "axes");
+    for (auto [i, value] : enumerate(values))
+      value = addNode(node, "Unsqueeze", {value, axes}, of + std::to_string(i));
+    made.back() = addNode(node, "Concat", values, of + "all", loop.axes[k]);
+  }
+  rename(node, made);
+  return true;
+}
+
+bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
+  const onnx::GraphProto *body = bodyOf(node);
+  auto choice = choices.find(node.key());
+  if (node.key().empty() || !body || choice == choices.end())
+    return true; // the check of operators says so
+  const int states = body->input_size() - 2;
+  if (states < 0 || node.inputs.size() != 2 + static_cast<size_t>(states) ||
+      body->output_size() < 1 + states ||
+      node.outputs.size() > static_cast<size_t>(body->output_size() - 1))
+    return fail(node, ExitCode::unreadableModel,
+                "its body has " + Twine(body->input_size()) + " inputs and " +
+                    Twine(body->output_size()) + " outputs, which do not fit its own " +
+                    Twine(node.inputs.size()) + " and " + Twine(node.outputs.size()));
+  if (!keepsGoing(*body))
+    return fail(node, ExitCode::unsupportedModel,
+                "its condition changes while it runs, and only loops that run a known number of "
+                "times are unrolled",
+                "an export without control flow: torch.jit.trace or dynamo");
+  auto given = [&](int64_t i, const std::string &prefix) {
+    return std::vector<std::string>{addNumbers(node, i, true, prefix + "iteration"),
+                                    addTruth(node, prefix + "condition")};
+  };
+  const size_t scans = body->output_size() - 1 - states;
+  Iterations loop{node,
+                  *body,
+                  choice->second,
+                  states,
+                  given,
+                  [](int64_t, const std::string &) { return std::vector<std::string>(); },
+                  {node.inputs.begin() + 2, node.inputs.end()},
+                  1,
+                  std::vector<int64_t>(scans, 0),
+                  std::vector<bool>(scans, false)};
+  return unroll(loop, scope, depth);
+}
+
+bool Inliner::addScan(GraphNode &node, const Scope &scope, int depth) {
+  const onnx::GraphProto *body = bodyOf(node);
+  const int64_t scanned = node.integer("num_scan_inputs", 0);
+  if (node.key().empty() || !body || node.opset < 9)
+    return true; // the check of operators says so
+  const int64_t states = static_cast<int64_t>(node.inputs.size()) - scanned;
+  const int64_t scans = body->output_size() - states;
+  if (scanned < 1 || states < 0 || scans < 0 ||
+      body->input_size() != static_cast<int>(node.inputs.size()) ||
+      node.outputs.size() > static_cast<size_t>(body->output_size()))
+    return fail(node, ExitCode::unreadableModel,
+                "its body has " + Twine(body->input_size()) + " inputs and " +
+                    Twine(body->output_size()) + " outputs, which do not fit its own " +
+                    Twine(node.inputs.size()) + " and " + Twine(node.outputs.size()));
+  auto each = [&](StringRef name, int64_t count) {
+    std::vector<int64_t> numbers(count, 0);
+    if (auto given = node.integers(name); given && static_cast<int64_t>(given->size()) == count)
+      numbers.assign(given->begin(), given->end());
+    return numbers;
+  };
+  const std::vector<int64_t> axes = each("scan_input_axes", scanned),
+                             directions = each("scan_input_directions", scanned),
+                             outputDirections = each("scan_output_directions", scans);
+  auto choice = choices.find(node.key());
+  if (choice == choices.end()) {
+    const std::string length = freePrefix(node.key() + "/length");
+    std::string sizes = addNode(node, "Shape", {node.inputs[states]}, length + "sizes");
+    std::string axis = addNumbers(node, axes[0], true, length + "axis");
+    node.inputs.push_back(addNode(node, "Gather", {sizes, axis}, length + "times"));
+    return true;
+  }
+  const int64_t times = choice->second;
+  auto pieces = [&](int64_t i, const std::string &prefix) {
+    std::vector<std::string> names;
+    for (int64_t k = 0; k < scanned; ++k) {
+      const std::string name = prefix + "scanned" + std::to_string(k);
+      std::string index =
+          addNumbers(node, directions[k] != 0 ? times - 1 - i : i, true, name + "/index");
+      names.push_back(addNode(node, "Gather", {node.inputs[states + k], index}, name, axes[k]));
+    }
+    return names;
+  };
+  Iterations loop{node,
+                  *body,
+                  times,
+                  static_cast<int>(states),
+                  [](int64_t, const std::string &) { return std::vector<std::string>(); },
+                  pieces,
+                  {node.inputs.begin(), node.inputs.begin() + states},
+                  0,
+                  each("scan_output_axes", scans),
+                  {outputDirections.begin(), outputDirections.end()}};
+  return unroll(loop, scope, depth);
+}
+
+} // namespace trainc::reader
