@@ -66,6 +66,35 @@ def t5():
                   decoder_start_token_id=0, use_cache=False)
 
 
+class Experts(nn.Module):
+    """A feed-forward layer of which each token takes two of four experts, as in Mixtral; what they make is scattered back."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(WIDTH, 4, bias=False)
+        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(WIDTH, 2 * WIDTH), nn.SiLU(), nn.Linear(2 * WIDTH, WIDTH)) for _ in range(4))
+
+    def forward(self, x):
+        best, chosen = torch.topk(self.gate(x).softmax(-1), 2)
+        shares = torch.zeros(*x.shape[:-1], 4, dtype=x.dtype).scatter(-1, chosen, best / best.sum(-1, keepdim=True))
+        return sum(shares[..., i : i + 1] * expert(x) for i, expert in enumerate(self.experts))
+
+
+class Mixtral(nn.Module):
+    """That of transformers is beyond both exporters (aten::histc, a loop over the experts that were chosen)."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.norm = nn.Embedding(TOKENS, WIDTH), nn.RMSNorm(WIDTH)
+        self.attention, self.experts, self.head = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True), Experts(), nn.Linear(WIDTH, TOKENS, bias=False)
+
+    def forward(self, input_ids):
+        x = self.embedding(input_ids)
+        mask = torch.triu(torch.full((LENGTH, LENGTH), float("-inf"), dtype=x.dtype), 1)
+        x = x + self.attention(x, x, x, attn_mask=mask, need_weights=False)[0]
+        return self.head(x + self.experts(self.norm(x)))
+
+
 class Recurrent(nn.Module):
     def __init__(self, layers):
         super().__init__()
@@ -141,7 +170,7 @@ PICTURES = ("x", (3, 64, 64), 4)
 SMALL = ("x", (3, 32, 32), 4)
 MODELS = {  # what builds it; its input, the shape of a sample and the batch, None for tokens; whether it is trained in train() for its batch norms
     "bert": (encoder("Bert"), None, False), "roberta": (encoder("Roberta"), None, False), "distilbert": (distilbert, None, False), "t5": (t5, None, False),
-    "llama": (decoder("Llama"), None, False), "mixtral": (decoder("Mixtral", num_local_experts=4, num_experts_per_tok=2), None, False),
+    "llama": (decoder("Llama"), None, False), "mixtral": (Mixtral, None, False),
     "lstm": (lambda: Recurrent(nn.LSTM), None, False), "gru": (lambda: Recurrent(nn.GRU), None, False),
     "vit": (vit, SMALL, False), "unet": (Unet, SMALL, True), "audio": (Audio, ("x", (12, 40), 4), False), "graph": (Graph, ("x", (12, 6), 4), False),
     "resnet18": (vision("resnet18"), PICTURES, True), "squeezenet1_1": (vision("squeezenet1_1", dropout=0.0), PICTURES, True),
@@ -150,7 +179,7 @@ MODELS = {  # what builds it; its input, the shape of a sample and the batch, No
     "densenet121": (vision("densenet121"), PICTURES, True), "convnext_tiny": (vision("convnext_tiny", stochastic_depth_prob=0.0), PICTURES, False),
 }
 # What an exporter itself cannot do, or what the file has lost under every option; all others train.
-EXPECTED = {}
+EXPECTED = {("graph", "script"): "not exported: SymbolicValueError"}  # of index_add_
 
 
 def run(*words):
@@ -254,7 +283,7 @@ def answer(trainc, name, exporter, folder):
     if code:
         return f"{way}: predict ends with {code}: {text.splitlines()[0]}", False
     made = next(iter(safetensors.numpy.load_file(folder / "y.safetensors").values()))[: len(predicted)]
-    forward = abs(made - predicted).max() / abs(predicted).max()
+    forward = abs(made - predicted).max() / max(abs(predicted).max(), 1e-3)  # a vision transformer begins with a head of zeros
     worst, bound = distance(losses, exact), WITHIN
     beside = ""
     if worst > bound:
@@ -270,7 +299,7 @@ def main():
     parser.add_argument("models", nargs="*")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    logging.disable(logging.WARNING)
+    logging.disable(logging.CRITICAL)  # what exporters print where they fail
     trainc, good = pathlib.Path(options.trainc).resolve(), True
     print("| model | exporter | options | forward | largest relative difference of 20 losses from f64 |\n|---|---|---|---|---|")
     for name in options.models or MODELS:
