@@ -60,6 +60,16 @@ void suspectParameters(const Decisions &decisions, bool hasSignature, const Mode
                        const Graph &graph, const Separation &separation, const Recipe &recipe,
                        Report &report);
 
+/// Refuses what an exporter of models in inference mode computed from parameters, as far as values
+/// and places tell.
+void refuseFolded(const Decisions &decisions, const ModelFile &file, const Graph &graph,
+                  Report &report);
+
+/// Refuses equal weights of which PyTorch's TorchScript exporter brought one into the order of a
+/// recurrent layer's gates: nothing would keep the two equal.
+void refuseSharedRecurrent(const Decisions &decisions, const ModelFile &file, const Graph &graph,
+                           Report &report);
+
 /// What the operator learns in an input that is this tensor.
 nn::OnnxWeight weightOf(const Use &use, const TensorBytes &tensor);
 /// True where an operator learns it as that; also as a matrix behind a Transpose.
@@ -109,8 +119,11 @@ bool mayBeWritten(const TensorBytes &tensor);
 /// Successive rows of the first axis of `whole`, or one of them; of a matrix columns, too, and
 /// either transposed. Not all elements equal.
 bool isPartOf(const TensorBytes &part, const TensorBytes &whole);
-/// One factor times the other tensor wherever it is not 0: a multiple, perhaps with a mask.
-bool isMultipleOf(const TensorBytes &multiple, const TensorBytes &tensor);
+/// One factor times the other tensor, or with `transposed` times its transpose, wherever it is not
+/// 0: a multiple, perhaps with a mask.
+bool isMultipleOf(const TensorBytes &multiple, const TensorBytes &tensor, bool transposed);
+/// The same values without its axes of size 1; they remain those of the tensor.
+TensorBytes withoutSingleAxes(const TensorBytes &tensor);
 /// No NaN and no infinity among its floats.
 bool isFinite(const TensorBytes &tensor);
 /// No two rows (of the last dimension) are equal.

@@ -15,7 +15,6 @@ namespace trainc::reader {
 using nn::OnnxWeight;
 
 constexpr size_t kShown = 3; // names in a warning
-constexpr char kFusedByTf2onnx[] = "_fused_bn";
 constexpr char kIdentity[] = "an identity matrix";
 
 // What is computed from positions, and hardly ever learnt; else empty.
@@ -82,61 +81,6 @@ static void suspectTables(const Decisions &decisions, bool buffersRecorded, cons
                        isIdentity ? others + "; or " + patterns + ", as requires_grad=False does"
                                   : patterns + ", as requires_grad=False does; or " + others);
   }
-}
-
-// Exporters of models in inference mode fold batch norm, and weight norm, into filters: what they
-// write is a function of several parameters. PyTorch's TorchScript exporter then invents a name (in
-// files whose every name is a number, numbers are the modules' own), tf2onnx says so in it.
-static bool isFoldedFilter(const Graph &graph, const Decision &decision, bool namesModules) {
-  StringRef name = decision.name();
-  return (isTorchScriptName(name) || name.contains(kFusedByTf2onnx) ||
-          (decision.exporterMade && namesModules && !isPaddleName(name))) &&
-         isUsedAs(graph, decision, OnnxWeight::filter);
-}
-
-static void refuseFoldedFilters(const Decisions &decisions, const ModelFile &file,
-                                const Graph &graph, Report &report) {
-  bool namesModules = any_of(decisions, [](const auto &decision) {
-    return decision->isParameter() && !decision->exporterMade && decision->name().contains('.');
-  });
-  std::vector<StringRef> folded;
-  for (const auto &decision : decisions)
-    if (decision->role == Role::trained && isFoldedFilter(graph, *decision, namesModules))
-      folded.push_back(decision->name());
-  if (folded.empty())
-    return;
-  std::string others =
-      folded.size() == 1 ? "" : " and " + std::to_string(folded.size() - 1) + " others";
-  (void)report.error(
-      ExitCode::unsupportedModel, file.path(),
-      "filter '" + folded[0] + "'" + others + (others.empty() ? " is" : " are") +
-          " what an exporter computed from a convolution's weight and the batch norm "
-          "(or weight norm) behind it: training would leave those parameters behind",
-      std::string(!folded[0].contains(kFusedByTf2onnx)
-                      ? "export again with torch.onnx.export(..., dynamo=False, "
-                        "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)"
-                      : "an export of the model as it trains") +
-          "; or --freeze 'PATTERN' to keep such filters and their biases as they are");
-}
-
-// PyTorch's TorchScript exporter folds a function of a parameter under an invented name. Where the
-// parameter itself is in the file too, rows of it and multiples show; of others nothing tells.
-static void refuseFoldedParts(const Decisions &decisions, const ModelFile &file, Report &report) {
-  auto isTrained = [](const auto &decision) { return decision->role == Role::trained; };
-  for (const auto &folded : llvm::make_filter_range(decisions, isTrained))
-    for (const auto &origin : llvm::make_filter_range(decisions, isTrained)) {
-      bool isFolded = isTorchScriptName(origin->name());
-      if (!isTorchScriptName(folded->name()) || (origin->exporterMade && !isFolded))
-        continue;
-      bool isPart = isPartOf(*folded->tensor, *origin->tensor);
-      if (isPart || (!isFolded && isMultipleOf(*folded->tensor, *origin->tensor)))
-        (void)report.error(ExitCode::unsupportedModel, file.path(),
-                           "initializer '" + folded->name() + "' is " +
-                               (isPart ? "a part" : "a multiple") + " of parameter '" +
-                               origin->name() +
-                               "' that the exporter computed: training would part the two",
-                           "export again with torch.onnx.export(..., do_constant_folding=False)");
-    }
 }
 
 // One number throughout: filling, unless it is what a parameter that starts so was computed into.
@@ -324,8 +268,8 @@ void suspectParameters(const Decisions &decisions, bool hasSignature, const Mode
   warnOfQuantized(decisions, file, report);
   if (hasSignature)
     return;
-  refuseFoldedFilters(decisions, file, graph, report);
-  refuseFoldedParts(decisions, file, report);
+  refuseFolded(decisions, file, graph, report);
+  refuseSharedRecurrent(decisions, file, graph, report);
   suspectNameless(decisions, graph, file, report);
   warnOfStatistics(decisions, file, report);
   warnOfInnerConstants(graph, file, report);

@@ -275,15 +275,31 @@ bool isPartOf(const TensorBytes &part, const TensorBytes &whole) {
   return false;
 }
 
-bool isMultipleOf(const TensorBytes &multiple, const TensorBytes &tensor) {
+TensorBytes withoutSingleAxes(const TensorBytes &tensor) {
+  TensorBytes result;
+  result.name = tensor.name;
+  result.dataType = tensor.dataType;
+  result.count = tensor.count;
+  result.bytes = tensor.bytes;
+  llvm::copy_if(tensor.shape, std::back_inserter(result.shape),
+                [](int64_t size) { return size != 1; });
+  return result;
+}
+
+bool isMultipleOf(const TensorBytes &multiple, const TensorBytes &tensor, bool transposed) {
   constexpr double kRounding = 0x1p-22; // of one product in f32
   constexpr int64_t kFewest = 8;        // elements; fewer may be so by chance
-  if (multiple.dataType != tensor.dataType || multiple.shape != tensor.shape)
+  SmallVector<int64_t> shape = tensor.shape;
+  if (transposed)
+    std::reverse(shape.begin(), shape.end());
+  if (multiple.dataType != tensor.dataType || multiple.shape != shape ||
+      (transposed && shape.size() != 2))
     return false;
   double factor = 0, least = 0, most = 0;
   int64_t compared = 0;
   for (int64_t i = 0; i < tensor.count; ++i) {
-    double value = realAt(multiple, i), from = realAt(tensor, i);
+    int64_t at = transposed ? i % shape[1] * shape[0] + i / shape[1] : i;
+    double value = realAt(multiple, i), from = realAt(tensor, at);
     if (value == 0)
       continue;
     if (compared++ == 0) {
