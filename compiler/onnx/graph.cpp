@@ -49,6 +49,16 @@ Subject Graph::subject(const GraphNode &node) const {
   return {file.path(), node.label, type + node.proto->op_type(), static_cast<int>(node.opset)};
 }
 
+// Names that nodes inside a body read, at any depth.
+static void addReads(const onnx::NodeProto &node, llvm::StringSet<> &names) {
+  for (const onnx::AttributeProto &attribute : node.attribute())
+    for (const onnx::NodeProto &inner : attribute.g().node()) {
+      for (const std::string &input : inner.input())
+        names.insert(input);
+      addReads(inner, names);
+    }
+}
+
 std::unique_ptr<Graph> Graph::build(const ModelFile &file, const Choices &choices, Report &report) {
   std::unique_ptr<Graph> graph(new Graph(file));
   Inliner inliner(*graph, file, choices, report);
@@ -69,6 +79,8 @@ std::unique_ptr<Graph> Graph::build(const ModelFile &file, const Choices &choice
         graph->usesByValue[node->inputs[i]].push_back({node, i});
     for (const std::string &output : node->outputs)
       graph->producers[output] = node;
+    if (!node->isIf())
+      addReads(*node->proto, graph->captured);
   }
   return graph;
 }

@@ -6,6 +6,7 @@
 
 #include "compiler/onnx/model_file.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <deque>
 #include <optional>
 
@@ -66,6 +67,8 @@ public:
   /// Uses of a value by live nodes, in order.
   llvm::ArrayRef<Use> uses(llvm::StringRef value) const;
   bool isOutput(llvm::StringRef value) const;
+  /// Whether the body of a loop reads it from the graph around.
+  bool isCaptured(llvm::StringRef value) const { return captured.contains(value); }
   /// The node that makes a value; null for inputs and initializers.
   const GraphNode *producer(llvm::StringRef value) const { return producers.lookup(value); }
   /// Of ONNX's own operators, outside of functions; 0 where the model imports none.
@@ -89,6 +92,7 @@ private:
   std::vector<GraphNode *> order;
   llvm::StringMap<std::vector<Use>> usesByValue;
   llvm::StringMap<const GraphNode *> producers;
+  llvm::StringSet<> captured; // and what bodies make, under the names that it has there
 };
 
 /// The entry `key` of a node's, value's, graph's or tensor's metadata, a field (wire.h) newer than

@@ -143,6 +143,13 @@ static bool isDeclaredType(Type element, int32_t declared) {
   return own == element || (isWide(own) && isWide(element));
 }
 
+static std::string elementNameOf(Type type) {
+  for (int32_t number = 1; onnx::TensorProto::DataType_IsValid(number); ++number)
+    if (nn::onnxElementType(type.getContext(), number) == type)
+      return elementName(number);
+  return "another type";
+}
+
 // An output is what the nodes make. A declaration of something else is a damaged file's where it is
 // the type; sizes are often left over from before the file was edited.
 bool Importer::checkDeclared(const onnx::ValueInfoProto &output, RankedTensorType type) {
@@ -153,12 +160,15 @@ bool Importer::checkDeclared(const onnx::ValueInfoProto &output, RankedTensorTyp
     return true;
   if (!output.type().has_tensor_type())
     return succeeded(report.error(ExitCode::unreadableModel, subject,
-                                  "is a tensor, but is declared to be none"));
+                                  "is a tensor, but is declared to be none",
+                                  "a file that declares it as its node makes it"));
   const auto &declared = output.type().tensor_type();
   if (!isDeclaredType(type.getElementType(), declared.elem_type()))
     return succeeded(report.error(ExitCode::unreadableModel, subject,
                                   "is declared " + elementName(declared.elem_type()) +
-                                      ", which is not what its node makes"));
+                                      ", but its node makes " +
+                                      elementNameOf(type.getElementType()),
+                                  "a file that declares it as its node makes it"));
   bool isFixed =
       any_of(declared.shape().dim(), [](const auto &one) { return one.dim_value() > 0; });
   bool fits = batch || !isFixed || declared.shape().dim_size() == type.getRank();

@@ -136,7 +136,8 @@ bool Inliner::add(const NodeProto &proto, const Scope &scope, int depth) {
   if (!node.domain.empty() && version == scope.versions.end() && !imported.count(node.domain))
     return fail(node, ExitCode::unreadableModel,
                 "calls function '" + found->second->name() + "' of domain '" + node.domain +
-                    "', of which the file imports no operator set");
+                    "', of which the file imports no operator set",
+                "opset_import of the file with domain '" + node.domain + "' as well");
   return inlineCall(node, *found->second, scope, depth);
 }
 

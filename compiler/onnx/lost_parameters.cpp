@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/onnx/lost_parameters.h"
 #include "compiler/exit_codes.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace trainc::reader {
 
@@ -33,7 +34,18 @@ static std::string usesLost(const LostParameters &lost) {
   return message;
 }
 
-void LostParameters::report(const std::string &path, Report &report) const {
+void LostParameters::report(const std::string &path, Report &report) {
+  // Of a norm that is called twice, and of what is said already.
+  auto keepFirst = [](std::vector<std::string> &names, std::set<std::string> &said) {
+    llvm::erase_if(names, [&](const std::string &name) { return !said.insert(name).second; });
+  };
+  std::set<std::string> said;
+  keepFirst(foldedNorms, said);
+  keepFirst(changed, said);
+  for (const std::string &name : said) {
+    undecided.erase(name);
+    unnamed.erase(name);
+  }
   if (!foldedNorms.empty() || !changed.empty())
     (void)report.error(ExitCode::unsupportedModel, path, batchNormsLost(*this), kWithoutOptimizer);
   if (!undecided.empty() || !unnamed.empty())

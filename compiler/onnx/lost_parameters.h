@@ -17,8 +17,8 @@ struct LostParameters {
   std::set<std::string> undecided;      // that several uses may have meant
   std::set<std::string> unnamed;        // that no call names, though calls are gone
 
-  /// An error for each kind of loss.
-  void report(const std::string &path, Report &report) const;
+  /// An error for each kind of loss, which names each parameter once.
+  void report(const std::string &path, Report &report);
 };
 
 } // namespace trainc::reader

@@ -36,6 +36,10 @@ bool isFloat(int32_t dataType) {
   return type && type->kind == nn::OnnxType::Kind::real;
 }
 
+static bool isHalf(int32_t dataType) {
+  return dataType == TensorProto::FLOAT16 || dataType == TensorProto::BFLOAT16;
+}
+
 bool isDouble(int32_t dataType) { return dataType == TensorProto::DOUBLE; }
 
 std::string elementName(int32_t dataType) {
@@ -233,9 +237,11 @@ bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
       why = readValues(payloads[i], *result);
     }
     if (!why.empty())
-      (void)report.error(elementBytes(tensor.data_type()) ? ExitCode::unreadableModel
-                                                          : ExitCode::unsupportedModel,
-                         filePath, "initializer '" + tensor.name() + "' " + why);
+      (void)report.error(
+          elementBytes(tensor.data_type()) ? ExitCode::unreadableModel : ExitCode::unsupportedModel,
+          filePath, "initializer '" + tensor.name() + "' " + why,
+          isHalf(tensor.data_type()) ? "an export in single precision: module.float() before it"
+                                     : "");
     initializers.push_back(std::move(result));
   }
   return report.size() == before;

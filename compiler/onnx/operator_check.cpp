@@ -20,7 +20,7 @@ static bool isBuiltIn(const GraphNode &node) {
 
 static StringRef adviceFor(StringRef opType) {
   return llvm::StringSwitch<StringRef>(opType)
-      .Case("Scan", "an export without control flow: torch.jit.trace or dynamo")
+      .Case("Scan", "a module without loops: steps as one operation, or written out by tracing")
       .Cases("QuantizeLinear", "DequantizeLinear", "the model before quantization")
       .Default(kListsOperators);
 }

@@ -483,7 +483,7 @@ def graphs():
 
     relu = [node("Relu", ["a"], ["b"])]
     one = function("F", ["a"], ["b"], relu)
-    for label, declared, says in (("integers", value("h", [4, 6], INT64), "is declared int64, which is not what its node makes"),
+    for label, declared, says in (("integers", value("h", [4, 6], INT64), "is declared int64, but its node makes float"),
                                   ("doubles", value("h", [4, 6], DOUBLE), "is declared double"),
                                   ("a sequence", message(1, "h") + message(2, message(4, message(1, tensor_type(FLOAT, [4, 6])))), "is a tensor, but is declared to be none")):
         yield Case(f"an output declared to be {label}", plain(outputs=[declared]), UNREADABLE, f"output 'h': {says}")
