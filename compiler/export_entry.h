@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace trainc {
@@ -11,6 +12,21 @@ struct ExportEntry {
   std::string name;
   std::string parameterName;
   bool transposed = false;
+};
+
+/// Elements of a tensor of the module's state that lie side by side in a parameter, too, whose
+/// others come from elsewhere or have another order.
+struct StatePiece {
+  std::string tensor;
+  std::string parameterName;
+  int64_t from = 0, to = 0, count = 0; // the first in each, and how many
+};
+
+/// A tensor of the module's state that is compiled into the program.
+struct StateConstant {
+  std::string name;
+  int64_t bytes = 0;
+  uint32_t checksum = 0; // crc32c
 };
 
 } // namespace trainc

@@ -130,6 +130,13 @@ std::optional<ProgramCall> callOf(const onnx::NodeProto &node) {
   }
 }
 
+bool isDetach(const onnx::NodeProto &node) {
+  if (!isOnnx(node, "Identity"))
+    return false;
+  std::optional<ProgramCall> call = callOf(node);
+  return call && call->is("aten.detach");
+}
+
 std::optional<std::string> moduleOf(const onnx::NodeProto &node) {
   std::vector<std::string> scopes =
       quotedStrings(metadata(node, kNodeMetadata, "pkg.torch.onnx.name_scopes"));

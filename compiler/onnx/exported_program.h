@@ -74,6 +74,9 @@ constexpr char kSourcesKey[] = "pkg.onnxscript.optimizer.folded_from";
 /// The call that a node was made from; nullopt where the file does not say.
 std::optional<ProgramCall> callOf(const onnx::NodeProto &node);
 
+/// An Identity that stands for detach(): the graph itself cannot say that no gradient passes.
+bool isDetach(const onnx::NodeProto &node);
+
 /// The innermost module that a node was made in; nullopt where the file does not say.
 std::optional<std::string> moduleOf(const onnx::NodeProto &node);
 

@@ -10,6 +10,7 @@
 // is in its shapes and masks, has another digest, and so have graphs that are equal by arithmetic
 // (x + x and 2 * x), as two versions of an exporter may write them.
 #include "compiler/onnx/graph_digest.h"
+#include "compiler/onnx/exported_program.h"
 #include "compiler/onnx/schema.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
@@ -105,7 +106,7 @@ private:
 
   void addNode(const GraphNode &node) {
     std::string why;
-    if (isOnnx(*node.proto, "Identity") && node.inputs.size() == 1)
+    if (isOnnx(*node.proto, "Identity") && node.inputs.size() == 1 && !isDetach(*node.proto))
       values[node.key()] = of(node.inputs[0]);
     else if (isOnnx(*node.proto, "Constant") && node.proto->attribute_size() == 1)
       values[node.key()] = of(file.tensorOfAttribute(node.proto->attribute(0), why));
@@ -115,7 +116,7 @@ private:
 
   void addOperator(const GraphNode &node) {
     Digest digest;
-    digest.add(node.domain).add(node.opType());
+    digest.add(node.domain).add(isDetach(*node.proto) ? StringRef("detach") : node.opType());
     digest.add(node.domain.empty() && hasOlderMeaning(node));
     std::map<StringRef, uint64_t> attributes; // in no order that an exporter chooses
     for (const AttributeProto &attribute : node.proto->attribute())

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/onnx/batch_axis.h"
+#include "compiler/onnx/exported_program.h"
 #include "compiler/onnx/importer.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx_node.h"
@@ -78,6 +79,7 @@ public:
   std::optional<llvm::SmallVector<std::string>> strings(llvm::StringRef name) const override;
   nn::Tensor tensor(llvm::StringRef name) const override;
   nn::BatchNormMode batchNormMode() const override;
+  bool stopsGradients() const override { return isDetach(*node.proto); }
   mlir::Value buffer(unsigned index) override;
   void replaceBuffer(unsigned index, mlir::Value value) override;
   mlir::LogicalResult refuseUnknown(unsigned input, const llvm::Twine &what) override;

@@ -90,6 +90,9 @@ public:
       Place place = placeOf(nodes[i].output(0), values->shape);
       bool learnt =
           place == Place::bias || users.isLearnt(nodes[i], nodes[i].output(0), values->shape);
+      if (place == Place::other && values->count == 1 &&
+          mayBeBias(nodes[i].output(0), values->shape.empty()))
+        place = Place::unclear;
       bool isNumber = values->count == 1 && place == Place::other;
       if (!learnt && (isNumber || !isOnnx(nodes[i], "Constant")))
         continue;
@@ -151,6 +154,30 @@ private:
     return weights.size() == 1 && !isElsewhere ? Place::bias : Place::unclear;
   }
 
+  // The addend of a Gemm, or one that is spread before it is added to products.
+  bool mayBeBias(const std::string &value, bool isScalar) const {
+    return any_of(users.of(value), [&](const auto &user) {
+      auto [node, index] = user;
+      if (isOnnx(*node, "Gemm") && index == 2)
+        return true;
+      bool isSpread = !isScalar && index == 0 && node->output_size() == 1 &&
+                      (isOnnx(*node, "Expand") || isOnnx(*node, "Tile"));
+      return isSpread && any_of(users.of(node->output(0)), [&](const auto &next) {
+               auto [sum, place] = next;
+               return isOnnx(*sum, "Gemm") ? place == 2 : isSumOfProducts(*sum, node->output(0));
+             });
+    });
+  }
+
+  bool isSumOfProducts(const NodeProto &sum, const std::string &value) const {
+    if (!isOnnx(sum, "Add") || sum.input_size() != 2)
+      return false;
+    auto maker = makers.find(sum.input(sum.input(0) == value));
+    return maker != makers.end() &&
+           (isOnnx(*maker->second, "MatMul") || isOnnx(*maker->second, "Gemm") ||
+            isOnnx(*maker->second, "Conv"));
+  }
+
   void note(const std::string &value, Place place) {
     if (place == Place::bias)
       separation.biasesOfOne.insert(value);
@@ -158,8 +185,8 @@ private:
       separation.unclearNumbers.insert(value);
   }
 
-  // Floats with axes; null for all other nodes, and for what cannot be read: the
-  // importer says why.
+  // Floats, with axes or the addend of a Gemm; null for all other nodes, and for what cannot be
+  // read: the importer says why.
   std::unique_ptr<TensorBytes> valuesOf(const NodeProto &node) const {
     const onnx::TensorProto *tensor = tensorOf(node);
     std::string why;
@@ -172,7 +199,10 @@ private:
     else if (tensor && isOnnx(node, "ConstantOfShape") && node.input_size() == 1)
       values = filled(*tensor, node.input(0));
     bool hasElements = values && isFloat(values->dataType) && values->count > 0;
-    return hasElements && !values->shape.empty() ? std::move(values) : nullptr;
+    bool isNumber = hasElements && values->shape.empty();
+    return hasElements && (!isNumber || mayBeBias(node.output(0), /*isScalar=*/true))
+               ? std::move(values)
+               : nullptr;
   }
 
   std::unique_ptr<TensorBytes> filled(const onnx::TensorProto &tensor,

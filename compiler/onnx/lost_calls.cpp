@@ -5,7 +5,8 @@
 #include "compiler/onnx/exported_program.h"
 #include "compiler/onnx/graph.h"
 #include "compiler/onnx/separation.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace llvm;
 
@@ -13,6 +14,18 @@ namespace trainc::reader {
 
 static StringRef argumentOf(const ProgramCall &call, size_t index) {
   return index < call.arguments.size() ? StringRef(call.arguments[index]) : StringRef();
+}
+
+// lstm(input, states, parameters, has_biases, layers, dropout, train, bidirectional, batch_first).
+// The exporter takes the matrices that project the states for other parameters.
+static bool projectsStates(const ProgramCall &call) {
+  int64_t layers = 0;
+  if (call.operation != "aten.lstm.input" || argumentOf(call, 4).getAsInteger(10, layers))
+    return false;
+  const int64_t parameters = argumentOf(call, 2).count('%'),
+                ofCell = argumentOf(call, 3) == "True" ? 4 : 2,
+                cells = layers * (argumentOf(call, 7) == "True" ? 2 : 1);
+  return parameters == cells * (ofCell + 1);
 }
 
 static std::string lostBy(const ProgramCall &call) {
@@ -24,11 +37,15 @@ static std::string lostBy(const ProgramCall &call) {
   // embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
   if (call.is("aten.embedding") && argumentOf(call, 3) == "True")
     return "was called with scale_grad_by_freq=True";
+  if (projectsStates(call))
+    return "was called with weights that project the states (proj_size)";
   return "";
 }
 
 static std::string adviceOn(const ProgramCall &call) {
-  std::string advice = "the option written out in the module, or left out of it";
+  std::string advice = projectsStates(call)
+                           ? "an LSTM without proj_size, or one written out as steps"
+                           : "the option written out in the module, or left out of it";
   if (call.is("aten.cross_entropy_loss"))
     advice += "; or an export of its logits, with --loss cross_entropy,label_smoothing=" +
               call.arguments[5];
@@ -52,11 +69,34 @@ static void refuseTrackedStatistics(const onnx::NodeProto &node, const Subject &
             (isEvaluated ? "" : "an export of the module in eval(), and ") + "--batch-norm frozen");
 }
 
-bool refuseLostCalls(const ModelFile &file, const Recipe &recipe, Separation &separation,
-                     Report &report) {
+// Where the exporter's optimizer took the node of a detach() out, gradients would pass.
+static void refuseLostDetach(const ModelFile &file, const ExportedProgram &program,
+                             Report &report) {
+  llvm::StringSet<> kept;
+  for (const onnx::NodeProto &node : file.graph().node())
+    if (isDetach(node))
+      kept.insert(callOf(node)->name);
+  auto isLost = [&](StringRef reference) {
+    return baseName(reference) == "detach" && !kept.contains(reference);
+  };
+  std::vector<std::string> readers;
+  for (const onnx::NodeProto &node : file.graph().node())
+    if (std::optional<ProgramCall> call = callOf(node); call && any_of(call->references, isLost))
+      readers.push_back(node.name().empty() && node.output_size() ? node.output(0) : node.name());
+  if (readers.empty() && none_of(program.outputs(), isLost))
+    return;
+  (void)report.error(ExitCode::unsupportedModel, file.path(),
+                     "the module calls detach()" +
+                         (readers.empty() ? " for an output"
+                                          : " before node '" + readers[0] + "'" +
+                                                (readers.size() > 1 ? " and others" : "")) +
+                         ", which the exporter took out: gradients would pass there",
+                     "export again with torch.onnx.export(..., optimize=False), which keeps it");
+}
+
+bool refuseLostCalls(const ModelFile &file, const Recipe &recipe, Report &report) {
   size_t before = report.size();
   ExportedProgram program(file);
-  SmallSetVector<StringRef, 4> detached;
   for (const onnx::NodeProto &node : file.graph().node()) {
     std::optional<ProgramCall> call = callOf(node);
     if (!call)
@@ -66,24 +106,12 @@ bool refuseLostCalls(const ModelFile &file, const Recipe &recipe, Separation &se
     Subject subject{file.path(), name.str(), node.op_type(), 0};
     if (tracksStatistics(*call))
       refuseTrackedStatistics(node, subject, recipe, report);
-    if (std::string lost = lostBy(*call); !lost.empty())
+    bool isPart = projectsStates(*call) && !isOnnx(node, "LSTM"); // of what the call became
+    if (std::string lost = lostBy(*call); !lost.empty() && !isPart)
       (void)report.error(ExitCode::unsupportedModel, subject,
                          lost + ", which the exporter left out of the graph", adviceOn(*call));
-    StringRef operand = argumentOf(*call, 0);
-    std::string parameter = operand.consume_front("%") ? program.parameterAt(operand).str() : "";
-    if (call->is("aten.detach") && !parameter.empty())
-      separation.detached[parameter] = name;
-    else if (call->is("aten.detach") || llvm::any_of(call->references, [](StringRef reference) {
-               return baseName(reference) == "detach";
-             }))
-      detached.insert(name);
   }
-  if (!detached.empty())
-    report.warning(file.path(),
-                   "the module calls detach() before node '" + detached.front() + "'" +
-                       (detached.size() > 1 ? " and others" : "") +
-                       ", which the graph has no operator for: gradients pass there",
-                   "where that is meant to stop them: an export without this part");
+  refuseLostDetach(file, program, report);
   return report.size() == before;
 }
 

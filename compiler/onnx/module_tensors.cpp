@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a module of PyTorch calls the parameters that TorchScript's exporter gave other names, and
-// how it holds them. The exporter transposes the weight of a linear layer whose input has more than
-// two axes, and then it has no name: onnx::MatMul_264. Its node has the module's path, and with it
-// other nodes that read named parameters, such as the bias. Known weakness: the file does not say
-// that the values are those of the module; the trainer tells its user what it took for what.
+// What a module of PyTorch calls the parameters that exporters gave other names, and how it holds
+// them. TorchScript's exporter transposes the weight of a linear layer whose input has more than
+// two axes, gives the scale and bias of a group norm further axes and orders the gates of recurrent
+// layers; then they have no name: onnx::MatMul_264. Their nodes have the module's path, and with it
+// other nodes that read named parameters, such as the bias. The default exporter orders gates, too,
+// and names the parameters. Known weakness: TorchScript's file does not say that the values are
+// those of the module; the trainer tells its user what it took for what.
 #include "compiler/onnx/exported_program.h"
 #include "compiler/onnx/parameters.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -14,47 +17,153 @@ using namespace llvm;
 
 namespace trainc::reader {
 
-/// The path of a further call of a module, or of one whose own name ends in a number.
-static bool endsInNumber(StringRef path) { return path.rtrim("0123456789").ends_with("_"); }
+namespace {
 
-/// The path of the one module that has the weight; empty where it is not that of a linear layer.
-static StringRef pathOfLinear(const Graph &graph, const Decision &decision) {
-  if (!decision.isParameter() || !isTorchScriptName(decision.name()) ||
-      decision.tensor->shape.size() != 2)
-    return "";
-  ArrayRef<Use> uses = graph.uses(decision.name());
-  bool multiplies = !uses.empty() && all_of(uses, [](const Use &use) {
-    return use.node->domain.empty() && use.node->opType() == "MatMul" && use.index == 1;
-  });
-  return multiplies && uses[0].node->path ? StringRef(*uses[0].node->path) : "";
+bool isOperator(const GraphNode &node, StringRef opType) {
+  return node.domain.empty() && node.opType() == opType;
 }
 
-void findModuleTensors(const Graph &graph, Decisions &decisions) {
-  llvm::StringSet<> names;
-  for (const auto &decision : decisions)
-    names.insert(decision->name());
+/// The path of a further call of a module, or of one whose own name ends in a number.
+bool endsInNumber(StringRef path) { return path.rtrim("0123456789").ends_with("_"); }
+
+std::string inModule(StringRef path, StringRef name) {
+  return (path.empty() ? name.str() : (path + "." + name).str());
+}
+
+class ModuleTensors {
+public:
+  ModuleTensors(const Graph &graph, Decisions &decisions) : graph(graph), decisions(decisions) {
+    for (const auto &decision : decisions)
+      names.insert(decision->name());
+    for (const GraphNode *node : graph.nodes()) {
+      if (!node->path)
+        continue;
+      for (const std::string &input : node->inputs)
+        if (isModulesName(input))
+          modules[*node->path].insert(StringRef(input).rsplit('.').first);
+      if (isOperator(*node, "InstanceNormalization"))
+        groupNorms.insert(*node->path);
+      if (isOperator(*node, "LSTM") || isOperator(*node, "GRU") || isOperator(*node, "RNN"))
+        layers[*node->path].push_back(node);
+    }
+  }
+
+  void run() {
+    for (const auto &decision : decisions) {
+      bool mayBe = decision->isParameter() || decision->role == Role::tied;
+      if (!mayBe || !isTorchScriptName(decision->name()) || holdRecurrent(*decision))
+        continue;
+      std::string name = nameOf(*decision);
+      if (!name.empty() && !names.contains(name))
+        found[name].push_back(decision.get());
+    }
+    for (const auto &entry : found) {
+      if (entry.second.size() > 1)
+        continue;
+      entry.second[0]->moduleTensor = entry.getKey().str();
+      entry.second[0]->isModulesTranspose = isLinear(*entry.second[0]);
+    }
+  }
+
+private:
+  bool isModulesName(StringRef name) const {
+    return names.contains(name) && name.contains('.') && !isExporterName(name);
+  }
+
+  bool isLinear(const Decision &decision) const {
+    ArrayRef<Use> uses = graph.uses(decision.name());
+    return decision.tensor->shape.size() == 2 && !uses.empty() && all_of(uses, [](const Use &use) {
+             return isOperator(*use.node, "MatMul") && use.index == 1;
+           });
+  }
+
+  // The bias that is added to a product has the weight's name but for that word.
+  std::string besideBias(const GraphNode &product) const {
+    for (const Use &use : graph.uses(product.outputs[0]))
+      if (isOperator(*use.node, "Add"))
+        if (StringRef bias = use.node->inputs[1 - use.index];
+            isModulesName(bias) && bias.consume_back("bias"))
+          return (bias + "weight").str();
+    return "";
+  }
+
+  std::string nameOf(const Decision &decision) const {
+    ArrayRef<Use> uses = graph.uses(decision.name());
+    if (uses.empty() || !uses[0].node->path)
+      return "";
+    StringRef path = *uses[0].node->path;
+    if (isLinear(decision)) {
+      std::string name = besideBias(*uses[0].node);
+      return name.empty() ? nameByPath(path) : name;
+    }
+    bool isOfChannels = count_if(decision.tensor->shape, [](int64_t size) { return size > 1; }) < 2;
+    if (uses.size() != 1 || !isOfChannels || path.empty() || !groupNorms.contains(path))
+      return "";
+    return isOperator(*uses[0].node, "Mul")   ? (path + ".weight").str()
+           : isOperator(*uses[0].node, "Add") ? (path + ".bias").str()
+                                              : "";
+  }
+
+  std::string nameByPath(StringRef path) const {
+    auto evidence = modules.find(path);
+    bool isNamed = evidence != modules.end();
+    if (path.empty() || (isNamed && evidence->second.size() > 1) ||
+        (!isNamed && endsInNumber(path)))
+      return "";
+    return ((isNamed ? evidence->second.begin()->getKey() : path) + ".weight").str();
+  }
+
+  // Layers of one module have one path, in order.
+  bool holdRecurrent(Decision &decision) const {
+    for (const Use &use : graph.uses(decision.name())) {
+      std::vector<ModuleLayout> layouts =
+          recurrentLayout(*use.node, use.index, decision.tensor->shape);
+      if (layouts.empty())
+        continue;
+      if (!use.node->path || endsInNumber(*use.node->path) || decision.role == Role::tied)
+        return true;
+      const auto &nodes = layers.find(*use.node->path)->second;
+      auto layer = static_cast<size_t>(llvm::find(nodes, use.node) - nodes.begin());
+      for (const ModuleLayout &layout : layouts)
+        decision.held.emplace_back(inModule(*use.node->path, layout.nameIn(layer)), layout.pieces);
+      return true;
+    }
+    return false;
+  }
+
+  const Graph &graph;
+  Decisions &decisions;
+  llvm::StringSet<> names, groupNorms;
   StringMap<llvm::StringSet<>> modules; // by path: of named parameters that its nodes read
-  for (const GraphNode *node : graph.nodes())
-    for (const std::string &input : node->inputs)
-      if (node->path && names.contains(input) && StringRef(input).contains('.') &&
-          !isExporterName(input))
-        modules[*node->path].insert(StringRef(input).rsplit('.').first);
+  StringMap<SmallVector<const GraphNode *>> layers;
   StringMap<SmallVector<Decision *>> found;
-  for (const auto &decision : decisions) {
-    StringRef path = pathOfLinear(graph, *decision);
-    const llvm::StringSet<> &evidence = modules[path];
-    if (path.empty() || evidence.size() > 1 || (evidence.empty() && endsInNumber(path)))
+};
+
+} // namespace
+
+// The signature's names, in the order of the places.
+static void holdRecorded(const Graph &graph, Decision &decision) {
+  std::vector<std::string> names = decision.stackedOf;
+  if (names.empty() && !decision.moduleName.empty())
+    names = {decision.moduleName};
+  for (const Use &use : graph.uses(decision.name())) {
+    std::vector<ModuleLayout> layouts =
+        recurrentLayout(*use.node, use.index, decision.tensor->shape);
+    if (layouts.empty() || layouts.size() != names.size())
       continue;
-    std::string name = ((evidence.empty() ? path : evidence.begin()->getKey()) + ".weight").str();
-    if (!names.contains(name))
-      found[name].push_back(decision.get());
+    for (auto [name, layout] : llvm::zip_equal(names, layouts))
+      decision.held.emplace_back(name, layout.pieces);
+    return;
   }
-  for (const auto &entry : found) {
-    if (entry.second.size() > 1)
-      continue;
-    entry.second[0]->moduleTensor = entry.getKey().str();
-    entry.second[0]->isModulesTranspose = true;
-  }
+}
+
+void findModuleTensors(const Graph &graph, bool hasSignature, Decisions &decisions) {
+  if (!hasSignature)
+    ModuleTensors(graph, decisions).run();
+  else
+    for (const auto &decision : decisions)
+      if (decision->isParameter() && decision->exporterMade && decision->moduleTensor.empty())
+        holdRecorded(graph, *decision);
 }
 
 } // namespace trainc::reader

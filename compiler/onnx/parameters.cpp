@@ -86,7 +86,8 @@ private:
     decision->firstUse = uses.empty() ? SIZE_MAX : uses[0].node->index * 64 + uses[0].index;
     if (separation.fixed.contains(decision->name())) {
       decision->reason = "the value of an input, by --constant";
-    } else if (uses.empty() && !graph.isOutput(decision->name())) {
+    } else if (uses.empty() && !graph.isOutput(decision->name()) &&
+               !graph.isCaptured(decision->name())) {
       decision->role = Role::unused;
       decision->reason = "no node that an output needs uses it";
     } else if (const Use *use = useAs(OnnxWeight::statistic, uses, *decision->tensor)) {
@@ -136,6 +137,7 @@ private:
       bool trains = kind == "PARAMETER" && isFloat(decision.tensor->dataType);
       decision.role = trains ? Role::trained : Role::constant;
       decision.reason = "the file says " + kind;
+      decision.isUnlearnt = !trains && isFloat(decision.tensor->dataType);
       return;
     }
     if (auto stacked = separation.stacked.find(decision.name());
@@ -697,9 +699,8 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
     return std::nullopt;
   checkAnyTrained(decisions, file, recipe, report);
   bool good = checkTypes(decisions, file, recipe, report);
-  suspectParameters(decisions, classifier.hasSignature(), file, graph, separation, recipe, report);
-  if (!classifier.hasSignature())
-    findModuleTensors(graph, decisions);
+  suspectParameters(decisions, classifier.hasSignature(), file, graph, recipe, report);
+  findModuleTensors(graph, classifier.hasSignature(), decisions);
   return good ? std::optional(std::move(decisions)) : std::nullopt;
 }
 

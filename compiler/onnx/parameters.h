@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/onnx/graph.h"
+#include "compiler/onnx/recurrent_layout.h"
 #include "compiler/onnx/separation.h"
 #include "compiler/recipe.h"
 #include "dialects/nn/batch_norm_mode.h"
@@ -22,6 +23,8 @@ struct Decision {
   // it has none. They are those of its transpose, or have the same order.
   std::string moduleTensor;
   bool isModulesTranspose = false;
+  // The module's tensors that it consists of, in another order, and their places.
+  std::vector<std::pair<std::string, std::vector<LayoutPiece>>> held;
   std::vector<std::string> stackedOf; // the module's parameters that it holds, where several
   bool decays = false;
   size_t group = 0;              // number of the recipe's, from 1; 0: in none
@@ -30,7 +33,7 @@ struct Decision {
   bool exporterMade = false;     // an intermediate value that the exporter computed
   bool isNamedStatistic = false; // a constant because of its name
   bool isQuantized = false;      // integers that stand for a weight
-  bool isUnlearnt = false;       // floats without a module's name that no operator learns
+  bool isUnlearnt = false;       // floats that no operator learns, or a recorded buffer
   bool isKept = false;           // unlearnt, and --freeze says that it stays
   bool isPart = false;           // elements that the exporter chose of a parameter, perhaps all
   const Decision *canonical = nullptr; // of a tied one: the parameter
@@ -51,14 +54,14 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
                                           const Separation &separation, const Recipe &recipe,
                                           Report &report);
 
-/// For TorchScript's files: names the modules' tensors of the parameters.
-void findModuleTensors(const Graph &graph, Decisions &decisions);
+/// Names the modules' tensors of the parameters: of recurrent layers, and for TorchScript's files,
+/// which have no signature, of linear layers and norms.
+void findModuleTensors(const Graph &graph, bool hasSignature, Decisions &decisions);
 
 /// Refuses, or warns of, what has been decided against a parameter's values or uses.
 /// `hasSignature`: the file says what is a parameter and what a buffer.
 void suspectParameters(const Decisions &decisions, bool hasSignature, const ModelFile &file,
-                       const Graph &graph, const Separation &separation, const Recipe &recipe,
-                       Report &report);
+                       const Graph &graph, const Recipe &recipe, Report &report);
 
 /// Refuses what an exporter of models in inference mode computed from parameters, as far as values
 /// and places tell.

@@ -8,6 +8,7 @@
 #include "compiler/onnx/importer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/crc32c.h"
 #include "runtime/program.h"
 
 using namespace llvm;
@@ -32,8 +33,16 @@ static Parameter makeParameter(const Decision &decision, ArrayRef<const Decision
   if (decision.group > 0)
     parameter.group = recipe.groups[decision.group - 1].first;
   parameter.reason = decision.reason;
-  for (const Decision *other : tied)
+  for (const Decision *other : tied) {
     parameter.tied.push_back({other->name().str(), other->transposed});
+    if (!other->moduleTensor.empty())
+      parameter.tiedModuleTensors.push_back(
+          {other->moduleTensor, parameter.name, other->isModulesTranspose != other->transposed});
+  }
+  for (const auto &[tensor, pieces] : decision.held)
+    for (const LayoutPiece &piece : pieces)
+      parameter.pieces.push_back(
+          {tensor, parameter.name, piece.ofModule, piece.place, piece.count});
   return parameter;
 }
 
@@ -64,7 +73,7 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
     separateRecurrent(*opened.file, opened.separation);
   }
   opened.separated =
-      !recipe.trains || (refuseLostCalls(*opened.file, recipe, opened.separation, report) &&
+      !recipe.trains || (refuseLostCalls(*opened.file, recipe, report) &&
                          refuseChangedBuffers(*opened.file, recipe, report) &&
                          separateParameters(*opened.file, opened.separation, report) &&
                          separateCopies(*opened.file, opened.separation, report));
@@ -152,15 +161,30 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   for (const auto &group : recipe.groups)
     groups.push_back(group.first);
   train::setGroups(*model.module, groups);
+  for (const auto &decision : *decisions)
+    if (decision->role == Role::constant && isFloat(decision->tensor->dataType) &&
+        !decision->exporterMade && !graph->uses(decision->name()).empty())
+      model.constants.push_back(
+          {decision->name().str(), static_cast<int64_t>(decision->tensor->bytes.size()),
+           crc32c(0, decision->tensor->bytes.data(), decision->tensor->bytes.size())});
   model.parameterTable = parameterTable(*decisions, opened->separation, recipe);
   return model;
 }
 
 std::vector<ExportEntry> moduleTensors(const Model &model) {
   std::vector<ExportEntry> result;
-  for (const Parameter &parameter : model.parameters)
+  for (const Parameter &parameter : model.parameters) {
     if (!parameter.moduleTensor.empty())
       result.push_back({parameter.moduleTensor, parameter.name, parameter.isModulesTranspose});
+    llvm::append_range(result, parameter.tiedModuleTensors);
+  }
+  return result;
+}
+
+std::vector<StatePiece> statePieces(const Model &model) {
+  std::vector<StatePiece> result;
+  for (const Parameter &parameter : model.parameters)
+    llvm::append_range(result, parameter.pieces);
   return result;
 }
 

@@ -37,6 +37,8 @@ struct Parameter {
   std::string group;  // its name; empty: in none
   std::string reason; // why it is a parameter
   std::vector<TiedInitializer> tied;
+  std::vector<ExportEntry> tiedModuleTensors; // what the module calls those
+  std::vector<StatePiece> pieces;             // of the module's state that it consists of
 };
 
 /// A value of the ONNX graph: a tensor of the function, or known while it was read.
@@ -49,9 +51,10 @@ struct NamedValue {
 struct Model {
   std::string name;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::vector<Parameter> parameters; // in the order of the function's arguments
-  std::vector<NamedValue> values;    // in order of the nodes; what no result needs is left out
-  std::string parameterTable;        // every decision about initializers, with its reason
+  std::vector<Parameter> parameters;    // in the order of the function's arguments
+  std::vector<NamedValue> values;       // in order of the nodes; what no result needs is left out
+  std::vector<StateConstant> constants; // floats under names of the module's
+  std::string parameterTable;           // every decision about initializers, with its reason
   std::shared_ptr<const reader::ModelFile> file;
   bool trains = true; // false: it is only run, as the file says
 };
@@ -78,6 +81,9 @@ std::vector<ExportEntry> exportInitializers(const Model &model);
 /// What the module's state calls parameters that have another name in the file, and whether it has
 /// them transposed.
 std::vector<ExportEntry> moduleTensors(const Model &model);
+
+/// Of parameters that the module's state has in pieces.
+std::vector<StatePiece> statePieces(const Model &model);
 
 /// Writes all parameters as safetensors, in `precision` ("f32" or "f64"), straight from the maps.
 mlir::LogicalResult writeInitialParameters(const Model &model, llvm::StringRef path,

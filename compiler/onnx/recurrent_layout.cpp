@@ -43,8 +43,8 @@ std::vector<ModuleLayout> recurrentLayout(const GraphNode &node, unsigned input,
       layout.what = std::string(isBias ? "biases" : "weights") + " of " +
                     (isOfStates ? "states" : "inputs") +
                     (direction > 0 ? " of the other direction" : "");
-      layout.name = std::string(isBias ? "bias" : "weight") + (isOfStates ? "_hh" : "_ih") +
-                    (direction > 0 ? "_reverse" : "");
+      layout.name = std::string(isBias ? "bias" : "weight") + (isOfStates ? "_hh" : "_ih");
+      layout.isReverse = direction > 0;
       for (int64_t gate : gates) {
         layout.pieces.push_back({gate * rows * columns, place, rows * columns});
         place += rows * columns;

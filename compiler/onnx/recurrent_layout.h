@@ -21,7 +21,13 @@ struct ModuleLayout {
   llvm::SmallVector<int64_t> shape;
   std::vector<LayoutPiece> pieces;
   std::string what; // `weights of inputs`
-  std::string name; // of it in a module of one layer: weight_ih, bias_hh_reverse
+  std::string name; // weight_ih
+  bool isReverse = false;
+
+  /// As a module calls it: weight_ih_l0_reverse.
+  std::string nameIn(size_t layer) const {
+    return name + "_l" + std::to_string(layer) + (isReverse ? "_reverse" : "");
+  }
 };
 
 /// The parameters in weights (input 1), recurrent weights (2) or biases (3) of an LSTM, GRU or RNN,

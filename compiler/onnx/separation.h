@@ -24,8 +24,6 @@ struct Separation {
   llvm::StringSet<> unclearNumbers;
   /// Initializers that hold all elements of these parameters of the module, in another order.
   llvm::StringMap<std::vector<std::string>> stacked;
-  /// Parameters that the module detaches, by target: the node that reads what has no gradient.
-  llvm::StringMap<std::string> detached;
   /// Inputs that have the one value of an initializer, as the recipe says.
   llvm::StringSet<> fixed;
   /// By parameter: what else a reader of the table should know.
@@ -40,10 +38,8 @@ inline std::string apartFrom(const std::string &other) {
 }
 
 /// For files that record the exported program: refuses options of calls that the graph lost (label
-/// smoothing), and instance norms that keep running statistics; notes parameters that the module
-/// detaches, and warns of other detach().
-bool refuseLostCalls(const ModelFile &file, const Recipe &recipe, Separation &separation,
-                     Report &report);
+/// smoothing, detach()), and instance norms that keep running statistics.
+bool refuseLostCalls(const ModelFile &file, const Recipe &recipe, Report &report);
 
 /// For files that record the exported program: refuses buffers that the module changes and the
 /// graph does not, or warns of them.

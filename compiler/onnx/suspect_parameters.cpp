@@ -130,8 +130,10 @@ static void suspectNameless(const Decisions &decisions, const Graph &graph, cons
 }
 
 // One number may be a temperature that is learnt or an epsilon that is not: only its name tells. Or
-// its place: a bias that is trained may be a number of the code that is added there.
-static void warnOfScalars(const Decisions &decisions, const ModelFile &file, Report &report) {
+// its place: a bias that is trained may be a number of the code that is added there. PyTorch writes
+// numbers of the code without axes: one with an axis may have been a parameter's.
+static void warnOfScalars(const Decisions &decisions, const Graph &graph, const ModelFile &file,
+                          Report &report) {
   std::vector<std::string> named, placed, constant;
   for (const auto &decision : decisions) {
     if (decision->tensor->count != 1 || !isFloat(decision->tensor->dataType))
@@ -142,7 +144,9 @@ static void warnOfScalars(const Decisions &decisions, const ModelFile &file, Rep
     else if (isTrained && !decision->exporterMade && decision->tensor->shape.empty())
       named.push_back(decision->name().str());
     else if (decision->role == Role::constant && decision->isNumber &&
-             (decision->isUnclear || !decision->exporterMade))
+             (decision->isUnclear || !decision->exporterMade ||
+              (isTorchScriptName(decision->name()) && !decision->tensor->shape.empty() &&
+               isCalculatedWith(graph, *decision, isFromPyTorch(file)))))
       constant.push_back(decision->name().str());
   }
   auto are = [](const auto &names) { return names.size() == 1 ? " is" : " are"; };
@@ -243,25 +247,10 @@ static void refuseStacked(const Decisions &decisions, const ModelFile &file, con
           "export again with torch.onnx.export(..., optimize=False)");
 }
 
-// No operator stands for detach(): such a parameter would have the gradient of that use, too.
-static void refuseDetached(const Decisions &decisions, const Separation &separation,
-                           const ModelFile &file, Report &report) {
-  for (const auto &decision : decisions)
-    if (auto found = separation.detached.find(decision->name());
-        found != separation.detached.end() && decision->role == Role::trained)
-      (void)report.error(ExitCode::unsupportedModel, file.path(),
-                         "the module detaches parameter '" + decision->name() + "' before node '" +
-                             found->second + "', which the graph has no operator for",
-                         "--freeze with its name, where it has no other gradient; else an export "
-                         "without this part");
-}
-
 void suspectParameters(const Decisions &decisions, bool hasSignature, const ModelFile &file,
-                       const Graph &graph, const Separation &separation, const Recipe &recipe,
-                       Report &report) {
+                       const Graph &graph, const Recipe &recipe, Report &report) {
   warnOfNonFinite(decisions, file, report);
   refuseStacked(decisions, file, recipe, report);
-  refuseDetached(decisions, separation, file, report);
   if (!recipe.trains || !recipe.trainOnly.empty())
     return;
   suspectTables(decisions, hasSignature, file, report);
@@ -273,7 +262,7 @@ void suspectParameters(const Decisions &decisions, bool hasSignature, const Mode
   suspectNameless(decisions, graph, file, report);
   warnOfStatistics(decisions, file, report);
   warnOfInnerConstants(graph, file, report);
-  warnOfScalars(decisions, file, report);
+  warnOfScalars(decisions, graph, file, report);
 }
 
 } // namespace trainc::reader

@@ -50,6 +50,8 @@ public:
   virtual Tensor tensor(llvm::StringRef name) const = 0;
 
   virtual BatchNormMode batchNormMode() const = 0;
+  /// True of an Identity that stands for a call of detach().
+  virtual bool stopsGradients() const = 0;
   /// What the nodes before made of the input in this training step, where it is an initializer that
   /// each step replaces (running statistics); else null.
   virtual mlir::Value buffer(unsigned index) = 0;

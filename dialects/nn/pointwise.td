@@ -210,6 +210,11 @@ def SelectOp : Pointwise<"select", ["condition", "a", "b"]> {
 def FloorOp : IntegerLike<"floor", ["x"]> { let onnx = [OnnxOp<"Floor", 6>]; }
 def CeilOp : IntegerLike<"ceil", ["x"]> { let onnx = [OnnxOp<"Ceil", 6>]; }
 def RoundOp : IntegerLike<"round", ["x"]> { let onnx = [OnnxOp<"Round", 11>]; } // half to even
+// Its operand, to which no gradient passes: PyTorch's detach().
+def DetachOp : IntegerLike<"detach", ["x"]> {
+  let value = "x";
+  let flops = 0;
+}
 // Sign of the dividend; (a - y) / b is the quotient rounded towards zero. Of integers by zero: as
 // div, but a step goes on with the dividend.
 def RemainderOp : Pointwise<"remainder", ["a", "b"]> {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX Identity.
+// ONNX Identity, which is also what PyTorch's default exporter writes for detach().
+#include "dialects/nn/nn.h"
 #include "dialects/nn/onnx_node.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
 
-static OnnxResults importIdentity(OnnxNode &node) { return SmallVector<Value>{node.input(0)}; }
+static OnnxResults importIdentity(OnnxNode &node) {
+  Value x = node.input(0);
+  bool isDetached = node.stopsGradients() && isa<FloatType>(getElementTypeOrSelf(x));
+  return SmallVector<Value>{isDetached ? node.builder().create<DetachOp>(x) : x};
+}
 
 static OnnxRegistration identity("Identity", 1, importIdentity);
 
