@@ -146,6 +146,8 @@ private:
     setTarget(*model.module, target());
     setExports(*model.module, exportInitializers(model));
     setModuleTensors(*model.module, moduleTensors(model));
+    setStatePieces(*model.module, statePieces(model));
+    setStateConstants(*model.module, model.constants);
     train::setLosses(*model.module, recipe.losses);
     return checkSizes() && checkRecomputePatterns();
   }

@@ -2,6 +2,7 @@
 #include "runtime/initial_values.h"
 
 #include "runtime/checkpoint.h"
+#include "runtime/crc32c.h"
 #include "runtime/data_types.h"
 #include "runtime/host_access.h"
 #include "runtime/safetensors.h"
@@ -27,52 +28,113 @@ struct tensor_source {
   bool is_transposed = false;
 };
 
-// Of each parameter that the file has: by its own name, the one that the module has for it, or that
-// of a copy which the exporter wrote.
-std::map<std::string, tensor_source> sources_in(const safetensors_index &index,
-                                                const program &program) {
-  std::map<std::string, tensor_source> sources; // the first that is added stays
+// What the file has of a parameter: one tensor or several that are equal, or else pieces of some.
+struct parameter_source {
+  std::vector<tensor_source> tensors;
+  std::vector<const state_piece *> pieces;
+};
+
+using source_list = std::map<std::string, parameter_source>; // by parameter
+
+// By its own name, the one that the module has for it, or that of a copy which the exporter wrote.
+source_list sources_in(const safetensors_index &index, const program &program) {
+  source_list sources;
   for (int64_t i = 0; i < program.parameter_count; ++i)
     if (const char *name = program.parameters[i].tensor.name; index.tensors.count(name))
-      sources.insert({name, {name}});
+      sources[name].tensors.push_back({name});
   auto add = [&](const export_initializer *entries, int64_t count, name_origin origin) {
-    for (int64_t i = 0; i < count; ++i)
-      if (const export_initializer &entry = entries[i]; index.tensors.count(entry.onnx_name))
-        sources.insert({entry.parameter_name, {entry.onnx_name, origin, entry.transposed}});
+    for (int64_t i = 0; i < count; ++i) {
+      const export_initializer &entry = entries[i];
+      if (!index.tensors.count(entry.onnx_name))
+        continue;
+      std::vector<tensor_source> &tensors = sources[entry.parameter_name].tensors;
+      if (std::none_of(tensors.begin(), tensors.end(),
+                       [&](const tensor_source &one) { return one.name == entry.onnx_name; }))
+        tensors.push_back({entry.onnx_name, origin, entry.transposed});
+    }
   };
   add(program.module_tensors, program.module_tensor_count, name_origin::module);
   add(program.exports, program.export_count, name_origin::copy);
+  std::set<std::string> lacking; // parameters of which the file has not all pieces
+  for (int64_t i = 0; i < program.state_piece_count; ++i)
+    if (const state_piece &piece = program.state_pieces[i]; index.tensors.count(piece.tensor_name))
+      sources[piece.parameter_name].pieces.push_back(&piece);
+    else
+      lacking.insert(piece.parameter_name);
+  for (const std::string &name : lacking)
+    if (const auto found = sources.find(name); found != sources.end()) {
+      found->second.pieces.clear();
+      if (found->second.tensors.empty())
+        sources.erase(found);
+    }
   return sources;
 }
 
-// As the module or the copy has it: transposed, or with other axes.
-void read_other_form(run &run, const input_file &file, const safetensors_index &index,
-                     const tensor_view &parameter, const tensor_source &from) {
-  tensor_view stored = parameter;
-  stored.name = from.name;
-  const std::vector<int64_t> &shape = index.tensors.at(from.name).shape;
-  if (from.is_transposed)
-    std::reverse(stored.shape.begin(), stored.shape.end());
-  else if (std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>()) *
-               bytes_of(parameter.type) ==
-           parameter.bytes)
-    stored.shape = shape;
-  std::vector<char> values(static_cast<size_t>(parameter.bytes));
-  stored.data = values.data();
+// A tensor of the file with the elements of `like`, in the shape that it has there.
+std::vector<char> values_in(const input_file &file, const safetensors_index &index,
+                            const std::string &name, const tensor_view &like,
+                            std::vector<int64_t> shape) {
+  const std::vector<int64_t> &stored = index.tensors.at(name).shape;
+  auto elements = [](const std::vector<int64_t> &sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+  };
+  const int64_t count = elements(shape);
+  tensor_view view = like;
+  view.name = name;
+  view.shape = elements(stored) == count ? stored : std::move(shape);
+  view.bytes = count * bytes_of(like.type);
+  std::vector<char> values(static_cast<size_t>(view.bytes));
+  view.data = values.data();
   host_access memory;
-  read_tensor(file, index, stored, memory, exit_checkpoint);
+  read_tensor(file, index, view, memory, exit_checkpoint);
+  return values;
+}
+
+// In the parameter's order: of what the module or a copy has transposed, or with other axes.
+std::vector<char> values_of(const input_file &file, const safetensors_index &index,
+                            const tensor_view &parameter, const tensor_source &from) {
+  if (!from.is_transposed)
+    return values_in(file, index, from.name, parameter, parameter.shape);
+  const auto columns = static_cast<size_t>(parameter.shape[1]),
+             rows = static_cast<size_t>(parameter.shape[0]),
+             width = static_cast<size_t>(bytes_of(parameter.type));
+  const std::vector<int64_t> &stored = index.tensors.at(from.name).shape;
+  const std::vector<int64_t> turned = {parameter.shape[1], parameter.shape[0]};
+  const std::vector<char> values = values_in(file, index, from.name, parameter, turned);
+  if (stored != turned)
+    throw failure(exit_checkpoint, file.path() + ": tensor '" + from.name + "' has shape " +
+                                       shape_text(stored.data(), stored.size()) +
+                                       "; the model has " + shape_text(turned.data(), 2));
+  std::vector<char> result(values.size());
+  for (size_t i = 0; i < rows * columns; ++i)
+    memcpy(&result[i * width], &values[(i % columns * rows + i / columns) * width], width);
+  return result;
+}
+
+// Such as the gates of a recurrent layer, of as many tensors as the module has.
+std::vector<char> values_of(const input_file &file, const safetensors_index &index,
+                            const tensor_view &parameter,
+                            const std::vector<const state_piece *> &pieces) {
   const int64_t width = bytes_of(parameter.type);
-  const int64_t columns = from.is_transposed ? parameter.shape[1] : 1,
-                rows = from.is_transposed ? parameter.shape[0] : 1;
+  std::map<std::string, int64_t> elements; // by tensor
+  for (const state_piece *piece : pieces)
+    elements[piece->tensor_name] += piece->count;
+  std::vector<char> result(static_cast<size_t>(parameter.bytes));
+  for (const auto &[name, count] : elements) {
+    const std::vector<char> values = values_in(file, index, name, parameter, {count});
+    for (const state_piece *piece : pieces)
+      if (piece->tensor_name == name)
+        memcpy(&result[static_cast<size_t>(piece->to * width)],
+               &values[static_cast<size_t>(piece->from * width)],
+               static_cast<size_t>(piece->count * width));
+  }
+  return result;
+}
+
+void write(run &run, const tensor_view &parameter, const std::vector<char> &values) {
   in_transfers(parameter.bytes, [&](int64_t begin, int64_t bytes) {
     run.target.write(parameter.data + begin, bytes, [&](char *host) {
-      if (!from.is_transposed) {
-        memcpy(host, values.data() + begin, static_cast<size_t>(bytes));
-        return;
-      }
-      for (int64_t i = begin / width; i < (begin + bytes) / width; ++i, host += width)
-        memcpy(host, values.data() + (i % columns * rows + i / columns) * width,
-               static_cast<size_t>(width));
+      memcpy(host, values.data() + begin, static_cast<size_t>(bytes));
     });
   });
 }
@@ -91,39 +153,118 @@ void add_to(std::string &list, const std::string &text) {
   list += (list.empty() ? "" : ", ") + text;
 }
 
+// A parameter that the file has under several names, as tied weights are, has one value.
+void check_equal(const input_file &file, const safetensors_index &index,
+                 const tensor_view &parameter, const std::vector<tensor_source> &tensors) {
+  if (tensors.size() < 2)
+    return;
+  const std::vector<char> first = values_of(file, index, parameter, tensors[0]);
+  for (size_t i = 1; i < tensors.size(); ++i)
+    if (values_of(file, index, parameter, tensors[i]) != first)
+      throw failure(exit_checkpoint,
+                    file.path() + ": '" + tensors[0].name + "' and '" + tensors[i].name +
+                        "' have other values, and are one parameter of the model, '" +
+                        parameter.name +
+                        "'\n  try: an export of the module with these values, in which they are "
+                        "two; or a file without one of them");
+}
+
+// What is compiled into the program stays as it is.
+void check_constants(const input_file &file, const safetensors_index &index,
+                     const program &program) {
+  for (int64_t i = 0; i < program.state_constant_count; ++i) {
+    const state_constant &constant = program.state_constants[i];
+    const auto found = index.tensors.find(constant.name);
+    if (found == index.tensors.end() || found->second.bytes != constant.bytes)
+      continue;
+    std::vector<char> values(static_cast<size_t>(constant.bytes));
+    file.read(found->second.offset, values.data(), constant.bytes);
+    if (crc32c(0, values.data(), values.size()) != constant.checksum)
+      throw failure(exit_checkpoint, file.path() + ": '" + constant.name +
+                                         "' has other values than the model, of which it is a "
+                                         "constant\n  try: trainc with an export of the module "
+                                         "with these values");
+  }
+}
+
+// What the file has besides; nothing of what only counts batches.
+std::vector<std::string> unknown_tensors(const safetensors_index &index, const program &program,
+                                         std::set<std::string> known) {
+  for (int64_t i = 0; i < program.export_count; ++i)
+    known.insert(program.exports[i].onnx_name);
+  for (int64_t i = 0; i < program.state_constant_count; ++i)
+    known.insert(program.state_constants[i].name);
+  const std::string counter = "num_batches_tracked";
+  std::vector<std::string> others;
+  for (const auto &[name, tensor] : index.tensors) {
+    const bool counts = name.size() >= counter.size() &&
+                        name.compare(name.size() - counter.size(), counter.size(), counter) == 0;
+    if (!known.count(name) && !counts)
+      others.push_back(name);
+  }
+  return others;
+}
+
+void warn_of_unknown(const run &run, const std::string &path,
+                     const std::vector<std::string> &others) {
+  constexpr size_t shown = 8;
+  std::string names;
+  for (size_t i = 0; i < std::min(shown, others.size()); ++i)
+    add_to(names, "'" + others[i] + "'");
+  if (others.size() > shown)
+    names += " and " + std::to_string(others.size() - shown) + " more";
+  if (others.size() == 1)
+    run.warn(path + ": " + names + " is no parameter of the model");
+  else if (!others.empty())
+    run.warn(format_text("%s: %zu tensors are no parameters of the model: %s", path.c_str(),
+                         others.size(), names.c_str()));
+}
+
 } // namespace
 
 void take_initial_values(run &run, const std::string &path) {
   run.ranks.together([&] {
     const input_file file(path, exit_checkpoint);
     const safetensors_index index = read_safetensors_index(file, exit_checkpoint);
-    const std::map<std::string, tensor_source> sources = sources_in(index, run.prog);
+    const source_list sources = sources_in(index, run.prog);
     const std::vector<tensor_view> parameters = parameter_tensors(run.prog, run.places());
     std::set<std::string> known; // a state has tied weights under each of their names
     std::string missing, of_module, of_copies, unsound;
     size_t taken = 0;
-    for (size_t number = 0; number < parameters.size(); ++number) {
-      const tensor_view &tensor = parameters[number];
+    for (const tensor_view &tensor : parameters) {
       const auto found = sources.find(tensor.name);
       if (found == sources.end()) {
         add_to(missing, "'" + tensor.name + "'");
         continue;
       }
       ++taken;
-      const tensor_source &from = found->second;
-      known.insert({tensor.name, from.name});
-      if (from.origin == name_origin::own)
-        read_tensor(file, index, tensor, run.target, exit_checkpoint);
-      else
-        read_other_form(run, file, index, tensor, from);
-      if (!is_sound(run, number, tensor))
-        add_to(unsound, "'" + from.name + "'");
-      if (from.origin == name_origin::own)
+      const auto &[tensors, pieces] = found->second;
+      check_equal(file, index, tensor, tensors);
+      for (const tensor_source &one : tensors)
+        known.insert(one.name);
+      if (tensors.empty()) {
+        write(run, tensor, values_of(file, index, tensor, pieces));
+        std::set<std::string> names;
+        for (const state_piece *piece : pieces)
+          if (names.insert(piece->tensor_name).second)
+            add_to(of_module, (names.size() == 1 ? "'" + tensor.name + "' from '" : "'") +
+                                  piece->tensor_name + "'");
+        known.insert(names.begin(), names.end());
         continue;
+      }
+      const tensor_source &from = tensors[0];
+      if (from.origin == name_origin::own) {
+        read_tensor(file, index, tensor, run.target, exit_checkpoint);
+        continue;
+      }
+      write(run, tensor, values_of(file, index, tensor, from));
       add_to(from.origin == name_origin::module ? of_module : of_copies,
              "'" + tensor.name + "' from '" + from.name + "'" +
                  (from.is_transposed ? ", transposed" : ""));
     }
+    for (size_t number = 0; number < parameters.size(); ++number)
+      if (sources.count(parameters[number].name) && !is_sound(run, number, parameters[number]))
+        add_to(unsound, "'" + parameters[number].name + "'");
     if (!unsound.empty())
       throw failure(exit_checkpoint, path + ": has numbers that are not finite in " + unsound);
     if (!of_module.empty())
@@ -137,13 +278,8 @@ void take_initial_values(run &run, const std::string &path) {
     if (!missing.empty())
       run.warn(format_text("%s: has %zu of %zu parameters; initial values have %s", path.c_str(),
                            taken, parameters.size(), missing.c_str()));
-    for (int64_t i = 0; i < run.prog.export_count; ++i)
-      known.insert(run.prog.exports[i].onnx_name);
-    const auto others = static_cast<size_t>(
-        std::count_if(index.tensors.begin(), index.tensors.end(),
-                      [&](const auto &entry) { return !known.count(entry.first); }));
-    if (others > 0)
-      run.warn(format_text("%s: %zu tensors are no parameters of the model", path.c_str(), others));
+    check_constants(file, index, run.prog);
+    warn_of_unknown(run, path, unknown_tensors(index, run.prog, std::move(known)));
   });
 }
 

@@ -106,6 +106,23 @@ struct export_initializer {
   bool transposed;
 };
 
+// Elements of a tensor of the module's state that lie side by side in a parameter, too: gates that
+// the exporter brought into another order. All pieces of a parameter are all of it.
+struct state_piece {
+  const char *tensor_name;
+  const char *parameter_name;
+  int64_t from; // the first in the tensor
+  int64_t to;   // and in the parameter
+  int64_t count;
+};
+
+// A tensor of the module's state that is compiled into the program.
+struct state_constant {
+  const char *name;
+  int64_t bytes;
+  uint32_t checksum; // crc32c
+};
+
 // What evaluate tells about the outputs besides the loss, by name ("accuracy").
 struct metric_place {
   tensor_place
@@ -232,6 +249,10 @@ struct program {
   // Parameters by what the state of PyTorch's module calls them, where that is not their name.
   const export_initializer *module_tensors = nullptr;
   int64_t module_tensor_count = 0;
+  const state_piece *state_pieces = nullptr;
+  int64_t state_piece_count = 0;
+  const state_constant *state_constants = nullptr;
+  int64_t state_constant_count = 0;
 };
 
 // The entry functions.

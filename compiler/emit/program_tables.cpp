@@ -4,6 +4,7 @@
 #include "compiler/emit/program_tables.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/train/loss_term.h"
+#include "dialects/train/module_state.h"
 #include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -47,6 +48,46 @@ void trainc::setExports(ModuleOp module, ArrayRef<ExportEntry> exports) {
 
 void trainc::setModuleTensors(ModuleOp module, ArrayRef<ExportEntry> tensors) {
   train::setModuleTensors(module, attributesOf(module, tensors));
+}
+
+// Rows of as many names, then numbers; others are left out.
+static SmallVector<ArrayAttr> rowsOf(ArrayAttr list, size_t names, size_t numbers) {
+  SmallVector<ArrayAttr> rows;
+  if (list)
+    for (auto row : list.getAsRange<ArrayAttr>())
+      if (row.size() == names + numbers &&
+          llvm::all_of(row.getValue().take_front(names), llvm::IsaPred<StringAttr>) &&
+          llvm::all_of(row.getValue().drop_front(names), llvm::IsaPred<IntegerAttr>))
+        rows.push_back(row);
+  return rows;
+}
+
+static std::string nameIn(ArrayAttr row, size_t index) {
+  return cast<StringAttr>(row[index]).str();
+}
+static int64_t numberIn(ArrayAttr row, size_t index) {
+  return cast<IntegerAttr>(row[index]).getInt();
+}
+
+void trainc::setStatePieces(ModuleOp module, ArrayRef<StatePiece> pieces) {
+  Builder builder(module.getContext());
+  SmallVector<Attribute> rows;
+  for (const StatePiece &piece : pieces)
+    rows.push_back(builder.getArrayAttr(
+        {builder.getStringAttr(piece.tensor), builder.getStringAttr(piece.parameterName),
+         builder.getI64IntegerAttr(piece.from), builder.getI64IntegerAttr(piece.to),
+         builder.getI64IntegerAttr(piece.count)}));
+  train::setStatePieces(module, rows);
+}
+
+void trainc::setStateConstants(ModuleOp module, ArrayRef<StateConstant> constants) {
+  Builder builder(module.getContext());
+  SmallVector<Attribute> rows;
+  for (const StateConstant &constant : constants)
+    rows.push_back(builder.getArrayAttr({builder.getStringAttr(constant.name),
+                                         builder.getI64IntegerAttr(constant.bytes),
+                                         builder.getI64IntegerAttr(constant.checksum)}));
+  train::setStateConstants(module, rows);
 }
 
 static Target targetOf(ModuleOp module) {
@@ -114,5 +155,11 @@ ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) 
   }
   tables.exports = entriesOf(train::exportsOf(module));
   tables.moduleTensors = entriesOf(train::moduleTensorsOf(module));
+  for (ArrayAttr row : rowsOf(train::statePiecesOf(module), 2, 3))
+    tables.statePieces.push_back(
+        {nameIn(row, 0), nameIn(row, 1), numberIn(row, 2), numberIn(row, 3), numberIn(row, 4)});
+  for (ArrayAttr row : rowsOf(train::stateConstantsOf(module), 1, 2))
+    tables.stateConstants.push_back(
+        {nameIn(row, 0), numberIn(row, 1), static_cast<uint32_t>(numberIn(row, 2))});
   return tables;
 }

@@ -43,11 +43,15 @@ struct ProgramTables {
   std::vector<HyperparameterEntry> hyperparameters; // tunable ones only
   std::vector<ExportEntry> exports;
   std::vector<ExportEntry> moduleTensors; // by what the module calls them
+  std::vector<StatePiece> statePieces;
+  std::vector<StateConstant> stateConstants;
 };
 
 void setTarget(mlir::ModuleOp module, const Target &target);
 void setExports(mlir::ModuleOp module, llvm::ArrayRef<ExportEntry> exports);
 void setModuleTensors(mlir::ModuleOp module, llvm::ArrayRef<ExportEntry> tensors);
+void setStatePieces(mlir::ModuleOp module, llvm::ArrayRef<StatePiece> pieces);
+void setStateConstants(mlir::ModuleOp module, llvm::ArrayRef<StateConstant> constants);
 
 /// Of a planned module. What it does not say is empty.
 ProgramTables programTables(mlir::ModuleOp module, llvm::StringRef compilerVersion);

@@ -94,7 +94,7 @@ private:
   std::string lossPlace, lossWeightPlace, sampleLossesPlace, stepTotalsPlace, indexCheckPlace,
       precision = "data_type::f32";
   std::vector<std::string> inputNames, parameters, inputs, outputs, checkedIndexes, hyperparameters,
-      exports, moduleTensors, states;
+      exports, moduleTensors, statePieces, stateConstants, states;
   struct Part {
     std::string value, weight = "{}", samples = "{}"; // places
     bool isSum = false;
@@ -337,6 +337,10 @@ void TablePrinter::printProgram() {
     field("objective", stringLiteral(tables.objective));
   if (!moduleTensors.empty())
     list("module_tensors", "module_tensor_count", moduleTensors);
+  if (!statePieces.empty())
+    list("state_pieces", "state_piece_count", statePieces);
+  if (!stateConstants.empty())
+    list("state_constants", "state_constant_count", stateConstants);
   writer.line("};");
 }
 
@@ -372,6 +376,15 @@ FailureOr<std::string> TablePrinter::print() {
   };
   add(exports, tables.exports);
   add(moduleTensors, tables.moduleTensors);
+  for (const StatePiece &piece : tables.statePieces)
+    statePieces.push_back("{" + stringLiteral(piece.tensor) + ", " +
+                          stringLiteral(piece.parameterName) + ", " + std::to_string(piece.from) +
+                          ", " + std::to_string(piece.to) + ", " + std::to_string(piece.count) +
+                          "}");
+  for (const StateConstant &constant : tables.stateConstants)
+    stateConstants.push_back("{" + stringLiteral(constant.name) + ", " +
+                             std::to_string(constant.bytes) + ", " +
+                             std::to_string(constant.checksum) + "u}");
   for (const std::string &name : tables.stateNames)
     states.push_back(stringLiteral(name));
 
@@ -398,6 +411,8 @@ FailureOr<std::string> TablePrinter::print() {
   table("hyperparameter", "hyperparameters", hyperparameters);
   table("export_initializer", "exports", exports);
   table("export_initializer", "module_tensors", moduleTensors);
+  table("state_piece", "state_pieces", statePieces);
+  table("state_constant", "state_constants", stateConstants);
   writer.line();
   writer.line("constexpr const char *kernel_list =");
   std::string kernels = kernelListText(module);

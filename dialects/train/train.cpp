@@ -2,6 +2,7 @@
 //
 // Registration and verification of the train dialect.
 #include "dialects/train/train.h"
+#include "dialects/train/module_state.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -32,6 +33,9 @@ static constexpr llvm::StringLiteral kOptimizer = "train.optimizer";
 static constexpr llvm::StringLiteral kTarget = "train.target";
 static constexpr llvm::StringLiteral kExports = "train.exports";
 static constexpr llvm::StringLiteral kModuleTensors = "train.module_tensors";
+// Lists of rows (module_state.h).
+static constexpr llvm::StringLiteral kStatePieces = "train.state_pieces";
+static constexpr llvm::StringLiteral kStateConstants = "train.state_constants";
 
 void TrainDialect::initialize() {
   addAttributes<
@@ -258,6 +262,8 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
                   "a list of names");
   if (isa<ModuleOp>(op) && (name == kExports || name == kModuleTensors))
     return expect(list && llvm::all_of(list, llvm::IsaPred<ExportAttr>), "a list of #train.export");
+  if (isa<ModuleOp>(op) && (name == kStatePieces || name == kStateConstants))
+    return expect(list && llvm::all_of(list, llvm::IsaPred<ArrayAttr>), "a list of lists");
   return unknownAttribute(op, attribute, "of its own");
 }
 
@@ -401,6 +407,25 @@ static SmallVector<ExportAttr> entriesOf(ModuleOp module, StringRef attribute) {
 SmallVector<ExportAttr> exportsOf(ModuleOp module) { return entriesOf(module, kExports); }
 SmallVector<ExportAttr> moduleTensorsOf(ModuleOp module) {
   return entriesOf(module, kModuleTensors);
+}
+
+ArrayAttr statePiecesOf(ModuleOp module) { return module->getAttrOfType<ArrayAttr>(kStatePieces); }
+ArrayAttr stateConstantsOf(ModuleOp module) {
+  return module->getAttrOfType<ArrayAttr>(kStateConstants);
+}
+
+static void setRows(ModuleOp module, StringRef attribute, ArrayRef<Attribute> rows) {
+  if (rows.empty())
+    module->removeAttr(attribute);
+  else
+    module->setAttr(attribute, ArrayAttr::get(module.getContext(), rows));
+}
+
+void setStatePieces(ModuleOp module, ArrayRef<Attribute> rows) {
+  setRows(module, kStatePieces, rows);
+}
+void setStateConstants(ModuleOp module, ArrayRef<Attribute> rows) {
+  setRows(module, kStateConstants, rows);
 }
 
 void setTarget(ModuleOp module, TargetAttr target) { module->setAttr(kTarget, target); }
