@@ -151,12 +151,17 @@ StringRef baseName(StringRef name) {
                                                                              : name;
 }
 
-bool isRearrangement(StringRef base) {
+bool keepsOrder(StringRef base) {
   return llvm::StringSwitch<bool>(base)
-      .Cases("t", "transpose", "permute", "numpy_t", "mt", "alias", true)
       .Cases("view", "reshape", "unsqueeze", "squeeze", "flatten", "unflatten", true)
-      .Cases("clone", "contiguous", "_unsafe_view", true)
+      .Cases("clone", "contiguous", "_unsafe_view", "alias", true)
       .Default(false);
+}
+
+bool isRearrangement(StringRef base) {
+  return keepsOrder(base) || llvm::StringSwitch<bool>(base)
+                                 .Cases("t", "transpose", "permute", "numpy_t", "mt", true)
+                                 .Default(false);
 }
 
 bool isChoice(StringRef base) {

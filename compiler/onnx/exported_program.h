@@ -86,6 +86,8 @@ llvm::StringRef baseName(llvm::StringRef name);
 // Operations, by the base names of their results.
 /// Each element of the operand is one of the result.
 bool isRearrangement(llvm::StringRef base);
+/// The same in the same order, with other axes.
+bool keepsOrder(llvm::StringRef base);
 /// Each element of the result is one of the operand; not all of those need be there.
 bool isChoice(llvm::StringRef base);
 /// To another type of elements.

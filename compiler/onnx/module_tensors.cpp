@@ -12,6 +12,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include <map>
+#include <set>
 
 using namespace llvm;
 
@@ -53,15 +55,19 @@ public:
       bool mayBe = decision->isParameter() || decision->role == Role::tied;
       if (!mayBe || !isTorchScriptName(decision->name()) || holdRecurrent(*decision))
         continue;
-      std::string name = nameOf(*decision);
-      if (!name.empty() && !names.contains(name))
-        found[name].push_back(decision.get());
+      for (const std::string &name : namesOf(*decision))
+        if (!names.contains(name))
+          found[name].push_back(decision.get());
     }
-    for (const auto &entry : found) {
-      if (entry.second.size() > 1)
+    for (const auto &[name, candidates] : found) {
+      if (candidates.size() > 1)
         continue;
-      entry.second[0]->moduleTensor = entry.getKey().str();
-      entry.second[0]->isModulesTranspose = isLinear(*entry.second[0]);
+      Decision &decision = *candidates[0];
+      if (decision.moduleTensor.empty())
+        decision.moduleTensor = name;
+      else
+        decision.otherModuleTensors.push_back(name);
+      decision.isModulesTranspose = isLinear(decision);
     }
   }
 
@@ -87,17 +93,31 @@ private:
     return "";
   }
 
-  std::string nameOf(const Decision &decision) const {
+  // A module that is reached by several paths has several names, unless a bias tells the one.
+  std::set<std::string> namesOf(const Decision &decision) const {
+    std::set<std::string> result;
+    bool linear = isLinear(decision);
+    for (const Use &use : graph.uses(decision.name()))
+      if (std::string name = linear ? besideBias(*use.node) : ""; !name.empty())
+        return {name};
+    for (const Use &use : graph.uses(decision.name())) {
+      if (!use.node->path)
+        continue;
+      std::string name = linear ? nameByPath(*use.node->path) : nameOfScale(decision);
+      if (!name.empty())
+        result.insert(name);
+    }
+    return result;
+  }
+
+  // The scale or bias of a group norm.
+  std::string nameOfScale(const Decision &decision) const {
     ArrayRef<Use> uses = graph.uses(decision.name());
-    if (uses.empty() || !uses[0].node->path)
+    if (uses.size() != 1)
       return "";
     StringRef path = *uses[0].node->path;
-    if (isLinear(decision)) {
-      std::string name = besideBias(*uses[0].node);
-      return name.empty() ? nameByPath(path) : name;
-    }
     bool isOfChannels = count_if(decision.tensor->shape, [](int64_t size) { return size > 1; }) < 2;
-    if (uses.size() != 1 || !isOfChannels || path.empty() || !groupNorms.contains(path))
+    if (!isOfChannels || path.empty() || !groupNorms.contains(path))
       return "";
     return isOperator(*uses[0].node, "Mul")   ? (path + ".weight").str()
            : isOperator(*uses[0].node, "Add") ? (path + ".bias").str()
@@ -136,7 +156,7 @@ private:
   llvm::StringSet<> names, groupNorms;
   StringMap<llvm::StringSet<>> modules; // by path: of named parameters that its nodes read
   StringMap<SmallVector<const GraphNode *>> layers;
-  StringMap<SmallVector<Decision *>> found;
+  std::map<std::string, SmallVector<Decision *>> found;
 };
 
 } // namespace

@@ -159,10 +159,13 @@ private:
       decision.isPart = isChoice(baseName(decision.name())) ||
                         any_of(others, [](StringRef name) { return isChoice(baseName(name)); });
       decision.moduleName = origins[0];
-      if (isArgument(decision, origins[0], others)) {
+      bool isView = keepsOrder(baseName(decision.name())) && all_of(others, [](StringRef name) {
+                      return keepsOrder(baseName(name)) || isNumber(baseName(name));
+                    });
+      if (isView || isArgument(decision, origins[0], others)) {
         decision.moduleTensor = origins[0];
-        decision.isModulesTranspose =
-            decision.tensor->shape.size() == 2 && selectionName(decision) == "transposition";
+        decision.isModulesTranspose = !isView && decision.tensor->shape.size() == 2 &&
+                                      selectionName(decision) == "transposition";
       }
       decision.reason = "the exporter's " + selectionName(decision) + " of parameter " + origins[0];
       madeFrom[origins[0]].push_back(&decision);

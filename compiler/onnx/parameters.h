@@ -23,6 +23,7 @@ struct Decision {
   // it has none. They are those of its transpose, or have the same order.
   std::string moduleTensor;
   bool isModulesTranspose = false;
+  std::vector<std::string> otherModuleTensors; // of a module that has several names
   // The module's tensors that it consists of, in another order, and their places.
   std::vector<std::pair<std::string, std::vector<LayoutPiece>>> held;
   std::vector<std::string> stackedOf; // the module's parameters that it holds, where several

@@ -39,6 +39,8 @@ static Parameter makeParameter(const Decision &decision, ArrayRef<const Decision
       parameter.tiedModuleTensors.push_back(
           {other->moduleTensor, parameter.name, other->isModulesTranspose != other->transposed});
   }
+  for (const std::string &other : decision.otherModuleTensors)
+    parameter.tiedModuleTensors.push_back({other, parameter.name, decision.isModulesTranspose});
   for (const auto &[tensor, pieces] : decision.held)
     for (const LayoutPiece &piece : pieces)
       parameter.pieces.push_back(

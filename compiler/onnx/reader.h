@@ -37,7 +37,7 @@ struct Parameter {
   std::string group;  // its name; empty: in none
   std::string reason; // why it is a parameter
   std::vector<TiedInitializer> tied;
-  std::vector<ExportEntry> tiedModuleTensors; // what the module calls those
+  std::vector<ExportEntry> tiedModuleTensors; // what the module calls those, and further names
   std::vector<StatePiece> pieces;             // of the module's state that it consists of
 };
 
