@@ -73,7 +73,7 @@ source_list sources_in(const safetensors_index &index, const program &program) {
 // A tensor of the file with the elements of `like`, in the shape that it has there.
 std::vector<char> values_in(const input_file &file, const safetensors_index &index,
                             const std::string &name, const tensor_view &like,
-                            std::vector<int64_t> shape) {
+                            const std::vector<int64_t> &shape) {
   const std::vector<int64_t> &stored = index.tensors.at(name).shape;
   auto elements = [](const std::vector<int64_t> &sizes) {
     return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
@@ -81,7 +81,7 @@ std::vector<char> values_in(const input_file &file, const safetensors_index &ind
   const int64_t count = elements(shape);
   tensor_view view = like;
   view.name = name;
-  view.shape = elements(stored) == count ? stored : std::move(shape);
+  view.shape = elements(stored) == count ? stored : shape;
   view.bytes = count * bytes_of(like.type);
   std::vector<char> values(static_cast<size_t>(view.bytes));
   view.data = values.data();
@@ -131,7 +131,7 @@ std::vector<char> values_of(const input_file &file, const safetensors_index &ind
   return result;
 }
 
-void write(run &run, const tensor_view &parameter, const std::vector<char> &values) {
+void put_values(run &run, const tensor_view &parameter, const std::vector<char> &values) {
   in_transfers(parameter.bytes, [&](int64_t begin, int64_t bytes) {
     run.target.write(parameter.data + begin, bytes, [&](char *host) {
       memcpy(host, values.data() + begin, static_cast<size_t>(bytes));
@@ -243,7 +243,7 @@ void take_initial_values(run &run, const std::string &path) {
       for (const tensor_source &one : tensors)
         known.insert(one.name);
       if (tensors.empty()) {
-        write(run, tensor, values_of(file, index, tensor, pieces));
+        put_values(run, tensor, values_of(file, index, tensor, pieces));
         std::set<std::string> names;
         for (const state_piece *piece : pieces)
           if (names.insert(piece->tensor_name).second)
@@ -257,7 +257,7 @@ void take_initial_values(run &run, const std::string &path) {
         read_tensor(file, index, tensor, run.target, exit_checkpoint);
         continue;
       }
-      write(run, tensor, values_of(file, index, tensor, from));
+      put_values(run, tensor, values_of(file, index, tensor, from));
       add_to(from.origin == name_origin::module ? of_module : of_copies,
              "'" + tensor.name + "' from '" + from.name + "'" +
                  (from.is_transposed ? ", transposed" : ""));

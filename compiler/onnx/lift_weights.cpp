@@ -162,9 +162,10 @@ private:
         return true;
       bool isSpread = !isScalar && index == 0 && node->output_size() == 1 &&
                       (isOnnx(*node, "Expand") || isOnnx(*node, "Tile"));
-      return isSpread && any_of(users.of(node->output(0)), [&](const auto &next) {
+      const std::string spread = isSpread ? node->output(0) : "";
+      return isSpread && any_of(users.of(spread), [&](const auto &next) {
                auto [sum, place] = next;
-               return isOnnx(*sum, "Gemm") ? place == 2 : isSumOfProducts(*sum, node->output(0));
+               return isOnnx(*sum, "Gemm") ? place == 2 : isSumOfProducts(*sum, spread);
              });
     });
   }
