@@ -12,8 +12,9 @@ namespace trainc::reader {
 
 struct Conditions {
   Choices choices;
-  /// By the key of an `If` whose condition is not known, or a loop whose number of iterations is not:
-  /// why. Where that is because sizes are missing, which is reported with the inputs, it has no entry.
+  /// By the key of an `If` whose condition is not known, or a loop whose number of iterations is
+  /// not: why. Where that is because sizes are missing, which is reported with the inputs, it has
+  /// no entry.
   llvm::StringMap<Unknown> unknown;
 };
 
@@ -21,8 +22,8 @@ struct Conditions {
 Conditions findConditions(const ModelFile &file, const Separation &separation, const Recipe &recipe,
                           mlir::MLIRContext &context);
 
-/// Makes the initializers of branches and loops those of the graph, so that the rule for parameters sees
-/// them and exports hold them.
+/// Makes the initializers of branches and loops those of the graph, so that the rule for parameters
+/// sees them and exports hold them.
 void liftBranchInitializers(ModelFile &file, Separation &separation);
 
 } // namespace trainc::reader
