@@ -7,18 +7,49 @@
 #include "runtime/mpi.h"
 #include "runtime/signs_of_life.h"
 
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <thread>
 #include <unistd.h>
 
 namespace trainc {
 namespace {
 
 // Ranks that a launcher started apart from each other all think that they are the first: one that
-// the launcher calls so says it for all.
+// the launcher calls so says it for all, and each other, which cannot know whether that one is
+// there, only what it is.
 [[noreturn]] void fail_once(const launch &launch, int speaker, const std::string &message) {
-  throw failure(exit_machine, launch.rank == speaker ? message : "");
+  std::string short_form = format_text("rank %d: ", launch.rank) + message;
+  throw failure(exit_machine,
+                launch.rank == speaker ? message : short_form.substr(0, short_form.find('\n')));
 }
+
+// MPI starts when all ranks have called it, and says nothing while one does not. A large job may
+// take its time, so this ends nothing.
+class slow_start_note {
+public:
+  slow_start_note(const launch &launch, double patience)
+      : thread_([=, this](const std::stop_token &stop) {
+          std::unique_lock lock(mutex_);
+          const std::chrono::duration<double> wait(patience);
+          if (patience > 0 &&
+              !changed_.wait_for(lock, stop, wait, [&] { return stop.stop_requested(); }))
+            fprintf(stderr,
+                    "rank %d: MPI has not started for %g s; it waits for ranks that have not "
+                    "called it\n"
+                    "  try: a command of mpirun that starts nothing but this trainer\n",
+                    launch.rank, patience);
+        }) {}
+
+private:
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::jthread thread_;
+};
 
 } // namespace
 
@@ -32,7 +63,7 @@ std::string rank_name(int rank, int process, const std::string &host) {
   return format_text("rank %d (process %d on %s)", rank, process, host.c_str());
 }
 
-communicator::communicator() {
+communicator::communicator(double patience) {
   const launch launch = find_launch();
   if (!launch.started)
     return;
@@ -47,7 +78,10 @@ communicator::communicator() {
   }
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
   int provided;
-  mpi_call(MPI_Init_thread)(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+  {
+    const slow_start_note note(launch, patience);
+    mpi_call(MPI_Init_thread)(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+  }
   launched_ = true;
   threads_may_send_ = provided == MPI_THREAD_MULTIPLE;
   mpi_call(MPI_Comm_rank)(MPI_COMM_WORLD, &rank_);

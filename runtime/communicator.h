@@ -25,8 +25,9 @@ std::string rank_name(int rank, int process, const std::string &host = host_name
 
 class communicator {
 public:
-  // Joins the other ranks if a launcher started us, else is the only rank.
-  communicator();
+  // Joins the other ranks if a launcher started us, else is the only rank. Where that takes more
+  // than `patience` seconds, standard error says what it may wait for; 0: never.
+  explicit communicator(double patience = 0);
   ~communicator();
   communicator(const communicator &) = delete;
   communicator &operator=(const communicator &) = delete;

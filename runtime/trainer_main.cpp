@@ -216,7 +216,7 @@ int trainer_main(int count, char **arguments) {
   }
   try {
     watch_signals(!problem && !options.wants_help && options.command->bit == command_train);
-    communicator ranks;
+    communicator ranks(options.hang_timeout);
     try {
       return run_command(table, options, problem, ranks);
     } catch (const std::exception &error) {
