@@ -252,6 +252,9 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
       result.weight += loss.weight;
     }
   result.loss /= result.weight;
+  for (double *value : {&result.loss, &result.gradient_norm})
+    if (std::isnan(*value))
+      *value = NAN; // of no sign
   result.applied = with_update && std::isfinite(result.gradient_norm);
   return result;
 }

@@ -116,9 +116,8 @@ void trainer::note_skipped(int64_t step, const step_result &result, bool is_spik
   ++skipped_in_a_row_;
   bool is_loss = !std::isfinite(result.loss) || is_spike;
   const double value = is_loss ? result.loss : result.gradient_norm;
-  std::string text =
-      format_text("step %" PRId64 ": the %s is %g", step, is_loss ? "loss" : "gradient norm",
-                  std::isnan(value) ? NAN : value); // of no sign
+  std::string text = format_text("step %" PRId64 ": the %s is %g", step,
+                                 is_loss ? "loss" : "gradient norm", value);
   if (is_spike)
     text += format_text(", above %g, which is %g standard deviations above the mean",
                         losses_.limit(options_.spike_limit), options_.spike_limit);
