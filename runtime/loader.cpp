@@ -26,7 +26,7 @@ loader::range loader::part_of(int64_t count, data_part part) const {
 int64_t loader::windows(const token_stream &stream, data_part part) const {
   range tokens = part_of(stream.array.element_count(), part);
   int64_t whole = std::max<int64_t>(tokens.end - tokens.begin - 1, 0) / window_;
-  return offsets_windows_ && part == data_part::training ? whole - 1 : whole;
+  return offsets_windows_ && part == data_part::training && whole > 0 ? whole - 1 : whole;
 }
 
 int64_t loader::samples(data_part part) const {
@@ -65,16 +65,17 @@ int64_t loader::batches(data_part part) const {
   if (streams_.empty() && sources_.empty())
     throw failure(exit_data, "the model has no input that data could fill");
   const data_array &array = streams_.empty() ? sources_.front().array : streams_.front().array;
+  const int64_t least = fills_up(part) || wraps(part) ? 1 : batch_;
   throw failure(exit_data,
-                format_text("%s: %s%s %lld %s; one batch needs %lld\n  try: more data, or a model "
-                            "compiled for a smaller batch",
+                format_text("%s: %s%s %lld %s; one batch needs %lld\n  try: more data%s",
                             array.name.c_str(), which, *which ? "the data has" : "has",
                             static_cast<long long>(available),
                             streams_.empty() ? "samples"
                                              : format_text("windows of %lld tokens and a label",
                                                            static_cast<long long>(window_))
                                                    .c_str(),
-                            static_cast<long long>(batch_)));
+                            static_cast<long long>(least),
+                            least > 1 ? ", or a model compiled for a smaller batch" : ""));
 }
 
 int64_t loader::left_out(data_part part) const {

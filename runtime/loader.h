@@ -7,6 +7,7 @@
 #pragma once
 
 #include "runtime/data_array.h"
+#include "runtime/data_types.h"
 #include "runtime/mixture.h"
 #include "runtime/permutation.h"
 #include "runtime/program.h"
@@ -134,11 +135,21 @@ private:
   struct range {
     int64_t begin, end;
   };
+  // What tokens could fill: of several candidates one.
+  struct token_inputs {
+    const input_place *tokens = nullptr, *labels = nullptr;
+    const input_place *taken = nullptr; // has other data
+    int candidates = 0;
+    bool labels_fit() const {
+      return !labels || element_count(labels->tensor) == element_count(tokens->tensor);
+    }
+  };
 
   void open_data(const std::vector<std::string> &items, bool constant, problem_list &problems);
   void open_source(const input_place &input, const std::string &name, bool constant,
                    problem_list &problems);
   void open_tokens(const data_request &request, problem_list &problems);
+  token_inputs find_token_inputs() const;
   void match_token_inputs(const data_request &request, problem_list &problems);
   void settle_weights(const std::vector<double> &weights, problem_list &problems);
   void settle_offsets();

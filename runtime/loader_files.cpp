@@ -239,37 +239,49 @@ void loader::settle_weights(const std::vector<double> &weights, problem_list &pr
   mixture_ = mixture(shares_, seed_);
 }
 
-void loader::match_token_inputs(const data_request &request, problem_list &problems) {
-  const input_place *found = nullptr, *labels = nullptr;
-  int candidates = 0;
+loader::token_inputs loader::find_token_inputs() const {
+  token_inputs found;
   for (int64_t i = 0; i < program_.input_count; ++i) {
     const input_place &input = program_.inputs[i];
-    if (has_source(input) || !is_integer(input.tensor.type))
+    if (!is_integer(input.tensor.type))
       continue;
-    if (is_label(input)) {
-      labels = &input;
-    } else if (input.tensor.rank == 2) {
-      found = &input;
-      ++candidates;
+    const bool is_row_of_tokens = !is_label(input) && input.tensor.rank == 2;
+    if (has_source(input)) {
+      found.taken = is_row_of_tokens ? &input : found.taken;
+    } else if (is_label(input)) {
+      found.labels = &input;
+    } else if (is_row_of_tokens) {
+      found.tokens = &input;
+      ++found.candidates;
     }
   }
-  if (candidates != 1) {
-    problems.add("--tokens " + request.tokens.front() + ": the model has " +
-                 (candidates ? "several inputs" : "no input") +
+  return found;
+}
+
+void loader::match_token_inputs(const data_request &request, problem_list &problems) {
+  const token_inputs found = find_token_inputs();
+  const std::string option = "--tokens " + request.tokens.front();
+  if (found.candidates == 0 && found.taken) {
+    problems.add(option + ": input '" + found.taken->tensor.name +
+                 "', which they would fill, has data of --data\n  try: one of the two");
+    return;
+  }
+  if (found.candidates != 1) {
+    problems.add(option + ": the model has " + (found.candidates ? "several inputs" : "no input") +
                  " of integers [batch, length] that tokens could fill\n  try: --data NAME=FILE.npy "
                  "for each input");
     return;
   }
-  if (labels && element_count(labels->tensor) != element_count(found->tensor)) {
-    problems.add("--tokens " + request.tokens.front() + ": input '" + labels->tensor.name +
-                 "' of shape " +
-                 shape_text(labels->tensor.shape, static_cast<size_t>(labels->tensor.rank)) +
+  if (!found.labels_fit()) {
+    const tensor_place &labels = found.labels->tensor;
+    problems.add(option + ": input '" + labels.name + "' of shape " +
+                 shape_text(labels.shape, static_cast<size_t>(labels.rank)) +
                  " does not hold one label per token");
     return;
   }
-  token_input_ = found;
-  token_labels_ = labels;
-  window_ = found->tensor.shape[1];
+  token_input_ = found.tokens;
+  token_labels_ = found.labels;
+  window_ = token_input_->tensor.shape[1];
 }
 
 void loader::refuse_missing(const data_request &request, problem_list &problems) const {
@@ -286,6 +298,9 @@ void loader::refuse_missing(const data_request &request, problem_list &problems)
                shape_text(tensor.shape, static_cast<size_t>(tensor.rank)) + ")";
     hint += std::string(" --data ") + tensor.name + "=FILE.npy";
   }
+  if (const token_inputs found = find_token_inputs();
+      request.tokens.empty() && found.candidates == 1 && found.labels_fit())
+    hint += ", or --tokens FILE of text";
   if (!missing.empty())
     problems.add("no data for input " + missing + "\n  try:" + hint);
 }
