@@ -310,10 +310,13 @@ option_table::restore(std::map<std::string, std::vector<std::string>> configurat
                       const std::string &source, trainer_options &options,
                       problem_list &problems) const {
   // Two ways to say how long: the command line's replaces the other.
-  for (auto [one, other] : {std::pair("steps", "epochs"), std::pair("epochs", "steps")})
-    if (options.given.count(one))
-      configuration.erase(other);
   std::vector<changed_option> changes;
+  for (auto [one, other] : {std::pair("steps", "epochs"), std::pair("epochs", "steps")})
+    if (auto replaced = configuration.find(other);
+        options.given.count(one) && replaced != configuration.end()) {
+      changes.push_back({other, replaced->second, {}});
+      configuration.erase(replaced);
+    }
   auto add_change = [&](const option_row &option, const trainer_options &before) {
     changed_option change = {option.name, kept_values(option, before),
                              kept_values(option, options)};

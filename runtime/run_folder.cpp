@@ -577,12 +577,15 @@ void check_same_data(const std::string &configuration, data_use use,
         throw failure(exit_data, format_text("%s: was read as %s, and is read as %s now%s",
                                              files[i].path.c_str(), old[i].type.c_str(),
                                              files[i].type.c_str(), advice));
+      auto share_text = [](int64_t share) {
+        return share == 0 ? "what its length gives it"
+                          : format_text("%.2f %%", static_cast<double>(share) / 100);
+      };
       if (files[i].share != old[i].share)
         throw failure(exit_data,
-                      format_text("%s: its share of the samples was %.2f %%, and is %.2f %% "
-                                  "now%s",
-                                  files[i].path.c_str(), static_cast<double>(old[i].share) / 100,
-                                  static_cast<double>(files[i].share) / 100, advice));
+                      format_text("%s: its share of the samples was %s, and is %s now%s",
+                                  files[i].path.c_str(), share_text(old[i].share).c_str(),
+                                  share_text(files[i].share).c_str(), advice));
     }
     if (files.size() != old.size())
       throw failure(exit_data, format_text("%s: input '%s' has %zu files, and had %zu%s",

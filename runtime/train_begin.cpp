@@ -266,8 +266,9 @@ void trainer::decide() {
 
 int trainer::nothing_to_do() const {
   if (run_.is_first())
-    printf("nothing to do: the checkpoint is at step %" PRId64 " of %" PRId64 "\n", extent_.first,
-           extent_.last);
+    printf("nothing to do: the checkpoint is at step %" PRId64 " of %" PRId64 "; %s\n",
+           extent_.first, extent_.last,
+           choice_.goes_on() ? "the run and its options stay as they are" : "no new run is made");
   return exit_success;
 }
 
