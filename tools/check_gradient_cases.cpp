@@ -151,10 +151,13 @@ static LogicalResult readPlaces(ModuleOp module, CheckCase &check) {
   if (!evaluation)
     return module.emitError("derive-evaluate made no @evaluate");
   func::FuncOp any = training ? training : evaluation;
-  for (unsigned i = 0; i < any.getNumArguments(); ++i)
+  for (unsigned i = 0; i < any.getNumArguments(); ++i) {
+    if (train::roleAs<train::RandomKeyAttr>(any, i))
+      readPlace(any.getArgAttr(i, "kernel.place"), check.randomKey);
     for (CheckArgument &argument : check.arguments)
       if (train::nameOf(any, i) == argument.value.name)
         readPlace(any.getArgAttr(i, "kernel.place"), argument.value);
+  }
   for (unsigned i = 0; training && i < training.getNumResults(); ++i) {
     if (!train::resultRoleAs<train::GradientAttr>(training, i))
       continue;
@@ -245,6 +248,7 @@ std::optional<CheckCase> trainc::buildCase(func::FuncOp function, ModuleOp progr
       check.expected.push_back(elements);
     }
   check.loss.type = RankedTensorType::get({}, Float64Type::get(function.getContext()));
+  check.randomKey.type = train::randomKeyType(function.getContext());
   OwningOpRef<ModuleOp> module = buildModel(function, check);
   if (failed(runPasses(*module, forwardOnly)) || failed(readPlaces(*module, check)) ||
       failed(merge(*module, program, check, entries)))

@@ -35,6 +35,7 @@ struct CheckCase {
   std::vector<CheckTensor> results;
   std::vector<mlir::DenseElementsAttr> expected; // check.results; empty: not given
   CheckTensor loss;
+  CheckTensor randomKey;                   // of forward_backward; evaluate's is 0
   int forwardBackward = -1, evaluate = -1; // numbers of the entry functions
   std::shared_ptr<CheckCase> f32;          // the same function of f32; null where not asked for
 };

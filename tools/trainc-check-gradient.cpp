@@ -335,6 +335,8 @@ private:
   std::pair<int, double> checkGradients(const CheckCase &c) {
     memory.clear();
     writeArguments(c);
+    if (c.randomKey.arena >= 0)
+      memory.write(c.randomKey, 0, 0);
     run(c.forwardBackward, memory.arenas);
     std::vector<std::vector<double>> gradients(c.arguments.size());
     double scale = 0;

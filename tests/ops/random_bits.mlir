@@ -174,3 +174,13 @@ func.func @numbers_own_keys(%x: tensor<3xf64>) -> tensor<3xf64> {
   %0 = nn.gather %x, %rows : (tensor<3xf64>, tensor<3xi64>) -> tensor<3xf64>
   return %0 : tensor<3xf64>
 }
+
+// -----
+
+// The gradient draws what the loss drew.
+// NUMBERS
+func.func @numbers_choose_rows(%table: tensor<3x7xf64>) -> tensor<3x7x7xf64> {
+  %rows = nn.random_bits {stream = 4 : i64, bits = 1 : i64} : () -> tensor<3x7xi64>
+  %0 = nn.gather %table, %rows : (tensor<3x7xf64>, tensor<3x7xi64>) -> tensor<3x7x7xf64>
+  return %0 : tensor<3x7x7xf64>
+}
