@@ -65,6 +65,8 @@ OPTIMIZERS = {
     "adam": lambda groups: torch.optim.Adam(groups, lr=LEARNING_RATE),
     "adagrad": lambda groups: torch.optim.Adagrad(groups, lr=0.01, lr_decay=0.1),
     "rmsprop": lambda groups: torch.optim.RMSprop(groups, lr=LEARNING_RATE, momentum=0.5),
+    "nadam": lambda groups: torch.optim.NAdam(groups, lr=LEARNING_RATE),
+    "nadam_constant": lambda groups: torch.optim.NAdam(groups, lr=LEARNING_RATE, momentum_decay=0.0),
     "lion": lambda groups: Lion(groups, lr=LEARNING_RATE),
 }
 

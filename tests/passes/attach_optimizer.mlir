@@ -7,7 +7,7 @@
 //
 // The update works on flat runs; weight decay touches the first run only.
 
-// UNKNOWN: unknown optimizer 'adamx'; known: adagrad, adam, adamw, lamb, lion, rmsprop, sgd
+// UNKNOWN: unknown optimizer 'adamx'; known: adagrad, adam, adamw, lamb, lion, nadam, rmsprop, sgd
 
 // ADAMW-LABEL: func.func @update
 // ADAMW-SAME: tensor<32xf32> {train.role = #train.run_parameters<decayed>}
