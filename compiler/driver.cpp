@@ -10,6 +10,7 @@
 #include "compiler/ir_file.h"
 #include "compiler/memory_limit.h"
 #include "compiler/model_name.h"
+#include "compiler/onnx/custom_operators.h"
 #include "compiler/onnx/reader.h"
 #include "compiler/operator_table.h"
 #include "compiler/output_folder.h"
@@ -31,6 +32,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
 #include <cstdlib>
+#include <set>
 
 using namespace mlir;
 
@@ -99,6 +101,9 @@ private:
     std::optional<StageOptions> cut = options.stageOptions(report);
     if (!parsed || !again || !cut)
       return false;
+    operators = readCustomOperators(options.operators, parsed->target, report);
+    if (!report.empty())
+      return false;
     if (options.printDocumentation || options.listOperators) {
       llvm::outs() << (options.listOperators ? operatorTable() : optionsDocumentation());
       return true;
@@ -127,6 +132,10 @@ private:
   std::vector<std::string> filesRead() const {
     std::vector<std::string> files = modelFiles(model);
     llvm::append_range(files, recipe.lossFiles);
+    for (const CustomOperator &custom : operators) {
+      files.push_back(custom.manifest);
+      llvm::append_range(files, custom.files);
+    }
     return files;
   }
 
@@ -149,7 +158,19 @@ private:
     setStatePieces(*model.module, statePieces(model));
     setStateConstants(*model.module, model.constants);
     train::setLosses(*model.module, recipe.losses);
-    return checkSizes() && checkRecomputePatterns();
+    return checkSizes() && checkRecomputePatterns() && checkOperatorsUsed();
+  }
+
+  /// A name that is misspelt would go unnoticed where the model has a body for it.
+  bool checkOperatorsUsed() {
+    std::set<std::string> used;
+    model.module->walk(
+        [&](nn::CustomOp op) { used.insert(op.getLibrary().rsplit('/').first.str()); });
+    for (const CustomOperator &custom : operators)
+      if (!used.count(custom.folder))
+        report.warning(Subject::ofOption("--operator", custom.manifest),
+                       "no node of the model is '" + custom.qualifiedName() + "'");
+    return true;
   }
 
   /// A pattern that is misspelt would save nothing.
@@ -279,7 +300,7 @@ private:
       return report.empty()
                  ? succeeded(report.error(ExitCode::internalError, options.model, "emit failed"))
                  : false;
-    if (!copyRuntime(installation) || !writePlans(memory))
+    if (!copyRuntime(installation) || !copyOperators() || !writePlans(memory))
       return false;
     clock.begin("parameters");
     if (failed(writeInitialParameters(model, output.entry("parameters.safetensors"),
@@ -314,6 +335,23 @@ private:
                          "cannot copy the runtime from " + installation.includeFolder + ": " +
                              error.message());
     return !error;
+  }
+
+  bool copyOperators() {
+    for (const CustomOperator &custom : operators) {
+      const std::string folder = "source/" + custom.folder;
+      if (failed(output.makeFolder(folder, report)))
+        return false;
+      for (const std::string &file : custom.files) {
+        std::string to = output.entry(folder + "/" + llvm::sys::path::filename(file).str());
+        if (std::error_code error = llvm::sys::fs::copy_file(file, to)) {
+          (void)report.error(ExitCode::outputNotWritten, to,
+                             "cannot be copied from " + file + ": " + error.message());
+          return false;
+        }
+      }
+    }
+    return true;
   }
 
   bool writePlans(const MemoryTable &memory) {
@@ -386,6 +424,8 @@ private:
     CompileOptions compile;
     compile.compiler = options.compiler;
     compile.directory = output.entry("source");
+    for (const CustomOperator &custom : operators)
+      compile.folders.push_back(custom.folder);
     compile.includes = {installation.includeFolder};
     compile.march = chooseMarch();
     compile.linkArguments = installation.archives(recipe.target);
@@ -452,6 +492,7 @@ private:
 
   const Options &options;
   Recipe recipe;
+  std::vector<CustomOperator> operators;
   RecomputeOptions recompute;
   StageOptions stages;
   Report report;

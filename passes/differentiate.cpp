@@ -261,8 +261,15 @@ private:
       return success();
     trainc::nn::Builder builder(at, location);
     auto differentiable = cast<trainc::nn::DifferentiableOpInterface>(op);
+    bool hasSaid = false;
+    ScopedDiagnosticHandler handler(op->getContext(), [&](Diagnostic &) {
+      hasSaid = true;
+      return failure(); // others print it
+    });
     if (failed(differentiable.buildGradient(builder, results, needed, operands)))
-      return op->emitError("operation ") << op->getName() << " failed to build its gradient";
+      return hasSaid
+                 ? failure()
+                 : op->emitError("operation ") << op->getName() << " failed to build its gradient";
     for (unsigned i = 0; i < operands.size(); ++i) {
       if (!operands[i] || !needed[i])
         continue;

@@ -95,7 +95,8 @@ find_path(JSON_INCLUDE nlohmann/json.hpp REQUIRED)
          R"(
 file(GLOB runtime runtime/*.cpp)
 file(GLOB tables ${CMAKE_CURRENT_SOURCE_DIR}/constants.bin)
-add_executable(trainer ${emitted} ${runtime} ${target_runtime} ${device_runtime})
+file(GLOB_RECURSE operators operators/*.cpp operators/*.cu)
+add_executable(trainer ${emitted} ${operators} ${runtime} ${target_runtime} ${device_runtime})
 target_compile_features(trainer PRIVATE cxx_std_20)
 set_target_properties(trainer PROPERTIES CXX_EXTENSIONS OFF)
 target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${MPI_CXX_INCLUDE_DIRS}

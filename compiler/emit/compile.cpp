@@ -214,21 +214,30 @@ private:
     return options.log.empty() ? options.directory + "/compile.log" : options.log;
   }
 
-  static bool hasLoops(const fs::path &source) {
-    return !llvm::is_contained(filesWithoutLoops(), source.filename().string());
+  bool hasLoops(const fs::path &source) const {
+    return source.parent_path() != fs::path(options.directory) ||
+           !llvm::is_contained(filesWithoutLoops(), source.filename().string());
   }
 
   std::vector<Arguments> compilations() {
     std::vector<fs::path> sources;
     for (const std::string &source : options.sources)
       sources.push_back(fs::path(options.directory) / source);
-    if (sources.empty())
-      for (const auto &entry : fs::directory_iterator(options.directory))
-        if (entry.path().extension() == ".cpp" || isCuda(entry.path()))
-          sources.push_back(entry.path());
+    if (sources.empty()) {
+      auto isSource = [](const fs::path &path) {
+        return path.extension() == ".cpp" || isCuda(path);
+      };
+      std::vector<fs::path> folders = {options.directory};
+      for (const std::string &folder : options.folders)
+        folders.push_back(fs::path(options.directory) / folder);
+      for (const fs::path &folder : folders)
+        for (const auto &entry : fs::directory_iterator(folder))
+          if (isSource(entry.path()))
+            sources.push_back(entry.path());
+    }
     // Those with loops first, then by size, so that the long ones do not start last.
-    std::sort(sources.begin(), sources.end(), [](const fs::path &a, const fs::path &b) {
-      auto key = [](const fs::path &path) {
+    std::sort(sources.begin(), sources.end(), [this](const fs::path &a, const fs::path &b) {
+      auto key = [this](const fs::path &path) {
         return std::tuple(hasLoops(path), fs::file_size(path), path);
       };
       return key(a) > key(b);
@@ -237,13 +246,16 @@ private:
     if (llvm::any_of(sources, isCuda))
       fs::create_directory(fs::path(options.directory) / kNvccFolder);
     for (const fs::path &source : sources) {
-      objects.push_back(source.stem().string() + ".o");
+      const fs::path relative = source.lexically_relative(options.directory);
+      bool inside = !relative.empty() && *relative.begin() != "..";
+      std::string object = inside ? relative.string() : source.stem().string();
+      std::replace(object.begin(), object.end(), '/', '_'); // two operators may have one name
+      objects.push_back(object.substr(0, object.rfind('.')) + ".o");
       Arguments arguments = isCuda(source) ? nvccFlagsFor() : hostFlagsFor(source);
       arguments.insert(arguments.end(), {"-I", "."});
       for (const std::string &include : options.includes)
         arguments.insert(arguments.end(), {"-I", fs::absolute(include).string()});
-      bool inside = source.parent_path() == fs::path(options.directory);
-      std::string name = inside ? source.filename().string() : fs::absolute(source).string();
+      std::string name = inside ? relative.string() : fs::absolute(source).string();
       arguments.insert(arguments.end(), {"-c", name, "-o", objects.back()});
       jobs.push_back(std::move(arguments));
     }

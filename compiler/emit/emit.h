@@ -40,8 +40,9 @@ struct CompileOptions {
   std::string log;                        // commands and messages; empty: compile.log in the folder
   std::string optimization = "-O3";       // of files with loops
   bool shared = false;                    // a shared library instead of a program
-  std::vector<std::string> sources;       // empty: every .cpp and .cu of the folder
-  std::string nvcc;                       // for .cu files
+  std::vector<std::string> sources; // empty: every .cpp and .cu of the folder and of `folders`
+  std::vector<std::string> folders; // in it
+  std::string nvcc;                 // for .cu files
   std::vector<std::string> cudaArchitectures;
   std::string registers;          // file for the table of what nvcc gave each kernel
   bool warningsAreErrors = false; // for tests: another compiler may warn of what ours does not

@@ -31,6 +31,11 @@ public:
   }
 
 private:
+  /// A user's function has its own.
+  static std::string headerOf(StringRef library) {
+    return library.contains('/') ? library.str() : ("runtime/kernels/" + library + ".h").str();
+  }
+
   std::string head() {
     SourceWriter writer;
     writer.line(
@@ -38,7 +43,7 @@ private:
     writer.line("#include \"kernels.h\"");
     writer.line("#include \"memory.h\"");
     for (const std::string &library : calledLibraries(module, names.entries()))
-      writer.line("#include \"runtime/kernels/" + library + ".h\"");
+      writer.line("#include \"" + headerOf(library) + "\"");
     writer.line("#include \"runtime/step_clock.h\"");
     writer.line("#include \"step.h\"");
     writer.line();

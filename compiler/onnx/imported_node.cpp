@@ -10,6 +10,13 @@ using namespace mlir;
 
 namespace trainc::reader {
 
+std::vector<std::string> ImportedNode::attributeNames() const {
+  std::vector<std::string> names;
+  for (const onnx::AttributeProto &attribute : node.proto->attribute())
+    names.push_back(attribute.name());
+  return names;
+}
+
 bool ImportedNode::outputUsed(unsigned index) const {
   return index < node.outputs.size() && !node.outputs[index].empty() &&
          (!importer.graph.uses(node.outputs[index]).empty() ||

@@ -45,16 +45,18 @@ static LogicalResult reportMissing(const Graph &graph, const GraphNode &node, in
   if (node.opset == 0 && !node.domain.empty())
     return report.error(ExitCode::unsupportedModel, subject,
                         "unsupported operator of domain '" + node.domain + "'",
-                        "an export that uses ONNX's own operators only");
+                        "an export that uses ONNX's own operators only, or its functions by "
+                        "--operator");
   return report.error(ExitCode::unsupportedModel, subject, kUnsupportedOperator,
-                      adviceFor(node.opType()));
+                      node.domain.empty() ? adviceFor(node.opType())
+                                          : "its functions, forward and backward, by --operator");
 }
 
 bool isImportable(const GraphNode &node) {
   if (isBuiltIn(node))
     return checkNode(node).empty();
   if (!node.domain.empty())
-    return nn::findOnnxImporter(node.domain, node.opType(), node.opset);
+    return nn::findOnnxImporter(node.domain, node.opType(), node.opset) != nullptr;
   return servesOpset(node.opset) && nn::findOnnxImporter("", node.opType(), node.opset) &&
          checkNode(node).empty();
 }

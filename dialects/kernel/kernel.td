@@ -267,7 +267,7 @@ def CallOp : Kernel_NamedOp<"call", [DeclareOpInterfaceMethods<StepOpInterface,
   let summary = "Runs a function of the runtime on tensors in memory";
   let description = [{
     The function stands in `runtime/kernels/<library>.h` and is defined for each target in
-    `runtime/<target>/<library>`. It takes the `numbers` in order (integers, floats,
+    `runtime/<target>/<library>`; a user's function has its header's path as library. It takes the `numbers` in order (integers, floats,
     booleans, lists of i64 or f64), then the addresses of the inputs and of the results, then
     that of the scratch if `scratch_bytes` are asked for. Tensors are contiguous, unless the
     function is told strides among the numbers.

@@ -23,14 +23,14 @@ static std::map<Key, std::map<int64_t, Entry>> &registry() {
 
 OnnxRegistration::OnnxRegistration(StringRef opType, int64_t since, OnnxImporter importer,
                                    OnnxWeightRule weights, StringRef domain) {
-  registry()[{domain.str(), opType.str()}][since] = {importer, weights};
+  registry()[{domain.str(), opType.str()}][since] = {std::move(importer), std::move(weights)};
 }
 
 OnnxWeight onnxWeight(StringRef domain, StringRef opType, unsigned input, ArrayRef<int64_t> shape) {
   auto found = registry().find({domain.str(), opType.str()});
   if (found == registry().end())
     return OnnxWeight::none;
-  OnnxWeightRule rule = found->second.rbegin()->second.weights;
+  const OnnxWeightRule &rule = found->second.rbegin()->second.weights;
   return rule ? rule(input, shape) : OnnxWeight::none;
 }
 

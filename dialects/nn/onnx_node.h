@@ -7,6 +7,7 @@
 #include "dialects/nn/batch_norm_mode.h"
 #include "dialects/nn/builder.h"
 #include "llvm/ADT/Twine.h"
+#include <functional>
 
 namespace trainc::nn {
 
@@ -41,6 +42,7 @@ public:
   std::optional<llvm::SmallVector<int64_t>> integers(unsigned index);
 
   virtual bool hasAttribute(llvm::StringRef name) const = 0;
+  virtual std::vector<std::string> attributeNames() const = 0;
   virtual int64_t integer(llvm::StringRef name, int64_t otherwise) const = 0;
   virtual double real(llvm::StringRef name, double otherwise) const = 0;
   virtual std::string string(llvm::StringRef name, llvm::StringRef otherwise) const = 0;
@@ -86,7 +88,7 @@ mlir::FailureOr<int64_t> dimensionOf(OnnxNode &node, int64_t axis, int64_t rank)
 mlir::FailureOr<int64_t> countElements(OnnxNode &node, llvm::ArrayRef<int64_t> sizes);
 
 using OnnxResults = mlir::FailureOr<llvm::SmallVector<mlir::Value>>;
-using OnnxImporter = OnnxResults (*)(OnnxNode &);
+using OnnxImporter = std::function<OnnxResults(OnnxNode &)>;
 
 /// What an operator does with an input, where that is something that models learn. A statistic is
 /// not trained: training replaces it. A setting is no weight under any name: the compiler must know
@@ -99,7 +101,7 @@ inline bool isWeight(OnnxWeight weight) {
 }
 
 /// Says it of an input that is a tensor of the given shape.
-using OnnxWeightRule = OnnxWeight (*)(unsigned input, llvm::ArrayRef<int64_t> shape);
+using OnnxWeightRule = std::function<OnnxWeight(unsigned input, llvm::ArrayRef<int64_t> shape)>;
 
 /// The rule of operators whose inputs from number `First` on are settings, the others no weights.
 template <unsigned First> OnnxWeight settingsFrom(unsigned input, llvm::ArrayRef<int64_t>) {
@@ -109,7 +111,7 @@ template <unsigned First> OnnxWeight settingsFrom(unsigned input, llvm::ArrayRef
 /// Registers the importer of an operator for models whose opset is at least
 /// `since`; the entry with the largest `since` not above the model's opset
 /// serves. Static objects of this class stand at the end of the file that
-/// holds the importer.
+/// holds the importer; a user's operators come when their manifests are read.
 struct OnnxRegistration {
   OnnxRegistration(llvm::StringRef opType, int64_t since, OnnxImporter importer,
                    OnnxWeightRule weights = nullptr, llvm::StringRef domain = "");

@@ -102,7 +102,8 @@ template <typename Op> static OnnxResults importPointwise(OnnxNode &node) {
 }
 
 // What models learn in an input of the operator.
-template <typename Op> constexpr OnnxWeightRule weightsOf = nullptr;
+using WeightFunction = OnnxWeight (*)(unsigned input, llvm::ArrayRef<int64_t> shape);
+template <typename Op> constexpr WeightFunction weightsOf = nullptr;
 
 // One number for each channel or feature: [768], [1, 1, 768], [64, 1, 1].
 static bool liesAlongOneAxis(llvm::ArrayRef<int64_t> shape) {
@@ -110,14 +111,14 @@ static bool liesAlongOneAxis(llvm::ArrayRef<int64_t> shape) {
 }
 
 template <>
-constexpr OnnxWeightRule weightsOf<AddOp> = [](unsigned, llvm::ArrayRef<int64_t> shape) {
+constexpr WeightFunction weightsOf<AddOp> = [](unsigned, llvm::ArrayRef<int64_t> shape) {
   bool isTable = !shape.empty() && shape.back() > 1;
   return isTable || liesAlongOneAxis(shape) ? OnnxWeight::bias : OnnxWeight::none;
 };
 
 // Tables of angles and masks have more axes.
 template <>
-constexpr OnnxWeightRule weightsOf<MulOp> = [](unsigned, llvm::ArrayRef<int64_t> shape) {
+constexpr WeightFunction weightsOf<MulOp> = [](unsigned, llvm::ArrayRef<int64_t> shape) {
   return liesAlongOneAxis(shape) ? OnnxWeight::scale : OnnxWeight::none;
 };
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators whose functions a user supplies, forward and backward, without building trainc again:
+// docs/custom_operators.md.
+#pragma once
+
+#include "compiler/report.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+struct CustomOperator {
+  std::string manifest; // its path
+  std::string domain, name;
+  std::string folder;             // of its files, in the emitted source
+  std::vector<std::string> files; // to be copied there: its header, the target's sources
+
+  /// For messages, as those about nodes have it: `com.example::Cube`.
+  std::string qualifiedName() const { return (domain.empty() ? "" : domain + "::") + name; }
+};
+
+/// Reads manifests and registers an importer of each operator, so that models that are read from
+/// now on may have it. What is wrong goes to `report`.
+std::vector<CustomOperator> readCustomOperators(llvm::ArrayRef<std::string> manifests,
+                                                llvm::StringRef target, Report &report);
+
+} // namespace trainc
