@@ -3,7 +3,6 @@
 // The folder of a run: which it is, whose it is, and what it remembers.
 #include "runtime/run_folder.h"
 
-#include "runtime/bounded_json.h"
 #include "runtime/checkpoint.h"
 #include "runtime/failure.h"
 #include "runtime/file_operations.h"
@@ -25,12 +24,7 @@ namespace trainc {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
-
-constexpr const char *format = "trainc run 1";
 constexpr const char *runs_folder = "runs";
-constexpr int64_t largest_configuration = 16 << 20;
-constexpr int deepest_configuration = 4; // object of lists of objects
 
 // The model's name as part of a path.
 std::string run_prefix(const program &program) {
@@ -70,10 +64,6 @@ bool exists(const std::string &path) {
 std::string lock_of(const std::string &run) { return run + "/.lock"; }
 std::string saved_of(const std::string &run) { return run + "/.saved"; }
 
-// Members of a configuration.
-constexpr const char *training_member = "data", *validation_member = "validation",
-                     *origin_member = "began_with";
-
 // The run that a checkpoint, a folder of checkpoints or a run's own folder belongs to.
 std::string run_around(const std::string &path) {
   for (fs::path at = whole_path(path); at.has_relative_path(); at = at.parent_path()) {
@@ -85,129 +75,12 @@ std::string run_around(const std::string &path) {
   return "";
 }
 
-// In a file that somebody has written a name that says nothing is a mistake.
-void check_names(const std::string &path, const ordered_json &parsed, problem_list &problems) {
-  const std::set<std::string> known = {
-      "model", "optimizer",  "fingerprint", "graph",       "objective",     "compiler",
-      "ranks", "data_order", "options",     origin_member, training_member, validation_member};
-  for (auto &[name, value] : parsed.items())
-    if (!known.count(name))
-      problems.add(path + ": unknown member '" + name + "'\n  try: options");
-}
-
-// The members besides the options, which a person may have edited. All that are there are checked.
-void check_members(const std::string &path, const ordered_json &parsed) {
-  problem_list problems;
-  auto expect = [&](bool fits, const std::string &what) {
-    if (!fits)
-      problems.add(path + ": " + what);
-  };
-  if (parsed.contains("format"))
-    expect(parsed["format"] == format, format_text("member 'format' is %s, expected \"%s\"",
-                                                   parsed["format"].dump().c_str(), format));
-  else
-    check_names(path, parsed, problems);
-  if (parsed.contains("optimizer"))
-    expect(parsed["optimizer"].is_string(), "member 'optimizer' is no text");
-  for (const char *member : {"graph", "objective"})
-    if (parsed.contains(member))
-      expect(parsed[member].is_string(), format_text("member '%s' is no text", member));
-  if (parsed.contains("ranks"))
-    expect(parsed["ranks"].is_number_integer() && parsed["ranks"] > 0,
-           "member 'ranks' is no number of ranks: " + parsed["ranks"].dump());
-  if (parsed.contains("data_order"))
-    expect(parsed["data_order"].is_number_integer(),
-           "member 'data_order' is no whole number: " + parsed["data_order"].dump());
-  if (parsed.contains(origin_member)) {
-    const ordered_json &origin = parsed[origin_member];
-    bool fits = origin.is_object();
-    for (const ordered_json &value : origin)
-      fits &= value.is_string();
-    expect(fits, format_text("member '%s' is no checkpoint or file: %s", origin_member,
-                             origin.dump().c_str()));
-  }
-  for (const char *member : {training_member, validation_member}) {
-    if (!parsed.contains(member))
-      continue;
-    const std::string name = format_text("member '%s'", member);
-    expect(parsed[member].is_array(), name + " is no list of files");
-    for (const ordered_json &file : parsed[member]) {
-      auto is_text = [&](const char *part) {
-        return file.contains(part) && file[part].is_string();
-      };
-      expect(file.is_object() && is_text("input") && is_text("file") && is_text("digest") &&
-                 file.contains("bytes") && file["bytes"].is_number_integer() &&
-                 (!file.contains("share") || file["share"].is_number_integer()) &&
-                 (!file.contains("type") || file["type"].is_string()),
-             name + " has an entry without input, file, bytes and digest: " + file.dump());
-    }
-  }
-  problems.throw_if_any(exit_usage);
-}
-
-ordered_json read_configuration(const std::string &path) {
-  input_file file(path, exit_usage);
-  std::string text;
-  if (file.size() <= largest_configuration) {
-    text.resize(static_cast<size_t>(file.size()));
-    file.read(0, text.data(), file.size());
-  }
-  std::map<int, std::set<std::string>> names; // of the object that is read, by depth
-  std::string twice;                          // of which the library keeps the last
-  auto note = [&](int depth, ordered_json::parse_event_t event, ordered_json &value) {
-    if (event == ordered_json::parse_event_t::object_start)
-      names[depth + 1].clear();
-    if (event == ordered_json::parse_event_t::key &&
-        !names[depth].insert(value.get<std::string>()).second)
-      twice = value.get<std::string>();
-  };
-  auto parsed = bounded_json<ordered_json>(text, deepest_configuration, note);
-  if (!parsed.is_object() || !parsed.contains("options") || !parsed["options"].is_object())
-    throw failure(exit_usage, path + ": is no configuration of a run: a JSON object with a "
-                                     "member 'options' is expected");
-  if (!twice.empty())
-    throw failure(exit_usage, path + ": '" + twice + "' is there twice");
-  check_members(path, parsed);
-  return parsed;
-}
-
-// A value of the file as it would stand on the command line.
-bool option_text(const ordered_json &value, std::vector<std::string> &texts) {
-  if (value.is_array())
-    return std::all_of(value.begin(), value.end(),
-                       [&](const ordered_json &item) { return option_text(item, texts); });
-  if (value.is_string())
-    texts.push_back(value.get<std::string>());
-  else if (value.is_boolean() || value.is_null()) { // a flag; null: not given
-    if (value.is_boolean() && value.get<bool>())
-      texts.emplace_back("yes");
-  } else if (value.is_number())
-    texts.push_back(value.dump());
-  else
-    return false;
-  return true;
-}
-
 // Of what a run puts beside what somebody else may have put there.
 bool is_of_checkpoints(const std::string &name) {
   for (const char *prefix : {"", temporary_prefix, removed_prefix})
     if (name.rfind(std::string(prefix) + "step-", 0) == 0)
       return true;
   return false;
-}
-
-ordered_json list_of(const std::vector<data_identity> &data) {
-  ordered_json files = ordered_json::array();
-  for (const data_identity &file : data) {
-    files.push_back({{"input", file.input},
-                     {"file", file.path},
-                     {"bytes", file.bytes},
-                     {"type", file.type},
-                     {"digest", format_text("%08x", file.digest)}});
-    if (file.share > 0)
-      files.back()["share"] = file.share;
-  }
-  return files;
 }
 
 std::string values_text(const std::vector<std::string> &texts) {
@@ -253,14 +126,6 @@ bool holds_run(const std::string &folder) {
 std::string run_choice::configuration() const {
   std::string path = source.empty() ? "" : configuration_of(source);
   return !checkpoint.empty() && exists(path) ? path : "";
-}
-
-run_origin origin_of(const std::string &configuration) {
-  ordered_json parsed = read_configuration(configuration);
-  if (!parsed.contains(origin_member))
-    return {};
-  const ordered_json &origin = parsed[origin_member];
-  return {origin.value("checkpoint", ""), origin.value("initialise", "")};
 }
 
 bool has_saved(const std::string &folder) { return exists(saved_of(folder)); }
@@ -311,32 +176,24 @@ std::string run_to_read(const program &program, const trainer_options &options) 
 
 std::vector<std::string> restore_options(const program &program, const std::string &configuration,
                                          const option_table &table, trainer_options &options) {
-  ordered_json parsed = read_configuration(configuration);
-  if (std::string before = parsed.value("optimizer", program.optimizer_name);
-      before != program.optimizer_name)
-    throw failure(exit_usage, configuration + ": is of a run with the optimizer " + before +
-                                  ", this program has " + program.optimizer_name +
-                                  "\n  try: trainc --optimizer " + before);
-  std::map<std::string, std::vector<std::string>> values;
+  run_configuration before = read_configuration(configuration);
+  if (!before.optimizer.empty() && before.optimizer != program.optimizer_name)
+    throw failure(exit_usage, configuration + ": is of a run with the optimizer " +
+                                  before.optimizer + ", this program has " +
+                                  program.optimizer_name + "\n  try: trainc --optimizer " +
+                                  before.optimizer);
   problem_list problems;
-  for (auto &[name, value] : parsed["options"].items()) {
-    std::vector<std::string> texts;
-    if (!option_text(value, texts))
-      problems.add(configuration + ": option '" + name +
-                   "' is neither text, number, true, false nor a list of these");
-    else if (!texts.empty())
-      values[name] = texts;
-  }
   std::vector<std::string> changes;
-  if (std::string before = parsed.value("model", program.model_name); before != program.model_name)
-    changes.push_back(format_text("the model '%s', was '%s'", program.model_name, before.c_str()));
-  for (const std::string &change :
-       changes_of_computation({parsed.value("graph", ""), parsed.value("objective", "")}, program))
+  if (!before.model.empty() && before.model != program.model_name)
+    changes.push_back(
+        format_text("the model '%s', was '%s'", program.model_name, before.model.c_str()));
+  for (const std::string &change : changes_of_computation(before.computed, program))
     changes.push_back(change);
-  for (const changed_option &change : table.restore(values, configuration, options, problems))
+  for (const changed_option &change :
+       table.restore(before.options, configuration, options, problems))
     changes.push_back("--" + change.name + " " + values_text(change.now) + ", was " +
                       values_text(change.before));
-  if (parsed.contains("format")) // a run wrote it, with all options
+  if (before.is_of_run) // with all options
     options.written.clear();
   problems.throw_if_any(exit_usage);
   return changes;
@@ -350,35 +207,12 @@ trainer_options kept_options(const program &program, const std::string &configur
   return options;
 }
 
-std::string kept_option(const std::string &configuration, const std::string &name) {
-  std::vector<std::string> texts;
-  ordered_json parsed = read_configuration(configuration);
-  if (auto option = parsed["options"].find(name); option != parsed["options"].end())
-    option_text(*option, texts);
-  return texts.empty() ? "" : texts.front();
-}
-
-std::optional<batch_layout> layout_of(const std::string &configuration) {
-  ordered_json parsed = read_configuration(configuration);
-  std::vector<std::string> texts;
-  if (!parsed.contains("ranks") || !parsed["ranks"].is_number_integer() ||
-      !parsed["options"].contains("micro-batches") ||
-      !option_text(parsed["options"]["micro-batches"], texts) || texts.size() != 1)
-    return std::nullopt;
-  batch_layout layout = {parsed["ranks"].get<int64_t>(), atoll(texts[0].c_str())};
-  return layout.ranks > 0 && layout.micro_batches > 0 ? std::optional(layout) : std::nullopt;
-}
-
-int64_t data_order_of(const std::string &configuration) {
-  return read_configuration(configuration).value("data_order", int64_t(0));
-}
-
 void check_run_folder(const std::string &path, bool takes_over) {
   if (!takes_over && holds_run(path))
     throw failure(exit_usage, path + ": holds another run\n  try: --resume latest to go on with "
                                      "it, another --run DIR, or --overwrite to give it up");
   if (const std::string file = configuration_of(path); !takes_over && exists(file))
-    if (!read_configuration(file).contains("format"))
+    if (!read_configuration(file).is_of_run)
       throw failure(exit_usage, file + ": is not what a run wrote, and would be replaced\n  try: "
                                        "another --run DIR, or --overwrite");
   const std::string there = existing_part(path);
@@ -484,35 +318,7 @@ void run_folder::note_saved() {
 
 void run_folder::write_configuration(const program &program, const option_table &table,
                                      const trainer_options &options, const run_facts &facts) {
-  ordered_json object = {{"format", format},
-                         {"model", program.model_name},
-                         {"optimizer", program.optimizer_name},
-                         {"fingerprint", format_text("%016" PRIx64, program.fingerprint)},
-                         {"graph", program.graph_digest},
-                         {"objective", program.objective},
-                         {"compiler", program.compiler_version},
-                         {"ranks", facts.layout.ranks},
-                         {"data_order", facts.data_order}};
-  if (!facts.origin.checkpoint.empty())
-    object[origin_member] = {{"checkpoint", facts.origin.checkpoint}};
-  if (!facts.origin.parameters.empty())
-    object[origin_member] = {{"initialise", facts.origin.parameters}};
-  ordered_json &values = object["options"] = ordered_json::object();
-  for (const option_row *row : table.of_run(*options.command)) {
-    std::vector<std::string> texts = table.kept_values(*row, options);
-    if (row->is_list)
-      values[row->name] = texts;
-    else if (row->is_flag)
-      values[row->name] = texts.front() == "yes";
-    else if (!texts.front().empty())
-      values[row->name] = texts.front();
-  }
-  values["micro-batches"] = std::to_string(facts.layout.micro_batches);
-  values["seed"] = std::to_string(facts.seed);
-  object[training_member] = list_of(facts.data);
-  if (!facts.validation.empty())
-    object[validation_member] = list_of(facts.validation);
-  std::string text = object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  const std::string text = configuration_text(program, table, options, facts);
   std::string path = configuration_of(path_);
   output_file file(path);
   file.write(text.data(), static_cast<int64_t>(text.size()));
@@ -543,19 +349,15 @@ void check_same_choice(const sample_choice &before, const sample_choice &now) {
 
 void check_same_data(const std::string &configuration, data_use use,
                      const std::vector<data_identity> &data) {
-  ordered_json parsed = read_configuration(configuration);
+  const run_configuration kept = read_configuration(configuration);
   const bool trains = use == data_use::training;
-  const char *member = trains ? training_member : validation_member;
-  if (!parsed.contains(member))
+  const auto &of_run = trains ? kept.data : kept.validation;
+  if (!of_run)
     return; // written by hand, or there was no validation
   // An input may have several files, whose order counts.
   std::map<std::string, std::vector<data_identity>> before, now;
-  for (const ordered_json &file : parsed[member]) {
-    auto digest = static_cast<uint32_t>(strtoul(file.value("digest", "").c_str(), nullptr, 16));
-    std::string input = file.value("input", "");
-    before[input].push_back({input, file.value("file", ""), file.value("bytes", int64_t(-1)),
-                             digest, file.value("share", int64_t(0)), file.value("type", "")});
-  }
+  for (const data_identity &file : *of_run)
+    before[file.input].push_back(file);
   for (const data_identity &file : data)
     now[file.input].push_back(file);
   const char *advice = trains ? "\n  try: the same data, or --new-data to go on with others"

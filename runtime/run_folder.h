@@ -15,6 +15,7 @@
 #include "runtime/file_operations.h"
 #include "runtime/loader.h"
 #include "runtime/option_table.h"
+#include "runtime/run_configuration.h"
 
 #include <optional>
 #include <string>
@@ -47,15 +48,6 @@ struct run_choice {
   std::string configuration() const;
 };
 
-// Whose values a run began with, where they are not the model's own. Absolute paths.
-struct run_origin {
-  std::string checkpoint; // of the run from which it branched off
-  std::string parameters; // --initialise
-};
-
-// As `configuration` says it.
-run_origin origin_of(const std::string &configuration);
-
 // Whether the run has had a checkpoint, which may be out of sight now.
 bool has_saved(const std::string &folder);
 
@@ -76,34 +68,9 @@ std::vector<std::string> restore_options(const program &program, const std::stri
 trainer_options kept_options(const program &program, const std::string &configuration,
                              const option_table &table);
 
-// The value of an option in `configuration`; empty where it does not say.
-std::string kept_option(const std::string &configuration, const std::string &name);
-
-// Who computes the batches of a step.
-struct batch_layout {
-  int64_t ranks = 1, micro_batches = 1; // of each rank
-  int64_t batches() const { return ranks * micro_batches; }
-};
-
-// As `configuration` says it; nothing where it does not.
-std::optional<batch_layout> layout_of(const std::string &configuration);
-
 // Refuses, as `failure`, a folder that holds a run, unless `takes_over`, and one that cannot be
 // made or written. Changes nothing.
 void check_run_folder(const std::string &path, bool takes_over);
-
-// The number of the run's sample_order (checkpoint.h), to which checkpoints of the folder may not
-// have come yet; 0 where `configuration` does not say.
-int64_t data_order_of(const std::string &configuration);
-
-// What a configuration says besides options.
-struct run_facts {
-  batch_layout layout;
-  std::vector<data_identity> data, validation;
-  int64_t data_order = 0; // sample_order::number
-  uint64_t seed = 0;      // sample_order::seed, of a branch that of its checkpoint
-  run_origin origin;
-};
 
 // The folder of the run that trains, locked against a second one for the life of the object.
 class run_folder {

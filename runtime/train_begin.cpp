@@ -75,7 +75,7 @@ void trainer::choose_origin(const std::string &path) {
     origin_.checkpoint = whole_path(path);
     return;
   }
-  run_origin before = origin_of(choice_.configuration());
+  const run_origin before = read_configuration(choice_.configuration()).origin;
   if (!path.empty() || origin_.parameters.empty())
     origin_ = before;
   if (!path.empty())
@@ -123,7 +123,7 @@ void trainer::find_layout() {
   std::string before = choice_.configuration();
   auto known = resumed_.path.empty() || before.empty() || options_.given.count("micro-batches")
                    ? std::nullopt
-                   : layout_of(before);
+                   : read_configuration(before).layout();
   if (stages && known && known->batches() != layout_.batches())
     throw failure(exit_usage,
                   format_text("a step of this run takes %" PRId64 " batches, and %" PRId64
@@ -171,16 +171,16 @@ std::vector<std::pair<std::string, std::string>> trainer::describe_data() const 
 
 // The position in the data, which is counted in samples.
 void trainer::find_position() {
-  std::string before = choice_.configuration();
+  const std::string before = choice_.configuration();
+  const run_configuration kept = before.empty() ? run_configuration() : read_configuration(before);
   sample_order &order = extent_.order;
   order.samples_per_batch = data_->samples_per_batch();
-  order.number = before.empty() ? resumed_.order.number : data_order_of(before);
+  order.number = before.empty() ? resumed_.order.number : kept.data_order;
   order.number += options_.new_data ? 1 : 0;
   order.choice = choice_of(options_);
   if (resumed_.path.empty())
     return;
-  bool says_seed =
-      options_.given.count("seed") || (!before.empty() && !kept_option(before, "seed").empty());
+  bool says_seed = options_.given.count("seed") || !kept.option("seed").empty();
   if (says_seed && options_.seed != order.seed)
     throw failure(exit_usage, format_text("option --seed: the checkpoint's run has seed %" PRIu64
                                           "; another would change the order of the data",

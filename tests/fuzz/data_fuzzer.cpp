@@ -175,15 +175,17 @@ void read_checkpoint(const std::string &bytes) {
   }
 }
 
-void read_configuration(const std::string &bytes) {
+void read_run_configuration(const std::string &bytes) {
   static const option_table table(trainer_program);
   const char *words[] = {"train"};
   trainer_options options = table.parse(1, words);
   std::string path = folder().write("configuration.json", bytes);
   (void)restore_options(trainer_program, path, table, options);
   (void)table.values(options);
-  (void)kept_option(path, "holdout");
-  (void)layout_of(path);
+  const run_configuration configuration = read_configuration(path);
+  (void)configuration.option("holdout");
+  (void)configuration.layout();
+  require(configuration.data_order >= 0, "a negative number of orders");
   check_same_data(path, data_use::training, {{"tokens", "text.bin", 100, 0x12345678}});
 }
 
@@ -240,7 +242,7 @@ reader chosen() {
                                                         {"data-manifest", read_manifest_of_data},
                                                         {"safetensors", read_safetensors},
                                                         {"manifest", read_checkpoint},
-                                                        {"configuration", read_configuration},
+                                                        {"configuration", read_run_configuration},
                                                         {"vocabulary", read_vocabulary},
                                                         {"csv", read_csv}};
   const char *name = std::getenv("TRAINC_FUZZ");

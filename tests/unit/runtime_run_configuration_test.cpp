@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A configuration that somebody or something has changed: whatever JSON its members are, a problem
+// names the file and the member.
+#include "runtime/failure.h"
+#include "runtime/run_configuration.h"
+#include "scratch_folder.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace trainc {
+namespace {
+
+using nlohmann::ordered_json;
+
+// As a run writes it.
+ordered_json whole_configuration() {
+  const ordered_json file = {{"input", "tokens"},
+                             {"file", "text.bin"},
+                             {"bytes", 100},
+                             {"type", "uint8"},
+                             {"digest", "12345678"}};
+  return {{"format", "trainc run 1"},
+          {"model", "toy"},
+          {"optimizer", "sgd"},
+          {"fingerprint", "0123456789abcdef"},
+          {"graph", "01abc"},
+          {"objective", "mse of output 0"},
+          {"compiler", "0.1"},
+          {"ranks", 2},
+          {"data_order", 1},
+          {"began_with", {{"checkpoint", "/elder"}, {"initialise", "/a.safetensors"}}},
+          {"options", {{"steps", "3"}, {"micro-batches", 4}, {"tokens", {"text.bin"}}}},
+          {"data", {file}},
+          {"validation", {file}}};
+}
+
+std::string problem_of(const ordered_json &configuration) {
+  scratch_folder folder;
+  const std::string path = folder.write("configuration.json", configuration.dump());
+  try {
+    read_configuration(path);
+  } catch (const failure &error) {
+    EXPECT_EQ(error.code, exit_usage);
+    EXPECT_EQ(error.message.rfind(path, 0), 0u) << error.message;
+    return error.message;
+  }
+  return "";
+}
+
+TEST(RunConfiguration, SaysWhatTheFileDoes) {
+  scratch_folder folder;
+  const run_configuration read =
+      read_configuration(folder.write("configuration.json", whole_configuration().dump()));
+  EXPECT_TRUE(read.is_of_run);
+  EXPECT_EQ(read.model, "toy");
+  EXPECT_EQ(read.optimizer, "sgd");
+  EXPECT_EQ(read.computed.objective, "mse of output 0");
+  EXPECT_EQ(read.layout()->batches(), 8);
+  EXPECT_EQ(read.data_order, 1);
+  EXPECT_EQ(read.origin.checkpoint, "/elder");
+  EXPECT_EQ(read.origin.parameters, "/a.safetensors");
+  EXPECT_EQ(read.option("steps"), "3");
+  EXPECT_EQ(read.option("seed"), "");
+  ASSERT_EQ(read.data->size(), 1u);
+  EXPECT_EQ(read.data->front().bytes, 100);
+  EXPECT_EQ(read.data->front().digest, 0x12345678u);
+  EXPECT_EQ(read.validation->front().type, "uint8");
+}
+
+TEST(RunConfiguration, WhatIsNotSaidIsNotThere) {
+  scratch_folder folder;
+  const run_configuration read =
+      read_configuration(folder.write("hand.json", R"({"options": {"steps": 3, "seed": null}})"));
+  EXPECT_FALSE(read.is_of_run);
+  EXPECT_FALSE(read.layout());
+  EXPECT_FALSE(read.data);
+  EXPECT_EQ(read.option("seed"), "");
+  EXPECT_EQ(read.data_order, 0);
+}
+
+TEST(RunConfiguration, AMemberOfAnotherTypeIsNamed) {
+  const std::vector<ordered_json> others = {0,
+                                            -1,
+                                            1.5,
+                                            1e300,
+                                            "",
+                                            true,
+                                            {{"a", 1}},
+                                            ordered_json::array({ordered_json::array()}),
+                                            ordered_json()};
+  const ordered_json whole = whole_configuration();
+  EXPECT_EQ(problem_of(whole), "");
+  const std::vector<std::string> members = {"/format",
+                                            "/model",
+                                            "/optimizer",
+                                            "/fingerprint",
+                                            "/graph",
+                                            "/objective",
+                                            "/compiler",
+                                            "/ranks",
+                                            "/data_order",
+                                            "/began_with",
+                                            "/began_with/checkpoint",
+                                            "/began_with/initialise",
+                                            "/data",
+                                            "/data/0",
+                                            "/data/0/input",
+                                            "/data/0/file",
+                                            "/data/0/bytes",
+                                            "/data/0/type",
+                                            "/data/0/digest",
+                                            "/validation",
+                                            "/validation/0/bytes"};
+  for (const std::string &member : members)
+    for (const ordered_json &other : others) {
+      const ordered_json::json_pointer place(member);
+      if (whole[place].type() == other.type() && other != -1)
+        continue;
+      const bool is_number = whole[place].is_number_integer();
+      if (is_number && other == 0 && member != "/ranks")
+        continue;
+      ordered_json changed = whole;
+      changed[place] = other;
+      const std::string problem = problem_of(changed);
+      EXPECT_NE(problem, "") << member << ": " << other.dump();
+      std::string name = member.substr(1, member.find('/', 1) - 1);
+      EXPECT_NE(problem.find("member '" + name), std::string::npos) << problem;
+    }
+}
+
+TEST(RunConfiguration, ANumberBeyondItsLimitsIsRefused) {
+  for (auto [member, value] :
+       std::vector<std::pair<const char *, ordered_json>>{{"/data_order", -1},
+                                                          {"/data_order", UINT64_MAX},
+                                                          {"/ranks", int64_t(1) << 40},
+                                                          {"/ranks", -3},
+                                                          {"/data/0/bytes", UINT64_MAX},
+                                                          {"/data/0/share", 10001},
+                                                          {"/data/0/digest", "xyz"},
+                                                          {"/data/0/digest", "123456789"}}) {
+    ordered_json changed = whole_configuration();
+    changed[ordered_json::json_pointer(member)] = value;
+    EXPECT_NE(problem_of(changed), "") << member << ": " << value.dump();
+  }
+}
+
+TEST(RunConfiguration, AFileWithoutItsDigestIsNamed) {
+  ordered_json changed = whole_configuration();
+  changed["data"][0].erase("digest");
+  EXPECT_NE(problem_of(changed).find("member 'data[0].digest' is missing"), std::string::npos);
+}
+
+TEST(RunConfiguration, EveryProblemIsSaid) {
+  ordered_json changed = whole_configuration();
+  changed["model"] = 0;
+  changed["data_order"] = -2;
+  const std::string problem = problem_of(changed);
+  EXPECT_NE(problem.find("member 'model' is 0, expected text"), std::string::npos) << problem;
+  EXPECT_NE(problem.find("member 'data_order' is -2, expected a whole number from 0"),
+            std::string::npos)
+      << problem;
+}
+
+} // namespace
+} // namespace trainc
