@@ -92,6 +92,12 @@ void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &t
 // Begins of the names that folders have while they are written and removed.
 constexpr const char *temporary_prefix = ".writing-", *removed_prefix = ".removing-";
 
+// By names alone: `step-` and a number; a folder of that name with a manifest; one that has such
+// folders.
+bool is_checkpoint_name(const std::string &name);
+bool is_checkpoint(const std::string &path);
+bool has_checkpoints(const std::string &folder);
+
 // What an interrupted run left: a checkpoint that was complete gets its name where no other
 // has it (a kill between two renames hides both the old and the new one), the rest is removed.
 // The caller holds the run's lock. Throws `failure` (exit_disk) where a complete one cannot get its

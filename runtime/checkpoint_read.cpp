@@ -64,12 +64,26 @@ sample_choice choice_of(const json &samples) {
           samples.at("overfit").get<int64_t>()};
 }
 
+} // namespace
+
 bool is_checkpoint_name(const std::string &name) {
   return name.rfind("step-", 0) == 0 && name.size() > 5 &&
          name.find_first_not_of("0123456789", 5) == std::string::npos;
 }
 
-} // namespace
+bool is_checkpoint(const std::string &path) {
+  std::error_code ignored;
+  return is_checkpoint_name(std::filesystem::path(path).filename()) &&
+         std::filesystem::exists(path + "/manifest.json", ignored);
+}
+
+bool has_checkpoints(const std::string &folder) {
+  std::error_code ignored;
+  for (auto &entry : std::filesystem::directory_iterator(folder, ignored))
+    if (is_checkpoint(entry.path()))
+      return true;
+  return false;
+}
 
 checkpoint_info read_manifest(const std::string &folder) {
   std::string path = folder + "/manifest.json";
@@ -309,7 +323,8 @@ checkpoint_info find_checkpoint(const std::string &which, const std::string &fol
                                 const std::function<void(std::string)> &warn) {
   std::string path = which == "latest" ? folder : which;
   std::error_code ignored;
-  if (std::filesystem::is_directory(path + "/checkpoints", ignored))
+  if (which != "latest" && !has_checkpoints(path) &&
+      std::filesystem::is_directory(path + "/checkpoints", ignored))
     path += "/checkpoints"; // a run's folder
   if (std::filesystem::exists(path + "/manifest.json", ignored)) {
     checkpoint_info info = read_manifest(path);

@@ -75,6 +75,35 @@ std::string run_around(const std::string &path) {
   return "";
 }
 
+// Where somebody's run or checkpoint is; not the beginning of one.
+bool is_run(const std::string &folder) {
+  return is_configuration_of_run(configuration_of(folder)) || exists(saved_of(folder)) ||
+         has_checkpoints(checkpoints_of(folder));
+}
+
+// A run in the folder of another, which would take the one's checkpoints for its own and remove
+// them, is refused.
+void check_place(const std::string &path) {
+  auto refuse = [&](const std::string &why) {
+    throw failure(exit_usage, path + ": " + why + "\n  try: --run DIR outside of it");
+  };
+  std::error_code ignored;
+  const std::string real = fs::weakly_canonical(path, ignored);
+  for (const std::string &way : {whole_path(path), real}) // there may be links on the way
+    for (fs::path at = way; at.has_relative_path(); at = at.parent_path()) {
+      const std::string name = at;
+      if (is_checkpoint(name))
+        refuse(name == way ? "is a checkpoint" : "lies in what is a checkpoint, " + name);
+      if (name != way && is_run(name))
+        refuse("lies in the folder of another run, " + name);
+    }
+  if (has_checkpoints(path))
+    refuse("holds checkpoints of another run");
+  for (fs::path at = real; at.has_relative_path(); at = at.parent_path()) // a checkpoint to be
+    if (is_checkpoint_name(at.filename()) && has_checkpoints(at.parent_path()))
+      refuse("has a name that checkpoints have, beside those of another run");
+}
+
 // Of what a run puts beside what somebody else may have put there.
 bool is_of_checkpoints(const std::string &name) {
   for (const char *prefix : {"", temporary_prefix, removed_prefix})
@@ -208,6 +237,7 @@ trainer_options kept_options(const program &program, const std::string &configur
 }
 
 void check_run_folder(const std::string &path, bool takes_over) {
+  check_place(path);
   if (!takes_over && holds_run(path))
     throw failure(exit_usage, path + ": holds another run\n  try: --resume latest to go on with "
                                      "it, another --run DIR, or --overwrite to give it up");
@@ -224,6 +254,7 @@ void check_run_folder(const std::string &path, bool takes_over) {
 run_folder::run_folder(std::string path, bool takes_over, file_operations &files)
     : path_(std::move(path)), lock_path_(lock_of(path_)), saved_(saved_of(path_)), files_(files) {
   try {
+    check_place(path_);
     make();
     lock();
     check_run_folder(path_, takes_over);
