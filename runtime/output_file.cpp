@@ -82,6 +82,12 @@ void publish_together(const std::vector<output_file *> &files) {
     file->temporary_.reset();
 }
 
+bool can_replace(const std::string &path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) ||
+         std::filesystem::exists(temporary_of(path), ignored);
+}
+
 void check_output_path(const std::string &path, const std::vector<std::string> &kept,
                        const char *why) {
   namespace fs = std::filesystem;

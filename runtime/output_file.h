@@ -49,6 +49,9 @@ private:
 // names. They get them in this order, for whatever else may end it.
 void publish_together(const std::vector<output_file *> &files);
 
+// Whether something is at `path`, or where its beginning is written, that a result could replace.
+bool can_replace(const std::string &path);
+
 // Throws `failure` (exit_usage) where a result may not take the place of what is at `path`, nor its
 // beginning that of what has the temporary name: a device, a pipe, a part of a run or a checkpoint,
 // or one of the files that are `kept`, of which the message says why.

@@ -203,6 +203,17 @@ std::string run_to_read(const program &program, const trainer_options &options) 
   return folder;
 }
 
+std::string configuration_to_read(const program &program, const trainer_options &options) {
+  const std::string &which = options.checkpoint;
+  if (which == "initial")
+    return "";
+  std::string folder = which != "latest"     ? run_around(which)
+                       : options.run.empty() ? newest_run(program)
+                                             : options.run;
+  std::string path = folder.empty() ? "" : configuration_of(folder);
+  return !path.empty() && exists(path) ? path : "";
+}
+
 std::vector<std::string> restore_options(const program &program, const std::string &configuration,
                                          const option_table &table, trainer_options &options) {
   run_configuration before = read_configuration(configuration);

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "runtime/file_operations.h"
+#include "runtime/input_files.h"
 #include "runtime/loader.h"
 #include "runtime/option_table.h"
 #include "runtime/run_configuration.h"
@@ -57,6 +58,10 @@ run_choice choose_run(const program &program, const trainer_options &options);
 // The folder whose checkpoints --checkpoint means, for commands that only read: --run, else
 // the newest run. Throws `failure` (exit_checkpoint) where there is none.
 std::string run_to_read(const program &program, const trainer_options &options);
+
+// The configuration of the run whose parameters --checkpoint means, for the same commands; empty
+// where there is none.
+std::string configuration_to_read(const program &program, const trainer_options &options);
 
 // Fills options that the command line leaves open with those of the file `configuration`
 // (--config FILE, or what a resumed run has). Returns what the command line changes:

@@ -3,8 +3,8 @@
 // The main of every trainer, and the two commands that need no computation.
 #include "runtime/agreement.h"
 #include "runtime/cpu_check.h"
-#include "runtime/data_manifest.h"
 #include "runtime/host_memory.h"
+#include "runtime/input_files.h"
 #include "runtime/launcher.h"
 #include "runtime/onnx_export.h"
 #include "runtime/output_file.h"
@@ -95,28 +95,30 @@ int dispatch(run &run) {
   return exit_internal;
 }
 
+constexpr unsigned reads_run = command_gradients | command_predict | command_export;
+
 void check_output(const trainer_options &options) {
   const std::string &path = options.output;
   if (path.empty())
     throw failure(exit_usage,
                   std::string(options.command->name) + ": no file to write\n  try: -o FILE");
-  std::vector<std::string> names, read, written = {path};
-  if (options.command->bit & command_export) {
+  std::vector<std::string> written = {path};
+  if (options.command->bit & command_export)
     written = files_of_export(trainer_program, path, options.external_data);
-  } else {
-    for (const std::string &item : options.tokens)
-      names.push_back(weighted(item).name);
-    for (const auto *items : {&options.data, &options.constant})
-      for (const std::string &item : *items)
-        names.push_back(named_file_of(trainer_program, item).file);
-  }
-  for (const std::string &name : names)
-    for (std::string &file : files_of(name)) {
-      read.push_back(manifest_of(file));
-      read.push_back(std::move(file));
-    }
+  const std::vector<input_file_name> inputs = input_files_of(trainer_program, options);
+  std::string configuration; // of the run that is read, where there is something to take care of
+  for (const std::string &file : written)
+    if (can_replace(file) && (options.command->bit & reads_run))
+      configuration = configuration_to_read(trainer_program, options);
+  std::vector<input_file_name> of_run;
+  if (!configuration.empty())
+    of_run = input_files_of(trainer_program, read_configuration(configuration));
   for (const std::string &file : written) {
-    check_output_path(file, read);
+    for (const auto &[input, option] : inputs)
+      check_output_path(file, {input}, ("is read by this command (" + option + ")").c_str());
+    for (const auto &[input, option] : of_run)
+      check_output_path(file, {input},
+                        ("is what " + option + " of " + configuration + " names").c_str());
     check_output_path(file, own_files(), "is a file of this trainer");
   }
 }
