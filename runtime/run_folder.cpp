@@ -159,6 +159,20 @@ std::string run_choice::configuration() const {
 
 bool has_saved(const std::string &folder) { return exists(saved_of(folder)); }
 
+// What is said of a run that can go on as soon as somebody says its options again.
+static std::string without_configuration(const std::string &folder) {
+  std::string newest;
+  std::error_code ignored;
+  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), ignored))
+    if (is_checkpoint(entry.path()))
+      newest = std::max(newest, entry.path().string());
+  return folder + ": has no configuration.json, which says what the run is\n  try: " +
+         (newest.empty() ? std::string("another --run DIR")
+                         : "--resume " + newest +
+                               " and the run's options, with which it is written again; or another "
+                               "--run DIR");
+}
+
 run_choice choose_run(const program &program, const trainer_options &options) {
   run_choice choice = {whole_path(options.run), options.resume, ""};
   if (choice.checkpoint.empty())
@@ -319,13 +333,34 @@ void run_folder::begin_samples(int64_t last, bool writes) {
     throw failure(exit_disk, samples.path() + ": cannot be written: " + strerror(errno));
 }
 
-// The configuration first: what is left of the rest is no run.
-void run_folder::clear() {
-  std::vector<std::string> all = {configuration_of(path_), saved_, log_of(path_)};
+// What a run leaves besides samples of text. The configuration first: what is left of the rest is
+// no run.
+static std::vector<std::string> left_by_run(const std::string &folder) {
+  std::vector<std::string> all = {configuration_of(folder), saved_of(folder), log_of(folder)};
   std::error_code none; // there may be no such folder
-  for (auto &entry : fs::directory_iterator(checkpoints_of(path_), none))
+  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), none))
     if (is_of_checkpoints(entry.path().filename()))
       all.push_back(entry.path());
+  return all;
+}
+
+void check_given_up(const std::string &folder, const std::vector<input_file_name> &needed) {
+  std::vector<std::string> removed = left_by_run(folder);
+  removed.push_back(sample_folder(folder).path());
+  std::error_code ignored;
+  for (const input_file_name &file : needed)
+    for (fs::path at = fs::weakly_canonical(file.path, ignored); at.has_relative_path();
+         at = at.parent_path())
+      for (const std::string &path : removed)
+        if (fs::equivalent(at, path, ignored))
+          throw failure(exit_usage, file.path + ": is what " + file.named_by +
+                                        " names, and belongs to the run that would be given up, " +
+                                        folder +
+                                        "\n  try: a copy of it elsewhere, or another --run DIR");
+}
+
+void run_folder::clear() {
+  const std::vector<std::string> all = left_by_run(path_);
   auto refuse = [](const std::string &path) {
     throw failure(exit_disk,
                   path + ": cannot be removed: " + strerror(errno) + "\n  try: --run DIR");

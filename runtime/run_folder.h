@@ -77,6 +77,9 @@ trainer_options kept_options(const program &program, const std::string &configur
 // made or written. Changes nothing.
 void check_run_folder(const std::string &path, bool takes_over);
 
+// Refuses, as `failure`, to give up what is in the folder where a file of the new run lies in it.
+void check_given_up(const std::string &folder, const std::vector<input_file_name> &needed);
+
 // The folder of the run that trains, locked against a second one for the life of the object.
 class run_folder {
 public:

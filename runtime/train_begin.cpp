@@ -29,6 +29,8 @@ void trainer::find_extent() {
       check_run_folder(choice_.folder, takes_over);
     else
       folder_.emplace(choice_.folder, takes_over);
+    if (!goes_on)
+      check_given_up(choice_.folder, input_files_of(run_.prog, options_));
     origin_.parameters = whole_path(options_.initialise);
     if (choice_.checkpoint.empty())
       return;
