@@ -145,6 +145,8 @@ struct save_result {
   // With the error `not_finite`: a tensor that would have made every resumed run fail.
   const char *tensor = "";
   static constexpr int not_finite = -1;
+  bool made_folder = false; // of checkpoints, which was gone; said to the first rank
+  bool lacks_room() const;
 };
 
 // Writes checkpoints, in the background from a copy or while the caller waits. Everything that
@@ -203,6 +205,7 @@ private:
   int write_small_file(const path_text &path, const char *text, int64_t bytes);
   int publish(const run_position &at);
   void forget(int64_t step);
+  bool make_folder();
   enum class stage { over, failed, files, names };
   void run(background_worker::job work);
   void take_snapshot();
@@ -224,7 +227,7 @@ private:
   arena_access &access_;
   communicator &ranks_;
   file_operations &files_;
-  std::string folder_;
+  std::string folder_, around_; // the folder that it is in
   keep_policy policy_;
   sample_order order_;
   uint64_t sequence_ = 1;

@@ -16,6 +16,7 @@
 #include <cinttypes>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <unistd.h>
@@ -58,7 +59,8 @@ checkpoint_writer::checkpoint_writer(const program &program, const arenas &arena
                                      const keep_policy &policy, const sample_order &order,
                                      bool background)
     : program_(program), access_(access), ranks_(ranks), files_(files), folder_(std::move(folder)),
-      policy_(policy), order_(order), reports_(static_cast<size_t>(ranks.size())) {
+      around_(std::filesystem::path(folder_).parent_path()), policy_(policy), order_(order),
+      reports_(static_cast<size_t>(ranks.size())) {
   deal_out(program, arenas);
   ranks_.together([&] {
     if (!background)
@@ -394,7 +396,8 @@ void checkpoint_writer::begin(const run_position &at) {
   if (ranks_.rank() == 0) {
     const path_text written = folder_of(temporary_prefix, at.step);
     remove_folder(written, ranks_.size(), files_); // of a failed attempt
-    if (files_.make_directory(written) != 0)
+    if (files_.make_directory(written) != 0 &&
+        (errno != ENOENT || !make_folder() || files_.make_directory(written) != 0))
       error_ = failed("mkdir");
   }
   error_ = agree(error_);
@@ -407,6 +410,17 @@ void checkpoint_writer::begin(const run_position &at) {
     auto *own = static_cast<checkpoint_writer *>(writer);
     own->error_ = own->write_own_file();
   });
+}
+
+// Where somebody has moved or removed it: the run has no older checkpoints any more.
+bool checkpoint_writer::make_folder() {
+  if (files_.make_directory(folder_.c_str()) != 0) {
+    errno = errno == EEXIST ? ENOENT : errno; // a link that leads nowhere
+    return false;
+  }
+  result_.made_folder = true;
+  kept_.clear();
+  return files_.sync_path(around_.c_str()) == 0;
 }
 
 bool checkpoint_writer::proceed() {
@@ -448,6 +462,10 @@ void checkpoint_writer::finish(int error) {
   result_.bytes_needed = total_bytes_;
 }
 
+bool save_result::lacks_room() const {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
 std::string save_problem(const save_result &result, const std::string &folder, int64_t step) {
   if (result.error == save_result::not_finite)
     return format_text("%s: the checkpoint of step %lld was not written: '%s' is not finite",
@@ -458,7 +476,7 @@ std::string save_problem(const save_result &result, const std::string &folder, i
   std::string text =
       format_text("%s: the checkpoint of step %lld was not written (%s): %s", folder.c_str(),
                   static_cast<long long>(step), where.c_str(), strerror(result.error));
-  if (result.error == ENOSPC || result.error == EDQUOT || result.error == EFBIG)
+  if (result.lacks_room())
     text += format_text("; it needs %lld bytes, %lld are available",
                         static_cast<long long>(result.bytes_needed),
                         static_cast<long long>(result.bytes_available));

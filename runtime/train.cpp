@@ -373,6 +373,12 @@ void trainer::end_save(bool last) {
   run_.watch.now(activity::saving);
   writes_ = false;
   save_result result = checkpoints_->complete();
+  if (result.made_folder) {
+    progress_->finish();
+    run_.warn(checkpoints_->folder() +
+              ": was moved or removed while the run went on, and is made again; the run keeps "
+              "nothing of what was in it");
+  }
   if (result.error == 0) {
     if (folder_)
       folder_->note_saved();
@@ -383,8 +389,12 @@ void trainer::end_save(bool last) {
   std::string problem = save_problem(result, checkpoints_->folder(), saved_step_);
   saved_step_ = -1;
   bool diverged = result.error == save_result::not_finite;
+  const bool is_gone = result.error == ENOENT || result.error == ENOTDIR;
   const char *advice = diverged ? "\n  try: a lower --learning-rate, or --clip-norm 1; "
-                                : "\n  try: free space, or --run DIR elsewhere; ";
+                       : result.lacks_room() ? "\n  try: free space, or --run DIR elsewhere; "
+                       : is_gone ? "\n  try: to leave the folders of a run where they are, or "
+                                   "--run DIR elsewhere; "
+                                 : "\n  try: a disk that can be written, or --run DIR elsewhere; ";
   if (last || diverged)
     throw failure(diverged ? exit_diverged : exit_disk,
                   run_.is_first() ? problem + advice + "the checkpoints before it are as they were"
