@@ -197,10 +197,7 @@ run_choice choose_run(const program &program, const trainer_options &options) {
                         "with the folder of the run, or --resume auto to begin where there is none",
                         runs_folder)
       : holds_run(choice.folder)
-          ? choice.folder +
-                ": has no configuration.json, which says what the run is\n  try: "
-                "--resume " +
-                checkpoints_of(choice.folder) + "/step-... with another --run and the run's options"
+          ? without_configuration(choice.folder)
           : choice.folder + ": holds no run that could go on\n  try: --run DIR with the folder of "
                             "the run, or --resume auto to begin where there is none");
 }
@@ -263,6 +260,8 @@ trainer_options kept_options(const program &program, const std::string &configur
 
 void check_run_folder(const std::string &path, bool takes_over) {
   check_place(path);
+  if (!takes_over && holds_run(path) && !exists(configuration_of(path)))
+    throw failure(exit_usage, without_configuration(path) + ", or --overwrite to give it up");
   if (!takes_over && holds_run(path))
     throw failure(exit_usage, path + ": holds another run\n  try: --resume latest to go on with "
                                      "it, another --run DIR, or --overwrite to give it up");
@@ -395,12 +394,22 @@ void run_folder::note_saved() {
 
 void run_folder::write_configuration(const program &program, const option_table &table,
                                      const trainer_options &options, const run_facts &facts) {
-  const std::string text = configuration_text(program, table, options, facts);
-  std::string path = configuration_of(path_);
-  output_file file(path);
-  file.write(text.data(), static_cast<int64_t>(text.size()));
-  file.publish();
+  configuration_ = configuration_text(program, table, options, facts);
+  publish_configuration();
   made_.clear(); // it holds a run from here on
+}
+
+bool run_folder::bring_back_configuration() {
+  if (configuration_.empty() || exists(configuration_of(path_)))
+    return false;
+  publish_configuration();
+  return true;
+}
+
+void run_folder::publish_configuration() const {
+  output_file file(configuration_of(path_));
+  file.write(configuration_.data(), static_cast<int64_t>(configuration_.size()));
+  file.publish();
 }
 
 sample_choice choice_of(const trainer_options &options) {

@@ -100,6 +100,9 @@ public:
                            const trainer_options &options, const run_facts &facts);
   // A checkpoint is complete. What fails is tried again with the next one. Allocates nothing.
   void note_saved();
+  // Writes the configuration again where somebody has removed it while the run goes on; whether it
+  // was gone. Throws `failure`.
+  bool bring_back_configuration();
   // Whether the path still leads to this folder, which somebody may move or remove.
   bool is_there() const;
 
@@ -108,7 +111,10 @@ private:
   void lock();
   void leave();
 
+  void publish_configuration() const;
+
   std::string path_, lock_path_, saved_; // the mark of note_saved
+  std::string configuration_;            // the text of the file
   bool is_noted_ = false;                // and that it is durable
   file_operations &files_;
   std::vector<std::string> made_; // and given to no run yet, the outermost first

@@ -252,6 +252,25 @@ void trainer::look_at_folder() {
   log_->look();
   if (!folder_->is_there())
     request(gone_request);
+  else
+    look_at_configuration();
+}
+
+// Without it the run could not go on.
+void trainer::look_at_configuration() {
+  std::string problem;
+  try {
+    if (!folder_->bring_back_configuration())
+      return;
+    problem = configuration_of(choice_.folder) +
+              ": was removed while the run went on, and is written again";
+  } catch (const failure &error) {
+    problem = error.message;
+  }
+  progress_->finish();
+  if (!configuration_lacks_)
+    run_.warn(problem);
+  configuration_lacks_ = true;
 }
 
 void trainer::give_up() const {
@@ -420,6 +439,8 @@ void trainer::summarize() {
   if (!run_.is_first())
     return;
   progress_->finish();
+  if (folder_ && folder_->is_there())
+    look_at_configuration();
   run_.watch.now(activity::computing); // what went before counts
   const double data = feed_->seconds_of_data() - data_of_shown_;
   auto spent = [&](activity what) { return run_.watch.seconds_of(what); };

@@ -77,7 +77,9 @@ void trainer::choose_origin(const std::string &path) {
     origin_.checkpoint = whole_path(path);
     return;
   }
-  const run_origin before = read_configuration(choice_.configuration()).origin;
+  const std::string configuration = choice_.configuration();
+  const run_origin before =
+      configuration.empty() ? run_origin() : read_configuration(configuration).origin;
   if (!path.empty() || origin_.parameters.empty())
     origin_ = before;
   if (!path.empty())

@@ -60,6 +60,7 @@ private:
   }
   bool is_last(int64_t step) const { return step == extent_.last || end_request_ != no_request; }
   void look_at_folder();
+  void look_at_configuration();
   [[noreturn]] void give_up() const;
   bool save_is_due(int64_t step) const;
   template <typename Work> int or_save(int64_t done, Work work);
@@ -122,6 +123,7 @@ private:
   bool save_due_ = false;    // and waits for a finite step
   bool prunes_next_ = false; // once a step from the newest checkpoint was finite
   bool log_lacks_lines_ = false;
+  bool configuration_lacks_ = false; // and that is said
   int exit_code_ = exit_success;
 };
 
