@@ -22,27 +22,46 @@ namespace {
 
 constexpr int deepest_line = 1; // object of numbers
 
-// The complete lines of steps up to `last`; the rest was of work that is redone.
-std::string lines_up_to(const std::string &path, int64_t last) {
-  std::string kept;
+std::string bytes_of_log(const std::string &path) {
   struct stat information;
   if (stat(path.c_str(), &information) != 0)
-    return kept;
+    return "";
   input_file file(path, exit_disk);
   std::string text(static_cast<size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
+  return text;
+}
+
+// The complete lines of steps up to `last`; the rest was of work that is redone. `damaged`: there
+// is something else than lines, and half a one at the end, as a kill leaves it.
+std::string lines_up_to(const std::string &text, int64_t last, bool &damaged) {
+  std::string kept;
   for (size_t begin = 0; begin < text.size();) {
     size_t end = text.find('\n', begin);
-    if (end == std::string::npos)
+    if (end == std::string::npos) {
+      damaged |= text[begin] != '{';
       break;
+    }
     std::string line = text.substr(begin, end - begin + 1);
     auto parsed = bounded_json(line, deepest_line);
+    damaged |= !parsed.is_object();
     if (parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer() &&
         parsed["step"].get<int64_t>() <= last)
       kept += line;
     begin = end + 1;
   }
   return kept;
+}
+
+// Under a name that nobody has yet, which is returned.
+std::string keep(const std::string &text, const std::string &path, file_operations &files) {
+  std::string free = path;
+  for (int number = 2; access(free.c_str(), F_OK) == 0; ++number)
+    free = path + "-" + std::to_string(number);
+  output_file file(free, files);
+  file.write(text.data(), static_cast<int64_t>(text.size()));
+  file.publish();
+  return free;
 }
 
 } // namespace
@@ -57,11 +76,15 @@ const char *json_number(char *text, double value) {
 step_log::step_log(const std::string &path, int64_t resumed_step, file_operations &files) {
   if (path.empty())
     return;
-  std::string kept = resumed_step > 0 ? lines_up_to(path, resumed_step) : "";
   auto refuse = [&]() {
     throw failure(exit_disk, path + ": cannot be written: " + strerror(errno));
   };
   if (resumed_step > 0) { // trimmed by way of a second file: a crash loses no line
+    const std::string text = bytes_of_log(path);
+    bool is_damaged = false;
+    const std::string kept = lines_up_to(text, resumed_step, is_damaged);
+    if (is_damaged)
+      damaged_ = keep(text, path + ".damaged", files);
     output_file trimmed(path, files);
     trimmed.write(kept.data(), static_cast<int64_t>(kept.size()));
     trimmed.publish();

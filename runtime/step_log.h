@@ -38,7 +38,8 @@ struct named_number {
 class step_log {
 public:
   // An empty path: no log. `resumed_step` above 0 keeps the lines up to that step;
-  // otherwise the file begins anew. Its name is durable then. Throws `failure` (exit_disk).
+  // otherwise the file begins anew. Its name is durable then. A file that has anything but lines as
+  // they are written here is kept besides, under another name. Throws `failure` (exit_disk).
   step_log(const std::string &path, int64_t resumed_step,
            file_operations &files = real_file_operations());
   ~step_log();
@@ -52,6 +53,8 @@ public:
   void write_machine(double product_rate, double share);
   // Whether the file was removed, which then is an error as below.
   void look();
+  // What a damaged file is kept as; empty: it was none.
+  const std::string &damaged() const { return damaged_; }
   // An errno, where a line could not be written; the log goes on without it.
   int error() const { return error_; }
 
@@ -59,6 +62,7 @@ private:
   void put(const char *line, int length);
   int file_ = -1;
   int error_ = 0;
+  std::string damaged_;
   bool torn_ = false; // half a line is at the end
 };
 

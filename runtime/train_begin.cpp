@@ -346,6 +346,10 @@ void trainer::begin() {
       samples_.emplace(choice_.folder);
     }
     log_ = std::make_unique<step_log>(changes ? log_of(choice_.folder) : "", extent_.first);
+    if (!log_->damaged().empty())
+      run_.warn(log_of(choice_.folder) +
+                ": has lines that nobody wrote so; what it was is kept as " + log_->damaged() +
+                ", and it goes on with those that can be read");
     if (changes)
       folder_->write_configuration(
           run_.prog, run_.table, options_,
