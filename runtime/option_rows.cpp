@@ -230,7 +230,8 @@ std::vector<option_row> common_rows() {
       row("config", &values::config, "FILE", command_train,
           "options of a configuration.json; the command line goes before them")
           .of_one_start(),
-      row("no-checkpoints", &values::no_checkpoints, "", command_train, "write no checkpoint"),
+      row("no-checkpoints", &values::no_checkpoints, "", command_train, "write no checkpoint")
+          .of_one_start(),
       row("no-background", &values::no_background, "", command_train,
           "training waits while a checkpoint is written: it takes no memory for a copy of "
           "parameters "

@@ -273,7 +273,8 @@ std::string option_table::help_of(const command_row &command) const {
   for (const exit_code_row &code : exit_code_table)
     text += format_text("  %d  %s\n", code.code, code.meaning);
   if (command.bit == command_train)
-    text += "\nSIGUSR1 asks for a checkpoint; SIGTERM or SIGINT for a checkpoint and the end.\n"
+    text += "\n--FLAG=no takes back an option without a value that a resumed run has.\n"
+            "\nSIGUSR1 asks for a checkpoint; SIGTERM or SIGINT for a checkpoint and the end.\n"
             "mpirun kills its ranks one second after a SIGTERM of its own; give it\n"
             "--mca odls_base_sigkill_timeout SECONDS where a step and a checkpoint take longer.\n";
   return text;

@@ -228,6 +228,9 @@ std::string configuration_to_read(const program &program, const trainer_options 
 std::vector<std::string> restore_options(const program &program, const std::string &configuration,
                                          const option_table &table, trainer_options &options) {
   run_configuration before = read_configuration(configuration);
+  const bool saved_none = before.options.count("no-checkpoints");
+  if (before.is_of_run) // of a trainer that kept it
+    before.options.erase("no-checkpoints");
   if (!before.optimizer.empty() && before.optimizer != program.optimizer_name)
     throw failure(exit_usage, configuration + ": is of a run with the optimizer " +
                                   before.optimizer + ", this program has " +
@@ -244,6 +247,8 @@ std::vector<std::string> restore_options(const program &program, const std::stri
        table.restore(before.options, configuration, options, problems))
     changes.push_back("--" + change.name + " " + values_text(change.now) + ", was " +
                       values_text(change.before));
+  if (before.is_of_run && saved_none && !options.no_checkpoints)
+    changes.emplace_back("--no-checkpoints no, was yes: it is of one start");
   if (before.is_of_run) // with all options
     options.written.clear();
   problems.throw_if_any(exit_usage);
