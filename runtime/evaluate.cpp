@@ -4,6 +4,7 @@
 #include "runtime/evaluation.h"
 #include "runtime/gradient_step.h"
 #include "runtime/output_file.h"
+#include "runtime/run_folder.h"
 #include "runtime/safetensors.h"
 #include "runtime/stage_layout.h"
 #include "runtime/step_log.h"
@@ -48,6 +49,25 @@ void write_gradients(const std::string &path, const std::vector<tensor_view> &te
   file.publish();
 }
 
+// What a run was trained on says less of it than what it held out.
+void warn_of_trained_part(const run &run, const loader &data) {
+  const std::string configuration = configuration_to_read(run.prog, run.options);
+  if (configuration.empty())
+    return;
+  const run_configuration kept = read_configuration(configuration);
+  double holdout = 0;
+  if (!kept.data || !read_value(kept.option("holdout"), {0, 1}, holdout).empty() || holdout == 0 ||
+      (run.options.holdout > 0 && run.options.holdout <= holdout))
+    return;
+  for (const data_identity &file : data.identities())
+    for (const data_identity &own : *kept.data)
+      if (file.input == own.input && file.bytes == own.bytes && file.digest == own.digest)
+        return run.warn(
+            format_text("%s: held out %g of these data; samples are evaluated too that it was "
+                        "trained on\n  try: --holdout %g",
+                        configuration.c_str(), holdout, holdout));
+}
+
 } // namespace
 
 int evaluate(run &run) {
@@ -60,6 +80,14 @@ int evaluate(run &run) {
     batches = std::min(batches, run.options.batches);
   run.target.allocate(memory_use::forward, 1, batch_feed::bytes(run.prog, run.target));
   std::string parameters = run.load_chosen_parameters();
+  run.ranks.together([&] {
+    try {
+      if (run.is_first())
+        warn_of_trained_part(run, data);
+    } catch (const failure &error) { // a configuration that is damaged hinders no evaluation
+      run.warn(error.message);
+    }
+  });
   batch_feed feed(run.prog, run.target, data);
   evaluation evaluated(run, data, feed);
   int code = run.watch.supervise([&] {
