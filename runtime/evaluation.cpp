@@ -124,6 +124,9 @@ void evaluation::set_results() {
   auto result_of = [&](size_t i) {
     return quantities_[i].is_sum ? totals_[i].sum : totals_[i].sum / totals_[i].weight;
   };
+  lacks_labels_ = false;
+  for (size_t i = 0; i < parts; ++i)
+    lacks_labels_ |= !quantities_[i].is_sum && totals_[i].weight == 0;
   results_[0].value = 0;
   for (size_t i = 0; i < parts; ++i)
     results_[0].value += result_of(i);

@@ -35,6 +35,8 @@ public:
   int operator()(data_part part, int64_t count, const interruption &interruption = {});
   // Of the last call: first the loss; of a cross entropy then the perplexity, its exponential.
   const std::vector<named_number> &results() const { return results_; }
+  // Of the last call: whether every label was ignored, so that there is no mean.
+  bool lacks_labels() const { return lacks_labels_; }
 
 private:
   void add_batch(data_part part, int64_t batch);
@@ -59,6 +61,7 @@ private:
   std::vector<total> totals_;           // of each quantity
   std::optional<rank_reports> reports_; // with the mean of each quantity
   std::vector<named_number> results_;
+  bool lacks_labels_ = false;
 };
 
 } // namespace trainc

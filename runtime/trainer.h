@@ -123,7 +123,7 @@ private:
   bool save_due_ = false;    // and waits for a finite step
   bool prunes_next_ = false; // once a step from the newest checkpoint was finite
   bool log_lacks_lines_ = false;
-  bool configuration_lacks_ = false; // and that is said
+  bool configuration_lacks_ = false, labels_lack_ = false; // and that is said
   int exit_code_ = exit_success;
 };
 
