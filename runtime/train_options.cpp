@@ -66,6 +66,10 @@ void check_train_options(const program &program, const trainer_options &options)
   if (!options.initialise.empty() && !options.resume.empty() && options.resume != "auto")
     problems.add("option --initialise: a resumed run has its parameters\n  try: one of the two, or "
                  "--resume auto, which takes them where it begins");
+  for (const char *option : {"validation-data", "validation-tokens", "validation-batches"})
+    if (options.evaluate_every == 0 && options.asks_for(option, "evaluate-every"))
+      problems.add(std::string("option --") + option +
+                   ": nothing is evaluated while training\n  try: --evaluate-every 100");
   if (options.keep.best_by == checkpoint_metric::held_out_loss && options.evaluate_every == 0)
     problems.add("option --keep-best: no held-out loss is computed\n  try: --evaluate-every 100");
   for (const char *option : {"prompt", "length", "temperature", "top-k"})
