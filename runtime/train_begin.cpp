@@ -202,6 +202,16 @@ void trainer::find_position() {
   extent_.batches_taken = data_->batch_after(resumed_.batches_taken, size);
 }
 
+// By --steps, or --epochs from here on.
+int64_t trainer::last_step_of(const trainer_options &options) const {
+  if (options.steps)
+    return *options.steps;
+  const double batches = options.epochs.value_or(0) * data_->batches_per_epoch(),
+               left = batches - static_cast<double>(extent_.batches_taken),
+               steps = std::ceil(left / static_cast<double>(layout_.batches()));
+  return extent_.first + static_cast<int64_t>(std::max(0.0, steps));
+}
+
 void trainer::settle_last_step() {
   int64_t per_step = layout_.batches();
   run_.ranks.together([&] {
@@ -214,12 +224,7 @@ void trainer::settle_last_step() {
                                 "fewer ranks or micro-batches",
                                 per_epoch, data_->samples_per_batch(), per_step, run_.ranks.size(),
                                 layout_.micro_batches));
-    double batches = options_.epochs ? *options_.epochs * data_->batches_per_epoch() : 0;
-    auto left = batches - static_cast<double>(extent_.batches_taken);
-    extent_.last = options_.steps
-                       ? *options_.steps
-                       : extent_.first + static_cast<int64_t>(std::max(
-                                             0.0, std::ceil(left / static_cast<double>(per_step))));
+    extent_.last = last_step_of(options_);
     held_out_every_ = options_.evaluate_every;
     if (held_out_every_ > 0)
       held_out_batches_ =
@@ -310,7 +315,29 @@ void trainer::set_up() {
   run_.ranks.together([&] {
     if (run_.is_first() && !options_.no_checkpoints)
       check_space();
+    if (run_.is_first())
+      warn_of_rate();
   });
+}
+
+// A schedule as long as the run has another rate at the same step where the run gets longer.
+void trainer::warn_of_rate() const {
+  constexpr double least = 1e-3; // of the rate
+  const std::string before = choice_.configuration();
+  if (!has_own_checkpoint_ || before.empty() || options_.given.count("schedule-steps") ||
+      !schedule_reads(options_.schedule, "schedule-steps"))
+    return;
+  const trainer_options kept = kept_options(run_.prog, before, run_.table);
+  rate_schedule was = schedule_;
+  was.total_steps = kept.schedule_steps.value_or(last_step_of(kept));
+  const int64_t next = extent_.first + 1;
+  const double rate = schedule_(next), rate_before = was(next);
+  if (std::abs(rate - rate_before) > least * std::max(rate, rate_before))
+    run_.warn(format_text("the learning rate of step %" PRId64 " is %g, and was %g: the schedule "
+                          "is of %" PRId64 " steps, and was of %" PRId64
+                          "\n  try: --schedule-steps %" PRId64 " to leave it as it was",
+                          next, rate, rate_before, schedule_.total_steps, was.total_steps,
+                          was.total_steps));
 }
 
 // One more checkpoint must fit beside those that are there.

@@ -49,7 +49,9 @@ private:
   void find_position();
   void check_data() const;
   void check_space() const;
+  void warn_of_rate() const;
   void begin();
+  int64_t last_step_of(const trainer_options &options) const;
   void settle_last_step();
   void ask_for_end() const;
   void ask_for_save() const;
