@@ -123,6 +123,19 @@ void check_output(const trainer_options &options) {
   }
 }
 
+// The file of chosen algorithms is replaced, too.
+void check_product_choices(const trainer_options &options) {
+  const std::string &path = options.product_choices;
+  std::error_code ignored;
+  if (path.empty())
+    return;
+  for (const auto &[input, option] : input_files_of(trainer_program, options))
+    if (std::filesystem::equivalent(path, input, ignored))
+      throw failure(exit_usage, path + ": is read by this command (" + option +
+                                    "), and chosen algorithms would take its place\n  try: "
+                                    "--product-choices with another file");
+}
+
 // What the command line lacks: an error, or the options of a configuration or of the run to resume.
 void complete_options(const option_table &table, trainer_options &options) {
   if (options.command->bit & (command_gradients | command_export | command_predict) ||
@@ -146,8 +159,10 @@ void complete_options(const option_table &table, trainer_options &options) {
 
 trainer_options parse(const option_table &table, int count, char **arguments) {
   trainer_options options = table.parse(count - 1, arguments + 1);
-  if (!options.wants_help)
+  if (!options.wants_help) {
     complete_options(table, options);
+    check_product_choices(options);
+  }
   return options;
 }
 
