@@ -281,7 +281,8 @@ void check_run_folder(const std::string &path, bool takes_over) {
 }
 
 run_folder::run_folder(std::string path, bool takes_over, file_operations &files)
-    : path_(std::move(path)), lock_path_(lock_of(path_)), saved_(saved_of(path_)), files_(files) {
+    : path_(std::move(path)), lock_path_(lock_of(path_)),
+      configuration_path_(configuration_of(path_)), saved_(saved_of(path_)), files_(files) {
   try {
     check_place(path_);
     make();
@@ -405,14 +406,15 @@ void run_folder::write_configuration(const program &program, const option_table 
 }
 
 bool run_folder::bring_back_configuration() {
-  if (configuration_.empty() || exists(configuration_of(path_)))
+  // Without allocating: it is asked in the midst of steps.
+  if (configuration_.empty() || access(configuration_path_.c_str(), F_OK) == 0 || errno != ENOENT)
     return false;
   publish_configuration();
   return true;
 }
 
 void run_folder::publish_configuration() const {
-  output_file file(configuration_of(path_));
+  output_file file(configuration_path_);
   file.write(configuration_.data(), static_cast<int64_t>(configuration_.size()));
   file.publish();
 }

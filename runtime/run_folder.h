@@ -113,9 +113,9 @@ private:
 
   void publish_configuration() const;
 
-  std::string path_, lock_path_, saved_; // the mark of note_saved
-  std::string configuration_;            // the text of the file
-  bool is_noted_ = false;                // and that it is durable
+  std::string path_, lock_path_, configuration_path_, saved_; // the mark of note_saved
+  std::string configuration_;                                 // the text of the file
+  bool is_noted_ = false;                                     // and that it is durable
   file_operations &files_;
   std::vector<std::string> made_; // and given to no run yet, the outermost first
   int lock_ = -1;

@@ -44,7 +44,8 @@ TEST(SizeExpression, SaysWhatIsWrong) {
   EXPECT_EQ(valueOf("5 / 2"), "5 / 2 is no whole number");
   EXPECT_EQ(valueOf("5 / 0"), "5 / 0 is no whole number");
   EXPECT_EQ(valueOf("4611686018427387904 * 2"), "is beyond 64 bits");
-  EXPECT_EQ(valueOf("99999999999999999999"), "'99999999999999999999' is no whole number of 64 bits");
+  EXPECT_EQ(valueOf("99999999999999999999"),
+            "'99999999999999999999' is no whole number of 64 bits");
   EXPECT_EQ(valueOf(std::string(2000, '(')), "is longer than 1000 characters");
 }
 
