@@ -5,7 +5,8 @@
 // an external data file beside the written model. What a tensor gets depends on
 // its name, its shape and the seed alone, and is the same on every machine:
 //
-//   two or more axes           normal with deviation 0.02 (--deviation)
+//   two or more axes           normal with deviation 0.02 (--deviation), or with `he` that of He
+//                              et al. 2015: sqrt(2 / inputs), of all axes but the first
 //   one axis, name ends with
 //   "weight", "gamma", "scale" ones: the weight of a norm
 //   any other                  zeros: a bias
@@ -37,10 +38,11 @@ using onnx::TensorProto;
 constexpr int64_t kPageBytes = 4096; // tensors begin on pages, for readers that map the file
 
 constexpr const char *kUsage =
-    R"(usage: trainc-fill GRAPH.onnx -o MODEL.onnx [--seed N] [--deviation D]
+    R"(usage: trainc-fill GRAPH.onnx -o MODEL.onnx [--seed N] [--deviation D|he]
 
 Writes MODEL.onnx and MODEL.onnx.data: GRAPH.onnx with seeded random weights in place of the
-initializers that have no data (--seed 1, --deviation 0.02).
+initializers that have no data (--seed 1, --deviation 0.02; he: by the number of inputs of each,
+for convolutions without norms).
 
 exit code  0 done, 2 bad command line, 3 no model or a damaged one, 5 the result could not be
            written, 6 no memory
@@ -50,15 +52,19 @@ struct Options {
   std::string graph;
   std::string model;
   uint64_t seed = 1;
-  double deviation = 0.02;
+  double deviation = 0.02; // 0: by the number of inputs
 };
 
 /// False where the text is no number, the whole of it.
 bool readNumber(const std::string &text, bool isSeed, Options &options) {
+  if (!isSeed && text == "he") {
+    options.deviation = 0;
+    return true;
+  }
   const char *end = text.data() + text.size();
   auto [rest, error] = isSeed ? std::from_chars(text.data(), end, options.seed)
                               : std::from_chars(text.data(), end, options.deviation);
-  return error == std::errc() && rest == end;
+  return error == std::errc() && rest == end && (isSeed || options.deviation > 0);
 }
 
 std::optional<Options> parse(int argc, char **argv) {
@@ -165,8 +171,12 @@ private:
     for (char letter : name)
       key = mix(key ^ static_cast<unsigned char>(letter));
     std::vector<double> values(count);
+    const double deviation =
+        options.deviation > 0
+            ? options.deviation
+            : std::sqrt(2.0 * static_cast<double>(tensor.dims(0)) / static_cast<double>(count));
     for (int64_t i = 0; i < count; ++i)
-      values[i] = options.deviation *
+      values[i] = deviation *
                   normalFrom(mix(key + 0x9e3779b97f4a7c15ull * static_cast<uint64_t>(i + 1)));
     return values;
   }
