@@ -71,6 +71,10 @@ static LogicalResult broadcastOperands(OnnxNode &node, MutableArrayRef<Value> op
   return node.builder().unify(operands);
 }
 
+static StringRef wordFor(Type element) {
+  return isa<FloatType>(element) ? "real numbers" : element.isInteger(1) ? "bools" : "integers";
+}
+
 template <typename Op> static OnnxResults importPointwise(OnnxNode &node) {
   unsigned count = Op::operandNames().size();
   if (node.numInputs() != count)
@@ -90,11 +94,15 @@ template <typename Op> static OnnxResults importPointwise(OnnxNode &node) {
                                   nullptr, {}, types)))
     return node.error("operands do not have the operator's types");
   Type element = tensorType(operands.back()).getElementType();
+  bool takesFloats = Op::accuracy().ulp >= 0;
+  bool makesBools = cast<RankedTensorType>(types.front()).getElementType().isInteger(1);
+  if (!takesFloats && (isa<FloatType>(element) || makesBools != element.isInteger(1)))
+    return node.error(llvm::Twine("computes on ") + (makesBools ? "bools" : "integers") +
+                      ", found " + wordFor(element));
   if (!isa<FloatType>(element) && count < 3 &&
       !hasScalarCode(Op::getOperationName().drop_front(StringRef("nn.").size()), count,
                      scalarTypeOf(element)))
-    return node.error(llvm::Twine("computes on real numbers, found ") +
-                      (element.isInteger(1) ? "bools" : "integers"));
+    return node.error("computes on real numbers, found " + wordFor(element));
   OperationState state(node.builder().location(), Op::getOperationName());
   state.addOperands(operands);
   state.addTypes(types);
