@@ -262,8 +262,10 @@ class Graph:
         if not a:
             return self.conversion()
         operation = self.random.choice(["add", "sub", "mul", "neg", "abs", "sign", "minimum", "maximum", "div",
-                                        "remainder", "pow"])
+                                        "remainder", "pow", "bit_and", "bit_or", "bit_xor", "bit_not"])
         low, high = a.low, a.high
+        if operation == "bit_not":
+            return self.one(operation, a, a.shape, -1 - a.high, -1 - a.low)
         if operation in ("neg", "abs", "sign"):
             return self.one(operation, a, a.shape, -a.magnitude, a.magnitude)
         if operation in ("div", "remainder"):
@@ -278,6 +280,8 @@ class Graph:
             if self.random.random() < 0.4:
                 b = self.filled(self.random.randint(-9, 9), a)
             reach = a.magnitude * b.magnitude if operation == "mul" else a.magnitude + b.magnitude
+            if operation.startswith("bit_"):
+                reach = 2 ** max(int(a.magnitude), int(b.magnitude)).bit_length()
             if reach > LARGEST["i64"] and a.element == "i64":
                 return None
             low, high = (-reach, reach) if reach < 2**31 else (-2**31, 2**31)

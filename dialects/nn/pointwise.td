@@ -229,6 +229,10 @@ def AndOp : Predicate<"and", ["a", "b"]> { let onnx = [OnnxOp<"And", 7>]; let ul
 def OrOp : Predicate<"or", ["a", "b"]> { let onnx = [OnnxOp<"Or", 7>]; let ulp = "no floats"; }
 def XorOp : Predicate<"xor", ["a", "b"]> { let onnx = [OnnxOp<"Xor", 7>]; let ulp = "no floats"; }
 def NotOp : Predicate<"not", ["x"]> { let onnx = [OnnxOp<"Not", 1>]; let ulp = "no floats"; }
+// Of integers, bit by bit.
+def BitAndOp : IntegerLike<"bit_and", ["a", "b"]> { let onnx = [OnnxOp<"BitwiseAnd", 18>]; let ulp = "no floats"; }
+def BitOrOp : IntegerLike<"bit_or", ["a", "b"]> { let onnx = [OnnxOp<"BitwiseOr", 18>]; let ulp = "no floats"; }
+def BitXorOp : IntegerLike<"bit_xor", ["a", "b"]> { let onnx = [OnnxOp<"BitwiseXor", 18>]; let ulp = "no floats"; }
 def IsNaNOp : Predicate<"is_nan", ["x"]> { let onnx = [OnnxOp<"IsNaN", 9>]; }
 
 // ---- composed of the primitives. A comparison with NaN is false: what a selection takes then
@@ -237,6 +241,11 @@ def IsNaNOp : Predicate<"is_nan", ["x"]> { let onnx = [OnnxOp<"IsNaN", 9>]; }
 def SignOp : IntegerLike<"sign", ["x"]> {
   let onnx = [OnnxOp<"Sign", 9>];
   let value = "select(x > 0, 1, select(x < 0, -1, select(x == 0, 0, x)))";
+}
+def BitNotOp : IntegerLike<"bit_not", ["x"]> {
+  let onnx = [OnnxOp<"BitwiseNot", 18>];
+  let value = "-1 - x"; // of two's complements
+  let ulp = "no floats";
 }
 def ReciprocalOp : Pointwise<"reciprocal", ["x"]> {
   let onnx = [OnnxOp<"Reciprocal", 6>];

@@ -156,11 +156,11 @@ private:
     };
     if (name == "not")
       return create<arith::XOrIOp>(x[0], constant(1));
-    if (name == "and" || (boolean && (name == "mul" || name == "minimum")))
+    if (name == "and" || name == "bit_and" || (boolean && (name == "mul" || name == "minimum")))
       return create<arith::AndIOp>(x[0], x[1]);
-    if (name == "or" || (boolean && (name == "add" || name == "maximum")))
+    if (name == "or" || name == "bit_or" || (boolean && (name == "add" || name == "maximum")))
       return create<arith::OrIOp>(x[0], x[1]);
-    if (name == "xor")
+    if (name == "xor" || name == "bit_xor")
       return create<arith::XOrIOp>(x[0], x[1]);
     if (name == "add")
       return create<arith::AddIOp>(x[0], x[1]);
