@@ -89,6 +89,7 @@ private:
         .Case([&](nn::PadOp) {
           return operand(0).with({0, 0});
         })
+        .Case([&](nn::MaxPoolOp) { return operand(1); })
         .Case([&](nn::ConcatOp concat) {
           Range range = operand(0);
           for (Value part : concat.getInputs().drop_front())

@@ -87,6 +87,26 @@ FailureOr<IndexedRows> elementsAlongAxis(OnnxNode &node, ArrayRef<int64_t> shape
   return IndexedRows{sizes, std::move(rows), Value()};
 }
 
+FailureOr<IndexedRows> elementsByNumber(OnnxNode &node, int64_t count) {
+  Tensor known = node.constant(1);
+  if (!known) {
+    Value indices = node.input(1);
+    SmallVector<int64_t> shape(tensorType(indices).getShape());
+    Builder &builder = node.builder();
+    Value numbers = builder.reshape(indices, tensorType(indices).getNumElements());
+    return IndexedRows{shape, std::nullopt, checkedIndices(builder, numbers, count)};
+  }
+  std::vector<int64_t> rows = known.integers();
+  for (int64_t &element : rows) {
+    auto row = rowOf(element, count);
+    if (!row)
+      return node.error("index " + llvm::Twine(element) + " is out of range for " +
+                        llvm::Twine(count) + " elements");
+    element = *row;
+  }
+  return IndexedRows{SmallVector<int64_t>(known.shape()), std::move(rows), Value()};
+}
+
 FailureOr<IndexedRows> rowsOfTuples(OnnxNode &node, ArrayRef<int64_t> shape, int64_t batch,
                                     int64_t &depth) {
   Tensor known = node.constant(1);
