@@ -51,6 +51,9 @@ mlir::Value buildRootOfSquares(Builder &builder, mlir::Value squares);
 /// The Euclidean norm of `x` along `dimensions`; its gradient at zero is zero, as in PyTorch.
 mlir::Value buildNorm(Builder &builder, mlir::Value x, llvm::ArrayRef<int64_t> dimensions);
 
+/// The product along `dimensions`: halves of each multiplied, until one element is left.
+mlir::Value buildProduct(Builder &builder, mlir::Value x, llvm::ArrayRef<int64_t> dimensions);
+
 /// Gradient of a largest or smallest element: ties share evenly, as in PyTorch.
 mlir::Value buildExtremumGradient(Builder &builder, mlir::Value x, mlir::Value y, mlir::Value dy,
                                   llvm::ArrayRef<int64_t> dimensions);

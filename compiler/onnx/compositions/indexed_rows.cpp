@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/onnx/compositions/indexed_rows.h"
+#include "compiler/onnx/compositions/scatter_reduction.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
@@ -195,14 +196,20 @@ OnnxResults scatterRows(OnnxNode &node, Value table, const IndexedRows &rows, Va
                         StringRef reduction, ArrayRef<int64_t> resultShape) {
   Builder &builder = node.builder();
   RankedTensorType type = tensorType(table);
-  if (reduction == "add") {
-    if (!isa<FloatType>(type.getElementType()))
-      return node.error("reduction 'add' is supported of floats, not of integers");
+  if (reduction == "add" && isa<FloatType>(type.getElementType())) {
     Value sum = builder.create<ScatterAddOp>(table, rows.tensor(node), updates);
     return SmallVector<Value>{builder.reshape(sum, resultShape)};
   }
+  if (isReductionOfUpdates(reduction)) {
+    Value lines = builder.broadcast(rows.tensor(node), 0, tensorType(updates).getShape());
+    OnnxResults results = reduceUpdates(node, table, lines, updates, 0, reduction);
+    if (succeeded(results))
+      results->front() = builder.reshape(results->front(), resultShape);
+    return results;
+  }
   if (reduction != "none")
-    return node.error("reduction '" + reduction + "' is not supported, only none and add");
+    return node.error("reduction '" + reduction +
+                      "' is not supported, only none, add, mul, min and max");
   Value parts[] = {table, updates};
   Value both = builder.create<ConcatOp>(ValueRange(parts), 0);
   Value chosen = replacements(node, rows, type.getDimSize(0));

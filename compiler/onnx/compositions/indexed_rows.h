@@ -35,7 +35,8 @@ mlir::FailureOr<IndexedRows> rowsOfTuples(OnnxNode &node, llvm::ArrayRef<int64_t
                                           int64_t batch, int64_t &depth);
 
 /// The table with `updates`, one for each of `rows`, in the place of rows, of several of one row
-/// the last; or added to them, in order. `reduction` is ONNX's.
+/// the last; or added to them, in order; or combined with them as `reduction`, which is ONNX's,
+/// says (scatter_reduction.h).
 OnnxResults scatterRows(OnnxNode &node, mlir::Value table, const IndexedRows &rows,
                         mlir::Value updates, llvm::StringRef reduction,
                         llvm::ArrayRef<int64_t> resultShape);

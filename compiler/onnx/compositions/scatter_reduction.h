@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Updates that are multiplied with an element, or of which it takes the largest or smallest.
+//
+// Every element is compared with every update of its line, which no order of updates can change and
+// which has PyTorch's gradients: of several largest ones each has its share, and a product that one
+// zero makes zero still has that factor's. Known weakness: the work is elements times updates.
+#pragma once
+
+#include "dialects/nn/onnx_node.h"
+
+namespace trainc::nn {
+
+/// `table` with `updates` along `axis` where `rows`, of the shape of `updates`, says; -1 is no row.
+/// Both have one shape but for the axis. `reduction` is ONNX's: add, mul, min or max.
+OnnxResults reduceUpdates(OnnxNode &node, mlir::Value table, mlir::Value rows, mlir::Value updates,
+                          int64_t axis, llvm::StringRef reduction);
+
+/// Whether it is one of them.
+bool isReductionOfUpdates(llvm::StringRef reduction);
+
+} // namespace trainc::nn
