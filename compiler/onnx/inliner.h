@@ -57,6 +57,8 @@ private:
   struct Iterations;
   bool addLoop(GraphNode &node, const Scope &scope, int depth);
   bool addScan(GraphNode &node, const Scope &scope, int depth);
+  bool addBatchedScan(GraphNode &node, const Scope &scope, int depth);
+  void askForSize(GraphNode &node, const std::string &of, int64_t axis);
   bool unroll(Iterations &loop, const Scope &scope, int depth);
   bool keepsGoing(const onnx::GraphProto &body);
   std::string addNode(const GraphNode &of, llvm::StringRef opType, std::vector<std::string> inputs,

@@ -20,7 +20,6 @@ static bool isBuiltIn(const GraphNode &node) {
 
 static StringRef adviceFor(StringRef opType) {
   return llvm::StringSwitch<StringRef>(opType)
-      .Case("Scan", "a module without loops: steps as one operation, or written out by tracing")
       .Cases("QuantizeLinear", "DequantizeLinear", "the model before quantization")
       .Default(kListsOperators);
 }
@@ -90,8 +89,7 @@ bool checkOperators(const Graph &graph, const Conditions &conditions, Report &re
   size_t before = report.size();
   for (const GraphNode *node : graph.nodes()) {
     int64_t oldest = 0;
-    const bool isScan = node->isScan() && node->opset >= 9;
-    if ((node->isIf() || node->isLoop() || isScan) && servesOpset(node->opset))
+    if ((node->isIf() || node->isLoop() || node->isScan()) && servesOpset(node->opset))
       checkUndecided(graph, *node, conditions, report);
     else if (node->domain.empty() && !servesOpset(node->opset)) // a local function may have its own
       (void)report.error(ExitCode::unsupportedModel, graph.subject(*node),

@@ -194,11 +194,73 @@ bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
   return unroll(loop, scope, depth);
 }
 
+/// Reads the size of a dimension besides, which then decides how often the node runs.
+void Inliner::askForSize(GraphNode &node, const std::string &of, int64_t axis) {
+  const std::string length = freePrefix(node.key() + "/length");
+  std::string sizes = addNode(node, "Shape", {of}, length + "sizes");
+  std::string index = addNumbers(node, axis, true, length + "axis");
+  node.inputs.push_back(addNode(node, "Gather", {sizes, index}, length + "times"));
+}
+
+/// A scan of operator set 8 has samples along the first axis of all that it is given and makes: one
+/// of set 9 for each.
+bool Inliner::addBatchedScan(GraphNode &node, const Scope &scope, int depth) {
+  if (node.inputs.size() < 2)
+    return true; // the check of operators says so
+  if (!node.inputs[0].empty())
+    return fail(node, ExitCode::unsupportedModel,
+                "its sequence_lens are not supported: all samples run as often as they are long",
+                "a Scan without them, or one of operator set 9");
+  auto choice = choices.find(node.key());
+  if (choice == choices.end()) {
+    askForSize(node, node.inputs[1], 0);
+    return true;
+  }
+  NodeProto &proto = graph.rewritten.emplace_back(*node.proto);
+  proto.mutable_input()->DeleteSubrange(0, 1);
+  for (AttributeProto &attribute : *proto.mutable_attribute())
+    if (attribute.name() == "directions")
+      attribute.set_name("scan_input_directions");
+  std::vector<std::vector<std::string>> pieces(node.outputs.size());
+  for (int64_t sample = 0; sample < choice->second; ++sample) {
+    const std::string prefix = freePrefix(node.key() + "/sample" + std::to_string(sample));
+    std::string index = addNumbers(node, sample, true, prefix + "index");
+    GraphNode one = node;
+    one.proto = &proto;
+    one.opset = 9;
+    one.inputs.clear();
+    for (size_t i = 1; i < node.inputs.size(); ++i)
+      one.inputs.push_back(addNode(node, "Gather", {node.inputs[i], index},
+                                   prefix + "input" + std::to_string(i), 0));
+    for (auto [k, output] : enumerate(one.outputs))
+      if (!output.empty()) {
+        output = prefix + "output" + std::to_string(k);
+        pieces[k].push_back(output);
+      }
+    if (!addScan(graph.storage.emplace_back(std::move(one)), scope, depth))
+      return false;
+  }
+  const std::string prefix = freePrefix(node.key() + "/samples");
+  std::string axis = addNumbers(node, 0, false, prefix + "axis");
+  std::vector<std::string> made(node.outputs.size());
+  for (auto [k, values] : enumerate(pieces)) {
+    const std::string of = prefix + std::to_string(k) + "/";
+    for (auto [i, value] : enumerate(values))
+      value = addNode(node, "Unsqueeze", {value, axis}, of + std::to_string(i));
+    if (!values.empty())
+      made[k] = addNode(node, "Concat", values, of + "all", 0);
+  }
+  rename(node, made);
+  return true;
+}
+
 bool Inliner::addScan(GraphNode &node, const Scope &scope, int depth) {
   const onnx::GraphProto *body = bodyOf(node);
   const int64_t scanned = node.integer("num_scan_inputs", 0);
-  if (node.key().empty() || !body || node.opset < 9)
+  if (node.key().empty() || !body)
     return true; // the check of operators says so
+  if (node.opset < 9)
+    return addBatchedScan(node, scope, depth);
   const int64_t states = static_cast<int64_t>(node.inputs.size()) - scanned;
   const int64_t scans = body->output_size() - states;
   if (scanned < 1 || states < 0 || scans < 0 ||
@@ -219,10 +281,7 @@ bool Inliner::addScan(GraphNode &node, const Scope &scope, int depth) {
                              outputDirections = each("scan_output_directions", scans);
   auto choice = choices.find(node.key());
   if (choice == choices.end()) {
-    const std::string length = freePrefix(node.key() + "/length");
-    std::string sizes = addNode(node, "Shape", {node.inputs[states]}, length + "sizes");
-    std::string axis = addNumbers(node, axes[0], true, length + "axis");
-    node.inputs.push_back(addNode(node, "Gather", {sizes, axis}, length + "times"));
+    askForSize(node, node.inputs[states], axes[0]);
     return true;
   }
   const int64_t times = choice->second;
