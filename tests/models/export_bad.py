@@ -42,7 +42,7 @@ def unsupported_operators():
         helper.make_node("Multinomial", ["hidden"], ["chosen"], name="/gate/Multinomial"),
         helper.make_node("Wobble", ["chosen"], ["wobbled"], name="/odd/Wobble",
                          domain="com.example"),
-        helper.make_node("Det", ["squares"], ["determinants"], name="/det/Det"),
+        helper.make_node("StringNormalizer", ["squares"], ["determinants"], name="/det/StringNormalizer"),
         helper.make_node("Reshape", ["wobbled", "shape"], ["squares"], name="/det/Reshape"),
     ]
     nodes[3], nodes[4] = nodes[4], nodes[3]
