@@ -24,7 +24,8 @@ namespace {
 /// A loss and what it is computed from.
 struct Term {
   train::LossTerm recipe;
-  unsigned output = 0; // result of the model
+  unsigned output = 0;           // result of the model
+  std::optional<unsigned> other; // likewise, where the loss is of two
   train::Labels labels;
   Value label; // the argument; null where the loss takes none
 };
@@ -96,9 +97,34 @@ private:
           return error("loss '" + recipe->loss->name + "' of output '" +
                            train::resultNameOf(model, *output) + "' is given twice",
                        "one of the two");
-      terms.push_back({*recipe, *output, {}, nullptr});
+      FailureOr<std::optional<unsigned>> other = findOther(*recipe, *output);
+      if (failed(other))
+        return failure();
+      terms.push_back({*recipe, *output, *other, {}, nullptr});
     }
     return success();
+  }
+
+  /// The second output of a loss of two.
+  FailureOr<std::optional<unsigned>> findOther(const train::LossTerm &term, unsigned first) {
+    const train::LossSetting *setting = term.loss->otherOutput();
+    if (!setting)
+      return std::optional<unsigned>();
+    StringRef name = term.settings.output(setting->name);
+    for (unsigned i = 0; i < model.getNumResults(); ++i) {
+      if (!isOutput(i) || train::resultNameOf(model, i) != name)
+        continue;
+      Type type = model.getResultTypes()[i], firstType = model.getResultTypes()[first];
+      if (type == firstType)
+        return std::optional<unsigned>(i);
+      std::string found;
+      llvm::raw_string_ostream(found) << firstType << " and " << type;
+      return error("loss '" + term.loss->name + "' needs two outputs of one type, but '" +
+                   train::resultNameOf(model, first) + "' and '" + name + "' are " + found);
+    }
+    return error("the model has no output '" + name + "', which " + setting->name + " of loss '" +
+                     term.loss->name + "' names",
+                 setting->name + "=OUTPUT, with OUTPUT one of those of the model");
   }
 
   std::optional<unsigned> findOutput(const train::LossTerm &term) {
@@ -241,9 +267,12 @@ private:
   }
 
   Part buildTerm(nn::Builder &builder, const Term &term) {
-    Value output = model.getBody().front().getTerminator()->getOperand(term.output);
+    Operation *terminator = model.getBody().front().getTerminator();
+    Value output = terminator->getOperand(term.output);
+    Value other = term.other ? terminator->getOperand(*term.other) : Value();
     const train::LossTerm &recipe = term.recipe;
-    train::LossValue value = recipe.loss->build({builder, output, term.label, recipe.settings});
+    train::LossValue value =
+        recipe.loss->build({builder, output, term.label, recipe.settings, other});
     Part part = value.scalar ? weigh(builder, value.scalar)
                              : reduce(builder, value.elements,
                                       recipe.loss->findSetting("reduction")

@@ -36,6 +36,12 @@ const LossSetting *Loss::findSetting(StringRef wanted) const {
   return found == settings.end() ? nullptr : &*found;
 }
 
+const LossSetting *Loss::otherOutput() const {
+  auto found = llvm::find_if(
+      settings, [](const LossSetting &setting) { return setting.kind == LossSetting::output; });
+  return found == settings.end() ? nullptr : &*found;
+}
+
 // ---- settings
 
 static std::string digits(double number) {
@@ -47,6 +53,8 @@ static std::string digits(double number) {
 std::string LossSetting::expectation() const {
   if (kind == word)
     return "one of " + llvm::join(words, ", ");
+  if (kind == output)
+    return "the name of an output";
   std::string text = kind == numbers   ? "numbers between commas, or FILE.npy"
                      : kind == integer ? "an integer"
                                        : "a number";
@@ -75,6 +83,10 @@ bool LossSettings::set(const LossSetting &setting, StringRef text) {
   if (setting.kind == LossSetting::word) {
     words[setting.name.str()] = text.str();
     return llvm::is_contained(setting.words, text);
+  }
+  if (setting.kind == LossSetting::output) {
+    words[setting.name.str()] = text.str();
+    return true;
   }
   std::vector<double> numbers;
   SmallVector<StringRef> parts;

@@ -14,11 +14,12 @@ namespace trainc::train {
 
 /// Of a loss, with PyTorch's name and default.
 struct LossSetting {
-  enum Kind { number, integer, word, numbers };
+  enum Kind { number, integer, word, numbers, output };
   llvm::StringRef name;
   llvm::StringRef help;
   Kind kind = number;
-  llvm::StringRef defaultValue = {}; // empty: none, which `numbers` alone may have
+  llvm::StringRef defaultValue =
+      {}; // empty: none, which `numbers` may have; an `output` must be given
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool isAbove = false;                           // `least` itself is none
@@ -35,6 +36,7 @@ public:
   int64_t integer(llvm::StringRef name) const { return static_cast<int64_t>(number(name)); }
   llvm::ArrayRef<double> numbers(llvm::StringRef name) const { return values.at(name.str()); }
   llvm::StringRef word(llvm::StringRef name) const { return words.at(name.str()); }
+  llvm::StringRef output(llvm::StringRef name) const { return words.at(name.str()); }
   /// Whether the loss has such numbers and they are given.
   bool hasNumbers(llvm::StringRef name) const {
     auto found = values.find(name.str());
@@ -73,6 +75,7 @@ struct LossInput {
   mlir::Value output;
   mlir::Value labels; // null where the loss takes none
   const LossSettings &settings;
+  mlir::Value other = {}; // the output that a setting names, of the output's type
 };
 
 /// One of the two.
@@ -97,6 +100,8 @@ struct Loss {
   bool (*isLogPerplexity)(const LossSettings &settings) = nullptr;
 
   const LossSetting *findSetting(llvm::StringRef name) const;
+  /// That which names another output; null where the loss is of one.
+  const LossSetting *otherOutput() const;
 };
 
 struct LossRegistration {

@@ -48,6 +48,13 @@ public:
     for (auto &[setting, value] : given)
       if (!set(*setting, value))
         return std::nullopt;
+    const LossSetting *other = term.loss->otherOutput();
+    if (other && !llvm::is_contained(llvm::make_first_range(given), other)) {
+      (void)fail("loss '" + term.loss->name + "' is of two outputs, and " + other->name +
+                     " does not name the second",
+                 term.loss->name + "," + other->name + "=OUTPUT");
+      return std::nullopt;
+    }
     return term;
   }
 
@@ -147,13 +154,14 @@ private:
       fits = !numbers.empty() && term.settings.set(setting, std::move(numbers));
     } else {
       fits = !value.empty() && term.settings.set(setting, value);
-      if (fits && setting.kind != LossSetting::word)
+      if (fits && setting.kind != LossSetting::word && setting.kind != LossSetting::output)
         canonical = exact(term.settings.numbers(setting.name));
     }
     if (!fits)
       return fail(setting.name + " of loss '" + term.loss->name + "' expects " +
                       setting.expectation() + "; found '" + value + "'",
-                  setting.defaultValue.empty()
+                  setting.kind == LossSetting::output ? setting.name + "=OUTPUT"
+                  : setting.defaultValue.empty()
                       ? setting.name + "=1,2.5"
                       : setting.name + "=" + setting.defaultValue + ", which is the default");
     if (canonical != setting.defaultValue)

@@ -57,13 +57,22 @@ def function(text):
     return classes
 
 
+def distance(text):
+    """Of two outputs and labels."""
+    _, _, settings, factor = read(text.replace("cosine_embedding,input2=z", "cosine_embedding"))
+    return lambda first, second, labels: factor * F.cosine_embedding_loss(
+        first, second, labels, margin=float(settings.get("margin", [0])[0]), reduction=settings.get("reduction", ["mean"])[0])
+
+
 def tensor(shape, values):
     return torch.tensor(values, dtype=torch.int64 if isinstance(values[0], int) else torch.float64).reshape(shape)
 
 
 def values():
     return [{"case": text, "loss": function(text)(tensor(shape, output), tensor(label_shape, labels)).item()}
-            for text, shape, output, label_shape, labels in losses.CASES]
+            for text, shape, output, label_shape, labels in losses.CASES] + [
+            {"case": text, "loss": distance(text)(tensor(shape, first), tensor(shape, second), tensor(label_shape, labels)).item()}
+            for text, shape, first, second, label_shape, labels in losses.PAIRS]
 
 
 def bounds():

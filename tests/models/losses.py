@@ -96,6 +96,17 @@ CASES = [
     ("kl_div,log_target=true,reduction=batchmean", (3, 4), logarithms(12, 4, 9), (3, 4), logarithms(12, 4, 10)),
 ]
 
+# Losses of two outputs: text, their shape and the numbers of each, the labels' shape and numbers
+TURNED = numbers(3 * 4, 11)
+SIGNS = [1.0, -1.0, -1.0]
+PAIRS = [
+    ("y=cosine_embedding,input2=z", (3, 4), ERRORS, TURNED, (3,), SIGNS),
+    ("y=cosine_embedding,input2=z,margin=-0.75,reduction=sum", (3, 4), ERRORS, TURNED, (3,), SIGNS),
+    ("y=cosine_embedding,input2=z,margin=0.9*2", (3, 4), ERRORS, [2 * value for value in ERRORS[:8]] + TURNED[8:], (3,), [-1.0, 1.0, 0.0]),
+    ("y=cosine_embedding,input2=z,margin=0.25", (1, 1), ERRORS[:1], TURNED[:1], (1,), [-1.0]),
+    ("y=cosine_embedding,input2=z", (5,), ERRORS[:5], TURNED[:5], (), [1.0]),
+]
+
 
 # At the ends of what an output can be: of each loss one row, which is a parameter.
 BOUNDS = [
@@ -154,11 +165,13 @@ def dense(shape, values, kind):
 
 def case_ir(trainc_opt, number, case, expected):
     """The loss as attach-loss builds it, without roles and without all other results."""
-    text, shape, output, label_shape, labels = case
+    text, shape, *outputs, label_shape, labels = case
     kind = "x".join(map(str, (*shape, "f64")))
+    names = ["xy", "wz"][:len(outputs)]
     ir = f"""module attributes {{train.losses = ["{text}"]}} {{
-  func.func @model(%x: tensor<{kind}> {{train.role = #train.input<"x">}}) -> (tensor<{kind}> {{train.role = #train.output<"y">}}) {{
-    return %x : tensor<{kind}>
+  func.func @model({", ".join(f'%{x}: tensor<{kind}> {{train.role = #train.input<"{x}">}}' for x, _ in names)})
+      -> ({", ".join(f'tensor<{kind}> {{train.role = #train.output<"{y}">}}' for _, y in names)}) {{
+    return {", ".join(f"%{x}" for x, _ in names)} : {", ".join(f"tensor<{kind}>" for _ in names)}
   }}
 }}
 """
@@ -167,7 +180,8 @@ def case_ir(trainc_opt, number, case, expected):
     body = re.sub(r" \{train\.role = #train[^}]*\}", "", body)
     body = re.sub(r"return (%[\w.]+),.* : tensor<f64>,.*", r"return \1 : tensor<f64>", body)
     label_kind = "i64" if isinstance(labels[0], int) else "f64"
-    attributes = (f"check.inputs = [{dense(shape, output, 'f64')}, {dense(label_shape, labels, label_kind)}], "
+    given = [dense(shape, output, "f64") for output in outputs] + [dense(label_shape, labels, label_kind)]
+    attributes = (f"check.inputs = [{', '.join(given)}], "
                   f"check.results = [{dense((), [expected], 'f64')}]")
     head, rest = body.split("\n", 1)
     head = re.sub(r" -> .* \{$", f" -> tensor<f64> attributes {{{attributes}}} {{", head).replace("@model", f"@numbers_case_{number}")
@@ -254,7 +268,7 @@ def main(command, *words):
     else:
         with open(words[1]) as file:
             expected = json.load(file)["values"]
-        cases = [case_ir(words[0], i, case, expected[i]["loss"]) for i, case in enumerate(CASES)]
+        cases = [case_ir(words[0], i, case, expected[i]["loss"]) for i, case in enumerate(CASES + PAIRS)]
         print("\n// -----\n\n".join(cases), end="")
 
 

@@ -168,7 +168,7 @@ module {
 
 // ERRORS
 // expected-error@+2 {{--loss names no loss, found 'hinge'}}
-// expected-note@+1 {{try: [OUTPUT=]NAME[,SETTING=VALUE...][*FACTOR], with NAME one of bce, bce_with_logits, cross_entropy, huber, kl_div, l1, mse, nll, output, smooth_l1}}
+// expected-note@+1 {{try: [OUTPUT=]NAME[,SETTING=VALUE...][*FACTOR], with NAME one of bce, bce_with_logits, cosine_embedding, cross_entropy, huber, kl_div, l1, mse, nll, output, smooth_l1}}
 module attributes {train.losses = ["hinge"]} {
   func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
       -> (tensor<5xf32> {train.role = #train.output<"y">}) {
@@ -271,5 +271,37 @@ module attributes {train.losses = ["cross_entropy,axis=2", "nll,class_weights=1,
 module attributes {train.losses = ["bce_with_logits,pos_weight=1,2"]} {
   func.func @model(%x: tensor<5x3xf32> {train.role = #train.input<"x">}) -> (tensor<5x3xf32> {train.role = #train.output<"y">}) {
     return %x : tensor<5x3xf32>
+  }
+}
+
+// -----
+
+// ERRORS
+// expected-error@+2 {{the model has no output 'z', which input2 of loss 'cosine_embedding' names}}
+// expected-note@+1 {{try: input2=OUTPUT, with OUTPUT one of those of the model}}
+module attributes {train.losses = ["cosine_embedding,input2=z"]} {
+  func.func @model(%x: tensor<5x3xf32> {train.role = #train.input<"x">}) -> (tensor<5x3xf32> {train.role = #train.output<"y">}) {
+    return %x : tensor<5x3xf32>
+  }
+}
+
+// -----
+
+// ERRORS
+// expected-error@+1 {{loss 'cosine_embedding' needs two outputs of one type, but 'y' and 'z' are tensor<5x3xf32> and tensor<5x2xf32>}}
+module attributes {train.losses = ["y=cosine_embedding,input2=z"]} {
+  func.func @model(%x: tensor<5x3xf32> {train.role = #train.input<"x">}, %w: tensor<5x2xf32> {train.role = #train.input<"w">})
+      -> (tensor<5x3xf32> {train.role = #train.output<"y">}, tensor<5x2xf32> {train.role = #train.output<"z">}) {
+    return %x, %w : tensor<5x3xf32>, tensor<5x2xf32>
+  }
+}
+
+// -----
+
+// ERRORS
+// expected-error@+1 {{loss 'cosine_embedding' needs outputs of floats, [samples, features] or [features], but output 'y' is tensor<5x3x2xf32>}}
+module attributes {train.losses = ["cosine_embedding,input2=y"]} {
+  func.func @model(%x: tensor<5x3x2xf32> {train.role = #train.input<"x">}) -> (tensor<5x3x2xf32> {train.role = #train.output<"y">}) {
+    return %x : tensor<5x3x2xf32>
   }
 }
