@@ -341,6 +341,8 @@ nn::OnnxResults Importer::callImporter(const GraphNode &node, ImportedNode &view
     diagnostics += (diagnostics.empty() ? "" : "; ") + diagnostic.str();
   });
   size_t before = report.size();
+  if (failed(nn::checkSupport(view, nn::onnxSupport(node.domain, node.opType()))))
+    return failure();
   nn::OnnxResults results = importer(view);
   if (failed(results) && report.size() == before)
     (void)fail(node, diagnostics.empty() ? "cannot be imported" : diagnostics);

@@ -2,6 +2,7 @@
 //
 // The registry of ONNX importers, filled by static objects before main.
 #include "dialects/nn/onnx_node.h"
+#include "llvm/ADT/StringExtras.h"
 #include <map>
 
 using namespace mlir;
@@ -13,6 +14,7 @@ using Key = std::pair<std::string, std::string>; // domain, operator
 struct Entry {
   OnnxImporter importer;
   OnnxWeightRule weights;
+  OnnxSupport support = {};
 };
 
 // A function's static: registrations of other files may run before this file's own statics.
@@ -23,7 +25,51 @@ static std::map<Key, std::map<int64_t, Entry>> &registry() {
 
 OnnxRegistration::OnnxRegistration(StringRef opType, int64_t since, OnnxImporter importer,
                                    OnnxWeightRule weights, StringRef domain) {
-  registry()[{domain.str(), opType.str()}][since] = {std::move(importer), std::move(weights)};
+  Entry &entry = registry()[{domain.str(), opType.str()}][since];
+  entry = {std::move(importer), std::move(weights), {}};
+  support = &entry.support;
+}
+
+OnnxRegistration &OnnxRegistration::gradientOf(ArrayRef<unsigned> inputs) {
+  support->gradient.emplace(inputs);
+  return *this;
+}
+
+OnnxRegistration &OnnxRegistration::takes(StringRef attribute, ArrayRef<StringRef> words) {
+  support->words.push_back({attribute, SmallVector<StringRef>(words)});
+  return *this;
+}
+
+OnnxRegistration &OnnxRegistration::mustKnow(unsigned input, StringRef what) {
+  support->known.push_back({input, what});
+  return *this;
+}
+
+OnnxRegistration &OnnxRegistration::takesFloats() {
+  support->floatsOnly = true;
+  return *this;
+}
+
+const OnnxSupport &onnxSupport(StringRef domain, StringRef opType) {
+  static const OnnxSupport all;
+  auto found = registry().find({domain.str(), opType.str()});
+  return found == registry().end() ? all : found->second.rbegin()->second.support;
+}
+
+LogicalResult checkSupport(OnnxNode &node, const OnnxSupport &support) {
+  for (const OnnxSupport::Words &words : support.words) {
+    std::string word = node.string(words.attribute, words.allowed.front());
+    if (!llvm::is_contained(words.allowed, word))
+      return node.error(words.attribute + " '" + word + "' is not supported, only " +
+                        llvm::join(ArrayRef(words.allowed).drop_back(), ", ") + " and " +
+                        words.allowed.back());
+  }
+  for (const OnnxSupport::Known &known : support.known)
+    if (node.hasInput(known.input) && !node.constant(known.input))
+      return node.refuseUnknown(known.input, known.what);
+  if (support.floatsOnly && !isa<FloatType>(tensorType(node.input(0)).getElementType()))
+    return node.error("its operand is not of a float type");
+  return success();
 }
 
 OnnxWeight onnxWeight(StringRef domain, StringRef opType, unsigned input, ArrayRef<int64_t> shape) {

@@ -108,6 +108,24 @@ template <unsigned First> OnnxWeight settingsFrom(unsigned input, llvm::ArrayRef
   return input >= First ? OnnxWeight::setting : OnnxWeight::none;
 }
 
+/// What is not supported of an operator. Nodes are checked against it before their importer sees
+/// them, and the support table says it.
+struct OnnxSupport {
+  struct Words {
+    llvm::StringRef attribute;
+    llvm::SmallVector<llvm::StringRef> allowed;
+  };
+  struct Known {
+    unsigned input;
+    llvm::StringRef what;
+  };
+  /// The inputs that have a gradient; without a list all of floats have one.
+  std::optional<llvm::SmallVector<unsigned>> gradient;
+  llvm::SmallVector<Words> words; // of attributes
+  llvm::SmallVector<Known> known; // inputs that the compiler must know
+  bool floatsOnly = false;        // as input 0
+};
+
 /// Registers the importer of an operator for models whose opset is at least
 /// `since`; the entry with the largest `since` not above the model's opset
 /// serves. Static objects of this class stand at the end of the file that
@@ -115,7 +133,22 @@ template <unsigned First> OnnxWeight settingsFrom(unsigned input, llvm::ArrayRef
 struct OnnxRegistration {
   OnnxRegistration(llvm::StringRef opType, int64_t since, OnnxImporter importer,
                    OnnxWeightRule weights = nullptr, llvm::StringRef domain = "");
+
+  /// No inputs but these have a gradient.
+  OnnxRegistration &gradientOf(llvm::ArrayRef<unsigned> inputs);
+  /// An attribute is one of these words, or absent.
+  OnnxRegistration &takes(llvm::StringRef attribute, llvm::ArrayRef<llvm::StringRef> words);
+  OnnxRegistration &mustKnow(unsigned input, llvm::StringRef what);
+  OnnxRegistration &takesFloats();
+
+private:
+  OnnxSupport *support;
 };
+
+/// Of the operator as its newest importer knows it.
+const OnnxSupport &onnxSupport(llvm::StringRef domain, llvm::StringRef opType);
+/// Refuses a node of which something is not supported.
+mlir::LogicalResult checkSupport(OnnxNode &node, const OnnxSupport &support);
 
 /// What the operator, as its newest importer knows it, does with `input`.
 OnnxWeight onnxWeight(llvm::StringRef domain, llvm::StringRef opType, unsigned input,

@@ -130,13 +130,23 @@ constexpr WeightFunction weightsOf<MulOp> = [](unsigned, llvm::ArrayRef<int64_t>
   return liesAlongOneAxis(shape) ? OnnxWeight::scale : OnnxWeight::none;
 };
 
+static void declareGradient(OnnxRegistration registration, ArrayRef<StringRef> expressions) {
+  SmallVector<unsigned> operands;
+  for (auto [operand, expression] : llvm::enumerate(expressions))
+    if (expression != "none")
+      operands.push_back(operand);
+  if (operands.size() < expressions.size())
+    registration.gradientOf(operands);
+}
+
 template <typename Op> static void registerRecord() {
   if constexpr (requires { Op::onnxNames(); })
     for (StringRef entry : Op::onnxNames()) {
       auto [name, since] = entry.split(':');
       int64_t version;
       if (!name.empty() && !since.getAsInteger(10, version))
-        OnnxRegistration(name, version, importPointwise<Op>, weightsOf<Op>);
+        declareGradient(OnnxRegistration(name, version, importPointwise<Op>, weightsOf<Op>),
+                        Op::gradientExpressions());
     }
 }
 

@@ -103,6 +103,8 @@ protected:
     auto imported = readModel(scratch.string(), recipe, context, report);
     if (failed(imported))
       return std::nullopt;
+    if (model.graph().node_size() == 1)
+      noteGradients(model.graph().node(0), *imported->module);
     NamedTensors inputs;
     for (int i = 0; i < model.graph().input_size(); ++i)
       if (!isKnown(data.inputs[i], known))
@@ -114,6 +116,37 @@ protected:
     draws |= imported->module->walk(varies).wasInterrupted();
     auto results = evaluateModel(*imported, inputs, {}, false, report);
     return failed(results) ? std::nullopt : std::optional(*results);
+  }
+
+  /// Whether a gradient reaches any value from the results.
+  static llvm::DenseSet<mlir::Value> withGradient(mlir::func::FuncOp function) {
+    llvm::DenseSet<mlir::Value> reached;
+    auto isFloat = [](mlir::Value value) {
+      return mlir::isa<mlir::FloatType>(nn::tensorType(value).getElementType());
+    };
+    for (mlir::Operation &op : llvm::reverse(function.front())) {
+      bool isLast = op.hasTrait<mlir::OpTrait::IsTerminator>();
+      if (!isLast &&
+          (op.hasTrait<nn::NotDifferentiable>() ||
+           llvm::none_of(op.getResults(), [&](mlir::Value y) { return reached.count(y); })))
+        continue;
+      auto pointwise = mlir::dyn_cast<nn::PointwiseOpInterface>(op);
+      for (mlir::OpOperand &operand : op.getOpOperands())
+        if (isFloat(operand.get()) &&
+            !(pointwise && pointwise.gradientExpressions()[operand.getOperandNumber()] == "none"))
+          reached.insert(operand.get());
+    }
+    return reached;
+  }
+
+  void noteGradients(const onnx::NodeProto &node, mlir::ModuleOp module) {
+    auto function = module.lookupSymbol<mlir::func::FuncOp>("model");
+    auto reached = withGradient(function);
+    for (mlir::BlockArgument argument : function.getArguments())
+      for (int i = 0; i < node.input_size(); ++i)
+        if (node.input(i) == train::nameOf(function, argument.getArgNumber()) &&
+            mlir::isa<mlir::FloatType>(nn::tensorType(argument).getElementType()))
+          gradients[node.op_type()][i] |= reached.count(argument) != 0;
   }
 
   nn::Tensor tensorOf(const onnx::TensorProto &proto) {
@@ -164,6 +197,8 @@ protected:
   fs::path scratch;
   mlir::MLIRContext context;
   Report report;
+  /// By operator and number of an input of floats: whether a gradient reached it in any test.
+  std::map<std::string, std::map<unsigned, bool>> gradients;
   bool draws = false; // random numbers, some model that was evaluated
 };
 
@@ -261,6 +296,12 @@ TEST_F(OnnxNode, EveryTestThatIsImportedGivesTheExpectedNumbers) {
     auto [failing, message] = reason();
     refused[{failing.empty() ? type : failing, message}].push_back(name);
   }
+  for (const auto &[type, inputs] : gradients)
+    for (auto [input, found] : inputs) {
+      const auto &claimed = nn::onnxSupport("", type).gradient;
+      EXPECT_EQ(found, !claimed || llvm::is_contained(*claimed, input))
+          << type << ", input " << input << ": docs/operators.md says otherwise";
+    }
   std::string list = listOf(ran, folders.size(), refused, untested), path = TRAINC_NODE_TEST_LIST;
   if (std::getenv("TRAINC_WRITE_NODE_TESTS"))
     std::ofstream(path) << list;

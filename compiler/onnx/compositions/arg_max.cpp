@@ -30,7 +30,7 @@ static OnnxResults importArgMin(OnnxNode &node) {
   return importExtremeIndex(node, Extreme::smallest);
 }
 
-static OnnxRegistration argMax("ArgMax", 1, importArgMax);
-static OnnxRegistration argMin("ArgMin", 1, importArgMin);
+static OnnxRegistration argMax = OnnxRegistration("ArgMax", 1, importArgMax).gradientOf({});
+static OnnxRegistration argMin = OnnxRegistration("ArgMin", 1, importArgMin).gradientOf({});
 
 } // namespace trainc::nn

@@ -27,6 +27,6 @@ static OnnxResults importBitShift(OnnxNode &node) {
   return SmallVector<Value>{builder.cast(y, element)};
 }
 
-static OnnxRegistration bitShift("BitShift", 11, importBitShift);
+static OnnxRegistration bitShift = OnnxRegistration("BitShift", 11, importBitShift).gradientOf({});
 
 } // namespace trainc::nn

@@ -11,8 +11,6 @@ static OnnxResults importCompress(OnnxNode &node) {
   Builder &builder = node.builder();
   Value x = node.input(0);
   Tensor condition = node.constant(1);
-  if (!condition)
-    return node.refuseUnknown(1, "condition");
   if (condition.type().getRank() != 1)
     return node.error("its condition is no list");
   if (!node.hasAttribute("axis"))
@@ -34,6 +32,7 @@ static OnnxResults importCompress(OnnxNode &node) {
   return SmallVector<Value>{builder.transpose(gathered, order)};
 }
 
-static OnnxRegistration compress("Compress", 9, importCompress);
+static OnnxRegistration compress =
+    OnnxRegistration("Compress", 9, importCompress).mustKnow(1, "condition");
 
 } // namespace trainc::nn

@@ -36,7 +36,8 @@ static OnnxResults importConstantOfShape(OnnxNode &node) {
       Tensor::splat(value.type().clone(*shape), ArrayRef<char>(value.at(0), value.width())))};
 }
 
-static OnnxRegistration constant("Constant", 1, importConstant);
-static OnnxRegistration constantOfShape("ConstantOfShape", 9, importConstantOfShape);
+static OnnxRegistration constant = OnnxRegistration("Constant", 1, importConstant).gradientOf({});
+static OnnxRegistration constantOfShape =
+    OnnxRegistration("ConstantOfShape", 9, importConstantOfShape).gradientOf({});
 
 } // namespace trainc::nn

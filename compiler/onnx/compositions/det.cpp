@@ -116,8 +116,6 @@ static OnnxResults importDet(OnnxNode &node) {
   Value x = node.input(0);
   RankedTensorType type = tensorType(x);
   int64_t rank = type.getRank();
-  if (!isa<FloatType>(type.getElementType()))
-    return node.error("its operand is not of a float type");
   if (rank < 2 || type.getDimSize(rank - 1) != type.getDimSize(rank - 2))
     return node.error("its operand has no square matrices in its last two dimensions");
   ArrayRef<int64_t> batch = type.getShape().drop_back(2);
@@ -132,6 +130,6 @@ static OnnxResults importDet(OnnxNode &node) {
   return SmallVector<Value>{builder.reshape(Determinant(builder, matrices).build(), batch)};
 }
 
-static OnnxRegistration det("Det", 11, importDet);
+static OnnxRegistration det = OnnxRegistration("Det", 11, importDet).takesFloats();
 
 } // namespace trainc::nn

@@ -26,6 +26,6 @@ static OnnxResults importEyeLike(OnnxNode &node) {
   return SmallVector<Value>{builder.cast(builder.create<EqualOp>(distance, diagonal), element)};
 }
 
-static OnnxRegistration eyeLike("EyeLike", 9, importEyeLike);
+static OnnxRegistration eyeLike = OnnxRegistration("EyeLike", 9, importEyeLike).gradientOf({});
 
 } // namespace trainc::nn

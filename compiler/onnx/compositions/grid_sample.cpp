@@ -34,10 +34,6 @@ public:
     if (type.getRank() != 4 || places.getRank() != 4 || places.getDimSize(3) != 2 ||
         places.getDimSize(0) != type.getDimSize(0))
       return node.error("expects an image [N, C, H, W] and a grid [N, height, width, 2]");
-    if (mode != "linear" && mode != "nearest" && mode != "cubic")
-      return node.error("mode '" + mode + "' is not supported");
-    if (padding != "zeros" && padding != "border" && padding != "reflection")
-      return node.error("padding_mode '" + padding + "' is not supported");
     int64_t batch = type.getDimSize(0), channels = type.getDimSize(1), height = type.getDimSize(2),
             width = type.getDimSize(3);
     shape.assign(places.getShape().begin(), places.getShape().end() - 1);
@@ -160,7 +156,9 @@ private:
 
 } // namespace
 
-static OnnxRegistration gridSample("GridSample", 16,
-                                   [](OnnxNode &node) { return GridSample(node).build(); });
+static OnnxRegistration gridSample =
+    OnnxRegistration("GridSample", 16, [](OnnxNode &node) { return GridSample(node).build(); })
+        .takes("mode", {"bilinear", "linear", "nearest", "bicubic", "cubic"})
+        .takes("padding_mode", {"zeros", "border", "reflection"});
 
 } // namespace trainc::nn

@@ -37,7 +37,9 @@ static OnnxResults importHardmaxTogether(OnnxNode &node) {
   return SmallVector<Value>{node.builder().reshape(y, shape)};
 }
 
-static OnnxRegistration hardmaxTogether("Hardmax", 1, importHardmaxTogether);
-static OnnxRegistration hardmaxAlongAxis("Hardmax", 13, importHardmax);
+static OnnxRegistration hardmaxTogether =
+    OnnxRegistration("Hardmax", 1, importHardmaxTogether).gradientOf({});
+static OnnxRegistration hardmaxAlongAxis =
+    OnnxRegistration("Hardmax", 13, importHardmax).gradientOf({});
 
 } // namespace trainc::nn

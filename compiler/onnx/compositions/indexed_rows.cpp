@@ -207,9 +207,6 @@ OnnxResults scatterRows(OnnxNode &node, Value table, const IndexedRows &rows, Va
       results->front() = builder.reshape(results->front(), resultShape);
     return results;
   }
-  if (reduction != "none")
-    return node.error("reduction '" + reduction +
-                      "' is not supported, only none, add, mul, min and max");
   Value parts[] = {table, updates};
   Value both = builder.create<ConcatOp>(ValueRange(parts), 0);
   Value chosen = replacements(node, rows, type.getDimSize(0));

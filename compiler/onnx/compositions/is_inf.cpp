@@ -24,6 +24,6 @@ static OnnxResults importIsInf(OnnxNode &node) {
   return SmallVector<Value>{found};
 }
 
-static OnnxRegistration isInf("IsInf", 10, importIsInf);
+static OnnxRegistration isInf = OnnxRegistration("IsInf", 10, importIsInf).gradientOf({});
 
 } // namespace trainc::nn

@@ -58,6 +58,7 @@ static OnnxResults importMelWeightMatrix(OnnxNode &node) {
   return SmallVector<Value>{builder.cast(matrix, element)};
 }
 
-static OnnxRegistration melWeightMatrix("MelWeightMatrix", 17, importMelWeightMatrix);
+static OnnxRegistration melWeightMatrix =
+    OnnxRegistration("MelWeightMatrix", 17, importMelWeightMatrix).gradientOf({});
 
 } // namespace trainc::nn

@@ -88,10 +88,6 @@ static std::vector<int64_t> suppress(ArrayRef<Box> boxes, ArrayRef<double> score
 
 static OnnxResults importNonMaxSuppression(OnnxNode &node) {
   Tensor boxes = node.constant(0), scores = node.constant(1);
-  for (unsigned input : {0U, 1U})
-    if (!node.constant(input))
-      return node.refuseUnknown(input, input ? "scores, whose values say how many boxes are left,"
-                                             : "boxes, whose values say how many are left,");
   FailureOr<Limits> limits = readLimits(node);
   if (failed(limits))
     return failure();
@@ -118,7 +114,10 @@ static OnnxResults importNonMaxSuppression(OnnxNode &node) {
       node.literal(Tensor::ofIntegers(RankedTensorType::get(shape, i64), found))};
 }
 
-static OnnxRegistration nonMaxSuppression("NonMaxSuppression", 10, importNonMaxSuppression,
-                                          settingsFrom<2>);
+static OnnxRegistration nonMaxSuppression =
+    OnnxRegistration("NonMaxSuppression", 10, importNonMaxSuppression, settingsFrom<2>)
+        .gradientOf({})
+        .mustKnow(0, "boxes, whose values say how many are left,")
+        .mustKnow(1, "scores, whose values say how many boxes are left,");
 
 } // namespace trainc::nn

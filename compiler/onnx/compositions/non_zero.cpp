@@ -10,8 +10,6 @@ namespace trainc::nn {
 
 static OnnxResults importNonZero(OnnxNode &node) {
   Tensor x = node.constant(0);
-  if (!x)
-    return node.refuseUnknown(0, "input");
   SmallVector<int64_t> strides = computeStrides(x.shape());
   std::vector<int64_t> found, indices;
   for (int64_t i = 0, count = x.count(); i < count; ++i)
@@ -26,6 +24,7 @@ static OnnxResults importNonZero(OnnxNode &node) {
       node.literal(Tensor::ofIntegers(RankedTensorType::get(shape, i64), indices))};
 }
 
-static OnnxRegistration nonZero("NonZero", 9, importNonZero);
+static OnnxRegistration nonZero =
+    OnnxRegistration("NonZero", 9, importNonZero).gradientOf({}).mustKnow(0, "input");
 
 } // namespace trainc::nn

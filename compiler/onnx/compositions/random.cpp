@@ -75,10 +75,14 @@ static OnnxResults importBernoulli(OnnxNode &node) {
   return SmallVector<Value>{builder.cast(holds, element)};
 }
 
-static OnnxRegistration uniform("RandomUniform", 1, importUniform);
-static OnnxRegistration uniformLike("RandomUniformLike", 1, importUniform);
-static OnnxRegistration normal("RandomNormal", 1, importNormal);
-static OnnxRegistration normalLike("RandomNormalLike", 1, importNormal);
-static OnnxRegistration bernoulli("Bernoulli", 15, importBernoulli);
+static OnnxRegistration uniform =
+    OnnxRegistration("RandomUniform", 1, importUniform).gradientOf({});
+static OnnxRegistration uniformLike =
+    OnnxRegistration("RandomUniformLike", 1, importUniform).gradientOf({});
+static OnnxRegistration normal = OnnxRegistration("RandomNormal", 1, importNormal).gradientOf({});
+static OnnxRegistration normalLike =
+    OnnxRegistration("RandomNormalLike", 1, importNormal).gradientOf({});
+static OnnxRegistration bernoulli =
+    OnnxRegistration("Bernoulli", 15, importBernoulli).gradientOf({});
 
 } // namespace trainc::nn

@@ -33,6 +33,7 @@ static OnnxResults importRange(OnnxNode &node) {
   return SmallVector<Value>{builder.add(builder.broadcastTo(first, shape), distance)};
 }
 
-static OnnxRegistration range("Range", 11, importRange, settingsFrom<0>);
+static OnnxRegistration range =
+    OnnxRegistration("Range", 11, importRange, settingsFrom<0>).gradientOf({});
 
 } // namespace trainc::nn

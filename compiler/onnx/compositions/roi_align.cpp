@@ -44,11 +44,6 @@ private:
     std::string mode = node.string("mode", "avg");
     std::string coordinates = node.string("coordinate_transformation_mode",
                                           node.opset() < 16 ? "output_half_pixel" : "half_pixel");
-    if (mode != "avg" && mode != "max")
-      return node.error("mode '" + mode + "' is not supported, only avg and max");
-    if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
-      return node.error("coordinate_transformation_mode '" + coordinates +
-                        "' is not supported, only half_pixel and output_half_pixel");
     isMax = mode == "max";
     isHalfPixel = coordinates == "half_pixel";
     scale = node.real("spatial_scale", 1);
@@ -227,7 +222,10 @@ private:
 
 } // namespace
 
-static OnnxRegistration roiAlign("RoiAlign", 10,
-                                 [](OnnxNode &node) { return RoiAlign(node).build(); });
+static OnnxRegistration roiAlign =
+    OnnxRegistration("RoiAlign", 10, [](OnnxNode &node) { return RoiAlign(node).build(); })
+        .gradientOf({0})
+        .takes("mode", {"avg", "max"})
+        .takes("coordinate_transformation_mode", {"half_pixel", "output_half_pixel"});
 
 } // namespace trainc::nn

@@ -80,8 +80,12 @@ static OnnxResults importScatterElements(OnnxNode &node) {
                      builder.reshape(updates, count), reduction, shape);
 }
 
-static OnnxRegistration scatterNd("ScatterND", 11, importScatterNd);
-static OnnxRegistration scatterElements("ScatterElements", 11, importScatterElements);
+static const StringRef kReductions[] = {"none", "add", "mul", "min", "max"};
+
+static OnnxRegistration scatterNd =
+    OnnxRegistration("ScatterND", 11, importScatterNd).takes("reduction", kReductions);
+static OnnxRegistration scatterElements =
+    OnnxRegistration("ScatterElements", 11, importScatterElements).takes("reduction", kReductions);
 static OnnxRegistration scatter("Scatter", 9, importScatterElements);
 
 } // namespace trainc::nn

@@ -24,7 +24,7 @@ static OnnxResults importSize(OnnxNode &node) {
   return SmallVector<Value>{literal(node, tensorType(node.input(0)).getNumElements(), {})};
 }
 
-static OnnxRegistration shape("Shape", 1, importShape);
-static OnnxRegistration size("Size", 1, importSize);
+static OnnxRegistration shape = OnnxRegistration("Shape", 1, importShape).gradientOf({});
+static OnnxRegistration size = OnnxRegistration("Size", 1, importSize).gradientOf({});
 
 } // namespace trainc::nn

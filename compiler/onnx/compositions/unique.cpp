@@ -77,8 +77,6 @@ static std::vector<T> chosen(const std::vector<T> &values, const Slices &slices,
 
 static OnnxResults importUnique(OnnxNode &node) {
   Tensor x = node.constant(0);
-  if (!x)
-    return node.refuseUnknown(0, "input, whose values say how many are left,");
   SmallVector<int64_t> shape{x.count()};
   int64_t axis = 0;
   if (node.hasAttribute("axis")) {
@@ -107,6 +105,8 @@ static OnnxResults importUnique(OnnxNode &node) {
                             list(found.counts)};
 }
 
-static OnnxRegistration unique("Unique", 11, importUnique);
+static OnnxRegistration unique = OnnxRegistration("Unique", 11, importUnique)
+                                     .gradientOf({})
+                                     .mustKnow(0, "input, whose values say how many are left,");
 
 } // namespace trainc::nn

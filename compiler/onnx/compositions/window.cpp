@@ -36,14 +36,14 @@ static OnnxResults importWindow(OnnxNode &node, ArrayRef<double> a) {
   return SmallVector<Value>{builder.cast(sum, element)};
 }
 
-static OnnxRegistration hann("HannWindow", 17, [](OnnxNode &node) {
-  return importWindow(node, {0.5, 0.5});
-});
-static OnnxRegistration hamming("HammingWindow", 17, [](OnnxNode &node) {
-  return importWindow(node, {25.0 / 46, 21.0 / 46});
-});
-static OnnxRegistration blackman("BlackmanWindow", 17, [](OnnxNode &node) {
-  return importWindow(node, {0.42, 0.5, 0.08});
-});
+static OnnxRegistration hann = OnnxRegistration("HannWindow", 17, [](OnnxNode &node) {
+                                 return importWindow(node, {0.5, 0.5});
+                               }).gradientOf({});
+static OnnxRegistration hamming = OnnxRegistration("HammingWindow", 17, [](OnnxNode &node) {
+                                    return importWindow(node, {25.0 / 46, 21.0 / 46});
+                                  }).gradientOf({});
+static OnnxRegistration blackman = OnnxRegistration("BlackmanWindow", 17, [](OnnxNode &node) {
+                                     return importWindow(node, {0.42, 0.5, 0.08});
+                                   }).gradientOf({});
 
 } // namespace trainc::nn

@@ -58,6 +58,6 @@ OpFoldResult CastOp::fold(FoldAdaptor) {
 }
 
 static OnnxRegistration castOp("Cast", 6, importCast);
-static OnnxRegistration castLike("CastLike", 15, importCastLike);
+static OnnxRegistration castLike = OnnxRegistration("CastLike", 15, importCastLike).gradientOf({0});
 
 } // namespace trainc::nn
