@@ -94,11 +94,18 @@ void check_place(const std::string &path) {
       const std::string name = at;
       if (is_checkpoint(name))
         refuse(name == way ? "is a checkpoint" : "lies in what is a checkpoint, " + name);
-      if (name != way && is_run(name))
+      const fs::path inside = fs::path(way).lexically_relative(checkpoints_of(name));
+      const bool is_kept = !inside.empty() && *inside.begin() != ".."; // with its checkpoints
+      const bool goes_on = is_configuration_of_run(configuration_of(path)) && !is_kept;
+      if (name != way && is_run(name) && !goes_on)
         refuse("lies in the folder of another run, " + name);
     }
   if (has_checkpoints(path))
     refuse("holds checkpoints of another run");
+  const std::string kept = fs::weakly_canonical(checkpoints_of(path), ignored);
+  const std::string other = fs::path(kept).parent_path();
+  if (other != real && is_run(other))
+    refuse("its folder of checkpoints is a link to that of another run, " + other);
   for (fs::path at = real; at.has_relative_path(); at = at.parent_path()) // a checkpoint to be
     if (is_checkpoint_name(at.filename()) && has_checkpoints(at.parent_path()))
       refuse("has a name that checkpoints have, beside those of another run");
@@ -143,13 +150,13 @@ std::string next_run(const program &program) {
 }
 
 bool holds_run(const std::string &folder) {
-  std::error_code ignored;
+  std::error_code ignored, unread;
   if (fs::file_size(log_of(folder), ignored) > 0 && !ignored)
     return true;
-  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), ignored))
+  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), unread))
     if (entry.is_directory(ignored))
       return true;
-  return false;
+  return unread == std::errc::permission_denied; // perhaps one, then
 }
 
 std::string run_choice::configuration() const {
@@ -312,14 +319,18 @@ void run_folder::lock() {
     refuse("cannot be locked");
   struct stat information; // a run that did not begin may have removed it meanwhile
   if (result != 0 || fstat(lock_, &information) != 0 || information.st_nlink == 0)
-    throw failure(exit_checkpoint, path_ + ": another run is going on there\n  try: --run DIR");
+    throw folder_in_use(exit_checkpoint,
+                        path_ + ": another run is going on there\n  try: --run DIR");
+  is_locked_ = true;
 }
 
 // Of a run that did not begin nothing stays: what the constructor made, while nobody has put
-// anything else there.
+// anything else there. Of two that begin at once the one without the lock leaves all to the other.
 void run_folder::leave() {
   std::error_code ignored;
-  if (!made_.empty() && lock_ >= 0) {
+  if (lock_ >= 0 && !is_locked_)
+    made_.clear();
+  if (!made_.empty() && is_locked_) {
     fs::remove(checkpoints_of(path_), ignored);
     fs::remove(sample_folder(path_).path(), ignored);
     if (fs::file_size(log_of(path_), ignored) == 0)
@@ -342,15 +353,38 @@ void run_folder::begin_samples(int64_t last, bool writes) {
 // no run.
 static std::vector<std::string> left_by_run(const std::string &folder) {
   std::vector<std::string> all = {configuration_of(folder), saved_of(folder), log_of(folder)};
-  std::error_code none; // there may be no such folder
-  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), none))
+  std::error_code unread;
+  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), unread))
     if (is_of_checkpoints(entry.path().filename()))
       all.push_back(entry.path());
+  if (unread && unread != std::errc::no_such_file_or_directory &&
+      unread != std::errc::not_a_directory)
+    throw failure(exit_disk, checkpoints_of(folder) + ": cannot be read: " + unread.message() +
+                                 "\n  try: another --run DIR");
   return all;
+}
+
+// Half a run that is given up would be neither the old one nor the new.
+static void check_removable(const std::vector<std::string> &paths) {
+  auto check = [](const std::string &path, const std::string &folder) {
+    if (access(folder.c_str(), W_OK | X_OK) != 0)
+      throw failure(exit_disk, path +
+                                   ": belongs to the run that would be given up, and cannot be "
+                                   "removed: " +
+                                   strerror(errno) + "\n  try: another --run DIR");
+  };
+  for (const std::string &path : paths) {
+    if (!exists(path))
+      continue;
+    check(path, fs::path(path).parent_path());
+    if (fs::is_directory(path) && !fs::is_symlink(path))
+      check(path, path);
+  }
 }
 
 void check_given_up(const std::string &folder, const std::vector<input_file_name> &needed) {
   std::vector<std::string> removed = left_by_run(folder);
+  check_removable(removed);
   removed.push_back(sample_folder(folder).path());
   std::error_code ignored;
   for (const input_file_name &file : needed)

@@ -80,6 +80,12 @@ void check_run_folder(const std::string &path, bool takes_over);
 // Refuses, as `failure`, to give up what is in the folder where a file of the new run lies in it.
 void check_given_up(const std::string &folder, const std::vector<input_file_name> &needed);
 
+// Somebody else has the lock of a folder.
+class folder_in_use : public failure {
+public:
+  using failure::failure;
+};
+
 // The folder of the run that trains, locked against a second one for the life of the object.
 class run_folder {
 public:
@@ -115,7 +121,8 @@ private:
 
   std::string path_, lock_path_, configuration_path_, saved_; // the mark of note_saved
   std::string configuration_;                                 // the text of the file
-  bool is_noted_ = false;                                     // and that it is durable
+  bool is_locked_ = false; // by this run: nobody else may remove anything
+  bool is_noted_ = false;  // and that it is durable
   file_operations &files_;
   std::vector<std::string> made_; // and given to no run yet, the outermost first
   int lock_ = -1;

@@ -44,9 +44,10 @@ std::string lines_up_to(const std::string &text, int64_t last, bool &damaged) {
     }
     std::string line = text.substr(begin, end - begin + 1);
     auto parsed = bounded_json(line, deepest_line);
-    damaged |= !parsed.is_object();
-    if (parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer() &&
-        parsed["step"].get<int64_t>() <= last)
+    const bool has_step =
+        parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer();
+    damaged |= !has_step && !(parsed.is_object() && parsed.contains("summary"));
+    if (has_step && parsed["step"].get<int64_t>() <= last)
       kept += line;
     begin = end + 1;
   }

@@ -13,6 +13,8 @@
 
 namespace trainc {
 
+constexpr int most_starts_at_once = 1000; // of runs that take the next number
+
 // Finds the run's folder and the checkpoint to go on from, before anything is allocated.
 void trainer::find_extent() {
   extent_.order.seed = options_.seed;
@@ -21,14 +23,8 @@ void trainer::find_extent() {
     choice_ = choose_run(run_.prog, options_);
     if (!run_.is_first())
       return;
-    if (choice_.folder.empty())
-      choice_.folder = next_run(run_.prog);
     bool goes_on = choice_.goes_on();
-    bool takes_over = goes_on || options_.overwrite;
-    if (dry_)
-      check_run_folder(choice_.folder, takes_over);
-    else
-      folder_.emplace(choice_.folder, takes_over);
+    take_folder(goes_on || options_.overwrite);
     if (!goes_on)
       check_given_up(choice_.folder, input_files_of(run_.prog, options_));
     origin_.parameters = whole_path(options_.initialise);
@@ -69,6 +65,24 @@ void trainer::find_extent() {
   skipped_steps_ = resumed_.skipped_steps;
   extent_.order.seed = resumed_.order.seed;
   losses_ = resumed_.losses;
+}
+
+// By default under the next number that nobody else takes at this moment.
+void trainer::take_folder(bool takes_over) {
+  const bool is_numbered = choice_.folder.empty();
+  for (int tries = 1;; ++tries)
+    try {
+      if (is_numbered)
+        choice_.folder = whole_path(next_run(run_.prog));
+      if (dry_)
+        check_run_folder(choice_.folder, takes_over);
+      else
+        folder_.emplace(choice_.folder, takes_over);
+      return;
+    } catch (const folder_in_use &) {
+      if (!is_numbered || tries == most_starts_at_once)
+        throw;
+    }
 }
 
 // What the run begins with, or, if it has a checkpoint at `path`, began with.
@@ -200,6 +214,13 @@ void trainer::find_position() {
   int64_t size = resumed_.order.samples_per_batch > 0 ? resumed_.order.samples_per_batch
                                                       : order.samples_per_batch;
   extent_.batches_taken = data_->batch_after(resumed_.batches_taken, size);
+  const std::optional<batch_layout> layout = kept.layout();
+  const int64_t now = layout_.batches() * order.samples_per_batch;
+  if (layout && size != order.samples_per_batch && layout->batches() * size != now)
+    run_.warn(format_text("a step takes %" PRId64 " samples from here on, and took %" PRId64
+                          ": this trainer has batches of %" PRId64 ", the run's had %" PRId64
+                          "\n  try: another number of ranks, or --micro-batches",
+                          now, layout->batches() * size, order.samples_per_batch, size));
 }
 
 // By --steps, or --epochs from here on.

@@ -41,6 +41,7 @@ private:
   int nothing_to_do() const;
   void set_up();
   void find_extent();
+  void take_folder(bool takes_over);
   void choose_origin(const std::string &path);
   void refuse_older(const std::string &path, const std::string &where) const;
   void compare_computation() const;
