@@ -169,7 +169,7 @@ private:
     for (const CustomOperator &custom : operators)
       if (!used.count(custom.folder))
         report.warning(Subject::ofOption("--operator", custom.manifest),
-                       "no node of the model is '" + custom.qualifiedName() + "'");
+                       "no node of the model is '" + custom.name + "'");
     return true;
   }
 

@@ -25,7 +25,7 @@ NOT_GENERATED = {  # operation: reason
     "segment_broadcast": "likewise",
     **{name: "has results that only its gradient may use; tests/ops/%s.mlir has its numbers" % name for name in ("lstm", "gru", "rnn")},
     **{"%s_gradient" % name: "has no gradient, and differences would find one" for name in ("lstm", "gru", "rnn")},
-    "custom": "is whatever a user's function computes; tests/import/custom_operators.test has one",
+    "custom": "is whatever a user's function computes; tests/train/custom_operators.test has one",
     "detach": "lets no gradient pass, and differences would find one; tests/ops/detach.mlir has its numbers",
     "training_form": "derive-evaluate leaves one of its operands; no later pass and no kernel knows it",
 }

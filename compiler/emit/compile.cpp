@@ -248,9 +248,11 @@ private:
     for (const fs::path &source : sources) {
       const fs::path relative = source.lexically_relative(options.directory);
       bool inside = !relative.empty() && *relative.begin() != "..";
-      std::string object = inside ? relative.string() : source.stem().string();
-      std::replace(object.begin(), object.end(), '/', '_'); // two operators may have one name
-      objects.push_back(object.substr(0, object.rfind('.')) + ".o");
+      const bool isEmitted = source.parent_path() == fs::path(options.directory);
+      // A user's files may have the names of others.
+      objects.push_back(isEmitted ? source.stem().string() + ".o"
+                                  : std::to_string(objects.size()) + "." +
+                                        source.filename().string() + ".o");
       Arguments arguments = isCuda(source) ? nvccFlagsFor() : hostFlagsFor(source);
       arguments.insert(arguments.end(), {"-I", "."});
       for (const std::string &include : options.includes)

@@ -154,7 +154,9 @@ private:
     auto kernel = kernels.find(call.function);
     body.line("m.step(" + std::to_string(number) + ");");
     bool isKernel = step.calledKernel() && kernel != kernels.end();
-    body.call(isKernel ? "kernels::" + resolved(kernel->second.function) : sanitize(call.function),
+    body.call(isKernel ? "kernels::" + resolved(kernel->second.function)
+              : StringRef(call.function).starts_with("::") ? call.function // a user's
+                                                           : sanitize(call.function),
               arguments, ";");
   }
 

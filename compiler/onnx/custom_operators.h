@@ -12,18 +12,15 @@
 namespace trainc {
 
 struct CustomOperator {
-  std::string manifest; // its path
-  std::string domain, name;
+  std::string manifest;           // its path
+  std::string name;               // for messages
   std::string folder;             // of its files, in the emitted source
-  std::vector<std::string> files; // to be copied there: its header, the target's sources
-
-  /// For messages, as those about nodes have it: `com.example::Cube`.
-  std::string qualifiedName() const { return (domain.empty() ? "" : domain + "::") + name; }
+  std::vector<std::string> files; // to be copied there
 };
 
 /// Reads manifests and registers an importer of each operator, so that models that are read from
 /// now on may have it. What is wrong goes to `report`.
-std::vector<CustomOperator> readCustomOperators(llvm::ArrayRef<std::string> manifests,
+std::vector<CustomOperator> readCustomOperators(llvm::ArrayRef<std::string> paths,
                                                 llvm::StringRef target, Report &report);
 
 } // namespace trainc

@@ -118,6 +118,9 @@ private:
     Digest digest;
     digest.add(node.domain).add(isDetach(*node.proto) ? StringRef("detach") : node.opType());
     digest.add(node.domain.empty() && hasOlderMeaning(node));
+    if (const std::string &meaning = nn::onnxSupport(node.domain, node.opType()).meaning;
+        !meaning.empty())
+      digest.add(meaning);
     std::map<StringRef, uint64_t> attributes; // in no order that an exporter chooses
     for (const AttributeProto &attribute : node.proto->attribute())
       if (!node.isIf() || !attribute.has_g()) // it reads what its branches make

@@ -62,7 +62,7 @@ public:
   nn::Tensor constant(unsigned index) override;
   mlir::Value literal(const nn::Tensor &value) override;
   bool hasAttribute(llvm::StringRef name) const override { return node.attribute(name); }
-  std::vector<std::string> attributeNames() const override;
+  std::vector<std::pair<std::string, nn::AttributeKind>> attributeKinds() const override;
   int64_t integer(llvm::StringRef name, int64_t otherwise) const override {
     return node.integer(name, otherwise);
   }

@@ -10,11 +10,15 @@ using namespace mlir;
 
 namespace trainc::reader {
 
-std::vector<std::string> ImportedNode::attributeNames() const {
-  std::vector<std::string> names;
+std::vector<std::pair<std::string, nn::AttributeKind>> ImportedNode::attributeKinds() const {
+  std::vector<std::pair<std::string, nn::AttributeKind>> kinds;
   for (const onnx::AttributeProto &attribute : node.proto->attribute())
-    names.push_back(attribute.name());
-  return names;
+    kinds.emplace_back(attribute.name(), attribute.type() == onnx::AttributeProto::INT
+                                             ? nn::AttributeKind::integer
+                                         : attribute.type() == onnx::AttributeProto::FLOAT
+                                             ? nn::AttributeKind::real
+                                             : nn::AttributeKind::other);
+  return kinds;
 }
 
 bool ImportedNode::outputUsed(unsigned index) const {

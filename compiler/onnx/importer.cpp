@@ -353,6 +353,11 @@ nn::OnnxResults Importer::callImporter(const GraphNode &node, ImportedNode &view
   return results;
 }
 
+// Though its operands are known.
+static bool isNeverKnown(Operation &op) {
+  return op.hasTrait<nn::VariesByStep>() || op.hasTrait<nn::OnlyCompiled>();
+}
+
 // Builds a node with known inputs beside the function and evaluates it; nullopt where that would
 // take too much or gives another value in each step, so that the node is compiled instead.
 std::optional<bool> Importer::foldNode(const GraphNode &node) {
@@ -364,7 +369,7 @@ std::optional<bool> Importer::foldNode(const GraphNode &node) {
   nn::OnnxResults results = callImporter(node, view);
   if (failed(results))
     return false;
-  if (llvm::any_of(workplace.block, [](Operation &op) { return op.hasTrait<nn::VariesByStep>(); }))
+  if (llvm::any_of(workplace.block, isNeverKnown))
     return std::nullopt;
   std::string why;
   ScopedDiagnosticHandler handler(&context,
@@ -390,7 +395,7 @@ nn::Tensor Importer::knownValue(Value result, const Operations &made) {
   Operation *op = result.getDefiningOp();
   if (auto constant = dyn_cast_if_present<nn::ConstantOp>(op))
     return nn::Tensor::of(constant.getValue());
-  if (!op || !made.contains(op) || op->hasTrait<nn::VariesByStep>() || op->getNumResults() > 1)
+  if (!op || !made.contains(op) || isNeverKnown(*op) || op->getNumResults() > 1)
     return {};
   SmallVector<nn::Tensor> operands;
   for (Value operand : op->getOperands()) {

@@ -148,6 +148,11 @@ def VariesByStep : NativeOpTrait<"VariesByStep"> {
   let cppNamespace = "::trainc::nn";
 }
 
+// A function that only compiled programs can call: it has no value before.
+def OnlyCompiled : NativeOpTrait<"OnlyCompiled"> {
+  let cppNamespace = "::trainc::nn";
+}
+
 def NotDifferentiable : NativeOpTrait<"NotDifferentiable"> {
   let cppNamespace = "::trainc::nn";
 }

@@ -55,6 +55,8 @@ FailureOr<SmallVector<Tensor>> Interpreter::evaluateResults(Operation *op,
            << type << ", at most " << largest << " elements and as many multiplications";
   if (areSplats(operands) && op->hasTrait<MovesElements>() && type.getNumElements() > 0)
     return SmallVector<Tensor>{operands[0].withShape(type.getShape())};
+  if (op->hasTrait<OnlyCompiled>())
+    return op->emitOpError("is a user's function, which only a compiled program calls");
   if (auto interpreted = dyn_cast<InterpretedOpInterface>(op))
     return interpreted.interpretResults(operands);
   if (!isScalarCode(op))

@@ -39,6 +39,9 @@ class MovesElements : public mlir::OpTrait::TraitBase<ConcreteType, MovesElement
 template <typename ConcreteType>
 class VariesByStep : public mlir::OpTrait::TraitBase<ConcreteType, VariesByStep> {};
 
+template <typename ConcreteType>
+class OnlyCompiled : public mlir::OpTrait::TraitBase<ConcreteType, OnlyCompiled> {};
+
 /// How far the f32 value of a pointwise operation may be from the exact one (pointwise.td).
 struct Accuracy {
   double ulp;   // negative: the operation takes no floats

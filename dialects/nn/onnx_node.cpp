@@ -50,6 +50,11 @@ OnnxRegistration &OnnxRegistration::takesFloats() {
   return *this;
 }
 
+OnnxRegistration &OnnxRegistration::means(std::string text) {
+  support->meaning = std::move(text);
+  return *this;
+}
+
 const OnnxSupport &onnxSupport(StringRef domain, StringRef opType) {
   static const OnnxSupport all;
   auto found = registry().find({domain.str(), opType.str()});

@@ -11,6 +11,8 @@
 
 namespace trainc::nn {
 
+enum class AttributeKind { integer, real, other };
+
 /// One node of the ONNX graph during import. Inputs are tensors of nn; those
 /// known at compile time (shape arithmetic, axes, masks) are available as
 /// constants. Where all inputs are known, what the importer builds is evaluated by
@@ -42,7 +44,8 @@ public:
   std::optional<llvm::SmallVector<int64_t>> integers(unsigned index);
 
   virtual bool hasAttribute(llvm::StringRef name) const = 0;
-  virtual std::vector<std::string> attributeNames() const = 0;
+  /// Of all attributes, by name.
+  virtual std::vector<std::pair<std::string, AttributeKind>> attributeKinds() const = 0;
   virtual int64_t integer(llvm::StringRef name, int64_t otherwise) const = 0;
   virtual double real(llvm::StringRef name, double otherwise) const = 0;
   virtual std::string string(llvm::StringRef name, llvm::StringRef otherwise) const = 0;
@@ -124,6 +127,7 @@ struct OnnxSupport {
   llvm::SmallVector<Words> words; // of attributes
   llvm::SmallVector<Known> known; // inputs that the compiler must know
   bool floatsOnly = false;        // as input 0
+  std::string meaning;            // of a user's operator, which its name does not tell
 };
 
 /// Registers the importer of an operator for models whose opset is at least
@@ -140,6 +144,7 @@ struct OnnxRegistration {
   OnnxRegistration &takes(llvm::StringRef attribute, llvm::ArrayRef<llvm::StringRef> words);
   OnnxRegistration &mustKnow(unsigned input, llvm::StringRef what);
   OnnxRegistration &takesFloats();
+  OnnxRegistration &means(std::string text);
 
 private:
   OnnxSupport *support;

@@ -78,10 +78,6 @@ LogicalResult CustomOp::buildGradient(Builder &builder, ArrayRef<Value> resultGr
 
 double CustomOp::flops() { return getFlopsAttr().getValueAsDouble(); }
 
-FailureOr<Tensor> CustomOp::interpret(ArrayRef<Tensor>) {
-  return emitError("is a function of ") << getLibrary() << ", which only compiled programs call";
-}
-
 SmallVector<Replacement> CustomOp::lowerToStep(StepBuilder &builder) {
   SmallVector<Value> inputs;
   for (Value input : getInputs())

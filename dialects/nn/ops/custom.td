@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 include "dialects/nn/nn.td"
 
-def CustomOp : NN_Op<"custom", [Differentiable, Interpreted, Library, VariesByStep,
+def CustomOp : NN_Op<"custom", [Differentiable, Library, OnlyCompiled,
     DeclareOpInterfaceMethods<CostOpInterface>]> {
   let summary = "A function that a user's source file supplies";
   let description = [{
