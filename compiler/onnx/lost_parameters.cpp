@@ -22,6 +22,7 @@ static std::string batchNormsLost(const LostParameters &lost) {
 static std::string usesLost(const LostParameters &lost) {
   std::vector<std::string> names(lost.undecided.begin(), lost.undecided.end()),
       others(lost.unnamed.begin(), lost.unnamed.end());
+  others.insert(others.end(), lost.numbers.begin(), lost.numbers.end());
   std::string message =
       names.empty()
           ? "the exporter merged or took out operations, and the file does not tell whether they "
@@ -30,7 +31,10 @@ static std::string usesLost(const LostParameters &lost) {
                 quotedList(names) + (names.size() == 1 ? " belongs" : " belong");
   if (!others.empty())
     message += (names.empty() ? "" : ", nor whether what is gone ") + std::string("used ") +
-               quotedList(others) + ", which no call that is left names";
+               quotedList(others) +
+               (lost.numbers.empty()   ? ", which no call that is left names"
+                : lost.unnamed.empty() ? " as well"
+                                       : "");
   return message;
 }
 
@@ -45,10 +49,13 @@ void LostParameters::report(const std::string &path, Report &report) {
   for (const std::string &name : said) {
     undecided.erase(name);
     unnamed.erase(name);
+    numbers.erase(name);
   }
+  for (const std::string &name : undecided)
+    numbers.erase(name);
   if (!foldedNorms.empty() || !changed.empty())
     (void)report.error(ExitCode::unsupportedModel, path, batchNormsLost(*this), kWithoutOptimizer);
-  if (!undecided.empty() || !unnamed.empty())
+  if (!undecided.empty() || !unnamed.empty() || !numbers.empty())
     (void)report.error(ExitCode::unsupportedModel, path, usesLost(*this), kWithoutOptimizer);
 }
 

@@ -17,6 +17,7 @@
 #include "compiler/onnx/parameters.h"
 #include "compiler/onnx/parametric_calls.h"
 #include "compiler/onnx/separation.h"
+#include "compiler/onnx/taken_out.h"
 #include "compiler/onnx/wire.h"
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
@@ -724,6 +725,10 @@ private:
   }
 
   void explainMissing() {
+    TakenOut takenOut = findTakenOut(file, program, [&](const std::string &name) {
+      return isLost(name) && !resolved.contains(name);
+    });
+    gone.numbers = takenOut.numbers;
     bool lost = lostCalls() || anyMerged;
     for (const std::string &parameter : program.parameters()) {
       if (!isMissing(parameter) || is_contained(gone.foldedNorms, parameter) ||
@@ -734,13 +739,14 @@ private:
         continue;
       }
       std::string module = moduleOfParameter(parameter), tied;
+      bool mayBeGone = lost || takenOut.mayHaveRead(parameter);
       for (const std::string &other : usedIn[module])
         if (moduleOfParameter(other) != module && !StringRef(other).starts_with(module + ".") &&
-            (tied.empty() || attributeOf(other) == attributeOf(parameter)))
+            (attributeOf(other) == attributeOf(parameter) || (tied.empty() && !mayBeGone)))
           tied = other;
       if (!tied.empty())
         separation.absent.emplace_back(parameter, "the same parameter as " + tied);
-      else if (lost)
+      else if (mayBeGone)
         gone.unnamed.insert(parameter);
       else
         separation.absent.emplace_back(parameter,
