@@ -9,7 +9,8 @@
 // module has twice reaches PyTorch's exporter once, so a copy under a module's name is another one.
 // A copy under a name that the exporter invented (it had transposed a weight) is the same weight if
 // the same module uses both, as a layer that is called twice does, else another one: nodes bear the
-// path of their module.
+// path of their module. But where that is a copy of a parameter under its own name, which is no
+// weight or which the same module uses, it is what was computed from some parameter (-v, of zeros).
 #include "compiler/onnx/exported_program.h"
 #include "compiler/onnx/graph.h"
 #include "compiler/onnx/module_calls.h"
@@ -51,8 +52,14 @@ public:
         separated.push_back(i);
     for (int index : llvm::reverse(separated))
       nodes.DeleteSubrange(index, 1);
+    if (!computed.empty())
+      (void)report.error(ExitCode::unsupportedModel, file.path(),
+                         "the exporter wrote parameters in the place of equal values that it had "
+                         "computed, and the file does not tell from what: " +
+                             join(computed, ", "),
+                         "export again with torch.onnx.export(..., do_constant_folding=False)");
     if (undecided.empty())
-      return true;
+      return computed.empty();
     return succeeded(
         report.error(ExitCode::unsupportedModel, file.path(),
                      "the exporter merged weights that are equal, and the file does not tell "
@@ -124,6 +131,11 @@ private:
     if (isExporterName(copy)) {
       Modules own = modulesUsing(copy);
       std::optional<bool> shared = share(own, modulesUsing(source));
+      bool isWeight = isUsedAs(copy, values.shape, nn::isWeight);
+      if (!isExporterName(source) && (!isWeight || (shared && *shared))) {
+        computed.push_back("'" + source + "' for '" + copy + "'");
+        return false;
+      }
       bool isTold = shared && !(*shared && isUniform(values));
       for (size_t i = 0; isTold && !*shared && i < apart[source].size(); ++i) {
         std::optional<bool> again = share(own, modulesUsing(apart[source][i]));
@@ -133,7 +145,7 @@ private:
           return false;
         }
       }
-      if (!isTold && isUsedAs(copy, values.shape, nn::isWeight))
+      if (!isTold && (isWeight || isUsedAs(source, values.shape, nn::isWeight)))
         undecided.push_back("'" + source + "' and '" + copy + "'");
       if (!isTold || *shared)
         return false; // one weight, used twice
@@ -148,7 +160,7 @@ private:
   Separation &separation;
   Report &report;
   ModuleCalls calls;
-  std::vector<std::string> undecided;
+  std::vector<std::string> undecided, computed;
   std::map<std::string, int> initializers;
   std::map<std::string, std::vector<const NodeProto *>> users;
   std::map<std::string, std::vector<std::string>> apart; // copies under invented names, by source
