@@ -13,6 +13,8 @@
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <cmath>
 
 using namespace llvm;
 
@@ -115,6 +117,70 @@ static llvm::StringSet<> refuseFoldedParts(const Decisions &decisions, const Mod
                          "export again with torch.onnx.export(..., do_constant_folding=False)");
     }
   return found;
+}
+
+std::vector<Use> usesBehindViews(const Graph &graph, StringRef name) {
+  auto isView = [](const Use &use) {
+    return use.index == 0 && use.node->domain.empty() &&
+           llvm::StringSwitch<bool>(use.node->opType())
+               .Cases("Split", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Slice", true)
+               .Cases("Gather", "Expand", "Identity", "Transpose", "Cast", true)
+               .Default(false);
+  };
+  std::vector<Use> result;
+  std::vector<std::string> left{name.str()};
+  llvm::StringSet<> seen;
+  while (!left.empty()) {
+    std::string value = std::move(left.back());
+    left.pop_back();
+    if (value.empty() || !seen.insert(value).second)
+      continue;
+    for (const Use &use : graph.uses(value)) {
+      result.push_back(use);
+      if (isView(use))
+        left.insert(left.end(), use.node->outputs.begin(), use.node->outputs.end());
+    }
+  }
+  return result;
+}
+
+bool isFoldedNumber(const Decision &decision, const ModelFile &file) {
+  return decision.tensor->shape.empty() && isTorchScriptName(decision.name()) &&
+         isFromPyTorch(file);
+}
+
+// The number that an initializer holds, also behind Identity nodes; nullopt for other values.
+static std::optional<double> numberAt(StringRef value, const Decisions &decisions,
+                                      const Graph &graph) {
+  for (const GraphNode *node = graph.producer(value); node; node = graph.producer(value)) {
+    if (!node->domain.empty() || node->opType() != "Identity")
+      return std::nullopt;
+    value = node->inputs[0];
+  }
+  auto found = llvm::find_if(decisions, [&](const auto &one) { return one->name() == value; });
+  if (found == decisions.end() || (*found)->tensor->count != 1)
+    return std::nullopt;
+  return firstNumber(*(*found)->tensor);
+}
+
+// var() multiplies a mean by n and divides by n - 1: of a parameter, the exporter folds both.
+bool isSampleSize(const Decision &decision, const Decisions &decisions, const Graph &graph) {
+  const double size = firstNumber(*decision.tensor);
+  auto isAt = [&](const GraphNode *node, StringRef opType, unsigned index, double number) {
+    return node && node->domain.empty() && node->opType() == opType &&
+           numberAt(node->inputs[index], decisions, graph) == number;
+  };
+  std::vector<Use> uses = usesBehindViews(graph, decision.name());
+  llvm::erase_if(uses, [](const Use &use) { return use.node->opType() == "Identity"; });
+  return size == std::trunc(size) && !uses.empty() && all_of(uses, [&](const Use &use) {
+           const GraphNode &node = *use.node;
+           if (use.index == 1 && isAt(&node, "Div", 1, size))
+             return isAt(graph.producer(node.inputs[0]), "Mul", 1, size + 1);
+           return use.index == 1 && isAt(&node, "Mul", 1, size) && !node.outputs.empty() &&
+                  all_of(graph.uses(node.outputs[0]), [&](const Use &next) {
+                    return next.index == 0 && isAt(next.node, "Div", 1, size - 1);
+                  });
+         });
 }
 
 void refuseFolded(const Decisions &decisions, const ModelFile &file, const Graph &graph,

@@ -282,6 +282,7 @@ private:
         (tensor.count == 1 && !dotted && (!isPlaced || isPaddleConstant(name)))) {
       decision.reason = "at most one element and no module's name";
       decision.isNumber = true;
+      decision.isUnlearnt = isFoldedNumber(decision, file);
     } else if (name.ends_with("running_mean") || name.ends_with("running_var")) {
       decision.reason = "running statistics by its name";
       decision.isNamedStatistic = true;

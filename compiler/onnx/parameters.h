@@ -79,6 +79,14 @@ nn::OnnxWeight weightOf(const Use &use, const TensorBytes &tensor);
 /// True where an operator learns it as that; also as a matrix behind a Transpose.
 bool isUsedAs(const Graph &graph, const Decision &decision, nn::OnnxWeight weight);
 
+/// One number without axes that PyTorch's TorchScript exporter folded: those of the module's code
+/// are Constant nodes.
+bool isFoldedNumber(const Decision &decision, const ModelFile &file);
+/// Such a number that counts what a variance was taken of.
+bool isSampleSize(const Decision &decision, const Decisions &decisions, const Graph &graph);
+/// Uses of a value, and of its elements elsewhere: behind Split, Reshape and the like.
+std::vector<Use> usesBehindViews(const Graph &graph, llvm::StringRef name);
+
 /// How the recipe reads batch norms.
 nn::BatchNormMode batchNormModeOf(const Recipe &recipe);
 
@@ -112,6 +120,8 @@ bool looksLikeRange(const TensorBytes &tensor);
 /// Each element a fixed multiple of the one before, along its one axis above 1: such as the
 /// frequencies of rotary positions. Too long to be so by chance.
 bool looksGeometric(const TensorBytes &tensor);
+/// Of a tensor of floats that has elements.
+double firstNumber(const TensorBytes &tensor);
 /// Zeros throughout.
 bool isZero(const TensorBytes &tensor);
 /// Whole numbers alone, such as ones and zeros.

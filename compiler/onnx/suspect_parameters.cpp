@@ -87,7 +87,7 @@ static void suspectTables(const Decisions &decisions, bool buffersRecorded, cons
 // PyTorch's exporter writes filling as ConstantOfShape: what it folded may be a token that is put
 // beside others, or in their place.
 static bool isCalculatedWith(const Graph &graph, const Decision &decision, bool isFromPyTorch) {
-  return any_of(graph.uses(decision.name()), [&](const Use &use) {
+  return any_of(usesBehindViews(graph, decision.name()), [&](const Use &use) {
     return use.node->domain.empty() &&
            llvm::StringSwitch<bool>(use.node->opType())
                .Cases("Concat", "Where", "Expand", "Max", "Min", isFromPyTorch)
@@ -103,11 +103,16 @@ static bool isCalculatedWith(const Graph &graph, const Decision &decision, bool 
 static void suspectNameless(const Decisions &decisions, const Graph &graph, const ModelFile &file,
                             Report &report) {
   std::vector<std::string> names, folded;
+  auto isSuspect = [&](const Decision &decision) {
+    const TensorBytes &tensor = *decision.tensor;
+    if (isFoldedNumber(decision, file))
+      return !isSampleSize(decision, decisions, graph);
+    return (!isUniform(tensor) || isCalculatedWith(graph, decision, isFromPyTorch(file))) &&
+           seriesIn(tensor).empty();
+  };
   for (const auto &decision : decisions)
     if (decision->role == Role::constant && decision->isUnlearnt && !decision->isKept &&
-        (!isUniform(*decision->tensor) ||
-         isCalculatedWith(graph, *decision, isFromPyTorch(file))) &&
-        seriesIn(*decision->tensor).empty())
+        isSuspect(*decision))
       (isFromPyTorch(file) || isTorchScriptName(decision->name()) ? folded : names)
           .push_back(decision->name().str());
   auto text = [](const auto &some) {

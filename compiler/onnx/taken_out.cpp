@@ -13,7 +13,6 @@
 #include "compiler/onnx/parametric_calls.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
-#include <cstring>
 #include <map>
 
 using namespace llvm;
@@ -170,14 +169,7 @@ private:
   // With it, or with what code makes of it (1 + it, exp(it)), about as the optimizer compares.
   static bool changesNothing(const TensorBytes &number) {
     constexpr double kTolerance = 1e-4;
-    double value;
-    if (number.dataType == onnx::TensorProto::DOUBLE) {
-      std::memcpy(&value, number.bytes.data(), sizeof(value));
-    } else {
-      float single;
-      std::memcpy(&single, number.bytes.data(), sizeof(single));
-      value = single;
-    }
+    double value = firstNumber(number);
     return std::abs(value - std::round(value)) <= kTolerance;
   }
 

@@ -59,6 +59,8 @@ static double realAt(const TensorBytes &tensor, int64_t index) {
   return value;
 }
 
+double firstNumber(const TensorBytes &tensor) { return realAt(tensor, 0); }
+
 // The first value and the other one, which is the same where there is none; nullopt where there are
 // more, or one that is not a number.
 static std::optional<std::pair<double, double>> onlyValues(const TensorBytes &tensor) {
