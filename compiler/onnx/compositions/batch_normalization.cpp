@@ -101,6 +101,7 @@ private:
                    "and updates the running ones, as PyTorch's train() does",
                    "--batch-norm frozen, which keeps the running statistics, as eval() does");
     Normalization ofBatch(builder, x, batchDimensions(x), epsilon);
+    warnOfMomentum();
     double count = static_cast<double>(this->count());
     node.replaceBuffer(3, mix("running_mean", node.buffer(3), ofBatch.mean, 1));
     node.replaceBuffer(
@@ -110,6 +111,20 @@ private:
     if (saysBatch)
       addOutputs(results);
     return results;
+  }
+
+  // PyTorch's momentum=None is the mean of all batches, which ONNX cannot say.
+  void warnOfMomentum() {
+    bool stays = momentum == 1;
+    if (stays || momentum == 0)
+      node.warning(std::string("its momentum is ") +
+                       (stays
+                            ? "1, with which the running statistics stay as they are"
+                            : "0, with which the running statistics are those of the last batch") +
+                       ": PyTorch's exporters write that for momentum=" + (stays ? "0.0" : "1.0") +
+                       ", and for momentum=None, where the module keeps the mean of all batches",
+                   "a number as the module's momentum (0.1) if it is None, and the export again; "
+                   "else nothing");
   }
 
   // What ONNX calls the running statistics.
