@@ -21,15 +21,13 @@ namespace trainc::reader {
 using onnx::GraphProto;
 using onnx::NodeProto;
 
-/// The values that decide a node, none of another one; of a `Loop` that has none, the trip count.
+/// The values that decide a node, none of another one, and of a `Loop` that has none.
 static std::vector<std::string> deciding(const GraphNode &node) {
   if (node.key().empty())
     return {};
-  if (node.isScan()) { // behind its own
-    size_t own = node.proto->input_size();
-    return node.inputs.size() > own ? std::vector<std::string>{node.inputs[own]}
-                                    : std::vector<std::string>{};
-  }
+  if (node.isScan()) // behind its own: the sizes of what it scans
+    return {node.inputs.begin() + std::min<size_t>(node.proto->input_size(), node.inputs.size()),
+            node.inputs.end()};
   if (!node.isIf() && !node.isLoop())
     return {};
   std::vector<std::string> names;
@@ -39,22 +37,52 @@ static std::vector<std::string> deciding(const GraphNode &node) {
   return names;
 }
 
+static bool isDecided(const GraphNode &node) {
+  return !deciding(node).empty() || (node.isLoop() && !node.key().empty());
+}
+
+/// How often a scan runs: all that it scans is as long.
+static std::optional<int64_t> timesOf(const GraphNode &scan, ArrayRef<Known> sizes,
+                                      Unknown &unknown) {
+  auto axes = scan.integers("scan_input_axes");
+  std::optional<int64_t> times;
+  for (auto [k, one] : enumerate(sizes)) {
+    const int64_t given = axes && k < axes->size() ? (*axes)[k] : 0, rank = one.tensor.count();
+    const int64_t axis = given < 0 ? given + rank : given;
+    if (axis < 0 || axis >= rank) {
+      unknown = {"its scan_input_axes name axis " + std::to_string(given) + " of a value with " +
+                     std::to_string(rank) + (rank == 1 ? " axis" : " axes"),
+                 ""};
+      return std::nullopt;
+    }
+    const int64_t length = one.tensor.integer(axis);
+    if (times && *times != length) {
+      unknown = {"the values that it scans have different lengths, " + std::to_string(*times) +
+                     " and " + std::to_string(length),
+                 ""};
+      return std::nullopt;
+    }
+    times = length;
+  }
+  return times;
+}
+
 /// What they say; none where one of them is not known, whose reason `unknown` gets then.
 static std::optional<int64_t> choiceOf(const GraphNode &node, ArrayRef<Known> values,
                                        Unknown &unknown) {
   for (const Known &value : values)
-    if (!value.tensor || value.tensor.count() != 1) {
+    if (!value.tensor || (value.tensor.count() != 1 && !node.isScan())) {
       unknown = value.unknown;
       return std::nullopt;
     }
   if (node.isIf())
     return values[0].tensor.integer(0) != 0;
   if (node.isScan())
-    return values[0].tensor.integer(0);
+    return timesOf(node, values, unknown);
   const bool hasCondition = node.inputs.size() > 1 && !node.inputs[1].empty();
   if (hasCondition && values.back().tensor.integer(0) == 0)
     return 0;
-  if (node.inputs[0].empty()) {
+  if (node.inputs.empty() || node.inputs[0].empty()) {
     unknown = {"it has none: it runs until a condition changes",
                "an export without control flow: torch.jit.trace or dynamo"};
     return std::nullopt;
@@ -80,7 +108,7 @@ Conditions findConditions(const ModelFile &file, const Separation &separation, c
       return found;
     std::vector<const GraphNode *> open;
     for (const GraphNode *node : graph->nodes())
-      if (!deciding(*node).empty())
+      if (isDecided(*node))
         open.push_back(node);
     auto decisions = decideParameters(file, *graph, separation, recipe, ignored);
     auto inputs = resolveInputs(file, recipe, ignored);

@@ -21,6 +21,7 @@ struct Scope {
   std::map<std::string, std::string> renamed;    // of what is given to the body, and its outputs
   const Scope *around = nullptr;                 // of an inner graph, which sees the values there
   std::set<std::string> own;                     // of an inner graph: what it defines
+  bool isIteration = false; // of a loop: room for once through loops inside is there
 
   std::string name(const std::string &value) const;
 };
@@ -58,7 +59,7 @@ private:
   bool addLoop(GraphNode &node, const Scope &scope, int depth);
   bool addScan(GraphNode &node, const Scope &scope, int depth);
   bool addBatchedScan(GraphNode &node, const Scope &scope, int depth);
-  void askForSize(GraphNode &node, const std::string &of, int64_t axis);
+  void askForSizes(GraphNode &node, const std::string &of);
   bool unroll(Iterations &loop, const Scope &scope, int depth);
   bool keepsGoing(const onnx::GraphProto &body);
   std::string addNode(const GraphNode &of, llvm::StringRef opType, std::vector<std::string> inputs,
@@ -74,7 +75,7 @@ private:
   Versions imported; // by the model
   std::map<std::string, const onnx::FunctionProto *> functions;
   std::set<std::string> taken; // names of values in the file
-  size_t inlinedNodes = 0;
+  size_t inlinedNodes = 0;     // and those that loops inside them will have
   std::set<const GraphNode *> inlined;
 };
 

@@ -110,16 +110,32 @@ bool Inliner::keepsGoing(const onnx::GraphProto &body) {
   return false;
 }
 
+/// Nodes of a body that runs once, with the loops in it: they are known only later, when the nodes
+/// around them are there so many times.
+static size_t nodesIn(const onnx::GraphProto &body) {
+  size_t count = std::max(1, body.node_size());
+  for (const NodeProto &node : body.node())
+    if (isOnnx(node, "Loop") || isOnnx(node, "Scan"))
+      for (const AttributeProto &attribute : node.attribute())
+        if (attribute.has_g())
+          count += nodesIn(attribute.g());
+  return count;
+}
+
 /// The iterations in the place of the node.
 bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
   GraphNode &node = loop.node;
   const int results = loop.body.output_size() - loop.skipped;
-  if (!enter(node, std::max(1, loop.body.node_size()), loop.times, depth))
+  const size_t size = nodesIn(loop.body);
+  if (around.isIteration)
+    inlinedNodes -= std::min(size, inlinedNodes);
+  if (!enter(node, size, loop.times, depth))
     return false;
   std::vector<std::string> states = loop.first;
   std::vector<std::vector<std::string>> pieces(results - loop.states);
   for (int64_t i = 0; i < loop.times; ++i) {
     Scope scope = inside(around, node.key() + "/" + std::to_string(i));
+    scope.isIteration = true;
     std::vector<std::string> given = loop.before(i, scope.prefix);
     llvm::append_range(given, states);
     llvm::append_range(given, loop.behind(i, scope.prefix));
@@ -194,12 +210,10 @@ bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
   return unroll(loop, scope, depth);
 }
 
-/// Reads the size of a dimension besides, which then decides how often the node runs.
-void Inliner::askForSize(GraphNode &node, const std::string &of, int64_t axis) {
-  const std::string length = freePrefix(node.key() + "/length");
-  std::string sizes = addNode(node, "Shape", {of}, length + "sizes");
-  std::string index = addNumbers(node, axis, true, length + "axis");
-  node.inputs.push_back(addNode(node, "Gather", {sizes, index}, length + "times"));
+/// Reads the sizes of a value besides, which then decide how often the node runs.
+void Inliner::askForSizes(GraphNode &node, const std::string &of) {
+  const std::string name = freePrefix(node.key() + "/sizes") + std::to_string(node.inputs.size());
+  node.inputs.push_back(addNode(node, "Shape", {of}, name));
 }
 
 /// A scan of operator set 8 has samples along the first axis of all that it is given and makes: one
@@ -213,7 +227,7 @@ bool Inliner::addBatchedScan(GraphNode &node, const Scope &scope, int depth) {
                 "a Scan without them, or one of operator set 9");
   auto choice = choices.find(node.key());
   if (choice == choices.end()) {
-    askForSize(node, node.inputs[1], 0);
+    askForSizes(node, node.inputs[1]);
     return true;
   }
   NodeProto &proto = graph.rewritten.emplace_back(*node.proto);
@@ -254,6 +268,31 @@ bool Inliner::addBatchedScan(GraphNode &node, const Scope &scope, int depth) {
   return true;
 }
 
+/// What is wrong with the attributes of a scan, given how many values it scans and makes; else "".
+static std::string wrongIn(const GraphNode &node, int64_t scanned, int64_t scans) {
+  const auto inputs = static_cast<int64_t>(node.inputs.size());
+  if (scanned < 1 || scanned > inputs)
+    return "num_scan_inputs is " + std::to_string(scanned) + ", but it has " +
+           std::to_string(inputs) + (inputs == 1 ? " input" : " inputs") +
+           ", of which it scans one at least";
+  const std::pair<const char *, int64_t> lists[] = {{"scan_input_axes", scanned},
+                                                    {"scan_input_directions", scanned},
+                                                    {"scan_output_axes", scans},
+                                                    {"scan_output_directions", scans}};
+  for (auto [name, count] : lists) {
+    auto given = node.integers(name);
+    if (!given || scans < 0)
+      continue;
+    if (static_cast<int64_t>(given->size()) != count)
+      return name + std::string(" has ") + std::to_string(given->size()) + " numbers, for " +
+             std::to_string(count) + " values";
+    auto wrong = find_if(*given, [](int64_t one) { return one != 0 && one != 1; });
+    if (StringRef(name).ends_with("directions") && wrong != given->end())
+      return name + std::string(" holds ") + std::to_string(*wrong) + ", which is neither 0 nor 1";
+  }
+  return "";
+}
+
 bool Inliner::addScan(GraphNode &node, const Scope &scope, int depth) {
   const onnx::GraphProto *body = bodyOf(node);
   const int64_t scanned = node.integer("num_scan_inputs", 0);
@@ -263,8 +302,9 @@ bool Inliner::addScan(GraphNode &node, const Scope &scope, int depth) {
     return addBatchedScan(node, scope, depth);
   const int64_t states = static_cast<int64_t>(node.inputs.size()) - scanned;
   const int64_t scans = body->output_size() - states;
-  if (scanned < 1 || states < 0 || scans < 0 ||
-      body->input_size() != static_cast<int>(node.inputs.size()) ||
+  if (std::string wrong = wrongIn(node, scanned, scans); !wrong.empty())
+    return fail(node, ExitCode::unreadableModel, wrong);
+  if (states < 0 || scans < 0 || body->input_size() != static_cast<int>(node.inputs.size()) ||
       node.outputs.size() > static_cast<size_t>(body->output_size()))
     return fail(node, ExitCode::unreadableModel,
                 "its body has " + Twine(body->input_size()) + " inputs and " +
@@ -281,7 +321,8 @@ bool Inliner::addScan(GraphNode &node, const Scope &scope, int depth) {
                              outputDirections = each("scan_output_directions", scans);
   auto choice = choices.find(node.key());
   if (choice == choices.end()) {
-    askForSize(node, node.inputs[states], axes[0]);
+    for (int64_t k = 0; k < scanned; ++k)
+      askForSizes(node, node.inputs[states + k]);
     return true;
   }
   const int64_t times = choice->second;
