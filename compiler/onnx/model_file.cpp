@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstring>
 #include <onnx/defs/parser.h>
+#include <set>
 
 using namespace llvm;
 
@@ -46,7 +47,23 @@ std::string elementName(int32_t dataType) {
   if (TensorProto::DataType_IsValid(dataType))
     return StringRef(TensorProto::DataType_Name(static_cast<TensorProto::DataType>(dataType)))
         .lower();
-  return "element type " + std::to_string(dataType);
+  constexpr int32_t kFirst = 17; // newer than the schema
+  constexpr StringRef kNewer[] = {
+      "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",
+      "int4",         "float4e2m1",     "float8e8m0", "uint2",          "int2"};
+  if (dataType >= kFirst && dataType < kFirst + static_cast<int32_t>(std::size(kNewer)))
+    return kNewer[dataType - kFirst].str();
+  return "number " + std::to_string(dataType);
+}
+
+static const char *adviceOn(int32_t dataType) {
+  const std::string type = elementName(dataType);
+  StringRef name = type;
+  return isHalf(dataType)              ? "an export in single precision: module.float() before it"
+         : name == "string"            ? "the model behind what reads text"
+         : name.starts_with("complex") ? "pairs of real numbers in their place"
+         : name.contains("int") || name.starts_with("float") ? "the model before quantization"
+                                                             : "";
 }
 
 // Writes integers in the width of the file's element type.
@@ -222,6 +239,48 @@ void ModelFile::restoreValues(onnx::GraphProto &copy) const {
     }
 }
 
+static void addRead(const onnx::GraphProto &graph, std::set<std::string> &names) {
+  for (const onnx::NodeProto &node : graph.node()) {
+    names.insert(node.input().begin(), node.input().end());
+    for (const onnx::AttributeProto &attribute : node.attribute())
+      if (attribute.has_g())
+        addRead(attribute.g(), names);
+  }
+  for (const onnx::ValueInfoProto &output : graph.output())
+    names.insert(output.name());
+}
+
+// Values of types that no tensor here has are no obstacle where nothing reads them.
+static void leaveOutUnread(onnx::GraphProto &graph, std::vector<Payload> &payloads, StringRef path,
+                           Report &report) {
+  std::set<std::string> read;
+  int kept = 0;
+  for (int i = 0; i < graph.initializer_size(); ++i) {
+    const TensorProto &tensor = graph.initializer(i);
+    bool isKnown = tensor.data_type() == 0 || nn::findOnnxType(tensor.data_type());
+    if (!isKnown && read.empty()) {
+      addRead(graph, read);
+      for (const onnx::ValueInfoProto &input : graph.input())
+        read.insert(input.name());
+    }
+    if (!isKnown && !read.count(tensor.name())) {
+      report.warning(path,
+                     "initializer '" + tensor.name() + "' has elements of type " +
+                         elementName(tensor.data_type()) +
+                         ", and nothing uses it: models that are exported do not have it",
+                     "nothing, where that is no loss");
+      continue;
+    }
+    if (kept != i) {
+      graph.mutable_initializer()->SwapElements(kept, i);
+      std::swap(payloads[kept], payloads[i]);
+    }
+    ++kept;
+  }
+  graph.mutable_initializer()->DeleteSubrange(kept, graph.initializer_size() - kept);
+  payloads.resize(kept);
+}
+
 bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
   size_t before = report.size();
   for (int i = 0; i < graph().initializer_size(); ++i) {
@@ -236,12 +295,11 @@ bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
     } else if (why.empty()) {
       why = readValues(payloads[i], *result);
     }
+    const bool isKnown = elementBytes(tensor.data_type()) > 0;
     if (!why.empty())
-      (void)report.error(
-          elementBytes(tensor.data_type()) ? ExitCode::unreadableModel : ExitCode::unsupportedModel,
-          filePath, "initializer '" + tensor.name() + "' " + why,
-          isHalf(tensor.data_type()) ? "an export in single precision: module.float() before it"
-                                     : "");
+      (void)report.error(isKnown ? ExitCode::unreadableModel : ExitCode::unsupportedModel, filePath,
+                         "initializer '" + tensor.name() + "' " + why,
+                         isKnown ? "" : adviceOn(tensor.data_type()));
     initializers.push_back(std::move(result));
   }
   return report.size() == before;
@@ -301,6 +359,7 @@ bool ModelFile::load(ArrayRef<char> bytes, Report &report) {
   }
   useShortDomains(*proto);
   valuesInNodes = std::move(payloads.inNodes);
+  leaveOutUnread(*proto->mutable_graph(), payloads.initializers, filePath, report);
   return resolve(payloads.initializers, report);
 }
 

@@ -544,9 +544,9 @@ def initializers():
     for label, sizes in (("a negative size", [-3, 6]), ("2^62 by 2^62", [1 << 62, 1 << 62]), ("2^63 - 1", [(1 << 63) - 1]), ("2^32 by 2^31", [1 << 32, 1 << 31])):
         head = b"".join(number(1, size) for size in sizes) + number(2, FLOAT) + message(8, "layer.w") + message(9, packed(numbers))
         yield Case(f"{label}", plain([head]), UNREADABLE, "impossible size|but its shape needs")
-    for kind, label in ((FLOAT16, "float16"), (16, "bfloat16"), (STRING, "string"), (17, "17"), (0, "undefined"), (14, "complex64"), (99, "99")):
+    for kind, label in ((FLOAT16, "float16"), (16, "bfloat16"), (STRING, "string"), (17, "float8e4m3fn"), (0, "undefined"), (14, "complex64"), (22, "int4"), (24, "float8e8m0"), (26, "int2"), (99, "number 99")):
         head = number(1, 3) + number(1, 6) + number(2, kind) + message(8, "layer.w") + message(9, bytes(36))
-        yield Case(f"elements of type {label}", plain([head]), UNSUPPORTED, "has elements of|element type")
+        yield Case(f"elements of type {label}", plain([head]), UNSUPPORTED, f"has elements of type {label}, which")
     def outside(*entries, beside=None, **more):
         keys = b"".join(message(13, message(1, key) + message(2, text)) for key, text in entries)
         return weight(keys + number(14, 1), **more)
@@ -566,6 +566,13 @@ def initializers():
             ("a short length", [("location", "w.bin"), ("length", "71")], "but its shape needs"),
             ("a length beyond the end", [("location", "w.bin"), ("offset", "4"), ("length", "72")], "shorter than")):
         yield Case(f"values outside: {label}", outside(*entries), UNREADABLE, says, beside=files)
+
+
+@legal
+def unread():
+    for kind, field in ((FLOAT16, message(9, bytes(6))), (STRING, message(6, "one") + message(6, "two") + message(6, "")), (22, message(9, bytes(2))), (17, message(5, b"\1\2\3"))):
+        other = number(1, 3) + number(2, kind) + message(8, "other") + field
+        yield Case(f"an initializer of type {kind} that nothing reads", plain([other, W, tensor("layer.scale", [1])], [LAYER, node("Mul", ["h", "layer.scale"], ["y"])], outputs=(value("y", [4, 6]),)))
 
 
 @malformed
