@@ -112,7 +112,12 @@ void check_output(const trainer_options &options) {
       configuration = configuration_to_read(trainer_program, options);
   std::vector<input_file_name> of_run;
   if (!configuration.empty())
-    of_run = input_files_of(trainer_program, read_configuration(configuration));
+    try {
+      of_run = input_files_of(trainer_program, read_configuration(configuration));
+    } catch (const failure &error) { // one that is damaged hinders no result
+      if (is_first_by_environment())
+        fprintf(stderr, "warning: %s\n", error.message.c_str());
+    }
   for (const std::string &file : written) {
     for (const auto &[input, option] : inputs)
       check_output_path(file, {input}, ("is read by this command (" + option + ")").c_str());
