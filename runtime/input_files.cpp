@@ -62,10 +62,6 @@ std::vector<input_file_name> input_files_of(const program &program,
       } catch (const failure &) { // it is not there any more
       }
   }
-  for (const auto *files : {&configuration.data, &configuration.validation})
-    if (*files)
-      for (const data_identity &file : **files)
-        all.push_back({file.path, "data of input '" + file.input + "'"});
   if (const std::string &from = configuration.origin.parameters; !from.empty())
     all.push_back({from, "--initialise"});
   return all;
