@@ -8,60 +8,65 @@
 namespace trainc {
 namespace {
 
-enum class form { file, weighed, of_input }; // FILE, FILE[:WEIGHT], NAME=FILE
+enum class naming { file, weighed, of_input }; // FILE, FILE[:WEIGHT], NAME=FILE
 
-void add(const program &program, const std::string &option, const std::string &item, form form,
-         std::vector<input_file_name> &all) {
-  const std::string name = form == form::weighed    ? weighted(item).name
-                           : form == form::of_input ? named_file_of(program, item).file
-                                                    : item;
-  for (const std::string &file : files_of(name)) {
-    all.push_back({file, "--" + option});
-    all.push_back({manifest_of(file), "--" + option});
+struct input_option {
+  const char *name;
+  naming form;
+  std::vector<std::string> trainer_options::*items; // none: --initialise, which is one file
+};
+constexpr input_option input_options[] = {
+    {"data", naming::of_input, &trainer_options::data},
+    {"constant", naming::of_input, &trainer_options::constant},
+    {"tokens", naming::weighed, &trainer_options::tokens},
+    {"validation-data", naming::of_input, &trainer_options::validation_data},
+    {"validation-tokens", naming::weighed, &trainer_options::validation_tokens},
+    {"initialise", naming::file, nullptr}};
+
+std::vector<std::string> items_of(const input_option &option, const trainer_options &options) {
+  if (option.items)
+    return options.*option.items;
+  return options.initialise.empty() ? std::vector<std::string>()
+                                    : std::vector<std::string>{options.initialise};
+}
+
+std::vector<std::string> named_files(const program &program, const input_option &option,
+                                     const std::string &item) {
+  try {
+    return files_of(option.form == naming::weighed    ? weighted(item).name
+                    : option.form == naming::of_input ? named_file_of(program, item).file
+                                                      : item);
+  } catch (const failure &) { // who opens the data says so, of all of them
+    return {};
   }
 }
 
-constexpr std::pair<const char *, form> options_of_files[] = {{"data", form::of_input},
-                                                              {"constant", form::of_input},
-                                                              {"tokens", form::weighed},
-                                                              {"validation-data", form::of_input},
-                                                              {"validation-tokens", form::weighed},
-                                                              {"initialise", form::file}};
+void add(const program &program, const input_option &option, const std::vector<std::string> &items,
+         std::vector<input_file_name> &all) {
+  const std::string named_by = std::string("--") + option.name;
+  for (const std::string &item : items)
+    for (const std::string &file : named_files(program, option, item)) {
+      all.push_back({file, named_by});
+      all.push_back({manifest_of(file), named_by});
+    }
+}
 
 } // namespace
 
 std::vector<input_file_name> input_files_of(const program &program,
                                             const trainer_options &options) {
-  std::vector<std::string> initialise;
-  if (!options.initialise.empty())
-    initialise = {options.initialise};
-  const std::vector<std::string> *lists[] = {&options.data,
-                                             &options.constant,
-                                             &options.tokens,
-                                             &options.validation_data,
-                                             &options.validation_tokens,
-                                             &initialise};
-  static_assert(std::size(lists) == std::size(options_of_files));
   std::vector<input_file_name> all;
-  for (size_t i = 0; i < std::size(lists); ++i)
-    for (const std::string &item : *lists[i])
-      add(program, options_of_files[i].first, item, options_of_files[i].second, all);
+  for (const input_option &option : input_options)
+    add(program, option, items_of(option, options), all);
   return all;
 }
 
 std::vector<input_file_name> input_files_of(const program &program,
                                             const run_configuration &configuration) {
   std::vector<input_file_name> all;
-  for (auto [option, form] : options_of_files) {
-    auto items = configuration.options.find(option);
-    if (items == configuration.options.end())
-      continue;
-    for (const std::string &item : items->second)
-      try {
-        add(program, option, item, form, all);
-      } catch (const failure &) { // it is not there any more
-      }
-  }
+  for (const input_option &option : input_options)
+    if (auto items = configuration.options.find(option.name); items != configuration.options.end())
+      add(program, option, items->second, all);
   if (const std::string &from = configuration.origin.parameters; !from.empty())
     all.push_back({from, "--initialise"});
   return all;

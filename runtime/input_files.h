@@ -17,8 +17,8 @@ struct input_file_name {
   std::string path, named_by; // "--tokens"
 };
 
-// Files of data, those beside them that trainc-data wrote, and --initialise. Throws `failure` where
-// a pattern fits no file.
+// Files of data, those beside them that trainc-data wrote, and --initialise. A pattern that fits no
+// file names none here.
 std::vector<input_file_name> input_files_of(const program &program, const trainer_options &options);
 
 // Those that a run's configuration names, where they are; what began it too.

@@ -386,6 +386,11 @@ void check_given_up(const std::string &folder, const std::vector<input_file_name
   std::vector<std::string> removed = left_by_run(folder);
   check_removable(removed);
   removed.push_back(sample_folder(folder).path());
+  removed.erase(std::remove_if(removed.begin(), removed.end(),
+                               [](const std::string &path) { return !exists(path); }),
+                removed.end());
+  if (removed.empty())
+    return;
   std::error_code ignored;
   for (const input_file_name &file : needed)
     for (fs::path at = fs::weakly_canonical(file.path, ignored); at.has_relative_path();
