@@ -132,6 +132,13 @@ std::string schedules_that_read(const std::string &option, const char *separator
   return words;
 }
 
+bool is_schedule_given(const trainer_options &options) {
+  auto is_given = [&](const char *option) { return options.given.count(option) > 0; };
+  return is_given("schedule") || is_given("learning-rate") || is_given("warmup-steps") ||
+         std::any_of(std::begin(readers), std::end(readers),
+                     [&](const reader_row &row) { return is_given(row.option); });
+}
+
 void check_schedule(const trainer_options &options, problem_list &problems) {
   struct need {
     schedule_kind kind;

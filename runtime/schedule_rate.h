@@ -68,6 +68,9 @@ struct rate_schedule {
 bool schedule_reads(schedule_kind kind, const std::string &option);
 std::string schedules_that_read(const std::string &option, const char *separator);
 
+// Whether the command line says something of the rate, other than how long the run is.
+bool is_schedule_given(const trainer_options &options);
+
 // As the options of `train` say; `last_step` is the run's. Adds to the problems what they lack, and
 // what somebody asks for and the schedule does not read.
 rate_schedule schedule_of(const trainer_options &options, int64_t last_step);

@@ -345,12 +345,11 @@ void trainer::set_up() {
 void trainer::warn_of_rate() const {
   constexpr double least = 1e-3; // of the rate
   const std::string before = choice_.configuration();
-  if (!has_own_checkpoint_ || before.empty() || options_.given.count("schedule-steps") ||
+  if (!has_own_checkpoint_ || before.empty() || is_schedule_given(options_) ||
       !schedule_reads(options_.schedule, "schedule-steps"))
     return;
   const trainer_options kept = kept_options(run_.prog, before, run_.table);
-  rate_schedule was = schedule_;
-  was.total_steps = kept.schedule_steps.value_or(last_step_of(kept));
+  const rate_schedule was = schedule_of(kept, last_step_of(kept));
   const int64_t next = extent_.first + 1;
   const double rate = schedule_(next), rate_before = was(next);
   if (std::abs(rate - rate_before) > least * std::max(rate, rate_before))
