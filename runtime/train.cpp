@@ -321,7 +321,7 @@ int trainer::show_held_out(int64_t step) {
   }
   double loss = held_out_->results()[0].value;
   held_out_loss_ = loss;
-  bool is_best = !(loss >= best_held_out_loss_);
+  const bool is_best = !std::isnan(loss) && !(loss >= best_held_out_loss_); // the first beats none
   if (is_best)
     best_held_out_loss_ = loss;
   save_due_ |= is_best && keep_.best_by == checkpoint_metric::held_out_loss;
