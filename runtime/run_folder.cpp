@@ -453,7 +453,7 @@ bool run_folder::bring_back_configuration() {
 }
 
 void run_folder::publish_configuration() const {
-  output_file file(configuration_path_);
+  output_file file(configuration_path_, files_);
   file.write(configuration_.data(), static_cast<int64_t>(configuration_.size()));
   file.publish();
 }

@@ -256,9 +256,11 @@ void trainer::look_at_folder() {
     look_at_configuration();
 }
 
-// Without it the run could not go on.
+// Without it the run could not go on. That it was gone and that it cannot come back is said once
+// each: what fails is tried again and again.
 void trainer::look_at_configuration() {
   std::string problem;
+  bool *is_said = &configuration_lacks_;
   try {
     if (!folder_->bring_back_configuration())
       return;
@@ -266,11 +268,13 @@ void trainer::look_at_configuration() {
               ": was removed while the run went on, and is written again";
   } catch (const failure &error) {
     problem = error.message;
+    is_said = &configuration_stays_away_;
   }
+  if (*is_said)
+    return;
+  *is_said = true;
   progress_->finish();
-  if (!configuration_lacks_)
-    run_.warn(problem);
-  configuration_lacks_ = true;
+  run_.warn(problem);
 }
 
 void trainer::give_up() const {

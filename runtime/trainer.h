@@ -126,7 +126,8 @@ private:
   bool save_due_ = false;    // and waits for a finite step
   bool prunes_next_ = false; // once a step from the newest checkpoint was finite
   bool log_lacks_lines_ = false;
-  bool configuration_lacks_ = false, labels_lack_ = false; // and that is said
+  // And that is said.
+  bool configuration_lacks_ = false, configuration_stays_away_ = false, labels_lack_ = false;
   int exit_code_ = exit_success;
 };
 

@@ -2,14 +2,19 @@
 //
 // A configuration that somebody or something has changed: whatever JSON its members are, a problem
 // names the file and the member.
+#include "file_faults.h"
 #include "runtime/failure.h"
 #include "runtime/run_configuration.h"
+#include "runtime/run_folder.h"
 #include "scratch_folder.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 namespace trainc {
+
+extern const program trainer_program; // of toy_program.cpp
+
 namespace {
 
 using nlohmann::ordered_json;
@@ -161,6 +166,38 @@ TEST(RunConfiguration, EveryProblemIsSaid) {
   EXPECT_NE(problem.find("member 'data_order' is -2, expected a whole number from 0"),
             std::string::npos)
       << problem;
+}
+
+// Whatever call fails, the run has the configuration that it had, and the next try succeeds.
+TEST(RunConfiguration, IsAsItWasWhereTheDiskFails) {
+  const option_table table(trainer_program);
+  const char *words[] = {"train", "--steps", "3"};
+  trainer_options options = table.parse(std::size(words), words);
+  scratch_folder folder;
+  faulty_operations files;
+  run_folder run(folder / "toy", false, files);
+  const std::string path = configuration_of(folder / "toy");
+  auto write = [&] { run.write_configuration(trainer_program, table, options, run_facts()); };
+  write();
+  const std::string before = read_bytes(path);
+  options.steps = 4;
+  files.calls = 0;
+  for (files.failing = 0; files.failing < 5; ++files.failing, files.calls = 0) {
+    try {
+      write();
+      ADD_FAILURE() << "call " << files.failing << " was not made";
+    } catch (const failure &error) {
+      EXPECT_EQ(error.code, exit_disk);
+      EXPECT_EQ(error.message.rfind(path, 0), 0u) << error.message;
+    }
+    EXPECT_EQ(read_bytes(path), before) << "call " << files.failing;
+  }
+  std::filesystem::remove(path);
+  files.failing = 0;
+  EXPECT_THROW(run.bring_back_configuration(), failure);
+  EXPECT_TRUE(run.bring_back_configuration()); // the one that was to be written last
+  EXPECT_EQ(read_configuration(path).option("steps"), "4");
+  EXPECT_FALSE(run.bring_back_configuration());
 }
 
 } // namespace
