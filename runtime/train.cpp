@@ -102,6 +102,8 @@ bool trainer::show(int64_t step, int (trainer::*work)(int64_t), bool saved) {
     exchanging_of_shown_ += run_.watch.seconds_of(activity::exchanging) - exchanging;
     if (requests == no_request)
       break;
+    if (requests & gone_request)
+      give_up();
     end_request_ |= requests & end_requests;
     saved = true;
     save(step, is_last(step));
@@ -244,7 +246,7 @@ void trainer::proceed_with_save(int requests) {
     end_save();
 }
 
-// Of the first rank, likewise.
+// Of the first rank, likewise; also in the midst of what may take hours.
 void trainer::look_at_folder() {
   if (!folder_ || seconds_now() - looked_seconds_ < look_seconds)
     return;
@@ -303,6 +305,7 @@ int trainer::show_held_out(int64_t step) {
   const auto mine = [this] {
     ask_for_end();
     ask_for_writing();
+    look_at_folder();
     return take_signal_requests();
   };
   const auto of_all = [this](int requests) {
@@ -362,6 +365,7 @@ void trainer::write_own_sample(int64_t step) {
   auto put = [this](char byte) {
     sample_ += byte;
     ask_for_end();
+    look_at_folder();
     return !has_signal_requests();
   };
   const bool is_whole = (*text_)(static_cast<uint64_t>(step), std::ref(put)); // allocates nothing
