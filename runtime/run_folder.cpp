@@ -119,6 +119,63 @@ bool is_of_checkpoints(const std::string &name) {
   return false;
 }
 
+// Of a name that checkpoints have, of any length, without zeros before them.
+std::string step_digits(const std::string &name) {
+  const size_t first = name.find_first_not_of('0', strlen("step-"));
+  return first == std::string::npos ? "" : name.substr(first);
+}
+
+// What is said of a run that can go on as soon as somebody says its options again.
+std::string without_configuration(const std::string &folder) {
+  std::string newest, most;
+  std::error_code ignored;
+  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), ignored))
+    if (is_checkpoint(entry.path()))
+      if (std::string step = step_digits(entry.path().filename());
+          newest.empty() || std::pair(step.size(), step) > std::pair(most.size(), most)) {
+        newest = entry.path();
+        most = step;
+      }
+  return folder + ": has no configuration.json, which says what the run is\n  try: " +
+         (newest.empty() ? std::string("another --run DIR")
+                         : "--resume " + newest +
+                               " and the run's options, with which it is written again; or another "
+                               "--run DIR");
+}
+
+// What a run leaves besides samples of text. The configuration first: what is left of the rest is
+// no run.
+std::vector<std::string> left_by_run(const std::string &folder) {
+  std::vector<std::string> all = {configuration_of(folder), saved_of(folder), log_of(folder)};
+  std::error_code unread;
+  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), unread))
+    if (is_of_checkpoints(entry.path().filename()))
+      all.push_back(entry.path());
+  if (unread && unread != std::errc::no_such_file_or_directory &&
+      unread != std::errc::not_a_directory)
+    throw failure(exit_disk, checkpoints_of(folder) + ": cannot be read: " + unread.message() +
+                                 "\n  try: another --run DIR");
+  return all;
+}
+
+// Half a run that is given up would be neither the old one nor the new.
+void check_removable(const std::vector<std::string> &paths) {
+  auto check = [](const std::string &path, const std::string &folder) {
+    if (access(folder.c_str(), W_OK | X_OK) != 0)
+      throw failure(exit_disk, path +
+                                   ": belongs to the run that would be given up, and cannot be "
+                                   "removed: " +
+                                   strerror(errno) + "\n  try: another --run DIR");
+  };
+  for (const std::string &path : paths) {
+    if (!exists(path))
+      continue;
+    check(path, fs::path(path).parent_path());
+    if (fs::is_directory(path) && !fs::is_symlink(path))
+      check(path, path);
+  }
+}
+
 std::string values_text(const std::vector<std::string> &texts) {
   std::string all;
   for (const std::string &text : texts)
@@ -165,20 +222,6 @@ std::string run_choice::configuration() const {
 }
 
 bool has_saved(const std::string &folder) { return exists(saved_of(folder)); }
-
-// What is said of a run that can go on as soon as somebody says its options again.
-static std::string without_configuration(const std::string &folder) {
-  std::string newest;
-  std::error_code ignored;
-  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), ignored))
-    if (is_checkpoint(entry.path()))
-      newest = std::max(newest, entry.path().string());
-  return folder + ": has no configuration.json, which says what the run is\n  try: " +
-         (newest.empty() ? std::string("another --run DIR")
-                         : "--resume " + newest +
-                               " and the run's options, with which it is written again; or another "
-                               "--run DIR");
-}
 
 run_choice choose_run(const program &program, const trainer_options &options) {
   run_choice choice = {whole_path(options.run), options.resume, ""};
@@ -347,39 +390,6 @@ void run_folder::begin_samples(int64_t last, bool writes) {
   sample_folder samples(path_, files_);
   if ((writes && samples.make() != 0) || samples.remove_behind(last) != 0)
     throw failure(exit_disk, samples.path() + ": cannot be written: " + strerror(errno));
-}
-
-// What a run leaves besides samples of text. The configuration first: what is left of the rest is
-// no run.
-static std::vector<std::string> left_by_run(const std::string &folder) {
-  std::vector<std::string> all = {configuration_of(folder), saved_of(folder), log_of(folder)};
-  std::error_code unread;
-  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), unread))
-    if (is_of_checkpoints(entry.path().filename()))
-      all.push_back(entry.path());
-  if (unread && unread != std::errc::no_such_file_or_directory &&
-      unread != std::errc::not_a_directory)
-    throw failure(exit_disk, checkpoints_of(folder) + ": cannot be read: " + unread.message() +
-                                 "\n  try: another --run DIR");
-  return all;
-}
-
-// Half a run that is given up would be neither the old one nor the new.
-static void check_removable(const std::vector<std::string> &paths) {
-  auto check = [](const std::string &path, const std::string &folder) {
-    if (access(folder.c_str(), W_OK | X_OK) != 0)
-      throw failure(exit_disk, path +
-                                   ": belongs to the run that would be given up, and cannot be "
-                                   "removed: " +
-                                   strerror(errno) + "\n  try: another --run DIR");
-  };
-  for (const std::string &path : paths) {
-    if (!exists(path))
-      continue;
-    check(path, fs::path(path).parent_path());
-    if (fs::is_directory(path) && !fs::is_symlink(path))
-      check(path, path);
-  }
 }
 
 void check_given_up(const std::string &folder, const std::vector<input_file_name> &needed) {
