@@ -8,6 +8,7 @@
 #include "runtime/file_operations.h"
 #include "runtime/output_file.h"
 #include "runtime/sample_folder.h"
+#include "runtime/step_log.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -146,7 +147,9 @@ std::string without_configuration(const std::string &folder) {
 // What a run leaves besides samples of text. The configuration first: what is left of the rest is
 // no run.
 std::vector<std::string> left_by_run(const std::string &folder) {
-  std::vector<std::string> all = {configuration_of(folder), saved_of(folder), log_of(folder)};
+  std::vector<std::string> all = {configuration_of(folder), saved_of(folder)};
+  for (const std::string &file : files_of_log(log_of(folder)))
+    all.push_back(file);
   std::error_code unread;
   for (auto &entry : fs::directory_iterator(checkpoints_of(folder), unread))
     if (is_of_checkpoints(entry.path().filename()))

@@ -54,11 +54,23 @@ std::string lines_up_to(const std::string &text, int64_t last, bool &damaged) {
   return kept;
 }
 
+// What a damaged log is kept as: ".damaged", ".damaged-2", ...
+constexpr const char *damaged_suffix = ".damaged";
+
+bool is_damaged_suffix(const std::string &text) {
+  if (text == damaged_suffix)
+    return true;
+  const std::string begin = std::string(damaged_suffix) + "-";
+  return text.size() > begin.size() && text.rfind(begin, 0) == 0 &&
+         text.find_first_not_of("0123456789", begin.size()) == std::string::npos;
+}
+
 // Under a name that nobody has yet, which is returned.
 std::string keep(const std::string &text, const std::string &path, file_operations &files) {
-  std::string free = path;
+  const std::string first = path + damaged_suffix;
+  std::string free = first;
   for (int number = 2; access(free.c_str(), F_OK) == 0; ++number)
-    free = path + "-" + std::to_string(number);
+    free = first + "-" + std::to_string(number);
   output_file file(free, files);
   file.write(text.data(), static_cast<int64_t>(text.size()));
   file.publish();
@@ -74,6 +86,21 @@ const char *json_number(char *text, double value) {
   return text;
 }
 
+std::vector<std::string> files_of_log(const std::string &path) {
+  namespace fs = std::filesystem;
+  const fs::path at = path;
+  const std::string name = at.filename();
+  std::vector<std::string> files;
+  std::error_code none; // there may be no such folder
+  for (auto &entry : fs::directory_iterator(at.has_parent_path() ? at.parent_path() : ".", none)) {
+    const std::string other = entry.path().filename();
+    if (other.rfind(name, 0) == 0 &&
+        (other == name || is_damaged_suffix(other.substr(name.size()))))
+      files.push_back(entry.path());
+  }
+  return files;
+}
+
 step_log::step_log(const std::string &path, int64_t resumed_step, file_operations &files) {
   if (path.empty())
     return;
@@ -85,7 +112,7 @@ step_log::step_log(const std::string &path, int64_t resumed_step, file_operation
     bool is_damaged = false;
     const std::string kept = lines_up_to(text, resumed_step, is_damaged);
     if (is_damaged)
-      damaged_ = keep(text, path + ".damaged", files);
+      damaged_ = keep(text, path, files);
     output_file trimmed(path, files);
     trimmed.write(kept.data(), static_cast<int64_t>(kept.size()));
     trimmed.publish();

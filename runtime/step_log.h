@@ -35,6 +35,9 @@ struct named_number {
   double value;
 };
 
+// The log at `path` and what it was kept as where it was damaged, as far as they are there.
+std::vector<std::string> files_of_log(const std::string &path);
+
 class step_log {
 public:
   // An empty path: no log. `resumed_step` above 0 keeps the lines up to that step;
