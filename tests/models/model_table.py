@@ -179,7 +179,7 @@ MODELS = {  # what builds it; its input, the shape of a sample and the batch, No
     "densenet121": (vision("densenet121"), PICTURES, True), "convnext_tiny": (vision("convnext_tiny", stochastic_depth_prob=0.0), PICTURES, False),
 }
 # What an exporter itself cannot do, or what the file has lost under every option; all others train.
-EXPECTED = {("graph", "script"): "not exported: SymbolicValueError"}  # of index_add_
+EXPECTED = {("graph", "script"): "not exported: SymbolicValueError", ("mixtral", "script"): "not exported: UnsupportedOperatorError"}  # of index_add_, rms_norm
 
 
 def run(*words):
