@@ -176,8 +176,8 @@ private:
             ? options.deviation
             : std::sqrt(2.0 * static_cast<double>(tensor.dims(0)) / static_cast<double>(count));
     for (int64_t i = 0; i < count; ++i)
-      values[i] = deviation *
-                  normalFrom(mix(key + 0x9e3779b97f4a7c15ull * static_cast<uint64_t>(i + 1)));
+      values[i] =
+          deviation * normalFrom(mix(key + 0x9e3779b97f4a7c15ull * static_cast<uint64_t>(i + 1)));
     return values;
   }
 

@@ -14,7 +14,7 @@
 #include <set>
 
 using namespace mlir;
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 namespace trainc {
 
@@ -77,10 +77,10 @@ public:
       : path(path), target(target), report(report) {}
 
   std::shared_ptr<OperatorManifest> read() {
-    std::optional<json> document = parse();
+    std::optional<Json> document = parse();
     if (!document)
       return nullptr;
-    const json &top = *document;
+    const Json &top = *document;
     const size_t before = report.size();
     checkMembers(top, "",
                  {"operator", "domain", "header", "sources", "inputs", "attributes", "outputs",
@@ -101,7 +101,7 @@ public:
       made->forward = function(top["forward"], "forward", /*isBackward=*/false);
     else
       fail("has no member 'forward', the function that computes the outputs");
-    for (const json &entry : list(top, "", "backward", /*isNeeded=*/false))
+    for (const Json &entry : list(top, "", "backward", /*isNeeded=*/false))
       made->backward.push_back(function(entry, "backward", /*isBackward=*/true));
     checkGradients();
     if (report.size() != before || failed(readMeaning(top)))
@@ -114,7 +114,7 @@ private:
     (void)report.error(ExitCode::usage, Subject::ofOption("--operator", path), message, advice);
   }
 
-  std::optional<json> parse() {
+  std::optional<Json> parse() {
     auto size = uint64_t(0);
     if (std::error_code error = llvm::sys::fs::file_size(path, size)) {
       fail("cannot be read: " + error.message(), "the path of a manifest");
@@ -129,7 +129,7 @@ private:
            "the path of a manifest");
       return std::nullopt;
     }
-    json document = bounded_json<json>((*file)->getBuffer().str(), kDeepestManifest);
+    Json document = bounded_json<Json>((*file)->getBuffer().str(), kDeepestManifest);
     if (document.is_object())
       return document;
     fail("is no manifest: a JSON object is expected, of values no deeper than " +
@@ -141,13 +141,13 @@ private:
     return ("'" + (where.empty() ? "" : where + ".") + member + "'").str();
   }
 
-  void checkMembers(const json &object, StringRef where, std::set<std::string> known) {
+  void checkMembers(const Json &object, StringRef where, std::set<std::string> known) {
     for (auto &[name, value] : object.items())
       if (!known.count(name))
         fail("unknown member " + named(where, name), "one of " + llvm::join(known, ", "));
   }
 
-  std::string text(const json &object, StringRef where, const char *member, bool isNeeded = true) {
+  std::string text(const Json &object, StringRef where, const char *member, bool isNeeded = true) {
     if (object.contains(member) && object[member].is_string()) {
       std::string found = object[member].get<std::string>();
       if (found.empty())
@@ -161,7 +161,7 @@ private:
     return "";
   }
 
-  std::vector<json> list(const json &object, StringRef where, const char *member,
+  std::vector<Json> list(const Json &object, StringRef where, const char *member,
                          bool isNeeded = true) {
     if (object.contains(member) && object[member].is_array())
       return {object[member].begin(), object[member].end()};
@@ -172,10 +172,10 @@ private:
     return {};
   }
 
-  std::vector<std::string> texts(const json &object, StringRef where, const char *member,
+  std::vector<std::string> texts(const Json &object, StringRef where, const char *member,
                                  bool isNeeded = true) {
     std::vector<std::string> result;
-    for (const json &entry : list(object, where, member, isNeeded))
+    for (const Json &entry : list(object, where, member, isNeeded))
       if (entry.is_string())
         result.push_back(entry.get<std::string>());
       else if (entry.is_number_integer())
@@ -186,7 +186,7 @@ private:
   }
 
   /// The header, and what is copied beside it or compiled.
-  void readFiles(const json &top) {
+  void readFiles(const Json &top) {
     std::vector<std::string> names = {text(top, "", "header")};
     made->header = made->folder + "/" + llvm::sys::path::filename(names[0]).str();
     if (top.contains("sources") && top["sources"].is_object()) {
@@ -226,15 +226,15 @@ private:
   }
 
   /// What a run may not change under its checkpoints.
-  LogicalResult readMeaning(const json &top) {
-    json described = top;
+  LogicalResult readMeaning(const Json &top) {
+    Json described = top;
     described.erase("header");
     described.erase("sources");
     described["forward"].erase("flops");
     if (described.contains("backward"))
-      for (json &function : described["backward"])
+      for (Json &function : described["backward"])
         function.erase("flops");
-    made->meaning = described.dump(-1, ' ', true, json::error_handler_t::replace);
+    made->meaning = described.dump(-1, ' ', true, Json::error_handler_t::replace);
     for (const std::string &file : made->files) {
       auto text = llvm::MemoryBuffer::getFile(file);
       if (!text) {
@@ -258,8 +258,8 @@ private:
     return name;
   }
 
-  void readInputs(const json &top) {
-    for (const json &entry : list(top, "", "inputs")) {
+  void readInputs(const Json &top) {
+    for (const Json &entry : list(top, "", "inputs")) {
       ManifestInput input;
       if (entry.is_object()) {
         checkMembers(entry, "inputs", {"name", "weight"});
@@ -282,7 +282,7 @@ private:
     }
   }
 
-  void readAttributes(const json &top) {
+  void readAttributes(const Json &top) {
     if (!top.contains("attributes"))
       return;
     if (!top["attributes"].is_object())
@@ -306,7 +306,7 @@ private:
     }
   }
 
-  void readDefault(const json &value, ManifestAttribute &attribute) {
+  void readDefault(const Json &value, ManifestAttribute &attribute) {
     const bool isBeyond = value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX;
     if (attribute.isFloat && value.is_number())
       attribute.real = value.get<double>();
@@ -317,8 +317,8 @@ private:
            ", which is no " + (attribute.isFloat ? "number" : "whole number of 64 bits"));
   }
 
-  void readOutputs(const json &top) {
-    for (const json &entry : list(top, "", "outputs")) {
+  void readOutputs(const Json &top) {
+    for (const Json &entry : list(top, "", "outputs")) {
       if (!entry.is_object()) {
         fail("member 'outputs' has an entry that is no object");
         continue;
@@ -363,7 +363,7 @@ private:
            "': " + problem);
   }
 
-  ManifestFunction function(const json &entry, const char *member, bool isBackward) {
+  ManifestFunction function(const Json &entry, const char *member, bool isBackward) {
     ManifestFunction result;
     if (!entry.is_object()) {
       fail("member '" + llvm::Twine(member) + "' is no object");
@@ -389,7 +389,7 @@ private:
     return result;
   }
 
-  void readOperands(const json &entry, ManifestFunction &function) {
+  void readOperands(const Json &entry, ManifestFunction &function) {
     const auto inputs = static_cast<int64_t>(made->inputs.size()),
                outputs = static_cast<int64_t>(made->outputs.size());
     for (const std::string &name : texts(entry, "backward", "inputs")) {
