@@ -21,19 +21,29 @@ static std::string folderOf(StringRef path) {
   return slash == StringRef::npos ? "." : slash == 0 ? "/" : path.substr(0, slash).str();
 }
 
-static bool namesParent(StringRef location) {
+// What ONNX does not allow of a path with `..` in it; else "".
+static std::string parentIn(StringRef location) {
   SmallVector<StringRef> parts;
   location.split(parts, '/');
-  return is_contained(parts, "..");
+  int depth = 0;
+  for (StringRef part : parts) {
+    depth += part == ".." ? -1 : !part.empty() && part != ".";
+    if (depth < 0)
+      return "lies outside the model's folder";
+  }
+  return is_contained(parts, "..") ? "has '..' in it, which ONNX does not allow" : "";
 }
 
 static std::unique_ptr<MappedFile> openInside(const std::string &modelPath,
                                               const std::string &location, std::string &why) {
   StringRef name(location);
-  if (name.empty() || name.starts_with("/") || name.contains('\0') || namesParent(name)) {
+  if (name.empty() || name.starts_with("/") || name.contains('\0')) {
     why = "lies outside the model's folder";
     return nullptr;
   }
+  why = parentIn(name);
+  if (!why.empty())
+    return nullptr;
   std::string folder = resolved(folderOf(modelPath));
   std::string path = resolved(folder + "/" + location);
   if (path.empty()) {

@@ -37,7 +37,7 @@ public:
     checkVersions(file.model(), "");
     checkFunctions();
     checkNames(file.graph().input(), "input");
-    checkNames(file.graph().output(), "output");
+    checkOutputs();
     checkNames(file.graph().initializer(), "initializer");
     if (file.graph().output().empty())
       fail("it has no outputs");
@@ -87,6 +87,18 @@ private:
       if (!keys.insert(functionKey(function)).second)
         fail(name + " is there twice");
     }
+  }
+
+  // ONNX lets a graph list a value several times, but what a run writes has one name each.
+  void checkOutputs() {
+    llvm::StringSet<> names;
+    for (auto [i, output] : enumerate(file.graph().output()))
+      if (output.name().empty())
+        fail("output " + Twine(i) + " has no name");
+      else if (!names.insert(output.name()).second)
+        (void)report.error(ExitCode::unsupportedModel, file.path(),
+                           "output '" + output.name() + "' is listed twice, which is not supported",
+                           "a file that lists it once");
   }
 
   template <typename List> void checkNames(const List &list, const char *kind) {

@@ -9,6 +9,7 @@
 #include "runtime/conversion.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 #include <cstring>
 
 using namespace llvm;
@@ -75,13 +76,14 @@ private:
     int64_t integer = 0;
     double real = 0;
     bool isInteger = !text.getAsInteger(0, integer), isReal = !text.getAsDouble(real);
+    bool isInfinite = text.trim("+-").equals_insensitive("inf"); // as somebody wrote it
     switch (values->dataType) {
     case TensorProto::FLOAT:
       append(static_cast<float>(real));
-      return isReal;
+      return isReal && (isInfinite || std::isfinite(static_cast<float>(real)));
     case TensorProto::DOUBLE:
       append(real);
-      return isReal;
+      return isReal && (isInfinite || std::isfinite(real));
     case TensorProto::INT32:
       append(static_cast<int32_t>(integer));
       return isInteger && isInt<32>(integer);

@@ -152,6 +152,7 @@ private:
   void addConstants(const Decisions &decisions);
   void addTied(const Decisions &decisions);
   bool checkDeclared(const onnx::ValueInfoProto &output, mlir::RankedTensorType type);
+  bool checkDescribed();
   bool addOutputs();
   const Causes &causesOf(llvm::StringRef name);
   bool importNode(const GraphNode &node);

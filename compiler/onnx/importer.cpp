@@ -183,7 +183,28 @@ bool Importer::checkDeclared(const onnx::ValueInfoProto &output, RankedTensorTyp
   return true;
 }
 
+// A description of a value that its node does not make is a damaged file's, too.
+bool Importer::checkDescribed() {
+  for (const onnx::ValueInfoProto &described : file.graph().value_info()) {
+    ImportedValue *value = find(described.name());
+    const int32_t declared = described.type().tensor_type().elem_type();
+    if (!value || value->isSequence || !value->tensor || declared == onnx::TensorProto::UNDEFINED)
+      continue;
+    Type element = cast<RankedTensorType>(value->tensor.getType()).getElementType();
+    if (!isDeclaredType(element, declared))
+      return succeeded(
+          report.error(ExitCode::unreadableModel,
+                       Subject::ofPart(file.path(), "value '" + described.name() + "'"),
+                       "is described as " + elementName(declared) + ", but its node makes " +
+                           elementNameOf(element),
+                       "a file that describes it as its node makes it"));
+  }
+  return true;
+}
+
 bool Importer::addOutputs() {
+  if (!checkDescribed())
+    return false;
   nn::Builder at(builder, NameLoc::get(builder.getStringAttr("output")));
   SmallVector<Value> results;
   SmallVector<Type> types;

@@ -174,17 +174,21 @@ private:
         names += (names.empty() ? "'" : ", '") + name + "' (" + join(positions, ", ") + ")";
         advice += (advice.empty() ? "--dim " : " --dim ") + name + "=SIZE";
       }
-    if (!names.empty())
+    bool isMistyped =
+        any_of(recipe.dimensions, [&](const auto &given) { return !isKnown(given.first); });
+    if (!names.empty() && !isMistyped) // reportUnknown names those that there are
       (void)report.error(ExitCode::usage, file.path(), "dimensions without a size: " + names,
                          advice);
   }
+
+  bool isKnown(const std::string &name) const { return users.count(name) || places.count(name); }
 
   void reportUnknown() {
     std::vector<std::string> known;
     for (const auto &[name, positions] : users)
       known.push_back(name);
     for (const auto &[name, size] : recipe.dimensions)
-      if (!users.count(name) && !places.count(name))
+      if (!isKnown(name))
         (void)report.error(ExitCode::usage, file.path(), "no input has a dimension '" + name + "'",
                            known.empty() ? "the command without --dim; all sizes are in the file"
                                          : "one of " + join(known, ", "));

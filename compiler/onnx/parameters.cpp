@@ -86,6 +86,7 @@ private:
     decision->firstUse = uses.empty() ? SIZE_MAX : uses[0].node->index * 64 + uses[0].index;
     if (separation.fixed.contains(decision->name())) {
       decision->reason = "the value of an input, by --constant";
+      decision->isFixed = true;
     } else if (uses.empty() && !graph.isOutput(decision->name()) &&
                !graph.isCaptured(decision->name())) {
       decision->role = Role::unused;
@@ -552,8 +553,9 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
   for (const std::string &pattern : good ? patterns : std::vector<std::string>()) {
     bool any = false;
     const Decision *divided = nullptr;
+    std::set<const Decision *> found;
     try {
-      std::set<const Decision *> found = matching(pattern, decisions, divided);
+      found = matching(pattern, decisions, divided);
       for (const auto &decision : decisions)
         if (eligible(*decision) && found.count(decision.get())) {
           apply(*decision);
@@ -570,6 +572,12 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
           "'" + pattern + "' matches some of the parameters that the exporter put into '" +
               divided->name() + "', not all: " + quotedList(divided->stackedOf),
           "a pattern that matches all or none; or torch.onnx.export(..., optimize=False)"));
+    else if (auto fixed = find_if(found, [](auto *one) { return one && one->isFixed; });
+             !any && fixed != found.end())
+      good = succeeded(report.error(ExitCode::usage, Subject::ofOption("--" + option),
+                                    "'" + pattern + "' matches no " + what + " but input '" +
+                                        (*fixed)->name() + "', which --constant fixes",
+                                    "one of the two options"));
     else if (!any)
       good = succeeded(report.error(ExitCode::usage, Subject::ofOption("--" + option),
                                     "'" + pattern + "' matches no " + what,
@@ -609,8 +617,9 @@ static bool applyRecipe(const Decisions &decisions, const Graph &graph, const Re
   };
   std::set<const Decision *> chosen;
   auto mayTrain = [](const Decision &decision) {
-    return isFloat(decision.tensor->dataType) && decision.role != Role::unused &&
-           decision.role != Role::tied && decision.role != Role::buffer;
+    return isFloat(decision.tensor->dataType) && !decision.isFixed &&
+           decision.role != Role::unused && decision.role != Role::tied &&
+           decision.role != Role::buffer;
   };
   for (const auto &decision : decisions)
     for (const auto &buffer : recipe.buffers)

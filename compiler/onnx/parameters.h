@@ -35,6 +35,7 @@ struct Decision {
   bool isNamedStatistic = false; // a constant because of its name
   bool isQuantized = false;      // integers that stand for a weight
   bool isUnlearnt = false;       // floats that no operator learns, or a recorded buffer
+  bool isFixed = false;          // an input, by --constant
   bool isKept = false;           // unlearnt, and --freeze says that it stays
   bool isPart = false;           // elements that the exporter chose of a parameter, perhaps all
   const Decision *canonical = nullptr; // of a tied one: the parameter

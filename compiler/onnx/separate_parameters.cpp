@@ -67,6 +67,8 @@ public:
     if (!program.isRecorded())
       return true;
     collect();
+    if (definesTwice) // which is said of the graph
+      return true;
     for (CallGroup &group : groups)
       place(group);
     for (int i = 0, count = file.graph().initializer_size(); i < count; ++i)
@@ -104,6 +106,7 @@ private:
       values.insert(input.name());
     for (NodeProto &node : *file.editableGraph().mutable_node()) {
       values.insert(node.output().begin(), node.output().end());
+      definesTwice |= any_of(node.output(), [&](auto &one) { return initializers.count(one) > 0; });
       for (int i = 0; i < node.input_size(); ++i)
         if (nn::onnxWeight(node.domain(), node.op_type(), i, {}) == OnnxWeight::statistic)
           statistics.insert(node.input(i));
@@ -769,7 +772,8 @@ private:
   llvm::StringMap<std::string> passedOn; // first input of a callless node, by its outputs
   std::set<std::string, std::less<>> values, mentioned, held, placed, resolved, statistics;
   LostParameters gone;
-  bool anyMerged = false; // a call uses a parameter that it does not name, or stands for others
+  bool definesTwice = false; // a node makes a value under an initializer's name
+  bool anyMerged = false;    // a call uses a parameter that it does not name, or stands for others
 };
 
 } // namespace

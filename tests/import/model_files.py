@@ -420,7 +420,9 @@ def graphs():
     yield Case("no outputs", plain(outputs=[]), UNREADABLE, "no outputs")
     yield Case("no nodes", model(graph([], [X], [value("h", [4, 6])], [W])), UNREADABLE, "'h' is not defined")
     yield Case("an output without a name", plain(outputs=[value("", [1])]), UNREADABLE, "output 0 has no name")
-    yield Case("an output twice", plain(outputs=[value("h", [4, 6])] * 2), UNREADABLE, "output 'h' is listed twice")
+    yield Case("a value that is described otherwise", plain(nodes=[LAYER, node("Relu", ["h"], ["t"])], outputs=[value("t", [4, 6])], extra=message(13, value("h", [4, 6], INT64))), UNREADABLE,
+               "value 'h': is described as int64, but its node makes float")
+    yield Case("an output twice", plain(outputs=[value("h", [4, 6])] * 2), UNSUPPORTED, "output 'h' is listed twice, which is not supported")
     yield Case("an output that nothing makes", plain(outputs=[value("z", [1])]), UNREADABLE, "'z' is not defined")
     yield Case("an input of a node that nothing makes", chain(node("Add", ["h", "z"], ["t"]), output="t"), UNREADABLE, "'z' is not defined")
     yield Case("a value twice", chain(node("Relu", ["h"], ["t"]), node("Tanh", ["h"], ["t"]), output="t"), UNREADABLE, "'t' is defined twice")
@@ -453,7 +455,7 @@ def graphs():
                                                output="t"), UNSUPPORTED, f"and 38 others \\({kind}")
     yield Case("text as an input", plain(inputs=[value("x", [4, 3], STRING)]), UNSUPPORTED, "elements of type string")
     yield Case("halves as an input", plain(inputs=[value("x", [4, 3], FLOAT16)]), UNSUPPORTED, "elements of type float16")
-    yield Case("element type 77 of an input", plain(inputs=[value("x", [4, 3], 77)]), UNSUPPORTED, "element type 77")
+    yield Case("element type 77 of an input", plain(inputs=[value("x", [4, 3], 77)]), UNSUPPORTED, "elements of type number 77")
     yield Case("an input without a type", plain(inputs=[message(1, "x")]), UNSUPPORTED, "no tensor with a known rank")
     yield Case("an input without a rank", plain(inputs=[message(1, "x") + message(2, message(1, number(1, FLOAT)))]), UNSUPPORTED, "known rank")
     yield Case("a sequence as an input", plain(inputs=[message(1, "x") + message(2, message(4, message(1, tensor_type(FLOAT, [1]))))]),
@@ -464,6 +466,7 @@ def graphs():
     yield Case("a size that is missing", plain(inputs=[value("x", ["batch", 3])]), USAGE, "dimensions without a size: 'batch' \\(x\\[0\\]\\)")
     yield Case("a size that no input has", plain(), USAGE, "no input has a dimension 'batch'", ["--dim", "batch=4"])
     yield Case("a fixed size said otherwise", plain(), USAGE, "'x\\[0\\]' is 4 in the model, not 5", ["--dim", "x[0]=5"])
+    yield Case("a size of an axis that is not there", plain(inputs=[value("x", ["batch", 3])]), USAGE, "no input has a dimension 'x\\[5\\]'", ["--dim", "x[5]=4"])
     yield Case("a size said in two ways", plain(inputs=[value("x", ["batch", 3])]), USAGE, "'batch' is 4 by one --dim and 5 by another",
                ["--dim", "batch=4", "--dim", "x[0]=5"])
     yield Case("sizes that do not fit", plain(inputs=[value("x", [4, 5])]), UNSUPPORTED, "MatMul")
@@ -555,6 +558,7 @@ def initializers():
     for label, entries, says in (
             ("no location", [], "outside|location"), ("an empty location", [("location", "")], "outside|location"),
             ("a parent", [("location", "../w.bin")], "outside"), ("a parent within", [("location", "sub/../../w.bin")], "outside"),
+            ("a parent that stays inside", [("location", "sub/../w.bin")], "has '..' in it, which ONNX does not allow"),
             ("an absolute location", [("location", "/etc/passwd")], "outside"), ("a zero in the location", [("location", "w.bin\0x")], "outside"),
             ("a file that is not there", [("location", "v.bin")], "does not exist"), ("a folder", [("location", "sub")], "not a regular file"),
             ("the model's folder", [("location", ".")], "is the model's folder"),
@@ -804,7 +808,7 @@ def conditions_unknown():
     yield Case("a Loop", around([node("Loop", ["", "flag"], ["t"], {"body": relu})], inputs=flag), UNSUPPORTED, "how often it runs must be known")
     yield Case("a missing operator in the branch that is taken", choosing(branch([node("StringNormalizer", ["h"], ["b"])]), inputs=flag), UNSUPPORTED,
                "StringNormalizer", ["--constant", "flag=true"])
-    for text, says in (("flag", "no input is given a value"), ("other=1", "no input is given a value"), ("flag=maybe", "is no value of input 'flag', which is bool"),
+    for text, says in (("flag", "no input is given a value"), ("other=1", "no input is given a value"), ("flag=maybe", "is no value of input 'flag', which is bool"), ("x=1e999", "'1e999' is no value of input 'x'"), ("x=nan", "'nan' is no value"),
                        ("flag=1,0", "is not of 2 elements"), ("flag=nowhere.npy", "nowhere.npy"), ("x=1,2", "is not of 2 elements"), ("flag=", "is no value")):
         yield Case(f"--constant {text}", choosing(inputs=flag), USAGE, says, ["--constant", text])
 
