@@ -252,6 +252,7 @@ private:
   run_position at_;
   std::vector<report> reports_; // of all ranks
   int error_ = 0;               // of this rank's part of the stage
+  bool needs_sync_ = false;     // the folder's name, since it was made again
   bool stays_hidden_ = false;   // what has the temporary name, for the next start
   std::vector<char> snapshot_;  // own tensors, one behind the other; empty without a background
   std::optional<background_worker> worker_; // last: it uses the others

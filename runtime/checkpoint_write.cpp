@@ -399,6 +399,9 @@ void checkpoint_writer::begin(const run_position &at) {
     if (files_.make_directory(written) != 0 &&
         (errno != ENOENT || !make_folder() || files_.make_directory(written) != 0))
       error_ = failed("mkdir");
+    else if (needs_sync_ && files_.sync_path(around_.c_str()) != 0)
+      error_ = failed("fsync");
+    needs_sync_ &= error_ != 0;
   }
   error_ = agree(error_);
   stage_ = error_ ? stage::failed : stage::files;
@@ -418,9 +421,9 @@ bool checkpoint_writer::make_folder() {
     errno = errno == EEXIST ? ENOENT : errno; // a link that leads nowhere
     return false;
   }
-  result_.made_folder = true;
+  result_.made_folder = needs_sync_ = true;
   kept_.clear();
-  return files_.sync_path(around_.c_str()) == 0;
+  return true;
 }
 
 bool checkpoint_writer::proceed() {

@@ -444,10 +444,7 @@ void run_folder::note_saved() {
   if (is_noted_)
     return;
   const int file = files_.create(saved_.c_str());
-  is_noted_ = file >= 0;
-  if (is_noted_)
-    files_.close(file);
-  is_noted_ = is_noted_ && files_.sync_path(path_.c_str()) == 0;
+  is_noted_ = file >= 0 && files_.close(file) == 0 && files_.sync_path(path_.c_str()) == 0;
 }
 
 void run_folder::write_configuration(const program &program, const option_table &table,

@@ -353,6 +353,70 @@ TEST_F(CheckpointTest, TheMarkOfTheFirstCheckpointIsSynced) {
   EXPECT_TRUE(has_saved(folder / "toy"));
 }
 
+// Whatever fails of it is tried again with the next checkpoint.
+TEST_F(CheckpointTest, TheMarkOfTheFirstCheckpointIsTriedAgain) {
+  faulty_operations files;
+  run_folder run(folder / "toy", false, files);
+  for (files.failing = 0; files.failing < 3; ++files.failing) { // create, close, open
+    files.calls = 0;
+    run.note_saved();
+    EXPECT_GT(files.calls, files.failing);
+  }
+  files.failing = -1;
+  files.calls = 0;
+  run.note_saved();
+  EXPECT_GT(files.calls, 0);
+  EXPECT_TRUE(has_saved(folder / "toy"));
+  files.calls = 0;
+  run.note_saved();
+  EXPECT_EQ(files.calls, 0);
+}
+
+// A folder of checkpoints that was removed and is made again; what fails of that is, too.
+TEST_F(CheckpointTest, AFolderThatIsMadeAgainIsSynced) {
+  const std::string inner = folder / "run/checkpoints";
+  auto writer_in = [&](file_operations &files) {
+    auto saver =
+        std::make_unique<checkpoint_writer>(trainer_program, memory.places, access, ranks, files,
+                                            inner, keep_policy(), sample_order{17, 8, 3});
+    saver->open();
+    std::filesystem::remove_all(inner);
+    return saver;
+  };
+  auto synced = [](const std::vector<std::string> &calls) {
+    return std::count(calls.begin(), calls.end(), "fsync run");
+  };
+  fill(1);
+  recording_operations recorded;
+  auto saver = writer_in(recorded);
+  recorded.calls.clear();
+  EXPECT_EQ(save(*saver, 1), 0);
+  EXPECT_EQ(synced(recorded.calls), 1);
+  recorded.calls.clear();
+  EXPECT_EQ(save(*saver, 2), 0);
+  EXPECT_EQ(synced(recorded.calls), 0);
+
+  struct failing_sync : recording_operations {
+    bool fails = true; // once, of the run's folder
+    int sync(int file) override {
+      const int result = recording_operations::sync(file);
+      if (!fails || calls.back() != "fsync run")
+        return result;
+      fails = false;
+      errno = EIO;
+      return -1;
+    }
+  };
+  failing_sync broken;
+  broken.fails = false;
+  saver = writer_in(broken);
+  broken.fails = true;
+  EXPECT_EQ(save(*saver, 1), EIO);
+  broken.calls.clear();
+  EXPECT_EQ(save(*saver, 2), 0);
+  EXPECT_EQ(synced(broken.calls), 1);
+}
+
 // Nor a line in a log that it does not know.
 TEST_F(CheckpointTest, ANewLogIsSynced) {
   const std::string name = std::filesystem::path(folder.path()).filename();
