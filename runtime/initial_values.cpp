@@ -172,19 +172,28 @@ void check_equal(const input_file &file, const safetensors_index &index,
 // What is compiled into the program stays as it is.
 void check_constants(const input_file &file, const safetensors_index &index,
                      const program &program) {
+  problem_list problems;
   for (int64_t i = 0; i < program.state_constant_count; ++i) {
     const state_constant &constant = program.state_constants[i];
     const auto found = index.tensors.find(constant.name);
-    if (found == index.tensors.end() || found->second.bytes != constant.bytes)
+    if (found == index.tensors.end())
       continue;
+    auto add = [&](const std::string &what) {
+      problems.add(
+          file.path() + ": '" + constant.name + "' has " + what +
+          " than the model, of which it is a constant\n  try: trainc with an export of the "
+          "module with these values");
+    };
+    if (found->second.bytes != constant.bytes) {
+      add("another size");
+      continue;
+    }
     std::vector<char> values(static_cast<size_t>(constant.bytes));
     file.read(found->second.offset, values.data(), constant.bytes);
     if (crc32c(0, values.data(), values.size()) != constant.checksum)
-      throw failure(exit_checkpoint, file.path() + ": '" + constant.name +
-                                         "' has other values than the model, of which it is a "
-                                         "constant\n  try: trainc with an export of the module "
-                                         "with these values");
+      add("other values");
   }
+  problems.throw_if_any(exit_checkpoint);
 }
 
 // What the file has besides; nothing of what only counts batches.
