@@ -75,6 +75,13 @@ public:
         problems_.add(path_ + ": member '" + inside_ + member +
                       "' is missing\n  try: the file as the run wrote it");
   }
+  // In an object that a run wrote whole, nothing else is known.
+  void refuse_others(const std::set<std::string> &known) const {
+    for (auto &[name, value] : object_.items())
+      if (!known.count(name))
+        problems_.add(path_ + ": unknown member '" + inside_ + name +
+                      "'\n  try: the file as the run wrote it");
+  }
   void expected(const char *member, const ordered_json &value, const std::string &what) const {
     problems_.add(path_ + ": member '" + inside_ + member + "' is " + shown(value) + ", expected " +
                   what + "\n  try: the file as the run wrote it");
@@ -122,6 +129,7 @@ std::optional<std::vector<data_identity>> read_files(const std::string &path,
     }
     const member_reader read(path, entry, name + ".", problems);
     read.need({"input", "file", "bytes", "digest"});
+    read.refuse_others({"input", "file", "bytes", "digest", "share", "type"});
     file.input = read.text("input");
     file.path = read.text("file");
     file.bytes = read.whole("bytes", 0, INT64_MAX, 0);
@@ -149,6 +157,7 @@ run_origin read_origin(const std::string &path, const ordered_json &parsed,
     return {};
   }
   const member_reader read(path, origin, std::string(origin_member) + ".", problems);
+  read.refuse_others({origin_checkpoint, origin_parameters});
   return {read.text(origin_checkpoint, "the path of a checkpoint"),
           read.text(origin_parameters, "the path of a file")};
 }
@@ -186,11 +195,12 @@ ordered_json parse(const std::string &text, std::string &twice) {
 
 std::string text_of_file(const std::string &path) {
   input_file file(path, exit_usage);
-  std::string text;
-  if (file.size() <= largest_configuration) {
-    text.resize(static_cast<size_t>(file.size()));
-    file.read(0, text.data(), file.size());
-  }
+  if (file.size() > largest_configuration)
+    throw failure(exit_usage, format_text("%s: is no configuration of a run: has %" PRId64
+                                          " bytes, expected at most %" PRId64,
+                                          path.c_str(), file.size(), largest_configuration));
+  std::string text(static_cast<size_t>(file.size()), '\0');
+  file.read(0, text.data(), file.size());
   return text;
 }
 
@@ -285,9 +295,9 @@ std::string configuration_text(const program &program, const option_table &table
                          {"ranks", facts.layout.ranks},
                          {"data_order", facts.data_order}};
   if (!facts.origin.checkpoint.empty())
-    object[origin_member] = {{origin_checkpoint, facts.origin.checkpoint}};
+    object[origin_member][origin_checkpoint] = facts.origin.checkpoint;
   if (!facts.origin.parameters.empty())
-    object[origin_member] = {{origin_parameters, facts.origin.parameters}};
+    object[origin_member][origin_parameters] = facts.origin.parameters;
   ordered_json &values = object["options"] = ordered_json::object();
   for (const option_row *row : table.of_run(*options.command)) {
     std::vector<std::string> texts = table.kept_values(*row, options);

@@ -157,6 +157,105 @@ TEST(RunConfiguration, AFileWithoutItsDigestIsNamed) {
   EXPECT_NE(problem_of(changed).find("member 'data[0].digest' is missing"), std::string::npos);
 }
 
+TEST(RunConfiguration, AnUnknownMemberInsideIsNamed) {
+  for (const char *inside : {"data[0]", "validation[0]", "began_with"}) {
+    ordered_json changed = whole_configuration();
+    const std::string member = std::string(inside).substr(0, std::string(inside).find('['));
+    (member == inside ? changed[member] : changed[member][0])["bites"] = 3;
+    const std::string problem = problem_of(changed);
+    EXPECT_NE(problem.find(std::string("unknown member '") + inside + ".bites'"), std::string::npos)
+        << problem;
+  }
+}
+
+TEST(RunConfiguration, ANameThatIsThereTwiceIsNamed) {
+  for (const char *text : {R"({"options": {}, "model": "a", "model": "b"})",
+                           R"({"options": {"model": 1, "model": 2}})",
+                           R"({"options": {}, "data": [{"model": 1, "model": 2}]})"}) {
+    scratch_folder folder;
+    try {
+      read_configuration(folder.write("hand.json", text));
+      ADD_FAILURE() << text;
+    } catch (const failure &error) {
+      EXPECT_NE(error.message.find("hand.json: 'model' is there twice"), std::string::npos)
+          << error.message;
+    }
+  }
+}
+
+TEST(RunConfiguration, OneThatIsTooLargeNamesTheLimit) {
+  scratch_folder folder;
+  const std::string path = folder.write("configuration.json", "{}");
+  std::filesystem::resize_file(path, (16 << 20) + 1);
+  try {
+    read_configuration(path);
+    ADD_FAILURE();
+  } catch (const failure &error) {
+    EXPECT_NE(error.message.find("has 16777217 bytes, expected at most 16777216"),
+              std::string::npos)
+        << error.message;
+  }
+  EXPECT_FALSE(is_configuration_of_run(path));
+}
+
+TEST(RunConfiguration, IsOfARunWithItsFormat) {
+  scratch_folder folder;
+  auto is_of_run = [&](const std::string &text) {
+    return is_configuration_of_run(folder.write("configuration.json", text));
+  };
+  EXPECT_FALSE(is_configuration_of_run(folder / "nowhere.json"));
+  EXPECT_TRUE(is_of_run(whole_configuration().dump()));
+  EXPECT_TRUE(is_of_run(R"({"format": "trainc run 1"})")); // whatever else is wrong with it
+  for (const char *text : {"", "{", "[]", "{}", R"({"options": {}})", R"({"format": 1})",
+                           R"({"format": "trainc run 2"})", R"(["trainc run 1"])"})
+    EXPECT_FALSE(is_of_run(text)) << text;
+}
+
+TEST(RunConfiguration, WhatIsWrittenIsReadBack) {
+  const option_table table(trainer_program);
+  const char *words[] = {"train", "--steps", "3", "--tokens", "/a.bin", "--no-shuffle"};
+  const trainer_options options = table.parse(std::size(words), words);
+  run_facts facts;
+  facts.layout = {2, 4};
+  facts.data = {{"tokens", "/a.bin", 100, 0x1234u, 2500, "uint8"},
+                {"tokens", "/b.bin", 7, 0, 0, ""}};
+  facts.validation = {{"x", "/c.npy", 1, 0xffffffffu, 0, "float32"}};
+  facts.data_order = 5;
+  facts.seed = UINT64_MAX;
+  facts.origin = {"/elder", "/a.safetensors"};
+  scratch_folder folder;
+  const run_configuration read = read_configuration(folder.write(
+      "configuration.json", configuration_text(trainer_program, table, options, facts)));
+  EXPECT_TRUE(read.is_of_run);
+  EXPECT_EQ(read.model, trainer_program.model_name);
+  EXPECT_EQ(read.optimizer, trainer_program.optimizer_name);
+  EXPECT_EQ(read.computed.graph_digest, trainer_program.graph_digest);
+  EXPECT_EQ(read.computed.objective, trainer_program.objective);
+  EXPECT_EQ(read.layout()->ranks, 2);
+  EXPECT_EQ(read.layout()->micro_batches, 4);
+  EXPECT_EQ(read.data_order, 5);
+  EXPECT_EQ(read.option("seed"), std::to_string(UINT64_MAX));
+  EXPECT_EQ(read.option("steps"), "3");
+  EXPECT_EQ(read.option("tokens"), "/a.bin");
+  EXPECT_EQ(read.option("no-shuffle"), "yes");
+  EXPECT_EQ(read.option("mean-per-batch"), "");
+  EXPECT_EQ(read.origin.checkpoint, "/elder");
+  EXPECT_EQ(read.origin.parameters, "/a.safetensors");
+  auto check = [](const std::vector<data_identity> &now, const std::vector<data_identity> &before) {
+    ASSERT_EQ(now.size(), before.size());
+    for (size_t i = 0; i < now.size(); ++i) {
+      EXPECT_EQ(now[i].input, before[i].input);
+      EXPECT_EQ(now[i].path, before[i].path);
+      EXPECT_EQ(now[i].bytes, before[i].bytes);
+      EXPECT_EQ(now[i].digest, before[i].digest);
+      EXPECT_EQ(now[i].share, before[i].share);
+      EXPECT_EQ(now[i].type, before[i].type);
+    }
+  };
+  check(*read.data, facts.data);
+  check(*read.validation, facts.validation);
+}
+
 TEST(RunConfiguration, EveryProblemIsSaid) {
   ordered_json changed = whole_configuration();
   changed["model"] = 0;
