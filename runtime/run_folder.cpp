@@ -281,7 +281,7 @@ std::string configuration_to_read(const program &program, const trainer_options 
 std::vector<std::string> restore_options(const program &program, const std::string &configuration,
                                          const option_table &table, trainer_options &options) {
   run_configuration before = read_configuration(configuration);
-  const bool saved_none = before.options.count("no-checkpoints");
+  const bool saved_none = before.option("no-checkpoints") == "yes";
   if (before.is_of_run) // of a trainer that kept it
     before.options.erase("no-checkpoints");
   if (!before.optimizer.empty() && before.optimizer != program.optimizer_name)
