@@ -23,8 +23,12 @@ struct given_number {
 
 given_number number_of(const program &program, const trainer_options &options, const char *name) {
   int64_t i = 0;
-  while (strcmp(program.hyperparameters[i].name, name) != 0)
+  while (i < program.hyperparameter_count && strcmp(program.hyperparameters[i].name, name) != 0)
     ++i;
+  if (i == program.hyperparameter_count)
+    throw failure(exit_internal,
+                  std::string("internal error: the program has no hyperparameter '") + name +
+                      "', which another one needs");
   const hyperparameter &own = program.hyperparameters[i];
   const std::optional<double> given = options.hyperparameters[static_cast<size_t>(i)];
   return {"--" + option_name(own), given.value_or(own.default_value)};
