@@ -143,7 +143,7 @@ void check_product_choices(const trainer_options &options) {
 
 // What the command line lacks: an error, or the options of a configuration or of the run to resume.
 void complete_options(const option_table &table, trainer_options &options) {
-  if (options.command->bit & (command_gradients | command_export | command_predict) ||
+  if (options.command->bit & reads_run ||
       (options.command->bit == command_profile && !options.output.empty()))
     check_output(options);
   if (options.command->bit != command_train)
