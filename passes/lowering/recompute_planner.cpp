@@ -118,6 +118,8 @@ std::optional<double> RecomputePlanner::priceBetween(double low, double high) co
 }
 
 const RecomputePlan &RecomputePlanner::smallest() {
+  if (smallestPrice)
+    return plans.at(*smallestPrice);
   surveyPrices();
   auto best = plans.begin();
   auto choose = [&] {
@@ -127,7 +129,7 @@ const RecomputePlan &RecomputePlanner::smallest() {
         best = plan;
   };
   choose();
-  for (int round = 0; round < kRefinements / 2; ++round) {
+  for (int round = 0; round < kRefinements; ++round) {
     std::optional<double> below, above;
     if (best != plans.begin())
       below = priceBetween(std::prev(best)->first, best->first);
@@ -139,6 +141,7 @@ const RecomputePlan &RecomputePlanner::smallest() {
       planFor(*above);
     choose();
   }
+  smallestPrice = best->first;
   return best->second;
 }
 
