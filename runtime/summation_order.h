@@ -32,6 +32,8 @@ struct summation {
   std::vector<addend> addends; // all additions leave one sum
   int target;                  // where it goes: an accumulator
   bool moves() const { return addends.size() > 1 || addends[0].accumulator != target; }
+  // Nothing is added, and what the gradients arena has goes to an accumulator.
+  bool only_waits() const { return addends.size() == 1 && moves(); }
 };
 
 // Which sums the ranks of a step exchange: nodes, as few as there can be; or, where that costs

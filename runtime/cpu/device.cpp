@@ -157,7 +157,7 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     if (in_stages)
       request.ranges = gradients_of_stage(own.prog, layout.stage);
     own.sum.emplace(own.ranks, own.memory, request);
-    own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.sum->gradients();
+    own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.sum->total();
   }
   if (shares) {
     own.state.emplace(own.ranks, own.prog);
@@ -196,8 +196,8 @@ bool device::overlaps_batches() const { return false; }
 
 void device::run(entry which) {
   arenas memory = places();
-  if (which == entry::update && own_->sum)
-    memory.base[static_cast<int>(arena_kind::gradients)] = own_->sum->total();
+  if (which == entry::forward_backward && own_->sum)
+    memory.base[static_cast<int>(arena_kind::gradients)] = own_->sum->gradients();
   call(own_->prog, which, memory);
   own_->updated |= which == entry::update;
 }
@@ -210,6 +210,7 @@ void device::run(const stage_action &action) {
     return own_->sum->exchange({chunk.gradients, chunk.weight_gradients});
   arenas memory = places();
   memory.base[static_cast<int>(arena_kind::stash)] = own_->stage->slot(action.chunk, action.slot);
+  memory.base[static_cast<int>(arena_kind::gradients)] = own_->sum->gradients();
   if (action.kind == stage_action_kind::forward)
     return chunk.forward(memory);
   const bool second = action.kind == stage_action_kind::weight_gradient;
@@ -232,8 +233,10 @@ void device::keep_inputs(const stage_action &action) {
 
 void device::sum_gradients(int64_t micro_batch) {
   own_->sum->add(micro_batch);
-  if (micro_batch == own_->micro_batches - 1)
-    own_->sum->exchange();
+  if (micro_batch != own_->micro_batches - 1)
+    return;
+  own_->sum->exchange();
+  own_->memory.places.base[static_cast<int>(arena_kind::gradients)] = own_->sum->total();
 }
 void device::finish() {
   if (own_->state && own_->updated)

@@ -3,6 +3,7 @@
 // Ranks of one host: each keeps its gradients arena and accumulators in memory that the others
 // map, and owns one part of the elements. It sums that part over all ranks and writes the total
 // into every arena in one pass, so an exchange reads and writes each byte once and copies nothing.
+// Nor does a sum that waits for others move: the next micro-batch's gradients go elsewhere.
 //
 // Of a step in stages a rank has gradients of its stage's elements alone: the arena and the
 // accumulators have one layout on all ranks, but pages only where the stage's elements lie. The
@@ -21,6 +22,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <numeric>
 #include <sys/mman.h>
 
 namespace trainc {
@@ -66,8 +68,9 @@ struct gradient_sum::transport {
 struct gradient_sum::shared_transport final : transport, message_path {
   int rank, size;
   int64_t file_bytes;
-  std::vector<char *> files;     // mapping of each rank's memory file
-  std::vector<char *> gradients; // inside them
+  std::vector<char *> files;   // mapping of each rank's memory file
+  std::vector<char *> memory;  // inside them
+  std::vector<char *> targets; // of the exchange that is going on
 
   ~shared_transport() override {
     for (char *file : files)
@@ -103,12 +106,18 @@ struct gradient_sum::shared_transport final : transport, message_path {
     for (const addend &each : sum.order_.exchange()) {
       const int holder = layout.rank_of(each.rank, layout.stage);
       sum.summands_.push_back(
-          {sum.place_in(gradients[static_cast<size_t>(holder)], each.accumulator), each.additions});
+          {sum.place_in(memory[static_cast<size_t>(holder)],
+                        sum.last_places_[static_cast<size_t>(each.rank)], each.accumulator),
+           each.additions});
     }
+    targets.clear();
+    for (int other = 0; other < (in_stages ? 1 : size); ++other)
+      targets.push_back(sum.place_in(memory[static_cast<size_t>(other)],
+                                     sum.last_places_[static_cast<size_t>(other)], in_gradients));
     for (const range_list &ranges : lists)
       for (const element_range &range : ranges) {
         const gradient_parts parts(range.end - range.begin, layout.replicas);
-        sum_in_order(sum.type_, sum.summands_, gradients.data(), in_stages ? 1 : size,
+        sum_in_order(sum.type_, sum.summands_, targets.data(), static_cast<int>(targets.size()),
                      range.begin + parts.begin(layout.replica),
                      range.begin + parts.end(layout.replica));
       }
@@ -144,7 +153,7 @@ struct gradient_sum::message_transport final : transport {
         mpi_call(MPI_Irecv)(piece, static_cast<int>(mine * element_bytes), MPI_BYTE, each.rank, tag,
                             MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
       piece += each.rank != rank ? message_bytes : 0;
-      const char *place = sum.place_in(sum.gradients_, each.accumulator);
+      const char *place = sum.own_place(each.accumulator);
       for (int other = 0; other < size && each.rank == rank; ++other)
         if (int64_t length = piece_length(other, done); other != rank && length > 0)
           mpi_call(MPI_Isend)(place + (parts.begin(other) + done) * element_bytes,
@@ -178,8 +187,7 @@ struct gradient_sum::message_transport final : transport {
       sum.summands_.clear();
       for (const addend &each : sum.order_.exchange()) {
         const bool is_own = each.rank == rank;
-        sum.summands_.push_back(
-            {is_own ? sum.place_in(sum.gradients_, each.accumulator) : piece, each.additions});
+        sum.summands_.push_back({is_own ? sum.own_place(each.accumulator) : piece, each.additions});
         piece += is_own ? 0 : message_bytes;
       }
       sum_in_order(sum.type_, sum.summands_, &sum.gradients_, 1, begin, begin + length);
@@ -216,11 +224,31 @@ gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradien
     transport_ = std::move(messages);
   }
   ranks.together([&] {
-    if (!gradients_)
-      gradients_ = arenas.allocate(memory_bytes());
+    if (!memory_)
+      memory_ = arenas.allocate(memory_bytes());
   });
+  for (int replica = 0; replica < layout_.replicas; ++replica)
+    last_places_.push_back(
+        places_of({replica, layout_.replicas, micro_batches_, exchanged_sums::nodes}));
+  begin_step();
   if (!total_)
     total_ = gradients_;
+}
+
+// Of a step in stages every place keeps its arena: chunks are at different micro-batches.
+gradient_sum::places gradient_sum::places_of(const summation_order &order) const {
+  places found(static_cast<size_t>(order.accumulators()) + 1);
+  std::iota(found.begin(), found.end(), 0);
+  for (int64_t j = 0; j < micro_batches_ && layout_.stages == 1; ++j)
+    if (order.own(j).only_waits())
+      std::swap(found[0], found[static_cast<size_t>(order.own(j).target) + 1]);
+  return found;
+}
+
+void gradient_sum::begin_step() {
+  places_.resize(static_cast<size_t>(order_.accumulators()) + 1);
+  std::iota(places_.begin(), places_.end(), 0);
+  gradients_ = own_place(in_gradients);
 }
 
 int64_t gradient_sum::memory_bytes() const { return (1 + order_.accumulators()) * arena_bytes_; }
@@ -251,13 +279,13 @@ bool gradient_sum::share_memory(const gradient_request &request) {
   shared->file_bytes = bytes;
   shared->files = files;
   for (char *file : files)
-    shared->gradients.push_back(file + offset);
-  gradients_ = shared->gradients[static_cast<size_t>(ranks_.rank())];
+    shared->memory.push_back(file + offset);
+  memory_ = shared->memory[static_cast<size_t>(ranks_.rank())];
   if (layout_.stages > 1) {
-    total_ = shared->gradients[0];
-    for (int place = in_gradients; place < order_.accumulators(); ++place)
+    total_ = shared->memory[0];
+    for (int place = 0; place <= order_.accumulators(); ++place)
       for (const element_range &range : ranges_)
-        touch(place_in(gradients_, place) + range.begin * bytes_of(type_),
+        touch(memory_ + place * arena_bytes_ + range.begin * bytes_of(type_),
               (range.end - range.begin) * bytes_of(type_));
   }
   ranks_.use(shared.get());
@@ -269,14 +297,26 @@ void gradient_sum::add(int64_t micro_batch, range_list ranges) {
   if (const summation &own = order_.own(micro_batch); own.moves()) {
     summands_.clear();
     for (const addend &each : own.addends)
-      summands_.push_back({place_in(gradients_, each.accumulator), each.additions});
-    char *target = place_in(gradients_, own.target);
+      summands_.push_back({own_place(each.accumulator), each.additions});
+    char *target = own_place(own.target);
     for (const element_range &range : ranges)
       sum_in_order(type_, summands_, &target, 1, range.begin, range.end);
   }
 }
 
-void gradient_sum::exchange() { exchange({all()}); }
+void gradient_sum::add(int64_t micro_batch) {
+  const summation &own = order_.own(micro_batch);
+  if (!own.only_waits())
+    return add(micro_batch, all());
+  std::swap(places_[0], places_[static_cast<size_t>(own.target) + 1]);
+  gradients_ = own_place(in_gradients);
+}
+
+void gradient_sum::exchange() {
+  exchange({all()});
+  total_ = gradients_;
+  begin_step();
+}
 
 void gradient_sum::exchange(std::initializer_list<range_list> lists) {
   if (transport_)

@@ -38,6 +38,8 @@ public:
   gradient_sum(const gradient_sum &) = delete;
   gradient_sum &operator=(const gradient_sum &) = delete;
 
+  // Where the next micro-batch's gradients go: where a sum waits for others it keeps its memory,
+  // and the gradients arena goes on in that of an accumulator.
   char *gradients() const { return gradients_; }
   // Where the step's total is after the exchange: of a step in stages in one arena for all ranks.
   char *total() const { return total_; }
@@ -46,9 +48,8 @@ public:
   int64_t accumulator_bytes() const;
 
   // Adds what the gradients arena has of micro-batch 0, 1, ... of this rank.
-  void add(int64_t micro_batch) { add(micro_batch, all()); }
-  // Behind the last one of a step: the ranks meet, and the total is in the gradients arena of every
-  // rank.
+  void add(int64_t micro_batch);
+  // Behind the last one of a step: the ranks meet, and every rank has the total.
   void exchange();
 
   // The same of some of the elements of a step in stages. An exchange is one of the stage's
@@ -64,10 +65,14 @@ private:
   struct message_transport;
   bool share_memory(const gradient_request &request);
   int64_t memory_bytes() const; // of the arena and the accumulators, as addresses
-  // A place of the order, in a rank's memory that begins with its gradients arena.
-  char *place_in(char *memory, int accumulator) const {
-    return memory + (accumulator + 1) * arena_bytes_;
+  // Which arena of a rank's memory each place of the order has, the gradients first.
+  using places = std::vector<int>;
+  places places_of(const summation_order &order) const; // behind a step's last micro-batch
+  void begin_step();
+  char *place_in(char *memory, const places &of_rank, int accumulator) const {
+    return memory + of_rank[static_cast<size_t>(accumulator + 1)] * arena_bytes_;
   }
+  char *own_place(int accumulator) const { return place_in(memory_, places_, accumulator); }
 
   communicator &ranks_;
   data_type type_;
@@ -75,7 +80,10 @@ private:
   summation_order order_;
   stage_layout layout_;
   std::vector<element_range> ranges_; // of the arena that this rank has gradients of: its stage's
-  char *gradients_ = nullptr;         // the arena, then the accumulators
+  char *memory_ = nullptr;            // of the gradients and the accumulators
+  places places_;                     // now
+  std::vector<places> last_places_;   // behind a step's last micro-batch, of each replica
+  char *gradients_ = nullptr;
   char *total_ = nullptr;
   bool shares_memory_ = false;
   std::vector<summand> summands_;        // of the addition that is going on

@@ -45,6 +45,7 @@ int main(int count, char **arguments) {
   request.type = data_type::f32;
   request.arena_bytes = request.reduced_bytes = elements * 4;
   request.micro_batches = micro_batches;
+  request.layout = {ranks.rank(), ranks.size()};
   request.kind = shared ? communication_kind::shared_memory : communication_kind::messages;
   gradient_sum sum(ranks, memory, request);
   char *from = memory.allocate(elements * 4), *to = memory.allocate(elements * 4);
@@ -57,7 +58,10 @@ int main(int count, char **arguments) {
       measure(ranks, time, [&] { sum.add(j); });
       before += time;
     }
-    measure(ranks, exchange, [&] { sum.add(micro_batches - 1); });
+    measure(ranks, exchange, [&] {
+      sum.add(micro_batches - 1);
+      sum.exchange();
+    });
     own = std::min(own, before);
   }
   if (ranks.rank() == 0)
