@@ -63,7 +63,7 @@ private:
   ForwardPart forward;
   std::optional<RecomputePlan> plain;
   std::map<double, RecomputePlan> plans; // by price
-  std::optional<double> smallestPrice; // what is said to be the least is the least that is taken
+  std::optional<double> smallestPrice;   // what is said to be the least is the least that is taken
   bool isSurveyed = false;
 };
 

@@ -70,7 +70,7 @@ private:
   places places_of(const summation_order &order) const; // behind a step's last micro-batch
   void begin_step();
   char *place_in(char *memory, const places &of_rank, int accumulator) const {
-    return memory + of_rank[static_cast<size_t>(accumulator + 1)] * arena_bytes_;
+    return memory + of_rank[static_cast<size_t>(accumulator) + 1] * arena_bytes_;
   }
   char *own_place(int accumulator) const { return place_in(memory_, places_, accumulator); }
 
