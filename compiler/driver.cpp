@@ -469,6 +469,8 @@ private:
 
   /// What to try where the host compiler failed with this message.
   StringRef adviceOn(StringRef message) const {
+    if (!operators.empty())
+      return "what the manifests of --operator say and name, or another --host-compiler PROGRAM";
     if (recipe.target == "cuda")
       return "another --nvcc, --host-compiler or --cuda-arch";
     bool isOfMarch =

@@ -6,6 +6,7 @@
 
 #include "compiler/onnx/operator_manifest.h"
 #include "compiler/onnx/size_expression.h"
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -187,14 +188,15 @@ std::vector<CustomOperator> readCustomOperators(ArrayRef<std::string> paths, Str
                                                 Report &report) {
   std::vector<CustomOperator> operators;
   std::set<std::string> folders;
+  std::map<std::string, std::string> functions; // whose they are
   for (const std::string &path : paths) {
     std::shared_ptr<const OperatorManifest> manifest = readOperatorManifest(path, target, report);
     if (!manifest)
       continue;
-    auto refuse = [&](const Twine &message) {
+    auto refuse = [&](const Twine &message,
+                      const Twine &advice = "a domain and a name of its own") {
       (void)report.error(ExitCode::usage, Subject::ofOption("--operator", path),
-                         "'" + manifest->qualifiedName() + "' " + message,
-                         "a domain and a name of its own");
+                         "'" + manifest->qualifiedName() + "' " + message, advice);
     };
     if (!folders.insert(manifest->folder).second) {
       refuse("is given twice");
@@ -206,6 +208,17 @@ std::vector<CustomOperator> readCustomOperators(ArrayRef<std::string> paths, Str
                                            : "is an operator of trainc's");
       continue;
     }
+    std::set<std::string> own{manifest->forward.name};
+    for (const ManifestFunction &function : manifest->backward)
+      own.insert(function.name);
+    auto taken = llvm::find_if(own, [&](const std::string &name) { return functions.count(name); });
+    if (taken != own.end()) {
+      refuse("has the function '" + *taken + "', which '" + functions[*taken] + "' has, too",
+             "functions, or a namespace, of its own");
+      continue;
+    }
+    for (const std::string &name : own)
+      functions[name] = manifest->qualifiedName();
     nn::OnnxRegistration(
         manifest->name, /*since=*/1,
         [manifest](nn::OnnxNode &node) { return CustomNode(*manifest, node).import(); },

@@ -45,10 +45,11 @@ static LogicalResult reportMissing(const Graph &graph, const GraphNode &node, in
     return report.error(ExitCode::unsupportedModel, subject,
                         "unsupported operator of domain '" + node.domain + "'",
                         "an export that uses ONNX's own operators only, or its functions by "
-                        "--operator");
+                        "trainc --operator");
   return report.error(ExitCode::unsupportedModel, subject, kUnsupportedOperator,
-                      node.domain.empty() ? adviceFor(node.opType())
-                                          : "its functions, forward and backward, by --operator");
+                      node.domain.empty()
+                          ? adviceFor(node.opType())
+                          : "its functions, forward and backward, by trainc --operator");
 }
 
 bool isImportable(const GraphNode &node) {

@@ -185,39 +185,38 @@ private:
     return result;
   }
 
-  /// The header, and what is copied beside it or compiled.
+  /// The header, and what is copied beside it or compiled. The other target's files are looked at,
+  /// too: a run may go on there.
   void readFiles(const Json &top) {
-    std::vector<std::string> names = {text(top, "", "header")};
-    made->header = made->folder + "/" + llvm::sys::path::filename(names[0]).str();
-    if (top.contains("sources") && top["sources"].is_object()) {
+    const std::string header = text(top, "", "header");
+    made->header = made->folder + "/" + llvm::sys::path::filename(header).str();
+    if (!header.empty() && !isIncluded(header))
+      fail("names the header '" + header + "', whose ending does not say that it is one",
+           ".h, .hpp, .cuh or .inc");
+    const bool hasSources = top.contains("sources") && top["sources"].is_object();
+    if (hasSources)
       checkMembers(top["sources"], "sources", {"cpu", "cuda"});
-      llvm::append_range(names, texts(top["sources"], "sources", target.str().c_str(), false));
-    } else {
+    else
       fail("has no object 'sources' with a list for each target, cpu or cuda");
-    }
-    std::set<std::string> there;
     bool isCompiled = false;
-    for (const std::string &name : names) {
-      llvm::SmallString<128> file(llvm::sys::path::parent_path(path));
-      llvm::sys::path::append(file, name);
-      if (llvm::sys::path::is_absolute(name))
-        file = name;
-      const std::string base = llvm::sys::path::filename(name).str();
-      const StringRef ending = llvm::sys::path::extension(name);
-      const bool isSource = ending == ".cpp" || (ending == ".cu" && target == "cuda");
-      isCompiled |= isSource && name != names[0];
-      if (name.empty())
-        continue; // said already
-      if (!isSource && !llvm::is_contained({".h", ".hpp", ".cuh", ".inc"}, ending))
-        fail("names '" + name +
-                 "', whose ending says neither what compiles it nor that it is included",
-             ".cpp" + std::string(target == "cuda" ? " or .cu" : "") +
-                 " for what is compiled; .h, .hpp, .cuh or .inc for what that includes");
-      else if (!llvm::sys::fs::is_regular_file(file))
-        fail("names '" + name + "', which is no regular file", "paths from the manifest's folder");
-      else if (!there.insert(base).second)
-        fail("has two files named '" + base + "'");
-      made->files.push_back(file.str().str());
+    for (const char *of : {"cpu", "cuda"}) {
+      std::vector<std::string> names = {header};
+      if (hasSources)
+        llvm::append_range(names, texts(top["sources"], "sources", of, false));
+      std::set<std::string> there;
+      for (const std::string &name : names) {
+        if (name.empty() || (of != target && name == header))
+          continue; // said already
+        llvm::SmallString<128> file(llvm::sys::path::parent_path(path));
+        llvm::sys::path::append(file, name);
+        if (llvm::sys::path::is_absolute(name))
+          file = name;
+        checkFile(name, file, of);
+        if (!there.insert(llvm::sys::path::filename(name).str()).second)
+          fail("has two files named '" + llvm::sys::path::filename(name) + "'");
+        isCompiled |= of == target && !isIncluded(name);
+        (of == target ? made->files : otherFiles).push_back(file.str().str());
+      }
     }
     if (!isCompiled)
       fail("has no sources for --target " + target,
@@ -225,7 +224,28 @@ private:
                " file in the member 'sources." + target + "'");
   }
 
-  /// What a run may not change under its checkpoints.
+  static bool isIncluded(StringRef name) {
+    return llvm::is_contained({".h", ".hpp", ".cuh", ".inc"}, llvm::sys::path::extension(name));
+  }
+
+  void checkFile(StringRef name, StringRef file, StringRef of) {
+    const StringRef ending = llvm::sys::path::extension(name);
+    const bool isCuda = of == "cuda";
+    if (ending != ".cpp" && !(ending == ".cu" && isCuda) && !isIncluded(name))
+      fail("names '" + name +
+               "', whose ending says neither what compiles it nor that it is included",
+           ".cpp" + llvm::Twine(isCuda ? " or .cu" : "") +
+               " for what is compiled; .h, .hpp, .cuh or .inc for what that includes");
+    else if (!llvm::all_of(llvm::sys::path::filename(name), [](char c) {
+               return llvm::isAlnum(c) || StringRef("._-+").contains(c);
+             })) // it becomes part of emitted code and of the build's files
+      fail("names '" + name + "', which has other characters than letters, digits and . _ - +",
+           "a plain name");
+    else if (!llvm::sys::fs::is_regular_file(file))
+      fail("names '" + name + "', which is no regular file", "paths from the manifest's folder");
+  }
+
+  /// What a run may not change under its checkpoints, on either target.
   LogicalResult readMeaning(const Json &top) {
     Json described = top;
     described.erase("header");
@@ -235,7 +255,9 @@ private:
       for (Json &function : described["backward"])
         function.erase("flops");
     made->meaning = described.dump(-1, ' ', true, Json::error_handler_t::replace);
-    for (const std::string &file : made->files) {
+    std::set<std::string> files(made->files.begin(), made->files.end());
+    files.insert(otherFiles.begin(), otherFiles.end());
+    for (const std::string &file : files) {
       auto text = llvm::MemoryBuffer::getFile(file);
       if (!text) {
         fail("names '" + file + "', which cannot be read: " + text.getError().message(),
@@ -428,6 +450,7 @@ private:
   Report &report;
   std::shared_ptr<OperatorManifest> made = std::make_shared<OperatorManifest>();
   std::set<std::string> names;
+  std::vector<std::string> otherFiles; // of the other target
 };
 
 } // namespace
