@@ -67,14 +67,35 @@ static std::optional<int64_t> timesOf(const GraphNode &scan, ArrayRef<Known> siz
   return times;
 }
 
+/// What is wrong with a value that decides, a count or a condition; else "".
+static std::string wrongDecision(const nn::Tensor &value, bool isCount) {
+  if (value.count() != 1)
+    return "the value that says it has " + std::to_string(value.count()) +
+           " elements, expected one";
+  mlir::Type type = value.type().getElementType();
+  const bool isBool = type.isInteger(1);
+  if (isCount ? isBool || !isa<mlir::IntegerType>(type) : !isBool)
+    return std::string("the value that says it is ") +
+           (isBool                       ? "a bool"
+            : isa<mlir::FloatType>(type) ? "a float"
+                                         : "an integer") +
+           ", expected " + (isCount ? "an integer" : "a bool");
+  return "";
+}
+
 /// What they say; none where one of them is not known, whose reason `unknown` gets then.
 static std::optional<int64_t> choiceOf(const GraphNode &node, ArrayRef<Known> values,
                                        Unknown &unknown) {
-  for (const Known &value : values)
-    if (!value.tensor || (value.tensor.count() != 1 && !node.isScan())) {
+  for (auto [i, value] : enumerate(values)) {
+    if (value.tensor)
+      unknown.why = node.isScan() ? ""
+                                  : wrongDecision(value.tensor, node.isLoop() && i == 0 &&
+                                                                    !node.inputs[0].empty());
+    else
       unknown = value.unknown;
+    if (!value.tensor || !unknown.why.empty())
       return std::nullopt;
-    }
+  }
   if (node.isIf())
     return values[0].tensor.integer(0) != 0;
   if (node.isScan())

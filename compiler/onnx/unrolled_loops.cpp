@@ -3,8 +3,9 @@
 // `Loop` and `Scan` whose number of iterations is known: one body behind the other, each with
 // values of its own.
 //
-// Known weakness: the emitted program grows with the iterations. Recurrent layers have operators of
-// their own, which are loops in the program.
+// Known weakness: the emitted program grows with the iterations, and the gradient of what a Scan
+// goes through is a sum of as many pieces, each padded to the whole. Recurrent layers have
+// operators of their own, which are loops in the program.
 #include "compiler/onnx/inliner.h"
 
 using namespace llvm;
@@ -89,6 +90,10 @@ bool Inliner::keepsGoing(const onnx::GraphProto &body) {
            (tensor.int32_data_size() == 1 ? tensor.int32_data(0) != 0
                                           : tensor.raw_data() == std::string(1, '\1'));
   };
+  std::map<StringRef, const NodeProto *> makers; // of one value each
+  for (const NodeProto &node : body.node())
+    if (node.output_size() == 1)
+      makers.try_emplace(node.output(0), &node);
   std::string name = body.output(0).name();
   for (int steps = 0; steps <= body.node_size(); ++steps) {
     if (name == body.input(1).name())
@@ -96,16 +101,15 @@ bool Inliner::keepsGoing(const onnx::GraphProto &body) {
     for (const onnx::TensorProto &tensor : body.initializer())
       if (tensor.name() == name)
         return isTrue(tensor);
-    auto maker = find_if(body.node(), [&](const NodeProto &node) {
-      return node.output_size() == 1 && node.output(0) == name;
-    });
-    if (maker == body.node().end())
+    auto found = makers.find(name);
+    if (found == makers.end())
       return false;
-    if (isOnnx(*maker, "Constant") && maker->attribute_size() == 1)
-      return isTrue(maker->attribute(0).t());
-    if ((!isOnnx(*maker, "Identity") && !isOnnx(*maker, "Cast")) || maker->input_size() != 1)
+    const NodeProto &maker = *found->second;
+    if (isOnnx(maker, "Constant") && maker.attribute_size() == 1)
+      return isTrue(maker.attribute(0).t());
+    if ((!isOnnx(maker, "Identity") && !isOnnx(maker, "Cast")) || maker.input_size() != 1)
       return false;
-    name = maker->input(0);
+    name = maker.input(0);
   }
   return false;
 }
@@ -187,7 +191,7 @@ bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
                 "its body has " + Twine(body->input_size()) + " inputs and " +
                     Twine(body->output_size()) + " outputs, which do not fit its own " +
                     Twine(node.inputs.size()) + " and " + Twine(node.outputs.size()));
-  if (!keepsGoing(*body))
+  if (choice->second > 1 && !keepsGoing(*body))
     return fail(node, ExitCode::unsupportedModel,
                 "its condition changes while it runs, and only loops that run a known number of "
                 "times are unrolled",
@@ -235,6 +239,8 @@ bool Inliner::addBatchedScan(GraphNode &node, const Scope &scope, int depth) {
   for (AttributeProto &attribute : *proto.mutable_attribute())
     if (attribute.name() == "directions")
       attribute.set_name("scan_input_directions");
+  if (!enter(node, 2 * (node.inputs.size() + node.outputs.size()), choice->second, depth))
+    return false;
   std::vector<std::vector<std::string>> pieces(node.outputs.size());
   for (int64_t sample = 0; sample < choice->second; ++sample) {
     const std::string prefix = freePrefix(node.key() + "/sample" + std::to_string(sample));
