@@ -17,9 +17,11 @@ static Value neutral(Builder &builder, StringRef reduction, RankedTensorType typ
   bool largest = reduction == "max";
   if (isa<FloatType>(type.getElementType()))
     return builder.constant(largest ? -INFINITY : INFINITY, type);
-  unsigned width = type.getElementTypeBitWidth();
-  return builder.constant(DenseElementsAttr::get(type, largest ? APInt::getSignedMinValue(width)
-                                                               : APInt::getSignedMaxValue(width)));
+  const unsigned width = type.getElementTypeBitWidth();
+  const bool isUnsigned = type.getElementType().isUnsignedInteger();
+  APInt least = isUnsigned ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
+  APInt most = isUnsigned ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
+  return builder.constant(DenseElementsAttr::get(type, largest ? least : most));
 }
 
 static Value reduced(Builder &builder, Value x, int64_t dimension, StringRef reduction) {
