@@ -7,6 +7,7 @@
 #include "compiler/onnx/batch_axis.h"
 #include "compiler/onnx/exported_program.h"
 #include "compiler/onnx/importer.h"
+#include "compiler/onnx/schema.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx_node.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -83,6 +84,7 @@ public:
   bool stopsGradients() const override { return isDetach(*node.proto); }
   mlir::Value buffer(unsigned index) override;
   void replaceBuffer(unsigned index, mlir::Value value) override;
+  std::vector<InputType> inputTypes() const;
   mlir::LogicalResult refuseUnknown(unsigned input, const llvm::Twine &what) override;
   void warning(const llvm::Twine &message, const llvm::Twine &advice) override;
   mlir::LogicalResult error(const llvm::Twine &message, const llvm::Twine &advice = "") override;

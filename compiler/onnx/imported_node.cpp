@@ -21,6 +21,23 @@ std::vector<std::pair<std::string, nn::AttributeKind>> ImportedNode::attributeKi
   return kinds;
 }
 
+std::vector<InputType> ImportedNode::inputTypes() const {
+  auto inWords = [](Type type) {
+    std::string text;
+    raw_string_ostream(text) << type;
+    return type.isInteger(1) ? "bool" : text;
+  };
+  std::vector<InputType> types(node.inputs.size());
+  for (auto [name, type] : zip(node.inputs, types)) {
+    const ImportedValue *value = name.empty() ? nullptr : importer.find(name);
+    if (value && value->constant)
+      type = {inWords(value->constant.type().getElementType()), true};
+    else if (value && value->tensor)
+      type = {inWords(nn::tensorType(value->tensor).getElementType()), false};
+  }
+  return types;
+}
+
 bool ImportedNode::outputUsed(unsigned index) const {
   return index < node.outputs.size() && !node.outputs[index].empty() &&
          (!importer.graph.uses(node.outputs[index]).empty() ||

@@ -362,6 +362,9 @@ nn::OnnxResults Importer::callImporter(const GraphNode &node, ImportedNode &view
     diagnostics += (diagnostics.empty() ? "" : "; ") + diagnostic.str();
   });
   size_t before = report.size();
+  if (std::string why = node.domain.empty() ? checkTypes(node, view.inputTypes()) : "";
+      !why.empty())
+    return LogicalResult(view.error(why, "insert a Cast before the node"));
   if (failed(nn::checkSupport(view, nn::onnxSupport(node.domain, node.opType()))))
     return failure();
   nn::OnnxResults results = importer(view);

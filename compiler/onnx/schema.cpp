@@ -229,6 +229,39 @@ std::string checkNode(const GraphNode &node) {
   return checkNode(node, findDeclaration(node.opType(), node.opset));
 }
 
+static bool isFloat(const InputType &type) {
+  return StringRef(type.element).starts_with("f") || StringRef(type.element).starts_with("bf");
+}
+static bool isBool(const InputType &type) { return type.element == "bool"; }
+static bool isInteger(const InputType &type) { return !isFloat(type) && !isBool(type); }
+
+static bool areMixed(const InputType &a, const InputType &b) {
+  if (isFloat(a) && isFloat(b))
+    return a.element != b.element && !a.isConstant && !b.isConstant;
+  return isInteger(a) != isInteger(b) || isBool(a) != isBool(b);
+}
+
+std::string checkTypes(const GraphNode &node, ArrayRef<InputType> inputs) {
+  const Declaration *declaration = findDeclaration(node.opType(), node.opset);
+  StringRef letters = declaration ? declaration->types : "";
+  const bool endsWithAny = declaration && StringRef(declaration->inputs).ends_with("v");
+  std::map<char, InputType> first;
+  for (auto [i, input] : enumerate(inputs)) {
+    const char letter = i < letters.size()                ? letters[i]
+                        : endsWithAny && !letters.empty() ? letters.back()
+                                                          : '-';
+    if (letter == '-' || input.element.empty())
+      continue;
+    if (letter == 'i' ? !isInteger(input) : letter == 'b' && !isBool(input))
+      return "input " + std::to_string(i) + " has element type " + input.element + ", expected " +
+             (letter == 'i' ? "integers" : "bool");
+    if (std::isupper(letter))
+      if (InputType other = first.try_emplace(letter, input).first->second; areMixed(other, input))
+        return "operands have element types " + other.element + " and " + input.element;
+  }
+  return "";
+}
+
 // The operator set from which on a node of the same inputs and attributes computes something else,
 // which declarations do not show: axes behind the one it names, the default of an axis, and scales
 // of channels instead of groups.

@@ -15,6 +15,7 @@ struct Declaration {
   const char *opType;
   int64_t since;      // the first operator set for which it holds
   const char *inputs; // a letter each: r required, o optional, v any number of them
+  const char *types;  // a letter each: i integers, b bools, the same capital: one type, - any
   unsigned leastInputs;
   const char *outputs; // likewise
   unsigned leastOutputs;
@@ -33,6 +34,16 @@ llvm::StringRef kindOf(const onnx::AttributeProto &attribute);
 /// What a node of ONNX's own domain has that its declaration does not, or lacks; empty where all is
 /// well. Importers need not check that.
 std::string checkNode(const GraphNode &node);
+
+/// What an input is of: `bool`, or as MLIR writes it; empty where there is none.
+struct InputType {
+  std::string element;
+  bool isConstant = false;
+};
+
+/// The same of the element types of its inputs. Exporters mix widths of integers, and of floats
+/// where one is a constant: importers take that or refuse it.
+std::string checkTypes(const GraphNode &node, llvm::ArrayRef<InputType> inputs);
 
 /// Whether such a node computes something else than one with the same inputs and attributes in the
 /// newest operator set.

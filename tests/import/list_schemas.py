@@ -2,9 +2,11 @@
 #
 # Prints compiler/onnx/schemas.inc: what each operator of ONNX's own set takes and makes, by the
 # operator set from which it holds. Only versions that operator sets from 6 on use, and of these only
-# those whose arity or attributes differ from the version before. Needs the Python package onnx.
+# those whose arity, types or attributes differ from the version before. Needs the Python package onnx.
 #
 #   python3 tests/import/list_schemas.py >compiler/onnx/schemas.inc
+import re
+
 from onnx import defs
 
 OLDEST = 6
@@ -24,10 +26,31 @@ def letters(parameters):
     return "".join(option[parameter.option.name] for parameter in parameters)
 
 
+def types(schema):
+    """A letter for each input: i: integers, b: bools, the same capital: the same type, -: any."""
+    allowed = {constraint.type_param_str: constraint.allowed_type_strs for constraint in schema.type_constraints}
+    uses = [parameter.type_str for parameter in schema.inputs]
+    capitals = {}
+    found = ""
+    for parameter in schema.inputs:
+        name = parameter.type_str
+        kinds = allowed.get(name, [name])
+        is_variadic = parameter.option.name == "Variadic"
+        if all(re.fullmatch(r"tensor\(u?int\d+\)", kind) for kind in kinds):
+            found += "i"
+        elif kinds == ["tensor(bool)"]:
+            found += "b"
+        elif (uses.count(name) > 1 or is_variadic) and parameter.is_homogeneous and kinds[0].startswith("tensor"):
+            found += capitals.setdefault(name, "ABCDEF"[len(capitals)])
+        else:
+            found += "-"
+    return found.rstrip("-")
+
+
 def declaration(schema):
     attributes = [name + ":" + kind_of(attribute) + ("!" if attribute.required else "")
                   for name, attribute in sorted(schema.attributes.items())]
-    return (letters(schema.inputs), schema.min_input, letters(schema.outputs), schema.min_output,
+    return (letters(schema.inputs), types(schema), schema.min_input, letters(schema.outputs), schema.min_output,
             " ".join(attributes))
 
 
@@ -46,8 +69,8 @@ def main():
         for schema in schemas:
             found = declaration(schema)
             if found != before:
-                inputs, fewest_inputs, outputs, fewest_outputs, attributes = found
-                print(f'{{"{name}", {schema.since_version}, "{inputs}", {fewest_inputs}, "{outputs}", '
+                inputs, input_types, fewest_inputs, outputs, fewest_outputs, attributes = found
+                print(f'{{"{name}", {schema.since_version}, "{inputs}", "{input_types}", {fewest_inputs}, "{outputs}", '
                       f'{fewest_outputs}, "{attributes}"}},')
             before = found
 

@@ -107,7 +107,17 @@ private:
     int64_t precision = node.integer("softmax_precision", 1);
     if (precision != 1 && precision != 11)
       return node.error("softmax_precision is " + llvm::Twine(precision) +
-                        ", expected 1 (float) or 11 (double)");
+                            ", expected 1 (float) or 11 (double)",
+                        "softmax_precision 1");
+    Type of = tensorType(queries).getElementType(), ofValues = tensorType(values).getElementType();
+    if (precision == 11 && of.getIntOrFloatBitWidth() < 64)
+      return node.error("softmax_precision is 11 (double) of queries that are float, which is not "
+                        "supported",
+                        "softmax_precision 1, or queries that are cast to double");
+    if (of != ofValues)
+      return node.error("its queries and values have different element types, which is not "
+                        "supported",
+                        "insert a Cast before the node");
     return success();
   }
 

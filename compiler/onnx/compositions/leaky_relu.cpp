@@ -24,7 +24,9 @@ static OnnxResults importPRelu(OnnxNode &node) {
   auto joined = broadcastShapes(shape, tensorType(factor).getShape());
   if (!joined || ArrayRef<int64_t>(*joined) != shape)
     return node.error("slopes do not broadcast to the operand");
-  return SmallVector<Value>{slope(node.builder(), x, node.builder().broadcastTo(factor, shape))};
+  Builder &builder = node.builder(); // a constant may be of another width
+  factor = builder.cast(factor, tensorType(x).getElementType());
+  return SmallVector<Value>{slope(builder, x, builder.broadcastTo(factor, shape))};
 }
 
 static OnnxRegistration leakyRelu("LeakyRelu", 6, importLeakyRelu);

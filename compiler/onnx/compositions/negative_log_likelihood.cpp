@@ -30,6 +30,10 @@ public:
     if (node.hasInput(2) && tensorType(node.input(2)).getShape() != ArrayRef<int64_t>{shape[1]})
       return node.error("its weights are not one number for each of " + llvm::Twine(shape[1]) +
                         " classes");
+    if (node.hasInput(2) &&
+        tensorType(node.input(2)).getElementType() != tensorType(node.input(0)).getElementType())
+      return node.error("its weights and scores have different element types",
+                        "insert a Cast before the node");
     if (reduction != "mean" && reduction != "sum" && reduction != "none")
       return node.error("reduction '" + reduction + "' is none of mean, sum and none");
     return success();
