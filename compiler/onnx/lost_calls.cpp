@@ -37,6 +37,10 @@ static std::string lostBy(const ProgramCall &call) {
   // embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
   if (call.is("aten.embedding") && argumentOf(call, 3) == "True")
     return "was called with scale_grad_by_freq=True";
+  // avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+  if ((call.is("aten.avg_pool2d") || call.is("aten.avg_pool3d")) && !argumentOf(call, 6).empty() &&
+      argumentOf(call, 6) != "None")
+    return "was called with divisor_override=" + call.arguments[6];
   if (projectsStates(call))
     return "was called with weights that project the states (proj_size)";
   return "";
