@@ -158,19 +158,22 @@ private:
     setStatePieces(*model.module, statePieces(model));
     setStateConstants(*model.module, model.constants);
     train::setLosses(*model.module, recipe.losses);
-    return checkSizes() && checkRecomputePatterns() && checkOperatorsUsed();
+    dropUnusedOperators();
+    return checkSizes() && checkRecomputePatterns();
   }
 
   /// A name that is misspelt would go unnoticed where the model has a body for it.
-  bool checkOperatorsUsed() {
+  void dropUnusedOperators() {
     std::set<std::string> used;
     model.module->walk(
         [&](nn::CustomOp op) { used.insert(op.getLibrary().rsplit('/').first.str()); });
-    for (const CustomOperator &custom : operators)
-      if (!used.count(custom.folder))
+    llvm::erase_if(operators, [&](const CustomOperator &custom) {
+      const bool isUsed = used.count(custom.folder) > 0;
+      if (!isUsed)
         report.warning(Subject::ofOption("--operator", custom.manifest),
                        "no node of the model is '" + custom.name + "'");
-    return true;
+      return !isUsed;
+    });
   }
 
   /// A pattern that is misspelt would save nothing.

@@ -144,16 +144,19 @@ std::string readLog(const Running &running) {
   return text;
 }
 
-/// Up to `count` last lines of a text, indented.
-std::string lastLines(const std::string &text, int count) {
-  size_t begin = text.size();
-  while (begin > 0 && count > 0)
-    if (--begin == 0 || text[begin - 1] == '\n')
-      --count;
+/// Up to `count` lines of what compilers say, from the first error on, indented; the last ones
+/// where no line says that it is one.
+std::string tellingLines(llvm::StringRef text, size_t count) {
+  llvm::SmallVector<llvm::StringRef> lines;
+  text.rtrim('\n').split(lines, '\n');
+  auto isError = [](llvm::StringRef line) {
+    return line.contains("error:") || line.contains("undefined reference");
+  };
+  const size_t first = llvm::find_if(lines, isError) - lines.begin();
+  const size_t begin = first < lines.size() ? first : lines.size() - std::min(count, lines.size());
   std::string result;
-  std::istringstream stream(text.substr(begin));
-  for (std::string line; std::getline(stream, line);)
-    result += "\n  " + line;
+  for (llvm::StringRef line : llvm::ArrayRef(lines).drop_front(begin).take_front(count))
+    result += "\n  " + line.str();
   return result;
 }
 
@@ -205,7 +208,7 @@ public:
     if (good)
       message = "the host compiler warns" + writeLog();
     else
-      message = failed + " failed: " + reason + writeLog() + lastLines(log, 12);
+      message = failed + " failed: " + reason + writeLog() + tellingLines(log, 12);
     return good;
   }
 
