@@ -187,6 +187,7 @@ void refuseFolded(const Decisions &decisions, const ModelFile &file, const Graph
                   Report &report) {
   llvm::StringSet<> explained = refuseFoldedParts(decisions, file, graph, report);
   refuseFoldedFilters(decisions, explained, file, graph, report);
+  refuseComputed(decisions, explained, file, graph, report);
 }
 
 } // namespace trainc::reader

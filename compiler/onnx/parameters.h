@@ -70,6 +70,11 @@ void suspectParameters(const Decisions &decisions, bool hasSignature, const Mode
 void refuseFolded(const Decisions &decisions, const ModelFile &file, const Graph &graph,
                   Report &report);
 
+/// Refuses weights in the files of PyTorch's TorchScript exporter that it computed from parameters,
+/// as far as their places and numbers tell, but those `explained`; warns where they do not tell.
+void refuseComputed(const Decisions &decisions, const llvm::StringSet<> &explained,
+                    const ModelFile &file, const Graph &graph, Report &report);
+
 /// Refuses equal weights of which PyTorch's TorchScript exporter brought one into the order of a
 /// recurrent layer's gates: nothing would keep the two equal.
 void refuseSharedRecurrent(const Decisions &decisions, const ModelFile &file, const Graph &graph,
