@@ -145,6 +145,12 @@ std::optional<std::string> moduleOf(const onnx::NodeProto &node) {
   return scopes[scopes.size() - 2];
 }
 
+StringRef moduleOfParameter(StringRef target) {
+  return target.contains('.') ? target.rsplit('.').first : "";
+}
+
+StringRef attributeOf(StringRef target) { return target.substr(target.rfind('.') + 1); }
+
 StringRef baseName(StringRef name) {
   StringRef base = name.rtrim("0123456789");
   return base.size() < name.size() && base.ends_with("_") && base.size() > 1 ? base.drop_back()

@@ -80,6 +80,10 @@ bool isDetach(const onnx::NodeProto &node);
 /// The innermost module that a node was made in; nullopt where the file does not say.
 std::optional<std::string> moduleOf(const onnx::NodeProto &node);
 
+/// Of a parameter's name, the module's and its own in that: a.weight -> a, weight.
+llvm::StringRef moduleOfParameter(llvm::StringRef target);
+llvm::StringRef attributeOf(llvm::StringRef target);
+
 /// A name as PyTorch numbers them: embedding_1 -> embedding.
 llvm::StringRef baseName(llvm::StringRef name);
 

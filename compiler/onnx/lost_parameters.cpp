@@ -5,6 +5,7 @@
 
 namespace trainc::reader {
 
+constexpr size_t kNamedAtMost = 3; // names in a warning
 constexpr char kWithoutOptimizer[] = "export again with torch.onnx.export(..., optimize=False)";
 
 static std::string batchNormsLost(const LostParameters &lost) {
@@ -57,6 +58,14 @@ void LostParameters::report(const std::string &path, Report &report) {
     (void)report.error(ExitCode::unsupportedModel, path, batchNormsLost(*this), kWithoutOptimizer);
   if (!undecided.empty() || !unnamed.empty() || !numbers.empty())
     (void)report.error(ExitCode::unsupportedModel, path, usesLost(*this), kWithoutOptimizer);
+  else if (!unclear.empty())
+    report.warning(
+        path,
+        quotedList(std::vector<std::string>(unclear.begin(), unclear.end()), kNamedAtMost) +
+            (unclear.size() == 1 ? ", which no call names, is" : ", which no call names, are") +
+            " taken for unused",
+        "where the module multiplies with it, or adds it: " + std::string(kWithoutOptimizer) +
+            "; else nothing");
 }
 
 } // namespace trainc::reader

@@ -16,6 +16,7 @@ struct LostParameters {
   std::vector<std::string> changed;     // that have other values than in the module
   std::set<std::string> undecided;      // that several uses may have meant
   std::set<std::string> unnamed;        // that no call names, though calls are gone
+  std::set<std::string> unclear;        // that no call names, and that are in all likelihood unused
   std::set<std::string> numbers;        // that calls name, and one that is gone may have as well
 
   /// An error for each kind of loss, which names each parameter once.

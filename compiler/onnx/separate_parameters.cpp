@@ -40,12 +40,6 @@ bool isMadeBy(const NodeProto &node, StringRef rule) {
   return any_of(split(rules, ','), [&](StringRef one) { return one.trim().starts_with(rule); });
 }
 
-std::string moduleOfParameter(StringRef target) {
-  return target.contains('.') ? target.rsplit('.').first.str() : "";
-}
-
-StringRef attributeOf(StringRef target) { return target.substr(target.rfind('.') + 1); }
-
 struct CallGroup {
   ProgramCall call;
   SmallVector<NodeProto *> nodes;
@@ -741,7 +735,7 @@ private:
         gone.undecided.insert(parameter);
         continue;
       }
-      std::string module = moduleOfParameter(parameter), tied;
+      std::string module = moduleOfParameter(parameter).str(), tied;
       bool mayBeGone = lost || takenOut.mayHaveRead(parameter);
       for (const std::string &other : usedIn[module])
         if (moduleOfParameter(other) != module && !StringRef(other).starts_with(module + ".") &&
@@ -754,6 +748,8 @@ private:
       else
         separation.absent.emplace_back(parameter,
                                        "nothing uses it, or it is another name of a parameter");
+      if (tied.empty() && !mayBeGone && takenOut.isUnclear(parameter))
+        gone.unclear.insert(parameter);
     }
   }
 

@@ -12,6 +12,7 @@
 #include "compiler/onnx/parameters.h"
 #include "compiler/onnx/parametric_calls.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 #include <map>
 
@@ -41,8 +42,13 @@ public:
       std::optional<ProgramCall> call = callOf(node);
       for (const std::string &output : node.output())
         makers[output] = call ? call->name : "";
-      if (call)
-        calls.insert(call->name);
+      if (!call)
+        continue;
+      calls.insert(call->name);
+      for (const std::string &parameter : program.parametersOf(*call))
+        markUsed(parameter);
+      if (std::optional<std::string> module = moduleOf(node))
+        markUsed(*module + ".");
     }
     for (const onnx::ValueInfoProto &output : graph.output())
       results.insert(output.name());
@@ -55,10 +61,54 @@ public:
     lookAtResults();
     if (found.calculates || found.moves)
       findNumbers();
+    findUnusedLayers();
     return std::move(found);
   }
 
 private:
+  // A module is used where it, or one inside, is called or has a parameter that a call names.
+  void markUsed(StringRef parameter) {
+    for (StringRef module = parameter; !module.empty();) {
+      module = module.contains('.') ? module.rsplit('.').first : "";
+      used.insert(module);
+    }
+  }
+
+  // A module of which no call is there; if it has one parameter, the call may have been a product
+  // with that. In a module that is called, anything may be gone.
+  void findUnusedLayers() {
+    std::map<StringRef, std::vector<std::string>> modules;
+    for (const std::string &parameter : program.parameters())
+      modules[moduleOfParameter(parameter)].push_back(parameter);
+    for (const auto &[module, parameters] : modules)
+      for (const std::string &parameter : parameters) {
+        bool isUnusedLayer = isLayers(parameter) && !used.contains(module);
+        if (isUnusedLayer || isTable(parameter) || isSecondName(parameter))
+          found.unused.insert(parameter);
+        if (isUnusedLayer && parameters.size() == 1)
+          found.single.insert(parameter);
+      }
+  }
+
+  // By its name, what has axes.
+  static bool isTable(StringRef parameter) {
+    StringRef attribute = attributeOf(parameter);
+    StringRef word = attribute.substr(attribute.rfind('_') + 1);
+    return StringSwitch<bool>(word)
+        .Cases("token", "tokens", "embed", "embeds", "embedding", "embeddings", true)
+        .Default(false);
+  }
+
+  // As a head's bias is that of the layer in it (predictions.bias, predictions.decoder.bias).
+  bool isSecondName(StringRef parameter) const {
+    StringRef module = moduleOfParameter(parameter), attribute = attributeOf(parameter);
+    return isLayers(parameter) && count_if(program.parameters(), [&](StringRef other) {
+                                    StringRef parent = moduleOfParameter(moduleOfParameter(other));
+                                    return attributeOf(other) == attribute && parent == module &&
+                                           moduleOfParameter(other) != module;
+                                  }) == 1;
+  }
+
   bool mayBeFloat(const std::string &value) const {
     auto type = types.find(value);
     return type == types.end() || type->second->elem_type() == 0 ||
@@ -130,6 +180,7 @@ private:
     bool calculates = !hasNoParameters(operation) && !isMerged;
     found.calculates |= calculates;
     found.moves |= !calculates;
+    isArithmeticGone |= calculates && isArithmetic(operation);
   }
 
   static bool isArithmetic(StringRef operation) {
@@ -139,8 +190,12 @@ private:
   void findNumbers() {
     for (int i = 0; i < file.graph().initializer_size(); ++i) {
       const onnx::TensorProto &tensor = file.graph().initializer(i);
-      if (tensor.dims_size() != 0 || !isFloat(tensor.data_type()))
+      if (!isFloat(tensor.data_type()))
         continue;
+      if (tensor.dims_size() != 0) {
+        findElements(tensor, file.initializer(i));
+        continue;
+      }
       const TensorBytes &number = file.initializer(i);
       if (program.kindOf(tensor) == "PARAMETER" && (found.calculates || changesNothing(number)))
         found.numbers.insert(tensor.name());
@@ -151,6 +206,38 @@ private:
     for (const NodeProto &node : file.graph().node())
       if (std::optional<ProgramCall> call = callOf(node))
         findComputed(node, *call);
+  }
+
+  // An element of a vector or a small matrix that calculations use otherwise. Layers and norms do
+  // not take numbers out of their own parameters; what calls them `weight` may be a norm.
+  void findElements(const onnx::TensorProto &tensor, const TensorBytes &values) {
+    constexpr int64_t kLargestMatrix = 64; // elements
+    bool isMatrix = values.shape.size() == 2 && values.shape[0] > 1 && values.shape[1] > 1 &&
+                    values.count <= kLargestMatrix;
+    if (!isArithmeticGone || (values.shape.size() != 1 && !isMatrix))
+      return;
+    if (program.kindOf(tensor) == "PARAMETER" && !isLayers(tensor.name()) &&
+        anyChangesNothing(values))
+      found.numbers.insert(tensor.name());
+    std::vector<std::string> sources = program.sourcesOf(tensor);
+    if (isChoice(baseName(tensor.name()))) // of the others, nothing is in the file
+      for (const std::string &source : sources)
+        if (program.isParameter(source) && !isLayers(source))
+          found.numbers.insert(source);
+  }
+
+  static bool isLayers(StringRef parameter) {
+    StringRef attribute = attributeOf(parameter);
+    attribute.consume_front("in_proj_");
+    return attribute == "weight" || attribute == "bias";
+  }
+
+  static bool anyChangesNothing(TensorBytes values) {
+    const int64_t width = elementBytes(values.dataType);
+    for (; values.count > 0; --values.count, values.bytes = values.bytes.drop_front(width))
+      if (changesNothing(values))
+        return true;
+    return false;
   }
 
   // A number that a node computes from parameters alone: another one may have been folded.
@@ -176,19 +263,21 @@ private:
   const ModelFile &file;
   const ExportedProgram &program;
   llvm::function_ref<bool(const std::string &)> isLost;
-  llvm::StringSet<> initializers, tables, calls, results;
+  llvm::StringSet<> initializers, tables, calls, results, used;
   llvm::StringMap<const onnx::TypeProto::Tensor *> types; // by value
   std::map<std::string, std::string> makers;              // calls, or "", by value
   TakenOut found;
+  bool isArithmeticGone = false; // a product, a quotient, a sum or a difference
 };
 
 } // namespace
 
-bool TakenOut::mayHaveRead(StringRef parameter) const {
-  StringRef attribute = parameter.substr(parameter.rfind('.') + 1);
-  bool hasAxes = attribute.ends_with("weight") || attribute.ends_with("bias") ||
-                 attribute.contains("token") || attribute.contains("embed");
-  return calculates || (moves && !hasAxes);
+bool TakenOut::isUnclear(const std::string &parameter) const {
+  return moves && single.count(parameter) > 0;
+}
+
+bool TakenOut::mayHaveRead(const std::string &parameter) const {
+  return calculates || (moves && unused.count(parameter) == 0);
 }
 
 TakenOut findTakenOut(const ModelFile &file, const ExportedProgram &program,

@@ -19,9 +19,15 @@ struct TakenOut {
   bool moves = false;
   /// Parameters that calls name, and of which what is gone may have read a number as well.
   std::set<std::string> numbers;
+  /// Parameters that are no number without axes by their names, if they are not in the file.
+  std::set<std::string> unused;
+  /// Of these, such as are alone in a module: by their names, they may be one.
+  std::set<std::string> single;
 
   /// The same of a parameter that is not in the file: of such only the name is known.
-  bool mayHaveRead(llvm::StringRef parameter) const;
+  bool mayHaveRead(const std::string &parameter) const;
+  /// Of one that it has not read by its name, but may have.
+  bool isUnclear(const std::string &parameter) const;
 };
 
 /// `isLost`: of a value that calls name, that no call in the file makes it.
