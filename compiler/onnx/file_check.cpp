@@ -47,6 +47,7 @@ public:
                            "output '" + output.name() +
                                "' cannot be stored under its name, which " + why);
     checkDefaults();
+    checkBodies();
     return report.size() == before;
   }
 
@@ -109,6 +110,60 @@ private:
       else if (!names.insert(list[i].name()).second)
         fail(Twine(kind) + " '" + list[i].name() +
              (StringRef(kind) == "initializer" ? "' is there twice" : "' is listed twice"));
+  }
+
+  using Names = llvm::StringSet<>;
+
+  static void add(const std::string &name, Names &visible, Names &own) {
+    if (visible.insert(name).second)
+      own.insert(name);
+  }
+
+  // What a node in the body of a loop or a branch makes has a name of its own, also among the
+  // values around that are made before it.
+  void checkBodies() {
+    Names visible, own;
+    for (const auto &input : file.graph().input())
+      add(input.name(), visible, own);
+    for (const auto &tensor : file.graph().initializer())
+      add(tensor.name(), visible, own);
+    checkNodes(file.graph().node(), visible, own, "");
+    for (const onnx::FunctionProto &function : file.model().functions()) {
+      Names visible, own;
+      for (const std::string &input : function.input())
+        add(input, visible, own);
+      checkNodes(function.node(), visible, own, "");
+    }
+  }
+
+  // `own`: of the `visible` names, those of the graph itself; `where`: whose body it is.
+  template <typename Nodes>
+  void checkNodes(const Nodes &nodes, Names &visible, Names &own, const std::string &where) {
+    for (const onnx::NodeProto &node : nodes) {
+      for (const onnx::AttributeProto &attribute : node.attribute())
+        if (attribute.has_g())
+          checkBody(attribute.g(), visible,
+                    "'" + (node.name().empty() ? node.op_type() : node.name()) + "' (" +
+                        node.op_type() + ")");
+      for (const std::string &output : node.output()) {
+        if (!where.empty() && visible.contains(output) && !own.contains(output))
+          return fail("the body of node " + where + " defines value '" + output +
+                      "', which the graph around it has already");
+        if (!output.empty())
+          add(output, visible, own);
+      }
+    }
+  }
+
+  void checkBody(const onnx::GraphProto &body, Names &visible, const std::string &where) {
+    Names own;
+    for (const auto &input : body.input())
+      add(input.name(), visible, own);
+    for (const auto &tensor : body.initializer())
+      add(tensor.name(), visible, own);
+    checkNodes(body.node(), visible, own, where);
+    for (const auto &name : own)
+      visible.erase(name.getKey());
   }
 
   static std::string textOf(ArrayRef<int64_t> sizes) {

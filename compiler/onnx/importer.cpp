@@ -11,6 +11,7 @@
 #include "dialects/train/train.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -198,8 +199,33 @@ bool Importer::checkDescribed() {
                        "is described as " + elementName(declared) + ", but its node makes " +
                            elementNameOf(element),
                        "a file that describes it as its node makes it"));
+    if (!checkShape(described, cast<RankedTensorType>(value->tensor.getType())))
+      return false;
   }
   return true;
+}
+
+// Sizes with names are not compared: a recipe gives them others. Nor are any with --batch.
+bool Importer::checkShape(const onnx::ValueInfoProto &described, RankedTensorType type) {
+  const auto &declared = described.type().tensor_type();
+  if (batch || !declared.has_shape())
+    return true;
+  bool fits = declared.shape().dim_size() == type.getRank();
+  for (int i = 0; fits && i < type.getRank(); ++i)
+    fits = !declared.shape().dim(i).has_dim_value() || declared.shape().dim(i).dim_value() < 0 ||
+           declared.shape().dim(i).dim_value() == type.getDimSize(i);
+  std::vector<std::string> sizes;
+  for (const auto &one : declared.shape().dim())
+    sizes.push_back(one.has_dim_value() ? std::to_string(one.dim_value()) : one.dim_param());
+  return fits || succeeded(report.error(
+                     ExitCode::unreadableModel,
+                     Subject::ofPart(file.path(), "value '" + described.name() + "'"),
+                     "is described as [" + llvm::join(sizes, ", ") + "], but its node makes [" +
+                         llvm::join(map_range(type.getShape(),
+                                              [](int64_t size) { return std::to_string(size); }),
+                                    ", ") +
+                         "]",
+                     "a file that describes it as its node makes it"));
 }
 
 bool Importer::addOutputs() {

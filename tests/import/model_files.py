@@ -422,6 +422,9 @@ def graphs():
     yield Case("an output without a name", plain(outputs=[value("", [1])]), UNREADABLE, "output 0 has no name")
     yield Case("a value that is described otherwise", plain(nodes=[LAYER, node("Relu", ["h"], ["t"])], outputs=[value("t", [4, 6])], extra=message(13, value("h", [4, 6], INT64))), UNREADABLE,
                "value 'h': is described as int64, but its node makes float")
+    for name, sizes in {"size": [4, 5], "rank": [4, 6, 1]}.items():
+        yield Case(f"a value described with another {name}", plain(nodes=[LAYER, node("Relu", ["h"], ["t"])], outputs=[value("t", [4, 6])], extra=message(13, value("h", sizes))), UNREADABLE,
+                   rf"value 'h': is described as \[{', '.join(map(str, sizes))}\], but its node makes \[4, 6\]")
     yield Case("an output twice", plain(outputs=[value("h", [4, 6])] * 2), UNSUPPORTED, "output 'h' is listed twice, which is not supported")
     yield Case("an output that nothing makes", plain(outputs=[value("z", [1])]), UNREADABLE, "'z' is not defined")
     yield Case("an input of a node that nothing makes", chain(node("Add", ["h", "z"], ["t"]), output="t"), UNREADABLE, "'z' is not defined")
@@ -805,6 +808,11 @@ def conditions_unknown():
     yield Case("branches of other counts", choosing(branch([node("Split", ["h"], ["b", "e"], {"axis": 1})], ("b", "e")), inputs=flag), UNREADABLE,
                "has 1 outputs, but one of its branches 2")
     yield Case("a branch whose output nothing makes", choosing(branch([], ["z"]), relu, inputs=flag), UNREADABLE, "'z' is not defined")
+    for name, made in {"a value": "h", "an initializer": "layer.w", "an input": "x"}.items():
+        body = graph([node("Identity", ["c"], ["go"]), node("Relu", ["s"], [made])], [value("i", [], INT64), value("c", [], BOOL), value("s", [4, 6])],
+                     [value("go", [], BOOL), value(made, [4, 6])])
+        yield Case(f"a Loop that defines {name} of the graph around", around([node("Loop", ["count", "", "h"], ["t"], {"body": (body,)})], initializers=[tensor("count", [], INT64, [2])]), UNREADABLE,
+                   f"defines value '{made}', which the graph around it has already")
     yield Case("a Loop", around([node("Loop", ["", "flag"], ["t"], {"body": relu})], inputs=flag), UNSUPPORTED, "how often it runs must be known")
     yield Case("a missing operator in the branch that is taken", choosing(branch([node("StringNormalizer", ["h"], ["b"])]), inputs=flag), UNSUPPORTED,
                "StringNormalizer", ["--constant", "flag=true"])
