@@ -20,6 +20,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/lowering/updated_parameters.h"
 #include "passes/passes.h"
 #include <cmath>
 
@@ -39,7 +40,8 @@ struct FlatRun {
   train::Run name;
   int64_t group; // 0: of none
   unsigned parameters, gradients;
-  SmallVector<unsigned> states;
+  SmallVector<std::optional<unsigned>> states; // by slot
+  UpdatedRun described;
 };
 
 struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
@@ -77,10 +79,15 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
     for (int64_t group = 0; group < layout.groups(); ++group)
       for (train::Run run : {train::Run::decayed, train::Run::undecayed})
         if (int64_t count = layout.elementsOf(run, group))
-          trained.push_back(declareRun(signature, run, group, count, optimizer->states.size()));
+          trained.push_back(declareRun(signature, run, group, count,
+                                       describeRun(getOperation(), *optimizer, run, group)));
+    SmallVector<UpdatedRun> described;
+    for (const FlatRun &run : trained)
+      described.push_back(run.described);
+    writeStateLayout(getOperation(), *optimizer, described);
     std::optional<FlatRun> buffers;
     if (int64_t count = layout.elementsOf(train::Run::buffer))
-      buffers = declareRun(signature, train::Run::buffer, /*group=*/0, count, 0);
+      buffers = declareRun(signature, train::Run::buffer, /*group=*/0, count, UpdatedRun());
     if (totalsType)
       totalsIndex = declare(signature, totalsType, train::StepTotalsAttr::get(&getContext()));
     buildUpdate(*optimizer, signature, trained, buffers);
@@ -167,15 +174,19 @@ private:
   }
 
   FlatRun declareRun(Signature &signature, train::Run name, int64_t group, int64_t count,
-                     size_t states) {
+                     UpdatedRun described) {
     MLIRContext *context = &getContext();
     auto type = RankedTensorType::get({count}, elementType());
-    FlatRun run{name, group, 0, 0, {}};
+    FlatRun run{name, group, 0, 0, {}, std::move(described)};
     run.parameters = declare(signature, type, train::RunParametersAttr::get(context, name, group));
     run.gradients = declare(signature, type, train::RunGradientsAttr::get(context, name, group));
-    for (size_t slot = 0; slot < states; ++slot)
+    for (auto [slot, elements] : llvm::enumerate(run.described.stateElements))
       run.states.push_back(
-          declare(signature, type, train::StateAttr::get(context, name, slot, group)));
+          elements == 0
+              ? std::nullopt
+              : std::optional<unsigned>(declare(
+                    signature, type.clone(ArrayRef(elements)),
+                    train::StateAttr::get(context, name, static_cast<int64_t>(slot), group))));
     return run;
   }
 
@@ -339,19 +350,6 @@ private:
     return seen;
   }
 
-  /// Begin and end of each parameter within its run.
-  SmallVector<int64_t> segmentsOf(const FlatRun &run) {
-    SmallVector<int64_t> segments;
-    int64_t start = -1;
-    for (auto placed : train::layoutOf(getOperation()).placed()) {
-      if (placed.getRun() != run.name || placed.getGroup() != run.group)
-        continue;
-      start = start < 0 ? placed.getOffset() : start; // of the run: its first parameter's
-      segments.append({placed.getOffset() - start, placed.getOffset() - start + placed.getCount()});
-    }
-    return segments;
-  }
-
   void updateRun(const train::Optimizer &optimizer, OpBuilder &builder, Block &block,
                  const FlatRun &run, Value factor, const llvm::StringMap<Value> &scalars,
                  SmallVector<Value> &results, SmallVector<DictionaryAttr> &resultAttributes) {
@@ -368,14 +366,15 @@ private:
     Value spread = b.broadcast(rounded, {}, type.getShape());
     Value gradient = b.mul(block.getArgument(run.gradients), spread);
     SmallVector<Value> states;
-    for (unsigned state : run.states)
-      states.push_back(block.getArgument(state));
-    SmallVector<int64_t> segments = segmentsOf(run);
+    for (std::optional<unsigned> state : run.states)
+      states.push_back(state ? block.getArgument(*state) : Value());
     train::Update update(b, scalarBuilder, parameter,
                          clippedByValue(b, gradient, scalars.lookup("clip_value")), states, scalars,
-                         segments, run.name == train::Run::decayed);
+                         run.described.parameters, run.name == train::Run::decayed);
     train::UpdateResult updated = optimizer.build(update);
     for (auto [slot, before] : llvm::enumerate(states)) {
+      if (!before)
+        continue;
       Value now = updated.states[slot], state = replaced(b, before, now);
       updated.states[slot] = state;
       if (state != now)
@@ -386,6 +385,8 @@ private:
     resultAttributes.push_back(
         train::attributesOf(train::RunParametersAttr::get(&getContext(), run.name, run.group)));
     for (auto [slot, state] : llvm::enumerate(updated.states)) {
+      if (!states[slot])
+        continue;
       results.push_back(state);
       resultAttributes.push_back(
           train::attributesOf(train::StateAttr::get(&getContext(), run.name, slot, run.group)));

@@ -12,6 +12,7 @@
 // arenas. Weakness: a tensor joins the first input that fits, not the best.
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
+#include "dialects/train/module_state.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/tensor_places.h"
@@ -69,7 +70,11 @@ public:
   Place state(train::StateAttr role, Type type) {
     Place place = run(Arena::optimizer_state, role.getRun(), role.getGroup(), type);
     slots = std::max(slots, role.getSlot() + 1);
-    place.offset += role.getSlot() * (layout ? layout.trainedElements() : 0) * elementWidth;
+    if (!ownStates.empty())
+      place.offset = beginOfStates(role) * elementWidth;
+    else
+      place.offset += role.getSlot() * (layout ? layout.trainedElements() : 0) * elementWidth;
+    stateBytes = std::max(stateBytes, place.offset + alignedBytes(bytesOf(type)));
     return place;
   }
 
@@ -107,7 +112,8 @@ public:
     if (layout) {
       totals.bytes[int(Arena::parameters)] = layout.totalElements() * elementWidth;
       totals.bytes[int(Arena::gradients)] = layout.summedElements() * elementWidth + totalsBytes;
-      totals.bytes[int(Arena::optimizer_state)] = slots * layout.trainedElements() * elementWidth;
+      totals.bytes[int(Arena::optimizer_state)] =
+          ownStates.empty() ? slots * layout.trainedElements() * elementWidth : stateBytes;
     }
     for (Arena arena : {Arena::parameters, Arena::gradients})
       totals.bytes[int(arena)] = std::max(totals.bytes[int(arena)], looseBytes[int(arena)]);
@@ -130,13 +136,27 @@ private:
   void readLayout(ModuleOp module) {
     layout = train::layoutOf(module);
     if (layout)
-      for (train::PlacedAttr placed : layout.placed())
+      for (train::PlacedAttr placed : layout.placed()) {
         offsets[placed.getName().getValue()] = placed.getOffset();
+        runs[placed.getName().getValue()] = {placed.getRun(), placed.getGroup()};
+      }
+    ownStates = train::statePlacesOf(module);
+  }
+
+  /// The first of the states in the role's slot that are of its run, in elements.
+  int64_t beginOfStates(train::StateAttr role) {
+    for (const train::StatePlace &place : ownStates)
+      if (place.slot == role.getSlot() &&
+          runs.lookup(place.parameter.getValue()) == std::pair(role.getRun(), role.getGroup()))
+        return place.offset;
+    return 0;
   }
 
   llvm::StringMap<int64_t> offsets; // elements
+  llvm::StringMap<std::pair<train::Run, int64_t>> runs;
+  SmallVector<train::StatePlace> ownStates; // where they are not like the parameters
   train::LayoutAttr layout;
-  int64_t slots = 0, elementWidth = 4, totalsBytes = 0;
+  int64_t slots = 0, elementWidth = 4, totalsBytes = 0, stateBytes = 0;
   llvm::StringMap<int64_t> loose[arenaCount], named[arenaCount];
   int64_t looseBytes[arenaCount] = {}, namedBytes[arenaCount] = {};
   std::map<int64_t, Named> stashes, passedTensors; // by chunk

@@ -21,6 +21,14 @@ std::vector<tensor_view> parameter_tensors(const program &program, const arenas 
 
 std::vector<tensor_view> state_tensors(const program &program, const arenas &arenas) {
   std::vector<tensor_view> result = parameter_tensors(program, arenas);
+  if (program.state_places) {
+    for (int64_t i = 0; i < program.state_place_count; ++i) {
+      const tensor_place &place = program.state_places[i];
+      result.push_back(view_of(place, std::string("optimizer/") + place.name,
+                               arenas[arena_kind::optimizer_state] + place.offset));
+    }
+    return result;
+  }
   for (int64_t slot = 0; slot < program.state_count; ++slot)
     for (int64_t i = 0; i < program.parameter_count; ++i) {
       const parameter_place &parameter = program.parameters[i];

@@ -53,8 +53,8 @@ enum class parameter_role { trained, frozen, buffer };
 // A parameter has the same byte offset in the parameters arena, in the gradients
 // arena (where a buffer has its new value) and, per state slot, in the
 // optimizer-state arena (slot s of it begins at s * optimizer_slot_bytes), which has
-// no buffers. A frozen parameter lies behind all others in the parameters arena
-// and has neither gradient nor state.
+// no buffers, unless the program has `state_places`. A frozen parameter lies behind all others in
+// the parameters arena and has neither gradient nor state.
 struct parameter_place {
   tensor_place tensor;
   parameter_role role;
@@ -253,6 +253,10 @@ struct program {
   int64_t state_piece_count = 0;
   const state_constant *state_constants = nullptr;
   int64_t state_constant_count = 0;
+  // The optimizer's states, where they do not look like their parameters: all of them, by the names
+  // that checkpoints have, without `optimizer/`. Null: each slot has the parameters' layout.
+  const tensor_place *state_places = nullptr;
+  int64_t state_place_count = 0;
 };
 
 // The entry functions.

@@ -122,6 +122,12 @@ static uint64_t fingerprintOf(ModuleOp module, StringRef optimizer) {
         parameters += " " + std::to_string(size);
       parameters += "\n";
     }
+  for (const train::StatePlace &state : train::statePlacesOf(module)) {
+    parameters += (state.name.getValue() + " of " + state.parameter.getValue()).str();
+    for (int64_t size : state.shape)
+      parameters += " " + std::to_string(size);
+    parameters += "\n";
+  }
   return llvm::xxh3_64bits((optimizer + "\n" + precision + "\n" + parameters).str());
 }
 

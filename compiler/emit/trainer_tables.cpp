@@ -5,6 +5,7 @@
 #include "compiler/emit/step_program.h"
 #include "compiler/emit/update_parts.h"
 #include "dialects/elements/element_type.h"
+#include "dialects/train/module_state.h"
 #include "dialects/train/train.h"
 #include "passes/passes.h"
 #include "passes/plan_tables.h"
@@ -76,6 +77,7 @@ private:
   void addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
                 std::optional<int64_t> ignored);
   void collectOutputs(func::FuncOp function);
+  void collectStatePlaces();
   std::vector<std::string> metricRows() const;
   std::vector<std::string> partRows() const;
   void findStepTotals(func::FuncOp function);
@@ -94,7 +96,7 @@ private:
   std::string lossPlace, lossWeightPlace, sampleLossesPlace, stepTotalsPlace, indexCheckPlace,
       precision = "data_type::f32";
   std::vector<std::string> inputNames, parameters, inputs, outputs, checkedIndexes, hyperparameters,
-      exports, moduleTensors, statePieces, stateConstants, states;
+      exports, moduleTensors, statePieces, stateConstants, states, statePlaces;
   struct Part {
     std::string value, weight = "{}", samples = "{}"; // places
     bool isSum = false;
@@ -185,6 +187,19 @@ void TablePrinter::collectOutputs(func::FuncOp function) {
       outputs.push_back(text(name));
     else if (auto check = dyn_cast_or_null<train::IndexCheckAttr>(role))
       addIndexCheck(check, text("index_check"));
+  }
+}
+
+void TablePrinter::collectStatePlaces() {
+  const bool isDouble = precision == "data_type::f64";
+  Type element = isDouble ? Type(Float64Type::get(module.getContext()))
+                          : Type(Float32Type::get(module.getContext()));
+  for (const train::StatePlace &state : train::statePlacesOf(module)) {
+    auto place = kernel::PlaceAttr::get(module.getContext(), kernel::Arena::optimizer_state,
+                                        state.offset * (isDouble ? 8 : 4));
+    statePlaces.push_back(
+        placeText((state.name.getValue() + "/" + state.parameter.getValue()).str(),
+                  RankedTensorType::get(state.shape, element), place));
   }
 }
 
@@ -341,6 +356,8 @@ void TablePrinter::printProgram() {
     list("state_pieces", "state_piece_count", statePieces);
   if (!stateConstants.empty())
     list("state_constants", "state_constant_count", stateConstants);
+  if (!statePlaces.empty())
+    list("state_places", "state_place_count", statePlaces);
   writer.line("};");
 }
 
@@ -387,6 +404,7 @@ FailureOr<std::string> TablePrinter::print() {
                              std::to_string(constant.checksum) + "u}");
   for (const std::string &name : tables.stateNames)
     states.push_back(stringLiteral(name));
+  collectStatePlaces();
 
   writer.line("// What the runtime knows of the model: names, shapes, places, entry functions.");
   if (!names.constants().empty())
@@ -411,6 +429,7 @@ FailureOr<std::string> TablePrinter::print() {
   table("hyperparameter", "hyperparameters", hyperparameters);
   table("export_initializer", "exports", exports);
   table("export_initializer", "module_tensors", moduleTensors);
+  table("tensor_place", "state_places", statePlaces);
   table("state_piece", "state_pieces", statePieces);
   table("state_constant", "state_constants", stateConstants);
   writer.line();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/update_parts.h"
 #include "dialects/kernel/loop_nest.h"
+#include "dialects/train/module_state.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -68,8 +69,8 @@ StringRef kernelOf(kernel::StepOpInterface step) {
 PartedLaunches trainc::updatesInParts(ModuleOp module, StringRef target) {
   PartedLaunches launches;
   auto update = module.lookupSymbol<func::FuncOp>("update");
-  if (!update || !train::layoutOf(module) || target != "cpu")
-    return launches;
+  if (!update || !train::layoutOf(module) || target != "cpu" || train::stateLayoutOf(module))
+    return launches; // states that lie elsewhere than their parameters are cut elsewhere, too
   for (Operation &op : update.front()) {
     std::optional<ArenaRange> run = updatedRun(update, &op);
     if (!run || op.hasTrait<OpTrait::IsTerminator>())

@@ -26,4 +26,26 @@ AdamMoments adamMoments(Update &update, Value gradient) {
   return {mean, square, denominator, correction1};
 }
 
+Value decayedParameter(Update &update) {
+  if (!update.decays)
+    return update.parameter;
+  nn::Builder &b = update.builder(), &s = update.scalarBuilder();
+  Value learningRate = update.scalar("learning_rate");
+  Value one = s.constant(1, learningRate.getType());
+  Value kept =
+      s.named("decay_factor", s.sub(one, s.mul(learningRate, update.scalar("weight_decay"))));
+  return b.named("decayed_parameter", b.mul(update.parameter, update.spread(kept)));
+}
+
+UpdateResult adamwUpdate(Update &update) {
+  nn::Builder &b = update.builder(), &s = update.scalarBuilder();
+  Value parameter = decayedParameter(update);
+  AdamMoments moments = adamMoments(update, update.gradient);
+  Value direction = b.named("direction", b.div(moments.mean, moments.denominator));
+  Value rate = update.spread(
+      s.named("step_size", s.div(update.scalar("learning_rate"), moments.correction1)));
+  return {b.named("parameter", b.sub(parameter, b.mul(rate, direction))),
+          {moments.mean, moments.square}};
+}
+
 } // namespace trainc::train

@@ -18,4 +18,9 @@ struct AdamMoments {
 /// first two states.
 AdamMoments adamMoments(Update &update, mlir::Value gradient);
 
+/// The parameter after decoupled weight decay, where it applies to the run.
+mlir::Value decayedParameter(Update &update);
+/// Of a run whose first two states are AdamW's.
+UpdateResult adamwUpdate(Update &update);
+
 } // namespace trainc::train

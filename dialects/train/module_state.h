@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the state of PyTorch's module has that is no parameter under a name: rows of names and
-// numbers, which compiler/emit/program_tables.cpp reads and writes.
+// What the state of PyTorch's module has that is no parameter under a name, and what the
+// optimizer's state has that does not look like a parameter: rows of names and numbers.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -14,5 +14,20 @@ void setStatePieces(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> rows)
 /// Tensors that are compiled into the program, with their checksums.
 mlir::ArrayAttr stateConstantsOf(mlir::ModuleOp module);
 void setStateConstants(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> rows);
+
+/// A state of the optimizer that is not like its parameter: name, parameter, slot, offset in the
+/// arena of states in elements, then the sizes of its axes. None: each slot has the layout of the
+/// parameters.
+mlir::ArrayAttr stateLayoutOf(mlir::ModuleOp module);
+void setStateLayout(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> rows);
+
+/// Such a row; null names where it is none.
+struct StatePlace {
+  mlir::StringAttr name, parameter;
+  int64_t slot = 0, offset = 0;
+  llvm::SmallVector<int64_t> shape;
+};
+llvm::SmallVector<StatePlace> statePlacesOf(mlir::ModuleOp module);
+mlir::Attribute rowOf(const StatePlace &place);
 
 } // namespace trainc::train

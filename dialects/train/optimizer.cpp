@@ -47,10 +47,67 @@ Value Update::penalizedGradient() const {
   return b.named("decaying_gradient", b.add(gradient, penalty));
 }
 
-Value Update::segmentTable() const {
-  auto type = RankedTensorType::get({static_cast<int64_t>(segments.size()) / 2, 2},
+Value Update::partTable(StringRef name, ArrayRef<int64_t> numbers, int64_t columns) const {
+  auto type = RankedTensorType::get({static_cast<int64_t>(numbers.size()) / columns, columns},
                                     b.op().getIntegerType(64));
-  return b.named("segments", b.constant(DenseElementsAttr::get(type, segments)));
+  return b.named(name, b.constant(DenseElementsAttr::get(type, numbers)));
+}
+
+Value Update::segmentTable() const {
+  SmallVector<int64_t> bounds;
+  for (const UpdatedParameter &each : parameters)
+    bounds.append({each.begin, each.end});
+  return partTable("segments", bounds, 2);
+}
+
+Value Update::numberPerParameter(
+    llvm::function_ref<double(const UpdatedParameter &)> number) const {
+  SmallVector<double> numbers;
+  for (const UpdatedParameter &each : parameters)
+    numbers.push_back(number(each));
+  auto type = RankedTensorType::get({static_cast<int64_t>(numbers.size())}, s.op().getF64Type());
+  return s.constant(DenseElementsAttr::get(type, llvm::ArrayRef(numbers)));
+}
+
+Value Update::repeatPerParameter(Value f64Scalar) const {
+  return s.broadcast(f64Scalar, {}, {static_cast<int64_t>(parameters.size())});
+}
+
+SmallVector<Value> Update::call(StringRef function, StringRef library, ArrayRef<Attribute> numbers,
+                                ValueRange inputs, ArrayRef<Type> results, double flops) {
+  OpBuilder &builder = b.op();
+  auto call = builder.create<nn::CustomOp>(
+      b.location(), TypeRange(results), inputs, builder.getStringAttr(function),
+      builder.getStringAttr(library), builder.getArrayAttr(numbers), builder.getF64FloatAttr(flops),
+      builder.getArrayAttr({}));
+  return call.getOuts();
+}
+
+// runtime/kernels/segments.h says what the tables are.
+Value Update::meanSquares(Value flat, ArrayRef<int64_t> table, int64_t elements) {
+  constexpr int64_t columns = 7;
+  RankedTensorType type = nn::tensorType(flat);
+  Value rows = partTable("parts", table, columns);
+  auto number = [&](int64_t value) -> Attribute { return b.op().getI64IntegerAttr(value); };
+  return call("segment_mean_squares", "segments",
+              {number(static_cast<int64_t>(table.size()) / columns), number(type.getNumElements()),
+               number(elements)},
+              {flat, rows}, type.clone(ArrayRef(elements)),
+              2.0 * static_cast<double>(type.getNumElements()))
+      .front();
+}
+
+Value Update::multiplyRows(Value row, Value column, Value least, ArrayRef<int64_t> table) {
+  constexpr int64_t columns = 6;
+  RankedTensorType type = nn::tensorType(parameter);
+  Value rows = partTable("factored_parts", table, columns);
+  auto number = [&](int64_t value) -> Attribute { return b.op().getI64IntegerAttr(value); };
+  return call("segment_product", "segments",
+              {number(static_cast<int64_t>(table.size()) / columns),
+               number(nn::tensorType(row).getNumElements()),
+               number(nn::tensorType(column).getNumElements()), number(type.getNumElements())},
+              {row, column, least, rows}, type, 2.0 * static_cast<double>(type.getNumElements()))
+      .front();
 }
 
 Value Update::normPerParameter(Value flat) const {

@@ -39,20 +39,38 @@ struct Hyperparameter {
   }
 };
 
-/// One update of one flat run of parameters. Tensors have one shape; scalars are
-/// rank-0 f64 tensors, so that bias corrections do not lose digits.
+/// A parameter of a run, and where it and its states lie in the run's flat tensors.
+struct UpdatedParameter {
+  std::string name;
+  std::string group; // empty: none
+  llvm::SmallVector<int64_t> shape;
+  bool fansOutLast = false; // of a matrix: the last axis is that of outputs, not the first
+  int64_t begin = 0, end = 0;
+  llvm::SmallVector<int64_t> states; // begin, by slot; -1 where it has none there
+};
+
+/// A state of a parameter that does not look like the parameter, or bears another name.
+struct StateTensor {
+  std::string name;
+  llvm::SmallVector<int64_t> shape;
+};
+
+/// One update of one flat run of parameters. Tensors have one shape, but states whose optimizer
+/// says so; scalars are rank-0 f64 tensors, so that bias corrections do not lose digits.
 class Update {
 public:
-  /// `segments`: where each parameter of the run begins and ends in it, ascending.
+  /// `parameters`: those of the run, ascending.
   Update(nn::Builder &builder, nn::Builder &scalarBuilder, mlir::Value parameter,
-         mlir::Value gradient, mlir::ValueRange states, const llvm::StringMap<mlir::Value> &scalars,
-         llvm::ArrayRef<int64_t> segments, bool decays)
-      : parameter(parameter), gradient(gradient), states(states), decays(decays), b(builder),
-        s(scalarBuilder), scalars(scalars), segments(segments) {}
+         mlir::Value gradient, llvm::ArrayRef<mlir::Value> states,
+         const llvm::StringMap<mlir::Value> &scalars, llvm::ArrayRef<UpdatedParameter> parameters,
+         bool decays)
+      : parameter(parameter), gradient(gradient), states(states), parameters(parameters),
+        decays(decays), b(builder), s(scalarBuilder), scalars(scalars) {}
 
   const mlir::Value parameter;
-  const mlir::Value gradient; // mean over the step's micro-batches, clipped
-  const mlir::ValueRange states;
+  const mlir::Value gradient;               // mean over the step's micro-batches, clipped
+  const llvm::ArrayRef<mlir::Value> states; // null: no parameter of the run has any in the slot
+  const llvm::ArrayRef<UpdatedParameter> parameters;
   const bool decays; // weight decay applies to this run
 
   nn::Builder &builder() { return b; }
@@ -71,18 +89,32 @@ public:
   mlir::Value normPerParameter(mlir::Value flat) const;
   /// One f64 number per parameter as a tensor like the run; 0 in the padding.
   mlir::Value spreadPerParameter(mlir::Value f64Numbers) const;
+  /// One f64 number for each parameter, known here.
+  mlir::Value numberPerParameter(llvm::function_ref<double(const UpdatedParameter &)> number) const;
+  /// An f64 scalar, one for each parameter.
+  mlir::Value repeatPerParameter(mlir::Value f64Scalar) const;
+  /// What a function of runtime/kernels/LIBRARY.h makes of the inputs.
+  llvm::SmallVector<mlir::Value> call(llvm::StringRef function, llvm::StringRef library,
+                                      llvm::ArrayRef<mlir::Attribute> numbers,
+                                      mlir::ValueRange inputs, llvm::ArrayRef<mlir::Type> results,
+                                      double flops);
+  mlir::Value meanSquares(mlir::Value flat, llvm::ArrayRef<int64_t> table, int64_t elements);
+  mlir::Value multiplyRows(mlir::Value row, mlir::Value column, mlir::Value least,
+                           llvm::ArrayRef<int64_t> table);
+  /// Rows of i64 for functions that work on parts of flat tensors.
+  mlir::Value partTable(llvm::StringRef name, llvm::ArrayRef<int64_t> numbers,
+                        int64_t columns) const;
 
 private:
   mlir::Value segmentTable() const;
 
   nn::Builder &b, &s;
   const llvm::StringMap<mlir::Value> &scalars;
-  llvm::ArrayRef<int64_t> segments;
 };
 
 struct UpdateResult {
   mlir::Value parameter;
-  llvm::SmallVector<mlir::Value> states;
+  llvm::SmallVector<mlir::Value> states; // null where the run has none
 };
 
 struct Optimizer {
@@ -91,6 +123,9 @@ struct Optimizer {
   std::vector<Hyperparameter> hyperparameters;
   std::vector<const char *> states; // zero before the first update
   UpdateResult (*build)(Update &);
+  // What a parameter has in a slot, where that is not a tensor of its shape by the slot's name;
+  // none: it has no state there.
+  std::optional<StateTensor> (*stateOf)(const UpdatedParameter &, size_t slot) = nullptr;
 };
 
 struct OptimizerRegistration {

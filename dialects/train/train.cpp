@@ -36,6 +36,7 @@ static constexpr llvm::StringLiteral kModuleTensors = "train.module_tensors";
 // Lists of rows (module_state.h).
 static constexpr llvm::StringLiteral kStatePieces = "train.state_pieces";
 static constexpr llvm::StringLiteral kStateConstants = "train.state_constants";
+static constexpr llvm::StringLiteral kStateLayout = "train.state_layout";
 
 void TrainDialect::initialize() {
   addAttributes<
@@ -264,6 +265,9 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
     return expect(list && llvm::all_of(list, llvm::IsaPred<ExportAttr>), "a list of #train.export");
   if (isa<ModuleOp>(op) && (name == kStatePieces || name == kStateConstants))
     return expect(list && llvm::all_of(list, llvm::IsaPred<ArrayAttr>), "a list of lists");
+  if (isa<ModuleOp>(op) && name == kStateLayout)
+    return expect(list && statePlacesOf(cast<ModuleOp>(op)).size() == list.size(),
+                  "a list of states, each two names and numbers");
   return unknownAttribute(op, attribute, "of its own");
 }
 
@@ -426,6 +430,40 @@ void setStatePieces(ModuleOp module, ArrayRef<Attribute> rows) {
 }
 void setStateConstants(ModuleOp module, ArrayRef<Attribute> rows) {
   setRows(module, kStateConstants, rows);
+}
+
+ArrayAttr stateLayoutOf(ModuleOp module) { return module->getAttrOfType<ArrayAttr>(kStateLayout); }
+void setStateLayout(ModuleOp module, ArrayRef<Attribute> rows) {
+  setRows(module, kStateLayout, rows);
+}
+
+SmallVector<StatePlace> statePlacesOf(ModuleOp module) {
+  constexpr size_t names = 2, numbers = 2;
+  SmallVector<StatePlace> places;
+  if (ArrayAttr rows = stateLayoutOf(module))
+    for (Attribute each : rows) {
+      auto row = dyn_cast<ArrayAttr>(each);
+      if (!row || row.size() < names + numbers ||
+          !llvm::all_of(row.getValue().take_front(names), llvm::IsaPred<StringAttr>) ||
+          !llvm::all_of(row.getValue().drop_front(names), llvm::IsaPred<IntegerAttr>))
+        continue;
+      auto number = [&](size_t i) { return cast<IntegerAttr>(row[i]).getInt(); };
+      StatePlace place{
+          cast<StringAttr>(row[0]), cast<StringAttr>(row[1]), number(2), number(3), {}};
+      for (size_t i = names + numbers; i < row.size(); ++i)
+        place.shape.push_back(number(i));
+      places.push_back(place);
+    }
+  return places;
+}
+
+Attribute rowOf(const StatePlace &place) {
+  Builder builder(place.name.getContext());
+  SmallVector<Attribute> row{place.name, place.parameter, builder.getI64IntegerAttr(place.slot),
+                             builder.getI64IntegerAttr(place.offset)};
+  for (int64_t size : place.shape)
+    row.push_back(builder.getI64IntegerAttr(size));
+  return builder.getArrayAttr(row);
 }
 
 void setTarget(ModuleOp module, TargetAttr target) { module->setAttr(kTarget, target); }

@@ -65,6 +65,87 @@ void spread_values(int64_t count, int64_t elements, const T *values, const int64
   }
 }
 
+template <typename T> void fill_with_zeros(int64_t elements, T *result) {
+#pragma omp parallel for schedule(static) if (elements > few_elements)
+  for (int64_t first = 0; first < elements; first += block_elements)
+    std::fill(result + first, result + std::min(first + block_elements, elements), T(0));
+}
+
+constexpr int64_t column_block = 64; // sums side by side
+
+template <typename T>
+void find_mean_squares(int64_t count, int64_t, int64_t elements, const T *x, const int64_t *table,
+                       T *result) {
+  fill_with_zeros(elements, result);
+  for (int64_t part = 0; part < count; ++part) {
+    const int64_t *row = table + part * mean_squares_columns;
+    const int64_t outer = row[2], kept = row[3], kept_stride = row[4], reduced = row[5],
+                  reduced_stride = row[6];
+    const T *from = x + row[0];
+    T *to = result + row[1];
+    const int64_t total = outer * kept * reduced;
+    if (reduced_stride == 1) {
+#pragma omp parallel for schedule(static) if (total > few_elements)
+      for (int64_t line = 0; line < outer * kept; ++line) {
+        const T *first = from + line / kept * kept * reduced + line % kept * kept_stride;
+        double partial[lanes];
+        set_lanes(partial, lanes, 0.0);
+        in_lanes(int64_t(0), reduced, [&](int64_t k, int lane) {
+          const double value = first[k];
+          partial[lane] += value * value;
+        });
+        to[line] = static_cast<T>(sum_lanes(partial) / static_cast<double>(reduced));
+      }
+      continue;
+    }
+    const int64_t blocks = (kept + column_block - 1) / column_block;
+#pragma omp parallel for schedule(static) if (total > few_elements)
+    for (int64_t block = 0; block < outer * blocks; ++block) {
+      const int64_t o = block / blocks, begin = block % blocks * column_block;
+      const int64_t width = std::min(column_block, kept - begin);
+      double sums[column_block] = {};
+      const T *first = from + o * kept * reduced + begin * kept_stride;
+      for (int64_t k = 0; k < reduced; ++k)
+        for (int64_t i = 0; i < width; ++i) {
+          const double value = first[k * reduced_stride + i * kept_stride];
+          sums[i] += value * value;
+        }
+      for (int64_t i = 0; i < width; ++i)
+        to[o * kept + begin + i] = static_cast<T>(sums[i] / static_cast<double>(reduced));
+    }
+  }
+}
+
+template <typename T>
+void multiply_rows(int64_t count, int64_t, int64_t, int64_t elements, const T *row, const T *column,
+                   const T *least, const int64_t *table, T *result) {
+  fill_with_zeros(elements, result);
+  for (int64_t part = 0; part < count; ++part) {
+    const int64_t *at = table + part * product_columns;
+    const int64_t outer = at[3], rows = at[4], columns = at[5];
+    for (int64_t o = 0; o < outer; ++o) {
+      const T *of_row = row + at[1] + o * rows;
+      T *to = result + at[0] + o * rows * columns;
+      if (at[2] < 0) {
+        std::copy(of_row, of_row + rows, to);
+        continue;
+      }
+      double sum = 0;
+      for (int64_t r = 0; r < rows; ++r)
+        sum += static_cast<double>(of_row[r]);
+      const double mean = std::max(sum / static_cast<double>(rows), static_cast<double>(*least));
+      const T *of_column = column + at[2] + o * columns;
+#pragma omp parallel for schedule(static) if (rows * columns > few_elements)
+      for (int64_t r = 0; r < rows; ++r) {
+        const double factor = static_cast<double>(of_row[r]) / mean;
+#pragma omp simd
+        for (int64_t c = 0; c < columns; ++c)
+          to[r * columns + c] = static_cast<T>(factor * static_cast<double>(of_column[c]));
+      }
+    }
+  }
+}
+
 } // namespace
 
 DEFINE_SEGMENTS

@@ -3,11 +3,15 @@
 // RUN: sed 's/parameters = \[\]/parameters = [#train.placed<"v", decayed at 0, 6 elements>, #train.placed<"w", decayed at 16, 15 elements>, #train.placed<"b", undecayed at 32, 16 elements>]/' %s | %trainc-opt --attach-optimizer=kind=lamb | FileCheck %s --check-prefix=LAMB
 // RUN: sed 's/16, 0, 0/16, 32, 0/' %s | %trainc-opt --attach-optimizer=kind=sgd | FileCheck %s --check-prefix=BUFFER
 // RUN: sed 's/train.layout.*16, 0, 0\]/train.groups = ["a-b", "c"], train.layout = #train.layout<runs = [32, 16, 48, 0, 0, 64, 0, 0]/' %s | %trainc-opt --attach-optimizer=kind=sgd | FileCheck %s --check-prefix=GROUPS
+// RUN: sed 's/parameters = \[\]/parameters = [#train.placed<"w", decayed at 0, 32 elements>, #train.placed<"b", undecayed at 32, 16 elements>]/' %s >%t.placed
+// RUN: %trainc-opt %t.placed --attach-optimizer=kind=adafactor | FileCheck %s --check-prefix=ADAFACTOR
+// RUN: %trainc-opt %t.placed --attach-optimizer=kind=muon | FileCheck %s --check-prefix=MUON
+// RUN: sed 's/train.layout.*16, 0, 0\]/train.groups = ["adamw"], train.layout = #train.layout<runs = [0, 0, 32, 16, 0, 0]/; s/, decayed at 0, 32 elements/&, group = 1/; s/, undecayed at 32, 16 elements/&, group = 1/; s/run = decayed/&, group = 1/; s/parameter<"b"/&, group = 1/' %t.placed | %trainc-opt --attach-optimizer=kind=muon | FileCheck %s --check-prefix=OTHERS
 // RUN: not %trainc-opt %s --attach-optimizer=kind=adamx 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 //
 // The update works on flat runs; weight decay touches the first run only.
 
-// UNKNOWN: unknown optimizer 'adamx'; known: adagrad, adam, adamw, lamb, lion, nadam, rmsprop, sgd
+// UNKNOWN: unknown optimizer 'adamx'; known: adafactor, adagrad, adam, adamw, lamb, lion, muon, nadam, rmsprop, sgd
 
 // ADAMW-LABEL: func.func @update
 // ADAMW-SAME: tensor<32xf32> {train.role = #train.run_parameters<decayed>}
@@ -39,6 +43,28 @@
 // LAMB: nn.constant dense<{{\[}}[0, 16]]> : tensor<1x2xi64>
 // LAMB: nn.segment_norms
 // LAMB: return
+
+// Of a matrix a row and a column, of a vector all: flat tensors of their own sizes.
+// ADAFACTOR: train.state_layout = {{\[\[}}"row_var", "w", 0, 0, 4, 1], ["variance", "b", 0, 16, 16], ["col_var", "w", 1, 32, 1, 8]]
+// ADAFACTOR-LABEL: func.func @update
+// ADAFACTOR-SAME: tensor<16xf32> {train.role = #train.state<decayed, slot = 0>}
+// ADAFACTOR-SAME: tensor<16xf32> {train.role = #train.state<decayed, slot = 1>}
+// ADAFACTOR-SAME: tensor<16xf32> {train.role = #train.state<undecayed, slot = 0>}
+// ADAFACTOR-NOT: undecayed, slot = 1
+// ADAFACTOR: nn.custom {{.*}}function = "segment_mean_squares"
+// ADAFACTOR: nn.custom {{.*}}function = "segment_product"
+
+// The matrix has no second moment, the vector both.
+// MUON: train.state_layout = {{\[\[}}"momentum_buffer", "w", 0, 0, 4, 8], ["exp_avg", "b", 0, 32, 16], ["exp_avg_sq", "b", 1, 48, 16]]
+// MUON-LABEL: func.func @update
+// MUON-SAME: tensor<32xf32> {train.role = #train.state<decayed, slot = 0>}
+// MUON-NOT: #train.state<decayed, slot = 1
+// MUON: nn.custom {{.*}}function = "orthogonalize", library = "orthogonalize", numbers = [array<i64: 0, 4, 8>, 32]
+// MUON-NOT: nn.custom
+
+// Nor is there a matrix where its group is AdamW's.
+// OTHERS: train.state_layout = {{\[\[}}"exp_avg", "w", 0, 0, 4, 8], ["exp_avg", "b", 0, 32, 16], ["exp_avg_sq", "w", 1, 48, 4, 8], ["exp_avg_sq", "b", 1, 80, 16]]
+// OTHERS-NOT: nn.custom
 
 // A buffer becomes the mean of its new values; it has no state and no part in the norm.
 // BUFFER-LABEL: func.func @update

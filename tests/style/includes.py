@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     "dialects/elements": ["dialects/errors"],
     "dialects/kernel": ["dialects/errors", "dialects/names", "dialects/elements"],
     "dialects/nn": ["dialects/errors", "dialects/names", "dialects/elements", "dialects/kernel", "runtime/kernels"],
-    "dialects/train": ["dialects/errors", "dialects/names", "dialects/elements", "dialects/nn"],
+    "dialects/train": ["dialects/errors", "dialects/names", "dialects/elements", "dialects/nn", "runtime/kernels"],
     "passes/planning": [],
     "passes": ["dialects", "passes/planning"],
     "compiler": ["dialects", "passes", "runtime/program.h", "runtime/own_files.h", "runtime/conversion.h",

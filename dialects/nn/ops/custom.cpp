@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nn.custom. compiler/onnx/custom_operators.cpp makes it from a manifest.
+// nn.custom. compiler/onnx/custom_operators.cpp makes it from a manifest, optimizers for functions
+// of the runtime that they alone need.
 #include "dialects/nn/builder.h"
 #include "dialects/nn/library_step.h"
 
@@ -22,7 +23,7 @@ struct BackwardFunction {
 LogicalResult CustomOp::verify() { // custom-c1
   auto areNumbers = [](ArrayAttr numbers) {
     return numbers && llvm::all_of(numbers, [](Attribute number) {
-             return isa<IntegerAttr, FloatAttr>(number);
+             return isa<IntegerAttr, FloatAttr, DenseI64ArrayAttr>(number);
            });
   };
   auto areBelow = [](DenseI64ArrayAttr list, size_t limit) {

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/lowering/updated_parameters.h"
+#include "dialects/nn/nn.h"
+#include "dialects/train/module_state.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
+using namespace mlir;
+
+namespace trainc {
+namespace {
+
+constexpr int64_t stateAlignment = 16; // elements, as form-buckets lays out parameters
+
+/// Whether a product contracts the first axis of a matrix, so that its outputs are along the last:
+/// what a file stores as PyTorch's Linear has it is the other way round. None: no product says.
+std::optional<bool> fansOutLast(Value matrix) {
+  for (OpOperand &use : matrix.getUses()) {
+    if (auto product = dyn_cast<nn::MatmulOp>(use.getOwner()))
+      return use.getOperandNumber() == 1 ? !product.getTransposeB() : product.getTransposeA();
+    std::optional<bool> further;
+    if (auto transposed = dyn_cast<nn::TransposeOp>(use.getOwner())) {
+      further = fansOutLast(transposed.getResult());
+      if (further && transposed.getPermutation()[0] == 1)
+        further = !*further;
+    }
+    if (further)
+      return further;
+  }
+  return std::nullopt;
+}
+
+/// The argument of a forward pass: in others gradients read the parameter, too.
+std::optional<Value> argumentOf(ModuleOp module, StringRef name) {
+  for (StringRef entry : {"evaluate", "model", "forward_backward"})
+    if (auto function = module.lookupSymbol<func::FuncOp>(entry))
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        if (train::roleAs<train::ParameterAttr>(function, i) && train::nameOf(function, i) == name)
+          return function.getArgument(i);
+  return std::nullopt;
+}
+
+bool hasShapeOf(const train::StateTensor &state, const train::UpdatedParameter &parameter) {
+  return state.shape == parameter.shape;
+}
+
+} // namespace
+
+UpdatedRun describeRun(ModuleOp module, const train::Optimizer &optimizer, train::Run run,
+                       int64_t group) {
+  train::LayoutAttr layout = train::layoutOf(module);
+  SmallVector<StringRef> groups = train::groupsOf(module);
+  UpdatedRun described;
+  int64_t start = -1;
+  for (train::PlacedAttr placed : layout.placed()) {
+    if (placed.getRun() != run || placed.getGroup() != group)
+      continue;
+    start = start < 0 ? placed.getOffset() : start; // of the run: its first parameter's
+    train::UpdatedParameter parameter;
+    parameter.name = placed.getName().str();
+    if (group > 0)
+      parameter.group = groups[group - 1].str();
+    parameter.begin = placed.getOffset() - start;
+    parameter.end = parameter.begin + placed.getCount();
+    parameter.shape = {placed.getCount()};
+    if (std::optional<Value> argument = argumentOf(module, parameter.name)) {
+      auto type = nn::tensorType(*argument);
+      if (type.getNumElements() == placed.getCount())
+        parameter.shape.assign(type.getShape().begin(), type.getShape().end());
+      if (type.getRank() == 2)
+        parameter.fansOutLast = fansOutLast(*argument).value_or(false);
+    }
+    described.parameters.push_back(parameter);
+  }
+  for (size_t slot = 0; slot < optimizer.states.size(); ++slot) {
+    bool likeParameters = true;
+    SmallVector<int64_t> begins;
+    int64_t packed = 0;
+    for (const train::UpdatedParameter &parameter : described.parameters) {
+      auto state = optimizer.stateOf ? optimizer.stateOf(parameter, slot) : std::nullopt;
+      begins.push_back(state ? packed : -1);
+      if (state)
+        packed += llvm::alignTo(computeProduct(state->shape), stateAlignment);
+      likeParameters &= !optimizer.stateOf || (state && hasShapeOf(*state, parameter));
+    }
+    described.stateElements.push_back(likeParameters ? layout.elementsOf(run, group) : packed);
+    for (auto [parameter, begin] : llvm::zip(described.parameters, begins))
+      parameter.states.push_back(likeParameters ? parameter.begin : begin);
+  }
+  return described;
+}
+
+void writeStateLayout(ModuleOp module, const train::Optimizer &optimizer,
+                      ArrayRef<UpdatedRun> runs) {
+  SmallVector<Attribute> rows;
+  int64_t offset = 0;
+  if (optimizer.stateOf)
+    for (size_t slot = 0; slot < optimizer.states.size(); ++slot)
+      for (const UpdatedRun &run : runs) {
+        for (const train::UpdatedParameter &parameter : run.parameters)
+          if (auto state = optimizer.stateOf(parameter, slot))
+            rows.push_back(train::rowOf({StringAttr::get(module.getContext(), state->name),
+                                         StringAttr::get(module.getContext(), parameter.name),
+                                         static_cast<int64_t>(slot),
+                                         offset + parameter.states[slot], state->shape}));
+        offset += run.stateElements[slot];
+      }
+  train::setStateLayout(module, rows);
+}
+
+} // namespace trainc
