@@ -453,7 +453,7 @@ def graphs():
                "'Attention' before operator set 23")
     yield Case("an operator that came later than exporters know", chain(node("Swish", ["h"], ["t"]), output="t"), UNSUPPORTED, "supported from opset 24 on")
     yield Case("an operator that is not there yet", chain(node("StringNormalizer", ["h"], ["t"]), output="t"), UNSUPPORTED, "unsupported operator")
-    for kind in ("StringNormalizer", "ConvInteger", "Multinomial"):
+    for kind in ("StringNormalizer", "ConvInteger", "OptionalHasElement"):
         yield Case(f"{kind} many times", chain(*(node(kind, ["h"], [f"{kind}{i}"]) for i in range(40)), node("Sum", [f"{kind}{i}" for i in range(40)], ["t"]),
                                                output="t"), UNSUPPORTED, f"and 38 others \\({kind}")
     yield Case("text as an input", plain(inputs=[value("x", [4, 3], STRING)]), UNSUPPORTED, "elements of type string")

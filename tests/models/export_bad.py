@@ -39,7 +39,7 @@ def unsupported_operators():
     """Three operators that nothing supports, one from a foreign domain, in one model."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["hidden"], name="/first/MatMul"),
-        helper.make_node("Multinomial", ["hidden"], ["chosen"], name="/gate/Multinomial"),
+        helper.make_node("OptionalHasElement", ["hidden"], ["chosen"], name="/gate/OptionalHasElement"),
         helper.make_node("Wobble", ["chosen"], ["wobbled"], name="/odd/Wobble",
                          domain="com.example"),
         helper.make_node("StringNormalizer", ["squares"], ["determinants"], name="/det/StringNormalizer"),

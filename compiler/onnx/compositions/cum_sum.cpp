@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ONNX CumSum: partial sums over twice as many elements in each step (Hillis and Steele 1986).
-#include "dialects/nn/onnx_node.h"
+#include "compiler/onnx/compositions/cum_sum.h"
 
 using namespace mlir;
 
@@ -13,6 +13,12 @@ static Value shifted(Builder &builder, Value x, int64_t dimension, int64_t dista
   int64_t left = tensorType(x).getDimSize(dimension) - distance;
   low[dimension] = distance;
   return builder.create<PadOp>(builder.slice(x, dimension, 0, left), low, zeros, zeros);
+}
+
+Value partialSums(Builder &builder, Value x, int64_t dimension) {
+  for (int64_t distance = 1; distance < tensorType(x).getDimSize(dimension); distance *= 2)
+    x = builder.add(x, shifted(builder, x, dimension, distance));
+  return x;
 }
 
 static OnnxResults importCumSum(OnnxNode &node) {
@@ -31,8 +37,7 @@ static OnnxResults importCumSum(OnnxNode &node) {
     x = builder.create<ReverseOp>(x, dimension);
   if (node.integer("exclusive", 0) && type.getDimSize(dimension) > 0)
     x = shifted(builder, x, dimension, 1);
-  for (int64_t distance = 1; distance < type.getDimSize(dimension); distance *= 2)
-    x = builder.add(x, shifted(builder, x, dimension, distance));
+  x = partialSums(builder, x, dimension);
   return SmallVector<Value>{backwards ? builder.create<ReverseOp>(x, dimension) : x};
 }
 

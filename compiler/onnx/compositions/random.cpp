@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX RandomUniform, RandomNormal, their forms with the shape of an input, and Bernoulli. They
-// draw in inference too: always the same numbers there, others in each micro-batch of training.
+// ONNX RandomUniform, RandomNormal, their forms with the shape of an input, Bernoulli and
+// Multinomial. They draw in inference too: always the same numbers there, others in each
+// micro-batch of training.
 #include "compiler/onnx/compositions/random.h"
+#include "compiler/onnx/compositions/cum_sum.h"
 #include "dialects/nn/onnx_types.h"
 #include <numbers>
 
@@ -75,6 +77,40 @@ static OnnxResults importBernoulli(OnnxNode &node) {
   return SmallVector<Value>{builder.cast(holds, element)};
 }
 
+// A uniform number for each sample, and how many of the classes' partial sums are not above it. In
+// double: a class of probability zero has no width there, and many classes keep theirs.
+static OnnxResults importMultinomial(OnnxNode &node) {
+  Builder &builder = node.builder();
+  auto type = tensorType(node.input(0));
+  if (!isa<FloatType>(type.getElementType()))
+    return node.error("its logarithms of probabilities are no floats");
+  if (type.getRank() != 2 || type.getDimSize(1) < 1)
+    return node.error("its input has " + llvm::Twine(type.getRank()) +
+                      " axes, or no class: it has rows and classes");
+  const int64_t rows = type.getDimSize(0), classes = type.getDimSize(1);
+  const int64_t samples = node.integer("sample_size", 1), number = node.integer("dtype", 6);
+  if (samples < 1)
+    return node.error("sample_size " + llvm::Twine(samples) + " is not positive");
+  Type element = onnxElementType(type.getContext(), number);
+  if (!isa_and_nonnull<IntegerType>(element) || element.getIntOrFloatBitWidth() < 32)
+    return node.error("dtype " + llvm::Twine(number) + " is not supported: int32 and int64 are");
+  Value logits = builder.cast(node.input(0), builder.op().getF64Type());
+  auto real = tensorType(logits);
+  Value greatest = builder.expand(builder.reduceMax(logits, {1}), {1}, real.getShape());
+  Value sums = partialSums(builder, builder.exp(builder.sub(logits, greatest)), 1);
+  const SmallVector<int64_t> drawn{rows, samples}, compared{rows, samples, classes - 1};
+  Value total = builder.reshape(builder.slice(sums, 1, classes - 1, 1), {rows});
+  Value uniform = randomUniform(node, real.clone(drawn));
+  if (classes == 1)
+    return SmallVector<Value>{builder.cast(builder.scale(uniform, 0), element)};
+  Value threshold = builder.mul(uniform, builder.broadcast(total, {0}, drawn));
+  Value bounds = builder.broadcast(builder.slice(sums, 1, 0, classes - 1), {0, 2}, compared);
+  Value passed =
+      builder.create<LessOrEqualOp>(bounds, builder.broadcast(threshold, {0, 1}, compared));
+  Value count = builder.reduceSum(builder.cast(passed, real.getElementType()), {2});
+  return SmallVector<Value>{builder.cast(count, element)};
+}
+
 static OnnxRegistration uniform =
     OnnxRegistration("RandomUniform", 1, importUniform).gradientOf({});
 static OnnxRegistration uniformLike =
@@ -84,5 +120,7 @@ static OnnxRegistration normalLike =
     OnnxRegistration("RandomNormalLike", 1, importNormal).gradientOf({});
 static OnnxRegistration bernoulli =
     OnnxRegistration("Bernoulli", 15, importBernoulli).gradientOf({});
+static OnnxRegistration multinomial =
+    OnnxRegistration("Multinomial", 7, importMultinomial).gradientOf({});
 
 } // namespace trainc::nn
