@@ -138,6 +138,25 @@ bool BatchAxis::follow(Operation *op) {
   return follow(op, places);
 }
 
+/// Whether a pool tells where elements are among all of x, those of other samples included.
+static bool isOfPositions(nn::MaxPoolOp pool) {
+  return pool && pool.getX() != pool.getValues() &&
+         isa<IntegerType>(tensorType(pool.getValues()).getElementType());
+}
+
+/// What a max pool took elements from, of which `indices` is a flat list: those of a sample stay
+/// within it. Null where they come from elsewhere.
+static Value pooledBy(Value indices) {
+  auto checked = indices.getDefiningOp<nn::GatherOp>(); // from a list of all numbers that there are
+  if (!checked || !checked.getTable().getDefiningOp<nn::IotaOp>())
+    return nullptr;
+  Value numbers = checked.getIndices();
+  while (auto reshape = numbers.getDefiningOp<nn::ReshapeOp>())
+    numbers = reshape.getX();
+  auto pool = numbers.getDefiningOp<nn::MaxPoolOp>();
+  return isOfPositions(pool) ? pool.getX() : Value();
+}
+
 // Of an operation with an operand that has samples.
 bool BatchAxis::follow(Operation *op, ArrayRef<std::optional<Place>> places) {
   auto put = [&](int64_t dimension, const Place &from) {
@@ -209,9 +228,24 @@ bool BatchAxis::follow(Operation *op, ArrayRef<std::optional<Place>> places) {
         return places[0] ? put(indexed + places[0]->dimension - 1, *places[0])
                          : put(places[1]->dimension, *places[1]);
       })
+      .Case([&](nn::ScatterAddOp scatter) {
+        auto x = pooledBy(scatter.getIndices());
+        if (!x || !hasSamples(x) || !hasSamples(scatter.getUpdates()) ||
+            scatter.getTable().getType().getNumElements() != tensorType(x).getNumElements() ||
+            !isSameForAll(scatter.getTable(), strides.lookup(x)))
+          return false;
+        strides[scatter.getResult()] = int64_t(strides.lookup(x));
+        return true;
+      })
       .Case<nn::ConvolutionOp, nn::ConvolutionInputGradientOp>(
           [&](auto) { return !places[1] && places[0]->dimension == 0 && put(0, *places[0]); })
-      .Case<nn::MaxPoolOp, nn::SumPoolOp, nn::SumPoolGradientOp>(
+      .Case([&](nn::MaxPoolOp pool) {
+        // Positions are other numbers for each sample: only what knows that may read them.
+        if (isOfPositions(pool))
+          return places[0] && places[0]->dimension <= 1;
+        return aside([&](int64_t d) { return d > 1; });
+      })
+      .Case<nn::SumPoolOp, nn::SumPoolGradientOp>(
           [&](auto) { return aside([&](int64_t d) { return d > 1; }); })
       .Case([&](nn::BatchNormOp) { // statistics of the batch are its meaning
         return aside([&](int64_t d) { return d == 1; });
