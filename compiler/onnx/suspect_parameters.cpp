@@ -239,17 +239,26 @@ static void warnOfNonFinite(const Decisions &decisions, const ModelFile &file, R
                    "a file written before the model diverged");
 }
 
-// LAMB scales the update of each parameter by its norm, which is not that of several.
+// An update that takes norms, rows or columns of each parameter has no meaning for several. Muon's
+// does so of matrices that are not in AdamW's group.
+static bool isUpdatedAsWhole(const Decision &decision, const Recipe &recipe) {
+  if (recipe.optimizer != "muon")
+    return recipe.optimizer == "lamb" || recipe.optimizer == "adafactor";
+  const bool isOther = decision.group > 0 && recipe.groups[decision.group - 1].first == "adamw";
+  return decision.tensor->shape.size() == 2 && !isOther;
+}
+
 static void refuseStacked(const Decisions &decisions, const ModelFile &file, const Recipe &recipe,
                           Report &report) {
   for (const auto &decision : decisions)
-    if (recipe.optimizer == "lamb" && decision->role == Role::trained &&
-        !decision->stackedOf.empty())
-      (void)report.error(
-          ExitCode::unsupportedModel, file.path(),
-          "initializer '" + decision->name() + "' holds several parameters of the module, " +
-              quotedList(decision->stackedOf) + ", whose updates lamb scales by the norm of each",
-          "export again with torch.onnx.export(..., optimize=False)");
+    if (decision->role == Role::trained && !decision->stackedOf.empty() &&
+        isUpdatedAsWhole(*decision, recipe))
+      (void)report.error(ExitCode::unsupportedModel, file.path(),
+                         "initializer '" + decision->name() +
+                             "' holds several parameters of the module, " +
+                             quotedList(decision->stackedOf) + ", each of which " +
+                             recipe.optimizer + " updates as a whole",
+                         "export again with torch.onnx.export(..., optimize=False)");
 }
 
 void suspectParameters(const Decisions &decisions, bool hasSignature, const ModelFile &file,

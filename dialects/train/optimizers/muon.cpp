@@ -14,8 +14,10 @@ namespace trainc::train {
 static constexpr size_t kMomentumSlot = 0, kSquareSlot = 1;
 static constexpr llvm::StringLiteral kOtherGroup = "adamw";
 
+/// Not one with an axis of size 1, which exporters give vectors.
 static bool isMatrix(const UpdatedParameter &parameter) {
-  return parameter.shape.size() == 2 && parameter.group != kOtherGroup;
+  return parameter.shape.size() == 2 && !llvm::is_contained(parameter.shape, 1) &&
+         parameter.group != kOtherGroup;
 }
 
 static std::optional<StateTensor> muonState(const UpdatedParameter &parameter, size_t slot) {
