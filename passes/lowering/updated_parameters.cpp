@@ -31,7 +31,7 @@ std::optional<bool> fansOutLast(Value matrix) {
 }
 
 /// The argument of a forward pass: in others gradients read the parameter, too.
-std::optional<Value> argumentOf(ModuleOp module, StringRef name) {
+std::optional<Value> forwardArgument(ModuleOp module, StringRef name) {
   for (StringRef entry : {"evaluate", "model", "forward_backward"})
     if (auto function = module.lookupSymbol<func::FuncOp>(entry))
       for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -63,7 +63,7 @@ UpdatedRun describeRun(ModuleOp module, const train::Optimizer &optimizer, train
     parameter.begin = placed.getOffset() - start;
     parameter.end = parameter.begin + placed.getCount();
     parameter.shape = {placed.getCount()};
-    if (std::optional<Value> argument = argumentOf(module, parameter.name)) {
+    if (std::optional<Value> argument = forwardArgument(module, parameter.name)) {
       auto type = nn::tensorType(*argument);
       if (type.getNumElements() == placed.getCount())
         parameter.shape.assign(type.getShape().begin(), type.getShape().end());

@@ -71,7 +71,7 @@ template <typename T> void fill_with_zeros(int64_t elements, T *result) {
     std::fill(result + first, result + std::min(first + block_elements, elements), T(0));
 }
 
-constexpr int64_t column_block = 64; // sums side by side
+constexpr int64_t mean_columns = 64; // sums side by side
 
 template <typename T>
 void find_mean_squares(int64_t count, int64_t, int64_t elements, const T *x, const int64_t *table,
@@ -98,12 +98,12 @@ void find_mean_squares(int64_t count, int64_t, int64_t elements, const T *x, con
       }
       continue;
     }
-    const int64_t blocks = (kept + column_block - 1) / column_block;
+    const int64_t blocks = (kept + mean_columns - 1) / mean_columns;
 #pragma omp parallel for schedule(static) if (total > few_elements)
     for (int64_t block = 0; block < outer * blocks; ++block) {
-      const int64_t o = block / blocks, begin = block % blocks * column_block;
-      const int64_t width = std::min(column_block, kept - begin);
-      double sums[column_block] = {};
+      const int64_t o = block / blocks, begin = block % blocks * mean_columns;
+      const int64_t width = std::min(mean_columns, kept - begin);
+      double sums[mean_columns] = {};
       const T *first = from + o * kept * reduced + begin * kept_stride;
       for (int64_t k = 0; k < reduced; ++k)
         for (int64_t i = 0; i < width; ++i) {
