@@ -245,9 +245,9 @@ def ways(exporter):
             ("training", {"do_constant_folding": False, "training": torch.onnx.TrainingMode.TRAINING})]
 
 
-def compiled(trainc, path, out):
+def compiled(trainc, path, out, *more):
     """Once more with the patterns that the message names, where it asks for a decision."""
-    words = [trainc, path, "--loss", "cross_entropy", "--quiet", "-o", out]
+    words = [trainc, path, "--loss", "cross_entropy", "--quiet", "-o", out, *more]
     code, text = run(*words)
     patterns = re.findall(r"--freeze '([^']+)'", text) if code else []
     return run(*words, *(word for pattern in patterns for word in ("--freeze", pattern))) if patterns else (code, text)
@@ -313,4 +313,5 @@ def main():
     return 0 if good else 1
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
