@@ -56,6 +56,8 @@ uint32_t sampled_digest(const input_file &file) {
   return digest;
 }
 
+file_content content_of(const input_file &file) { return {file.size(), sampled_digest(file)}; }
+
 bool is_data_manifest(const std::string &name) { return manifest_in(name).has_value(); }
 
 std::optional<data_manifest> read_data_manifest(const std::string &path) {

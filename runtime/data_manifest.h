@@ -29,6 +29,14 @@ std::string manifest_of(const std::string &path);
 // reading them whole.
 uint32_t sampled_digest(const input_file &file);
 
+// What tells a file from another of its name.
+struct file_content {
+  int64_t bytes = 0;
+  uint32_t digest = 0; // `sampled_digest`
+  bool operator==(const file_content &) const = default;
+};
+file_content content_of(const input_file &file);
+
 // Whether the file says that it is one, sound or not. Throws `failure` (exit_data) where it is too
 // large.
 bool is_data_manifest(const std::string &name);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/initial_values.h"
 
+#include "runtime/agreement.h"
 #include "runtime/checkpoint.h"
 #include "runtime/crc32c.h"
+#include "runtime/data_manifest.h"
 #include "runtime/data_types.h"
 #include "runtime/host_access.h"
 #include "runtime/safetensors.h"
@@ -232,6 +234,13 @@ void warn_of_unknown(const run &run, const std::string &path,
 } // namespace
 
 void take_initial_values(run &run, const std::string &path) {
+  std::string content;
+  run.ranks.together([&] {
+    const file_content own = content_of(input_file(path, exit_checkpoint));
+    content =
+        format_text("%lld bytes with digest %08x", static_cast<long long>(own.bytes), own.digest);
+  });
+  refuse_differences(run.ranks, {{"option --initialise", content, path}}, exit_checkpoint);
   run.ranks.together([&] {
     const input_file file(path, exit_checkpoint);
     const safetensors_index index = read_safetensors_index(file, exit_checkpoint);

@@ -27,7 +27,8 @@ constexpr size_t digest_digits = 8;
 // Members.
 constexpr const char *training_member = "data", *validation_member = "validation",
                      *origin_member = "began_with", *origin_checkpoint = "checkpoint",
-                     *origin_parameters = "initialise";
+                     *origin_parameters = "initialise", *bytes_member = "bytes",
+                     *digest_member = "digest";
 
 // A value in a message, which it does not fill.
 std::string shown(const ordered_json &value) {
@@ -68,6 +69,16 @@ public:
                  ? format_text("a whole number from %" PRId64, least)
                  : format_text("a whole number from %" PRId64 " to %" PRId64, least, most));
     return otherwise;
+  }
+  // Eight hexadecimal digits.
+  uint32_t digest() const {
+    const std::string digits = text(digest_member);
+    if (!digits.empty() && digits.size() <= digest_digits &&
+        digits.find_first_not_of("0123456789abcdef") == std::string::npos)
+      return static_cast<uint32_t>(std::stoul(digits, nullptr, 16));
+    if (const ordered_json *value = find(digest_member); value && value->is_string())
+      expected(digest_member, *value, "8 hexadecimal digits");
+    return 0;
   }
   void need(std::initializer_list<const char *> members) const {
     for (const char *member : members)
@@ -128,20 +139,14 @@ std::optional<std::vector<data_identity>> read_files(const std::string &path,
       continue;
     }
     const member_reader read(path, entry, name + ".", problems);
-    read.need({"input", "file", "bytes", "digest"});
-    read.refuse_others({"input", "file", "bytes", "digest", "share", "type"});
+    read.need({"input", "file", bytes_member, digest_member});
+    read.refuse_others({"input", "file", bytes_member, digest_member, "share", "type"});
     file.input = read.text("input");
     file.path = read.text("file");
-    file.bytes = read.whole("bytes", 0, INT64_MAX, 0);
+    file.bytes = read.whole(bytes_member, 0, INT64_MAX, 0);
     file.share = read.whole("share", 0, whole_share, 0);
     file.type = read.text("type");
-    const std::string digest = read.text("digest");
-    if (digest.empty() || digest.size() > digest_digits ||
-        digest.find_first_not_of("0123456789abcdef") != std::string::npos) {
-      if (entry.contains("digest") && entry["digest"].is_string())
-        read.expected("digest", entry["digest"], "8 hexadecimal digits");
-    } else
-      file.digest = static_cast<uint32_t>(std::stoul(digest, nullptr, 16));
+    file.digest = read.digest();
   }
   return files;
 }
@@ -157,9 +162,14 @@ run_origin read_origin(const std::string &path, const ordered_json &parsed,
     return {};
   }
   const member_reader read(path, origin, std::string(origin_member) + ".", problems);
-  read.refuse_others({origin_checkpoint, origin_parameters});
-  return {read.text(origin_checkpoint, "the path of a checkpoint"),
-          read.text(origin_parameters, "the path of a file")};
+  read.refuse_others({origin_checkpoint, origin_parameters, bytes_member, digest_member});
+  run_origin result = {read.text(origin_checkpoint, "the path of a checkpoint"),
+                       read.text(origin_parameters, "the path of a file")};
+  if (!read.has(bytes_member) && !read.has(digest_member))
+    return result; // of a trainer that did not say it
+  read.need({bytes_member, digest_member});
+  result.content = {read.whole(bytes_member, 0, INT64_MAX, 0), read.digest()};
+  return result;
 }
 
 // A value of the file as it would stand on the command line.
@@ -204,14 +214,16 @@ std::string text_of_file(const std::string &path) {
   return text;
 }
 
+std::string digest_text(uint32_t digest) { return format_text("%08x", digest); }
+
 ordered_json list_of(const std::vector<data_identity> &data) {
   ordered_json files = ordered_json::array();
   for (const data_identity &file : data) {
     files.push_back({{"input", file.input},
                      {"file", file.path},
-                     {"bytes", file.bytes},
+                     {bytes_member, file.bytes},
                      {"type", file.type},
-                     {"digest", format_text("%08x", file.digest)}});
+                     {digest_member, digest_text(file.digest)}});
     if (file.share > 0)
       files.back()["share"] = file.share;
   }
@@ -298,6 +310,10 @@ std::string configuration_text(const program &program, const option_table &table
     object[origin_member][origin_checkpoint] = facts.origin.checkpoint;
   if (!facts.origin.parameters.empty())
     object[origin_member][origin_parameters] = facts.origin.parameters;
+  if (const auto &content = facts.origin.content) {
+    object[origin_member][bytes_member] = content->bytes;
+    object[origin_member][digest_member] = digest_text(content->digest);
+  }
   ordered_json &values = object["options"] = ordered_json::object();
   for (const option_row *row : table.of_run(*options.command)) {
     std::vector<std::string> texts = table.kept_values(*row, options);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/checkpoint.h"
+#include "runtime/data_manifest.h"
 #include "runtime/loader.h"
 #include "runtime/option_table.h"
 
@@ -19,6 +20,13 @@ namespace trainc {
 struct run_origin {
   std::string checkpoint; // of the run from which it branched off
   std::string parameters; // --initialise
+  // Of the file, of a checkpoint that of its manifest, when the run began; nothing: it does not
+  // say.
+  std::optional<file_content> content = {};
+  // The file; empty where the run began with the model's own values.
+  std::string file() const {
+    return checkpoint.empty() ? parameters : checkpoint + "/manifest.json";
+  }
 };
 
 // Who computes the batches of a step.

@@ -10,6 +10,7 @@
 
 #include <cinttypes>
 #include <cmath>
+#include <unistd.h>
 
 namespace trainc {
 
@@ -29,7 +30,7 @@ void trainer::find_extent() {
       check_given_up(choice_.folder, input_files_of(run_.prog, options_));
     origin_.parameters = whole_path(options_.initialise);
     if (choice_.checkpoint.empty())
-      return;
+      return hold_to({});
     std::string where = checkpoints_of(choice_.folder);
     if (goes_on && !dry_)
       recover_checkpoints(where);
@@ -50,7 +51,8 @@ void trainer::find_extent() {
     choose_origin(path);
   });
   path = run_.ranks.broadcast(path);
-  origin_ = {run_.ranks.broadcast(origin_.checkpoint), run_.ranks.broadcast(origin_.parameters)};
+  origin_.checkpoint = run_.ranks.broadcast(origin_.checkpoint);
+  origin_.parameters = run_.ranks.broadcast(origin_.parameters);
   if (path.empty() && origin_.checkpoint.empty())
     return;
   has_own_checkpoint_ = choice_.goes_on() && !path.empty();
@@ -89,18 +91,50 @@ void trainer::take_folder(bool takes_over) {
 void trainer::choose_origin(const std::string &path) {
   if (!choice_.goes_on()) {
     origin_.checkpoint = whole_path(path);
-    return;
+    return hold_to({});
   }
   const std::string configuration = choice_.configuration();
   const run_origin before =
       configuration.empty() ? run_origin() : read_configuration(configuration).origin;
+  if (!path.empty())
+    warn_of_other_parameters(before);
   if (!path.empty() || origin_.parameters.empty())
     origin_ = before;
   if (!path.empty())
     return;
+  hold_to(before);
   const std::string &from = origin_.checkpoint.empty() ? origin_.parameters : origin_.checkpoint;
   run_.warn(checkpoints_of(choice_.folder) + ": holds no checkpoint yet; training begins with " +
             (from.empty() ? "the initial parameters" : from));
+}
+
+// Notes what the run begins with. One that began before begins with the same again.
+void trainer::hold_to(const run_origin &before) {
+  const std::string file = origin_.file();
+  if (file.empty())
+    return;
+  origin_.content = content_of(input_file(file, exit_checkpoint));
+  if (before.content && before.content != origin_.content)
+    throw failure(exit_checkpoint,
+                  format_text("%s: is not what the run began with: %s of %" PRId64
+                              " bytes then, other contents of %" PRId64
+                              " bytes now\n  try: the file as it was; or, as the run has no "
+                              "checkpoint yet, --overwrite without --resume to begin with this one",
+                              file.c_str(), before.file().c_str(), before.content->bytes,
+                              origin_.content->bytes));
+}
+
+// Given again to a run that has a checkpoint, --initialise is not read any more.
+void trainer::warn_of_other_parameters(const run_origin &before) const {
+  const std::string &now = origin_.parameters;
+  if (now.empty() || access(now.c_str(), R_OK) != 0)
+    return;
+  const bool is_other = before.content
+                            ? content_of(input_file(now, exit_checkpoint)) != before.content
+                            : now != before.parameters;
+  if (is_other)
+    run_.warn(now + ": is not what the run began with, and is not read: the run goes on from its "
+                    "checkpoint\n  try: another --run DIR to begin with it");
 }
 
 // Going on from an older checkpoint would cut off the work after it.

@@ -43,6 +43,8 @@ private:
   void find_extent();
   void take_folder(bool takes_over);
   void choose_origin(const std::string &path);
+  void hold_to(const run_origin &before);
+  void warn_of_other_parameters(const run_origin &before) const;
   void refuse_older(const std::string &path, const std::string &where) const;
   void compare_computation() const;
   void find_layout();

@@ -35,7 +35,11 @@ ordered_json whole_configuration() {
           {"compiler", "0.1"},
           {"ranks", 2},
           {"data_order", 1},
-          {"began_with", {{"checkpoint", "/elder"}, {"initialise", "/a.safetensors"}}},
+          {"began_with",
+           {{"checkpoint", "/elder"},
+            {"initialise", "/a.safetensors"},
+            {"bytes", 7},
+            {"digest", "9abcdef0"}}},
           {"options", {{"steps", "3"}, {"micro-batches", 4}, {"tokens", {"text.bin"}}}},
           {"data", {file}},
           {"validation", {file}}};
@@ -66,6 +70,7 @@ TEST(RunConfiguration, SaysWhatTheFileDoes) {
   EXPECT_EQ(read.data_order, 1);
   EXPECT_EQ(read.origin.checkpoint, "/elder");
   EXPECT_EQ(read.origin.parameters, "/a.safetensors");
+  EXPECT_EQ(read.origin.content, (file_content{7, 0x9abcdef0u}));
   EXPECT_EQ(read.option("steps"), "3");
   EXPECT_EQ(read.option("seed"), "");
   ASSERT_EQ(read.data->size(), 1u);
@@ -109,6 +114,8 @@ TEST(RunConfiguration, AMemberOfAnotherTypeIsNamed) {
                                             "/began_with",
                                             "/began_with/checkpoint",
                                             "/began_with/initialise",
+                                            "/began_with/bytes",
+                                            "/began_with/digest",
                                             "/data",
                                             "/data/0",
                                             "/data/0/input",
@@ -155,6 +162,18 @@ TEST(RunConfiguration, AFileWithoutItsDigestIsNamed) {
   ordered_json changed = whole_configuration();
   changed["data"][0].erase("digest");
   EXPECT_NE(problem_of(changed).find("member 'data[0].digest' is missing"), std::string::npos);
+}
+
+TEST(RunConfiguration, ARunMayNotSayWhatItBeganWithHad) { // one that is older
+  ordered_json changed = whole_configuration();
+  changed["began_with"].erase("bytes");
+  EXPECT_NE(problem_of(changed).find("member 'began_with.bytes' is missing"), std::string::npos);
+  changed["began_with"].erase("digest");
+  scratch_folder folder;
+  const run_configuration read =
+      read_configuration(folder.write("configuration.json", changed.dump()));
+  EXPECT_EQ(read.origin.parameters, "/a.safetensors");
+  EXPECT_FALSE(read.origin.content);
 }
 
 TEST(RunConfiguration, AnUnknownMemberInsideIsNamed) {
@@ -222,7 +241,7 @@ TEST(RunConfiguration, WhatIsWrittenIsReadBack) {
   facts.validation = {{"x", "/c.npy", 1, 0xffffffffu, 0, "float32"}};
   facts.data_order = 5;
   facts.seed = UINT64_MAX;
-  facts.origin = {"/elder", "/a.safetensors"};
+  facts.origin = {"/elder", "/a.safetensors", file_content{INT64_MAX, 0x5u}};
   scratch_folder folder;
   const run_configuration read = read_configuration(folder.write(
       "configuration.json", configuration_text(trainer_program, table, options, facts)));
@@ -241,6 +260,7 @@ TEST(RunConfiguration, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(read.option("mean-per-batch"), "");
   EXPECT_EQ(read.origin.checkpoint, "/elder");
   EXPECT_EQ(read.origin.parameters, "/a.safetensors");
+  EXPECT_EQ(read.origin.content, facts.origin.content);
   auto check = [](const std::vector<data_identity> &now, const std::vector<data_identity> &before) {
     ASSERT_EQ(now.size(), before.size());
     for (size_t i = 0; i < now.size(); ++i) {
