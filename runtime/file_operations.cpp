@@ -28,7 +28,19 @@ static int noted(int result) {
 }
 
 int file_operations::create(const char *path) {
-  return ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // A pipe would wait for a reader, and what a link leads to is not ours.
+  constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW;
+  const int file = ::open(path, flags, 0666);
+  if (file < 0) {
+    errno = errno == ELOOP || errno == ENXIO ? EEXIST : errno;
+    return -1;
+  }
+  struct stat information;
+  if (fstat(file, &information) == 0 && S_ISREG(information.st_mode))
+    return file;
+  ::close(file);
+  errno = EEXIST;
+  return -1;
 }
 int file_operations::open_existing(const char *path) { return ::open(path, O_RDONLY | O_CLOEXEC); }
 ssize_t file_operations::write(int file, const void *data, size_t size) {

@@ -17,7 +17,8 @@ namespace trainc {
 class file_operations {
 public:
   virtual ~file_operations() = default;
-  virtual int create(const char *path);        // for writing, truncated
+  // For writing, truncated; EEXIST where something stands there that is no regular file.
+  virtual int create(const char *path);
   virtual int open_existing(const char *path); // a file or a folder, for `sync`
   virtual ssize_t write(int file, const void *data, size_t size);
   virtual ssize_t write_at(int file, const void *data, size_t size, int64_t offset);

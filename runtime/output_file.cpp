@@ -19,6 +19,10 @@ output_file::output_file(std::string path, file_operations &files)
     : path_(std::move(path)), files_(files) {
   temporary_.emplace(temporary_of(path_));
   file_ = files_.create(temporary_->path().c_str());
+  if (file_ < 0 && errno == EEXIST)
+    throw failure(exit_disk, path_ + ": cannot be written: " + temporary_->path() +
+                                 ", where it is written first, is no regular file"
+                                 "\n  try: to move that away");
   if (file_ < 0)
     refuse();
 }

@@ -112,6 +112,22 @@ void check_place(const std::string &path) {
       refuse("has a name that checkpoints have, beside those of another run");
 }
 
+// What stands in the place of a file of the run, and is none, is neither waited for nor replaced.
+void check_kinds(const std::string &path) {
+  auto refuse = [](const std::string &name, const char *what) {
+    throw failure(exit_disk, name + ": is no " + what +
+                                 ", and a run has one there\n  try: to move it away, or another "
+                                 "--run DIR");
+  };
+  std::error_code ignored;
+  for (const std::string &name :
+       {configuration_of(path), log_of(path), lock_of(path), saved_of(path)})
+    if (exists(name) && !fs::is_regular_file(name, ignored))
+      refuse(name, "regular file");
+  if (const std::string name = checkpoints_of(path); exists(name) && !fs::is_directory(name, ignored))
+    refuse(name, "folder");
+}
+
 // Of what a run puts beside what somebody else may have put there.
 bool is_of_checkpoints(const std::string &name) {
   for (const char *prefix : {"", temporary_prefix, removed_prefix})
@@ -318,6 +334,7 @@ trainer_options kept_options(const program &program, const std::string &configur
 
 void check_run_folder(const std::string &path, bool takes_over) {
   check_place(path);
+  check_kinds(path);
   if (!takes_over && holds_run(path) && !exists(configuration_of(path)))
     throw failure(exit_usage, without_configuration(path) + ", or --overwrite to give it up");
   if (!takes_over && holds_run(path))
@@ -338,6 +355,7 @@ run_folder::run_folder(std::string path, bool takes_over, file_operations &files
       configuration_path_(configuration_of(path_)), saved_(saved_of(path_)), files_(files) {
   try {
     check_place(path_);
+    check_kinds(path_);
     make();
     lock();
     check_run_folder(path_, takes_over);
@@ -357,7 +375,11 @@ void run_folder::lock() {
   auto refuse = [&](const char *what) {
     throw failure(exit_disk, path_ + ": " + what + ": " + strerror(errno) + "\n  try: --run DIR");
   };
-  lock_ = ::open(lock_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  constexpr int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+  lock_ = ::open(lock_path_.c_str(), flags | O_EXCL, 0666);
+  is_lock_made_ = lock_ >= 0;
+  if (lock_ < 0 && errno == EEXIST)
+    lock_ = ::open(lock_path_.c_str(), flags, 0666);
   if (lock_ < 0)
     refuse("cannot be written");
   int result = files_.lock(lock_);
@@ -381,8 +403,9 @@ void run_folder::leave() {
     fs::remove(sample_folder(path_).path(), ignored);
     if (fs::file_size(log_of(path_), ignored) == 0)
       fs::remove(log_of(path_), ignored);
-    fs::remove(lock_path_, ignored);
   }
+  if (is_lock_made_ && is_locked_)
+    fs::remove(lock_path_, ignored);
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder)
     fs::remove(*folder, ignored); // where it is empty
   if (lock_ >= 0)
@@ -452,6 +475,7 @@ void run_folder::write_configuration(const program &program, const option_table 
   configuration_ = configuration_text(program, table, options, facts);
   publish_configuration();
   made_.clear(); // it holds a run from here on
+  is_lock_made_ = false;
 }
 
 bool run_folder::bring_back_configuration() {

@@ -121,7 +121,8 @@ private:
 
   std::string path_, lock_path_, configuration_path_, saved_; // the mark of note_saved
   std::string configuration_;                                 // the text of the file
-  bool is_locked_ = false; // by this run: nobody else may remove anything
+  bool is_locked_ = false;    // by this run: nobody else may remove anything
+  bool is_lock_made_ = false; // for a run that has not begun
   bool is_noted_ = false;  // and that it is durable
   file_operations &files_;
   std::vector<std::string> made_; // and given to no run yet, the outermost first

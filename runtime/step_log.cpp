@@ -117,8 +117,8 @@ step_log::step_log(const std::string &path, int64_t resumed_step, file_operation
     trimmed.write(kept.data(), static_cast<int64_t>(kept.size()));
     trimmed.publish();
   }
-  int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (resumed_step > 0 ? 0 : O_TRUNC);
-  file_ = ::open(path.c_str(), flags, 0666);
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK; // no pipe is waited for
+  file_ = ::open(path.c_str(), flags | (resumed_step > 0 ? 0 : O_TRUNC), 0666);
   if (file_ < 0)
     refuse();
   const std::string folder = std::filesystem::path(path).parent_path();
