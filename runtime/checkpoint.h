@@ -96,7 +96,11 @@ constexpr const char *temporary_prefix = ".writing-", *removed_prefix = ".removi
 // folders.
 bool is_checkpoint_name(const std::string &name);
 bool is_checkpoint(const std::string &path);
+bool is_link(const std::string &path);
 bool has_checkpoints(const std::string &folder);
+
+// Names of checkpoints in the folder that are links: what they lead to is not the run's to remove.
+std::vector<std::string> linked_checkpoints(const std::string &folder);
 
 // What an interrupted run left: a checkpoint that was complete gets its name where no other
 // has it (a kill between two renames hides both the old and the new one), the rest is removed.
@@ -106,16 +110,16 @@ void recover_checkpoints(const std::string &folder,
                          file_operations &files = real_file_operations());
 
 // Removes the checkpoint `name` of so many ranks: first the name, so that nobody finds a part of
-// it. -1, with errno, where that fails; what else stays is removed by the next start. Allocates
-// nothing.
+// it. -1, with errno, where that fails, or it is a link (ELOOP); what else stays is removed by the
+// next start. Allocates nothing.
 int remove_checkpoint(const std::string &folder, const char *name, int ranks,
                       file_operations &files = real_file_operations());
 
 // What the policy compares checkpoints by; NaN where this one has none.
 double metric_of(checkpoint_metric which, double loss, double held_out_loss);
 
-// Complete checkpoints in a folder, newest first. Unreadable ones are passed to
-// `warn` and left out.
+// Complete checkpoints in a folder, newest first. Unreadable ones are passed to `warn` and left
+// out. Throws `failure` (exit_checkpoint) where there is a folder that cannot be read.
 std::vector<checkpoint_info> list_checkpoints(const std::string &folder,
                                               const std::function<void(std::string)> &warn);
 

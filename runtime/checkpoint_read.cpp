@@ -77,6 +77,35 @@ bool is_checkpoint(const std::string &path) {
          std::filesystem::exists(path + "/manifest.json", ignored);
 }
 
+bool is_link(const std::string &path) {
+  std::error_code ignored;
+  return std::filesystem::is_symlink(path, ignored);
+}
+
+// Of entries that are checkpoints by name.
+static std::vector<std::string> names_of_checkpoints(const std::string &folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<std::string> names;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::end(entry);
+       entry.increment(error))
+    if (is_checkpoint_name(entry->path().filename()))
+      names.push_back(entry->path().filename());
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    refuse(folder, "cannot be read: " + error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> linked_checkpoints(const std::string &folder) {
+  std::vector<std::string> names = names_of_checkpoints(folder);
+  names.erase(
+      std::remove_if(names.begin(), names.end(),
+                     [&](const std::string &name) { return !is_link(folder + "/" + name); }),
+      names.end());
+  return names;
+}
+
 bool has_checkpoints(const std::string &folder) {
   std::error_code ignored;
   for (auto &entry : std::filesystem::directory_iterator(folder, ignored))
@@ -299,13 +328,7 @@ void recover_checkpoints(const std::string &folder, file_operations &files) {
 std::vector<checkpoint_info> list_checkpoints(const std::string &folder,
                                               const std::function<void(std::string)> &warn) {
   std::vector<checkpoint_info> result;
-  std::error_code ignored;
-  std::vector<std::string> names;
-  for (auto &entry : std::filesystem::directory_iterator(folder, ignored))
-    if (is_checkpoint_name(entry.path().filename()))
-      names.push_back(entry.path().filename());
-  std::sort(names.begin(), names.end());
-  for (const std::string &name : names) {
+  for (const std::string &name : names_of_checkpoints(folder)) {
     try {
       result.push_back(read_manifest(folder + "/" + name));
     } catch (const failure &error) {

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace trainc {
@@ -43,8 +44,17 @@ path_text name_of_step(const char *prefix, int64_t step) {
   return path_text("%sstep-%08" PRId64, prefix, step);
 }
 
-// Best effort: what stays is removed by the next start.
+bool leads_elsewhere(const path_text &path) { // without allocating
+  struct stat information;
+  return lstat(path, &information) == 0 && S_ISLNK(information.st_mode);
+}
+
+// Best effort: what stays is removed by the next start. Nothing is removed through a link.
 void remove_folder(const path_text &path, int ranks, file_operations &files) {
+  if (leads_elsewhere(path)) {
+    files.remove_file(path);
+    return;
+  }
   files.remove_file(manifest_in(path));
   for (int rank = 0; rank < ranks; ++rank)
     files.remove_file(file_in(path, rank, ranks));
@@ -147,7 +157,7 @@ void checkpoint_writer::open(uint64_t goes_on_from) {
     for (auto info = present.rbegin(); info != present.rend(); ++info) {
       kept_.push_back({info->step, info->sequence, static_cast<int>(info->files.size()),
                        metric_of(policy_.best_by, info->loss, info->held_out_loss),
-                       /*is_sound=*/info->sequence <= goes_on_from});
+                       /*is_sound=*/info->sequence <= goes_on_from && !is_link(info->path)});
       sequence_ = std::max(sequence_, info->sequence + 1);
     }
   });
@@ -356,8 +366,13 @@ path_text checkpoint_writer::folder_of(const char *prefix, int64_t step) const {
 
 int remove_checkpoint(const std::string &folder, const char *name, int ranks,
                       file_operations &files) {
-  const path_text removed("%s/%s%s", folder.c_str(), removed_prefix, name);
-  if (files.rename(path_text("%s/%s", folder.c_str(), name), removed) != 0)
+  const path_text path("%s/%s", folder.c_str(), name),
+      removed("%s/%s%s", folder.c_str(), removed_prefix, name);
+  if (leads_elsewhere(path)) {
+    errno = ELOOP;
+    return -1;
+  }
+  if (files.rename(path, removed) != 0)
     return -1;
   remove_folder(removed, ranks, files);
   return 0;

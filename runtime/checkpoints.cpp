@@ -100,11 +100,11 @@ void prune(const std::string &folder, std::vector<found_checkpoint> &found,
   std::vector<kept_checkpoint> kept;
   for (const found_checkpoint &entry : found) {
     const checkpoint_info &info = entry.info;
-    const bool is_sound = entry.problem.empty();
+    const bool goes = entry.problem.empty() && !is_link(info.path);
     kept.push_back({info.step, info.sequence, static_cast<int>(info.files.size()),
-                    metric_of(policy.best_by, info.loss, info.held_out_loss), is_sound});
-    if (!is_sound)
-      print(entry, as_json, "left as it is");
+                    metric_of(policy.best_by, info.loss, info.held_out_loss), goes});
+    if (!goes)
+      print(entry, as_json, entry.problem.empty() ? "a link, left as it is" : "left as it is");
   }
   for (size_t i; (i = first_superfluous(kept, policy)) < kept.size();) {
     const checkpoint_info &info = found[i].info;

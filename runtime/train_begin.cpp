@@ -408,6 +408,20 @@ void trainer::check_space() const {
   run_.warn(text);
 }
 
+// Somebody has put them there, perhaps to have them on another disk.
+void trainer::warn_of_links() const {
+  const std::string &folder = checkpoints_->folder();
+  const std::vector<std::string> links = linked_checkpoints(folder);
+  if (links.empty())
+    return;
+  std::string names;
+  for (const std::string &link : links)
+    names += (names.empty() ? "" : ", ") + link;
+  run_.warn(folder + ": " + names +
+            (links.size() == 1 ? ": is a link" : ": are links") +
+            ", which --keep neither counts nor removes");
+}
+
 // The one place that changes the folder of a run, once nothing stands against the new work. What
 // the run is from now on is written last: until then a resumed one is what it was.
 void trainer::begin() {
@@ -417,6 +431,10 @@ void trainer::begin() {
   run_.ranks.together([&] {
     if (changes && !choice_.goes_on())
       folder_->clear();
+  });
+  run_.ranks.together([&] {
+    if (checkpoints_ && run_.is_first())
+      warn_of_links();
   });
   if (checkpoints_)
     checkpoints_->open(has_own_checkpoint_ ? resumed_.sequence : UINT64_MAX);

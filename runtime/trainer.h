@@ -53,6 +53,7 @@ private:
   void check_data() const;
   void check_space() const;
   void warn_of_rate() const;
+  void warn_of_links() const;
   void begin();
   int64_t last_step_of(const trainer_options &options) const;
   void settle_last_step();
