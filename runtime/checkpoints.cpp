@@ -122,7 +122,7 @@ void prune(const std::string &folder, std::vector<found_checkpoint> &found,
 int checkpoints(run &run) {
   if (!run.is_first())
     return exit_success;
-  std::string folder = run_to_read(run.prog, run.options);
+  std::string folder = latest_run_to_read(run.prog, run.options);
   std::string where = checkpoints_of(folder), action = run.options.action;
   bool as_json = run.options.json;
   if (find_all(where, run.prog, /*reads_all=*/false).empty())

@@ -32,18 +32,20 @@ namespace {
 // take its time, so this ends nothing.
 class slow_start_note {
 public:
-  slow_start_note(const launch &launch, double patience)
-      : thread_([=, this](const std::stop_token &stop) {
-          std::unique_lock lock(mutex_);
-          const std::chrono::duration<double> wait(patience);
-          if (patience > 0 &&
-              !changed_.wait_for(lock, stop, wait, [&] { return stop.stop_requested(); }))
-            fprintf(stderr,
-                    "rank %d: MPI has not started for %g s; it waits for ranks that have not "
-                    "called it\n"
-                    "  try: a command of mpirun that starts nothing but this trainer\n",
-                    launch.rank, patience);
-        }) {}
+  slow_start_note(int rank, double patience) {
+    if (patience <= 0)
+      return;
+    thread_ = std::jthread([=, this](const std::stop_token &stop) {
+      std::unique_lock lock(mutex_);
+      const std::chrono::duration<double> wait(patience);
+      if (!changed_.wait_for(lock, stop, wait, [&] { return stop.stop_requested(); }))
+        fprintf(stderr,
+                "rank %d: MPI has not started for %g s; it waits for ranks that have not called "
+                "it\n"
+                "  try: a command of mpirun that starts nothing but this trainer\n",
+                rank, patience);
+    });
+  }
 
 private:
   std::mutex mutex_;
@@ -79,7 +81,7 @@ communicator::communicator(double patience) {
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
   int provided;
   {
-    const slow_start_note note(launch, patience);
+    const slow_start_note note(launch.rank, patience);
     mpi_call(MPI_Init_thread)(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
   }
   launched_ = true;

@@ -77,7 +77,7 @@ void evaluation::add_batch(data_part part, int64_t batch) {
     reports_->my_means()[i] = mean_in_batch(quantities_[i], count);
 }
 
-int evaluation::operator()(data_part part, int64_t count, const interruption &interruption) {
+int evaluation::operator()(data_part part, int64_t count, const interruption &ends) {
   std::fill(totals_.begin(), totals_.end(), total{});
   int ranks = run_.ranks.size();
   for (int64_t first = 0; first < count; first += ranks) {
@@ -100,11 +100,11 @@ int evaluation::operator()(data_part part, int64_t count, const interruption &in
         message = error.message;
       }
     }
-    reports_->mine().requests = interruption.mine ? interruption.mine() : no_request;
+    reports_->mine().requests = ends.mine ? ends.mine() : no_request;
     run_.watch.now(activity::exchanging);
     reports_->exchange(message);
-    if (interruption.of_all)
-      if (int requests = interruption.of_all(reports_->requests()); requests != no_request)
+    if (ends.of_all)
+      if (int requests = ends.of_all(reports_->requests()); requests != no_request)
         return requests;
     run_.watch.now(activity::evaluating);
     for (int rank = 0; rank < ranks && first + rank < count; ++rank)

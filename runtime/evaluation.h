@@ -32,10 +32,11 @@ public:
     std::function<int(int)> of_all; // those of all ranks for which the evaluation ends; collective
   };
   // Collective, allocates nothing. Returns what it was ended for, then without results; else 0.
-  int operator()(data_part part, int64_t count, const interruption &interruption = {});
+  int operator()(data_part part, int64_t count, const interruption &ends = {});
   // Of the last call: first the loss; of a cross entropy then the perplexity, its exponential.
   const std::vector<named_number> &results() const { return results_; }
-  // Of the last call: whether every label was ignored, so that there is no mean.
+  // Of the last call: whether every label of the loss, or of a part of it, was ignored, so that
+  // there is no mean.
   bool lacks_labels() const { return lacks_labels_; }
 
 private:

@@ -73,7 +73,7 @@ struct data_identity {
   std::string input, path;
   int64_t bytes = 0;
   uint32_t digest = 0;
-  int64_t share = 0; // of a mixture, in 1/10,000; 0: it is none
+  int64_t share = 0; // of a mixture, in 1/mixture::block_size; 0: it is none
   std::string type;  // of its elements, as npy.h names it; empty: not known
 };
 

@@ -177,7 +177,7 @@ std::vector<option_row> common_rows() {
           .between(0, 1),
       row("micro-batches", &values::micro_batches, "N", takes_steps,
           "batches per step and rank, whose gradients are added up")
-          .between(1, 65536),
+          .between(1, most_micro_batches),
       row("clip-norm", &values::clip_norm, "NORM", command_train,
           "largest global norm of the gradient; 0 or inf: no clipping")
           .between(0, unbounded),

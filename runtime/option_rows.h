@@ -43,6 +43,7 @@ struct command_row {
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr double any_count = 1e15; // exactly representable, more than any run takes
+constexpr double most_micro_batches = 65536;
 
 struct option_row {
   std::string name;        // without dashes

@@ -52,10 +52,12 @@ void publish_together(const std::vector<output_file *> &files);
 // Whether something is at `path`, or where its beginning is written, that a result could replace.
 bool can_replace(const std::string &path);
 
+constexpr char read_by_command[] = "is read by this command";
+
 // Throws `failure` (exit_usage) where a result may not take the place of what is at `path`, nor its
 // beginning that of what has the temporary name: a device, a pipe, a part of a run or a checkpoint,
 // or one of the files that are `kept`, of which the message says why.
 void check_output_path(const std::string &path, const std::vector<std::string> &kept,
-                       const char *why = "is read by this command");
+                       const char *why = read_by_command);
 
 } // namespace trainc

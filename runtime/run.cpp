@@ -79,7 +79,7 @@ std::string run::load_chosen_parameters() {
   ranks.together([&] {
     if (!is_first())
       return;
-    std::string where = which == "latest" ? checkpoints_of(run_to_read(prog, options)) : "";
+    std::string where = which == "latest" ? checkpoints_of(latest_run_to_read(prog, options)) : "";
     path = find_checkpoint(which, where, prog, [&](const std::string &text) { warn(text); }).path;
     if (path.empty())
       throw failure(exit_checkpoint, where +

@@ -20,8 +20,6 @@ constexpr const char *format = "trainc run 1";
 constexpr int64_t largest_configuration = 16 << 20;
 constexpr int deepest_configuration = 4; // object of lists of objects
 constexpr int64_t most_ranks = 1 << 20;  // more than any job has
-constexpr double most_micro_batches = 65536;
-constexpr int64_t whole_share = 10000; // of data_identity
 constexpr size_t digest_digits = 8;
 
 // Members.
@@ -144,7 +142,7 @@ std::optional<std::vector<data_identity>> read_files(const std::string &path,
     file.input = read.text("input");
     file.path = read.text("file");
     file.bytes = read.whole(bytes_member, 0, INT64_MAX, 0);
-    file.share = read.whole("share", 0, whole_share, 0);
+    file.share = read.whole("share", 0, mixture::block_size, 0);
     file.type = read.text("type");
     file.digest = read.digest();
   }

@@ -272,9 +272,15 @@ run_choice choose_run(const program &program, const trainer_options &options) {
 }
 
 std::string run_to_read(const program &program, const trainer_options &options) {
-  std::string folder = options.run;
-  if (folder.empty())
-    folder = newest_run(program);
+  if (options.checkpoint == "initial")
+    return "";
+  if (options.checkpoint != "latest")
+    return run_around(options.checkpoint);
+  return options.run.empty() ? newest_run(program) : options.run;
+}
+
+std::string latest_run_to_read(const program &program, const trainer_options &options) {
+  const std::string folder = run_to_read(program, options);
   if (folder.empty())
     throw failure(exit_checkpoint,
                   std::string("there is no run of this model below ") + runs_folder +
@@ -284,13 +290,8 @@ std::string run_to_read(const program &program, const trainer_options &options) 
 }
 
 std::string configuration_to_read(const program &program, const trainer_options &options) {
-  const std::string &which = options.checkpoint;
-  if (which == "initial")
-    return "";
-  std::string folder = which != "latest"     ? run_around(which)
-                       : options.run.empty() ? newest_run(program)
-                                             : options.run;
-  std::string path = folder.empty() ? "" : configuration_of(folder);
+  const std::string folder = run_to_read(program, options);
+  const std::string path = folder.empty() ? "" : configuration_of(folder);
   return !path.empty() && exists(path) ? path : "";
 }
 

@@ -55,12 +55,14 @@ bool has_saved(const std::string &folder);
 // Looks at the file system, changes nothing. Throws `failure` where --resume finds no run.
 run_choice choose_run(const program &program, const trainer_options &options);
 
-// The folder whose checkpoints --checkpoint means, for commands that only read: --run, else
-// the newest run. Throws `failure` (exit_checkpoint) where there is none.
+// The run whose parameters --checkpoint means, for commands that only read: of latest --run, else
+// the newest; of a path the one around it. Empty where there is none, or nobody can say.
 std::string run_to_read(const program &program, const trainer_options &options);
 
-// The configuration of the run whose parameters --checkpoint means, for the same commands; empty
-// where there is none.
+// The same of latest. Throws `failure` (exit_checkpoint) where there is none.
+std::string latest_run_to_read(const program &program, const trainer_options &options);
+
+// Its configuration; empty where there is none.
 std::string configuration_to_read(const program &program, const trainer_options &options);
 
 // Fills options that the command line leaves open with those of the file `configuration`

@@ -97,6 +97,10 @@ int dispatch(run &run) {
 
 constexpr unsigned reads_run = command_gradients | command_predict | command_export;
 
+std::string read_by(const std::string &option) {
+  return std::string(read_by_command) + " (" + option + ")";
+}
+
 void check_output(const trainer_options &options) {
   const std::string &path = options.output;
   if (path.empty())
@@ -120,7 +124,7 @@ void check_output(const trainer_options &options) {
     }
   for (const std::string &file : written) {
     for (const auto &[input, option] : inputs)
-      check_output_path(file, {input}, ("is read by this command (" + option + ")").c_str());
+      check_output_path(file, {input}, read_by(option).c_str());
     for (const auto &[input, option] : of_run)
       check_output_path(file, {input},
                         ("is what " + option + " of " + configuration + " names").c_str());
@@ -136,8 +140,8 @@ void check_product_choices(const trainer_options &options) {
     return;
   for (const auto &[input, option] : input_files_of(trainer_program, options))
     if (std::filesystem::equivalent(path, input, ignored))
-      throw failure(exit_usage, path + ": is read by this command (" + option +
-                                    "), and chosen algorithms would take its place\n  try: "
+      throw failure(exit_usage, path + ": " + read_by(option) +
+                                    ", and chosen algorithms would take its place\n  try: "
                                     "--product-choices with another file");
 }
 

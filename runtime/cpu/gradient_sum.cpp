@@ -178,7 +178,18 @@ struct gradient_sum::message_transport final : transport {
     mpi_call(MPI_Waitall)(used, requests.data(), MPI_STATUSES_IGNORE);
   }
 
-  void exchange(gradient_sum &sum, std::initializer_list<range_list>) override {
+  // All gradients at once: there are no stages, whose lists would say less (gradient_sum).
+  void exchange(gradient_sum &sum, std::initializer_list<range_list> lists) override {
+    int64_t asked = 0;
+    for (const range_list &ranges : lists)
+      for (const element_range &range : ranges)
+        asked += range.end - range.begin;
+    if (asked != sum.elements_)
+      throw failure(exit_internal,
+                    format_text("internal error: messages exchange all %lld gradients, asked for "
+                                "are %lld",
+                                static_cast<long long>(sum.elements_),
+                                static_cast<long long>(asked)));
     for (int64_t done = 0; done < parts.longest(); done += message_bytes / element_bytes) {
       scatter(sum, done);
       const int64_t length = piece_length(rank, done), begin = parts.begin(rank) + done;
