@@ -99,9 +99,9 @@ int evaluate(run &run) {
 
   int64_t samples = std::min(batches * data.samples_per_batch(), data.samples(part));
   char number[32];
-  if (evaluated.lacks_labels())
-    run.warn("no valid labels: the loss ignores every label of these samples, so there is no mean"
-             "\n  try: data with labels that count");
+  if (const std::string lack = evaluated.lack_of_labels(); !lack.empty())
+    run.warn("no valid labels: " + lack +
+             " of these samples, so there is no mean\n  try: data with labels that count");
   if (run.options.json) {
     nlohmann::ordered_json line;
     for (const named_number &result : evaluated.results())

@@ -118,15 +118,25 @@ int evaluation::operator()(data_part part, int64_t count, const interruption &en
   return no_request;
 }
 
+std::string evaluation::lack_of_labels() const {
+  if (parts_without_labels_ == 0)
+    return "";
+  return parts_without_labels_ == loss_parts_
+             ? "the loss ignores every label"
+             : format_text("%zu of the %zu parts of the loss %s every label", parts_without_labels_,
+                           loss_parts_, parts_without_labels_ == 1 ? "ignores" : "ignore");
+}
+
 void evaluation::set_results() {
   const size_t metrics = static_cast<size_t>(run_.prog.metric_count);
   const size_t parts = quantities_.size() - metrics, first_metric = results_.size() - metrics;
   auto result_of = [&](size_t i) {
     return quantities_[i].is_sum ? totals_[i].sum : totals_[i].sum / totals_[i].weight;
   };
-  lacks_labels_ = false;
+  loss_parts_ = parts;
+  parts_without_labels_ = 0;
   for (size_t i = 0; i < parts; ++i)
-    lacks_labels_ |= !quantities_[i].is_sum && totals_[i].weight == 0;
+    parts_without_labels_ += !quantities_[i].is_sum && totals_[i].weight == 0 ? 1 : 0;
   results_[0].value = 0;
   for (size_t i = 0; i < parts; ++i)
     results_[0].value += result_of(i);

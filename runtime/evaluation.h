@@ -35,9 +35,9 @@ public:
   int operator()(data_part part, int64_t count, const interruption &ends = {});
   // Of the last call: first the loss; of a cross entropy then the perplexity, its exponential.
   const std::vector<named_number> &results() const { return results_; }
-  // Of the last call: whether every label of the loss, or of a part of it, was ignored, so that
-  // there is no mean.
-  bool lacks_labels() const { return lacks_labels_; }
+  // Of the last call, where there is no mean: "the loss ignores every label", or one of its parts
+  // does. Else empty.
+  std::string lack_of_labels() const;
 
 private:
   void add_batch(data_part part, int64_t batch);
@@ -62,7 +62,7 @@ private:
   std::vector<total> totals_;           // of each quantity
   std::optional<rank_reports> reports_; // with the mean of each quantity
   std::vector<named_number> results_;
-  bool lacks_labels_ = false;
+  size_t loss_parts_ = 0, parts_without_labels_ = 0;
 };
 
 } // namespace trainc

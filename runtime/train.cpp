@@ -320,11 +320,11 @@ int trainer::show_held_out(int64_t step) {
   }
   if (requests != no_request)
     return requests;
-  if (held_out_->lacks_labels() && !labels_lack_) {
+  if (const std::string lack = labels_lack_ ? "" : held_out_->lack_of_labels(); !lack.empty()) {
     labels_lack_ = true;
     progress_->finish();
-    run_.warn("no valid labels in the held-out data: the loss ignores every one, so there is no "
-              "mean\n  try: data with labels that count");
+    run_.warn("no valid labels in the held-out data: " + lack +
+              ", so there is no mean\n  try: data with labels that count");
   }
   double loss = held_out_->results()[0].value;
   held_out_loss_ = loss;
