@@ -3,15 +3,53 @@
 
 #include "runtime/failure.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <set>
 
 namespace trainc {
 namespace {
 
+namespace fs = std::filesystem;
+
 std::string temporary_of(const std::string &path) { return path + ".writing"; }
+
+bool is_among(const std::string &text, std::initializer_list<const char *> words) {
+  return std::any_of(words.begin(), words.end(), [&](const char *word) { return text == word; });
+}
+
+bool begins(const std::string &text, std::initializer_list<const char *> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char *word) { return text.rfind(word, 0) == 0; });
+}
+
+// Whether a run in `folder` has a file of that path below it, or will have (run_folder.h).
+bool is_of_run(const fs::path &below) {
+  auto part = below.begin();
+  const std::string first = *part++;
+  if (part == below.end())
+    return is_among(first, {"configuration.json", "configuration.json.writing", "log.jsonl",
+                            "log.jsonl.writing", ".lock", ".saved", "checkpoints", "samples"}) ||
+           begins(first, {"log.jsonl.damaged"});
+  const std::string second = *part;
+  return first == "checkpoints" ? begins(second, {"step-", ".writing-step-", ".removing-step-"})
+                                : first == "samples" && begins(second, {"step-", ".writing-step-"});
+}
+
+// By whatever path.
+bool belongs_to_run(const std::string &path) {
+  std::error_code ignored;
+  const fs::path folder = fs::path(path).parent_path();
+  const fs::path whole =
+      fs::weakly_canonical(folder.empty() ? "." : folder, ignored) / fs::path(path).filename();
+  for (fs::path at = whole.parent_path(); at.has_relative_path(); at = at.parent_path())
+    if (fs::exists(at / "configuration.json", ignored) && is_of_run(whole.lexically_relative(at)))
+      return true;
+  return false;
+}
 
 } // namespace
 
@@ -94,22 +132,20 @@ bool can_replace(const std::string &path) {
 
 void check_output_path(const std::string &path, const std::vector<std::string> &kept,
                        const char *why) {
-  namespace fs = std::filesystem;
   std::error_code ignored;
   for (const std::string &name : {path, temporary_of(path)}) {
     auto refuse = [&](const char *reason) {
       throw failure(exit_usage, name + ": " + reason + "\n  try: -o with another file");
     };
-    if (!fs::exists(name, ignored))
-      continue;
-    if (!fs::is_regular_file(name, ignored))
+    const bool is_there = fs::exists(name, ignored);
+    if (is_there && !fs::is_regular_file(name, ignored))
       refuse("is no regular file, and the result would take its place");
-    fs::path folder = fs::path(name).parent_path(), file = fs::path(name).filename();
-    if (fs::exists(folder / "manifest.json", ignored))
+    if (is_there && fs::exists(fs::path(name).parent_path() / "manifest.json", ignored))
       refuse("belongs to a checkpoint");
-    for (const char *of_run : {"configuration.json", "log.jsonl", ".lock"})
-      if (file == of_run && fs::exists(folder / "configuration.json", ignored))
-        refuse("belongs to a run");
+    if (belongs_to_run(name))
+      refuse("belongs to a run");
+    if (!is_there)
+      continue;
     for (const std::string &other : kept)
       if (fs::equivalent(name, other, ignored))
         refuse(why);

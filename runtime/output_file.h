@@ -56,7 +56,7 @@ constexpr char read_by_command[] = "is read by this command";
 
 // Throws `failure` (exit_usage) where a result may not take the place of what is at `path`, nor its
 // beginning that of what has the temporary name: a device, a pipe, a part of a run or a checkpoint,
-// or one of the files that are `kept`, of which the message says why.
+// there or to come, or one of the files that are `kept`, of which the message says why.
 void check_output_path(const std::string &path, const std::vector<std::string> &kept,
                        const char *why = read_by_command);
 
