@@ -325,6 +325,32 @@ std::vector<std::string> restore_options(const program &program, const std::stri
   return changes;
 }
 
+std::vector<std::string> check_agrees(const program &program, const std::string &file,
+                                      const std::string &configuration, const option_table &table,
+                                      const trainer_options &options) {
+  trainer_options said = options, kept = options;
+  restore_options(program, file, table, said);
+  restore_options(program, configuration, table, kept);
+  const std::map<std::string, std::vector<std::string>> named = read_configuration(file).options;
+  problem_list problems;
+  std::vector<std::string> notes;
+  for (const option_row *row : table.of_run(*options.command)) {
+    const auto before = table.kept_values(*row, kept), now = table.kept_values(*row, said);
+    if (!named.count(row->name) || options.given.count(row->name) || before == now)
+      continue;
+    const std::string difference = file + ": says --" + row->name + " " + values_text(now) +
+                                   ", and the run goes on with " + values_text(before);
+    if (row->name == "micro-batches") // another number of ranks changes them
+      notes.push_back(difference);
+    else
+      problems.add(difference + ", which " + configuration + " says\n  try: --" + row->name +
+                   " on the command line, which goes before both, or the file as it was when the "
+                   "run began");
+  }
+  problems.throw_if_any(exit_usage);
+  return notes;
+}
+
 trainer_options kept_options(const program &program, const std::string &configuration,
                              const option_table &table) {
   const char *words[] = {"train"};

@@ -71,6 +71,12 @@ std::string configuration_to_read(const program &program, const trainer_options 
 std::vector<std::string> restore_options(const program &program, const std::string &configuration,
                                          const option_table &table, trainer_options &options);
 
+// Refuses, as `failure` (exit_usage), a file of options (--config) that says otherwise than the
+// run which goes on, where the command line says neither. Returns what is said of others.
+std::vector<std::string> check_agrees(const program &program, const std::string &file,
+                                      const std::string &configuration, const option_table &table,
+                                      const trainer_options &options);
+
 // The options that `configuration` says, defaults for others.
 trainer_options kept_options(const program &program, const std::string &configuration,
                              const option_table &table);
