@@ -80,7 +80,9 @@ constexpr word_row<std::optional<file_type>> token_types[] = {{"auto", std::null
                                                               {"u32", file_type::u32},
                                                               {"i32", file_type::i32}};
 constexpr word_row<checkpoint_metric> metrics[] = {
-    {"loss", checkpoint_metric::loss}, {"held-out-loss", checkpoint_metric::held_out_loss}};
+    {"none", checkpoint_metric::none},
+    {"loss", checkpoint_metric::loss},
+    {"held-out-loss", checkpoint_metric::held_out_loss}};
 constexpr word_row<shard_kind> shards[] = {{"none", shard_kind::none},
                                            {"optimizer", shard_kind::optimizer}};
 constexpr word_row<communication_kind> communications[] = {
