@@ -273,10 +273,29 @@ std::string option_table::help_of(const command_row &command) const {
   for (const exit_code_row &code : exit_code_table)
     text += format_text("  %d  %s\n", code.code, code.meaning);
   if (command.bit == command_train)
+    text += "\nOf one start, and not kept with the run:" + options_of_one_start() + "\n";
+  if (command.bit == command_train)
     text += "\n--FLAG=no takes back an option without a value that a resumed run has.\n"
             "\nSIGUSR1 asks for a checkpoint; SIGTERM or SIGINT for a checkpoint and the end.\n"
             "mpirun kills its ranks one second after a SIGTERM of its own; give it\n"
             "--mca odls_base_sigkill_timeout SECONDS where a step and a checkpoint take longer.\n";
+  return text;
+}
+
+// In lines, each behind a blank.
+std::string option_table::options_of_one_start() const {
+  constexpr size_t width = 78;
+  std::string text, line = std::string(width, ' ');
+  for (const option_row &option : rows_) {
+    if (!(option.commands & command_train) || option.is_kept)
+      continue;
+    if (line.size() + option.name.size() + 3 > width) {
+      text += "\n ";
+      line = " ";
+    }
+    text += " --" + option.name;
+    line += " --" + option.name;
+  }
   return text;
 }
 

@@ -54,6 +54,7 @@ private:
   const command_row &known(const std::string &word) const;
   // `train, evaluate, ...`: the commands that the program can do.
   std::string command_list() const;
+  std::string options_of_one_start() const; // of `train`
 
   // Takes the text over, or says what is wrong with it.
   std::string read(const option_row &option, const std::string &text,
