@@ -93,7 +93,9 @@ struct sigaction handlers_before[std::size(fatal_signals)];
 watchdog::watchdog(communicator &ranks, bool watches, double seconds)
     : ranks_(ranks), limit_(seconds > 0 ? std::max(seconds, shortest_limit)
                                         : std::numeric_limits<double>::infinity()),
-      name_(rank_name(ranks.rank(), getpid())), alone_(new page()), own_(alone_.get()) {
+      name_(ranks.size() > 1 ? rank_name(ranks.rank(), getpid())
+                             : format_text("process %d", getpid())),
+      alone_(new page()), own_(alone_.get()) {
   static_assert(sizeof(page) <= page_bytes);
   began_ = seconds_now();
   of_this_process = this;
@@ -386,14 +388,15 @@ void watchdog::on_fatal_signal(int number, siginfo_t *information, void *) {
   for (size_t i = 0; i < std::size(fatal_signals); ++i)
     if (fatal_signals[i] == number)
       sigaction(number, &handlers_before[i], nullptr); // goes on: a core dump, a trace
-  if (watchdog *self = of_this_process; self && self->ranks_.size() > 1) {
+  if (watchdog *self = of_this_process) {
     self->of_all().reported = true;
     char line[512];
     int length =
         snprintf(line, sizeof line, "%s got signal %d (%s): it was %s, step %lld\n",
                  self->name_.c_str(), number, sigdescr_np(number), name_of(self->own_->what),
                  static_cast<long long>(self->own_->step.load()));
-    if (length > 0 && write(STDERR_FILENO, line, static_cast<size_t>(length)) > 0)
+    const bool is_said = length > 0 && write(STDERR_FILENO, line, static_cast<size_t>(length)) > 0;
+    if (is_said && self->ranks_.size() > 1)
       std::this_thread::sleep_for(time_to_forward);
   }
   if (information->si_code <= 0) // sent; a fault comes again by itself
