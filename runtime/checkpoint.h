@@ -146,6 +146,8 @@ struct save_result {
   int rank = 0;       // that failed
   char host[64] = ""; // of it, where there are several ranks
   int64_t bytes_needed = 0, bytes_available = 0;
+  // Where that rank writes: inodes, -1 where they suffice; what a file may have, -1: anything.
+  int64_t files_available = -1, file_limit = -1;
   // With the error `not_finite`: a tensor that would have made every resumed run fail.
   const char *tensor = "";
   static constexpr int not_finite = -1;
@@ -221,7 +223,7 @@ private:
   struct report {
     int error;
     char operation[sizeof save_result::operation], host[sizeof save_result::host];
-    int64_t bytes_available;
+    int64_t bytes_available, files_available, file_limit;
   };
   const report &gather_reports(int error);
   int agree(int error);

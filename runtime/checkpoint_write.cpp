@@ -172,7 +172,12 @@ int checkpoint_writer::failed(const char *operation) {
 
 // Of the rank whose error it is; every rank gives its own. That of the first rank at the beginning.
 const checkpoint_writer::report &checkpoint_writer::gather_reports(int error) {
-  report own = {error, "", "", available_bytes(folder_).value_or(-1)};
+  report own = {error,
+                "",
+                "",
+                available_bytes(folder_).value_or(-1),
+                available_files(folder_).value_or(-1),
+                file_size_limit().value_or(-1)};
   memcpy(own.operation, result_.operation, sizeof own.operation);
   if (ranks_.size() > 1)
     gethostname(own.host, sizeof own.host - 1);
@@ -469,7 +474,11 @@ void checkpoint_writer::finish(int error) {
     remove_folder(folder_of(temporary_prefix, at_.step), ranks_.size(), files_);
   if (error) {
     ranks_.barrier(); // what was written in part no longer takes room
-    result_.bytes_available = gather_reports(error).bytes_available;
+    const report &of_failed = gather_reports(error);
+    result_.bytes_available = of_failed.bytes_available;
+    if (of_failed.files_available < ranks_.size() + 2) // its folder and the manifest
+      result_.files_available = of_failed.files_available;
+    result_.file_limit = of_failed.file_limit;
   }
   ++sequence_;
   result_.error = error;
@@ -494,7 +503,13 @@ std::string save_problem(const save_result &result, const std::string &folder, i
   std::string text =
       format_text("%s: the checkpoint of step %lld was not written (%s): %s", folder.c_str(),
                   static_cast<long long>(step), where.c_str(), strerror(result.error));
-  if (result.lacks_room())
+  if (result.error == EFBIG && result.file_limit >= 0)
+    text += format_text("; a file may have %lld bytes (ulimit -f)",
+                        static_cast<long long>(result.file_limit));
+  else if (result.error == ENOSPC && result.files_available >= 0)
+    text += format_text("; the file system has room for %lld files (inodes, df -i)",
+                        static_cast<long long>(result.files_available));
+  else if (result.error == ENOSPC)
     text += format_text("; it needs %lld bytes, %lld are available",
                         static_cast<long long>(result.bytes_needed),
                         static_cast<long long>(result.bytes_available));

@@ -8,6 +8,7 @@
 #include "runtime/failure.h"
 #include "runtime/signs_of_life.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -164,6 +165,20 @@ std::optional<int64_t> available_bytes(const std::string &path) {
   if (statvfs(path.c_str(), &disk) != 0)
     return std::nullopt;
   return static_cast<int64_t>(disk.f_bavail * disk.f_frsize);
+}
+
+std::optional<int64_t> available_files(const std::string &path) {
+  struct statvfs disk;
+  if (statvfs(path.c_str(), &disk) != 0 || disk.f_files == 0) // some make them as they are needed
+    return std::nullopt;
+  return static_cast<int64_t>(disk.f_favail);
+}
+
+std::optional<int64_t> file_size_limit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return std::nullopt;
+  return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX));
 }
 
 // To what the system allows; false where it is there already.

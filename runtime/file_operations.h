@@ -48,8 +48,12 @@ file_operations &real_file_operations();
 // The path where it exists, else the nearest folder above it that does.
 std::string existing_part(const std::string &path);
 
-// Of the file system of an existing path; nothing where it does not say. Allocates nothing.
+// Of the file system of an existing path; nothing where it does not say. They allocate nothing.
 std::optional<int64_t> available_bytes(const std::string &path);
+std::optional<int64_t> available_files(const std::string &path); // inodes
+
+// Bytes that a file may have (`ulimit -f`); nothing: as many as there is room for.
+std::optional<int64_t> file_size_limit();
 
 // Reads exactly `size` bytes; throws `failure` with the exit code given when the
 // file is shorter or unreadable.

@@ -5,6 +5,7 @@
 #include "runtime/host_memory.h"
 #include "runtime/trainer.h"
 
+#include <cerrno>
 #include <cinttypes>
 #include <cmath>
 #include <cstring>
@@ -424,7 +425,8 @@ void trainer::end_save(bool last) {
   bool diverged = result.error == save_result::not_finite;
   const bool is_gone = result.error == ENOENT || result.error == ENOTDIR;
   const char *advice = diverged ? "\n  try: a lower --learning-rate, or --clip-norm 1; "
-                       : result.lacks_room() ? "\n  try: free space, or --run DIR elsewhere; "
+                       : result.error == EFBIG ? "\n  try: a larger ulimit -f; "
+                       : result.lacks_room()   ? "\n  try: free space, or --run DIR elsewhere; "
                        : is_gone ? "\n  try: to leave the folders of a run where they are, or "
                                    "--run DIR elsewhere; "
                                  : "\n  try: a disk that can be written, or --run DIR elsewhere; ";

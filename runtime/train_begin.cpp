@@ -396,15 +396,29 @@ void trainer::warn_of_rate() const {
 
 // One more checkpoint must fit beside those that are there.
 void trainer::check_space() const {
-  const int64_t needed = checkpoint_writer::snapshot_bytes(run_.prog, /*ranks=*/1);
-  const std::optional<int64_t> available = available_bytes(existing_part(choice_.folder));
-  if (!available || *available >= needed)
+  const int ranks = run_.ranks.size();
+  const int64_t needed = checkpoint_writer::snapshot_bytes(run_.prog, /*ranks=*/1),
+                largest = checkpoint_writer::snapshot_bytes(run_.prog, ranks),
+                files = ranks + 2; // its folder and the manifest
+  const std::string place = existing_part(choice_.folder);
+  const std::optional<int64_t> bytes = available_bytes(place), nodes = available_files(place),
+                               limit = file_size_limit();
+  std::string text = choice_.folder + ": a checkpoint needs ",
+              advice = "\n  try: free space, --run DIR elsewhere, or --no-checkpoints";
+  if (bytes && *bytes < needed)
+    text += byte_text(needed) + ", " + byte_text(*bytes) + " are available";
+  else if (nodes && *nodes < files)
+    text += format_text("%" PRId64 " files, and the file system has room for %" PRId64
+                        " (inodes, df -i)",
+                        files, *nodes);
+  else if (limit && *limit < largest) {
+    text += "a file of " + byte_text(largest) + ", and one may have " + byte_text(*limit) +
+            " (ulimit -f)";
+    advice = "\n  try: a larger ulimit -f, or --no-checkpoints";
+  } else
     return;
-  std::string text = choice_.folder + ": a checkpoint needs " + byte_text(needed) + ", " +
-                     byte_text(*available) + " are available";
   if (dry_)
-    throw failure(exit_disk,
-                  text + "\n  try: free space, --run DIR elsewhere, or --no-checkpoints");
+    throw failure(exit_disk, text + advice);
   run_.warn(text);
 }
 
