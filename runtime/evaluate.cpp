@@ -3,6 +3,7 @@
 // `evaluate` and `gradients`: numbers about data, without changing parameters.
 #include "runtime/evaluation.h"
 #include "runtime/gradient_step.h"
+#include "runtime/number_class.h"
 #include "runtime/output_file.h"
 #include "runtime/run_folder.h"
 #include "runtime/safetensors.h"
@@ -30,23 +31,30 @@ void scale(data_type type, char *piece, int64_t bytes, double weight) {
     divide(reinterpret_cast<float *>(piece), 1.0f / static_cast<float>(weight));
 }
 
-// Writes gradients that are sums over batches of this weight together as means.
-void write_gradients(const std::string &path, const std::vector<tensor_view> &tensors,
-                     double weight, arena_access &access,
-                     const std::map<std::string, std::string> &metadata) {
+// Writes gradients that are sums over batches of this weight together as means. Returns how many
+// tensors have numbers that are not finite.
+size_t write_gradients(const std::string &path, const std::vector<tensor_view> &tensors,
+                       double weight, arena_access &access,
+                       const std::map<std::string, std::string> &metadata) {
+  size_t unsound = 0;
   output_file file(path);
   std::string header = safetensors_header(tensors, metadata);
   file.write(header.data(), static_cast<int64_t>(header.size()));
   std::vector<char> mean;
-  for (const tensor_view &tensor : tensors)
+  for (const tensor_view &tensor : tensors) {
+    bool is_finite = true;
     in_transfers(tensor.bytes, [&](int64_t begin, int64_t bytes) {
       const char *sum = access.read(tensor.data + begin, bytes);
       mean.assign(sum, sum + bytes);
       if (weight != 1)
         scale(tensor.type, mean.data(), bytes, weight);
+      is_finite &= !holds(number_class::not_finite, tensor.type, mean.data(), bytes);
       file.write(mean.data(), bytes);
     });
+    unsound += is_finite ? 0 : 1;
+  }
   file.publish();
+  return unsound;
 }
 
 // What a run was trained on says less of it than what it held out.
@@ -158,9 +166,16 @@ int gradients(run &run) {
         tensors.push_back(view_of(parameter.tensor, parameter.tensor.name,
                                   run.places()[arena_kind::gradients] + parameter.tensor.offset));
     }
-    write_gradients(path, tensors, result.weight, run.target,
-                    {{"loss", loss}, {"parameters", parameters}});
+    const size_t unsound = write_gradients(
+        path, tensors, result.weight, run.target,
+        {{"loss", loss}, {"parameters", parameters}, {content_entry, content_gradients}});
     printf("loss %s\ngradients of %zu parameters: %s\n", loss, tensors.size(), path.c_str());
+    if (unsound > 0 || !std::isfinite(result.loss))
+      throw failure(exit_diverged,
+                    format_text("%s: was written; the loss is %g, and of %zu parameters %zu have "
+                                "gradients that are not finite\n  try: data without NaN, and with "
+                                "labels that count",
+                                path.c_str(), result.loss, tensors.size(), unsound));
   });
   return exit_success;
 }

@@ -244,6 +244,11 @@ void take_initial_values(run &run, const std::string &path) {
   run.ranks.together([&] {
     const input_file file(path, exit_checkpoint);
     const safetensors_index index = read_safetensors_index(file, exit_checkpoint);
+    if (auto content = index.metadata.find(content_entry);
+        content != index.metadata.end() && content->second == content_gradients)
+      throw failure(exit_checkpoint, path + ": holds gradients, as `gradients` writes them, and no "
+                                            "parameters\n  try: a file of parameters, or the "
+                                            "safetensors file of a checkpoint");
     const source_list sources = sources_in(index, run.prog);
     const std::vector<tensor_view> parameters = parameter_tensors(run.prog, run.places());
     std::set<std::string> known; // a state has tied weights under each of their names

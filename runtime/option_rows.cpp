@@ -33,7 +33,9 @@ constexpr command_row commands[] = {
      "Computes loss and gradients of one batch and writes the gradients as safetensors, each "
      "under\n"
      "its parameter's ONNX name. The loss is printed and stands in the file's metadata. With\n"
-     "several ranks or micro-batches both are means over the labels of that many batches.",
+     "several ranks or micro-batches both are means over the labels of that many batches. Where "
+     "one\n"
+     "is not finite the file is written, and the exit status is 7.",
      "gradients --data input=x.npy --data labels=y.npy -o gradients.safetensors"},
     {command_predict, "predict", "write the model's outputs for every sample",
      "Runs the model forward over all samples, in file order, and writes its outputs as "
