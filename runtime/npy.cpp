@@ -189,6 +189,13 @@ npy_header read_npy_header(const input_file &file) {
                        shape_text(header.shape.data(), header.shape.size()).c_str(),
                        name_of(header.type), static_cast<long long>(bytes),
                        static_cast<long long>(file.size() - header.data_offset)));
+  if (int64_t behind = file.size() - header.data_offset - bytes; behind > 0)
+    refuse(format_text("has %lld bytes behind its data: shape %s of %s needs %lld, the file has "
+                       "%lld\n  try: a file with one array, as numpy.save writes it",
+                       static_cast<long long>(behind),
+                       shape_text(header.shape.data(), header.shape.size()).c_str(),
+                       name_of(header.type), static_cast<long long>(bytes),
+                       static_cast<long long>(file.size() - header.data_offset)));
   return header;
 }
 

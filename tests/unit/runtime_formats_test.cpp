@@ -28,8 +28,8 @@ std::string npy_problem(const std::string &bytes) {
   return "";
 }
 
-std::string with_header(const std::string &header) {
-  return npy_problem(npy_bytes(header, std::string(64, '\0')));
+std::string with_header(const std::string &header, size_t bytes = 64) {
+  return npy_problem(npy_bytes(header, std::string(bytes, '\0')));
 }
 
 TEST(Npy, ReadsAllVersions) {
@@ -47,10 +47,16 @@ TEST(Npy, ReadsAllVersions) {
 }
 
 TEST(Npy, ReadsScalarsVectorsAndOneByteTypes) {
-  EXPECT_EQ(with_header("{'shape': (), 'fortran_order': False, 'descr': '|u1'}"), "");
+  EXPECT_EQ(with_header("{'shape': (), 'fortran_order': False, 'descr': '|u1'}", 1), "");
   EXPECT_EQ(with_header("{'descr': '|b1', 'fortran_order': False, 'shape': (64,), }"), "");
   EXPECT_EQ(with_header("{'descr': '>i1', 'fortran_order': False, 'shape': (64,), }"), "");
-  EXPECT_EQ(with_header("{'descr': '<i8', 'fortran_order': False, 'shape': (0, 7), }"), "");
+  EXPECT_EQ(with_header("{'descr': '<i8', 'fortran_order': False, 'shape': (0, 7), }", 0), "");
+}
+
+TEST(Npy, RefusesBytesBehindTheArray) {
+  const std::string good = npy_array<float>("<f4", "2,", {1, 2});
+  for (const char *behind : {"x", "\x93NUMPY"}) // such as another array
+    EXPECT_NE(npy_problem(good + behind).find("behind its data"), std::string::npos);
 }
 
 TEST(Npy, RefusesWhatItCannotRead) {

@@ -369,12 +369,14 @@ TEST(Loader, TellsConstantsFromSamplesByTheirShape) {
   }
   // With as many rows as a batch it looks like samples, unless it is said.
   model.inputs[1].tensor.shape[0] = 2;
+  ones.resize(6);
   model.folder.write("mask.npy", npy_array("<f4", "2, 3", ones));
   EXPECT_NE(model.problem(request).find("has 2 samples, but"), std::string::npos);
   request.data.pop_back();
   request.constants = {"mask=" + mask};
   EXPECT_EQ(model.problem(request), "");
   EXPECT_EQ(loader(model.prog, request).samples(data_part::all), 9);
+  ones.resize(3);
   model.folder.write("mask.npy", npy_array("<f4", "1, 3", ones));
   EXPECT_NE(model.problem(request).find("shape [1, 3], expected [2, 3]"), std::string::npos);
 }
