@@ -113,19 +113,21 @@ void check_place(const std::string &path) {
 }
 
 // What stands in the place of a file of the run, and is none, is neither waited for nor replaced.
+[[noreturn]] void refuse_kind(const std::string &name, const char *what) {
+  throw failure(exit_disk, name + ": is no " + what +
+                               ", and a run has one there\n  try: to move it away, or another "
+                               "--run DIR");
+}
+
 void check_kinds(const std::string &path) {
-  auto refuse = [](const std::string &name, const char *what) {
-    throw failure(exit_disk, name + ": is no " + what +
-                                 ", and a run has one there\n  try: to move it away, or another "
-                                 "--run DIR");
-  };
   std::error_code ignored;
   for (const std::string &name :
        {configuration_of(path), log_of(path), lock_of(path), saved_of(path)})
     if (exists(name) && !fs::is_regular_file(name, ignored))
-      refuse(name, "regular file");
-  if (const std::string name = checkpoints_of(path); exists(name) && !fs::is_directory(name, ignored))
-    refuse(name, "folder");
+      refuse_kind(name, "regular file");
+  if (const std::string name = checkpoints_of(path);
+      exists(name) && !fs::is_directory(name, ignored))
+    refuse_kind(name, "folder");
 }
 
 // Of what a run puts beside what somebody else may have put there.
@@ -464,6 +466,13 @@ void check_given_up(const std::string &folder, const std::vector<input_file_name
                                         " names, and belongs to the run that would be given up, " +
                                         folder +
                                         "\n  try: a copy of it elsewhere, or another --run DIR");
+}
+
+void check_sample_folder(const std::string &folder) {
+  std::error_code ignored;
+  const std::string path = sample_folder(folder).path();
+  if (exists(path) && !fs::is_directory(path, ignored))
+    refuse_kind(path, "folder");
 }
 
 void run_folder::clear() {

@@ -85,6 +85,9 @@ trainer_options kept_options(const program &program, const std::string &configur
 // made or written. Changes nothing.
 void check_run_folder(const std::string &path, bool takes_over);
 
+// Refuses, as `failure`, what stands where samples of text go and is no folder.
+void check_sample_folder(const std::string &folder);
+
 // Refuses, as `failure`, to give up what is in the folder where a file of the new run lies in it.
 void check_given_up(const std::string &folder, const std::vector<input_file_name> &needed);
 
@@ -131,7 +134,7 @@ private:
   std::string configuration_;                                 // the text of the file
   bool is_locked_ = false;    // by this run: nobody else may remove anything
   bool is_lock_made_ = false; // for a run that has not begun
-  bool is_noted_ = false;  // and that it is durable
+  bool is_noted_ = false;     // and that it is durable
   file_operations &files_;
   std::vector<std::string> made_; // and given to no run yet, the outermost first
   int lock_ = -1;

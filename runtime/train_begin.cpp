@@ -26,6 +26,8 @@ void trainer::find_extent() {
       return;
     bool goes_on = choice_.goes_on();
     take_folder(goes_on || options_.overwrite);
+    if (options_.sample_every > 0)
+      check_sample_folder(choice_.folder);
     if (!goes_on)
       check_given_up(choice_.folder, input_files_of(run_.prog, options_));
     origin_.parameters = whole_path(options_.initialise);
