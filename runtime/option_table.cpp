@@ -177,6 +177,10 @@ trainer_options option_table::parse(int count, const char *const *arguments) con
   trainer_options result = defaults_;
   problem_list problems;
   std::string word = count > 0 ? arguments[0] : "help";
+  if (word == "--version") {
+    result.wants_help = result.wants_version = true;
+    return result;
+  }
   if (word == "help" || word == "--help" || word == "-h") {
     result.wants_help = true;
     if (count > 1)
@@ -237,10 +241,17 @@ std::string option_table::overview() const {
   for (const command_row &command : all_commands())
     if (command.bit & commands_)
       text += format_text("  %-10s %s\n", command.name, command.summary);
-  text += "\n`trainer COMMAND --help` lists the options of a command.\n\nExit status:\n";
+  text +=
+      "\n`trainer COMMAND --help` lists the options of a command, `trainer --version` says what\n"
+      "compiled it.\n\nExit status:\n";
   for (const exit_code_row &code : exit_code_table)
     text += format_text("  %d  %s\n", code.code, code.meaning);
   return text;
+}
+
+std::string option_table::version() const {
+  return format_text("trainer of '%s', compiled by trainc %s for %s, %s\n", program_.model_name,
+                     program_.compiler_version, program_.target, program_.march);
 }
 
 std::string option_table::help_of(const command_row &command) const {

@@ -28,6 +28,7 @@ public:
   // Throws `failure` (exit_usage) with every problem of the line.
   trainer_options parse(int count, const char *const *arguments) const;
 
+  std::string version() const;                       // `--version`
   std::string overview() const;                      // `help`
   std::string help_of(const command_row &row) const; // `<command> --help`
   // Name and value of every option of the command, in table order.

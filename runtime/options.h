@@ -29,9 +29,9 @@ enum class shard_kind { none, optimizer };
 
 struct trainer_options {
   const command_row *command = nullptr;
-  std::string action; // of the command: `list`, `verify`, ...
-  bool wants_help = false;
-  std::set<std::string> given;   // options that the command line has
+  std::string action;                             // of the command: `list`, `verify`, ...
+  bool wants_help = false, wants_version = false; // which is all the help then
+  std::set<std::string> given;                    // options that the command line has
   std::set<std::string> written; // others that a person wrote into a configuration: no defaults
   // Whether somebody asks for what has no effect where `reader` is as it is. The command line may
   // change the reader of what is written.

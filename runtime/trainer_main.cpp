@@ -182,7 +182,11 @@ trainer_options parse(const option_table &table, int count, char **arguments) {
 }
 
 int print_help(const option_table &table, const trainer_options &options) {
-  fputs((options.command ? table.help_of(*options.command) : table.overview()).c_str(), stdout);
+  fputs((options.wants_version ? table.version()
+         : options.command     ? table.help_of(*options.command)
+                               : table.overview())
+            .c_str(),
+        stdout);
   return finish_standard_output(exit_success, "");
 }
 
