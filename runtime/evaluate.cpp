@@ -118,15 +118,15 @@ int evaluate(run &run) {
     printf("%s\n", line.dump().c_str());
     return exit_success;
   }
-  printf("parameters  %s\nsamples     %" PRId64 " in %" PRId64 " batches\n", parameters.c_str(),
-         samples, batches);
+  printf("parameters  %s\nsamples     %" PRId64 " in %s\n", parameters.c_str(), samples,
+         counted(batches, "batch").c_str());
   for (const named_number &result : evaluated.results()) {
     std::string name = result.name;
     std::replace(name.begin(), name.end(), '_', ' ');
     printf("%-10s  %s\n", name.c_str(), json_number(number, result.value));
   }
   if (int64_t rest = data.left_out(part); rest > 0 && !limited)
-    printf("the last %" PRId64 " samples fill no batch and are left out\n", rest);
+    printf("%s\n", left_out_text(rest, /*of_each_epoch=*/false).c_str());
   return exit_success;
 }
 
@@ -169,13 +169,15 @@ int gradients(run &run) {
     const size_t unsound = write_gradients(
         path, tensors, result.weight, run.target,
         {{"loss", loss}, {"parameters", parameters}, {content_entry, content_gradients}});
-    printf("loss %s\ngradients of %zu parameters: %s\n", loss, tensors.size(), path.c_str());
+    const std::string parameter_text = counted(static_cast<int64_t>(tensors.size()), "parameter");
+    printf("loss %s\ngradients of %s: %s\n", loss, parameter_text.c_str(), path.c_str());
     if (unsound > 0 || !std::isfinite(result.loss))
       throw failure(exit_diverged,
-                    format_text("%s: was written; the loss is %g, and of %zu parameters %zu have "
-                                "gradients that are not finite\n  try: data without NaN, and with "
-                                "labels that count",
-                                path.c_str(), result.loss, tensors.size(), unsound));
+                    format_text("%s: was written; the loss is %g, and of %s %zu ha%s gradients "
+                                "that are not finite\n  try: data without NaN, and with labels "
+                                "that count",
+                                path.c_str(), result.loss, parameter_text.c_str(), unsound,
+                                unsound == 1 ? "s" : "ve"));
   });
   return exit_success;
 }

@@ -78,6 +78,14 @@ int64_t loader::batches(data_part part) const {
                             least > 1 ? ", or a model compiled for a smaller batch" : ""));
 }
 
+std::string left_out_text(int64_t samples, bool of_each_epoch) {
+  const std::string which = of_each_epoch  ? counted(samples, "sample") + " of each epoch"
+                            : samples == 1 ? "the last sample"
+                                           : "the last " + counted(samples, "sample");
+  return which +
+         (samples == 1 ? " fills no batch and is left out" : " fill no batch and are left out");
+}
+
 int64_t loader::left_out(data_part part) const {
   return fills_up(part) || wraps(part) ? 0 : samples(part) % batch_;
 }

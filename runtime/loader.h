@@ -77,6 +77,9 @@ struct data_identity {
   std::string type;  // of its elements, as npy.h names it; empty: not known
 };
 
+// "3 samples of each epoch fill no batch and are left out", or "the last 3 samples fill ...".
+std::string left_out_text(int64_t samples, bool of_each_epoch);
+
 class loader {
 public:
   // Opens and checks the files' types and shapes; throws `failure` (exit_data)

@@ -355,7 +355,7 @@ void loader::settle_batch(problem_list &problems) {
       first = &from;
       samples_ = rows;
     } else if (rows != samples_) {
-      problems.add(start + "has " + std::to_string(rows) + " samples, but " + first->array.name +
+      problems.add(start + "has " + counted(rows, "sample") + ", but " + first->array.name +
                    " has " + std::to_string(samples_));
     }
   }

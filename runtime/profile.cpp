@@ -164,8 +164,9 @@ void print_actions(const ordered_json &report, double step_seconds) {
 void print_entries(const ordered_json &report, double step_seconds) {
   for (const ordered_json &entry : report["entries"]) {
     const double times = entry["times"], seconds = entry["seconds"];
-    printf("\n%s: %zu steps, %.9f seconds, %g times a step: %.2f %%\n",
-           entry["entry"].get<std::string>().c_str(), entry["steps"].size(), seconds, times,
+    printf("\n%s: %s, %.9f seconds, %g times a step: %.2f %%\n",
+           entry["entry"].get<std::string>().c_str(),
+           counted(static_cast<int64_t>(entry["steps"].size()), "step").c_str(), seconds, times,
            100 * times * seconds / step_seconds);
     int number = 0;
     for (const ordered_json &step : entry["steps"])

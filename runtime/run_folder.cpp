@@ -282,7 +282,7 @@ std::string run_to_read(const program &program, const trainer_options &options) 
 }
 
 std::string latest_run_to_read(const program &program, const trainer_options &options) {
-  const std::string folder = run_to_read(program, options);
+  std::string folder = run_to_read(program, options);
   if (folder.empty())
     throw failure(exit_checkpoint,
                   std::string("there is no run of this model below ") + runs_folder +
@@ -592,9 +592,11 @@ void check_same_data(const std::string &configuration, data_use use,
                                   share_text(files[i].share).c_str(), advice));
     }
     if (files.size() != old.size())
-      throw failure(exit_data, format_text("%s: input '%s' has %zu files, and had %zu%s",
-                                           configuration.c_str(), input.c_str(), files.size(),
-                                           old.size(), advice));
+      throw failure(exit_data,
+                    format_text("%s: input '%s' has %s, and had %zu%s", configuration.c_str(),
+                                input.c_str(),
+                                counted(static_cast<int64_t>(files.size()), "file").c_str(),
+                                old.size(), advice));
   }
 }
 

@@ -42,12 +42,12 @@ struct safetensors_index {
   std::map<std::string, std::string> metadata;
 };
 
-// Validates everything: header size, JSON, duplicate names, types, shapes against
-// byte ranges, ranges that cover the data without hole or overlap. Throws
-// `failure` with `failure_code`.
 // An entry of the metadata that says what a file holds that is no state of a model.
 constexpr char content_entry[] = "content", content_gradients[] = "gradients";
 
+// Validates everything: header size, JSON, duplicate names, types, shapes against
+// byte ranges, ranges that cover the data without hole or overlap. Throws
+// `failure` with `failure_code`.
 safetensors_index read_safetensors_index(const input_file &file, int failure_code);
 
 // Fills `target`, which lies in an arena, from the stored tensor of that name; an F32 tensor may

@@ -479,15 +479,15 @@ void trainer::summarize() {
     printf("stopped by %s at step %" PRId64 " of %" PRId64 "; %s\n",
            end_request_ & stop_request ? "a signal" : "--max-time", last_step_, extent_.last,
            checkpoints_ ? "--resume latest goes on" : "without a checkpoint");
-  printf("%" PRId64 " steps in %.1f s: computing %.1f, data %.1f, exchanging gradients %.1f, "
-         "evaluating %.1f, checkpoints %.1f\n",
-         summary.steps, summary.seconds, summary.computing, summary.data, summary.exchanging,
-         summary.evaluating, summary.saving);
+  printf("%s in %.1f s: computing %.1f, data %.1f, exchanging gradients %.1f, evaluating %.1f, "
+         "checkpoints %.1f\n",
+         counted(summary.steps, "step").c_str(), summary.seconds, summary.computing, summary.data,
+         summary.exchanging, summary.evaluating, summary.saving);
   if (summary.rate > 0)
     show_rate(summary.rate, steps_seconds);
   if (skipped_steps_ > 0)
-    printf("skipped, their loss or gradient not finite or a spike: %" PRId64 " steps of the run\n",
-           skipped_steps_);
+    printf("skipped, their loss or gradient not finite or a spike: %s of the run\n",
+           counted(skipped_steps_, "step").c_str());
   if (skipped_steps_ > 0 && skipped_steps_ == extent_.first + steps_taken_ && !dry_) {
     run_.warn("every step of the run was skipped: nothing was trained");
     exit_code_ = exit_diverged;

@@ -204,10 +204,11 @@ void trainer::find_layout() {
 std::vector<std::pair<std::string, std::string>> trainer::describe_data() const {
   int64_t samples = data_->samples(data_part::training),
           rest = data_->left_out(data_part::training);
-  std::string text = format_text("%" PRId64 " samples, %.8g batches an epoch", samples,
-                                 data_->batches_per_epoch());
+  const double batches = data_->batches_per_epoch();
+  std::string text = counted(samples, "sample") +
+                     format_text(", %.8g %s an epoch", batches, batches == 1 ? "batch" : "batches");
   if (rest > 0)
-    text += format_text("; %" PRId64 " samples of each epoch fill no batch and are left out", rest);
+    text += "; " + left_out_text(rest, /*of_each_epoch=*/true);
   std::vector<std::pair<std::string, std::string>> rows = {{"training data", text}};
   if (extent_.order.seed != options_.seed)
     rows.emplace_back("seed", std::to_string(extent_.order.seed) + ", of the checkpoint");
@@ -215,10 +216,9 @@ std::vector<std::pair<std::string, std::string>> trainer::describe_data() const 
     return rows;
   const loader &other = validation_ ? *validation_ : *data_;
   data_part part = validation_ ? data_part::all : data_part::held_out;
-  text = format_text("%" PRId64 " samples in %" PRId64 " batches", other.samples(part),
-                     held_out_batches_);
+  text = counted(other.samples(part), "sample") + " in " + counted(held_out_batches_, "batch");
   if (int64_t left = other.left_out(part); left > 0)
-    text += format_text("; the last %" PRId64 " fill no batch and are left out", left);
+    text += "; " + left_out_text(left, /*of_each_epoch=*/false);
   rows.emplace_back("held-out data", text);
   return rows;
 }
@@ -433,8 +433,7 @@ void trainer::warn_of_links() const {
   std::string names;
   for (const std::string &link : links)
     names += (names.empty() ? "" : ", ") + link;
-  run_.warn(folder + ": " + names +
-            (links.size() == 1 ? ": is a link" : ": are links") +
+  run_.warn(folder + ": " + names + (links.size() == 1 ? ": is a link" : ": are links") +
             ", which --keep neither counts nor removes");
 }
 

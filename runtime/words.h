@@ -4,10 +4,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
 namespace trainc {
+
+// "1 sample", "2 samples", "0 batches".
+inline std::string counted(int64_t number, const std::string &noun) {
+  const bool hisses = noun.size() > 1 && noun.compare(noun.size() - 2, 2, "ch") == 0;
+  return std::to_string(number) + " " + noun + (number == 1 ? "" : hisses ? "es" : "s");
+}
 
 template <typename T> struct word_row {
   const char *word;
