@@ -103,10 +103,11 @@ void check_place(const std::string &path) {
     }
   if (has_checkpoints(path))
     refuse("holds checkpoints of another run");
-  const std::string kept = fs::weakly_canonical(checkpoints_of(path), ignored);
-  const std::string other = fs::path(kept).parent_path();
-  if (other != real && is_run(other))
-    refuse("its folder of checkpoints is a link to that of another run, " + other);
+  for (const auto &[folder, what] : {std::pair(checkpoints_of(path), "checkpoints"),
+                                     std::pair(sample_folder(path).path(), "samples")})
+    if (const std::string other = fs::weakly_canonical(folder, ignored).parent_path();
+        other != real && is_run(other))
+      refuse(std::string("its folder of ") + what + " is a link to that of another run, " + other);
   for (fs::path at = real; at.has_relative_path(); at = at.parent_path()) // a checkpoint to be
     if (is_checkpoint_name(at.filename()) && has_checkpoints(at.parent_path()))
       refuse("has a name that checkpoints have, beside those of another run");
