@@ -61,7 +61,7 @@ private:
   bool addBatchedScan(GraphNode &node, const Scope &scope, int depth);
   void askForSizes(GraphNode &node, const std::string &of);
   bool unroll(Iterations &loop, const Scope &scope, int depth);
-  bool keepsGoing(const onnx::GraphProto &body);
+  bool keepsGoing(const GraphNode &loop, const onnx::GraphProto &body, const Scope &around);
   std::string addNode(const GraphNode &of, llvm::StringRef opType, std::vector<std::string> inputs,
                       const std::string &output, std::optional<int64_t> axis = std::nullopt);
   std::string addNumbers(const GraphNode &of, llvm::ArrayRef<int64_t> numbers, bool isScalar,

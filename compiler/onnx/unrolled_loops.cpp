@@ -83,8 +83,9 @@ std::string Inliner::addTruth(const GraphNode &of, const std::string &output) {
   return output;
 }
 
-/// Whether the condition that a loop's body makes is true as long as the one that it is given is.
-bool Inliner::keepsGoing(const onnx::GraphProto &body) {
+/// Whether the condition that a loop's body makes is true as long as the one that it is given is,
+/// of a loop whose first one is.
+bool Inliner::keepsGoing(const GraphNode &loop, const onnx::GraphProto &body, const Scope &around) {
   auto isTrue = [](const onnx::TensorProto &tensor) {
     return tensor.data_type() == onnx::TensorProto::BOOL &&
            (tensor.int32_data_size() == 1 ? tensor.int32_data(0) != 0
@@ -102,8 +103,8 @@ bool Inliner::keepsGoing(const onnx::GraphProto &body) {
       if (tensor.name() == name)
         return isTrue(tensor);
     auto found = makers.find(name);
-    if (found == makers.end())
-      return false;
+    if (found == makers.end()) // of the graph around
+      return loop.inputs.size() > 1 && around.name(name) == loop.inputs[1];
     const NodeProto &maker = *found->second;
     if (isOnnx(maker, "Constant") && maker.attribute_size() == 1)
       return isTrue(maker.attribute(0).t());
@@ -191,7 +192,7 @@ bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
                 "its body has " + Twine(body->input_size()) + " inputs and " +
                     Twine(body->output_size()) + " outputs, which do not fit its own " +
                     Twine(node.inputs.size()) + " and " + Twine(node.outputs.size()));
-  if (choice->second > 1 && !keepsGoing(*body))
+  if (choice->second > 1 && !keepsGoing(node, *body, scope))
     return fail(node, ExitCode::unsupportedModel,
                 "its condition changes while it runs, and only loops that run a known number of "
                 "times are unrolled",
