@@ -286,6 +286,24 @@ private:
     return success();
   }
 
+  // The nodes between a trainable parameter and the loss that no gradient passes.
+  std::string whereItStops() {
+    llvm::DenseSet<Value> reaching{terminator->getOperand(0)};
+    llvm::StringSet<> nodes;
+    std::string first;
+    for (Operation *op : llvm::reverse(forward)) {
+      if (llvm::none_of(op->getResults(), [&](Value value) { return reaching.contains(value); }))
+        continue;
+      reaching.insert(op->operand_begin(), op->operand_end());
+      if (op->hasTrait<trainc::nn::NotDifferentiable>() &&
+          llvm::any_of(op->getOperands(), [&](Value operand) { return isActive(operand); }))
+        nodes.insert(first = trainc::nodeName(op->getLoc()).node);
+    }
+    if (nodes.empty())
+      return "";
+    return ", as no gradient passes node '" + first + "'" + (nodes.size() > 1 ? " and others" : "");
+  }
+
   // What has no gradient keeps its value, as in PyTorch; its user is told.
   LogicalResult freeze(ArrayRef<trainc::train::ParameterAttr> unreached) {
     constexpr size_t kShown = 8;
@@ -303,7 +321,8 @@ private:
       return isTrainable(argument) && !llvm::is_contained(unreached, roleOf(argument));
     });
     if (!isAny)
-      return mlir::emitError(ofModel) << subject << names << rest << ": nothing is left to train";
+      return mlir::emitError(ofModel)
+             << subject << names << rest << whereItStops() << ": nothing is left to train";
     mlir::emitWarning(ofModel) << subject << names << rest
                                << (unreached.size() == 1 ? ": it keeps its value"
                                                          : ": they keep their values");
