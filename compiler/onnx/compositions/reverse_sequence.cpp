@@ -19,6 +19,11 @@ static OnnxResults importReverseSequence(OnnxNode &node) {
   int64_t batch = type.getDimSize(batchAxis), time = type.getDimSize(timeAxis);
   if (tensorType(lengths).getShape() != ArrayRef<int64_t>{batch})
     return node.error("its lengths are not one for each of " + llvm::Twine(batch) + " sequences");
+  if (auto known = node.integers(1))
+    for (int64_t length : *known)
+      if (length < 0 || length > time)
+        return node.error("a sequence is " + llvm::Twine(length) + " long, expected 0 to " +
+                          llvm::Twine(time));
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())); // its own inverse
   std::swap(order[0], order[timeAxis]);
   Value timeFirst = builder.transpose(x, order);
