@@ -229,6 +229,53 @@ private:
     }
   }
 
+  /// Contributions of which each is another part of the value along one dimension, as one tensor
+  /// behind the other, zeros where none is; else null. A sum reads all of them at every place, so
+  /// from a few on it costs more: of a loop that was unrolled there is one for each step.
+  static Value joined(trainc::nn::Builder &builder, ArrayRef<Contribution> parts) {
+    constexpr size_t kFew = 4;
+    if (parts.size() <= kFew)
+      return nullptr;
+    SmallVector<trainc::nn::PadOp> pads;
+    std::optional<unsigned> along;
+    for (const Contribution &part : parts) {
+      auto pad = part.gradient.getDefiningOp<trainc::nn::PadOp>();
+      if (!pad || llvm::any_of(pad.getInterior(), [](int64_t step) { return step != 0; }))
+        return nullptr;
+      for (unsigned d = 0; d < pad.getLow().size(); ++d)
+        if (pad.getLow()[d] != 0 || pad.getHigh()[d] != 0) {
+          if (along && *along != d)
+            return nullptr;
+          along = d;
+        }
+      pads.push_back(pad);
+    }
+    if (!along)
+      return nullptr;
+    llvm::sort(pads, [&](trainc::nn::PadOp a, trainc::nn::PadOp b) {
+      return a.getLow()[*along] < b.getLow()[*along];
+    });
+    RankedTensorType type = pads[0].getType();
+    SmallVector<Value> pieces;
+    int64_t end = 0;
+    auto fillTo = [&](int64_t begin) {
+      SmallVector<int64_t> shape(type.getShape());
+      shape[*along] = begin - end;
+      if (begin > end)
+        pieces.push_back(builder.constant(0, type.clone(shape)));
+      end = begin;
+    };
+    for (trainc::nn::PadOp pad : pads) {
+      if (pad.getLow()[*along] < end)
+        return nullptr;
+      fillTo(pad.getLow()[*along]);
+      pieces.push_back(pad.getX());
+      end += pad.getX().getType().getDimSize(*along);
+    }
+    fillTo(type.getDimSize(*along));
+    return builder.create<trainc::nn::ConcatOp>(pieces, int64_t(*along));
+  }
+
   /// Several contributions are told apart by the nodes that they came through.
   Value sum(OpBuilder &at, Value value, Location location) {
     auto found = contributions.find(value);
@@ -242,6 +289,10 @@ private:
                      trainc::gradientOfLocation(name, trainc::withoutRole(part.gradient.getLoc())),
                      name + " through " + part.through);
     trainc::nn::Builder builder(at, location);
+    if (Value all = joined(builder, parts)) {
+      nameGradient(all, location, name);
+      return all;
+    }
     Value total = parts.front().gradient;
     for (const Contribution &part : parts.drop_front())
       total = builder.add(total, part.gradient);

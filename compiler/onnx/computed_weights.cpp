@@ -25,7 +25,7 @@ using nn::OnnxWeight;
 
 namespace {
 
-constexpr size_t kNamed = 3; // in a message
+constexpr size_t kNamedTogether = 3; // in a message
 
 class ComputedWeights {
 public:
@@ -54,14 +54,14 @@ public:
     if (!computed.empty())
       (void)report.error(
           ExitCode::unsupportedModel, file.path(),
-          quotedList(computed, kNamed) + (computed.size() == 1 ? " is" : " are") +
+          quotedList(computed, kNamedTogether) + (computed.size() == 1 ? " is" : " are") +
               " no parameter of a layer, but what the exporter computed from parameters of the "
               "module: what would train is not the module",
           "export again with torch.onnx.export(..., do_constant_folding=False); where the exporter "
           "only chose or rearranged elements, --train-only with patterns of all parameters");
     if (!unclear.empty() && computed.empty() && explained.empty())
       report.warning(file.path(),
-                     quotedList(unclear, kNamed) +
+                     quotedList(unclear, kNamedTogether) +
                          (unclear.size() == 1
                               ? ", which has no module's name and is in no layer of its own, "
                                 "is"
@@ -130,7 +130,7 @@ private:
     return any_of(graph.uses(decision.name()), [&](const Use &use) {
       if (!use.node->domain.empty() || isOfAttention(*use.node))
         return false;
-      bool isNamed = StringSwitch<bool>(use.node->opType())
+      bool isNamed = llvm::StringSwitch<bool>(use.node->opType())
                          .Cases("Gemm", "LayerNormalization", "BatchNormalization",
                                 "InstanceNormalization", true)
                          .Default(false);
@@ -169,7 +169,7 @@ private:
 
   bool isPlain(const GraphNode &node) const {
     bool isPointwise = node.domain.empty() &&
-                       StringSwitch<bool>(node.opType())
+                       llvm::StringSwitch<bool>(node.opType())
                            .Cases("MatMul", "Gemm", "Add", "Sub", "Mul", "Div", true)
                            .Cases("Tanh", "Relu", "Sigmoid", "Gelu", "Elu", "Softplus", true)
                            .Cases("Softmax", "LayerNormalization", "Erf", "Identity", true)

@@ -3,9 +3,8 @@
 // `Loop` and `Scan` whose number of iterations is known: one body behind the other, each with
 // values of its own.
 //
-// Known weakness: the emitted program grows with the iterations, and the gradient of what a Scan
-// goes through is a sum of as many pieces, each padded to the whole. Recurrent layers have
-// operators of their own, which are loops in the program.
+// Known weakness: the emitted program grows with the iterations. Recurrent layers have operators of
+// their own, which are loops in the program.
 #include "compiler/onnx/inliner.h"
 
 using namespace llvm;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RUN: %section SUMS %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=SUMS
+// RUN: %section PARTS %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=PARTS
 // RUN: %section NEEDED %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=NEEDED
 // RUN: %section NAMES %s | %trainc-opt -differentiate -mlir-print-debuginfo -mlir-print-local-scope | %FileCheck %s --check-prefix=NAMES
 // RUN: %section TIED %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=TIED
@@ -8,6 +9,29 @@
 // RUN: %section FROZEN %s | %trainc-opt -derive-evaluate -differentiate 2>&1 | %FileCheck %s --check-prefix=FROZEN
 // RUN: %section NOTHING %s | not %trainc-opt -differentiate 2>&1 | %FileCheck %s --check-prefix=NOTHING
 // RUN: %section ERRORS %s | %trainc-opt -split-input-file -verify-diagnostics -differentiate -allow-unregistered-dialect -o /dev/null
+
+// PARTS
+// Of many parts of a value the gradients stand one behind the other, zeros where none was read.
+// PARTS-LABEL: func.func @forward_backward(
+// PARTS-NOT: nn.pad
+// PARTS: nn.concat {{.*}}(tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>, tensor<2x2xf32>, tensor<1x2xf32>) -> tensor<7x2xf32>
+func.func @model(%w: tensor<7x2xf32> {train.role = #train.parameter<"w">})
+    -> (tensor<f32> {train.role = #train.loss}) {
+  %s0 = nn.slice %w {sizes = array<i64: 1, 2>, starts = array<i64: 3, 0>, strides = array<i64: 1, 1>} : (tensor<7x2xf32>) -> tensor<1x2xf32>
+  %s1 = nn.slice %w {sizes = array<i64: 1, 2>, starts = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<7x2xf32>) -> tensor<1x2xf32>
+  %s2 = nn.slice %w {sizes = array<i64: 1, 2>, starts = array<i64: 1, 0>, strides = array<i64: 1, 1>} : (tensor<7x2xf32>) -> tensor<1x2xf32>
+  %s3 = nn.slice %w {sizes = array<i64: 1, 2>, starts = array<i64: 6, 0>, strides = array<i64: 1, 1>} : (tensor<7x2xf32>) -> tensor<1x2xf32>
+  %s4 = nn.slice %w {sizes = array<i64: 1, 2>, starts = array<i64: 2, 0>, strides = array<i64: 1, 1>} : (tensor<7x2xf32>) -> tensor<1x2xf32>
+  %m0 = nn.exp %s0 : (tensor<1x2xf32>) -> tensor<1x2xf32>
+  %m1 = nn.mul %m0, %s1 : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<1x2xf32>
+  %m2 = nn.mul %m1, %s2 : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<1x2xf32>
+  %m3 = nn.mul %m2, %s3 : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<1x2xf32>
+  %m4 = nn.mul %m3, %s4 : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<1x2xf32>
+  %r = nn.reduce_sum %m4 {dimensions = array<i64: 0, 1>} : (tensor<1x2xf32>) -> tensor<f32>
+  return %r : tensor<f32>
+}
+
+// -----
 
 // SUMS
 // The model is gone; a value with several uses sums its gradients.
