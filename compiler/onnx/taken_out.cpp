@@ -94,7 +94,7 @@ private:
   static bool isTable(StringRef parameter) {
     StringRef attribute = attributeOf(parameter);
     StringRef word = attribute.substr(attribute.rfind('_') + 1);
-    return StringSwitch<bool>(word)
+    return llvm::StringSwitch<bool>(word)
         .Cases("token", "tokens", "embed", "embeds", "embedding", "embeddings", true)
         .Default(false);
   }
