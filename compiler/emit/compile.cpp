@@ -150,7 +150,8 @@ std::string tellingLines(llvm::StringRef text, size_t count) {
   llvm::SmallVector<llvm::StringRef> lines;
   text.rtrim('\n').split(lines, '\n');
   auto isError = [](llvm::StringRef line) {
-    return line.contains("error:") || line.contains("undefined reference");
+    const bool isLast = line.contains("collect2:"); // of a linker that has said why
+    return (line.contains("error:") && !isLast) || line.contains("undefined reference");
   };
   const size_t first = llvm::find_if(lines, isError) - lines.begin();
   const size_t begin = first < lines.size() ? first : lines.size() - std::min(count, lines.size());
