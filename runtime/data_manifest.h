@@ -29,10 +29,10 @@ std::string manifest_of(const std::string &path);
 // reading them whole.
 uint32_t sampled_digest(const input_file &file);
 
-// What tells a file from another of its name.
+// What tells a file from another of its name, were they other in one byte.
 struct file_content {
   int64_t bytes = 0;
-  uint32_t digest = 0; // `sampled_digest`
+  uint32_t digest = 0; // CRC-32C of all of it
   bool operator==(const file_content &) const = default;
 };
 file_content content_of(const input_file &file);
