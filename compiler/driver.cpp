@@ -6,6 +6,7 @@
 #include "compiler/cuda_toolkit.h"
 #include "compiler/depfile.h"
 #include "compiler/emit/emit.h"
+#include "compiler/emit/update_parts.h"
 #include "compiler/installation.h"
 #include "compiler/ir_file.h"
 #include "compiler/memory_limit.h"
@@ -292,6 +293,13 @@ private:
     if (!options.limitMemory.empty() &&
         failed(checkMemoryLimit(memory, *parseBytes(options.limitMemory), options.model, report)))
       return false;
+    if (recipe.trains && train::pipelineOf(*model.module) &&
+        updatesInParts(*model.module, recipe.target).empty())
+      return succeeded(report.error(
+          ExitCode::usage, Subject::ofOption("--stages"),
+          "the update of " + recipe.optimizer +
+              " takes parameters as a whole, of which the ranks of stages have parts each",
+          "--stages 1, or an optimizer such as adamw"));
     clock.begin("emit");
     std::vector<std::string> files = filesRead();
     if (!options.depfile.empty())
