@@ -129,9 +129,10 @@ void trainer::hold_to(const run_origin &before) {
 // Given again to a run that has a checkpoint, --initialise is not read any more.
 void trainer::warn_of_other_parameters(const run_origin &before) const {
   const std::string &now = origin_.parameters;
-  if (now.empty() || access(now.c_str(), R_OK) != 0)
+  if (now.empty())
     return;
-  const bool is_other = before.content
+  const bool is_there = access(now.c_str(), R_OK) == 0;
+  const bool is_other = before.content && is_there
                             ? content_of(input_file(now, exit_checkpoint)) != before.content
                             : now != before.parameters;
   if (is_other)
@@ -300,8 +301,20 @@ void trainer::check_data() const {
     check_same_data(before, data_use::training, data_->identities());
   const bool is_said =
       options_.given.count("validation-data") || options_.given.count("validation-tokens");
-  if (validation_ && !is_said)
+  if (!validation_)
+    return;
+  try {
     check_same_data(before, data_use::validation, validation_->identities());
+  } catch (const failure &) {
+    if (!is_said)
+      throw;
+    run_.warn(std::string("the validation data are others than before: held-out losses of the run "
+                          "compare different data") +
+              (options_.keep.best_by == checkpoint_metric::held_out_loss
+                   ? ", and so does --keep-best\n  try: another --run DIR that branches off, with "
+                     "--resume, to keep the best on these"
+                   : ""));
+  }
 }
 
 // What is to be done. Changes nothing of the run.
