@@ -3,7 +3,7 @@
 // Products by matmul; what lies between them is a pass over memory that threads share.
 #include "runtime/kernels/orthogonalize.h"
 
-#include "runtime/kernels/lanes.h"
+#include "runtime/cpu/sum_of_squares.h"
 #include "runtime/kernels/orthogonalize_forms.h"
 
 #include <algorithm>
@@ -26,13 +26,7 @@ template <typename T> void divide_by_norm(int64_t count, T *x, double *sums) {
 #pragma omp parallel for schedule(static, 1) if (count > few_numbers)
   for (int64_t piece = 0; piece < orthogonalize_pieces; ++piece) {
     const int64_t first = std::min(piece * size, count);
-    double partial[lanes];
-    set_lanes(partial, lanes, 0.0);
-    in_lanes(first, std::min(first + size, count), [&](int64_t i, int lane) {
-      const double value = x[i];
-      partial[lane] += value * value;
-    });
-    sums[piece] = sum_lanes(partial);
+    sums[piece] = sum_of_squares(x, first, std::min(first + size, count));
   }
   double total = 0;
   for (int64_t piece = 0; piece < orthogonalize_pieces; ++piece)

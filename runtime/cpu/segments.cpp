@@ -3,7 +3,7 @@
 // Threads share pieces of segments; a piece is summed in lanes, the pieces in order.
 #include "runtime/kernels/segments.h"
 
-#include "runtime/kernels/lanes.h"
+#include "runtime/cpu/sum_of_squares.h"
 #include "runtime/kernels/segments_forms.h"
 
 #include <algorithm>
@@ -23,13 +23,7 @@ void find_norms(int64_t count, int64_t pieces, int64_t elements, const T *x,
     const int64_t begin = segments[2 * (piece / pieces)], end = segments[2 * (piece / pieces) + 1];
     const int64_t size = (end - begin + pieces - 1) / pieces;
     const int64_t first = std::min(begin + piece % pieces * size, end);
-    double partial[lanes];
-    set_lanes(partial, lanes, 0.0);
-    in_lanes(first, std::min(first + size, end), [&](int64_t i, int lane) {
-      const double value = x[i];
-      partial[lane] += value * value;
-    });
-    sums[piece] = sum_lanes(partial);
+    sums[piece] = sum_of_squares(x, first, std::min(first + size, end));
   }
   for (int64_t s = 0; s < count; ++s) {
     double total = 0;
@@ -88,13 +82,7 @@ void find_mean_squares(int64_t count, int64_t, int64_t elements, const T *x, con
 #pragma omp parallel for schedule(static) if (total > few_elements)
       for (int64_t line = 0; line < outer * kept; ++line) {
         const T *first = from + line / kept * kept * reduced + line % kept * kept_stride;
-        double partial[lanes];
-        set_lanes(partial, lanes, 0.0);
-        in_lanes(int64_t(0), reduced, [&](int64_t k, int lane) {
-          const double value = first[k];
-          partial[lane] += value * value;
-        });
-        to[line] = static_cast<T>(sum_lanes(partial) / static_cast<double>(reduced));
+        to[line] = static_cast<T>(sum_of_squares(first, 0, reduced) / static_cast<double>(reduced));
       }
       continue;
     }

@@ -2,13 +2,14 @@
 //
 // Products by cuBLASLt; what lies between them is a pass over memory.
 #include "runtime/cuda/launch.h"
+#include "runtime/cuda/sum_of_squares.h"
 #include "runtime/kernels/math.h"
 #include "runtime/kernels/orthogonalize_forms.h"
 
 namespace trainc {
 namespace {
 
-constexpr int block_threads = 256;
+constexpr int block_threads = 256, block_warps = block_threads / 32;
 constexpr int64_t most_blocks = 4096;
 
 unsigned blocks_of(int64_t count) {
@@ -17,34 +18,24 @@ unsigned blocks_of(int64_t count) {
 }
 
 template <typename T>
-__device__ void sum_squares(int64_t count, const T *x, double *sums, double *partial) {
-  const int thread = static_cast<int>(threadIdx.x);
+__device__ void sum_squares(int64_t count, const T *x, double *sums,
+                            double (&of_warp)[block_warps]) {
   const int64_t size = (count + orthogonalize_pieces - 1) / orthogonalize_pieces;
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * size;
   const int64_t end = begin + size < count ? begin + size : count;
-  double sum = 0;
-  for (int64_t i = begin + thread; i < end; i += block_threads) {
-    const double value = x[i];
-    sum += value * value;
-  }
-  partial[thread] = sum;
-  for (int width = block_threads / 2; width > 0; width /= 2) {
-    __syncthreads();
-    if (thread < width)
-      partial[thread] += partial[thread + width];
-  }
-  if (thread == 0)
-    sums[blockIdx.x] = partial[0];
+  const double sum = sum_of_squares(x, begin, end, of_warp);
+  if (threadIdx.x == 0)
+    sums[blockIdx.x] = sum;
 }
 
 // A kernel that is no template has its own shared memory, as the stand-in wants it.
 __global__ void sum_squares_f32(int64_t count, const float *x, double *sums) {
-  __shared__ double partial[block_threads];
-  sum_squares(count, x, sums, partial);
+  __shared__ double of_warp[block_warps];
+  sum_squares(count, x, sums, of_warp);
 }
 __global__ void sum_squares_f64(int64_t count, const double *x, double *sums) {
-  __shared__ double partial[block_threads];
-  sum_squares(count, x, sums, partial);
+  __shared__ double of_warp[block_warps];
+  sum_squares(count, x, sums, of_warp);
 }
 auto squares(const float *) { return sum_squares_f32; }
 auto squares(const double *) { return sum_squares_f64; }

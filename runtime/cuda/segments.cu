@@ -1,55 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A block sums a piece of a segment by a fixed tree over its threads; one thread per segment
-// then adds up its pieces in order.
+// A block sums a piece of a segment; one thread per segment then adds up its pieces in order.
 #include "runtime/kernels/segments.h"
 
 #include "runtime/cuda/launch.h"
+#include "runtime/cuda/sum_of_squares.h"
 #include "runtime/kernels/math.h"
 #include "runtime/kernels/segments_forms.h"
 
 namespace trainc {
 namespace {
 
-constexpr int block_threads = 256;
+constexpr int block_threads = 256, block_warps = block_threads / 32;
 constexpr unsigned broadcast_blocks = 64; // along a segment, or the gap in front of it
 constexpr unsigned part_blocks = 64;      // of a part of a table
 
-// `partial` is the block's, an element per thread.
 template <typename T>
 __device__ void sum_piece(int64_t pieces, const T *x, const int64_t *segments, double *sums,
-                          double *partial) {
+                          double (&of_warp)[block_warps]) {
   const int64_t s = blockIdx.x, piece = blockIdx.y;
   const int64_t begin = segments[2 * s], end = segments[2 * s + 1];
   const int64_t size = (end - begin + pieces - 1) / pieces;
   const int64_t first = begin + piece * size;
   const int64_t last = first + size < end ? first + size : end;
-  const int thread = static_cast<int>(threadIdx.x);
-  double sum = 0;
-  for (int64_t i = first + thread; i < last; i += block_threads) {
-    const double value = x[i];
-    sum += value * value;
-  }
-  partial[thread] = sum;
-  for (int width = block_threads / 2; width > 0; width /= 2) {
-    __syncthreads();
-    if (thread < width)
-      partial[thread] += partial[thread + width];
-  }
-  if (thread == 0)
-    sums[s * pieces + piece] = partial[0];
+  const double sum = sum_of_squares(x, first, last, of_warp);
+  if (threadIdx.x == 0)
+    sums[s * pieces + piece] = sum;
 }
 
 // A kernel that is no template has its own shared memory, as the stand-in wants it.
 __global__ void sum_pieces_f32(int64_t pieces, const float *x, const int64_t *segments,
                                double *sums) {
-  __shared__ double partial[block_threads];
-  sum_piece(pieces, x, segments, sums, partial);
+  __shared__ double of_warp[block_warps];
+  sum_piece(pieces, x, segments, sums, of_warp);
 }
 __global__ void sum_pieces_f64(int64_t pieces, const double *x, const int64_t *segments,
                                double *sums) {
-  __shared__ double partial[block_threads];
-  sum_piece(pieces, x, segments, sums, partial);
+  __shared__ double of_warp[block_warps];
+  sum_piece(pieces, x, segments, sums, of_warp);
 }
 
 auto sum_pieces(const float *) { return sum_pieces_f32; }
@@ -81,17 +69,6 @@ __global__ void spread(int64_t count, int64_t elements, const T *values, const i
     result[i] = i < begin ? T(0) : value;
 }
 
-// The sum of `partial`, an element per thread, in partial[0], by a fixed tree.
-__device__ void sum_block(double *partial) {
-  const int thread = static_cast<int>(threadIdx.x);
-  for (int width = block_threads / 2; width > 0; width /= 2) {
-    __syncthreads();
-    if (thread < width)
-      partial[thread] += partial[thread + width];
-  }
-  __syncthreads();
-}
-
 template <typename T> __global__ void fill_with_zeros(int64_t elements, T *result) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * block_threads;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * block_threads + threadIdx.x; i < elements;
@@ -101,7 +78,8 @@ template <typename T> __global__ void fill_with_zeros(int64_t elements, T *resul
 
 // A block has a line that lies in memory element by element; of others each thread has one.
 template <typename T>
-__device__ void mean_squares_of_part(const T *x, const int64_t *table, T *result, double *partial) {
+__device__ void mean_squares_of_part(const T *x, const int64_t *table, T *result,
+                                     double (&of_warp)[block_warps]) {
   const int64_t *row = table + blockIdx.x * mean_squares_columns;
   const int64_t kept = row[3], kept_stride = row[4], reduced = row[5], reduced_stride = row[6];
   const int64_t lines = row[2] * kept;
@@ -113,15 +91,13 @@ __device__ void mean_squares_of_part(const T *x, const int64_t *table, T *result
   for (int64_t line = at; line < lines; line += step) {
     const T *first = x + row[0] + line / kept * kept * reduced + line % kept * kept_stride;
     double sum = 0;
-    for (int64_t k = is_shared ? thread : 0; k < reduced; k += is_shared ? block_threads : 1) {
+    if (is_shared) {
+      sum = sum_of_squares(first, 0, reduced, of_warp);
+      __syncthreads();
+    }
+    for (int64_t k = 0; k < reduced && !is_shared; ++k) {
       const double value = first[k * reduced_stride];
       sum += value * value;
-    }
-    if (is_shared) {
-      partial[thread] = sum;
-      sum_block(partial);
-      sum = partial[0];
-      __syncthreads();
     }
     if (!is_shared || thread == 0)
       result[row[1] + line] = static_cast<T>(sum / static_cast<double>(reduced));
@@ -129,12 +105,12 @@ __device__ void mean_squares_of_part(const T *x, const int64_t *table, T *result
 }
 
 __global__ void mean_squares_f32(const float *x, const int64_t *table, float *result) {
-  __shared__ double partial[block_threads];
-  mean_squares_of_part(x, table, result, partial);
+  __shared__ double of_warp[block_warps];
+  mean_squares_of_part(x, table, result, of_warp);
 }
 __global__ void mean_squares_f64(const double *x, const int64_t *table, double *result) {
-  __shared__ double partial[block_threads];
-  mean_squares_of_part(x, table, result, partial);
+  __shared__ double of_warp[block_warps];
+  mean_squares_of_part(x, table, result, of_warp);
 }
 auto mean_squares(const float *) { return mean_squares_f32; }
 auto mean_squares(const double *) { return mean_squares_f64; }
@@ -142,7 +118,7 @@ auto mean_squares(const double *) { return mean_squares_f64; }
 // Every block of a part sums its rows' factors anew: they are few beside the products.
 template <typename T>
 __device__ void multiply_part(const T *row, const T *column, const T *least, const int64_t *table,
-                              T *result, double *partial) {
+                              T *result, double (&of_warp)[block_warps]) {
   const int64_t *part = table + blockIdx.x * product_columns;
   const int64_t rows = part[4], columns = part[5];
   const int thread = static_cast<int>(threadIdx.x);
@@ -159,9 +135,7 @@ __device__ void multiply_part(const T *row, const T *column, const T *least, con
     double sum = 0;
     for (int64_t r = thread; r < rows; r += block_threads)
       sum += static_cast<double>(of_row[r]);
-    partial[thread] = sum;
-    sum_block(partial);
-    const double found = partial[0] / static_cast<double>(rows), bound = *least;
+    const double found = sum_of_block(sum, of_warp) / static_cast<double>(rows), bound = *least;
     const double mean = found > bound ? found : bound;
     __syncthreads();
     const T *of_column = column + part[2] + o * columns;
@@ -173,13 +147,13 @@ __device__ void multiply_part(const T *row, const T *column, const T *least, con
 
 __global__ void multiply_parts_f32(const float *row, const float *column, const float *least,
                                    const int64_t *table, float *result) {
-  __shared__ double partial[block_threads];
-  multiply_part(row, column, least, table, result, partial);
+  __shared__ double of_warp[block_warps];
+  multiply_part(row, column, least, table, result, of_warp);
 }
 __global__ void multiply_parts_f64(const double *row, const double *column, const double *least,
                                    const int64_t *table, double *result) {
-  __shared__ double partial[block_threads];
-  multiply_part(row, column, least, table, result, partial);
+  __shared__ double of_warp[block_warps];
+  multiply_part(row, column, least, table, result, of_warp);
 }
 auto multiply_parts(const float *) { return multiply_parts_f32; }
 auto multiply_parts(const double *) { return multiply_parts_f64; }
