@@ -96,7 +96,7 @@ constexpr const char *temporary_prefix = ".writing-", *removed_prefix = ".removi
 // folders.
 bool is_checkpoint_name(const std::string &name);
 bool is_checkpoint(const std::string &path);
-bool is_link(const std::string &path);
+bool is_link(const char *path); // allocates nothing
 bool has_checkpoints(const std::string &folder);
 
 // Names of checkpoints in the folder that are links: what they lead to is not the run's to remove.

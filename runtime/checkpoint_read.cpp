@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <sys/stat.h>
 
 namespace trainc {
 namespace {
@@ -77,9 +78,9 @@ bool is_checkpoint(const std::string &path) {
          std::filesystem::exists(path + "/manifest.json", ignored);
 }
 
-bool is_link(const std::string &path) {
-  std::error_code ignored;
-  return std::filesystem::is_symlink(path, ignored);
+bool is_link(const char *path) {
+  struct stat information;
+  return lstat(path, &information) == 0 && S_ISLNK(information.st_mode);
 }
 
 // Of entries that are checkpoints by name.
@@ -99,10 +100,10 @@ static std::vector<std::string> names_of_checkpoints(const std::string &folder) 
 
 std::vector<std::string> linked_checkpoints(const std::string &folder) {
   std::vector<std::string> names = names_of_checkpoints(folder);
-  names.erase(
-      std::remove_if(names.begin(), names.end(),
-                     [&](const std::string &name) { return !is_link(folder + "/" + name); }),
-      names.end());
+  names.erase(std::remove_if(
+                  names.begin(), names.end(),
+                  [&](const std::string &name) { return !is_link((folder + "/" + name).c_str()); }),
+              names.end());
   return names;
 }
 

@@ -19,7 +19,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace trainc {
@@ -44,14 +43,9 @@ path_text name_of_step(const char *prefix, int64_t step) {
   return path_text("%sstep-%08" PRId64, prefix, step);
 }
 
-bool leads_elsewhere(const path_text &path) { // without allocating
-  struct stat information;
-  return lstat(path, &information) == 0 && S_ISLNK(information.st_mode);
-}
-
 // Best effort: what stays is removed by the next start. Nothing is removed through a link.
 void remove_folder(const path_text &path, int ranks, file_operations &files) {
-  if (leads_elsewhere(path)) {
+  if (is_link(path)) {
     files.remove_file(path);
     return;
   }
@@ -155,9 +149,10 @@ void checkpoint_writer::open(uint64_t goes_on_from) {
     std::vector<checkpoint_info> present = list_checkpoints(folder_, [](const std::string &) {});
     kept_.reserve(present.size() + kept_room);
     for (auto info = present.rbegin(); info != present.rend(); ++info) {
-      kept_.push_back({info->step, info->sequence, static_cast<int>(info->files.size()),
-                       metric_of(policy_.best_by, info->loss, info->held_out_loss),
-                       /*is_sound=*/info->sequence <= goes_on_from && !is_link(info->path)});
+      kept_.push_back(
+          {info->step, info->sequence, static_cast<int>(info->files.size()),
+           metric_of(policy_.best_by, info->loss, info->held_out_loss),
+           /*is_sound=*/info->sequence <= goes_on_from && !is_link(info->path.c_str())});
       sequence_ = std::max(sequence_, info->sequence + 1);
     }
   });
@@ -373,7 +368,7 @@ int remove_checkpoint(const std::string &folder, const char *name, int ranks,
                       file_operations &files) {
   const path_text path("%s/%s", folder.c_str(), name),
       removed("%s/%s%s", folder.c_str(), removed_prefix, name);
-  if (leads_elsewhere(path)) {
+  if (is_link(path)) {
     errno = ELOOP;
     return -1;
   }

@@ -100,7 +100,7 @@ void prune(const std::string &folder, std::vector<found_checkpoint> &found,
   std::vector<kept_checkpoint> kept;
   for (const found_checkpoint &entry : found) {
     const checkpoint_info &info = entry.info;
-    const bool goes = entry.problem.empty() && !is_link(info.path);
+    const bool goes = entry.problem.empty() && !is_link(info.path.c_str());
     kept.push_back({info.step, info.sequence, static_cast<int>(info.files.size()),
                     metric_of(policy.best_by, info.loss, info.held_out_loss), goes});
     if (!goes)
