@@ -28,32 +28,50 @@ namespace {
                 launch.rank == speaker ? message : short_form.substr(0, short_form.find('\n')));
 }
 
-// MPI starts when all ranks have called it, and says nothing while one does not. A large job may
-// take its time, so this ends nothing.
-class slow_start_note {
+} // namespace
+
+// The job starts when all ranks have called MPI and met for the first time; until then no rank
+// knows another that it could watch. A large job may take its time, so a word comes first and the
+// end late.
+class communicator::start_limit {
 public:
-  slow_start_note(int rank, double patience) {
+  start_limit(int rank, double patience) {
     if (patience <= 0)
       return;
     thread_ = std::jthread([=, this](const std::stop_token &stop) {
-      std::unique_lock lock(mutex_);
-      const std::chrono::duration<double> wait(patience);
-      if (!changed_.wait_for(lock, stop, wait, [&] { return stop.stop_requested(); }))
-        fprintf(stderr,
-                "rank %d: MPI has not started for %g s; it waits for ranks that have not called "
-                "it\n"
-                "  try: a command of mpirun that starts nothing but this trainer\n",
-                rank, patience);
+      if (!passes(patience, stop))
+        return;
+      fprintf(stderr,
+              "rank %d: MPI has not started for %g s; it waits for ranks that have not called "
+              "it, or are stopped\n"
+              "  try: a command of mpirun that starts nothing but this trainer\n",
+              rank, patience);
+      const double rest = (patiences_of_start - 1) * patience;
+      if (!passes(rest, stop))
+        return;
+      fprintf(stderr,
+              "rank %d: the job has not started for %g s, and ends\n"
+              "  try: a longer --hang-timeout, of which a start may take %d\n",
+              rank, patience + rest, patiences_of_start);
+      _exit(exit_stalled); // the launcher takes that as the end of the job
     });
   }
 
 private:
+  static constexpr int patiences_of_start = 10;
+
+  // Whether so many seconds pass before it is asked to stop.
+  bool passes(double seconds, const std::stop_token &stop) {
+    std::unique_lock lock(mutex_);
+    return !changed_.wait_for(lock, stop, std::chrono::duration<double>(seconds), [&] {
+      return stop.stop_requested();
+    }) && !stop.stop_requested();
+  }
+
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::jthread thread_;
 };
-
-} // namespace
 
 std::string host_name() {
   char host[256] = "";
@@ -79,11 +97,9 @@ communicator::communicator(double patience) {
     fail_once(launch, 0, error.message);
   }
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", /*overwrite=*/0);
+  start_ = std::make_unique<start_limit>(launch.rank, patience);
   int provided;
-  {
-    const slow_start_note note(launch.rank, patience);
-    mpi_call(MPI_Init_thread)(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
-  }
+  mpi_call(MPI_Init_thread)(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
   launched_ = true;
   threads_may_send_ = provided == MPI_THREAD_MULTIPLE;
   mpi_call(MPI_Comm_rank)(MPI_COMM_WORLD, &rank_);
@@ -107,6 +123,8 @@ communicator::communicator(double patience) {
   mpi_call(MPI_Bcast)(&first_on_host_, 1, MPI_INT, 0, host);
   mpi_call(MPI_Comm_free)(&host);
 }
+
+void communicator::end_start() { start_.reset(); }
 
 communicator::~communicator() {
   if (launched_)

@@ -8,6 +8,7 @@
 #include "runtime/program.h"
 
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace trainc {
@@ -25,12 +26,16 @@ std::string rank_name(int rank, int process, const std::string &host = host_name
 
 class communicator {
 public:
-  // Joins the other ranks if a launcher started us, else is the only rank. Where that takes more
-  // than `patience` seconds, standard error says what it may wait for; 0: never.
+  // Joins the other ranks if a launcher started us, else is the only rank. Where it takes more than
+  // `patience` seconds until the start is over, standard error says what it may wait for, and ten
+  // times as many end the process with exit_stalled; 0: neither.
   explicit communicator(double patience = 0);
   ~communicator();
   communicator(const communicator &) = delete;
   communicator &operator=(const communicator &) = delete;
+
+  // The start is over: from now on others see who makes no progress.
+  void end_start();
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -59,6 +64,8 @@ public:
   void use(message_path *path) { path_ = path; }
 
 private:
+  class start_limit;
+  std::unique_ptr<start_limit> start_;
   bool launched_ = false, threads_may_send_ = false;
   int rank_ = 0, size_ = 1, rank_on_host_ = 0, ranks_on_host_ = 1, first_on_host_ = 0;
   message_path *path_ = nullptr;

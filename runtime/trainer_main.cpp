@@ -228,6 +228,7 @@ int run_command(const option_table &table, const trainer_options &options,
   refuse_differences(ranks, properties_of_start(trainer_program, table, options), exit_usage);
   bool computes = options.command->bit & computing_commands;
   watchdog watch(ranks, computes, computes ? options.hang_timeout : 0);
+  ranks.end_start();
   // Inside, so that MPI is still up: an error that the other ranks do not share ends them too.
   return watch.supervise([&] {
     run run(trainer_program, table, options, ranks, watch);
