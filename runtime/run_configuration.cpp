@@ -228,6 +228,15 @@ ordered_json list_of(const std::vector<data_identity> &data) {
   return files;
 }
 
+bool is_json_text(const std::string &text) {
+  try {
+    ordered_json(text).dump();
+    return true;
+  } catch (const ordered_json::type_error &) {
+    return false;
+  }
+}
+
 } // namespace
 
 std::string run_configuration::option(const std::string &name) const {
@@ -291,6 +300,17 @@ bool is_configuration_of_run(const std::string &path) {
   } catch (const failure &) {
     return false;
   }
+}
+
+void check_can_be_kept(const option_table &table, const trainer_options &options) {
+  problem_list problems;
+  for (const option_row *row : table.of_run(*options.command))
+    for (const std::string &text : table.kept_values(*row, options))
+      if (!is_json_text(text))
+        problems.add("option --" + row->name + ": '" + text +
+                     "' is not UTF-8, as which configuration.json keeps it\n  try: another name "
+                     "for the file or folder, or a link that has one");
+  problems.throw_if_any(exit_usage);
 }
 
 std::string configuration_text(const program &program, const option_table &table,

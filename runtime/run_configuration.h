@@ -68,6 +68,10 @@ struct run_facts {
   run_origin origin;
 };
 
+// Refuses (exit_usage) what the file that a run writes could not say again: paths that are no
+// UTF-8.
+void check_can_be_kept(const option_table &table, const trainer_options &options);
+
 // The file that a run writes.
 std::string configuration_text(const program &program, const option_table &table,
                                const trainer_options &options, const run_facts &facts);

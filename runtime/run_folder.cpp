@@ -159,8 +159,8 @@ std::string without_configuration(const std::string &folder) {
   return folder + ": has no configuration.json, which says what the run is\n  try: " +
          (newest.empty() ? std::string("another --run DIR")
                          : "--resume " + newest +
-                               " and the run's options, with which it is written again; or another "
-                               "--run DIR");
+                               " and the run's options (or --config with a file of them), with "
+                               "which it is written again; or another --run DIR");
 }
 
 // What a run leaves besides samples of text. The configuration first: what is left of the rest is

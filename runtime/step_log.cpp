@@ -34,7 +34,8 @@ std::string bytes_of_log(const std::string &path) {
 
 // The complete lines of steps up to `last`; the rest was of work that is redone. `damaged`: there
 // is something else than lines, and half a one at the end, as a kill leaves it.
-std::string lines_up_to(const std::string &text, int64_t last, bool &damaged) {
+// `reached`: the last step that has one.
+std::string lines_up_to(const std::string &text, int64_t last, bool &damaged, int64_t &reached) {
   std::string kept;
   for (size_t begin = 0; begin < text.size();) {
     size_t end = text.find('\n', begin);
@@ -47,8 +48,10 @@ std::string lines_up_to(const std::string &text, int64_t last, bool &damaged) {
     const bool has_step =
         parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer();
     damaged |= !has_step && !(parsed.is_object() && parsed.contains("summary"));
-    if (has_step && parsed["step"].get<int64_t>() <= last)
+    if (const int64_t step = has_step ? parsed["step"].get<int64_t>() : last + 1; step <= last) {
       kept += line;
+      reached = std::max(reached, step);
+    }
     begin = end + 1;
   }
   return kept;
@@ -110,7 +113,7 @@ step_log::step_log(const std::string &path, int64_t resumed_step, file_operation
   if (resumed_step > 0) { // trimmed by way of a second file: a crash loses no line
     const std::string text = bytes_of_log(path);
     bool is_damaged = false;
-    const std::string kept = lines_up_to(text, resumed_step, is_damaged);
+    const std::string kept = lines_up_to(text, resumed_step, is_damaged, last_step_);
     if (is_damaged)
       damaged_ = keep(text, path, files);
     output_file trimmed(path, files);

@@ -58,12 +58,15 @@ public:
   void look();
   // What a damaged file is kept as; empty: it was none.
   const std::string &damaged() const { return damaged_; }
+  // Of the lines that were there up to the resumed step; 0: none has a step.
+  int64_t last_step() const { return last_step_; }
   // An errno, where a line could not be written; the log goes on without it.
   int error() const { return error_; }
 
 private:
   void put(const char *line, int length);
   int file_ = -1;
+  int64_t last_step_ = 0;
   int error_ = 0;
   std::string damaged_;
   bool torn_ = false; // half a line is at the end

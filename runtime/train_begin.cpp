@@ -409,32 +409,46 @@ void trainer::warn_of_rate() const {
                           was.total_steps));
 }
 
-// One more checkpoint must fit beside those that are there.
+// What is too little for `count` checkpoints in the folder of a run; empty where they fit.
+static std::string lacking_space(const std::string &folder, const program &program, int ranks,
+                                 int64_t count) {
+  const int64_t needed = count * checkpoint_writer::snapshot_bytes(program, /*ranks=*/1),
+                files = count * (ranks + 2); // each its folder and the manifest
+  const std::string place = existing_part(folder);
+  const std::optional<int64_t> bytes = available_bytes(place), nodes = available_files(place);
+  const std::string begin =
+      folder + (count == 1 ? ": a checkpoint needs "
+                           : format_text(": %" PRId64 " checkpoints, those of --keep "
+                                         "and the one that is written, need ",
+                                         count));
+  if (bytes && *bytes < needed)
+    return begin + byte_text(needed) + ", " + byte_text(*bytes) + " are available";
+  if (nodes && *nodes < files)
+    return begin + format_text("%" PRId64 " files, and the file system has room for %" PRId64
+                               " (inodes, df -i)",
+                               files, *nodes);
+  return "";
+}
+
+// One more checkpoint must fit beside those that are there; of a new run those that stay, too.
 void trainer::check_space() const {
   const int ranks = run_.ranks.size();
-  const int64_t needed = checkpoint_writer::snapshot_bytes(run_.prog, /*ranks=*/1),
-                largest = checkpoint_writer::snapshot_bytes(run_.prog, ranks),
-                files = ranks + 2; // its folder and the manifest
-  const std::string place = existing_part(choice_.folder);
-  const std::optional<int64_t> bytes = available_bytes(place), nodes = available_files(place),
-                               limit = file_size_limit();
-  std::string text = choice_.folder + ": a checkpoint needs ",
+  const int64_t largest = checkpoint_writer::snapshot_bytes(run_.prog, ranks);
+  const std::optional<int64_t> limit = file_size_limit();
+  std::string text = lacking_space(choice_.folder, run_.prog, ranks, 1),
               advice = "\n  try: free space, --run DIR elsewhere, or --no-checkpoints";
-  if (bytes && *bytes < needed)
-    text += byte_text(needed) + ", " + byte_text(*bytes) + " are available";
-  else if (nodes && *nodes < files)
-    text += format_text("%" PRId64 " files, and the file system has room for %" PRId64
-                        " (inodes, df -i)",
-                        files, *nodes);
-  else if (limit && *limit < largest) {
-    text += "a file of " + byte_text(largest) + ", and one may have " + byte_text(*limit) +
-            " (ulimit -f)";
+  if (text.empty() && limit && *limit < largest) {
+    text = choice_.folder + ": a checkpoint needs a file of " + byte_text(largest) +
+           ", and one may have " + byte_text(*limit) + " (ulimit -f)";
     advice = "\n  try: a larger ulimit -f, or --no-checkpoints";
-  } else
-    return;
-  if (dry_)
+  }
+  if (dry_ && !text.empty())
     throw failure(exit_disk, text + advice);
-  run_.warn(text);
+  if (text.empty() && !choice_.goes_on() && options_.keep.newest > 0)
+    text = lacking_space(choice_.folder, run_.prog, ranks,
+                         std::min(options_.keep.newest, extent_.last - extent_.first) + 1);
+  if (!text.empty())
+    run_.warn(text);
 }
 
 // Somebody has put them there, perhaps to have them on another disk.
@@ -477,6 +491,11 @@ void trainer::begin() {
       run_.warn(log_of(choice_.folder) +
                 ": has lines that nobody wrote so; what it was is kept as " + log_->damaged() +
                 ", and it goes on with those that can be read");
+    else if (has_own_checkpoint_ && changes && log_->last_step() < extent_.first)
+      run_.warn(log_of(choice_.folder) + format_text(": has no line of the steps behind %" PRId64
+                                                     ", and the run is at %" PRId64
+                                                     ": they were removed, or could not be written",
+                                                     log_->last_step(), extent_.first));
     if (changes)
       folder_->write_configuration(
           run_.prog, run_.table, options_,

@@ -152,12 +152,12 @@ void complete_options(const option_table &table, trainer_options &options) {
     check_output(options);
   if (options.command->bit != command_train)
     return;
-  if (!options.resume.empty() && options.resume != "auto" && !options.config.empty())
+  std::string configuration = choose_run(trainer_program, options).configuration();
+  const bool goes_on = !configuration.empty();
+  if (goes_on && options.resume != "auto" && !options.config.empty())
     throw failure(exit_usage, "option --config: a resumed run has its own configuration\n  try: "
                               "--resume without --config, or --resume auto, with which the file "
                               "counts where the run begins");
-  std::string configuration = choose_run(trainer_program, options).configuration();
-  const bool goes_on = !configuration.empty();
   if (goes_on && !options.config.empty())
     for (const std::string &note :
          check_agrees(trainer_program, options.config, configuration, table, options))
@@ -165,11 +165,12 @@ void complete_options(const option_table &table, trainer_options &options) {
         fprintf(stderr, "warning: %s\n", note.c_str());
   if (!goes_on)
     configuration = options.config;
-  if (configuration.empty())
-    return;
-  for (const std::string &change : restore_options(trainer_program, configuration, table, options))
-    if (goes_on && is_first_by_environment())
-      fprintf(stderr, "changed from %s: %s\n", configuration.c_str(), change.c_str());
+  if (!configuration.empty())
+    for (const std::string &change :
+         restore_options(trainer_program, configuration, table, options))
+      if (goes_on && is_first_by_environment())
+        fprintf(stderr, "changed from %s: %s\n", configuration.c_str(), change.c_str());
+  check_can_be_kept(table, options);
 }
 
 trainer_options parse(const option_table &table, int count, char **arguments) {
