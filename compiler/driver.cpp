@@ -287,11 +287,17 @@ private:
     return {recipe.target, chooseMarch(), *parseCudaArchitectures(options.cudaArchitectures)};
   }
 
+  LogicalResult checkLimit(const MemoryTable &memory) {
+    int64_t limit = *parseBytes(options.limitMemory);
+    return train::pipelineOf(*model.module)
+               ? checkMemoryLimit(describeStages(*model.module), limit, options.model, report)
+               : checkMemoryLimit(memory, limit, options.model, report);
+  }
+
   bool emit() {
     Installation installation = findInstallation();
     MemoryTable memory = describeMemory(*model.module);
-    if (!options.limitMemory.empty() &&
-        failed(checkMemoryLimit(memory, *parseBytes(options.limitMemory), options.model, report)))
+    if (!options.limitMemory.empty() && failed(checkLimit(memory)))
       return false;
     if (recipe.trains && train::pipelineOf(*model.module) &&
         updatesInParts(*model.module, recipe.target).empty())

@@ -49,4 +49,28 @@ LogicalResult checkMemoryLimit(const MemoryTable &plan, int64_t limit, const std
       "a smaller --dim, --recompute or --memory-budget, or a larger --limit-memory");
 }
 
+LogicalResult checkMemoryLimit(const StageTable &plan, int64_t limit, const std::string &model,
+                               Report &report) {
+  std::vector<StageMemory> stages = plan.memoryOfStages();
+  auto largest = max_element(
+      stages, [](const StageMemory &a, const StageMemory &b) { return a.bytes() < b.bytes(); });
+  if (largest->bytes() <= limit)
+    return success();
+  std::vector<std::string> parts;
+  for (auto [name, bytes] : {std::pair<StringRef, int64_t>("parameters", largest->parameters),
+                             {"gradients", largest->gradients},
+                             {"optimizer_state", largest->state},
+                             {"activations", largest->activations},
+                             {"the stash of micro-batches", largest->stash},
+                             {"workspace", largest->workspace}})
+    if (bytes > 0)
+      parts.push_back((name + " " + readableBytes(bytes)).str());
+  return report.error(ExitCode::overLimit, model,
+                      "a rank of stage " + std::to_string(largest - stages.begin()) + " needs " +
+                          readableBytes(largest->bytes()) + ", more than the limit of " +
+                          readableBytes(limit) + ": " + join(parts, ", "),
+                      "more --stages, --recompute, --schedule 1f1b, a smaller --dim, or a larger "
+                      "--limit-memory");
+}
+
 } // namespace trainc

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/report.h"
+#include "passes/lowering/pipeline_plan.h"
 #include "passes/plan_tables.h"
 #include <optional>
 
@@ -15,6 +16,10 @@ std::optional<int64_t> parseBytes(llvm::StringRef text);
 /// Adds an error that names arenas and largest tensors where the plan takes more than `limit`
 /// bytes.
 llvm::LogicalResult checkMemoryLimit(const MemoryTable &plan, int64_t limit,
+                                     const std::string &model, Report &report);
+
+/// The same of each stage, one error for the one that takes most.
+llvm::LogicalResult checkMemoryLimit(const StageTable &plan, int64_t limit,
                                      const std::string &model, Report &report);
 
 } // namespace trainc

@@ -366,6 +366,7 @@ std::optional<StageOptions> Options::stageOptions(Report &report) const {
     read("--micro-batches", microBatches, kMostMicroBatches, found.microBatches);
   found.cuts = cuts;
   found.schedule = schedule;
+  found.memoryLimit = parseBytes(limitMemory).value_or(0);
   std::optional<planning::ScheduleKind> kind = scheduleKind(schedule);
   const bool isInterleaved = kind == planning::ScheduleKind::interleaved;
   if (isInterleaved)
@@ -406,10 +407,10 @@ std::optional<StageOptions> Options::stageOptions(Report &report) const {
                                       : "--micro-batches " + Twine(4 * found.stages));
   if (target == "cuda")
     complain("--stages", "stages are built for --target cpu alone so far", "--stages 1");
-  for (StringRef name : {"memory-budget", "limit-memory", "memory-curve"})
+  for (StringRef name : {"memory-budget", "memory-curve"})
     if (is_contained(given, name))
       complain(dashed(name), "is of a step in one piece, not of one in stages",
-               name == "limit-memory" ? "plan/stages.txt" : "--recompute light or full");
+               "--recompute light or full, and --limit-memory, to which the cuts keep");
   return report.empty() ? std::optional(found) : std::nullopt;
 }
 

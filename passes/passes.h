@@ -25,6 +25,7 @@ struct StageOptions {
   std::vector<std::string> cuts; // nodes behind which it is; empty: where the planner says
   std::string schedule = "1f1b"; // or gpipe, interleaved, zb-h1
   int64_t microBatches = 1;      // of a step and replica
+  int64_t memoryLimit = 0;       // bytes that a rank of a stage shall hold at most; 0: none
 
   int64_t chunks() const { return stages * chunksPerStage; }
 };

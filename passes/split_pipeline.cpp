@@ -19,6 +19,7 @@
 // zb-h1 (2401.10241) has a third function for each chunk: what no other waits for, weight
 // gradients, with what it reads of the backward function in the slot. What plan-recompute repeats
 // is repeated in either.
+#include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/names/node_name.h"
 #include "dialects/names/recomputed_name.h"
@@ -27,8 +28,10 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/PassManager.h"
 #include "passes/lowering/chunk_assignment.h"
 #include "passes/lowering/forward_part.h"
+#include "passes/lowering/pipeline_plan.h"
 #include "passes/passes.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -39,6 +42,8 @@ namespace trainc {
 namespace {
 
 using train::ChunkPass;
+
+constexpr StringLiteral kGradientEntry = "forward_backward";
 
 /// One function that is being made.
 struct Part {
@@ -373,6 +378,63 @@ void Splitter::build(Part &part) {
   created.setAllResultAttrs(resultAttributes);
 }
 
+LogicalResult split(ModuleOp module, const StageOptions &options) {
+  auto function = module.lookupSymbol<func::FuncOp>(kGradientEntry);
+  ChunkAssignment assignment(function);
+  if (failed(assignment.assign(options)) ||
+      failed(Splitter(function, assignment, options.chunks(), options.schedule == "zb-h1").run()))
+    return failure();
+  Builder builder(module.getContext());
+  SmallVector<StringRef> lastNodes(assignment.cuts().begin(), assignment.cuts().end());
+  train::setPipeline(module, train::PipelineAttr::get(module.getContext(), options.stages,
+                                                      options.chunksPerStage, options.microBatches,
+                                                      builder.getStringAttr(options.schedule),
+                                                      builder.getStrArrayAttr(lastNodes)));
+  return success();
+}
+
+/// Bytes of the stage that holds most, once all is placed; nothing where the module cannot be cut
+/// so.
+std::optional<int64_t> largestStage(ModuleOp module, const StageOptions &options) {
+  OwningOpRef<ModuleOp> clone(module.clone());
+  if (ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+      failed(split(*clone, options)))
+    return std::nullopt;
+  PassManager manager(module.getContext());
+  manager.enableVerifier(false);
+  for (std::unique_ptr<Pass> &pass : createPlacementPasses({}))
+    manager.addPass(std::move(pass));
+  check(succeeded(manager.run(*clone)), module, "a cut into stages cannot be placed");
+  int64_t most = 0;
+  for (const StageMemory &stage : describeStages(*clone).memoryOfStages())
+    most = std::max(most, stage.bytes());
+  return most;
+}
+
+/// Cuts with which every stage fits the limit; the fastest such of some. Where none does, those
+/// that take least: whoever set the limit looks at what came out.
+LogicalResult fitMemory(ModuleOp module, StageOptions &options) {
+  if (options.memoryLimit == 0 || !options.cuts.empty())
+    return success();
+  FailureOr<std::vector<std::vector<std::string>>> candidates =
+      ChunkAssignment(module.lookupSymbol<func::FuncOp>(kGradientEntry)).candidates(options);
+  if (failed(candidates))
+    return failure();
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const std::vector<std::string> &cuts : *candidates) {
+    StageOptions tried = options;
+    tried.cuts = cuts;
+    std::optional<int64_t> bytes = largestStage(module, tried);
+    if (!bytes || *bytes >= least)
+      continue;
+    least = *bytes;
+    options.cuts = cuts;
+    if (least <= options.memoryLimit)
+      break;
+  }
+  return success();
+}
+
 struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitPipeline)
   SplitPipeline() = default;
@@ -383,6 +445,7 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
     cuts = options.cuts;
     schedule = options.schedule;
     microBatches = options.microBatches;
+    memoryLimit = options.memoryLimit;
   }
 
   Option<int64_t> stages{*this, "stages", llvm::cl::desc("how many; 1: the step is not cut"),
@@ -396,6 +459,10 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
                                llvm::cl::init("1f1b")};
   Option<int64_t> microBatches{*this, "micro-batches", llvm::cl::desc("of a step and replica"),
                                llvm::cl::init(1)};
+  Option<int64_t> memoryLimit{
+      *this, "memory-limit",
+      llvm::cl::desc("bytes of a rank that the planner's cuts keep to where they can; 0: none"),
+      llvm::cl::init(0)};
 
   StringRef getArgument() const override { return "split-pipeline"; }
   StringRef getDescription() const override {
@@ -408,7 +475,7 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto function = module.lookupSymbol<func::FuncOp>("forward_backward");
+    auto function = module.lookupSymbol<func::FuncOp>(kGradientEntry);
     if (stages == 1 || !function)
       return;
     for (unsigned i = 0; i < function.getNumResults(); ++i)
@@ -417,18 +484,10 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
             << "a loss of several parts is not cut into stages so far; try: --stages 1";
         return signalPassFailure();
       }
-    StageOptions options{
-        stages, chunksPerStage, {cuts.begin(), cuts.end()}, schedule, microBatches};
-    ChunkAssignment assignment(function);
-    if (failed(assignment.assign(options)) ||
-        failed(Splitter(function, assignment, options.chunks(), schedule == "zb-h1").run()))
+    StageOptions options{stages,   chunksPerStage, {cuts.begin(), cuts.end()},
+                         schedule, microBatches,   memoryLimit};
+    if (failed(fitMemory(module, options)) || failed(split(module, options)))
       return signalPassFailure();
-    Builder builder(&getContext());
-    SmallVector<StringRef> lastNodes(assignment.cuts().begin(), assignment.cuts().end());
-    train::setPipeline(module,
-                       train::PipelineAttr::get(&getContext(), stages, chunksPerStage, microBatches,
-                                                builder.getStringAttr(schedule),
-                                                builder.getStrArrayAttr(lastNodes)));
   }
 };
 

@@ -9,7 +9,6 @@
 #include "passes/lowering/fusion_roots.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/planning/fusion_groups.h"
-#include "passes/planning/pipeline_partition.h"
 #include <limits>
 
 using namespace mlir;
@@ -25,6 +24,7 @@ ChunkAssignment::ChunkAssignment(func::FuncOp function) : function(function) {
   findRepeated();
   findNodes();
   findCrossing();
+  findHeld();
 }
 
 void ChunkAssignment::findForward() {
@@ -110,6 +110,28 @@ void ChunkAssignment::findCrossing() {
   }
 }
 
+void ChunkAssignment::findHeld() {
+  int64_t parameters = 0, state = 0; // of the model
+  auto update = function->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>("update");
+  for (unsigned i = 0; update && i < update.getNumArguments(); ++i)
+    if (train::roleAs<train::StateAttr>(update, i))
+      state += bytesOf(update.getArgument(i).getType());
+  llvm::SmallVector<std::pair<int, int64_t>> held; // by first node
+  for (BlockArgument argument : function.getArguments()) {
+    if (!train::roleAs<train::ParameterAttr>(function, argument.getArgNumber()))
+      continue;
+    int first = int(nodes.size());
+    for (Operation *reader : argument.getUsers())
+      if (auto known = nodeOf.find(reader); known != nodeOf.end())
+        first = std::min(first, known->second);
+    parameters += bytesOf(argument.getType());
+    if (first < int(nodes.size()))
+      held.push_back({first, bytesOf(argument.getType())});
+  }
+  for (auto [node, bytes] : held) // with the gradient
+    nodes[node].held += 2 * bytes + int64_t(double(state) * double(bytes) / double(parameters));
+}
+
 /// Nodes behind which no more crosses than behind their neighbours.
 std::vector<int> ChunkAssignment::narrowCuts() const {
   std::vector<int> cuts;
@@ -145,21 +167,26 @@ FailureOr<std::vector<int>> ChunkAssignment::chosenCuts(ArrayRef<std::string> na
   return first;
 }
 
-FailureOr<std::vector<int>> ChunkAssignment::plannedCuts(const StageOptions &options) {
+FailureOr<std::vector<int>> ChunkAssignment::enoughCuts(const StageOptions &options) {
   std::vector<int> cuts = narrowCuts();
-  if (int64_t(cuts.size()) + 1 < options.chunks()) {
-    InFlightDiagnostic error = emitError(UnknownLoc::get(function.getContext()));
-    error << "the model has " << cuts.size() << " narrow cuts, too few for " << options.stages
-          << " stages";
-    if (options.chunksPerStage > 1)
-      error << " of " << options.chunksPerStage << " chunks";
-    error << "; try: --stages " << (int64_t(cuts.size()) + 1) / options.chunksPerStage
-          << " or fewer, or --cut NODE";
-    return failure();
-  }
+  if (int64_t(cuts.size()) + 1 >= options.chunks())
+    return cuts;
+  InFlightDiagnostic error = emitError(UnknownLoc::get(function.getContext()));
+  error << "the model has " << cuts.size() << " narrow cuts, too few for " << options.stages
+        << " stages";
+  if (options.chunksPerStage > 1)
+    error << " of " << options.chunksPerStage << " chunks";
+  error << "; try: --stages " << (int64_t(cuts.size()) + 1) / options.chunksPerStage
+        << " or fewer, or --cut NODE";
+  return failure();
+}
+
+planning::Chain ChunkAssignment::chainOf(const StageOptions &options,
+                                         const std::vector<int> &cuts) const {
   planning::Chain chain;
-  chain.inFlight = [&](int chunk, int chunks) {
-    return options.schedule == "gpipe" ? int(options.microBatches) : chunks - chunk;
+  chain.inFlight = [schedule = options.schedule, count = int(options.microBatches)](int chunk,
+                                                                                    int chunks) {
+    return schedule == "gpipe" ? count : chunks - chunk;
   };
   int node = 0;
   for (size_t i = 0; i <= cuts.size(); ++i) {
@@ -167,16 +194,53 @@ FailureOr<std::vector<int>> ChunkAssignment::plannedCuts(const StageOptions &opt
     for (int end = i < cuts.size() ? cuts[i] + 1 : int(nodes.size()); node < end; ++node) {
       segment.seconds += nodes[node].time;
       segment.stashBytes += nodes[node].kept;
+      segment.parameterBytes += nodes[node].held;
     }
     chain.segments.push_back(segment);
     if (i < cuts.size()) // in either direction, written and read on either side
       chain.cutSeconds.push_back(4.0 * double(nodes[cuts[i]].crossing));
   }
-  planning::Partition partition = planning::partitionChain(chain, int(options.chunks()));
+  return chain;
+}
+
+FailureOr<std::vector<int>> ChunkAssignment::plannedCuts(const StageOptions &options) {
+  FailureOr<std::vector<int>> cuts = enoughCuts(options);
+  if (failed(cuts))
+    return failure();
+  planning::Partition partition =
+      planning::partitionChain(chainOf(options, *cuts), int(options.chunks()));
   std::vector<int> first{0};
   for (size_t chunk = 1; chunk < partition.first.size(); ++chunk)
-    first.push_back(cuts[partition.first[chunk] - 1] + 1);
+    first.push_back((*cuts)[partition.first[chunk] - 1] + 1);
   return first;
+}
+
+FailureOr<std::vector<std::vector<std::string>>>
+ChunkAssignment::candidates(const StageOptions &options) {
+  FailureOr<std::vector<int>> cuts = enoughCuts(options);
+  if (failed(cuts))
+    return failure();
+  planning::Chain chain = chainOf(options, *cuts);
+  int chunks = int(options.chunks());
+  planning::Partition fastest = planning::partitionChain(chain, chunks);
+  int64_t most = 0;
+  for (int chunk = 0; chunk < chunks; ++chunk)
+    most = std::max(most, planning::stageBytes(chain, fastest.first[chunk],
+                                               chunk + 1 < chunks ? fastest.first[chunk + 1]
+                                                                  : int(cuts->size()) + 1,
+                                               chunk, chunks));
+  std::vector<std::vector<std::string>> found;
+  constexpr int limits = 6;
+  for (int i = 0; i < limits; ++i) {
+    chain.memoryLimit = most - (most - fastest.leastMemory) * i / (limits - 1);
+    std::vector<std::string> names;
+    planning::Partition partition = planning::partitionChain(chain, chunks);
+    for (int first : llvm::drop_begin(partition.first))
+      names.push_back(nodes[(*cuts)[first - 1]].name);
+    if (!llvm::is_contained(found, names))
+      found.push_back(names);
+  }
+  return found;
 }
 
 LogicalResult ChunkAssignment::assign(const StageOptions &options) {

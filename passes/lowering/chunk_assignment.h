@@ -8,6 +8,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/passes.h"
+#include "passes/planning/pipeline_partition.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
@@ -25,6 +26,10 @@ public:
   /// Diagnostics where there are not as many cuts, or where one that is asked for is none.
   mlir::LogicalResult assign(const StageOptions &options);
 
+  /// Cuts from the fastest partition to the one of least memory, as far as costs of nodes tell;
+  /// what a partition really takes, plan-memory says. Diagnostics as above.
+  mlir::FailureOr<std::vector<std::vector<std::string>>> candidates(const StageOptions &options);
+
   /// Whether it is needed for the loss; else it runs behind that, with the gradients.
   bool isForward(mlir::Operation *op) const { return forward.contains(op); }
   int64_t chunkOf(mlir::Operation *op) const { return chunks.lookup(op); }
@@ -39,6 +44,7 @@ private:
     std::string name;
     double time = 0;      // forward and backward, as bytes of traffic
     int64_t kept = 0;     // bytes, for the backward pass
+    int64_t held = 0;     // bytes of parameters that no node before reads, gradients and state
     int64_t crossing = 0; // bytes that the nodes behind it read of it and of those before it
   };
 
@@ -46,9 +52,12 @@ private:
   void findRepeated();
   void findNodes();
   void findCrossing();
+  void findHeld();
   int numberOf(mlir::Operation *op) const;
   std::vector<int> narrowCuts() const;
   mlir::FailureOr<std::vector<int>> chosenCuts(llvm::ArrayRef<std::string> names);
+  mlir::FailureOr<std::vector<int>> enoughCuts(const StageOptions &options);
+  planning::Chain chainOf(const StageOptions &options, const std::vector<int> &cuts) const;
   mlir::FailureOr<std::vector<int>> plannedCuts(const StageOptions &options);
   int64_t sumChunk(mlir::Operation *op, int64_t chunk) const;
   void spread(const std::vector<int> &firstNodes);

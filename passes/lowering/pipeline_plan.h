@@ -48,11 +48,21 @@ struct PlannedChunk {
   int64_t activationBytes = 0, slotBytes = 0;
 };
 
+/// What a rank of a stage holds. Of parameters and optimizer state, which the ranks of a host keep
+/// once, those that it updates.
+struct StageMemory {
+  int64_t parameters = 0, gradients = 0, state = 0, activations = 0, stash = 0, workspace = 0;
+
+  int64_t bytes() const { return parameters + gradients + state + activations + stash + workspace; }
+};
+
 struct StageTable {
   PipelinePlan plan; // of one chunk where the step is in one piece
   std::vector<std::string> cuts;
   std::vector<PlannedChunk> chunks;
   int64_t workspaceBytes = 0;
+
+  std::vector<StageMemory> memoryOfStages() const;
 };
 
 /// Of a module behind plan-memory that has @update.

@@ -150,6 +150,21 @@ StageTable describeStages(ModuleOp module) {
   return table;
 }
 
+std::vector<StageMemory> StageTable::memoryOfStages() const {
+  const planning::Pipeline &pipeline = plan.schedule.pipeline;
+  std::vector<StageMemory> stages(pipeline.stages);
+  for (auto [number, chunk] : llvm::enumerate(chunks)) {
+    StageMemory &stage = stages[pipeline.stageOf(int(number))];
+    stage.parameters += chunk.parameterBytes;
+    stage.gradients += chunk.gradientBytes;
+    stage.state += chunk.stateBytes;
+    stage.activations = std::max(stage.activations, chunk.activationBytes); // one at a time
+    stage.stash += chunk.slotBytes * plan.schedule.stashSlots[number];
+    stage.workspace = workspaceBytes;
+  }
+  return stages;
+}
+
 std::string stageListText(ModuleOp module) {
   train::PipelineAttr pipeline = train::pipelineOf(module);
   if (!pipeline)
@@ -191,6 +206,14 @@ std::string stageListText(ModuleOp module) {
         (chunk.forwardTime + chunk.backwardTime) / total,
         100 * (1 - times.computing[schedule.pipeline.stageOf(int(number))] / times.seconds));
   }
+  out << "\nstage   parameters    gradients        state  activations        stash    workspace"
+         "   bytes of a rank\n";
+  for (auto [number, stage] : llvm::enumerate(table.memoryOfStages()))
+    out << llvm::format("%5d  %11lld  %11lld  %11lld  %11lld  %11lld  %11lld  %16lld\n",
+                        int(number), (long long)stage.parameters, (long long)stage.gradients,
+                        (long long)stage.state, (long long)stage.activations,
+                        (long long)stage.stash, (long long)stage.workspace,
+                        (long long)stage.bytes());
   out << (isInterleaved ? "\nchunks" : "\nstages") << "    pass             bytes  tensor\n";
   for (const ChunkBoundary &boundary : table.plan.boundaries) {
     listTensors("forward", boundary.from, boundary.to, boundary.activations, out);
