@@ -11,7 +11,9 @@
 #include "settings.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <list>
 #include <map>
 #include <memory>
 #include <mpi.h>
@@ -165,16 +167,36 @@ void run_collective(const call &c, size_t bytes) {
   }
 }
 
+// What is on its way, copied: a message holds up no other stream, as on a device, where it would
+// wait on its own.
+struct sent {
+  std::vector<char> bytes;
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+std::list<sent> on_their_way;
+
+void forget_what_arrived() {
+  for (auto each = on_their_way.begin(); each != on_their_way.end();) {
+    int done = 0;
+    MPI_Test(&each->request, &done, MPI_STATUS_IGNORE);
+    each = done != 0 ? on_their_way.erase(each) : std::next(each);
+  }
+}
+
 // A rank may send to itself, which MPI matches as well.
 void run_messages(const std::vector<call> &calls) {
   std::vector<MPI_Request> requests;
   constexpr int tag = 1;
+  if (!on_their_way.empty())
+    forget_what_arrived();
   for (const call &c : calls) {
     const size_t bytes = c.count * size_of(c.type);
     if (c.kind == call_kind::send) {
       read_range(c.from, bytes, "the source of a message");
-      MPI_Isend(c.from, static_cast<int>(bytes), MPI_BYTE, c.peer, tag, c.communicator->ranks,
-                &requests.emplace_back());
+      sent &message = on_their_way.emplace_back();
+      message.bytes.assign(c.from, c.from + bytes);
+      MPI_Isend(message.bytes.data(), static_cast<int>(bytes), MPI_BYTE, c.peer, tag,
+                c.communicator->ranks, &message.request);
     } else if (c.kind == call_kind::receive) {
       write_range(c.to, bytes, "the destination of a message");
       MPI_Irecv(c.to, static_cast<int>(bytes), MPI_BYTE, c.peer, tag, c.communicator->ranks,
@@ -203,6 +225,8 @@ ncclResult_t queue_group() {
   group.clear();
   for (grouped &one : all) {
     const operation_name name = {name_of(one.calls)};
+    const bool only_sends = std::all_of(one.calls.begin(), one.calls.end(),
+                                        [](const call &c) { return c.kind == call_kind::send; });
     const cudaError_t error = queue(one.stream, name, [calls = std::move(one.calls)] {
       for (const call &c : calls)
         run_collective(c, c.count * size_of(c.type));
@@ -210,6 +234,8 @@ ncclResult_t queue_group() {
     });
     if (error != cudaSuccess)
       return ncclUnhandledCudaError;
+    if (only_sends) // late ones too: another rank may wait for it before the host here waits at all
+      run_stream(one.stream);
   }
   return ncclSuccess;
 }
@@ -232,6 +258,44 @@ ncclResult_t add(const call &c, cudaStream_t stream) {
   return group_depth > 0 ? ncclSuccess : queue_group();
 }
 
+MPI_Comm alone() {
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_SELF, &made);
+  return made;
+}
+
+// Members tell the maker of the id which they are, and hear which the others are.
+MPI_Comm meet(int ranks, int rank, int maker, int number) {
+  int self = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &self);
+  constexpr int first_tag = 1000, tags = 30000; // which MPI has at least
+  const int tag = first_tag + 2 * (number % (tags / 2));
+  std::vector<int> members(static_cast<size_t>(ranks));
+  const int own[2] = {self, rank};
+  MPI_Request told;
+  MPI_Isend(own, 2, MPI_INT, maker, tag, MPI_COMM_WORLD, &told);
+  if (self == maker) {
+    for (int i = 0; i < ranks; ++i) {
+      int other[2];
+      MPI_Recv(other, 2, MPI_INT, MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      members[static_cast<size_t>(other[1])] = other[0];
+    }
+    for (const int member : members)
+      if (member != self)
+        MPI_Send(members.data(), ranks, MPI_INT, member, tag + 1, MPI_COMM_WORLD);
+  } else
+    MPI_Recv(members.data(), ranks, MPI_INT, maker, tag + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Wait(&told, MPI_STATUS_IGNORE);
+  MPI_Group all, group;
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Comm_group(MPI_COMM_WORLD, &all);
+  MPI_Group_incl(all, ranks, members.data(), &group);
+  MPI_Comm_create_group(MPI_COMM_WORLD, group, tag, &made);
+  MPI_Group_free(&group);
+  MPI_Group_free(&all);
+  return made;
+}
+
 } // namespace
 
 extern "C" {
@@ -251,7 +315,6 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   return ncclSuccess;
 }
 
-// All ranks of MPI or this one alone: trainers need no other sets.
 ncclResult_t ncclCommInitRank(ncclComm_t *communicator, int ranks, ncclUniqueId id, int rank) {
   if (options().nccl_fails) {
     last_error = "asked to fail by TRAINC_STAND_IN";
@@ -262,23 +325,20 @@ ncclResult_t ncclCommInitRank(ncclComm_t *communicator, int ranks, ncclUniqueId 
   auto created = std::make_unique<ncclComm>();
   created->rank = rank;
   created->count = ranks;
-  int world = 1;
+  int world = 1, maker = 0, number = 0;
   if (uses_mpi())
     MPI_Comm_size(MPI_COMM_WORLD, &world);
-  if (rank < 0 || rank >= ranks || (ranks != 1 && ranks != world)) {
-    last_error = "the stand-in needs one rank or all " + std::to_string(world) + " of MPI";
+  if (rank < 0 || rank >= ranks || ranks > world) {
+    last_error = "rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
+                 ", and MPI has " + std::to_string(world);
+    return ncclInvalidArgument;
+  }
+  if (std::sscanf(id.internal, "stand-in %d %d", &maker, &number) != 2 || maker >= world) {
+    last_error = "the id is none of ncclGetUniqueId";
     return ncclInvalidArgument;
   }
   if (uses_mpi())
-    MPI_Comm_split(ranks == 1 ? MPI_COMM_SELF : MPI_COMM_WORLD, 0, rank, &created->ranks);
-  std::vector<ncclUniqueId> ids(static_cast<size_t>(ranks), id);
-  if (ranks > 1)
-    MPI_Allgather(&id, sizeof id, MPI_BYTE, ids.data(), sizeof id, MPI_BYTE, created->ranks);
-  for (const ncclUniqueId &other : ids)
-    if (std::memcmp(&other, &id, sizeof id) != 0) {
-      last_error = "ranks have different ids";
-      return ncclInvalidUsage;
-    }
+    created->ranks = ranks == 1 ? alone() : meet(ranks, rank, maker, number);
   *communicator = created.release();
   return ncclSuccess;
 }

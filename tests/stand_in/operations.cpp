@@ -212,6 +212,11 @@ void finish_event(event_state &event) {
   join(host_known, event.known);
 }
 
+void run_stream(cudaStream_t handle) {
+  if (CUstream_st *stream = find_stream(handle))
+    run_until(*stream, stream->queued);
+}
+
 void finish_everything() {
   finish_stream(default_stream());
   for (CUstream_st *stream : all_streams())

@@ -29,6 +29,8 @@ cudaError_t queue(cudaStream_t stream, operation_name name, std::function<void()
 // Runs what is left on every stream; the host has then seen all of it.
 void finish_everything();
 void finish_stream(cudaStream_t stream);
+// Runs what is left on the stream; the host has seen nothing of it.
+void run_stream(cudaStream_t stream);
 
 // Whether some call that a capture forbids is made during one; ends the capture.
 bool forbidden_in_capture();
