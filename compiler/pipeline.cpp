@@ -42,11 +42,13 @@ makePasses(const Recipe &recipe, const RecomputeOptions &recompute, const StageO
   add(createDecomposePass());
   add(createChunkRowsPass(recipe.rowChunk));
   add(createFormProductsPass());
+  std::unique_ptr<Pass> split;
   if (recipe.trains) {
     add(createPlanRecomputePass(recompute, placementOptions(recipe)));
-    add(createSplitPipelinePass(stages));
+    split = createSplitPipelinePass(stages);
   }
-  for (std::unique_ptr<Pass> &pass : createPlacementPasses(placementOptions(recipe)))
+  for (std::unique_ptr<Pass> &pass :
+       createPlacementPasses(placementOptions(recipe), std::move(split)))
     add(std::move(pass));
   return passes;
 }

@@ -58,8 +58,11 @@ std::unique_ptr<mlir::Pass> createScheduleKernelsPass(llvm::StringRef target);
 std::unique_ptr<mlir::Pass> createOrderOperationsPass();
 std::unique_ptr<mlir::Pass> createPlanMemoryPass();
 
-/// Those behind plan-recompute: from primitives and steps to places.
-std::vector<std::unique_ptr<mlir::Pass>> createPlacementPasses(const PlacementOptions &options);
+/// Those behind plan-recompute: from primitives and steps to places. `split`, if any, is
+/// split-pipeline: it runs behind what chooses the arithmetic of libraries, which so is that of the
+/// step in one piece.
+std::vector<std::unique_ptr<mlir::Pass>>
+createPlacementPasses(const PlacementOptions &options, std::unique_ptr<mlir::Pass> split = nullptr);
 
 /// The memory plan as text, one line per tensor; see plan_memory.cpp.
 std::string memoryPlanText(mlir::ModuleOp module);

@@ -8,10 +8,13 @@ using namespace mlir;
 
 namespace trainc {
 
-std::vector<std::unique_ptr<Pass>> createPlacementPasses(const PlacementOptions &options) {
+std::vector<std::unique_ptr<Pass>> createPlacementPasses(const PlacementOptions &options,
+                                                         std::unique_ptr<Pass> split) {
   std::vector<std::unique_ptr<Pass>> passes;
   if (options.target == "cuda" && options.epilogues)
     passes.push_back(createFuseEpiloguesPass());
+  if (split)
+    passes.push_back(std::move(split));
   passes.push_back(createFusePass());
   passes.push_back(createLowerToKernelsPass());
   passes.push_back(createScheduleKernelsPass(options.target));
