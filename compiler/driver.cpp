@@ -290,7 +290,8 @@ private:
   LogicalResult checkLimit(const MemoryTable &memory) {
     int64_t limit = *parseBytes(options.limitMemory);
     return train::pipelineOf(*model.module)
-               ? checkMemoryLimit(describeStages(*model.module), limit, options.model, report)
+               ? checkMemoryLimit(describeStages(*model.module, recipe.target), limit,
+                                  options.model, report)
                : checkMemoryLimit(memory, limit, options.model, report);
   }
 
@@ -299,7 +300,7 @@ private:
     MemoryTable memory = describeMemory(*model.module);
     if (!options.limitMemory.empty() && failed(checkLimit(memory)))
       return false;
-    if (recipe.trains && train::pipelineOf(*model.module) &&
+    if (recipe.trains && train::pipelineOf(*model.module) && recipe.target == "cpu" &&
         updatesInParts(*model.module, recipe.target).empty())
       return succeeded(report.error(
           ExitCode::usage, Subject::ofOption("--stages"),
@@ -387,10 +388,10 @@ private:
 
   bool writeStages() {
     if (recipe.trains &&
-        failed(output.writeText("plan/stages.json", stagesJson(describeStages(*model.module)),
-                                report)))
+        failed(output.writeText("plan/stages.json",
+                                stagesJson(describeStages(*model.module, recipe.target)), report)))
       return false;
-    std::string text = stageListText(*model.module);
+    std::string text = stageListText(*model.module, recipe.target);
     if (!text.empty() && !options.quiet && options.messageFormat == "text")
       llvm::outs() << text;
     return text.empty() || succeeded(output.writeText("plan/stages.txt", text, report));

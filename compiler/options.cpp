@@ -367,6 +367,7 @@ std::optional<StageOptions> Options::stageOptions(Report &report) const {
   found.cuts = cuts;
   found.schedule = schedule;
   found.memoryLimit = parseBytes(limitMemory).value_or(0);
+  found.target = target;
   std::optional<planning::ScheduleKind> kind = scheduleKind(schedule);
   const bool isInterleaved = kind == planning::ScheduleKind::interleaved;
   if (isInterleaved)
@@ -405,8 +406,6 @@ std::optional<StageOptions> Options::stageOptions(Report &report) const {
     complain("--schedule", why,
              found.chunksPerStage < 2 ? "--chunks-per-stage 2"
                                       : "--micro-batches " + Twine(4 * found.stages));
-  if (target == "cuda")
-    complain("--stages", "stages are built for --target cpu alone so far", "--stages 1");
   for (StringRef name : {"memory-budget", "memory-curve"})
     if (is_contained(given, name))
       complain(dashed(name), "is of a step in one piece, not of one in stages",

@@ -26,6 +26,7 @@ struct StageOptions {
   std::string schedule = "1f1b"; // or gpipe, interleaved, zb-h1
   int64_t microBatches = 1;      // of a step and replica
   int64_t memoryLimit = 0;       // bytes that a rank of a stage shall hold at most; 0: none
+  std::string target = "cpu";    // or cuda: what a rank holds
 
   int64_t chunks() const { return stages * chunksPerStage; }
 };
@@ -71,7 +72,7 @@ std::string kernelListText(mlir::ModuleOp module);
 /// What is computed again and what is kept for the backward pass; see recompute_list.cpp.
 std::string recomputeText(mlir::ModuleOp module);
 /// The stages of a step, what they send each other and when: of a module whose step is cut.
-std::string stageListText(mlir::ModuleOp module);
+std::string stageListText(mlir::ModuleOp module, llvm::StringRef target);
 /// Of a module behind form-products, what less memory costs: one line for each of some budgets.
 std::string memoryCurveText(mlir::ModuleOp module, const RecomputeOptions &options,
                             const PlacementOptions &placement);

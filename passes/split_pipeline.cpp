@@ -402,11 +402,11 @@ std::optional<int64_t> largestStage(ModuleOp module, const StageOptions &options
     return std::nullopt;
   PassManager manager(module.getContext());
   manager.enableVerifier(false);
-  for (std::unique_ptr<Pass> &pass : createPlacementPasses({}))
+  for (std::unique_ptr<Pass> &pass : createPlacementPasses({options.target, /*epilogues=*/false}))
     manager.addPass(std::move(pass));
   check(succeeded(manager.run(*clone)), module, "a cut into stages cannot be placed");
   int64_t most = 0;
-  for (const StageMemory &stage : describeStages(*clone).memoryOfStages())
+  for (const StageMemory &stage : describeStages(*clone, options.target).memoryOfStages())
     most = std::max(most, stage.bytes());
   return most;
 }
@@ -446,6 +446,7 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
     schedule = options.schedule;
     microBatches = options.microBatches;
     memoryLimit = options.memoryLimit;
+    target = options.target;
   }
 
   Option<int64_t> stages{*this, "stages", llvm::cl::desc("how many; 1: the step is not cut"),
@@ -463,6 +464,7 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
       *this, "memory-limit",
       llvm::cl::desc("bytes of a rank that the planner's cuts keep to where they can; 0: none"),
       llvm::cl::init(0)};
+  Option<std::string> target{*this, "target", llvm::cl::desc("cpu or cuda"), llvm::cl::init("cpu")};
 
   StringRef getArgument() const override { return "split-pipeline"; }
   StringRef getDescription() const override {
@@ -485,7 +487,8 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
         return signalPassFailure();
       }
     StageOptions options{stages,   chunksPerStage, {cuts.begin(), cuts.end()},
-                         schedule, microBatches,   memoryLimit};
+                         schedule, microBatches,   memoryLimit,
+                         target};
     if (failed(fitMemory(module, options)) || failed(split(module, options)))
       return signalPassFailure();
   }

@@ -48,8 +48,8 @@ struct PlannedChunk {
   int64_t activationBytes = 0, slotBytes = 0;
 };
 
-/// What a rank of a stage holds. Of parameters and optimizer state, which the ranks of a host keep
-/// once, those that it updates.
+/// What a rank of a stage holds. On cpu, of parameters and optimizer state, which the ranks of a
+/// host keep once, those that it updates; on cuda all of these and of gradients.
 struct StageMemory {
   int64_t parameters = 0, gradients = 0, state = 0, activations = 0, stash = 0, workspace = 0;
 
@@ -61,12 +61,13 @@ struct StageTable {
   std::vector<std::string> cuts;
   std::vector<PlannedChunk> chunks;
   int64_t workspaceBytes = 0;
+  bool everyRankHasAll = false; // parameters, gradients and state
 
   std::vector<StageMemory> memoryOfStages() const;
 };
 
 /// Of a module behind plan-memory that has @update.
-StageTable describeStages(mlir::ModuleOp module);
+StageTable describeStages(mlir::ModuleOp module, llvm::StringRef target);
 
 /// Null where there is none.
 std::optional<planning::ScheduleKind> scheduleKind(llvm::StringRef name);

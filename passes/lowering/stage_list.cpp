@@ -121,8 +121,9 @@ void listTensors(const char *direction, int from, int to,
 
 } // namespace
 
-StageTable describeStages(ModuleOp module) {
+StageTable describeStages(ModuleOp module, StringRef target) {
   StageTable table;
+  table.everyRankHasAll = target == "cuda";
   auto arenas = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes");
   auto bytesOfArena = [&](kernel::Arena arena) { return arenas[int(arena)]; };
   if (train::PipelineAttr pipeline = train::pipelineOf(module)) {
@@ -161,15 +162,21 @@ std::vector<StageMemory> StageTable::memoryOfStages() const {
     stage.activations = std::max(stage.activations, chunk.activationBytes); // one at a time
     stage.stash += chunk.slotBytes * plan.schedule.stashSlots[number];
     stage.workspace = workspaceBytes;
+    for (StageMemory &other : stages)
+      if (everyRankHasAll && &other != &stage) {
+        other.parameters += chunk.parameterBytes;
+        other.gradients += chunk.gradientBytes;
+        other.state += chunk.stateBytes;
+      }
   }
   return stages;
 }
 
-std::string stageListText(ModuleOp module) {
+std::string stageListText(ModuleOp module, StringRef target) {
   train::PipelineAttr pipeline = train::pipelineOf(module);
   if (!pipeline)
     return "";
-  StageTable table = describeStages(module);
+  StageTable table = describeStages(module, target);
   const planning::Schedule &schedule = table.plan.schedule;
   std::string text;
   llvm::raw_string_ostream out(text);

@@ -13,6 +13,7 @@
 #include "runtime/cuda/matmul.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/scalars.h"
+#include "runtime/cuda/stage_memory.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/data_types.h"
 
@@ -41,6 +42,25 @@ product_settings product_settings_of(const trainer_options &options) {
 
 } // namespace
 
+// Work that is recorded of a step in stages: of each chunk its functions on each slot.
+constexpr size_t functions_of_chunk = 3;
+
+size_t chunk_pieces(const program &program) {
+  size_t slots = 0;
+  for (int i = 0; program.stages && i < program.stages->chunk_count; ++i)
+    slots += static_cast<size_t>(program.stages->chunks[i].slots);
+  return slots * functions_of_chunk;
+}
+
+size_t number_of_piece(const program &program, const stage_action &action) {
+  auto slot = static_cast<size_t>(action.slot);
+  for (int i = 0; i < action.chunk; ++i)
+    slot += static_cast<size_t>(program.stages->chunks[i].slots);
+  return slot * functions_of_chunk + (action.kind == stage_action_kind::forward           ? 0
+                                      : action.kind == stage_action_kind::weight_gradient ? 1
+                                                                                          : 2);
+}
+
 // What exists where a GPU computes.
 struct computing_device {
   computing_device(const program &program, communicator &ranks)
@@ -55,8 +75,9 @@ struct computing_device {
   trainc::streams streams;
   batches inputs;
   std::unique_ptr<gradient_sum> gradients;
-  graphs recorded;
-  scalar_list scalars; // set, not yet queued
+  std::unique_ptr<stage_memory> stage; // of a step in stages
+  graphs recorded;                     // entry functions, then those of chunks
+  scalar_list scalars;                 // set, not yet queued
   pinned_memory transfer, kept;
   std::vector<data_type> kept_types;
 };
@@ -72,6 +93,8 @@ struct device::implementation {
   void take_memory(memory_use use, int64_t micro_batches, int64_t other_bytes);
   void set_zero(memory_use use);
   void queue_scalars();
+  int64_t arena_bytes(int kind) const;
+  void run_chunk(const stage_action &action);
 
   const program &prog;
   const trainer_options &options;
@@ -80,7 +103,7 @@ struct device::implementation {
   std::optional<computing_device> gpu; // of the others
   arenas places = {};
   char *accumulators = nullptr, *received = nullptr, *sums = nullptr, *constants = nullptr,
-       *workspace = nullptr, *staging = nullptr;
+       *workspace = nullptr, *staging = nullptr, *stage_place = nullptr;
 };
 
 device::device(const program &program, const trainer_options &options, communicator &ranks,
@@ -125,10 +148,16 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
                                                 int64_t other_bytes) {
   computing_device &own = *gpu;
   if (use == memory_use::training) {
-    own.gradients =
-        std::make_unique<gradient_sum>(ranks, prog.precision, prog.summed_bytes, micro_batches);
+    const stage_layout layout(prog, ranks.rank(), ranks.size());
+    own.gradients = std::make_unique<gradient_sum>(ranks, layout, prog.precision, prog.summed_bytes,
+                                                   micro_batches);
     own.gradients->start();
+    if (prog.stages) {
+      own.stage = std::make_unique<stage_memory>(ranks, prog);
+      own.stage->start();
+    }
   }
+  own.recorded.allow(entry_count + chunk_pieces(prog));
   ranks.together([&] {
     plan_memory(use);
     own.memory.check(own.name());
@@ -137,7 +166,7 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
   ranks.together([&] { take_memory(use, micro_batches, other_bytes); });
   ranks.together([&] {
     // Sums of zeros, so that ranks meet each other now and not in the first step.
-    if (own.gradients) {
+    if (own.gradients && !own.stage) {
       for (int64_t j = 0; j < micro_batches; ++j)
         own.gradients->queue(j);
       own.gradients->finish();
@@ -166,14 +195,35 @@ void device::implementation::take_memory(memory_use use, int64_t micro_batches,
   places.constants = constants;
   if (own.gradients)
     own.gradients->place(places[arena_kind::gradients], accumulators, received, sums);
+  if (own.stage)
+    own.stage->place(stage_place);
   set_zero(use);
+}
+
+// Of a step in stages, what the functions of this rank's chunks need.
+int64_t device::implementation::arena_bytes(int kind) const {
+  if (!gpu->stage || kind != static_cast<int>(arena_kind::activations))
+    return prog.arena_bytes[kind];
+  int64_t most = 0;
+  prog.stages->for_each_chunk(
+      ranks.rank() % prog.stages->stages,
+      [&](const chunk_program &chunk, int) { most = std::max(most, chunk.activation_bytes); });
+  return most;
 }
 
 // Finds out which matrix products there are and how much memory functions need.
 void device::implementation::plan_work(memory_use use) {
   plan_products(product_settings_of(options), ranks, [&](const arenas &nowhere) {
     if (use == memory_use::training) {
-      prog.forward_backward(nowhere);
+      if (prog.stages) // of all stages: the ranks choose algorithms together
+        for (int i = 0; i < prog.stages->chunk_count; ++i) {
+          const chunk_program &chunk = prog.stages->chunks[i];
+          for (auto function : {chunk.forward, chunk.backward, chunk.weight_gradient})
+            if (function)
+              function(nowhere);
+        }
+      else
+        prog.forward_backward(nowhere);
       prog.update(nowhere);
     }
     prog.evaluate(nowhere);
@@ -186,7 +236,7 @@ void device::implementation::plan_memory(memory_use use) {
     bool only_training = kind == static_cast<int>(arena_kind::gradients) ||
                          kind == static_cast<int>(arena_kind::optimizer_state);
     if (use == memory_use::training || !only_training)
-      memory.plan("arenas", prog.arena_bytes[kind], &places.base[kind]);
+      memory.plan("arenas", arena_bytes(kind), &places.base[kind]);
   }
   memory.plan("constants", prog.constant_bytes, &constants);
   memory.plan("batch staging", gpu->inputs.device_bytes(), &staging);
@@ -195,6 +245,8 @@ void device::implementation::plan_memory(memory_use use) {
     memory.plan("exchange of gradients", gpu->gradients->exchange_bytes(), &received);
     memory.plan("order of sums", gpu->gradients->table_bytes(), &sums);
   }
+  if (gpu->stage)
+    memory.plan("micro-batches on their way", gpu->stage->device_bytes(), &stage_place);
 }
 
 // Padding of the flat arenas takes part in the update, and inputs need not all be
@@ -261,13 +313,63 @@ void device::run(entry which) {
   const auto work = [this, which] { call(own_->prog, which, places()); };
   if (own_->places.clock)
     return work();
-  own_->gpu->recorded.run(which, std::ref(work)); // a reference: nothing is allocated
+  own_->gpu->recorded.run(static_cast<size_t>(which), // a reference: nothing is allocated
+                          std::ref(work));
 }
 
-// No program for this target is cut into stages.
-void device::run(const stage_action &) {}
-bool device::move(const stage_action &, bool fault) { return fault; }
-void device::keep_inputs(const stage_action &) {}
+void device::implementation::run_chunk(const stage_action &action) {
+  const chunk_program &chunk = prog.stages->chunks[action.chunk];
+  arenas memory = places;
+  memory.base[static_cast<int>(arena_kind::stash)] = gpu->stage->slot(action.chunk, action.slot);
+  const auto function = action.kind == stage_action_kind::forward           ? chunk.forward
+                        : action.kind == stage_action_kind::weight_gradient ? chunk.weight_gradient
+                                                                            : chunk.backward;
+  const auto work = [&] { function(memory); };
+  if (places.clock)
+    return work();
+  gpu->recorded.run(entry_count + number_of_piece(prog, action), std::ref(work));
+}
+
+void device::run(const stage_action &action) {
+  computing_device &gpu = *own_->gpu;
+  own_->queue_scalars();
+  if (action.kind == stage_action_kind::norm) {
+    gpu.gradients->share_totals(*own_->prog.stages);
+    return gpu.stage->forget_faults();
+  }
+  const chunk_program &chunk = own_->prog.stages->chunks[action.chunk];
+  if (action.kind == stage_action_kind::reduce)
+    return gpu.gradients->exchange({chunk.gradients, chunk.weight_gradients});
+  if (action.kind == stage_action_kind::forward)
+    return own_->run_chunk(action);
+  // The faults that other stages know of come with messages.
+  gpu.stage->tell_fault(action.micro_batch,
+                        own_->places[arena_kind::workspace] + own_->prog.batch_fault_offset);
+  own_->run_chunk(action);
+  const bool second = action.kind == stage_action_kind::weight_gradient;
+  gpu.gradients->add(action.micro_batch, second ? chunk.weight_gradients : chunk.gradients);
+}
+
+// What came with the message stays on the device.
+bool device::move(const stage_action &message, bool fault) {
+  own_->gpu->stage->move(message, own_->places);
+  return fault;
+}
+
+void device::keep_inputs(const stage_action &action) {
+  const chunk_program &chunk = own_->prog.stages->chunks[action.chunk];
+  own_->queue_scalars();
+  own_->gpu->stage->note_fault(action.micro_batch,
+                               own_->places[arena_kind::workspace] + own_->prog.batch_fault_offset);
+  for (int64_t i = 0; i < chunk.input_count; ++i) {
+    const tensor_place &input = own_->prog.inputs[chunk.inputs[i].number].tensor;
+    check_cuda(cudaMemcpyAsync(
+                   own_->gpu->stage->slot(action.chunk, action.slot) + chunk.inputs[i].offset,
+                   own_->places[input.arena] + input.offset, static_cast<size_t>(byte_count(input)),
+                   cudaMemcpyDeviceToDevice, compute_stream()),
+               "copy of an input");
+  }
+}
 
 void device::sum_gradients(int64_t micro_batch) { own_->gpu->gradients->queue(micro_batch); }
 
@@ -288,10 +390,12 @@ void device::implementation::queue_scalars() {
   gpu->scalars.count = 0;
 }
 
-void device::keep(const tensor_place &scalar, int slot, int) {
+void device::keep(const tensor_place &scalar, int slot, int stash_slot) {
+  const char *base = scalar.arena == arena_kind::stash
+                         ? own_->gpu->stage->slot(own_->prog.stages->loss_chunk, stash_slot)
+                         : own_->places[scalar.arena];
   own_->gpu->kept_types[static_cast<size_t>(slot)] = scalar.type;
-  check_cuda(cudaMemcpyAsync(own_->gpu->kept.data() + slot * kept_bytes,
-                             own_->places[scalar.arena] + scalar.offset,
+  check_cuda(cudaMemcpyAsync(own_->gpu->kept.data() + slot * kept_bytes, base + scalar.offset,
                              static_cast<size_t>(bytes_of(scalar.type)), cudaMemcpyDeviceToHost,
                              compute_stream()),
              "copy of a scalar");
@@ -305,6 +409,8 @@ double device::kept(int slot) const {
 void device::finish() {
   if (own_->gpu->gradients)
     own_->gpu->gradients->finish();
+  if (own_->gpu->stage)
+    own_->gpu->stage->finish();
   check_cuda(cudaStreamSynchronize(compute_stream()), "a step");
 }
 

@@ -6,23 +6,11 @@
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/data_types.h"
-#include "runtime/signs_of_life.h"
 
 #include <algorithm>
-#include <cstring>
-#include <nccl.h>
-#include <thread>
 
 namespace trainc {
 namespace {
-
-void check_nccl(ncclResult_t status, const char *operation) {
-  if (status != ncclSuccess)
-    throw failure(exit_machine,
-                  format_text("%s: NCCL reports: %s\n  try: NCCL_DEBUG=WARN in the environment, "
-                              "which shows why",
-                              operation, ncclGetErrorString(status)));
-}
 
 constexpr int64_t accumulator_alignment = 64; // elements; sums take 16 bytes at once
 
@@ -32,14 +20,15 @@ ncclDataType_t nccl_type(data_type type) {
 
 } // namespace
 
-gradient_sum::gradient_sum(communicator &ranks, data_type type, int64_t reduced_bytes,
-                           int64_t micro_batches, int64_t largest_piece_bytes)
-    : ranks_(ranks), type_(type), elements_(reduced_bytes / bytes_of(type)),
+gradient_sum::gradient_sum(communicator &ranks, const stage_layout &layout, data_type type,
+                           int64_t reduced_bytes, int64_t micro_batches,
+                           int64_t largest_piece_bytes)
+    : ranks_(ranks), layout_(layout), type_(type), elements_(reduced_bytes / bytes_of(type)),
       stride_((elements_ + accumulator_alignment - 1) / accumulator_alignment *
               accumulator_alignment),
-      parts_(elements_, ranks.size()),
-      order_(ranks.rank(), ranks.size(), micro_batches, exchanged_sums::nodes),
-      piece_elements_(std::min(parts_.longest(), largest_piece_bytes / bytes_of(type))) {
+      order_(layout.replica, layout.replicas, micro_batches, exchanged_sums::nodes),
+      piece_elements_(std::min(gradient_parts(elements_, layout.replicas).longest(),
+                               largest_piece_bytes / bytes_of(type))) {
   for (int64_t j = 0; j < micro_batches; ++j)
     own_.push_back(enter(order_.own(j).addends));
   exchange_ = enter(order_.exchange());
@@ -48,23 +37,13 @@ gradient_sum::gradient_sum(communicator &ranks, data_type type, int64_t reduced_
 gradient_sum::table_part gradient_sum::enter(const std::vector<addend> &addends) {
   table_part part = {table_.size(), static_cast<int>(addends.size()), 0, 0};
   for (const addend &each : addends) {
-    const bool is_own = each.rank == ranks_.rank();
+    const bool is_own = each.rank == layout_.replica;
     table_.push_back({is_own ? each.accumulator : part.received++, each.additions,
                       is_own ? summand::of_accumulators : summand::of_received});
     if (is_own)
       part.accumulators = std::max(part.accumulators, each.accumulator + 1);
   }
   return part;
-}
-
-gradient_sum::~gradient_sum() {
-  if (!others_)
-    return;
-  // Ranks that end in peace leave together; otherwise nobody may wait for the others.
-  if (cudaStreamQuery(compute_stream()) == cudaSuccess)
-    ncclCommDestroy(others_);
-  else
-    ncclCommAbort(others_);
 }
 
 int64_t gradient_sum::accumulator_bytes() const {
@@ -80,19 +59,18 @@ int64_t gradient_sum::table_bytes() const {
 }
 
 void gradient_sum::start() {
-  if (ranks_.size() == 1)
-    return;
-  ncclUniqueId id = {};
-  ranks_.together([&] {
-    if (ranks_.rank() == 0)
-      check_nccl(ncclGetUniqueId(&id), "NCCL cannot start");
-  });
-  std::string bytes = ranks_.broadcast(std::string(id.internal, sizeof id.internal));
-  memcpy(id.internal, bytes.data(), sizeof id.internal);
-  ranks_.together([&] {
-    waiting_for_ranks wait;
-    check_nccl(ncclCommInitRank(&others_, ranks_.size(), id, ranks_.rank()), "NCCL cannot start");
-  });
+  std::vector<int> alike(static_cast<size_t>(layout_.replicas));
+  for (int stage = 0; stage < layout_.stages; ++stage) {
+    for (int replica = 0; replica < layout_.replicas; ++replica)
+      alike[static_cast<size_t>(replica)] = layout_.rank_of(replica, stage);
+    replicas_.join(ranks_, alike);
+  }
+  std::vector<int> whole(static_cast<size_t>(layout_.stages));
+  for (int replica = 0; replica < layout_.replicas; ++replica) {
+    for (int stage = 0; stage < layout_.stages; ++stage)
+      whole[static_cast<size_t>(stage)] = layout_.rank_of(replica, stage);
+    stages_.join(ranks_, whole);
+  }
 }
 
 void gradient_sum::place(char *gradients, char *accumulators, char *received, char *table) {
@@ -106,56 +84,61 @@ void gradient_sum::place(char *gradients, char *accumulators, char *received, ch
   check_cuda(cudaStreamSynchronize(compute_stream()), "copy of the order of sums");
 }
 
-char *gradient_sum::place_of(int accumulator, int rank, int64_t done) const {
+char *gradient_sum::place_of(int accumulator, int64_t element) const {
   char *base = accumulator == in_gradients
                    ? gradients_
                    : accumulators_ + accumulator * stride_ * bytes_of(type_);
-  return base + (parts_.begin(rank) + done) * bytes_of(type_);
+  return base + element * bytes_of(type_);
 }
 
-size_t gradient_sum::piece_size(int rank, int64_t done) const {
-  return static_cast<size_t>(parts_.piece_size(rank, done, piece_elements_));
+int64_t gradient_sum::begin_of(const parted_range &range, int replica) const {
+  return range.first + range.parts.begin(replica) + range.done;
 }
 
-// Sends to each rank the piece of its part of our sums, and receives from each the piece of ours.
-void gradient_sum::exchange_parts(int64_t done) {
-  int self = ranks_.rank();
-  auto mine = piece_size(self, done);
+size_t gradient_sum::piece_size(const parted_range &range, int replica) const {
+  return static_cast<size_t>(range.parts.piece_size(replica, range.done, piece_elements_));
+}
+
+// Sends to each replica the piece of its part of our sums, and receives from each the piece of
+// ours.
+void gradient_sum::exchange_parts(const parted_range &range) {
+  const int self = layout_.replica;
+  const size_t mine = piece_size(range, self);
   char *from_other = received_;
   check_nccl(ncclGroupStart(), "exchange of gradients");
   for (const addend &each : order_.exchange()) {
     if (each.rank != self) {
       if (mine > 0)
-        check_nccl(
-            ncclRecv(from_other, mine, nccl_type(type_), each.rank, others_, compute_stream()),
-            "exchange of gradients");
+        check_nccl(ncclRecv(from_other, mine, nccl_type(type_), each.rank, replicas_.get(),
+                            compute_stream()),
+                   "exchange of gradients");
       from_other += piece_elements_ * bytes_of(type_);
       continue;
     }
-    for (int other = 0; other < ranks_.size(); ++other)
-      if (auto theirs = piece_size(other, done); other != self && theirs > 0)
-        check_nccl(ncclSend(place_of(each.accumulator, other, done), theirs, nccl_type(type_),
-                            other, others_, compute_stream()),
+    for (int other = 0; other < layout_.replicas; ++other)
+      if (const size_t theirs = piece_size(range, other); other != self && theirs > 0)
+        check_nccl(ncclSend(place_of(each.accumulator, begin_of(range, other)), theirs,
+                            nccl_type(type_), other, replicas_.get(), compute_stream()),
                    "exchange of gradients");
   }
   check_nccl(ncclGroupEnd(), "exchange of gradients");
 }
 
-void gradient_sum::publish_totals(int64_t done) {
-  int self = ranks_.rank();
-  auto mine = piece_size(self, done);
+void gradient_sum::publish_totals(const parted_range &range) {
+  const int self = layout_.replica;
+  const size_t mine = piece_size(range, self);
   check_nccl(ncclGroupStart(), "exchange of gradient sums");
-  for (int other = 0; other < ranks_.size(); ++other) {
+  for (int other = 0; other < layout_.replicas; ++other) {
     if (other == self)
       continue;
-    auto theirs = piece_size(other, done);
+    const size_t theirs = piece_size(range, other);
     if (theirs > 0)
-      check_nccl(ncclRecv(place_of(in_gradients, other, done), theirs, nccl_type(type_), other,
-                          others_, compute_stream()),
+      check_nccl(ncclRecv(place_of(in_gradients, begin_of(range, other)), theirs, nccl_type(type_),
+                          other, replicas_.get(), compute_stream()),
                  "exchange of gradient sums");
     if (mine > 0)
-      check_nccl(ncclSend(place_of(in_gradients, self, done), mine, nccl_type(type_), other,
-                          others_, compute_stream()),
+      check_nccl(ncclSend(place_of(in_gradients, begin_of(range, self)), mine, nccl_type(type_),
+                          other, replicas_.get(), compute_stream()),
                  "exchange of gradient sums");
   }
   check_nccl(ncclGroupEnd(), "exchange of gradient sums");
@@ -170,33 +153,64 @@ void gradient_sum::queue_sum(const table_part &part, int64_t offset, int64_t len
                  length, target);
 }
 
-void gradient_sum::queue(int64_t micro_batch) {
-  const auto j = static_cast<size_t>(micro_batch);
+void gradient_sum::add(int64_t micro_batch, const element_range &range) {
   if (const summation &own = order_.own(micro_batch); own.moves())
-    queue_sum(own_[j], 0, elements_, place_of(own.target, 0, 0));
-  if (ranks_.size() == 1 || j != own_.size() - 1)
+    queue_sum(own_[static_cast<size_t>(micro_batch)], range.begin, range.end - range.begin,
+              place_of(own.target, range.begin));
+}
+
+void gradient_sum::exchange(const element_range &range) {
+  if (layout_.replicas == 1)
     return;
-  const int self = ranks_.rank();
-  for (int64_t done = 0; done < parts_.longest(); done += piece_elements_) {
-    exchange_parts(done);
-    if (auto length = static_cast<int64_t>(piece_size(self, done)); length > 0)
-      queue_sum(exchange_, parts_.begin(self) + done, length, place_of(in_gradients, self, done));
-    publish_totals(done);
+  const int self = layout_.replica;
+  parted_range piece = {range.begin, {range.end - range.begin, layout_.replicas}, 0};
+  for (; piece.done < piece.parts.longest(); piece.done += piece_elements_) {
+    exchange_parts(piece);
+    if (auto length = static_cast<int64_t>(piece_size(piece, self)); length > 0)
+      queue_sum(exchange_, begin_of(piece, self), length,
+                place_of(in_gradients, begin_of(piece, self)));
+    publish_totals(piece);
   }
 }
 
-void gradient_sum::finish() const {
-  if (!others_)
+void gradient_sum::queue(int64_t micro_batch) {
+  const element_range all = {0, elements_};
+  add(micro_batch, all);
+  if (micro_batch == static_cast<int64_t>(own_.size()) - 1)
+    exchange(all);
+}
+
+void gradient_sum::add(int64_t micro_batch, const range_list &list) {
+  for (const element_range &range : list)
+    add(micro_batch, range);
+}
+
+void gradient_sum::exchange(std::initializer_list<range_list> lists) {
+  for (const range_list &list : lists)
+    for (const element_range &range : list)
+      exchange(range);
+}
+
+void gradient_sum::share_totals(const pipeline &stages) {
+  if (!stages_.get())
     return;
-  bool running = true;
-  while (running) {
-    running = cudaStreamQuery(compute_stream()) == cudaErrorNotReady;
-    ncclResult_t state = ncclSuccess;
-    check_nccl(ncclCommGetAsyncError(others_, &state), "exchange of gradients");
-    check_nccl(state, "exchange of gradients");
-    if (running)
-      std::this_thread::yield();
-  }
+  check_nccl(ncclGroupStart(), "totals of other stages");
+  for (int stage = 0; stage < layout_.stages; ++stage)
+    stages.for_each_chunk(stage, [&](const chunk_program &chunk, int) {
+      for (const range_list &list : {chunk.gradients, chunk.weight_gradients})
+        for (const element_range &range : list) {
+          char *place = place_of(in_gradients, range.begin);
+          check_nccl(ncclBroadcast(place, place, static_cast<size_t>(range.end - range.begin),
+                                   nccl_type(type_), stage, stages_.get(), compute_stream()),
+                     "totals of other stages");
+        }
+    });
+  check_nccl(ncclGroupEnd(), "totals of other stages");
+}
+
+void gradient_sum::finish() const {
+  replicas_.finish(compute_stream());
+  stages_.finish(compute_stream());
 }
 
 } // namespace trainc

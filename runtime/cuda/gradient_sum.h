@@ -3,19 +3,21 @@
 // Gradients summed over micro-batches and ranks in the order of summation_order.h. NCCL's own
 // reductions choose an order by the number of ranks and the machine; so the ranks exchange pieces
 // of their parts, each adds up its own part in that order, and the totals are sent back. All of it
-// is queued on the compute stream.
+// is queued on the compute stream. Of a step in stages each stage's replicas exchange what the
+// stage's chunks have; then every stage gets the totals of the others.
 #pragma once
 
 #include "runtime/communicator.h"
 #include "runtime/cuda/flat_sum.h"
+#include "runtime/cuda/rank_group.h"
 #include "runtime/gradient_parts.h"
+#include "runtime/pipeline.h"
 #include "runtime/program.h"
+#include "runtime/stage_layout.h"
 #include "runtime/summation_order.h"
 
 #include <cstddef>
 #include <vector>
-
-struct ncclComm;
 
 namespace trainc {
 
@@ -23,9 +25,9 @@ class gradient_sum {
 public:
   static constexpr int64_t piece_bytes = 32 << 20; // from each rank; enough for full bandwidth
 
-  gradient_sum(communicator &ranks, data_type type, int64_t reduced_bytes, int64_t micro_batches,
+  gradient_sum(communicator &ranks, const stage_layout &layout, data_type type,
+               int64_t reduced_bytes, int64_t micro_batches,
                int64_t largest_piece_bytes = piece_bytes);
-  ~gradient_sum();
   gradient_sum(const gradient_sum &) = delete;
   gradient_sum &operator=(const gradient_sum &) = delete;
 
@@ -43,8 +45,12 @@ public:
   // Queues what is to be added of micro-batch 0, 1, ... of this rank. The last of a step leaves the
   // total in the gradients of every rank.
   void queue(int64_t micro_batch);
-  // Waits for queued work. Throws `failure` if NCCL met an error meanwhile: work that
-  // waits for a rank which is gone never ends.
+  // The same of some of the elements of a step in stages, in turn: what a chunk has of a
+  // micro-batch, the exchange of a chunk's sums between replicas, and the totals of all chunks.
+  void add(int64_t micro_batch, const range_list &list);
+  void exchange(std::initializer_list<range_list> lists);
+  void share_totals(const pipeline &stages);
+  // Waits for queued work. Throws `failure` if NCCL met an error meanwhile.
   void finish() const;
 
 private:
@@ -55,24 +61,32 @@ private:
     int accumulators, received; // how many arrays of each it may name
   };
   table_part enter(const std::vector<addend> &addends);
+  // Replicas each sum a part of a range, in pieces, the one at hand `done` behind a part's begin.
+  struct parted_range {
+    int64_t first;
+    gradient_parts parts;
+    int64_t done;
+  };
+  void add(int64_t micro_batch, const element_range &range);
+  void exchange(const element_range &range);
   void queue_sum(const table_part &part, int64_t offset, int64_t length, char *target);
-  void exchange_parts(int64_t done);
-  void publish_totals(int64_t done);
-  // Of the piece that begins `done` elements behind the begin of a rank's part: where it lies in
-  // the gradients or an accumulator, how long it is.
-  char *place_of(int accumulator, int rank, int64_t done) const;
-  size_t piece_size(int rank, int64_t done) const;
+  void exchange_parts(const parted_range &range);
+  void publish_totals(const parted_range &range);
+  // Where an element lies in the gradients or an accumulator.
+  char *place_of(int accumulator, int64_t element) const;
+  int64_t begin_of(const parted_range &range, int replica) const;
+  size_t piece_size(const parted_range &range, int replica) const;
 
   communicator &ranks_;
+  stage_layout layout_;
   data_type type_;
   int64_t elements_, stride_; // stride_: from one accumulator to the next
-  gradient_parts parts_;
   summation_order order_;
   int64_t piece_elements_;
   std::vector<summand> table_;
   std::vector<table_part> own_; // by micro-batch
   table_part exchange_;
-  ncclComm *others_ = nullptr;
+  rank_group replicas_, stages_; // of this rank's stage, of this rank's replica
   char *gradients_ = nullptr, *accumulators_ = nullptr, *received_ = nullptr;
   const summand *table_on_device_ = nullptr;
 };

@@ -30,22 +30,22 @@ cudaGraphExec_t record(const std::function<void()> &work) {
 
 } // namespace
 
-void graphs::run(entry which, const std::function<void()> &work) {
-  const auto key = static_cast<size_t>(which);
-  if (!done_once_[key]) {
+void graphs::run(size_t number, const std::function<void()> &work) {
+  piece &own = pieces_[number];
+  if (!own.was_done) {
     work();
-    done_once_[key] = true;
+    own.was_done = true;
     return;
   }
-  if (!recorded_[key])
-    recorded_[key] = record(work);
-  check_cuda(cudaGraphLaunch(recorded_[key], compute_stream()), "queueing a recorded step");
+  if (!own.recorded)
+    own.recorded = record(work);
+  check_cuda(cudaGraphLaunch(own.recorded, compute_stream()), "queueing a recorded step");
 }
 
 graphs::~graphs() {
-  for (cudaGraphExec_t recorded : recorded_)
-    if (recorded)
-      cudaGraphExecDestroy(recorded);
+  for (const piece &each : pieces_)
+    if (each.recorded)
+      cudaGraphExecDestroy(each.recorded);
 }
 
 } // namespace trainc

@@ -4,11 +4,10 @@
 // hundred kernels costs the host one call.
 #pragma once
 
-#include "runtime/program.h"
-
 #include <cuda_runtime.h>
 
 #include <functional>
+#include <vector>
 
 namespace trainc {
 
@@ -19,13 +18,19 @@ public:
   graphs(const graphs &) = delete;
   graphs &operator=(const graphs &) = delete;
 
-  // Queues what `work`, an entry function, queues on the compute stream. The first time it runs as
-  // it is: libraries load kernels and allocate at their first call, which a recording forbids.
-  void run(entry which, const std::function<void()> &work);
+  // How many pieces of work there are, whose numbers are below.
+  void allow(size_t count) { pieces_.resize(count); }
+  // Queues what `work`, always the same of its number, queues on the compute stream. The first time
+  // it runs as it is: libraries load kernels and allocate at their first call, which a recording
+  // forbids.
+  void run(size_t number, const std::function<void()> &work);
 
 private:
-  bool done_once_[entry_count] = {};
-  cudaGraphExec_t recorded_[entry_count] = {};
+  struct piece {
+    bool was_done = false;
+    cudaGraphExec_t recorded = nullptr;
+  };
+  std::vector<piece> pieces_;
 };
 
 } // namespace trainc

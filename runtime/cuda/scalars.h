@@ -18,4 +18,7 @@ struct scalar_list {
 // Queues workspace[offset] = value for each of the list.
 void queue_scalars(const scalar_list &list, char *workspace);
 
+// Queues *scalar = max(*scalar, *other), of f64 on the device.
+void queue_raise(char *scalar, const char *other);
+
 } // namespace trainc

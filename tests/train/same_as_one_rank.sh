@@ -2,6 +2,14 @@
 #
 # What tests of stages share, behind harness.sh: a run on one rank, and the same in stages.
 
+# make_trainer MODEL FOLDER OPTIONS...; a test of another target has another one, and other options to train
+make_trainer() {
+  local model=$1 folder=$2
+  shift 2
+  quietly "$TRAINC" "$model" "$@" -o "$folder"
+}
+training=(--threads 1)
+
 # train_steps FOLDER OUTPUT STEPS [LAUNCHER...] -- [OPTIONS...]
 train_steps() {
   local run=$1 folder=$2 steps=$3
@@ -13,14 +21,14 @@ train_steps() {
   done
   shift
   quietly "${launcher[@]}" "$folder/trainer" train "${inputs[@]}" --data "labels=$data/$labels" --steps "$steps" \
-    --learning-rate 1e-3 --weight-decay 0.01 --clip-norm 1 --seed 7 --threads 1 --no-progress --run "$run" "$@"
+    --learning-rate 1e-3 --weight-decay 0.01 --clip-norm 1 --seed 7 "${training[@]}" --no-progress --run "$run" "$@"
 }
 
 # one_rank FIXTURE STEPS MICRO_BATCHES: trains FIXTURE in one piece, as run `FIXTURE-one`
 one_rank() {
   recipe "$1"
   dimensions=("${dimensions[@]/batch=*/batch=2}")
-  quietly "$TRAINC" "$TRAINC_MODELS/$1.onnx" "${dimensions[@]}" --loss "$loss" -o "$1-one-out"
+  make_trainer "$TRAINC_MODELS/$1.onnx" "$1-one-out" "${dimensions[@]}" --loss "$loss"
   train_steps "$1-one" "$1-one-out" "$2" -- --micro-batches "$3"
 }
 
@@ -33,8 +41,8 @@ in_stages() {
   say "$run $*"
   recipe "$fixture"
   dimensions=("${dimensions[@]/batch=*/batch=2}")
-  quietly "$TRAINC" "$TRAINC_MODELS/$fixture.onnx" "${dimensions[@]}" --loss "$loss" --stages "$stages" \
-    --schedule "$schedule" --micro-batches "$micro_batches" "$@" -o "$run-out"
+  make_trainer "$TRAINC_MODELS/$fixture.onnx" "$run-out" "${dimensions[@]}" --loss "$loss" --stages "$stages" \
+    --schedule "$schedule" --micro-batches "$micro_batches" "$@"
   train_steps "$run" "$run-out" "$steps" mpirun -n $((stages * replicas)) --
   same_run "$fixture-one" "$run"
 }

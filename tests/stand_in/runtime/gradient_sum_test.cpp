@@ -55,8 +55,8 @@ std::vector<T> pairwise(int64_t begin, int level, int ranks, int64_t micro_batch
 template <typename T> void check_sum(int64_t count, int64_t micro_batches, int64_t piece_bytes) {
   communicator &ranks = *all_ranks;
   streams queues;
-  gradient_sum sum(ranks, type_of<T>(), count * static_cast<int64_t>(sizeof(T)), micro_batches,
-                   piece_bytes);
+  gradient_sum sum(ranks, stage_layout(ranks.rank(), ranks.size()), type_of<T>(),
+                   count * static_cast<int64_t>(sizeof(T)), micro_batches, piece_bytes);
   sum.start();
   device_copy<T> gradients(std::vector<T>(static_cast<size_t>(count)));
   auto bytes = [](int64_t count) { return std::vector<char>(static_cast<size_t>(count)); };

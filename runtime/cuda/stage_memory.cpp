@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A place has a number for the fault in its first bytes, then the tensors of the message, whole.
+#include "runtime/cuda/stage_memory.h"
+
+#include "runtime/cuda/errors.h"
+#include "runtime/cuda/launch.h"
+#include "runtime/cuda/scalars.h"
+
+namespace trainc {
+
+struct stage_memory::channel {
+  struct place {
+    event filled; // there is something to send, or what was received may be taken
+    event free;   // what it had is on its way or was taken
+  };
+
+  channel(int sender, int receiver, const crossing_tensor *tensors, int64_t count, int place_count)
+      : members{sender, receiver}, tensors(tensors), count(count),
+        places(static_cast<size_t>(place_count)) {
+    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  }
+  ~channel() { cudaStreamDestroy(stream); }
+
+  bool is_within_rank() const { return members[0] == members[1]; }
+
+  int members[2]; // ranks: sender and receiver
+  const crossing_tensor *tensors;
+  int64_t count;
+  std::vector<place> places;
+  cudaStream_t stream = nullptr; // declared before the group, which looks at streams in its end
+  rank_group group;
+  int64_t offset = 0, place_bytes = 0;
+};
+
+namespace {
+
+constexpr int64_t line_bytes = 256; // at which regions begin
+
+int64_t whole_lines(int64_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
+
+bool is_of_gradients(stage_action_kind kind) {
+  return kind == stage_action_kind::send_gradient || kind == stage_action_kind::receive_gradient;
+}
+
+void copy(char *to, const char *from, int64_t bytes) {
+  check_cuda(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice,
+                             compute_stream()),
+             "copy of a message");
+}
+
+void wait_for(cudaStream_t stream, const event &event) {
+  check_cuda(cudaStreamWaitEvent(stream, event, 0), "order of messages");
+}
+
+void record(const event &event, cudaStream_t stream) {
+  check_cuda(cudaEventRecord(event, stream), "order of messages");
+}
+
+} // namespace
+
+stage_memory::stage_memory(communicator &ranks, const program &program)
+    : ranks_(ranks), pipeline_(*program.stages), layout_(program, ranks.rank(), ranks.size()),
+      stashes_(static_cast<size_t>(pipeline_.chunk_count), -1) {
+  auto region = [&](int64_t bytes) {
+    const int64_t begin = bytes_;
+    bytes_ += whole_lines(bytes);
+    return begin;
+  };
+  faults_ = region(pipeline_.micro_batches * static_cast<int64_t>(sizeof(double)));
+  pipeline_.for_each_chunk(layout_.stage, [&](const chunk_program &chunk, int number) {
+    stashes_[static_cast<size_t>(number)] = region(chunk.slots * chunk.slot_bytes);
+  });
+  auto open = [&](int from, int to, const crossing_tensor *tensors, int64_t count, int places) {
+    auto &added = channels_.emplace_back();
+    const int sender = pipeline_.stage_of(from), receiver = pipeline_.stage_of(to);
+    if (layout_.stage != sender && layout_.stage != receiver)
+      return;
+    added = std::make_unique<channel>(layout_.rank_of(layout_.replica, sender),
+                                      layout_.rank_of(layout_.replica, receiver), tensors, count,
+                                      places);
+    added->place_bytes = line_bytes;
+    for (int64_t i = 0; i < count; ++i)
+      added->place_bytes += whole_lines(tensors[i].bytes);
+    added->offset = region(places * added->place_bytes);
+  };
+  for (int64_t i = 0; i < pipeline_.boundary_count; ++i) {
+    const chunk_boundary &each = pipeline_.boundaries[i];
+    open(each.from, each.to, each.activations, each.activation_count, each.activation_places);
+    open(each.to, each.from, each.gradients, each.gradient_count, each.gradient_places);
+  }
+}
+
+stage_memory::~stage_memory() = default;
+
+int64_t stage_memory::device_bytes() const { return bytes_; }
+
+void stage_memory::place(char *memory) {
+  memory_ = memory;
+  check_cuda(cudaMemsetAsync(memory, 0, static_cast<size_t>(bytes_), compute_stream()),
+             "zeroing of memory");
+}
+
+// Every rank takes part in the meeting of each two, in one order.
+void stage_memory::start() {
+  for (int replica = 0; replica < layout_.replicas; ++replica)
+    for (int64_t i = 0; i < pipeline_.boundary_count; ++i)
+      for (const bool of_gradients : {false, true}) {
+        const chunk_boundary &boundary = pipeline_.boundaries[i];
+        std::vector<int> members = {layout_.rank_of(replica, pipeline_.stage_of(boundary.from)),
+                                    layout_.rank_of(replica, pipeline_.stage_of(boundary.to))};
+        if (members[0] == members[1])
+          continue;
+        if (members[0] > members[1])
+          std::swap(members[0], members[1]);
+        channel *own = replica == layout_.replica
+                           ? channels_[static_cast<size_t>(2 * i + (of_gradients ? 1 : 0))].get()
+                           : nullptr;
+        rank_group others; // which this rank only helps to meet
+        (own ? own->group : others).join(ranks_, members);
+      }
+}
+
+char *stage_memory::slot(int chunk, int number) const {
+  return memory_ + stashes_[static_cast<size_t>(chunk)] +
+         number * pipeline_.chunks[chunk].slot_bytes;
+}
+
+char *stage_memory::fault_of(int64_t micro_batch) const {
+  return memory_ + faults_ + micro_batch * static_cast<int64_t>(sizeof(double));
+}
+
+void stage_memory::note_fault(int64_t micro_batch, const char *scalar) {
+  queue_raise(fault_of(micro_batch), scalar);
+}
+
+void stage_memory::tell_fault(int64_t micro_batch, char *scalar) {
+  queue_raise(scalar, fault_of(micro_batch));
+}
+
+void stage_memory::forget_faults() {
+  check_cuda(cudaMemsetAsync(memory_ + faults_, 0,
+                             static_cast<size_t>(pipeline_.micro_batches) * sizeof(double),
+                             compute_stream()),
+             "end of a step");
+}
+
+stage_memory::channel &stage_memory::channel_of(const stage_action &message) const {
+  const auto first = 2 * static_cast<size_t>(message.boundary);
+  return *channels_[first + (is_of_gradients(message.kind) ? 1 : 0)];
+}
+
+void stage_memory::move(const stage_action &message, const arenas &places) {
+  channel &own = channel_of(message);
+  char *memory = is_of_gradients(message.kind) ? places[arena_kind::activations]
+                                               : slot(message.chunk, message.slot);
+  if (message.kind == stage_action_kind::send_activation ||
+      message.kind == stage_action_kind::send_gradient)
+    send(own, memory, message.place, message.micro_batch);
+  else
+    receive(own, memory, message.place, message.micro_batch);
+}
+
+void stage_memory::send(channel &to, const char *made, int place, int64_t micro_batch) {
+  channel::place &own = to.places[static_cast<size_t>(place)];
+  char *begin = memory_ + to.offset + place * to.place_bytes, *target = begin + line_bytes;
+  wait_for(compute_stream(), own.free);
+  copy(begin, fault_of(micro_batch), sizeof(double));
+  for (int64_t i = 0; i < to.count; ++i) {
+    copy(target, made + to.tensors[i].from, to.tensors[i].bytes);
+    target += whole_lines(to.tensors[i].bytes);
+  }
+  record(own.filled, compute_stream());
+  if (to.is_within_rank())
+    return;
+  wait_for(to.stream, own.filled);
+  check_nccl(ncclSend(begin, static_cast<size_t>(to.place_bytes), ncclUint8,
+                      to.members[1] > to.members[0] ? 1 : 0, to.group.get(), to.stream),
+             "a message to another stage");
+  record(own.free, to.stream);
+}
+
+void stage_memory::receive(channel &from, char *read, int place, int64_t micro_batch) {
+  channel::place &own = from.places[static_cast<size_t>(place)];
+  char *begin = memory_ + from.offset + place * from.place_bytes;
+  const char *source = begin + line_bytes;
+  if (!from.is_within_rank()) {
+    wait_for(from.stream, own.free);
+    check_nccl(ncclRecv(begin, static_cast<size_t>(from.place_bytes), ncclUint8,
+                        from.members[0] > from.members[1] ? 1 : 0, from.group.get(), from.stream),
+               "a message from another stage");
+    record(own.filled, from.stream);
+  }
+  wait_for(compute_stream(), own.filled);
+  queue_raise(fault_of(micro_batch), begin);
+  for (int64_t i = 0; i < from.count; ++i) {
+    copy(read + from.tensors[i].to, source, from.tensors[i].bytes);
+    source += whole_lines(from.tensors[i].bytes);
+  }
+  record(own.free, compute_stream());
+}
+
+void stage_memory::finish() const {
+  for (const auto &each : channels_)
+    if (each)
+      each->group.finish(each->stream);
+}
+
+} // namespace trainc
