@@ -26,8 +26,9 @@ public:
     if (failed(score()) || failed(addMasks()))
       return failure();
     // A query that sees no key gets zeros.
-    Value weights = builder.create<SoftmaxOp>(masked, /*masked_to_zero=*/masked != capped);
-    weights = builder.named("weights", weights);
+    Value weights = builder.create<SoftmaxOp>(inPrecision(masked),
+                                              /*masked_to_zero=*/masked != capped);
+    weights = builder.named("weights", builder.cast(weights, tensorType(masked).getElementType()));
     Value result = ungrouped(builder.matmul(grouped(weights), values), valueSize());
     SmallVector<Value> results{likeQueries(result), keys, values};
     if (node.outputUsed(kScores)) {
@@ -109,16 +110,19 @@ private:
       return node.error("softmax_precision is " + llvm::Twine(precision) +
                             ", expected 1 (float) or 11 (double)",
                         "softmax_precision 1");
-    Type of = tensorType(queries).getElementType(), ofValues = tensorType(values).getElementType();
-    if (precision == 11 && of.getIntOrFloatBitWidth() < 64)
-      return node.error("softmax_precision is 11 (double) of queries that are float, which is not "
-                        "supported",
-                        "softmax_precision 1, or queries that are cast to double");
-    if (of != ofValues)
+    if (tensorType(queries).getElementType() != tensorType(values).getElementType())
       return node.error("its queries and values have different element types, which is not "
                         "supported",
                         "insert a Cast before the node");
     return success();
+  }
+
+  /// Scores in the type that softmax_precision names; those of doubles keep theirs.
+  Value inPrecision(Value scores) {
+    constexpr int64_t kDouble = 11;
+    return node.integer("softmax_precision", 1) == kDouble
+               ? builder.cast(scores, builder.op().getF64Type())
+               : scores;
   }
 
   int64_t valueSize() const { return tensorType(values).getDimSize(3); }
