@@ -88,6 +88,9 @@ public:
   mlir::LogicalResult refuseUnknown(unsigned input, const llvm::Twine &what) override;
   void warning(const llvm::Twine &message, const llvm::Twine &advice) override;
   mlir::LogicalResult error(const llvm::Twine &message, const llvm::Twine &advice = "") override;
+  /// Whether an error of the node was told; the report keeps equal ones of a loop's iterations
+  /// once.
+  bool isRefused() const { return refused; }
 
 private:
   Importer &importer;
@@ -95,6 +98,7 @@ private:
   nn::Builder &nodeBuilder;
   Workplace *workplace;
   std::map<unsigned, mlir::Value> known; // inputs in the workplace
+  mutable bool refused = false;
 };
 
 class Importer {

@@ -91,6 +91,7 @@ nn::Tensor ImportedNode::tensor(StringRef name) const {
   const onnx::AttributeProto *found = node.attribute(name);
   auto bytes = found ? importer.file.tensorOfAttribute(*found, why) : nullptr;
   if (found && !bytes) {
+    refused = true;
     bool isSupported = elementBytes(found->t().data_type()) &&
                        found->t().data_location() != onnx::TensorProto::EXTERNAL;
     (void)importer.report.error(isSupported ? ExitCode::unreadableModel
@@ -101,6 +102,7 @@ nn::Tensor ImportedNode::tensor(StringRef name) const {
 }
 
 LogicalResult ImportedNode::error(const Twine &message, const Twine &advice) {
+  refused = true;
   return importer.fail(node, message, advice);
 }
 

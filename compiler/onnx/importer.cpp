@@ -387,14 +387,13 @@ nn::OnnxResults Importer::callImporter(const GraphNode &node, ImportedNode &view
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     diagnostics += (diagnostics.empty() ? "" : "; ") + diagnostic.str();
   });
-  size_t before = report.size();
   if (std::string why = node.domain.empty() ? checkTypes(node, view.inputTypes()) : "";
       !why.empty())
     return LogicalResult(view.error(why, "insert a Cast before the node"));
   if (failed(nn::checkSupport(view, nn::onnxSupport(node.domain, node.opType()))))
     return failure();
   nn::OnnxResults results = importer(view);
-  if (failed(results) && report.size() == before)
+  if (failed(results) && !view.isRefused())
     (void)fail(node, diagnostics.empty() ? "cannot be imported" : diagnostics);
   if (succeeded(results))
     for (Value result : *results)
