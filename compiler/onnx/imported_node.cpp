@@ -109,8 +109,6 @@ LogicalResult ImportedNode::error(const Twine &message, const Twine &advice) {
 LogicalResult ImportedNode::refuseUnknown(unsigned input, const Twine &what) {
   if (!hasInput(input)) // of an operator set that has an attribute instead
     return error("its " + what + " are not given");
-  if (constant(input))
-    return error("its " + what + " must be integers");
   Unknown cause = importer.whyUnknown(node.inputs[input]);
   return error("its " + what + " must be known when the model is compiled, but " + cause.why,
                cause.advice);

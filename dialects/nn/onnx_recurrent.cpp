@@ -121,8 +121,6 @@ private:
     if (int64_t wanted = node.integer("hidden_size", hidden); wanted != hidden)
       return node.error("attribute 'hidden_size' is " + llvm::Twine(wanted) +
                         ", but input 'R' is made for " + llvm::Twine(hidden));
-    if (node.hasAttribute("output_sequence"))
-      return node.error("attribute 'output_sequence' is not supported");
     clip = node.real("clip", 0);
     if (node.hasAttribute("clip") && !(clip > 0))
       return node.error("attribute 'clip' is not positive");

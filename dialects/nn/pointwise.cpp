@@ -10,40 +10,22 @@ using namespace mlir;
 
 namespace trainc::nn {
 
-static bool sameClass(Type a, Type b) {
-  return isa<FloatType>(a) == isa<FloatType>(b) && a.isInteger(1) == b.isInteger(1);
-}
-
-static LogicalResult typeError(OnnxNode &node, Type a, Type b) {
-  std::string text;
-  llvm::raw_string_ostream(text) << "operands have element types " << a << " and " << b;
-  return node.error(text, "insert a Cast before the node");
-}
-
 // Exporters mix widths only through constants (a double scalar beside f32) and
-// through integer shape arithmetic.
-static LogicalResult harmonizeTypes(OnnxNode &node, MutableArrayRef<Value> operands,
-                                    unsigned firstValue) {
+// through integer shape arithmetic. The reader refuses other mixtures, by the table of what ONNX
+// declares.
+static void harmonizeTypes(OnnxNode &node, MutableArrayRef<Value> operands, unsigned firstValue) {
   Type target;
-  bool targetIsConstant = true, allIntegers = true;
+  bool targetIsConstant = true;
   for (unsigned i = firstValue; i < operands.size(); ++i) {
     Type type = tensorType(operands[i]).getElementType();
     bool isConstant = static_cast<bool>(node.constant(i));
-    allIntegers &= isa<IntegerType>(type) && !type.isInteger(1);
     if (!target || (targetIsConstant && !isConstant)) {
       target = type;
       targetIsConstant = isConstant;
     }
   }
-  for (unsigned i = firstValue; i < operands.size(); ++i) {
-    Type type = tensorType(operands[i]).getElementType();
-    if (type == target)
-      continue;
-    if (!sameClass(type, target) || (!node.constant(i) && !allIntegers))
-      return typeError(node, target, type);
-    operands[i] = node.builder().cast(operands[i], target);
-  }
-  return success();
+  for (Value &operand : operands.drop_front(firstValue))
+    operand = node.builder().cast(operand, target);
 }
 
 static LogicalResult broadcastOperands(OnnxNode &node, MutableArrayRef<Value> operands) {
@@ -77,28 +59,17 @@ static StringRef wordFor(Type element) {
 
 template <typename Op> static OnnxResults importPointwise(OnnxNode &node) {
   unsigned count = Op::operandNames().size();
-  if (node.numInputs() != count)
-    return node.error("expects " + llvm::Twine(count) + " inputs, found " +
-                      llvm::Twine(node.numInputs()));
   SmallVector<Value> operands;
   for (unsigned i = 0; i < count; ++i)
     operands.push_back(node.input(i));
   unsigned firstValue = count == 3 ? 1 : 0; // select has a condition before its values
-  if (firstValue && !tensorType(operands[0]).getElementType().isInteger(1))
-    return node.error("the condition is not bool");
-  if (failed(harmonizeTypes(node, operands, firstValue)) ||
-      failed(broadcastOperands(node, operands)))
-    return failure();
+  harmonizeTypes(node, operands, firstValue);
   SmallVector<Type> types;
-  if (failed(Op::inferReturnTypes(node.builder().op().getContext(), std::nullopt, operands, nullptr,
+  if (failed(broadcastOperands(node, operands)) ||
+      failed(Op::inferReturnTypes(node.builder().op().getContext(), std::nullopt, operands, nullptr,
                                   nullptr, {}, types)))
-    return node.error("operands do not have the operator's types");
+    return failure();
   Type element = tensorType(operands.back()).getElementType();
-  bool takesFloats = Op::accuracy().ulp >= 0;
-  bool makesBools = cast<RankedTensorType>(types.front()).getElementType().isInteger(1);
-  if (!takesFloats && (isa<FloatType>(element) || makesBools != element.isInteger(1)))
-    return node.error(llvm::Twine("computes on ") + (makesBools ? "bools" : "integers") +
-                      ", found " + wordFor(element));
   if (!isa<FloatType>(element) && count < 3 &&
       !hasScalarCode(Op::getOperationName().drop_front(StringRef("nn.").size()), count,
                      scalarTypeOf(element)))

@@ -9,8 +9,6 @@ namespace trainc::nn {
 
 template <typename Op> static OnnxResults importVariadic(OnnxNode &node) {
   Builder &builder = node.builder();
-  if (node.numInputs() == 0)
-    return node.error("has no operands");
   SmallVector<Value> operands;
   SmallVector<int64_t> shape;
   for (unsigned i = 0; i < node.numInputs(); ++i) {

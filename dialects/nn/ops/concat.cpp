@@ -13,8 +13,6 @@ static OnnxResults importConcat(OnnxNode &node) {
   SmallVector<Value> inputs;
   for (unsigned i = 0; i < node.numInputs(); ++i)
     inputs.push_back(node.input(i));
-  if (inputs.empty())
-    return node.error("has no inputs");
   FailureOr<int64_t> found = axisOf(node, tensorType(inputs[0]).getRank(), 1);
   if (failed(found))
     return failure();
