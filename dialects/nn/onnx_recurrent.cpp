@@ -115,9 +115,11 @@ private:
       x = builder.transpose(x, {1, 0, 2});
     type = tensorType(x);
     steps = type.getDimSize(0), batch = type.getDimSize(1);
-    if (r.getRank() != 3 || r.getDimSize(2) < 1)
-      return node.error("input 'R' is not of rank 3");
+    if (r.getRank() != 3)
+      return node.error("input 'R' has rank " + llvm::Twine(r.getRank()) + ", expected 3");
     hidden = r.getDimSize(2);
+    if (hidden < 1)
+      return node.error("input 'R' is made for a hidden size of 0, expected 1 or more");
     if (int64_t wanted = node.integer("hidden_size", hidden); wanted != hidden)
       return node.error("attribute 'hidden_size' is " + llvm::Twine(wanted) +
                         ", but input 'R' is made for " + llvm::Twine(hidden));

@@ -28,16 +28,16 @@ int64_t WindowSpace::meeting(int64_t point, int64_t tap) const {
   return place;
 }
 
-static bool inRange(ArrayRef<int64_t> list, int64_t least) {
-  return llvm::all_of(
-      list, [=](int64_t number) { return number >= least && number <= kLargestWindowNumber; });
+static const int64_t *findOutside(ArrayRef<int64_t> list, int64_t least) {
+  return llvm::find_if(
+      list, [=](int64_t number) { return number < least || number > kLargestWindowNumber; });
 }
 
 LogicalResult checkWindowNumbers(std::optional<Location> location, int64_t space,
                                  ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations,
                                  ArrayRef<int64_t> pads) {
   auto fits = [](ArrayRef<int64_t> list, int64_t count, int64_t least) {
-    return static_cast<int64_t>(list.size()) == count && inRange(list, least);
+    return static_cast<int64_t>(list.size()) == count && findOutside(list, least) == list.end();
   };
   if (!fits(strides, space, 1) || !fits(dilations, space, 1) || !fits(pads, 2 * space, 0))
     return emitOptionalError(location,
@@ -69,6 +69,18 @@ FailureOr<SmallVector<int64_t>> spaceList(OnnxNode &node, StringRef name, int64_
   return list;
 }
 
+// Negative pads crop, which ONNX allows nowhere but in Pad.
+static LogicalResult checkRange(OnnxNode &node, StringRef name, ArrayRef<int64_t> list,
+                                int64_t least) {
+  const int64_t *outside = findOutside(list, least);
+  if (outside == list.end())
+    return success();
+  return node.error(
+      "attribute '" + name + "' has " + llvm::Twine(*outside) + ", expected " + llvm::Twine(least) +
+          " to " + llvm::Twine(kLargestWindowNumber),
+      least == 0 && *outside < 0 ? "a Slice in front of the node instead of a negative pad" : "");
+}
+
 FailureOr<WindowAttributes> readWindow(OnnxNode &node, int64_t space) {
   WindowAttributes result;
   auto strides = spaceList(node, "strides", space, 1);
@@ -82,11 +94,10 @@ FailureOr<WindowAttributes> readWindow(OnnxNode &node, int64_t space) {
   if (static_cast<int64_t>(result.pads.size()) != 2 * space)
     return node.error("attribute 'pads' has " + llvm::Twine(result.pads.size()) +
                       " numbers, expected " + llvm::Twine(2 * space));
-  if (!inRange(result.strides, 1) || !inRange(result.dilations, 1))
-    return node.error("strides and dilations are positive numbers below 2^31");
-  if (!inRange(result.pads, 0))
-    return node.error("pads are numbers from 0 to below 2^31",
-                      "a Slice in front of the node instead of a negative pad");
+  if (failed(checkRange(node, "strides", result.strides, 1)) ||
+      failed(checkRange(node, "dilations", result.dilations, 1)) ||
+      failed(checkRange(node, "pads", result.pads, 0)))
+    return failure();
   if (!llvm::is_contained({"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}, result.autoPad))
     return node.error("attribute 'auto_pad' is '" + llvm::Twine(result.autoPad) +
                       "', expected NOTSET, SAME_UPPER, SAME_LOWER or VALID");

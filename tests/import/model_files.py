@@ -157,8 +157,8 @@ def recurrent_layers():
 def recurrent_misuse():
     yield Case("LSTM of hidden size 2^62", recurrent("LSTM", 14, hidden=1 << 62), UNSUPPORTED, "hidden_size")
     yield Case("LSTM of other weights", recurrent("LSTM", 14, sizes=([1, 20, 7], [1, 20, 5])), UNSUPPORTED, "'W' is 1x20x7, expected 1x20x6")
-    yield Case("GRU of flat weights", recurrent("GRU", 14, sizes=([15, 6], [15, 5])), UNSUPPORTED, "'R' is not of rank 3")
-    yield Case("GRU of no hidden elements", recurrent("GRU", 14, sizes=([1, 0, 6], [1, 0, 0])), UNSUPPORTED, "no elements|rank 3")
+    yield Case("GRU of flat weights", recurrent("GRU", 14, sizes=([15, 6], [15, 5])), UNSUPPORTED, "'R' has rank 2, expected 3")
+    yield Case("GRU of no hidden elements", recurrent("GRU", 14, sizes=([1, 0, 6], [1, 0, 0])), UNSUPPORTED, "no elements|hidden size of 0")
     yield Case("RNN in a direction of its own", recurrent("RNN", 14, direction="down"), UNSUPPORTED, "direction")
     yield Case("RNN of a layout 2^40", recurrent("RNN", 14, layout=1 << 40), UNSUPPORTED, "layout")
     yield Case("RNN of too many activations", recurrent("RNN", 14, activations=["Tanh"] * 9), UNSUPPORTED, "activations")

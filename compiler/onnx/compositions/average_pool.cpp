@@ -38,7 +38,8 @@ static FailureOr<Value> windowSizes(OnnxNode &node, const WindowPool &pool, Valu
     int64_t points = type.getDimSize(d + 2);
     if (points > kLargestFolded)
       return node.error("has " + llvm::Twine(points) + " windows along dimension " +
-                        llvm::Twine(d + 2) + ", more than can be counted");
+                        llvm::Twine(d + 2) + ", at most " + llvm::Twine(kLargestFolded) +
+                        " are supported");
     std::vector<double> counts = countTaps(pool, withPads, d, input.getDimSize(d + 2), points);
     if (llvm::is_contained(counts, 0))
       return node.error("a window has pads alone: its mean divides by zero",

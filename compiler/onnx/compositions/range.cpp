@@ -15,13 +15,16 @@ static OnnxResults importRange(OnnxNode &node) {
     if (failed(node.knownNumber(i, what)))
       return failure();
   double start = node.constant(0).real(0), step = node.constant(2).real(0);
+  if (step == 0)
+    return node.error("its step is 0", "a step that leads from its start to its limit");
   double size = std::ceil((node.constant(1).real(0) - start) / step);
   if (std::isnan(size))
     return node.error("its bounds and step give no number of elements");
-  SmallVector<int64_t> shape{static_cast<int64_t>(std::clamp(size, 0.0, 1e18))};
+  const bool canCount = size <= static_cast<double>(kLargestTensor);
+  SmallVector<int64_t> shape{canCount ? static_cast<int64_t>(std::max(size, 0.0)) : kLargestTensor};
   if (shape[0] > kLargestFolded)
-    return node.error("has " + llvm::Twine(shape[0]) + " elements, at most " +
-                      llvm::Twine(kLargestFolded) + " are supported");
+    return node.error((canCount ? "has " + llvm::Twine(shape[0]) : "has more than 2^40") +
+                      " elements, at most " + llvm::Twine(kLargestFolded) + " are supported");
   Builder &builder = node.builder();
   Value first = builder.reshape(node.input(0), {}), stride = builder.reshape(node.input(2), {});
   auto type = tensorType(first);

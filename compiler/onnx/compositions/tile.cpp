@@ -18,13 +18,17 @@ static OnnxResults importTile(OnnxNode &node) {
                       llvm::Twine(shape.size()) + " dimensions");
   SmallVector<int64_t> dimensions, repeated, joined;
   for (auto [i, count] : llvm::enumerate(*repeats)) {
+    if (count < 0 || count > kLargestTensor / std::max<int64_t>(shape[i], 1))
+      return node.error("repeats dimension " + llvm::Twine(i) + " (of size " +
+                        llvm::Twine(shape[i]) + ") " + llvm::Twine(count) +
+                        (count < 0 ? " times, expected 0 or more"
+                                   : " times, above the largest tensor, 2^40 elements"));
     dimensions.push_back(repeated.size() + 1);
     repeated.append({count, shape[i]});
+    joined.push_back(count * shape[i]);
   }
-  if (failed(countElements(node, repeated)))
+  if (failed(countElements(node, joined)))
     return failure();
-  for (auto [count, size] : llvm::zip_equal(*repeats, shape))
-    joined.push_back(count * size);
   Builder &builder = node.builder();
   return SmallVector<Value>{builder.reshape(builder.broadcast(x, dimensions, repeated), joined)};
 }

@@ -276,6 +276,11 @@ static OnnxResults importConvTranspose(OnnxNode &node) {
     if (wanted)
       attributes->splitPads(d, whole - std::clamp<int64_t>(*wanted, 0, whole));
     int64_t cut = attributes->pads[d] + attributes->pads[d + space];
+    if (!wanted && cut >= whole)
+      return node.error("attribute 'pads' takes " + llvm::Twine(cut) + " elements off dimension " +
+                            llvm::Twine(d + 2) + " of the output, which has " + llvm::Twine(whole) +
+                            " with them",
+                        "smaller pads");
     sizes.push_back(wanted ? *wanted : whole - cut);
     // Behind the last point that input 'X' reaches there may be less than a stride of zeros.
     if (sizes.back() < 1 || sizes.back() >= least + stride - cut || sizes.back() < least - cut)

@@ -33,10 +33,12 @@ static FailureOr<SmallVector<int64_t>> padAmounts(OnnxNode &node, int64_t rank) 
     all[dimension] = (*amounts)[index];
     all[rank + dimension] = (*amounts)[axes.size() + index];
   }
-  for (int64_t amount : all)
-    if (amount > kLargestTensor || amount < -kLargestTensor)
+  for (int64_t &amount : all) {
+    if (amount > kLargestTensor)
       return node.error("pads by " + llvm::Twine(amount) +
                         ", above the largest tensor, 2^40 elements");
+    amount = std::max(amount, -kLargestTensor); // no tensor has more to crop
+  }
   return all;
 }
 
