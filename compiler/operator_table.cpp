@@ -2,23 +2,35 @@
 //
 // The public support table, made from the importers that are there.
 #include "compiler/operator_table.h"
+#include "compiler/onnx/built_in.h"
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
 
 namespace trainc {
 
-static std::string refusedOf(const nn::OnnxSupport &support) {
+static std::string inputsOf(llvm::ArrayRef<unsigned> inputs) {
+  auto numbers = llvm::map_range(inputs, [](unsigned input) { return std::to_string(input); });
+  return (inputs.size() > 1 ? "inputs " : "input ") + llvm::join(numbers, ", ");
+}
+
+static std::string refusedOf(const nn::OnnxSupport &support, llvm::ArrayRef<std::string> others) {
   std::vector<std::string> parts;
   if (support.floatsOnly)
     parts.emplace_back("integers and bools");
   for (const nn::OnnxSupport::Words &words : support.words)
     parts.push_back("`" + words.attribute.str() + "` other than " +
                     llvm::join(words.allowed, ", "));
-  for (const nn::OnnxSupport::Known &known : support.known)
-    parts.push_back("input " + std::to_string(known.input) +
-                    " that is not known when the model is compiled");
+  llvm::SmallVector<unsigned> known;
+  for (const nn::OnnxSupport::Known &one : support.known)
+    known.push_back(one.input);
+  llvm::sort(known);
+  if (!known.empty())
+    parts.push_back(inputsOf(known) + (known.size() > 1 ? " that are" : " that is") +
+                    " not known when the model is compiled");
+  llvm::append_range(parts, others);
   return llvm::join(parts, "; ");
 }
 
@@ -32,14 +44,12 @@ std::string operatorTable() {
     if (!added && std::stoll(parts[2].str()) < std::stoll(place->second))
       place->second = parts[2].str();
   }
-  auto inputsOf = [](llvm::ArrayRef<unsigned> inputs) -> std::string {
-    if (inputs.empty())
-      return "no";
-    auto numbers = llvm::map_range(inputs, [](unsigned input) { return std::to_string(input); });
-    return (inputs.size() > 1 ? "inputs " : "input ") + llvm::join(numbers, ", ");
-  };
-  auto gradientOf = [&](const nn::OnnxSupport &support) {
-    return support.gradient ? inputsOf(*support.gradient) : "yes";
+  for (const reader::BuiltIn &builtIn : reader::builtInOperators())
+    oldest[builtIn.opType.str()] = std::to_string(builtIn.since);
+  auto gradientOf = [](const nn::OnnxSupport &support) -> std::string {
+    if (!support.gradient)
+      return "yes";
+    return support.gradient->empty() ? "no" : inputsOf(*support.gradient);
   };
   std::string text = "# ONNX operators\n\n"
                      "Written by `trainc --list-operators` from the importers that are there. "
@@ -50,15 +60,17 @@ std::string operatorTable() {
                      "run, and why.\n\n"
                      "Every operator is made of operations that the CPU and CUDA have alike. A "
                      "gradient is one of all inputs of\nfloats, or of those that are named, "
-                     "counted from 0. What is refused besides depends on sizes and versions; "
-                     "the\nmessage says it.\n\n"
+                     "counted from 0. Refused, too, are tensors without elements, integers\n"
+                     "below 32 bits and unsigned ones where they are not known when the model is "
+                     "compiled, and sizes that do not fit.\nThe bodies of If, Loop and Scan stand "
+                     "in their place in the program: programs have no loops of the model's.\n\n"
                      "| operator | from opset | gradient | refused |\n|---|---|---|---|\n";
   for (auto &[name, since] : oldest) {
     auto [domain, opType] = llvm::StringRef(name).rsplit('.');
     bool isOnnx = opType.empty();
     const nn::OnnxSupport &support = nn::onnxSupport(isOnnx ? "" : domain, isOnnx ? name : opType);
-    text += "| " + name + " | " + since + " | " + gradientOf(support) + " | " + refusedOf(support) +
-            " |\n";
+    text += "| " + name + " | " + since + " | " + gradientOf(support) + " | " +
+            refusedOf(support, nn::onnxRefusals(name)) + " |\n";
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include "compiler/onnx/graph_importer.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "dialects/nn/onnx_types.h"
 #include "dialects/nn/reduction.h"
 #include "dialects/train/train.h"
@@ -239,7 +240,7 @@ bool Importer::addOutputs() {
     if (!value || value->isSequence)
       return succeeded(report.error(ExitCode::unsupportedModel,
                                     file.path() + ": output '" + output.name() + "'",
-                                    "is no tensor"));
+                                    "is no tensor", "an output for each tensor of the sequence"));
     results.push_back(tensorOf(*value, at));
     types.push_back(results.back().getType());
     if (!checkDeclared(output, cast<RankedTensorType>(types.back())))
@@ -287,6 +288,11 @@ void Importer::inheritPath(const GraphNode &node) {
     }
 }
 
+static const nn::OnnxRefusal unknownSplit({"SplitToSequence"},
+                                          "input 1 that is not known when the model is compiled");
+static const nn::OnnxRefusal
+    unknownPosition({"SequenceAt"}, "input 1 that is not known when the model is compiled");
+
 bool Importer::splitToSequence(const GraphNode &node, nn::Builder &at) {
   Value x = tensorOf(*find(node.inputs[0]), at);
   ArrayRef<int64_t> shape = nn::tensorType(x).getShape();
@@ -298,7 +304,7 @@ bool Importer::splitToSequence(const GraphNode &node, nn::Builder &at) {
   auto split = view.integers(1);
   bool hasSplit = view.hasInput(1);
   if (hasSplit && !split)
-    return succeeded(view.refuseUnknown(1, "split sizes"));
+    return succeeded(view.refuseUnknown(1, unknownSplit.told("split sizes")));
   bool single = !hasSplit || nn::tensorType(view.input(1)).getRank() == 0;
   int64_t size = shape[axis], chunk = !hasSplit ? 1 : split->empty() ? 0 : (*split)[0];
   SmallVector<int64_t> sizes;
@@ -348,7 +354,7 @@ bool Importer::importSequence(const GraphNode &node, nn::Builder &at, bool &hand
   if (!sequence->isSequence)
     return succeeded(fail(node, "its input 0 is no sequence"));
   if (!position)
-    return succeeded(view.refuseUnknown(1, "position"));
+    return succeeded(view.refuseUnknown(1, unknownPosition.told("position")));
   if (position->size() != 1)
     return succeeded(fail(node, "its position is no single number"));
   int64_t size = sequence->sequence.size(), index = (*position)[0];

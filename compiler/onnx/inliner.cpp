@@ -3,6 +3,7 @@
 // Functions and branches (inliner.h).
 #include "compiler/onnx/inliner.h"
 #include "compiler/onnx/schema.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -161,6 +162,9 @@ std::string Inliner::freePrefix(std::string name) {
   }
 }
 
+static const nn::OnnxRefusal longLoop({"Loop", "Scan"},
+                                      "iterations of more than 2^17 nodes in all");
+
 // Room for a body's nodes, so many times.
 bool Inliner::enter(const GraphNode &node, size_t size, size_t times, int depth) {
   if (depth > kFunctionDepth)
@@ -173,9 +177,9 @@ bool Inliner::enter(const GraphNode &node, size_t size, size_t times, int depth)
   }
   if (times > 1)
     return fail(node, ExitCode::unsupportedModel,
-                "runs " + Twine(times) + " times through " + Twine(size) +
-                    " nodes, and programs here have no loops: more than " + Twine(kInlinedNodes) +
-                    " nodes",
+                longLoop.told("runs " + Twine(times) + " times through " + Twine(size) +
+                              " nodes, and programs here have no loops: more than " +
+                              Twine(kInlinedNodes) + " nodes"),
                 "an operator that does it at once, such as LSTM or CumSum");
   return fail(node, ExitCode::unsupportedModel,
               "local functions make more than " + Twine(kInlinedNodes) + " nodes, " + Twine(size) +

@@ -1,21 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which nodes of a model can be imported at all, and what would help where one cannot.
+#include "compiler/onnx/built_in.h"
 #include "compiler/onnx/file_check.h"
 #include "compiler/onnx/importer.h"
 #include "compiler/onnx/schema.h"
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 
 namespace trainc::reader {
 
-static bool isBuiltIn(const GraphNode &node) {
-  return node.domain.empty() &&
-         llvm::StringSwitch<bool>(node.opType())
-             .Cases("SplitToSequence", "SequenceAt", "SequenceConstruct", true)
-             .Default(false);
+constexpr StringRef kWithBodies[] = {"If", "Loop", "Scan"};
+constexpr StringRef kOfSequences[] = {"SequenceAt", "SequenceConstruct", "SplitToSequence"};
+
+static const nn::OnnxRefusal unknownCondition({"If"}, "a condition that is not known when the "
+                                                      "model is compiled");
+static const nn::OnnxRefusal unknownTimes({"Loop", "Scan"}, "a number of iterations that is not "
+                                                            "known when the model is compiled");
+
+std::vector<BuiltIn> builtInOperators() {
+  std::vector<BuiltIn> all;
+  for (ArrayRef<StringRef> names : {ArrayRef(kWithBodies), ArrayRef(kOfSequences)})
+    for (StringRef name : names)
+      all.push_back({name, firstOpset(name)});
+  return all;
+}
+
+static bool isOfSequences(const GraphNode &node) {
+  return node.domain.empty() && llvm::is_contained(kOfSequences, node.opType());
 }
 
 static StringRef adviceFor(StringRef opType) {
@@ -53,7 +68,7 @@ static LogicalResult reportMissing(const Graph &graph, const GraphNode &node, in
 }
 
 bool isImportable(const GraphNode &node) {
-  if (isBuiltIn(node))
+  if (isOfSequences(node))
     return checkNode(node).empty();
   if (!node.domain.empty())
     return nn::findOnnxImporter(node.domain, node.opType(), node.opset) != nullptr;
@@ -71,7 +86,8 @@ static void checkUndecided(const Graph &graph, const GraphNode &node, const Cond
   auto unknown = conditions.unknown.find(node.key());
   if (unknown != conditions.unknown.end())
     (void)report.error(ExitCode::unsupportedModel, graph.subject(node),
-                       Twine(node.isIf() ? "its condition" : "how often it runs") +
+                       (node.isIf() ? unknownCondition.told("its condition")
+                                    : unknownTimes.told("how often it runs")) +
                            " must be known when the model is compiled, but " + unknown->second.why,
                        unknown->second.advice);
 }
@@ -94,8 +110,10 @@ bool checkOperators(const Graph &graph, const Conditions &conditions, Report &re
       checkUndecided(graph, *node, conditions, report);
     else if (node->domain.empty() && !servesOpset(node->opset)) // a local function may have its own
       (void)report.error(ExitCode::unsupportedModel, graph.subject(*node),
-                         "the operator set is not among those supported");
-    else if (!isBuiltIn(*node) &&
+                         "the operator set is not among those supported",
+                         "the function in one of operator sets " + Twine(kOldestOpset) + " to " +
+                             Twine(kNewestOpset));
+    else if (!isOfSequences(*node) &&
              !nn::findOnnxImporter(node->domain, node->opType(), node->opset, &oldest))
       (void)reportMissing(graph, *node, oldest, report);
     else if (std::string why = node->domain.empty() ? checkNode(*node) : ""; !why.empty())

@@ -6,6 +6,7 @@
 // Known weakness: the emitted program grows with the iterations. Recurrent layers have operators of
 // their own, which are loops in the program.
 #include "compiler/onnx/inliner.h"
+#include "dialects/nn/onnx_refusal.h"
 
 using namespace llvm;
 
@@ -29,6 +30,10 @@ struct Inliner::Iterations {
   std::vector<int64_t> axes;   // along which results are put together
   std::vector<bool> backwards; // whether in the opposite order
 };
+
+static const nn::OnnxRefusal changingCondition({"Loop"}, "a condition that changes while it runs");
+static const nn::OnnxRefusal sequenceLengths({"Scan"}, "`sequence_lens` of operator set 8");
+static const nn::OnnxRefusal noIteration({"Loop", "Scan"}, "results of no iteration");
 
 static const onnx::GraphProto *bodyOf(const GraphNode &node) {
   const AttributeProto *body = node.attribute("body");
@@ -164,8 +169,8 @@ bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
       continue;
     if (values.empty())
       return fail(node, ExitCode::unsupportedModel,
-                  "does not run once, so that its output '" + node.outputs[output] +
-                      "' has no elements");
+                  noIteration.told("does not run once, so that its output '" +
+                                   node.outputs[output] + "' has no elements"));
     if (loop.backwards[k])
       std::reverse(values.begin(), values.end());
     const std::string of = prefix + std::to_string(k) + "/";
@@ -193,8 +198,8 @@ bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
                     Twine(node.inputs.size()) + " and " + Twine(node.outputs.size()));
   if (choice->second > 1 && !keepsGoing(node, *body, scope))
     return fail(node, ExitCode::unsupportedModel,
-                "its condition changes while it runs, and only loops that run a known number of "
-                "times are unrolled",
+                changingCondition.told("its condition changes while it runs, and only loops that "
+                                       "run a known number of times are unrolled"),
                 "an export without control flow: torch.jit.trace or dynamo");
   auto given = [&](int64_t i, const std::string &prefix) {
     return std::vector<std::string>{addNumbers(node, i, true, prefix + "iteration"),
@@ -226,9 +231,11 @@ bool Inliner::addBatchedScan(GraphNode &node, const Scope &scope, int depth) {
   if (node.inputs.size() < 2)
     return true; // the check of operators says so
   if (!node.inputs[0].empty())
-    return fail(node, ExitCode::unsupportedModel,
-                "its sequence_lens are not supported: all samples run as often as they are long",
-                "a Scan without them, or one of operator set 9");
+    return fail(
+        node, ExitCode::unsupportedModel,
+        sequenceLengths.told(
+            "its sequence_lens are not supported: all samples run as often as they are long"),
+        "a Scan without them, or one of operator set 9");
   auto choice = choices.find(node.key());
   if (choice == choices.end()) {
     askForSizes(node, node.inputs[1]);

@@ -73,7 +73,7 @@ LogicalResult checkSupport(OnnxNode &node, const OnnxSupport &support) {
     if (node.hasInput(known.input) && !node.constant(known.input))
       return node.refuseUnknown(known.input, known.what);
   if (support.floatsOnly && !isa<FloatType>(tensorType(node.input(0)).getElementType()))
-    return node.error("its operand is not of a float type");
+    return node.error("its operand is not of a float type", "insert a Cast before the node");
   return success();
 }
 

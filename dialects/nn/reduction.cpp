@@ -36,8 +36,6 @@ OnnxResults importReduction(OnnxNode &node, int64_t axesInputSince, Reduction re
   std::optional<SmallVector<int64_t>> axes = SmallVector<int64_t>();
   if (node.opset() >= axesInputSince ? node.hasInput(1) : node.hasAttribute("axes"))
     axes = node.opset() >= axesInputSince ? node.integers(1) : node.integers("axes");
-  if (!axes)
-    return node.refuseUnknown(1, "axes");
   llvm::SmallBitVector reduced(rank);
   for (int64_t axis : *axes) {
     if (axis < -rank || axis >= rank)

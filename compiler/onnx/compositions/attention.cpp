@@ -4,6 +4,7 @@
 // values (Vaswani et al., 2017). A group of query heads that share a key (Ainslie et al., "GQA",
 // 2023) is one matrix product with it, so that keys and values are not repeated.
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_refusal.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +12,13 @@
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal otherPrecisions({"Attention"},
+                                         "`softmax_precision` other than 1 (float), 11 (double)");
+static const OnnxRefusal mixedValues({"Attention"},
+                                     "queries and values of different element types");
+static const OnnxRefusal validKeys({"Attention"}, "`nonpad_kv_seqlen`");
+
 namespace {
 
 enum Input { kQueries, kKeys, kValues, kMask, kPastKeys, kPastValues, kValidKeys };
@@ -104,16 +112,18 @@ private:
                         "queries and keys, as many values as keys, and query heads that the key "
                         "heads divide");
     if (node.hasInput(kValidKeys))
-      return node.error("nonpad_kv_seqlen is not supported", "an attention mask instead");
+      return node.error(validKeys.told("nonpad_kv_seqlen is not supported"),
+                        "an attention mask instead");
     int64_t precision = node.integer("softmax_precision", 1);
     if (precision != 1 && precision != 11)
-      return node.error("softmax_precision is " + llvm::Twine(precision) +
-                            ", expected 1 (float) or 11 (double)",
+      return node.error(otherPrecisions.told("softmax_precision is " + llvm::Twine(precision) +
+                                             ", expected 1 (float) or 11 (double)"),
                         "softmax_precision 1");
     if (tensorType(queries).getElementType() != tensorType(values).getElementType())
-      return node.error("its queries and values have different element types, which is not "
-                        "supported",
-                        "insert a Cast before the node");
+      return node.error(
+          mixedValues.told("its queries and values have different element types, which is not "
+                           "supported"),
+          "insert a Cast before the node");
     return success();
   }
 
@@ -204,7 +214,8 @@ private:
     else if (type.getElementType() == all.getElementType())
       masked = builder.add(masked, mask);
     else
-      return node.error("its attn_mask is neither bool nor of the type of its queries");
+      return node.error("its attn_mask is neither bool nor of the type of its queries",
+                        "insert a Cast before the node");
     return success();
   }
 

@@ -4,11 +4,15 @@
 // how many elements its window has, with count_include_pad by those and the pads that the node asks
 // for.
 #include "dialects/nn/interpreter.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "dialects/nn/pool.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal manyWindows({"AveragePool"}, "more than 2^24 windows along a dimension");
+static const OnnxRefusal emptyWindows({"AveragePool"}, "windows of pads alone");
 
 // How many of each window's taps count along dimension `d` of space, of `size` elements.
 static std::vector<double> countTaps(const WindowPool &pool, bool withPads, size_t d, int64_t size,
@@ -37,12 +41,12 @@ static FailureOr<Value> windowSizes(OnnxNode &node, const WindowPool &pool, Valu
   for (int64_t d = 0; d < type.getRank() - 2; ++d) {
     int64_t points = type.getDimSize(d + 2);
     if (points > kLargestFolded)
-      return node.error("has " + llvm::Twine(points) + " windows along dimension " +
-                        llvm::Twine(d + 2) + ", at most " + llvm::Twine(kLargestFolded) +
-                        " are supported");
+      return node.error(manyWindows.told(
+          "has " + llvm::Twine(points) + " windows along dimension " + llvm::Twine(d + 2) +
+          ", at most " + llvm::Twine(kLargestFolded) + " are supported"));
     std::vector<double> counts = countTaps(pool, withPads, d, input.getDimSize(d + 2), points);
     if (llvm::is_contained(counts, 0))
-      return node.error("a window has pads alone: its mean divides by zero",
+      return node.error(emptyWindows.told("a window has pads alone: its mean divides by zero"),
                         "pads below the size of the kernel");
     if (llvm::all_equal(counts)) {
       everywhere *= counts.front();
@@ -126,9 +130,10 @@ static OnnxResults importGlobalLpPool(OnnxNode &node) {
   });
 }
 
-static OnnxRegistration averagePool("AveragePool", 1, importAveragePool);
+static OnnxRegistration averagePool =
+    OnnxRegistration("AveragePool", 1, importAveragePool).takesFloats();
 static OnnxRegistration globalAveragePool("GlobalAveragePool", 1, importGlobalAveragePool);
-static OnnxRegistration lpPool("LpPool", 2, importLpPool);
+static OnnxRegistration lpPool = OnnxRegistration("LpPool", 2, importLpPool).takesFloats();
 static OnnxRegistration globalLpPool("GlobalLpPool", 2, importGlobalLpPool);
 
 } // namespace trainc::nn

@@ -9,10 +9,13 @@
 // mean it; ONNX's operator would take the biased one.
 #include "dialects/nn/normalization.h"
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_refusal.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal ofEachElement({"BatchNormalization"}, "`spatial` = 0");
 
 namespace {
 
@@ -54,7 +57,8 @@ private:
                               " channels, of the input's type");
       }
     if (node.opset() < 9 && node.integer("spatial", 1) == 0)
-      return node.error("normalizes each element by itself (spatial = 0), which is not supported");
+      return node.error(ofEachElement.told(
+          "normalizes each element by itself (spatial = 0), which is not supported"));
     epsilon = node.real("epsilon", 1e-5f);
     momentum = node.real("momentum", 0.9f);
     if (!(epsilon >= 0))

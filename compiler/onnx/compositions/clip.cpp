@@ -30,7 +30,9 @@ static OnnxResults importClip(OnnxNode &node) {
     Value bound = node.input(i);
     if (tensorType(bound).getNumElements() != 1 ||
         tensorType(bound).getElementType() != tensorType(x).getElementType())
-      return node.error("a bound is no scalar of the operand's type");
+      return node.error("a bound is no scalar of the operand's type",
+                        tensorType(bound).getNumElements() == 1 ? "insert a Cast before the node"
+                                                                : "");
     Builder &builder = node.builder();
     bound = builder.broadcastTo(builder.reshape(bound, {}), tensorType(x).getShape());
     bool isKnown = node.constant(i) && isa<FloatType>(tensorType(x).getElementType());

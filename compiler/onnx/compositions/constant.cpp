@@ -2,10 +2,13 @@
 //
 // ONNX Constant and ConstantOfShape.
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_refusal.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal otherValues({"Constant"}, "text; sparse tensors");
 
 static OnnxResults importConstant(OnnxNode &node) {
   for (StringRef name : {"value", "value_float", "value_floats", "value_int", "value_ints"}) {
@@ -16,13 +19,13 @@ static OnnxResults importConstant(OnnxNode &node) {
       return failure();
     return SmallVector<Value>{node.literal(value)};
   }
-  return node.error("its value is text or a sparse tensor, which is not supported");
+  return node.error(
+      otherValues.told("its value is text or a sparse tensor, which is not supported"),
+      "a dense tensor of numbers");
 }
 
 static OnnxResults importConstantOfShape(OnnxNode &node) {
   auto shape = node.integers(0);
-  if (!shape)
-    return node.refuseUnknown(0, "shape");
   if (failed(countElements(node, *shape)))
     return failure();
   Tensor value = node.tensor("value");
@@ -38,6 +41,8 @@ static OnnxResults importConstantOfShape(OnnxNode &node) {
 
 static OnnxRegistration constant = OnnxRegistration("Constant", 1, importConstant).gradientOf({});
 static OnnxRegistration constantOfShape =
-    OnnxRegistration("ConstantOfShape", 9, importConstantOfShape).gradientOf({});
+    OnnxRegistration("ConstantOfShape", 9, importConstantOfShape)
+        .gradientOf({})
+        .mustKnow(0, "shape");
 
 } // namespace trainc::nn

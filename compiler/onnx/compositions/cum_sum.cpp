@@ -41,6 +41,6 @@ static OnnxResults importCumSum(OnnxNode &node) {
   return SmallVector<Value>{backwards ? builder.create<ReverseOp>(x, dimension) : x};
 }
 
-static OnnxRegistration cumSum("CumSum", 11, importCumSum);
+static OnnxRegistration cumSum = OnnxRegistration("CumSum", 11, importCumSum).mustKnow(1, "axis");
 
 } // namespace trainc::nn

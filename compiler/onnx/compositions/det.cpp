@@ -5,11 +5,15 @@
 // then means that all that is left is zero, so that value and gradient hold for singular matrices,
 // too, of any rank.
 #include "compiler/onnx/compositions/extreme_index.h"
+#include "dialects/nn/onnx_refusal.h"
 #include <map>
 
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal largeMatrices({"Det"}, "matrices of more than 64 rows");
+
 namespace {
 
 constexpr int64_t kFewRows = 4;   // n 2^(n-1) products
@@ -121,8 +125,9 @@ static OnnxResults importDet(OnnxNode &node) {
   ArrayRef<int64_t> batch = type.getShape().drop_back(2);
   int64_t rows = type.getDimSize(rank - 1);
   if (rows > kMostRows)
-    return node.error("determinants of " + llvm::Twine(rows) +
-                      " rows are not supported, only of at most " + llvm::Twine(kMostRows));
+    return node.error(largeMatrices.told("determinants of " + llvm::Twine(rows) +
+                                         " rows are not supported, only of at most " +
+                                         llvm::Twine(kMostRows)));
   if (rows == 0)
     return SmallVector<Value>{builder.constant(1, type.clone(batch))};
   int64_t count = type.getNumElements() / (rows * rows);

@@ -54,6 +54,8 @@ static OnnxResults importDropout(OnnxNode &node) {
 }
 
 // Its ratio and mode stand behind the input.
-static OnnxRegistration dropout("Dropout", 7, importDropout, settingsFrom<1>);
+static OnnxRegistration dropout = OnnxRegistration("Dropout", 7, importDropout, settingsFrom<1>)
+                                      .mustKnow(1, "ratio")
+                                      .mustKnow(2, "training_mode");
 
 } // namespace trainc::nn

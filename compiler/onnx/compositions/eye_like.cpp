@@ -2,11 +2,15 @@
 //
 // ONNX EyeLike: ones where column - row is k.
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "dialects/nn/onnx_types.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal
+    otherElements({"EyeLike"}, "types that are none of float, double, bool and the integers");
 
 static OnnxResults importEyeLike(OnnxNode &node) {
   Builder &builder = node.builder();
@@ -18,7 +22,7 @@ static OnnxResults importEyeLike(OnnxNode &node) {
   if (node.hasAttribute("dtype"))
     element = onnxElementType(context, node.integer("dtype", 0));
   if (!element)
-    return node.error("its element type is not supported");
+    return node.error(otherElements.told("its element type is not supported"), "dtype 1 (float)");
   auto indices = type.clone(IntegerType::get(context, 64));
   Value column = builder.create<IotaOp>(indices, 1);
   Value distance = builder.sub(column, builder.create<IotaOp>(indices, 0));

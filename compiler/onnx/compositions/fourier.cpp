@@ -142,7 +142,9 @@ static OnnxResults importStft(OnnxNode &node) {
   return SmallVector<Value>{*y};
 }
 
-static OnnxRegistration dft("DFT", 17, importDft);
-static OnnxRegistration stft("STFT", 17, importStft);
+static OnnxRegistration dft =
+    OnnxRegistration("DFT", 17, importDft).mustKnow(1, "length").mustKnow(2, "axis");
+static OnnxRegistration stft =
+    OnnxRegistration("STFT", 17, importStft).mustKnow(1, "frame_step").mustKnow(3, "frame_length");
 
 } // namespace trainc::nn

@@ -15,8 +15,8 @@ static OnnxResults importGemm(OnnxNode &node) {
     return node.error("operands have ranks " + llvm::Twine(left.size()) + " and " +
                       llvm::Twine(right.size()) + ", expected 2");
   Type type = tensorType(a).getElementType();
-  if (!isa<FloatType>(type) || tensorType(b).getElementType() != type)
-    return node.error("operands are not of one float type");
+  if (tensorType(b).getElementType() != type)
+    return node.error("operands have different element types", "insert a Cast before the node");
   bool transposeA = node.integer("transA", 0), transposeB = node.integer("transB", 0);
   if (left[transposeA ? 0 : 1] != right[transposeB ? 1 : 0])
     return node.error("contracted sizes are " + llvm::Twine(left[transposeA ? 0 : 1]) + " and " +
@@ -44,6 +44,6 @@ static OnnxWeight weightsOfGemm(unsigned input, ArrayRef<int64_t>) {
   return input == 2 ? OnnxWeight::bias : OnnxWeight::matrix;
 }
 
-static OnnxRegistration gemm("Gemm", 7, importGemm, weightsOfGemm);
+static OnnxRegistration gemm = OnnxRegistration("Gemm", 7, importGemm, weightsOfGemm).takesFloats();
 
 } // namespace trainc::nn

@@ -7,12 +7,15 @@
 // its result: so says ONNX. What MaxPool itself makes of a larger tensor counts the elements of
 // that one, which then is the result.
 #include "compiler/onnx/compositions/indexed_rows.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "dialects/nn/pool.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal moreUnpooled({"MaxUnpool"}, "more than 3 dimensions of space");
 
 /// The pool that made the indices in this graph; null where none did.
 static MaxPoolOp poolOf(Value indices) {
@@ -34,8 +37,8 @@ static FailureOr<SmallVector<int64_t>> pooledShape(OnnxNode &node) {
   RankedTensorType type = tensorType(node.input(0));
   int64_t space = type.getRank() - 2;
   if (space < 1 || space > 3)
-    return node.error("input 'X' has " + llvm::Twine(space) +
-                      " dimensions of space, expected 1 to 3");
+    return node.error(moreUnpooled.told("input 'X' has " + llvm::Twine(space) +
+                                        " dimensions of space, expected 1 to 3"));
   auto kernel = node.integers("kernel_shape");
   if (!kernel || static_cast<int64_t>(kernel->size()) != space ||
       llvm::any_of(*kernel, [](int64_t size) { return size < 1 || size > kLargestWindowNumber; }))
@@ -61,8 +64,6 @@ static FailureOr<SmallVector<int64_t>> resultShape(OnnxNode &node, ArrayRef<int6
   if (!node.hasInput(2))
     return SmallVector<int64_t>(otherwise);
   auto shape = node.integers(2);
-  if (!shape)
-    return node.refuseUnknown(2, "output_shape");
   if (shape->size() != otherwise.size() ||
       ArrayRef(*shape).take_front(2) != otherwise.take_front(2))
     return node.error("output_shape does not fit an operand of rank " +
@@ -110,6 +111,7 @@ static OnnxResults importMaxUnpool(OnnxNode &node) {
   return SmallVector<Value>{builder.create<PadOp>(results->front(), none, behind, none)};
 }
 
-static OnnxRegistration maxUnpool("MaxUnpool", 9, importMaxUnpool);
+static OnnxRegistration maxUnpool =
+    OnnxRegistration("MaxUnpool", 9, importMaxUnpool).mustKnow(2, "output_shape");
 
 } // namespace trainc::nn

@@ -59,6 +59,12 @@ static OnnxResults importMelWeightMatrix(OnnxNode &node) {
 }
 
 static OnnxRegistration melWeightMatrix =
-    OnnxRegistration("MelWeightMatrix", 17, importMelWeightMatrix).gradientOf({});
+    OnnxRegistration("MelWeightMatrix", 17, importMelWeightMatrix)
+        .gradientOf({})
+        .mustKnow(0, "number of bins")
+        .mustKnow(1, "length")
+        .mustKnow(2, "sample rate")
+        .mustKnow(3, "lower edge")
+        .mustKnow(4, "upper edge");
 
 } // namespace trainc::nn

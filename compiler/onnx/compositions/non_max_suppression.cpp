@@ -118,6 +118,9 @@ static OnnxRegistration nonMaxSuppression =
     OnnxRegistration("NonMaxSuppression", 10, importNonMaxSuppression, settingsFrom<2>)
         .gradientOf({})
         .mustKnow(0, "boxes, whose values say how many are left,")
-        .mustKnow(1, "scores, whose values say how many boxes are left,");
+        .mustKnow(1, "scores, whose values say how many boxes are left,")
+        .mustKnow(2, "max_output_boxes_per_class")
+        .mustKnow(3, "iou_threshold")
+        .mustKnow(4, "score_threshold");
 
 } // namespace trainc::nn

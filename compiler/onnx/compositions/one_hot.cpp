@@ -61,6 +61,7 @@ static OnnxResults importOneHot(OnnxNode &node) {
 }
 
 // Last stands what is written for the chosen class, and what for the others.
-static OnnxRegistration oneHot("OneHot", 9, importOneHot, settingsFrom<2>);
+static OnnxRegistration oneHot =
+    OnnxRegistration("OneHot", 9, importOneHot, settingsFrom<2>).mustKnow(1, "depth");
 
 } // namespace trainc::nn

@@ -5,12 +5,20 @@
 // micro-batch of training.
 #include "compiler/onnx/compositions/random.h"
 #include "compiler/onnx/compositions/cum_sum.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "dialects/nn/onnx_types.h"
 #include <numbers>
 
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal otherIntegers({"Multinomial"}, "types other than int32, int64");
+static const OnnxRefusal
+    otherDrawnTypes({"Bernoulli"}, "types that are none of float, double, bool and the integers");
+static const OnnxRefusal otherFloats({"RandomUniform", "RandomUniformLike", "RandomNormal",
+                                      "RandomNormalLike"},
+                                     "types other than float, double");
 
 /// The node's type of float with a shape: that of attribute `dtype`, of its input, or f32.
 static FailureOr<RankedTensorType> resultType(OnnxNode &node) {
@@ -30,8 +38,8 @@ static FailureOr<RankedTensorType> resultType(OnnxNode &node) {
   if (node.hasAttribute("dtype"))
     element = onnxElementType(context, node.integer("dtype", 0));
   if (!isa_and_nonnull<FloatType>(element))
-    return node.error("dtype " + llvm::Twine(node.integer("dtype", 0)) +
-                          " is not supported: float and double are",
+    return node.error(otherFloats.told("dtype " + llvm::Twine(node.integer("dtype", 0)) +
+                                       " is not supported: float and double are"),
                       "insert a Cast behind a node of float");
   return RankedTensorType::get(shape, element);
 }
@@ -67,12 +75,14 @@ static OnnxResults importBernoulli(OnnxNode &node) {
   auto type = tensorType(probability);
   Builder &builder = node.builder();
   if (!isa<FloatType>(type.getElementType()))
-    return node.error("its probabilities are no floats");
+    return node.error("its probabilities are no floats", "insert a Cast before the node");
   Type element = type.getElementType();
   if (node.hasAttribute("dtype"))
     element = onnxElementType(type.getContext(), node.integer("dtype", 0));
   if (!element)
-    return node.error("dtype " + llvm::Twine(node.integer("dtype", 0)) + " is not supported");
+    return node.error(otherDrawnTypes.told("dtype " + llvm::Twine(node.integer("dtype", 0)) +
+                                           " is not supported"),
+                      "dtype 1 (float)");
   Value holds = builder.create<LessOp>(randomUniform(node, type), probability);
   return SmallVector<Value>{builder.cast(holds, element)};
 }
@@ -83,7 +93,8 @@ static OnnxResults importMultinomial(OnnxNode &node) {
   Builder &builder = node.builder();
   auto type = tensorType(node.input(0));
   if (!isa<FloatType>(type.getElementType()))
-    return node.error("its logarithms of probabilities are no floats");
+    return node.error("its logarithms of probabilities are no floats",
+                      "insert a Cast before the node");
   if (type.getRank() != 2 || type.getDimSize(1) < 1)
     return node.error("its input has " + llvm::Twine(type.getRank()) +
                       " axes, or no class: it has rows and classes");
@@ -93,7 +104,9 @@ static OnnxResults importMultinomial(OnnxNode &node) {
     return node.error("sample_size " + llvm::Twine(samples) + " is not positive");
   Type element = onnxElementType(type.getContext(), number);
   if (!isa_and_nonnull<IntegerType>(element) || element.getIntOrFloatBitWidth() < 32)
-    return node.error("dtype " + llvm::Twine(number) + " is not supported: int32 and int64 are");
+    return node.error(otherIntegers.told("dtype " + llvm::Twine(number) +
+                                         " is not supported: int32 and int64 are"),
+                      "dtype 7 (int64)");
   Value logits = builder.cast(node.input(0), builder.op().getF64Type());
   auto real = tensorType(logits);
   Value greatest = builder.expand(builder.reduceMax(logits, {1}), {1}, real.getShape());

@@ -13,6 +13,7 @@ static OnnxResults importReduceL1(OnnxNode &node) {
   });
 }
 
-static OnnxRegistration reduceL1("ReduceL1", 1, importReduceL1);
+static OnnxRegistration reduceL1 =
+    OnnxRegistration("ReduceL1", 1, importReduceL1).mustKnow(1, "axes");
 
 } // namespace trainc::nn

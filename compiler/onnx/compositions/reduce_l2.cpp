@@ -7,12 +7,9 @@ using namespace mlir;
 
 namespace trainc::nn {
 
-static OnnxResults importReduceL2(OnnxNode &node) {
-  if (!isa<FloatType>(tensorType(node.input(0)).getElementType()))
-    return node.error("its operand is not of a float type");
-  return importReduction(node, 18, buildNorm);
-}
+static OnnxResults importReduceL2(OnnxNode &node) { return importReduction(node, 18, buildNorm); }
 
-static OnnxRegistration reduceL2("ReduceL2", 1, importReduceL2);
+static OnnxRegistration reduceL2 =
+    OnnxRegistration("ReduceL2", 1, importReduceL2).mustKnow(1, "axes").takesFloats();
 
 } // namespace trainc::nn

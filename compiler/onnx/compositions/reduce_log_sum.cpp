@@ -8,8 +8,6 @@ using namespace mlir;
 namespace trainc::nn {
 
 static OnnxResults importReduceLogSum(OnnxNode &node) {
-  if (!isa<FloatType>(tensorType(node.input(0)).getElementType()))
-    return node.error("its operand is not of a float type");
   return importReduction(node, 18, [](Builder &builder, Value x, ArrayRef<int64_t> dimensions) {
     return builder.log(builder.reduceSum(x, dimensions));
   });
@@ -32,12 +30,12 @@ static Value logSumExp(Builder &builder, Value x, ArrayRef<int64_t> dimensions) 
 }
 
 static OnnxResults importReduceLogSumExp(OnnxNode &node) {
-  if (!isa<FloatType>(tensorType(node.input(0)).getElementType()))
-    return node.error("its operand is not of a float type");
   return importReduction(node, 18, logSumExp);
 }
 
-static OnnxRegistration reduceLogSum("ReduceLogSum", 1, importReduceLogSum);
-static OnnxRegistration reduceLogSumExp("ReduceLogSumExp", 1, importReduceLogSumExp);
+static OnnxRegistration reduceLogSum =
+    OnnxRegistration("ReduceLogSum", 1, importReduceLogSum).mustKnow(1, "axes").takesFloats();
+static OnnxRegistration reduceLogSumExp =
+    OnnxRegistration("ReduceLogSumExp", 1, importReduceLogSumExp).mustKnow(1, "axes").takesFloats();
 
 } // namespace trainc::nn

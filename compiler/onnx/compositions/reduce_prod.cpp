@@ -11,6 +11,7 @@ static OnnxResults importReduceProd(OnnxNode &node) {
   return importReduction(node, 18, buildProduct);
 }
 
-static OnnxRegistration reduceProd("ReduceProd", 1, importReduceProd);
+static OnnxRegistration reduceProd =
+    OnnxRegistration("ReduceProd", 1, importReduceProd).mustKnow(1, "axes");
 
 } // namespace trainc::nn

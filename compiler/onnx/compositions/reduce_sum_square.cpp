@@ -13,6 +13,7 @@ static OnnxResults importReduceSumSquare(OnnxNode &node) {
   });
 }
 
-static OnnxRegistration reduceSumSquare("ReduceSumSquare", 1, importReduceSumSquare);
+static OnnxRegistration reduceSumSquare =
+    OnnxRegistration("ReduceSumSquare", 1, importReduceSumSquare).mustKnow(1, "axes");
 
 } // namespace trainc::nn

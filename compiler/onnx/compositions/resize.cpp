@@ -4,6 +4,7 @@
 // and scales are known when the model is compiled, so that each is an nn.resample. Formulas are
 // those of the operator's specification; indices beyond the edge are those of the edge.
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "dialects/nn/tensor.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
@@ -11,6 +12,14 @@
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal interpolatedIntegers({"Resize", "Upsample"},
+                                              "modes linear and cubic of integers");
+static const OnnxRefusal
+    unknownInput({"Resize"},
+                 "input 1 that is not known when the model is compiled where it is read (`scales` "
+                 "of operator set 10, the region of tf_crop_and_resize)");
+
 namespace {
 
 struct Axis {
@@ -36,7 +45,7 @@ public:
     rounding = "floor";
     auto scales = node.opset() >= 9 ? realsOf(1) : node.reals("scales");
     if (!scales)
-      return node.refuseUnknown(1, "scales");
+      return node.refuseUnknown(1, unknownInput.told("scales"));
     return resizeBy(*scales, everyDimension());
   }
 
@@ -57,13 +66,8 @@ public:
         dimensions.push_back(*dimension);
       }
     }
-    bool hasScales = node.hasInput(2) && !isEmpty(2);
-    if (hasScales) {
-      auto scales = realsOf(2);
-      if (!scales)
-        return node.refuseUnknown(2, "scales");
-      return resizeBy(*scales, dimensions);
-    }
+    if (node.hasInput(2) && !isEmpty(2))
+      return resizeBy(*realsOf(2), dimensions);
     auto sizes = node.hasInput(3) ? node.integers(3) : std::nullopt;
     if (!sizes)
       return node.refuseUnknown(3, "sizes");
@@ -108,8 +112,6 @@ private:
       return node.error("has " + llvm::Twine(sizes.size()) + " sizes for " +
                         llvm::Twine(dimensions.size()) + " dimensions");
     std::string policy = node.string("keep_aspect_ratio_policy", "stretch");
-    if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
-      return node.error("keep_aspect_ratio_policy '" + policy + "' is not known");
     SmallVector<Axis> axes;
     std::optional<double> common;
     for (auto [size, dimension] : llvm::zip(sizes, dimensions)) {
@@ -133,7 +135,7 @@ private:
   }
 
   OnnxResults along(SmallVectorImpl<Axis> &axes) {
-    if (failed(checkModes()) || failed(readCrop(axes)))
+    if (failed(readCrop(axes)))
       return failure();
     SmallVector<int64_t> shape(type.getShape());
     for (const Axis &axis : axes)
@@ -141,7 +143,8 @@ private:
     if (failed(countElements(node, shape)))
       return failure();
     if (!isa<FloatType>(type.getElementType()) && mode != "nearest")
-      return node.error("interpolates numbers that are no floats", "mode nearest");
+      return node.error(interpolatedIntegers.told("interpolates numbers that are no floats"),
+                        "mode nearest");
     Value y = x;
     for (const Axis &axis : axes)
       if (axis.to != axis.from || axis.scale != 1 || coordinates == "tf_crop_and_resize")
@@ -151,28 +154,12 @@ private:
     return SmallVector<Value>{y};
   }
 
-  LogicalResult checkModes() {
-    auto known = [&](StringRef what, StringRef value, ArrayRef<StringRef> all) -> LogicalResult {
-      return llvm::is_contained(all, value)
-                 ? success()
-                 : node.error(what + " '" + value + "' is not supported, only " +
-                              llvm::join(all, ", "));
-    };
-    return success(succeeded(known("mode", mode, {"nearest", "linear", "cubic"})) &&
-                   succeeded(known("nearest_mode", rounding,
-                                   {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})) &&
-                   succeeded(known("coordinate_transformation_mode", coordinates,
-                                   {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-                                    "align_corners", "asymmetric", "tf_half_pixel_for_nn",
-                                    "tf_crop_and_resize"})));
-  }
-
   LogicalResult readCrop(MutableArrayRef<Axis> axes) {
     if (coordinates != "tf_crop_and_resize")
       return success();
     auto region = realsOf(1);
     if (!region)
-      return node.refuseUnknown(1, "region");
+      return node.refuseUnknown(1, unknownInput.told("region"));
     if (region->size() != 2 * axes.size())
       return node.error("its region has " + llvm::Twine(region->size()) +
                         " numbers, expected a start and an end for each dimension");
@@ -320,8 +307,20 @@ static OnnxResults importResize(OnnxNode &node) { return Resize(node).build(); }
 static OnnxResults importUpsample(OnnxNode &node) { return Resize(node).byScalesAlone(); }
 
 // Its crop and its scales or sizes stand behind the input.
+static const StringRef kResizeModes[] = {"nearest", "linear", "cubic"};
 static OnnxRegistration resizeByScales("Resize", 10, importUpsample, settingsFrom<1>);
-static OnnxRegistration resize("Resize", 11, importResize, settingsFrom<1>);
-static OnnxRegistration upsample("Upsample", 7, importUpsample, settingsFrom<1>);
+static OnnxRegistration resize =
+    OnnxRegistration("Resize", 11, importResize, settingsFrom<1>)
+        .takes("mode", kResizeModes)
+        .takes("nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})
+        .takes("coordinate_transformation_mode",
+               {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"})
+        .takes("keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"})
+        .mustKnow(2, "scales")
+        .mustKnow(3, "sizes");
+static OnnxRegistration upsample = OnnxRegistration("Upsample", 7, importUpsample, settingsFrom<1>)
+                                       .takes("mode", kResizeModes)
+                                       .mustKnow(1, "scales");
 
 } // namespace trainc::nn

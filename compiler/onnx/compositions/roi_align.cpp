@@ -4,10 +4,16 @@
 // between elements, or the largest of their weighed neighbours (so ONNX defines it). As in
 // torchvision the gradient reaches the image and not the boxes.
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_refusal.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal unknownBoxes(
+    {"RoiAlign"},
+    "input 1 that is not known when the model is compiled where `sampling_ratio` is 0");
+
 namespace {
 
 /// Neighbours of the samples along one axis of space: index and weight, [rois, parts, samples].
@@ -96,7 +102,7 @@ private:
       return counts;
     Tensor known = node.constant(1);
     if (!known)
-      return node.refuseUnknown(1, "rois, where sampling_ratio is 0,");
+      return node.refuseUnknown(1, unknownBoxes.told("rois, where sampling_ratio is 0,"));
     auto rounded = [&](double value) { // as the step would be
       return Tensor::ofReals(RankedTensorType::get({}, element), value).real(0);
     };

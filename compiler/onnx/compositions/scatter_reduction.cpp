@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/onnx/compositions/scatter_reduction.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "dialects/nn/reduction.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal boolUpdates({"ScatterElements", "ScatterND"}, "reductions of bools");
 
 bool isReductionOfUpdates(StringRef reduction) {
   return llvm::is_contained({"add", "mul", "min", "max"}, reduction);
@@ -40,7 +43,9 @@ OnnxResults reduceUpdates(OnnxNode &node, Value table, Value rows, Value updates
   RankedTensorType type = tensorType(table);
   int64_t rank = type.getRank(), count = tensorType(updates).getDimSize(axis);
   if (type.getElementType().isInteger(1))
-    return node.error("reduction '" + reduction + "' is supported of numbers, not of bools");
+    return node.error(
+        boolUpdates.told("reduction '" + reduction + "' is supported of numbers, not of bools"),
+        "insert Casts to int32 and back around the node");
   // Behind the axis one more dimension: the element itself and all updates of its line.
   SmallVector<int64_t> shape(type.getShape()), ofTable, ofUpdates, low(rank, 0), none(rank, 0);
   shape.insert(shape.begin() + axis + 1, count + 1);

@@ -11,8 +11,6 @@ static OnnxResults importShrink(OnnxNode &node) {
   Builder &builder = node.builder();
   Value x = node.input(0);
   Type type = x.getType();
-  if (!isa<FloatType>(tensorType(x).getElementType()))
-    return node.error("its operand is not of a float type");
   Value bias = builder.constant(node.real("bias", 0), type);
   double lambda = node.real("lambd", 0.5);
   Value below = builder.create<LessOp>(x, builder.constant(-lambda, type));
@@ -22,6 +20,6 @@ static OnnxResults importShrink(OnnxNode &node) {
   return SmallVector<Value>{builder.select(below, builder.add(x, bias), others)};
 }
 
-static OnnxRegistration shrink("Shrink", 9, importShrink);
+static OnnxRegistration shrink = OnnxRegistration("Shrink", 9, importShrink).takesFloats();
 
 } // namespace trainc::nn

@@ -17,8 +17,6 @@ static OnnxResults importSplit(OnnxNode &node) {
     return failure();
   int64_t axis = *found, size = shape[axis], chunk = (size + parts - 1) / parts;
   auto sizes = node.hasInput(1) ? node.integers(1) : node.integers("split");
-  if (!sizes && node.hasInput(1))
-    return node.refuseUnknown(1, "sizes");
   if (!sizes) {
     sizes.emplace();
     for (int64_t i = 0; i < parts; ++i)
@@ -40,6 +38,6 @@ static OnnxResults importSplit(OnnxNode &node) {
   return results;
 }
 
-static OnnxRegistration split("Split", 2, importSplit);
+static OnnxRegistration split = OnnxRegistration("Split", 2, importSplit).mustKnow(1, "sizes");
 
 } // namespace trainc::nn

@@ -24,8 +24,6 @@ static std::optional<SmallVector<bool>> maskOf(ArrayRef<int64_t> axes, int64_t r
 
 static OnnxResults importUnsqueeze(OnnxNode &node) {
   auto axes = axesOf(node);
-  if (!axes)
-    return node.refuseUnknown(1, "axes");
   Value x = node.input(0);
   ArrayRef<int64_t> shape = tensorType(x).getShape();
   auto mask = maskOf(*axes, shape.size() + axes->size());
@@ -42,8 +40,6 @@ static OnnxResults importUnsqueeze(OnnxNode &node) {
 
 static OnnxResults importSqueeze(OnnxNode &node) {
   auto axes = axesOf(node);
-  if (!axes && node.hasInput(1))
-    return node.refuseUnknown(1, "axes");
   Value x = node.input(0);
   ArrayRef<int64_t> shape = tensorType(x).getShape();
   auto mask = maskOf(axes.value_or(SmallVector<int64_t>()), shape.size());
@@ -60,7 +56,8 @@ static OnnxResults importSqueeze(OnnxNode &node) {
   return SmallVector<Value>{node.builder().reshape(x, result)};
 }
 
-static OnnxRegistration unsqueeze("Unsqueeze", 1, importUnsqueeze);
-static OnnxRegistration squeeze("Squeeze", 1, importSqueeze);
+static OnnxRegistration unsqueeze =
+    OnnxRegistration("Unsqueeze", 1, importUnsqueeze).mustKnow(1, "axes");
+static OnnxRegistration squeeze = OnnxRegistration("Squeeze", 1, importSqueeze).mustKnow(1, "axes");
 
 } // namespace trainc::nn

@@ -11,8 +11,6 @@ static OnnxResults importTile(OnnxNode &node) {
   Value x = node.input(0);
   ArrayRef<int64_t> shape = tensorType(x).getShape();
   auto repeats = node.integers(1);
-  if (!repeats)
-    return node.refuseUnknown(1, "repeats");
   if (repeats->size() != shape.size())
     return node.error("it has " + llvm::Twine(repeats->size()) + " repeats for " +
                       llvm::Twine(shape.size()) + " dimensions");
@@ -33,6 +31,6 @@ static OnnxResults importTile(OnnxNode &node) {
   return SmallVector<Value>{builder.reshape(builder.broadcast(x, dimensions, repeated), joined)};
 }
 
-static OnnxRegistration tile("Tile", 6, importTile);
+static OnnxRegistration tile = OnnxRegistration("Tile", 6, importTile).mustKnow(1, "repeats");
 
 } // namespace trainc::nn

@@ -158,6 +158,6 @@ static OnnxResults importTopK(OnnxNode &node) {
                                 : manyAtOnce(node.builder(), x, *options);
 }
 
-static OnnxRegistration topK("TopK", 1, importTopK);
+static OnnxRegistration topK = OnnxRegistration("TopK", 1, importTopK).mustKnow(1, "k");
 
 } // namespace trainc::nn

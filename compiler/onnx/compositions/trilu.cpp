@@ -35,6 +35,6 @@ static OnnxResults importTrilu(OnnxNode &node) {
   return SmallVector<Value>{builder.select(builder.broadcastTo(mask, type.getShape()), x, zero)};
 }
 
-static OnnxRegistration trilu("Trilu", 14, importTrilu);
+static OnnxRegistration trilu = OnnxRegistration("Trilu", 14, importTrilu).mustKnow(1, "diagonal");
 
 } // namespace trainc::nn

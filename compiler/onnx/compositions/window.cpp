@@ -4,12 +4,19 @@
 // less where the window is symmetric.
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "dialects/nn/onnx_types.h"
 #include <cmath>
 
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal longWindows({"HannWindow", "HammingWindow", "BlackmanWindow"},
+                                     "more than 2^24 elements");
+static const OnnxRefusal
+    otherWindowTypes({"HannWindow", "HammingWindow", "BlackmanWindow"},
+                     "types that are none of float, double, bool and the integers");
 
 // a[0] - a[1] cos(2 pi n / N) + a[2] cos(4 pi n / N)
 static OnnxResults importWindow(OnnxNode &node, ArrayRef<double> a) {
@@ -19,11 +26,12 @@ static OnnxResults importWindow(OnnxNode &node, ArrayRef<double> a) {
     return failure();
   int64_t count = *size;
   if (count < 1 || count > kLargestFolded)
-    return node.error("its size is " + llvm::Twine(count) + ", expected 1 to " +
-                      llvm::Twine(kLargestFolded));
+    return node.error(longWindows.told("its size is " + llvm::Twine(count) + ", expected 1 to " +
+                                       llvm::Twine(kLargestFolded)));
   Type element = onnxElementType(builder.op().getContext(), node.integer("output_datatype", 1));
   if (!element)
-    return node.error("its element type is not supported");
+    return node.error(otherWindowTypes.told("its element type is not supported"),
+                      "output_datatype 1 (float)");
   int64_t period = node.integer("periodic", 1) ? count : count - 1;
   auto type = RankedTensorType::get({count}, builder.op().getF64Type());
   Value place = builder.create<IotaOp>(type, 0), sum = builder.constant(a[0], type);
@@ -36,14 +44,24 @@ static OnnxResults importWindow(OnnxNode &node, ArrayRef<double> a) {
   return SmallVector<Value>{builder.cast(sum, element)};
 }
 
-static OnnxRegistration hann = OnnxRegistration("HannWindow", 17, [](OnnxNode &node) {
-                                 return importWindow(node, {0.5, 0.5});
-                               }).gradientOf({});
-static OnnxRegistration hamming = OnnxRegistration("HammingWindow", 17, [](OnnxNode &node) {
-                                    return importWindow(node, {25.0 / 46, 21.0 / 46});
-                                  }).gradientOf({});
-static OnnxRegistration blackman = OnnxRegistration("BlackmanWindow", 17, [](OnnxNode &node) {
-                                     return importWindow(node, {0.42, 0.5, 0.08});
-                                   }).gradientOf({});
+static OnnxRegistration hann = OnnxRegistration("HannWindow", 17,
+                                                [](OnnxNode &node) {
+                                                  return importWindow(node, {0.5, 0.5});
+                                                })
+                                   .gradientOf({})
+                                   .mustKnow(0, "size");
+static OnnxRegistration hamming =
+    OnnxRegistration("HammingWindow", 17,
+                     [](OnnxNode &node) {
+                       return importWindow(node, {25.0 / 46, 21.0 / 46});
+                     })
+        .gradientOf({})
+        .mustKnow(0, "size");
+static OnnxRegistration blackman = OnnxRegistration("BlackmanWindow", 17,
+                                                    [](OnnxNode &node) {
+                                                      return importWindow(node, {0.42, 0.5, 0.08});
+                                                    })
+                                       .gradientOf({})
+                                       .mustKnow(0, "size");
 
 } // namespace trainc::nn

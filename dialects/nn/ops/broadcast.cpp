@@ -10,8 +10,6 @@ namespace trainc::nn {
 
 static OnnxResults importExpand(OnnxNode &node) {
   auto shape = node.integers(1);
-  if (!shape)
-    return node.refuseUnknown(1, "shape");
   Value x = node.input(0);
   auto joined = broadcastShapes(tensorType(x).getShape(), *shape);
   if (!joined)
@@ -85,6 +83,6 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   return getResult();
 }
 
-static OnnxRegistration expand("Expand", 8, importExpand);
+static OnnxRegistration expand = OnnxRegistration("Expand", 8, importExpand).mustKnow(1, "shape");
 
 } // namespace trainc::nn

@@ -2,11 +2,15 @@
 //
 // nn.cast; ONNX Cast and CastLike.
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "dialects/nn/onnx_types.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal otherTypes({"Cast"},
+                                    "types that are none of float, double, bool and the integers");
 
 // Of a type that no tensor here has, as people call it.
 static std::string nameOfOther(int64_t number) {
@@ -30,8 +34,8 @@ static OnnxResults importCast(OnnxNode &node) {
   int64_t number = node.integer("to", 0);
   Type type = onnxElementType(node.builder().op().getContext(), number);
   if (!type)
-    return node.error("casts to " + nameOfOther(number) +
-                          ", which is none of float, double, bool and the integers",
+    return node.error(otherTypes.told("casts to " + nameOfOther(number) +
+                                      ", which is none of float, double, bool and the integers"),
                       "export the model in float32");
   return SmallVector<Value>{node.builder().cast(node.input(0), type)};
 }

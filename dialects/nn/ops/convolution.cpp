@@ -4,6 +4,7 @@
 // bias becomes an addition, and ConvTranspose, which is the gradient of an input.
 #include "runtime/kernels/convolution.h"
 #include "dialects/nn/library_step.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "dialects/nn/window.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
@@ -158,13 +159,17 @@ SmallVector<Replacement> lowerToCall(StepBuilder &builder, StringRef function,
 
 // ---- import
 
+static const OnnxRefusal manyDimensions({"Conv", "ConvTranspose"},
+                                        "more than 3 dimensions of space");
+
 static LogicalResult checkOperands(OnnxNode &node) {
   auto x = tensorType(node.input(0)), w = tensorType(node.input(1));
   if (!isa<FloatType>(x.getElementType()) || w.getElementType() != x.getElementType())
-    return node.error("the inputs do not have one float element type");
+    return node.error("the inputs do not have one float element type",
+                      "insert a Cast before the node");
   if (x.getRank() < 3 || x.getRank() > 5)
-    return node.error("input 'X' has " + llvm::Twine(x.getRank() - 2) +
-                      " dimensions of space, expected 1 to 3");
+    return node.error(manyDimensions.told("input 'X' has " + llvm::Twine(x.getRank() - 2) +
+                                          " dimensions of space, expected 1 to 3"));
   if (w.getRank() != x.getRank())
     return node.error("input 'W' has rank " + llvm::Twine(w.getRank()) + ", expected " +
                       llvm::Twine(x.getRank()));

@@ -39,9 +39,9 @@ static OnnxResults importMatMul(OnnxNode &node) {
   Value a = node.input(0), b = node.input(1);
   auto typeA = tensorType(a), typeB = tensorType(b);
   if (typeA.getRank() < 1 || typeB.getRank() < 1)
-    return node.error("an input is a scalar");
-  if (!isa<FloatType>(typeA.getElementType()) || typeA.getElementType() != typeB.getElementType())
-    return node.error("the inputs do not have one float element type");
+    return node.error("an input is a scalar", "Mul in the place of MatMul");
+  if (typeA.getElementType() != typeB.getElementType())
+    return node.error("the inputs have different element types", "insert a Cast before the node");
   if (typeA.getRank() == 1)
     a = builder.reshape(a, {1, typeA.getDimSize(0)});
   if (typeB.getRank() == 1)
@@ -144,6 +144,7 @@ static OnnxWeight weightsOfMatMul(unsigned, ArrayRef<int64_t> shape) {
   return shape.size() == 2 ? OnnxWeight::matrix : OnnxWeight::none;
 }
 
-static OnnxRegistration matmul("MatMul", 1, importMatMul, weightsOfMatMul);
+static OnnxRegistration matmul =
+    OnnxRegistration("MatMul", 1, importMatMul, weightsOfMatMul).takesFloats();
 
 } // namespace trainc::nn

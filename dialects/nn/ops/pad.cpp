@@ -2,6 +2,7 @@
 //
 // nn.pad, and ONNX Pad in every mode.
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include <cstring>
 
@@ -9,18 +10,16 @@ using namespace mlir;
 
 namespace trainc::nn {
 
+static const OnnxRefusal croppingModes({"Pad"}, "negative pads of other modes than constant");
+static const OnnxRefusal
+    unknownValue({"Pad"}, "input 2 that is not known when the model is compiled, of mode constant");
+
 // Amounts for all dimensions, [before..., after...]; fails with an error.
 static FailureOr<SmallVector<int64_t>> padAmounts(OnnxNode &node, int64_t rank) {
   auto amounts = node.opset() < 11 ? node.integers("pads") : node.integers(1);
-  if (!amounts)
-    return node.refuseUnknown(1, "pads");
   SmallVector<int64_t> axes = llvm::to_vector(llvm::seq(rank));
-  if (node.hasInput(3)) {
-    auto given = node.integers(3);
-    if (!given)
-      return node.refuseUnknown(3, "axes");
-    axes = *given;
-  }
+  if (node.hasInput(3))
+    axes = *node.integers(3);
   if (amounts->size() != 2 * axes.size())
     return node.error("expects " + llvm::Twine(2 * axes.size()) + " pads, found " +
                       llvm::Twine(amounts->size()));
@@ -47,7 +46,7 @@ static FailureOr<double> padValue(OnnxNode &node) {
     return node.real("value", 0);
   if (!node.hasInput(2))
     return 0.0;
-  return node.knownNumber(2, "padding value");
+  return node.knownNumber(2, unknownValue.told("padding value"));
 }
 
 // Elements of x itself before and behind it along one dimension.
@@ -81,7 +80,8 @@ static OnnxResults padWithElements(OnnxNode &node, ArrayRef<int64_t> amounts, St
     int64_t before = amounts[i], after = amounts[rank + i];
     int64_t most = mode == "reflect" ? sizes[i] - 1 : mode == "wrap" ? sizes[i] : kLargestTensor;
     if (before < 0 || after < 0)
-      return node.error("crops, which mode '" + mode + "' does not support");
+      return node.error(croppingModes.told("crops, which mode '" + mode + "' does not support"),
+                        "a Slice in front of the node");
     if (std::max(before, after) > most || (sizes[i] == 0 && before + after > 0))
       return node.error("pads by " + llvm::Twine(std::max(before, after)) + " along dimension " +
                         llvm::Twine(i) + " of size " + llvm::Twine(sizes[i]) + ", mode '" + mode +
@@ -99,8 +99,6 @@ static OnnxResults padWithElements(OnnxNode &node, ArrayRef<int64_t> amounts, St
 static OnnxResults importPad(OnnxNode &node) {
   Builder &builder = node.builder();
   std::string mode = node.string("mode", "constant");
-  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
-    return node.error("mode '" + llvm::Twine(mode) + "' is not supported");
   Value x = node.input(0);
   int64_t rank = tensorType(x).getRank();
   auto amounts = padAmounts(node, rank);
@@ -182,6 +180,9 @@ FailureOr<Tensor> PadOp::interpret(ArrayRef<Tensor> operands) {
 }
 
 // Its sizes, value and axes stand behind the input.
-static OnnxRegistration pad("Pad", 2, importPad, settingsFrom<1>);
+static OnnxRegistration pad = OnnxRegistration("Pad", 2, importPad, settingsFrom<1>)
+                                  .takes("mode", {"constant", "reflect", "edge", "wrap"})
+                                  .mustKnow(1, "pads")
+                                  .mustKnow(3, "axes");
 
 } // namespace trainc::nn

@@ -7,11 +7,16 @@
 // have to keep, positions of four bytes or more for each element of the result.
 #include "dialects/nn/pool.h"
 #include "dialects/nn/library_step.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 
 namespace trainc::nn {
+
+static const OnnxRefusal emptyWindows({"MaxPool"}, "windows of pads alone");
+static const OnnxRefusal moreDimensions({"MaxPool", "AveragePool", "LpPool", "GlobalMaxPool"},
+                                        "more than 3 dimensions of space");
 
 namespace {
 
@@ -166,11 +171,9 @@ Value sumPool(Builder &builder, Value x, const WindowPool &pool) {
 static LogicalResult checkPooled(OnnxNode &node) {
   auto type = tensorType(node.input(0));
   int64_t space = type.getRank() - 2;
-  if (!isa<FloatType>(type.getElementType()))
-    return node.error("its operand is not of a float type");
   if (space < 1 || space > 3)
-    return node.error("input 'X' has " + llvm::Twine(space) +
-                      " dimensions of space, expected 1 to 3");
+    return node.error(moreDimensions.told("input 'X' has " + llvm::Twine(space) +
+                                          " dimensions of space, expected 1 to 3"));
   return success();
 }
 
@@ -245,8 +248,8 @@ static OnnxResults pickLargest(OnnxNode &node, FailureOr<WindowPool> pool) {
     int64_t points = (padded - reachOf(pool->kernel[d], windows.dilations[d])) / stride + 1;
     if (!allMeetElements(
             {pool->kernel[d], stride, windows.dilations[d], windows.pads[d], size, points}))
-      return node.error("a window along dimension " + llvm::Twine(d + 2) +
-                            " has pads alone, and so no largest element",
+      return node.error(emptyWindows.told("a window along dimension " + llvm::Twine(d + 2) +
+                                          " has pads alone, and so no largest element"),
                         "pads below the size of the kernel");
   }
   SmallVector<Value> results{maxPool(builder, x, x, *pool)};
@@ -432,7 +435,8 @@ FailureOr<Tensor> SumPoolGradientOp::interpret(ArrayRef<Tensor> operands) {
   return Tensor::ofReals(type, totals);
 }
 
-static OnnxRegistration registration("MaxPool", 1, importMaxPool);
-static OnnxRegistration globalMaxPool("GlobalMaxPool", 1, importGlobalMaxPool);
+static OnnxRegistration registration = OnnxRegistration("MaxPool", 1, importMaxPool).takesFloats();
+static OnnxRegistration globalMaxPool =
+    OnnxRegistration("GlobalMaxPool", 1, importGlobalMaxPool).takesFloats();
 
 } // namespace trainc::nn

@@ -34,6 +34,7 @@ FailureOr<Tensor> ReduceMinOp::interpret(ArrayRef<Tensor> operands) {
                             INT64_MAX, [](auto a, auto b) { return a < b || a != a ? a : b; });
 }
 
-static OnnxRegistration registration("ReduceMin", 1, importReduceMin);
+static OnnxRegistration registration =
+    OnnxRegistration("ReduceMin", 1, importReduceMin).mustKnow(1, "axes");
 
 } // namespace trainc::nn

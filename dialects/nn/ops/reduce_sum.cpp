@@ -45,7 +45,9 @@ FailureOr<Tensor> ReduceSumOp::interpret(ArrayRef<Tensor> operands) {
       });
 }
 
-static OnnxRegistration reduceSum("ReduceSum", 1, importReduceSum);
-static OnnxRegistration reduceMean("ReduceMean", 1, importReduceMean);
+static OnnxRegistration reduceSum =
+    OnnxRegistration("ReduceSum", 1, importReduceSum).mustKnow(1, "axes");
+static OnnxRegistration reduceMean =
+    OnnxRegistration("ReduceMean", 1, importReduceMean).mustKnow(1, "axes");
 
 } // namespace trainc::nn

@@ -10,9 +10,7 @@ using namespace mlir;
 namespace trainc::nn {
 
 static OnnxResults importReshape(OnnxNode &node) {
-  auto asked = node.opset() < 5 ? node.integers("shape") : node.integers(1);
-  if (!asked)
-    return node.refuseUnknown(1, "shape");
+  auto asked = node.integers(1);
   Value x = node.input(0);
   auto type = tensorType(x);
   bool zeroIsZero = node.integer("allowzero", 0) != 0;
@@ -76,6 +74,7 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   return getResult();
 }
 
-static OnnxRegistration reshape("Reshape", 1, importReshape);
+static OnnxRegistration reshape =
+    OnnxRegistration("Reshape", 1, importReshape).mustKnow(1, "shape");
 
 } // namespace trainc::nn

@@ -30,24 +30,18 @@ static FailureOr<Bounds> readBounds(OnnxNode &node) {
     return attributes ? node.hasAttribute(name) : node.hasInput(index);
   };
   auto starts = list("starts", 1), ends = list("ends", 2);
-  if (!starts || !ends)
-    return node.refuseUnknown(starts ? 2 : 1, starts ? "ends" : "starts");
   if (starts->size() != ends->size())
     return differInLength(node, "ends", ends->size(), starts->size());
   Bounds bounds{*starts, *ends, llvm::to_vector(llvm::seq<int64_t>(0, starts->size())),
                 SmallVector<int64_t>(starts->size(), 1)};
   if (given("axes", 3)) {
     auto axes = list("axes", 3);
-    if (!axes)
-      return node.refuseUnknown(3, "axes");
     if (axes->size() != starts->size())
       return differInLength(node, "axes", axes->size(), starts->size());
     bounds.axes = *axes;
   }
   if (!attributes && node.hasInput(4)) {
     auto steps = node.integers(4);
-    if (!steps)
-      return node.refuseUnknown(4, "steps");
     if (steps->size() != starts->size())
       return differInLength(node, "steps", steps->size(), starts->size());
     bounds.steps = *steps;
@@ -149,6 +143,10 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-static OnnxRegistration slice("Slice", 1, importSlice);
+static OnnxRegistration slice = OnnxRegistration("Slice", 1, importSlice)
+                                    .mustKnow(1, "starts")
+                                    .mustKnow(2, "ends")
+                                    .mustKnow(3, "axes")
+                                    .mustKnow(4, "steps");
 
 } // namespace trainc::nn

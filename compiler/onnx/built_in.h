@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operators that the reader itself serves, none of the importers: those with bodies, which are put
+// in their place (inliner.h), and those of sequences, which are known when the model is compiled.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <vector>
+
+namespace trainc::reader {
+
+struct BuiltIn {
+  llvm::StringRef opType;
+  int64_t since; // the first operator set that has it
+};
+
+/// In alphabetical order.
+std::vector<BuiltIn> builtInOperators();
+
+} // namespace trainc::reader
