@@ -51,20 +51,24 @@ std::string operatorTable() {
       return "yes";
     return support.gradient->empty() ? "no" : inputsOf(*support.gradient);
   };
-  std::string text = "# ONNX operators\n\n"
-                     "Written by `trainc --list-operators` from the importers that are there. "
-                     "A node\n"
-                     "whose inputs are all known when the model is compiled (shape arithmetic, "
-                     "masks) is evaluated then.\n"
-                     "[node_tests.md](node_tests.md) says which of ONNX's own tests do not "
-                     "run, and why.\n\n"
-                     "Every operator is made of operations that the CPU and CUDA have alike. A "
-                     "gradient is one of all inputs of\nfloats, or of those that are named, "
-                     "counted from 0. Refused, too, are tensors without elements, integers\n"
-                     "below 32 bits and unsigned ones where they are not known when the model is "
-                     "compiled, and sizes that do not fit.\nThe bodies of If, Loop and Scan stand "
-                     "in their place in the program: programs have no loops of the model's.\n\n"
-                     "| operator | from opset | gradient | refused |\n|---|---|---|---|\n";
+  std::string text =
+      "# ONNX operators\n\n"
+      "Written by `trainc --list-operators` from the importers that are there. "
+      "A node\n"
+      "whose inputs are all known when the model is compiled (shape arithmetic, "
+      "masks) is evaluated then.\n"
+      "[node_tests.md](node_tests.md) says which of ONNX's own tests do not "
+      "run, and why.\n\n"
+      "Every operator is made of operations that the CPU and CUDA have alike. A "
+      "gradient is one of all inputs of\nfloats, or of those that are named, "
+      "counted from 0. Refused, too, are tensors without elements, integers\n"
+      "below 32 bits and unsigned ones where they are not known when the model is "
+      "compiled, and sizes that do not fit.\nThe bodies of If, Loop and Scan stand "
+      "in their place in the program: programs have no loops of the model's.\n"
+      "ScatterElements and ScatterND with mul, min and max, or with sums of integers, "
+      "compare each element with each update of its\nline: their work is elements "
+      "times updates.\n\n"
+      "| operator | from opset | gradient | refused |\n|---|---|---|---|\n";
   for (auto &[name, since] : oldest) {
     auto [domain, opType] = llvm::StringRef(name).rsplit('.');
     bool isOnnx = opType.empty();

@@ -9,6 +9,8 @@ namespace trainc::nn {
 
 static const OnnxRefusal boolUpdates({"ScatterElements", "ScatterND"}, "reductions of bools");
 
+constexpr int64_t kManyComparisons = 1 << 28; // a node with more is worth a word
+
 bool isReductionOfUpdates(StringRef reduction) {
   return llvm::is_contained({"add", "mul", "min", "max"}, reduction);
 }
@@ -49,8 +51,13 @@ OnnxResults reduceUpdates(OnnxNode &node, Value table, Value rows, Value updates
   // Behind the axis one more dimension: the element itself and all updates of its line.
   SmallVector<int64_t> shape(type.getShape()), ofTable, ofUpdates, low(rank, 0), none(rank, 0);
   shape.insert(shape.begin() + axis + 1, count + 1);
-  if (failed(countElements(node, shape)))
+  FailureOr<int64_t> comparisons = countElements(node, shape);
+  if (failed(comparisons))
     return failure();
+  if (*comparisons > kManyComparisons)
+    node.warning("compares each of " + llvm::Twine(type.getNumElements()) + " elements with " +
+                     llvm::Twine(count) + " updates whenever it runs",
+                 "fewer updates a node, or reduction add of floats, which sorts them");
   for (int64_t d = 0; d < rank; ++d) {
     ofTable.push_back(d + (d > axis ? 1 : 0));
     ofUpdates.push_back(d + (d >= axis ? 1 : 0));
