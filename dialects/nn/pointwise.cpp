@@ -73,7 +73,8 @@ template <typename Op> static OnnxResults importPointwise(OnnxNode &node) {
   if (!isa<FloatType>(element) && count < 3 &&
       !hasScalarCode(Op::getOperationName().drop_front(StringRef("nn.").size()), count,
                      scalarTypeOf(element)))
-    return node.error("computes on real numbers, found " + wordFor(element));
+    return node.error("computes on real numbers, found " + wordFor(element),
+                      "insert a Cast before the node");
   OperationState state(node.builder().location(), Op::getOperationName());
   state.addOperands(operands);
   state.addTypes(types);

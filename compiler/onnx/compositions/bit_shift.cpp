@@ -19,7 +19,7 @@ static OnnxResults importBitShift(OnnxNode &node) {
   Type element = tensorType(operands[0]).getElementType(), i64 = builder.op().getI64Type(),
        f64 = builder.op().getF64Type();
   if (!isa<IntegerType>(element) || tensorType(operands[1]).getElementType() != element)
-    return node.error("operands are not of one integer type");
+    return node.error("operands are not of one integer type", "insert a Cast before the node");
   Value distance = builder.cast(operands[1], f64);
   Value power = builder.create<PowOp>(builder.constant(2, distance.getType()), distance);
   Value x = builder.cast(operands[0], i64), factor = builder.cast(power, i64);

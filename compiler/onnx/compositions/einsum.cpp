@@ -85,7 +85,7 @@ LogicalResult Einsum::parseOperands(StringRef text) {
                         llvm::Twine(type.getRank()));
     if (type.getElementType().isInteger(1) ||
         type.getElementType() != tensorType(node.input(0)).getElementType())
-      return node.error("operands are not numbers of one type");
+      return node.error("operands are not numbers of one type", "insert a Cast before the node");
     for (auto [d, label] : llvm::enumerate(*labels)) {
       int64_t size = type.getDimSize(d);
       const int *first = llvm::find(*labels, label);

@@ -14,7 +14,7 @@ static OnnxResults importExponentialUnit(OnnxNode &node, double factor, double a
   Value x = node.input(0);
   Type type = x.getType();
   if (!isa<FloatType>(tensorType(x).getElementType()))
-    return node.error("its operand is not of a float type");
+    return node.error("its operand is not of a float type", "insert a Cast before the node");
   Value zero = builder.constant(0, type);
   Value positive = builder.create<GreaterOp>(x, zero);
   // Without the zeros, exp overflows where its value is not taken, and 0 * inf is no gradient.

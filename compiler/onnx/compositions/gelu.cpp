@@ -11,7 +11,7 @@ static OnnxResults importGelu(OnnxNode &node) {
   Value x = node.input(0);
   std::string approximate = node.string("approximate", "none");
   if (!isa<FloatType>(tensorType(x).getElementType()))
-    return node.error("its operand is not of a float type");
+    return node.error("its operand is not of a float type", "insert a Cast before the node");
   if (approximate == "tanh")
     return SmallVector<Value>{node.builder().create<GeluTanhOp>(x)};
   if (approximate == "none")

@@ -31,7 +31,7 @@ static OnnxResults normalize(OnnxNode &node, int64_t groups, int64_t count) {
   RankedTensorType type = tensorType(x);
   double epsilon = node.real("epsilon", 1e-5f);
   if (!isa<FloatType>(type.getElementType()))
-    return node.error("its operand is not of a float type");
+    return node.error("its operand is not of a float type", "insert a Cast before the node");
   if (epsilon < 0)
     return node.error("epsilon is negative");
   ArrayRef<int64_t> shape = type.getShape();

@@ -13,7 +13,7 @@ static OnnxResults importIsInf(OnnxNode &node) {
   Value x = node.input(0);
   auto type = tensorType(x);
   if (!isa<FloatType>(type.getElementType()))
-    return node.error("its operand is not of a float type");
+    return node.error("its operand is not of a float type", "insert a Cast before the node");
   constexpr double infinity = std::numeric_limits<double>::infinity();
   Value found = builder.constant(0, type.clone(builder.op().getI1Type()));
   for (auto [attribute, value] :

@@ -18,7 +18,7 @@ static OnnxResults importLpNormalization(OnnxNode &node) {
   if (p != 1 && p != 2)
     return node.error("p is " + llvm::Twine(p) + ", expected 1 or 2");
   if (!isa<FloatType>(type.getElementType()))
-    return node.error("its operand is not of a float type");
+    return node.error("its operand is not of a float type", "insert a Cast before the node");
   Value norm =
       p == 2 ? buildNorm(builder, x, *axis) : builder.reduceSum(builder.create<AbsOp>(x), *axis);
   // ONNX 1.21 says so. The gradient there is zero: it has no direction.

@@ -14,7 +14,7 @@ static OnnxResults importMeanVarianceNormalization(OnnxNode &node) {
   RankedTensorType type = tensorType(x);
   int64_t rank = type.getRank();
   if (!isa<FloatType>(type.getElementType()))
-    return node.error("its operand is not of a float type");
+    return node.error("its operand is not of a float type", "insert a Cast before the node");
   llvm::SmallBitVector reduced(rank);
   for (int64_t axis : node.integers("axes").value_or(SmallVector<int64_t>{0, 2, 3})) {
     if (axis < -rank || axis >= rank)

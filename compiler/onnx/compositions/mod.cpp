@@ -12,7 +12,7 @@ static OnnxResults importMod(OnnxNode &node) {
   SmallVector<Value> operands{node.input(0), node.input(1)};
   Type type = tensorType(operands[0]).getElementType();
   if (tensorType(operands[1]).getElementType() != type || type.isInteger(1))
-    return node.error("operands are not numbers of one type");
+    return node.error("operands are not numbers of one type", "insert a Cast before the node");
   if (!broadcastShapes(tensorType(operands[0]).getShape(), tensorType(operands[1]).getShape()))
     return node.error("operands do not broadcast");
   if (failed(builder.unify(operands)))

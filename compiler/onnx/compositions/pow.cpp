@@ -13,7 +13,7 @@ static OnnxResults importPow(OnnxNode &node) {
   Type base = tensorType(operands[0]).getElementType(),
        exponent = tensorType(operands[1]).getElementType();
   if (base.isInteger(1) || exponent.isInteger(1))
-    return node.error("an operand is bool, expected numbers");
+    return node.error("an operand is bool, expected numbers", "insert a Cast before the node");
   // An integer to a fraction is a fraction, truncated at the end.
   Type computed = isa<FloatType>(exponent) && !isa<FloatType>(base) ? exponent : base;
   if (!broadcastShapes(tensorType(operands[0]).getShape(), tensorType(operands[1]).getShape()))

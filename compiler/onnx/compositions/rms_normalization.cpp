@@ -19,7 +19,7 @@ static OnnxResults importRmsNormalization(OnnxNode &node) {
   if (!(epsilon >= 0))
     return node.error("epsilon is negative");
   if (!isa<FloatType>(type.getElementType()))
-    return node.error("its operand is not of a float type");
+    return node.error("its operand is not of a float type", "insert a Cast before the node");
   auto joined = broadcastShapes(tensorType(scale).getShape(), type.getShape());
   if (!joined || ArrayRef(*joined) != type.getShape() ||
       tensorType(scale).getElementType() != type.getElementType())

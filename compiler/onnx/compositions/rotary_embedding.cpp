@@ -42,7 +42,7 @@ public:
     RankedTensorType type = tensorType(cache);
     SmallVector<int64_t> each{shape[0], shape[tokens], rotated / 2};
     if (type.getElementType() != own.getElementType())
-      return node.error("operands are not numbers of one type");
+      return node.error("operands are not numbers of one type", "insert a Cast before the node");
     if (node.hasInput(3)) {
       if (type.getRank() != 2 || type.getDimSize(1) != rotated / 2)
         return node.error("its table of angles is not [positions, " + llvm::Twine(rotated / 2) +

@@ -11,7 +11,7 @@ static OnnxResults importSwish(OnnxNode &node) {
   Builder &builder = node.builder();
   Value x = node.input(0);
   if (!isa<FloatType>(tensorType(x).getElementType()))
-    return node.error("its operand is not of a float type");
+    return node.error("its operand is not of a float type", "insert a Cast before the node");
   double alpha = node.real("alpha", 1);
   Value scaled = alpha == 1 ? x : builder.scale(x, alpha);
   return SmallVector<Value>{

@@ -17,7 +17,7 @@ template <typename Op> static OnnxResults importVariadic(OnnxNode &node) {
     if (!joined)
       return node.error("operands do not broadcast");
     if (tensorType(operands[i]).getElementType() != tensorType(operands[0]).getElementType())
-      return node.error("operands have different element types");
+      return node.error("operands have different element types", "insert a Cast before the node");
     shape = *joined;
   }
   if (failed(builder.unify(operands)))
