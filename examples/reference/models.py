@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reference models: writes NAME.onnx, as PyTorch's TorchScript exporter writes it in training mode with its large weights left out, and
-NAME.json, the losses that PyTorch has from the weights that trainc-fill puts in.
+NAME.json, the losses that PyTorch has from the weights that trainc-fill puts in: in f32, and the first in f64 (`exact`).
 
     python examples/reference/models.py export [NAME...]
     python examples/reference/models.py record FOLDER NAME       # behind run.sh NAME with WORK=FOLDER
 
 Needs torch, torchvision, onnx and numpy. run.sh needs none of it.
 """
+import copy
 import json
 import pathlib
 import sys
@@ -20,6 +21,7 @@ from torch import nn
 from torch.nn import functional
 
 HERE = pathlib.Path(__file__).resolve().parent
+EXACT = 20  # steps in f64
 LARGE = 64  # elements; smaller initializers, and those of one axis, keep their values
 
 
@@ -121,20 +123,27 @@ def record(folder, name):
         inputs, labels = text[: count * 64].reshape(-1, 64), text[1 : count * 64 + 1].reshape(-1, 64)
     else:
         inputs, labels = numpy.load(folder / "images.npy"), numpy.load(folder / ("masks.npy" if name == "unet" else "classes.npy"))
+    rate, exact = float(options["learning-rate"]), copy.deepcopy(module).double()
+    runs = {"losses": train(name, module, inputs, labels, int(options["steps"]), rate), "exact": train(name, exact, inputs, labels, EXACT, rate)}
+    (HERE / (name + ".json")).write_text(json.dumps(runs) + "\n")
+    print(name, runs["losses"][0], runs["losses"][-1])
+
+
+def train(name, module, inputs, labels, steps, rate):
     decayed = [p for p in module.parameters() if p.dim() >= 2]
     others = [p for p in module.parameters() if p.dim() < 2]
-    optimizer = torch.optim.AdamW([{"params": decayed}, {"params": others, "weight_decay": 0.0}], lr=float(options["learning-rate"]), weight_decay=0.01)
+    optimizer = torch.optim.AdamW([{"params": decayed}, {"params": others, "weight_decay": 0.0}], lr=rate, weight_decay=0.01)
     batch, losses = 16, []
-    for step in range(int(options["steps"])):
+    for step in range(steps):
         rows = slice(step * batch, (step + 1) * batch)
         optimizer.zero_grad()
-        logits, wanted = module(torch.from_numpy(inputs[rows])), torch.from_numpy(labels[rows])
+        given, wanted = torch.from_numpy(inputs[rows]), torch.from_numpy(labels[rows])
+        logits = module(given.to(decayed[0].dtype) if given.is_floating_point() else given)
         loss = functional.cross_entropy(logits.flatten(0, 1), wanted.flatten()) if name == "lstm" else functional.cross_entropy(logits, wanted)
         loss.backward()
         optimizer.step()
         losses.append(round(loss.item(), 6))
-    (HERE / (name + ".json")).write_text(json.dumps({"losses": losses}) + "\n")
-    print(name, losses[0], losses[-1])
+    return losses
 
 
 if __name__ == "__main__":
