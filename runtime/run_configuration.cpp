@@ -4,8 +4,8 @@
 // a problem names it and the member.
 #include "runtime/run_configuration.h"
 
-#include "runtime/bounded_json.h"
 #include "runtime/failure.h"
+#include "runtime/json_names.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -190,15 +190,7 @@ bool option_text(const ordered_json &value, std::vector<std::string> &texts) {
 // Discarded where it is no JSON; `twice` is a name that an object has again, of which the library
 // keeps the last.
 ordered_json parse(const std::string &text, std::string &twice) {
-  std::map<int, std::set<std::string>> names; // of the object that is read, by depth
-  auto note = [&](int depth, ordered_json::parse_event_t event, ordered_json &value) {
-    if (event == ordered_json::parse_event_t::object_start)
-      names[depth + 1].clear();
-    if (event == ordered_json::parse_event_t::key &&
-        !names[depth].insert(value.get<std::string>()).second)
-      twice = value.get<std::string>();
-  };
-  return bounded_json<ordered_json>(text, deepest_configuration, note);
+  return bounded_json<ordered_json>(text, deepest_configuration, watch_names<ordered_json>(twice));
 }
 
 std::string text_of_file(const std::string &path) {

@@ -4,7 +4,7 @@
 #include "compiler/onnx/operator_manifest.h"
 
 #include "compiler/onnx/size_expression.h"
-#include "runtime/bounded_json.h"
+#include "runtime/json_names.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -129,7 +129,13 @@ private:
            "the path of a manifest");
       return std::nullopt;
     }
-    Json document = bounded_json<Json>((*file)->getBuffer().str(), kDeepestManifest);
+    std::string twice;
+    Json document =
+        bounded_json<Json>((*file)->getBuffer().str(), kDeepestManifest, watch_names<Json>(twice));
+    if (!twice.empty()) {
+      fail("has member '" + twice + "' twice in one object", "each member once");
+      return std::nullopt;
+    }
     if (document.is_object())
       return document;
     fail("is no manifest: a JSON object is expected, of values no deeper than " +
@@ -213,7 +219,9 @@ private:
           file = name;
         checkFile(name, file, of);
         if (!there.insert(llvm::sys::path::filename(name).str()).second)
-          fail("has two files named '" + llvm::sys::path::filename(name) + "'");
+          fail("has two files named '" + llvm::sys::path::filename(name) + "' for " + of +
+                   ", which one folder of the output cannot hold",
+               "a name of its own for each");
         isCompiled |= of == target && !isIncluded(name);
         (of == target ? made->files : otherFiles).push_back(file.str().str());
       }

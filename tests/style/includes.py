@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "passes/planning": [],
     "passes": ["dialects", "passes/planning"],
     "compiler": ["dialects", "passes", "runtime/program.h", "runtime/own_files.h", "runtime/conversion.h",
-                 "runtime/crc32c.h", "runtime/bounded_json.h"],
+                 "runtime/crc32c.h", "runtime/bounded_json.h", "runtime/json_names.h"],
     "tools": ["dialects", "passes", "compiler", "runtime"],
 }
 
