@@ -7,13 +7,17 @@
 // Method: the exporter leaves the parameters of PyTorch's layers their names, but for the matrix of
 // a linear layer before a MatMul, which it transposes: that is one operation. It numbers what it
 // computes, in order, so that a number that is missing between two weights is an operation more,
-// unless something between the two may have had it (a Reshape its sizes).
+// unless what is between the two has had it. That is known of some operations: the sizes of a
+// Reshape have none if they are numbers of the code, and else one each and one more for all; a
+// symbolic size has one for each number of the code beside it. Others (a Slice) may have any.
 //
-// Weakness: the first weight of a file has no number before it where the outputs have names; what
-// lies between two may have nothing to do with a number that is missing.
+// Weakness: the first weight of a file has no number before it where the outputs have names. Sizes
+// may have numbers before those of other weights (of three views, all before the second weight), so
+// that more than the least cannot be counted.
 #include "compiler/onnx/parameters.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include <limits>
 #include <map>
 #include <set>
 
@@ -156,27 +160,53 @@ private:
       return false;
     auto [before, name] = *std::prev(at);
     const GraphNode *earlier = productOf(name);
-    return before + 1 < *number && (earlier || name.empty()) && isPlainBetween(earlier, *node);
+    return before + 1 < *number && (earlier || name.empty()) &&
+           !mayHaveHad(*number - before - 1, earlier, *node);
   }
 
-  // No node behind `from` and before `to` can have had an input that the exporter computed.
-  bool isPlainBetween(const GraphNode *from, const GraphNode &to) const {
-    return (!from || from->number < to.number) && all_of(graph.nodes(), [&](const GraphNode *node) {
-             bool isBetween = (!from || node->number > from->number) && node->number < to.number;
-             return !isBetween || isPlain(*node);
-           });
+  // Whether so many numbers may be those of what nodes behind `from` and before `to` read.
+  bool mayHaveHad(uint64_t missing, const GraphNode *from, const GraphNode &to) const {
+    if (from && from->number > to.number)
+      return true;
+    return any_of(graph.nodes(), [&](const GraphNode *node) {
+      bool isBetween = (!from || node->number > from->number) && node->number < to.number;
+      return isBetween && leastNumbersOf(*node) <= missing;
+    });
   }
 
-  bool isPlain(const GraphNode &node) const {
-    bool isPointwise = node.domain.empty() &&
-                       llvm::StringSwitch<bool>(node.opType())
-                           .Cases("MatMul", "Gemm", "Add", "Sub", "Mul", "Div", true)
-                           .Cases("Tanh", "Relu", "Sigmoid", "Gelu", "Elu", "Softplus", true)
-                           .Cases("Softmax", "LayerNormalization", "Erf", "Identity", true)
-                           .Default(false);
-    return isPointwise && none_of(node.inputs, [&](const std::string &input) {
-             return isOnnxNode(graph.producer(input), "Constant");
-           });
+  // How many numbers the exporter gave to what this node reads, if any; kNone if it gives none.
+  uint64_t leastNumbersOf(const GraphNode &node) const {
+    constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
+    if (!node.domain.empty())
+      return 0;
+    if (node.opType() == "Reshape" && node.inputs.size() == 2) {
+      if (std::optional<uint64_t> sizes = integersIn(node.inputs[1]))
+        return *sizes + 1;
+      return isOnnxNode(graph.producer(node.inputs[1]), "Concat") ? kNone : 0;
+    }
+    if (node.opType() == "Concat") // of a symbolic size with others
+      return any_of(node.inputs, [&](const std::string &input) { return integersIn(input); })
+                 ? 1
+                 : kNone;
+    bool isPlain = llvm::StringSwitch<bool>(node.opType())
+                       .Cases("MatMul", "Gemm", "Add", "Sub", "Mul", "Div", "Pow", "Sqrt", true)
+                       .Cases("Tanh", "Relu", "Sigmoid", "Gelu", "Elu", "Softplus", "Erf", true)
+                       .Cases("LeakyRelu", "HardSwish", "Softmax", "LayerNormalization", true)
+                       .Cases("ReduceMean", "Transpose", "Split", "Identity", true)
+                       .Cases("Constant", "Shape", "Gather", "Unsqueeze", true)
+                       .Default(false);
+    return isPlain ? kNone : 0;
+  }
+
+  // The elements of a Constant node's integers; nullopt for other values.
+  std::optional<uint64_t> integersIn(StringRef value) const {
+    const GraphNode *node = graph.producer(value);
+    const onnx::AttributeProto *constant =
+        isOnnxNode(node, "Constant") ? node->attribute("value") : nullptr;
+    if (!constant || !constant->has_t() || constant->t().data_type() != onnx::TensorProto::INT64 ||
+        constant->t().dims_size() != 1)
+      return std::nullopt;
+    return constant->t().dims(0);
   }
 
   // Whether nothing else is in the module, nor in modules of its own.
