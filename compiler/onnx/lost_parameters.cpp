@@ -56,9 +56,11 @@ void LostParameters::report(const std::string &path, Report &report) {
     numbers.erase(name);
   if (!foldedNorms.empty() || !changed.empty())
     (void)report.error(ExitCode::unsupportedModel, path, batchNormsLost(*this), kWithoutOptimizer);
-  if (!undecided.empty() || !unnamed.empty() || !numbers.empty())
+  if (!undecided.empty() || !unnamed.empty() || !numbers.empty()) {
     (void)report.error(ExitCode::unsupportedModel, path, usesLost(*this), kWithoutOptimizer);
-  else if (!unclear.empty())
+    return;
+  }
+  if (!unclear.empty())
     report.warning(
         path,
         quotedList(std::vector<std::string>(unclear.begin(), unclear.end()), kNamedAtMost) +
@@ -66,6 +68,14 @@ void LostParameters::report(const std::string &path, Report &report) {
             " taken for unused",
         "where the module multiplies with it, or adds it: " + std::string(kWithoutOptimizer) +
             "; else nothing");
+  if (!elements.empty() && said.empty())
+    report.warning(
+        path,
+        "the exporter took out a product, a quotient, a sum or a difference with a number that "
+        "changes nothing, and the file does not tell whether that was an element of " +
+            quotedList(std::vector<std::string>(elements.begin(), elements.end()), kNamedAtMost),
+        "where the module takes elements out of a layer's parameters (bias[0]): " +
+            std::string(kWithoutOptimizer) + "; else nothing");
 }
 
 } // namespace trainc::reader

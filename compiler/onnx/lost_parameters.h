@@ -18,6 +18,7 @@ struct LostParameters {
   std::set<std::string> unnamed;        // that no call names, though calls are gone
   std::set<std::string> unclear;        // that no call names, and that are in all likelihood unused
   std::set<std::string> numbers;        // that calls name, and one that is gone may have as well
+  std::set<std::string> elements;       // of layers, that one that is gone may have an element of
 
   /// An error for each kind of loss, which names each parameter once.
   void report(const std::string &path, Report &report);

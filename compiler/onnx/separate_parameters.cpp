@@ -726,6 +726,7 @@ private:
       return isLost(name) && !resolved.contains(name);
     });
     gone.numbers = takenOut.numbers;
+    gone.elements = takenOut.elements;
     bool lost = lostCalls() || anyMerged;
     for (const std::string &parameter : program.parameters()) {
       if (!isMissing(parameter) || is_contained(gone.foldedNorms, parameter) ||

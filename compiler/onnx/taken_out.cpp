@@ -209,15 +209,21 @@ private:
   }
 
   // An element of a vector or a small matrix that calculations use otherwise. Layers and norms do
-  // not take numbers out of their own parameters; what calls them `weight` may be a norm.
+  // not take numbers out of their own parameters; what calls them `weight` may be a norm. A module
+  // may, of one that starts as ones or zeros: the file is then the same as with a number of the
+  // code (x * 1.0), which is likelier.
   void findElements(const onnx::TensorProto &tensor, const TensorBytes &values) {
     constexpr int64_t kLargestMatrix = 64; // elements
     bool isMatrix = values.shape.size() == 2 && values.shape[0] > 1 && values.shape[1] > 1 &&
                     values.count <= kLargestMatrix;
     if (!isArithmeticGone || (values.shape.size() != 1 && !isMatrix))
       return;
-    if (program.kindOf(tensor) == "PARAMETER" && !isLayers(tensor.name()) &&
-        anyChangesNothing(values))
+    if (program.isParameter(tensor.name()) && isLayers(tensor.name())) {
+      if (!isMatrix && anyOf(values, [](const TensorBytes &number) {
+            return firstNumber(number) == std::trunc(firstNumber(number));
+          }))
+        found.elements.insert(tensor.name());
+    } else if (program.kindOf(tensor) == "PARAMETER" && anyOf(values, changesNothing))
       found.numbers.insert(tensor.name());
     std::vector<std::string> sources = program.sourcesOf(tensor);
     if (isChoice(baseName(tensor.name()))) // of the others, nothing is in the file
@@ -232,10 +238,10 @@ private:
     return attribute == "weight" || attribute == "bias";
   }
 
-  static bool anyChangesNothing(TensorBytes values) {
+  static bool anyOf(TensorBytes values, llvm::function_ref<bool(const TensorBytes &)> holds) {
     const int64_t width = elementBytes(values.dataType);
     for (; values.count > 0; --values.count, values.bytes = values.bytes.drop_front(width))
-      if (changesNothing(values))
+      if (holds(values))
         return true;
     return false;
   }

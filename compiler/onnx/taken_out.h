@@ -19,6 +19,8 @@ struct TakenOut {
   bool moves = false;
   /// Parameters that calls name, and of which what is gone may have read a number as well.
   std::set<std::string> numbers;
+  /// Parameters of layers of which what is gone may have read an element, though that is unlikely.
+  std::set<std::string> elements;
   /// Parameters that are no number without axes by their names, if they are not in the file.
   std::set<std::string> unused;
   /// Of these, such as are alone in a module: by their names, they may be one.
