@@ -177,6 +177,7 @@ bool isSampleSize(const Decision &decision, const Decisions &decisions, const Gr
            if (use.index == 1 && isAt(&node, "Div", 1, size))
              return isAt(graph.producer(node.inputs[0]), "Mul", 1, size + 1);
            return use.index == 1 && isAt(&node, "Mul", 1, size) && !node.outputs.empty() &&
+                  !graph.uses(node.outputs[0]).empty() &&
                   all_of(graph.uses(node.outputs[0]), [&](const Use &next) {
                     return next.index == 0 && isAt(next.node, "Div", 1, size - 1);
                   });

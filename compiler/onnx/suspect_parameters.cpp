@@ -90,7 +90,7 @@ static bool isCalculatedWith(const Graph &graph, const Decision &decision, bool 
   return any_of(usesBehindViews(graph, decision.name()), [&](const Use &use) {
     return use.node->domain.empty() &&
            llvm::StringSwitch<bool>(use.node->opType())
-               .Cases("Concat", "Where", "Expand", "Max", "Min", isFromPyTorch)
+               .Cases("Concat", "Where", "Expand", "Max", "Min", "CumSum", isFromPyTorch)
                .Cases("Add", "Sub", "Mul", "Div", "Pow", true)
                .Cases("MatMul", "Gemm", "Einsum", true)
                .Default(false);
