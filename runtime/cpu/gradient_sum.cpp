@@ -14,49 +14,18 @@
 // and send the totals back.
 #include "runtime/cpu/gradient_sum.h"
 
-#include "runtime/cpu/shared_wait.h"
+#include "runtime/cpu/rank_files.h"
 #include "runtime/data_types.h"
 #include "runtime/mpi.h"
-#include "runtime/shared_memory.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <numeric>
-#include <sys/mman.h>
 
 namespace trainc {
 namespace {
 
 constexpr int64_t message_bytes = 1 << 20;
-constexpr int64_t gather_bytes = 1 << 14; // of a rank's file, behind its first page
-
-int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
-
-struct meeting_point {
-  std::atomic<uint32_t> arrived;
-  alignas(64) std::atomic<uint32_t> generation;
-
-  // Until `count` have come.
-  void meet(int count) {
-    const uint32_t now = generation.load();
-    if (arrived.fetch_add(1) + 1 == static_cast<uint32_t>(count)) {
-      arrived.store(0);
-      change(generation);
-      return;
-    }
-    wait_for_change(generation, now);
-  }
-};
-
-// First page of each rank's memory file. All ranks meet in rank 0's, the replicas of a stage in
-// that of the first of them.
-struct control_page {
-  uint64_t not_ours; // shared_memory.h
-  alignas(64) meeting_point all;
-  alignas(64) meeting_point replicas;
-};
-static_assert(sizeof(control_page) <= page_bytes);
 
 } // namespace
 
@@ -65,54 +34,27 @@ struct gradient_sum::transport {
   virtual void exchange(gradient_sum &sum, std::initializer_list<range_list> lists) = 0;
 };
 
-struct gradient_sum::shared_transport final : transport, message_path {
-  int rank, size;
-  int64_t file_bytes;
-  std::vector<char *> files;   // mapping of each rank's memory file
-  std::vector<char *> memory;  // inside them
-  std::vector<char *> targets; // of the exchange that is going on
+struct gradient_sum::shared_transport final : transport {
+  explicit shared_transport(std::unique_ptr<rank_files> files) : files(std::move(files)) {}
 
-  ~shared_transport() override {
-    for (char *file : files)
-      if (file)
-        munmap(file, static_cast<size_t>(file_bytes));
-  }
-
-  control_page &control_of(int rank) {
-    return *reinterpret_cast<control_page *>(files[static_cast<size_t>(rank)]);
-  }
-
-  void barrier() override { control_of(0).all.meet(size); }
-
-  // In pieces that have room: what ranks say may be of any size.
-  void gather(const void *mine, int64_t count, void *all) override {
-    for (int64_t done = 0; done < count; done += gather_bytes) {
-      const auto length = static_cast<size_t>(std::min(count - done, gather_bytes));
-      memcpy(files[static_cast<size_t>(rank)] + page_bytes, static_cast<const char *>(mine) + done,
-             length);
-      barrier();
-      for (int other = 0; other < size; ++other)
-        memcpy(static_cast<char *>(all) + other * count + done,
-               files[static_cast<size_t>(other)] + page_bytes, length);
-      barrier();
-    }
-  }
+  std::unique_ptr<rank_files> files;
+  std::vector<char *> targets = {}; // of the exchange that is going on
 
   void exchange(gradient_sum &sum, std::initializer_list<range_list> lists) override {
     const stage_layout &layout = sum.layout_;
     const bool in_stages = layout.stages > 1;
-    control_of(layout.rank_of(0, layout.stage)).replicas.meet(layout.replicas);
+    files->meet_replicas();
     sum.summands_.clear();
     for (const addend &each : sum.order_.exchange()) {
       const int holder = layout.rank_of(each.rank, layout.stage);
       sum.summands_.push_back(
-          {sum.place_in(memory[static_cast<size_t>(holder)],
-                        sum.last_places_[static_cast<size_t>(each.rank)], each.accumulator),
+          {sum.place_in(files->memory(holder), sum.last_places_[static_cast<size_t>(each.rank)],
+                        each.accumulator),
            each.additions});
     }
     targets.clear();
-    for (int other = 0; other < (in_stages ? 1 : size); ++other)
-      targets.push_back(sum.place_in(memory[static_cast<size_t>(other)],
+    for (int other = 0; other < (in_stages ? 1 : layout.replicas); ++other)
+      targets.push_back(sum.place_in(files->memory(other),
                                      sum.last_places_[static_cast<size_t>(other)], in_gradients));
     for (const range_list &ranges : lists)
       for (const element_range &range : ranges) {
@@ -122,7 +64,7 @@ struct gradient_sum::shared_transport final : transport, message_path {
                      range.begin + parts.end(layout.replica));
       }
     if (!in_stages)
-      barrier();
+      files->barrier();
   }
 };
 
@@ -208,14 +150,14 @@ struct gradient_sum::message_transport final : transport {
 };
 
 gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradient_request &request)
-    : ranks_(ranks), type_(request.type), arena_bytes_(request.arena_bytes),
+    : type_(request.type), arena_bytes_(request.arena_bytes),
       elements_(request.reduced_bytes / bytes_of(request.type)),
       micro_batches_(request.micro_batches), order_(request.layout.replica, request.layout.replicas,
                                                     request.micro_batches, exchanged_sums::nodes),
       layout_(request.layout), ranges_(request.ranges) {
   if (layout_.stages == 1)
     ranges_ = {{0, elements_}};
-  if (ranks.size() > 1 && share_memory(request))
+  if (ranks.size() > 1 && share_memory(ranks, request))
     // Who reads other ranks' memory reads all that their sum needs once, and writes none of it.
     order_ = {layout_.replica, layout_.replicas, micro_batches_, exchanged_sums::unadded};
   const auto size = static_cast<size_t>(ranks.size());
@@ -271,36 +213,26 @@ int64_t gradient_sum::accumulator_bytes() const {
   return order_.accumulators() * bytes;
 }
 
-gradient_sum::~gradient_sum() {
-  if (shares_memory_)
-    ranks_.use(nullptr);
-}
+gradient_sum::~gradient_sum() = default;
 
-bool gradient_sum::share_memory(const gradient_request &request) {
-  if (request.kind == communication_kind::messages || ranks_.ranks_on_host() != ranks_.size())
+bool gradient_sum::share_memory(communicator &ranks, const gradient_request &request) {
+  if (request.kind == communication_kind::messages)
     return false;
-  int64_t offset = page_bytes + gather_bytes;
-  int64_t bytes = offset + round_up(std::max<int64_t>(memory_bytes(), 1), page_bytes);
-  auto files = share_with_host("trainc-gradients", bytes, /*sparse=*/layout_.stages > 1);
-  if (files.empty())
+  auto files =
+      rank_files::open(ranks, "trainc-gradients", layout_,
+                       std::vector<int64_t>(static_cast<size_t>(ranks.size()), memory_bytes()),
+                       /*sparse=*/layout_.stages > 1);
+  if (!files)
     return false;
-  auto shared = std::make_unique<shared_transport>();
-  shared->rank = ranks_.rank();
-  shared->size = ranks_.size();
-  shared->file_bytes = bytes;
-  shared->files = files;
-  for (char *file : files)
-    shared->memory.push_back(file + offset);
-  memory_ = shared->memory[static_cast<size_t>(ranks_.rank())];
+  memory_ = files->memory(ranks.rank());
   if (layout_.stages > 1) {
-    total_ = shared->memory[0];
+    total_ = files->memory(0);
     for (int place = 0; place <= order_.accumulators(); ++place)
       for (const element_range &range : ranges_)
         touch(memory_ + place * arena_bytes_ + range.begin * bytes_of(type_),
               (range.end - range.begin) * bytes_of(type_));
   }
-  ranks_.use(shared.get());
-  transport_ = std::move(shared);
+  transport_ = std::make_unique<shared_transport>(std::move(files));
   return shares_memory_ = true;
 }
 

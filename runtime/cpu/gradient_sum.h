@@ -63,7 +63,7 @@ private:
   struct transport;
   struct shared_transport;
   struct message_transport;
-  bool share_memory(const gradient_request &request);
+  bool share_memory(communicator &ranks, const gradient_request &request);
   int64_t memory_bytes() const; // of the arena and the accumulators, as addresses
   // Which arena of a rank's memory each place of the order has, the gradients first.
   using places = std::vector<int>;
@@ -74,7 +74,6 @@ private:
   }
   char *own_place(int accumulator) const { return place_in(memory_, places_, accumulator); }
 
-  communicator &ranks_;
   data_type type_;
   int64_t arena_bytes_, elements_, micro_batches_;
   summation_order order_;
