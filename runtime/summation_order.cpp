@@ -91,4 +91,31 @@ summation_order::summation_order(int rank, int ranks, int64_t micro_batches,
   }
 }
 
+namespace {
+
+constexpr int of_no_rank = -1;
+
+} // namespace
+
+summation_rounds::summation_rounds(int ranks, int64_t micro_batches) {
+  waiting_sums all(ranks * micro_batches);
+  for (int64_t j = 0; j < micro_batches; ++j) {
+    std::vector<summation> sums; // of this round, by where they go
+    for (int waiting = 0; waiting < static_cast<int>(all.nodes().size()); ++waiting)
+      sums.push_back({{{of_no_rank, waiting, 0}}, waiting});
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int additions = all.push({0, j * ranks + rank});
+      sums.push_back({{{rank, in_gradients, additions}}, static_cast<int>(sums.size())});
+      for (int i = 0; i < additions; ++i) {
+        const std::vector<addend> last = std::move(sums.back().addends);
+        sums.pop_back();
+        sums.back().addends.insert(sums.back().addends.end(), last.begin(), last.end());
+      }
+    }
+    accumulators_ = std::max(accumulators_, static_cast<int>(sums.size()));
+    std::erase_if(sums, [](const summation &sum) { return !sum.moves(); });
+    rounds_.push_back(std::move(sums));
+  }
+}
+
 } // namespace trainc

@@ -59,4 +59,24 @@ private:
   int accumulators_ = 0;
 };
 
+// The same additions where ranks take micro-batches in turn (micro-batch j of rank r is number
+// j * ranks + r) and add each round of them at once: neighbours then, so what waits is as much as
+// for one rank, and not as much for each.
+class summation_rounds {
+public:
+  summation_rounds(int ranks, int64_t micro_batches);
+
+  // What is added, one sum after the other, once all ranks' gradients arenas have their
+  // micro-batch j; behind the last one accumulator 0 has the step's total. Accumulators have no
+  // rank.
+  const std::vector<summation> &round(int64_t micro_batch) const {
+    return rounds_[static_cast<size_t>(micro_batch)];
+  }
+  int accumulators() const { return accumulators_; } // at least one
+
+private:
+  std::vector<std::vector<summation>> rounds_;
+  int accumulators_ = 1;
+};
+
 } // namespace trainc

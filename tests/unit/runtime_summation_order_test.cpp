@@ -97,5 +97,52 @@ TEST(SummationOrder, TakesFewAccumulators) {
   EXPECT_LE(accumulators(3, 7), 6);
 }
 
+// What the accumulators hold once every round is added.
+places rounds_of(int ranks, int64_t micro_batches) {
+  const summation_rounds order(ranks, micro_batches);
+  std::vector<places> all(static_cast<size_t>(ranks));
+  places accumulators;
+  for (int64_t j = 0; j < micro_batches; ++j) {
+    for (int rank = 0; rank < ranks; ++rank)
+      all[static_cast<size_t>(rank)][in_gradients] = number(j * ranks + rank);
+    for (const summation &sum : order.round(j)) {
+      for (places &rank : all) // of the sums before, too
+        for (auto &[place, text] : accumulators)
+          rank[place] = text;
+      std::vector<addend> addends = sum.addends;
+      for (addend &each : addends)
+        each.rank = std::max(each.rank, 0);
+      EXPECT_LT(sum.target, order.accumulators());
+      accumulators[sum.target] = add_up(addends, all);
+    }
+  }
+  return accumulators;
+}
+
+TEST(SummationRounds, AreThatOfOneRank) {
+  for (int summands = 1; summands <= 40; ++summands)
+    for (int ranks = 1; ranks <= summands; ++ranks) {
+      if (summands % ranks != 0)
+        continue;
+      EXPECT_EQ(rounds_of(ranks, summands / ranks).at(0), pairwise(0, 6, summands))
+          << ranks << " of " << summands;
+    }
+}
+
+TEST(SummationRounds, TakeFewAccumulators) {
+  auto accumulators = [](int ranks, int64_t micro_batches) {
+    return summation_rounds(ranks, micro_batches).accumulators();
+  };
+  for (int ranks : {1, 2, 4, 64}) { // as many for all as for one
+    EXPECT_EQ(accumulators(ranks, 1), 1);
+    EXPECT_EQ(accumulators(ranks, 2), 1);
+    EXPECT_EQ(accumulators(ranks, 8), 3);
+    EXPECT_EQ(accumulators(ranks, 64), 6);
+  }
+  EXPECT_EQ(accumulators(3, 1), 1);
+  EXPECT_EQ(accumulators(3, 2), 2); // 0 and 1, 2
+  EXPECT_EQ(accumulators(3, 8), 4);
+}
+
 } // namespace
 } // namespace trainc
