@@ -28,6 +28,7 @@
 #include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/lowering/gradient_buckets.h"
 #include "passes/passes.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -159,6 +160,8 @@ private:
     setStatePieces(*model.module, statePieces(model));
     setStateConstants(*model.module, model.constants);
     train::setLosses(*model.module, recipe.losses);
+    if (options.shardsGradients())
+      shardGradients(*model.module);
     dropUnusedOperators();
     return checkSizes() && checkRecomputePatterns();
   }
@@ -295,18 +298,24 @@ private:
                : checkMemoryLimit(memory, limit, options.model, report);
   }
 
+  LogicalResult refuseUpdateInParts() {
+    const std::string option = options.shardsGradients() ? "--shard" : "--stages";
+    return report.error(
+        ExitCode::usage, Subject::ofOption(option),
+        "the update of " + recipe.optimizer + " takes parameters as a whole, of which the ranks " +
+            (options.shardsGradients() ? "" : "of stages ") + "have parts each",
+        option + (options.shardsGradients() ? " none" : " 1") + ", or an optimizer such as adamw");
+  }
+
   bool emit() {
     Installation installation = findInstallation();
     MemoryTable memory = describeMemory(*model.module);
     if (!options.limitMemory.empty() && failed(checkLimit(memory)))
       return false;
-    if (recipe.trains && train::pipelineOf(*model.module) && recipe.target == "cpu" &&
+    if (recipe.trains && recipe.target == "cpu" &&
+        (train::pipelineOf(*model.module) || options.shardsGradients()) &&
         updatesInParts(*model.module, recipe.target).empty())
-      return succeeded(report.error(
-          ExitCode::usage, Subject::ofOption("--stages"),
-          "the update of " + recipe.optimizer +
-              " takes parameters as a whole, of which the ranks of stages have parts each",
-          "--stages 1, or an optimizer such as adamw"));
+      return succeeded(refuseUpdateInParts());
     clock.begin("emit");
     std::vector<std::string> files = filesRead();
     if (!options.depfile.empty())

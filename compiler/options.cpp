@@ -279,6 +279,8 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.precision = precision;
   recipe.target = target;
   recipe.epilogues = !noEpilogues;
+  if (shardsGradients() && target == "cuda")
+    complain("--shard", "gradients are shared out for --target cpu alone so far", "--shard none");
   checkStage(recipe, report);
   return report.empty() ? std::optional(recipe) : std::nullopt;
 }
@@ -506,7 +508,7 @@ void Options::refuseIdleOptions(Report &report) const {
   if (forwardOnly)
     refuse({"loss", "optimizer", "decay", "group", "buffer", "freeze", "batch-norm", "recompute",
             "recompute-pattern", "memory-budget", "memory-curve", "stages", "cut", "schedule",
-            "chunks-per-stage", "micro-batches"},
+            "chunks-per-stage", "micro-batches", "shard"},
            "to a program that only runs the model forward",
            "the command without it, or without --forward-only");
 }

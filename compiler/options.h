@@ -36,6 +36,9 @@ struct Options {
   /// How a step is cut; nothing where a value is malformed, which `report` says.
   std::optional<StageOptions> stageOptions(Report &report) const;
 
+  /// Whether no rank of the trainer keeps all gradients.
+  bool shardsGradients() const { return shard == "gradients"; }
+
   /// Whether a program is compiled and linked, where the command makes an output at all.
   bool makesTrainer() const { return !sourceOnly && stopAfter != "emit"; }
 

@@ -9,12 +9,15 @@
 // first: a product added into another, a kernel's output over an input that dies
 // there, a result that has its own place. What is left is placed by
 // planning/memory_plan.h. Entry functions never run at once, so they share the
-// arenas. Weakness: a tensor joins the first input that fits, not the best.
+// arenas. Where gradients are sharded, no arena holds them between micro-batches: they are
+// activations until the ranks have added them (lowering/gradient_buckets.h). Weakness: a tensor
+// joins the first input that fits, not the best.
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/module_state.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/lowering/gradient_buckets.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
 #include "passes/planning/memory_plan.h"
@@ -168,6 +171,7 @@ struct Storage {
   int first = 0, last = 0;
   std::optional<Place> place;
   bool isArgument = false;
+  bool isOfOtherRanks = false; // who read it behind a step, as long as it is alive
 };
 
 class EntryPlan {
@@ -184,9 +188,11 @@ public:
 
 private:
   Place placeOf(train::RoleAttrInterface role, Type type, const llvm::Twine &fallback);
+  /// An activation that lives on behind its last reader.
   bool isOutput(unsigned result) {
-    return bool(train::resultRoleAs<train::OutputAttr>(function, result));
+    return bool(train::resultRoleAs<train::OutputAttr>(function, result)) || isSharded(result);
   }
+  bool isSharded(unsigned result) const { return sharded.contains(result); }
   void findLastReads();
   LogicalResult addResults(kernel::StepOpInterface step, int number);
   LogicalResult overwrite(kernel::StepOpInterface step, OpResult result, int number);
@@ -205,6 +211,7 @@ private:
   llvm::MapVector<Value, int> storageOf;
   DenseMap<Value, int> lastRead;
   DenseMap<Value, unsigned> returned;     // value -> result index
+  DenseMap<unsigned, int> sharded;        // result index -> the last step that must leave it
   DenseMap<Operation *, int64_t> scratch; // offset in the workspace
   SmallVector<Place> resultPlaces;
   int end = 0;
@@ -278,12 +285,17 @@ void EntryPlan::placeArguments() {
     storageOf[argument] = int(storages.size());
     storages.push_back(storage);
   }
+  for (const GradientBucket &bucket : gradientBucketsOf(function))
+    for (unsigned gradient : bucket.gradients)
+      sharded[gradient] = bucket.until;
   for (auto [i, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
     returned[value] = i;
-    // An output is an activation that lives to the end.
-    resultPlaces.push_back(isOutput(i) ? Place()
-                                       : placeOf(train::resultRoleOf(function, i), value.getType(),
-                                                 " result " + Twine(i)));
+    // Of sharded gradients too: the arena has them once they are added.
+    Place place =
+        train::resultRoleAs<train::OutputAttr>(function, i)
+            ? Place()
+            : placeOf(train::resultRoleOf(function, i), value.getType(), " result " + Twine(i));
+    resultPlaces.push_back(place);
   }
 }
 
@@ -292,11 +304,15 @@ void EntryPlan::findLastReads() {
   for (Operation &op : block) {
     if (isa<nn::ConstantOp>(op))
       continue;
-    for (Value operand : op.getOperands())
-      lastRead[operand] = number;
+    for (OpOperand &operand : op.getOpOperands())
+      if (!op.hasTrait<OpTrait::IsTerminator>() || !isSharded(operand.getOperandNumber()))
+        lastRead[operand.get()] = number;
     ++number;
   }
   end = number - 1; // the return
+  for (auto [value, result] : returned)
+    if (isSharded(result))
+      lastRead[value] = std::max(lastRead[value], sharded[result]);
 }
 
 /// Memory of an operand which the result takes: where it must, or may and the operand dies here.
@@ -304,7 +320,8 @@ std::optional<int> EntryPlan::storageToReuse(kernel::StepOpInterface step, unsig
                                              int number) {
   if (auto operand = step.operandTaken(result)) {
     auto known = storageOf.find(step->getOperand(*operand));
-    bool dies = known != storageOf.end() && storages[known->second].last == number;
+    bool dies = known != storageOf.end() && storages[known->second].last == number &&
+                !storages[known->second].isOfOtherRanks;
     return dies ? std::optional(known->second) : std::nullopt;
   }
   auto own = returned.find(step->getResult(result));
@@ -316,7 +333,7 @@ std::optional<int> EntryPlan::storageToReuse(kernel::StepOpInterface step, unsig
     if (known == storageOf.end())
       continue;
     const Storage &storage = storages[known->second];
-    if (storage.isArgument || storage.place || storage.last != number ||
+    if (storage.isArgument || storage.place || storage.isOfOtherRanks || storage.last != number ||
         storage.bytes != bytesOf(step->getResult(result).getType()))
       continue;
     auto shares = [&](Value other) {
@@ -361,6 +378,8 @@ LogicalResult EntryPlan::addResults(kernel::StepOpInterface step, int number) {
     auto read = lastRead.find(result);
     storage.last = std::max(storage.last, read == lastRead.end() ? number : read->second);
     auto own = returned.find(result);
+    if (own != returned.end() && isSharded(own->second))
+      storage.isOfOtherRanks = true;
     if (own == returned.end() || isOutput(own->second))
       continue;
     if (storage.place || storage.isArgument)
@@ -502,6 +521,9 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
     SymbolTableCollection symbols;
     FixedPlaces fixed(module);
     Totals totals;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (shardsGradients(module) && !function.isDeclaration())
+        formGradientBuckets(function);
     std::vector<EntryPlan> plans;
     for (bool ofChunks : {false, true}) // whose passed tensors lie behind what the others pin
       for (auto function : module.getOps<func::FuncOp>())

@@ -131,7 +131,7 @@ int evaluate(run &run) {
 }
 
 int gradients(run &run) {
-  run.check_stages();
+  run.check_layout();
   std::string path = run.options.output;
   loader data = run.open_data(/*shuffle=*/false, 0);
   int64_t micro_batches = run.options.micro_batches, first = run.options.batch;

@@ -84,8 +84,11 @@ void gradient_step::set_part_scales(data_part part, int64_t first_batch, int64_t
     if (of.scale_offset < 0)
       continue;
     double weight = of.is_sum ? 1 : 0;
-    for (size_t j = i; j < all_weights_.size() && !of.is_sum; j += parts)
-      weight += all_weights_[j];
+    if (!of.is_sum && !all_weights_.empty())
+      for_each_micro_batch([&](int replica, int64_t j) {
+        const auto number = static_cast<size_t>(replica * micro_batches_ + j);
+        weight += all_weights_[number * parts + i];
+      });
     const auto batches = static_cast<double>(batches_per_step());
     run_.target.set_scalar(of.scale_offset, mean_per_batch_ ? 1 : batches / weight);
   }
@@ -94,7 +97,7 @@ void gradient_step::set_part_scales(data_part part, int64_t first_batch, int64_t
 // The batch that is asked for after the one of a micro-batch: of this step or the next.
 int64_t gradient_step::batch_behind(int64_t first_batch, int64_t micro_batch) const {
   return micro_batch == micro_batches_ - 1 ? first_batch + batches_per_step() + number_of(0)
-                                           : first_batch + number_of(micro_batch) + 1;
+                                           : first_batch + number_of(micro_batch + 1);
 }
 
 void gradient_step::set_random_key(int64_t step, int64_t micro_batch) {
@@ -246,11 +249,12 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
                         reports_.requests()};
   const pipeline *stages = run_.prog.stages;
   const int stage = stages ? stages->stage_of(stages->loss_chunk) : 0; // which has the losses
-  for (int replica = 0; replica < layout_.replicas; ++replica)
-    for (const weighed_mean &loss : reports_.means_of(layout_.rank_of(replica, stage))) {
-      result.loss += loss.part();
-      result.weight += loss.weight;
-    }
+  for_each_micro_batch([&](int replica, int64_t j) {
+    const weighed_mean &loss =
+        reports_.means_of(layout_.rank_of(replica, stage))[static_cast<size_t>(j)];
+    result.loss += loss.part();
+    result.weight += loss.weight;
+  });
   result.loss /= result.weight;
   for (double *value : {&result.loss, &result.gradient_norm})
     if (std::isnan(*value))

@@ -45,7 +45,8 @@ public:
 
   // Takes batches first_batch ... first_batch + batches_per_step() - 1 of the
   // part for step number `step`; batch first_batch + r * micro_batches + j is micro-batch j
-  // of replica r, which is rank r where a step is not cut into stages. Leaves the sum in the
+  // of replica r, which is rank r where a step is not cut into stages, and first_batch + j *
+  // replicas + r where no rank keeps all gradients. Leaves the sum in the
   // gradients arena of the first rank at least. An error of any rank is
   // thrown on all, and the update was not taken then. Allocates nothing.
   step_result operator()(data_part part, int64_t first_batch, int64_t step) {
@@ -69,7 +70,16 @@ private:
   void act(data_part part, int64_t first_batch, int64_t step, bool with_update);
   // Over all replicas.
   int64_t number_of(int64_t micro_batch) const {
-    return layout_.replica * micro_batches_ + micro_batch;
+    return run_.prog.shards_gradients ? micro_batch * layout_.replicas + layout_.replica
+                                      : layout_.replica * micro_batches_ + micro_batch;
+  }
+  // Calls visit(replica, micro-batch) in the order of these numbers.
+  template <typename Visit> void for_each_micro_batch(const Visit &visit) const {
+    const bool in_turn = run_.prog.shards_gradients;
+    const int64_t all = batches_per_step();
+    for (int64_t number = 0; number < all; ++number)
+      visit(static_cast<int>(in_turn ? number % layout_.replicas : number / micro_batches_),
+            in_turn ? number / layout_.replicas : number % micro_batches_);
   }
   int64_t batch_behind(int64_t first_batch, int64_t micro_batch) const;
   int64_t batch_behind_action(int64_t first_batch, int64_t action) const;

@@ -86,7 +86,8 @@ constexpr word_row<checkpoint_metric> metrics[] = {
     {"loss", checkpoint_metric::loss},
     {"held-out-loss", checkpoint_metric::held_out_loss}};
 constexpr word_row<shard_kind> shards[] = {{"none", shard_kind::none},
-                                           {"optimizer", shard_kind::optimizer}};
+                                           {"optimizer", shard_kind::optimizer},
+                                           {"gradients", shard_kind::gradients}};
 constexpr word_row<communication_kind> communications[] = {
     {"auto", communication_kind::automatic},
     {"shared", communication_kind::shared_memory},
@@ -307,7 +308,9 @@ std::vector<option_row> cpu_rows() {
       row("shard", &values::shard, shards, "WHAT", command_train | command_profile,
           "what ranks of one host keep once instead of each, updating a part each: optimizer is "
           "the\n"
-          "optimizer's state and the parameters; the bits are the same")
+          "optimizer's state and the parameters, gradients (of a program compiled with that) "
+          "these\n"
+          "and the gradients; the bits are the same")
           .of_one_start(),
   };
 }

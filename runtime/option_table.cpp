@@ -98,6 +98,8 @@ option_table::option_table(const program &program)
     defaults_.checkpoint = "initial";
   if (program.stages)
     defaults_.micro_batches = program.stages->micro_batches;
+  if (program.shards_gradients)
+    defaults_.shard = shard_kind::gradients;
   for (int64_t i = 0; i < program.hyperparameter_count; ++i) {
     const hyperparameter &value = program.hyperparameters[i];
     defaults_.hyperparameters.push_back(value.follows ? std::nullopt

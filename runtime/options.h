@@ -25,7 +25,7 @@ enum class communication_kind { automatic, shared_memory, messages };
 enum class product_math { ieee, tf32 };
 
 // What ranks of one host keep once instead of each: parameters and optimizer state.
-enum class shard_kind { none, optimizer };
+enum class shard_kind { none, optimizer, gradients };
 
 struct trainer_options {
   const command_row *command = nullptr;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "runtime/element_range.h"
+#include "runtime/gradient_exchange.h"
 
 #include <cstdint>
 
@@ -77,7 +78,8 @@ struct chunk_program {
   int slots; // of the stash: micro-batches that are on their way through the chunk at once
   const chunk_input *inputs;
   int64_t input_count;
-  range_list gradients, weight_gradients; // that either function overwrites
+  range_list gradients, weight_gradients; // that either function overwrites, or has in buckets
+  bucket_list buckets = {}, weight_buckets = {}; // of a program that shards gradients
 };
 
 struct action_list {

@@ -273,7 +273,7 @@ private:
 } // namespace
 
 int profile(run &run) {
-  run.check_stages();
+  run.check_layout();
   profiler profiler(run);
   ordered_json reports;
   int code = run.watch.supervise([&] {

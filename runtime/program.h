@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/element_range.h"
+#include "runtime/gradient_exchange.h"
 #include "runtime/pipeline.h"
 
 #include <cstddef>
@@ -30,7 +31,8 @@ struct arenas {
   // What `update` changes of parameters, buffers and states, which have one layout: all of it
   // where the program cannot update in parts.
   element_range updated = {};
-  step_clock *clock = nullptr; // told of every step, where one measures them
+  step_clock *clock = nullptr;           // told of every step, where one measures them
+  gradient_exchange *exchange = nullptr; // told of every bucket of gradients, where they have some
   char *operator[](arena_kind kind) const { return base[static_cast<int>(kind)]; }
 };
 
@@ -257,6 +259,10 @@ struct program {
   // that checkpoints have, without `optimizer/`. Null: each slot has the parameters' layout.
   const tensor_place *state_places = nullptr;
   int64_t state_place_count = 0;
+  // No rank keeps all gradients: functions make them in buckets, in the activations arena, and
+  // overwrite no gradients arena. Those of forward_backward; chunks have their own.
+  bool shards_gradients = false;
+  bucket_list buckets = {};
 };
 
 // The entry functions.

@@ -30,7 +30,19 @@ run::run(const program &program, const option_table &table, const trainer_option
     : prog(program), table(table), options(options), folder(own_folder()), ranks(ranks),
       watch(watch), target(program, options, ranks, options.command->bit & computing_commands) {}
 
-void run::check_stages() const {
+void run::check_layout() const {
+  ranks.together([&] {
+    const bool wants_shards = options.shard == shard_kind::gradients;
+    if (wants_shards == prog.shards_gradients)
+      return;
+    throw failure(exit_usage,
+                  wants_shards ? "option --shard: gradients are shared out by programs that were "
+                                 "compiled for it\n  try: trainc --shard gradients; or --shard "
+                                 "optimizer"
+                               : "option --shard: the program was compiled for gradients of which "
+                                 "no rank keeps all\n  try: the command without it; or trainc "
+                                 "--shard none");
+  });
   if (!prog.stages)
     return;
   ranks.together([&] {
@@ -234,7 +246,8 @@ void run::print_table(const std::vector<std::pair<std::string, std::string>> &mo
                                  (in_stages ? describe_layout(prog, ranks.size()) : ""));
   rows.emplace_back("device", target.description());
   if (int64_t bytes = target.accumulator_bytes())
-    rows.emplace_back("accumulation", grouped(bytes) + " bytes of gradients");
+    rows.emplace_back("accumulation", grouped(bytes) + " bytes of gradients" +
+                                          (prog.shards_gradients ? ", the arena's share too" : ""));
   for (auto &[name, value] : table.values(options))
     rows.emplace_back("--" + name, value.empty() ? "-" : value);
   for (auto &[name, value] : rows)

@@ -33,7 +33,7 @@ struct run {
 
   // Collective; before a step. Of a program in stages throws `failure` (exit_usage) where the ranks
   // or --micro-batches are not what it was made for.
-  void check_stages() const;
+  void check_layout() const;
   // Collective.
   void load_initial_parameters();
   // As --checkpoint says; returns what it was, for the user.

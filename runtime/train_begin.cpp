@@ -320,7 +320,7 @@ void trainer::check_data() const {
 // What is to be done. Changes nothing of the run.
 void trainer::decide() {
   run_.ranks.together([&] { check_train_options(run_.prog, options_); });
-  run_.check_stages();
+  run_.check_layout();
   find_extent();
   if (options_.sample_every > 0)
     run_.ranks.together([&] {

@@ -5,6 +5,7 @@
 #include "dialects/elements/element_type.h"
 #include "dialects/names/node_name.h"
 #include "dialects/train/train.h"
+#include "passes/lowering/gradient_buckets.h"
 #include "passes/lowering/tensor_places.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
@@ -221,9 +222,16 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
         tensor->firstStep = tensor->lastStep = step;
     }
   }
-  for (Value value : terminator->getOperands())
-    if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(value)))
-      tensor->lastStep = step;
+  llvm::DenseMap<unsigned, int> untilAdded; // of gradients of which the ranks keep parts alone
+  for (const GradientBucket &bucket : gradientBucketsOf(function))
+    for (unsigned gradient : bucket.gradients)
+      untilAdded[gradient] = std::min(bucket.until + 1, step);
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
+    if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(value))) {
+      auto added = untilAdded.find(i);
+      tensor->lastStep =
+          std::max(tensor->lastStep, added == untilAdded.end() ? step : added->second);
+    }
   auto &own = entryTensors[function.getName()];
   llvm::DenseSet<const PlacedTensor *> shared(sharedTensors.begin(), sharedTensors.end());
   auto addOwn = [&](Value value) {

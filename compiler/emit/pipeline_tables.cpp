@@ -2,7 +2,9 @@
 //
 // Rows of the tables, in the order of runtime/pipeline.h.
 #include "compiler/emit/pipeline_tables.h"
+#include "compiler/emit/gradient_tables.h"
 #include "dialects/elements/element_type.h"
+#include "passes/lowering/gradient_buckets.h"
 #include "passes/lowering/pipeline_plan.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -203,10 +205,14 @@ private:
     std::string first = table("element_range", "gradients" + suffix, gradientRows(backward));
     std::string second = table("element_range", "weight_gradients" + suffix,
                                weights ? gradientRows(weights) : Rows());
-    chunks.push_back(llvm::formatv("{{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {{{7}}, {{{8}}}",
-                                   forward.getName(), backward.getName(),
-                                   weights ? weights.getName() : StringRef("nullptr"), bytes[0],
-                                   bytes[1], plan.schedule.stashSlots[chunk], read, first, second));
+    std::string buckets = printBuckets(backward, writer);
+    std::string weightBuckets = weights ? printBuckets(weights, writer) : "{}";
+    std::string sharded =
+        shardsGradients(module) ? ", " + buckets + ", " + weightBuckets : std::string();
+    chunks.push_back(llvm::formatv(
+        "{{{0}, {1}, {2}, {3}, {4}, {5}, {6}, {{{7}}, {{{8}}{9}}", forward.getName(),
+        backward.getName(), weights ? weights.getName() : StringRef("nullptr"), bytes[0], bytes[1],
+        plan.schedule.stashSlots[chunk], read, first, second, sharded));
   }
 
   ModuleOp module;

@@ -9,6 +9,7 @@
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
+#include "passes/lowering/gradient_buckets.h"
 
 using namespace mlir;
 using namespace trainc;
@@ -21,7 +22,8 @@ class StepPrinter {
 public:
   StepPrinter(ModuleOp module, const MemoryNames &names, const KernelTable &kernels,
               StringRef target)
-      : module(module), names(names), kernels(kernels), parts(updatesInParts(module, target)) {}
+      : module(module), names(names), kernels(kernels), parts(updatesInParts(module, target)),
+        sharded(shardsGradients(module)) {}
 
   std::string print() {
     for (const std::string &entry : names.entries())
@@ -44,6 +46,8 @@ private:
     writer.line("#include \"memory.h\"");
     for (const std::string &library : calledLibraries(module, names.entries()))
       writer.line("#include \"" + headerOf(library) + "\"");
+    if (sharded)
+      writer.line("#include \"runtime/gradient_exchange.h\"");
     writer.line("#include \"runtime/step_clock.h\"");
     writer.line("#include \"step.h\"");
     writer.line();
@@ -61,6 +65,8 @@ private:
       writer.line("element_range updated = {};");
     if (train::pipelineOf(module))
       writer.line("char *stash = nullptr; // the slot of the micro-batch");
+    if (sharded)
+      writer.line("gradient_exchange *exchange = nullptr; // of which no rank keeps all");
     writer.line("step_clock *clock = nullptr; // of `trainer profile`");
     writer.line();
     writer.line("void enter(const char *function) const {");
@@ -76,6 +82,14 @@ private:
     writer.line("if (clock)");
     writer.line("  clock->leave();");
     writer.line("}");
+    if (sharded) {
+      writer.line("// The gradients of this bucket are whole.");
+      writer.line("void complete(int bucket) const {");
+      writer.line("leave(); // what follows is no step's");
+      writer.line("if (exchange)");
+      writer.line("  exchange->complete(bucket);");
+      writer.line("}");
+    }
     writer.line("};");
     std::string text = writer.text();
     for (auto &[type, list] : constants)
@@ -104,6 +118,7 @@ private:
     if (function)
       llvm::append_range(steps, function.getBody().front().getOps<kernel::StepOpInterface>());
     int functions = (steps.size() + kStepsPerFunction - 1) / kStepsPerFunction;
+    int buckets = 0;
     for (int part = 0; part < functions; ++part) {
       body.line();
       body.line(
@@ -111,7 +126,7 @@ private:
       body.line("namespace at = memory::" + entry + ";");
       for (int i = part * kStepsPerFunction;
            i < std::min<int>(steps.size(), (part + 1) * kStepsPerFunction); ++i)
-        printStep(steps[i], i);
+        printStep(steps[i], i, buckets);
       body.line("}");
     }
     body.line();
@@ -125,7 +140,7 @@ private:
                 (train::chunkOf(function)    ? ", memory.base[5]"
                  : train::pipelineOf(module) ? ", nullptr"
                                              : "") +
-                ", memory.clock};");
+                (sharded ? ", memory.exchange" : "") + ", memory.clock};");
     if (functions != 0)
       body.line("m.enter(" + stringLiteral(entry) + ");");
     for (int part = 0; part < functions; ++part)
@@ -135,7 +150,8 @@ private:
     body.line("}");
   }
 
-  void printStep(kernel::StepOpInterface step, int number) {
+  /// `buckets` counts those of sharded gradients.
+  void printStep(kernel::StepOpInterface step, int number, int &buckets) {
     std::string title = nodeName(step->getLoc()).title();
     if (title != lastTitle && !title.empty())
       body.line("// " + commentText(title));
@@ -158,6 +174,8 @@ private:
               : StringRef(call.function).starts_with("::") ? call.function // a user's
                                                            : sanitize(call.function),
               arguments, ";");
+    if (completesBucket(step))
+      body.line("m.complete(" + std::to_string(buckets++) + ");");
   }
 
   std::string text(Value tensor) { return tensor ? pointer(tensor) : "nullptr"; }
@@ -198,6 +216,7 @@ private:
   const MemoryNames &names;
   const KernelTable &kernels;
   const PartedLaunches parts;
+  const bool sharded; // gradients, of which no rank keeps all
   SourceWriter body;
   std::map<std::string, SourceWriter> constants; // by type
   NameTable shapeNames;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trainer.cpp: the constant `trainer_program` through which the runtime sees the model.
+#include "compiler/emit/gradient_tables.h"
 #include "compiler/emit/pipeline_tables.h"
 #include "compiler/emit/step_program.h"
 #include "compiler/emit/update_parts.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/train/module_state.h"
 #include "dialects/train/train.h"
+#include "passes/lowering/gradient_buckets.h"
 #include "passes/passes.h"
 #include "passes/plan_tables.h"
 #include "llvm/ADT/StringExtras.h"
@@ -93,6 +95,7 @@ private:
   const MemoryNames &names;
   SourceWriter writer;
   bool failed = false;
+  std::string buckets = "{}"; // of @forward_backward
   std::string lossPlace, lossWeightPlace, sampleLossesPlace, stepTotalsPlace, indexCheckPlace,
       precision = "data_type::f32";
   std::vector<std::string> inputNames, parameters, inputs, outputs, checkedIndexes, hyperparameters,
@@ -221,11 +224,11 @@ std::vector<std::string> TablePrinter::partRows() const {
   return rows;
 }
 
-void TablePrinter::findStepTotals(func::FuncOp function) {
-  for (unsigned i = 0; i < function.getNumResults(); ++i)
-    if (train::resultRoleAs<train::StepTotalsAttr>(function, i))
-      stepTotalsPlace = placeText("step_totals", function.getResultTypes()[i],
-                                  placeOf(function.getResultAttrDict(i), "the step's totals"));
+void TablePrinter::findStepTotals(func::FuncOp update) {
+  for (unsigned i = 0; i < update.getNumArguments(); ++i)
+    if (isa_and_nonnull<train::StepTotalsAttr>(train::roleOf(update, i)))
+      stepTotalsPlace = placeText("step_totals", update.getArgument(i).getType(),
+                                  placeOf(update.getArgAttrDict(i), "the step's totals"));
 }
 
 void TablePrinter::addIndexCheck(train::IndexCheckAttr check, const std::string &place) {
@@ -358,6 +361,10 @@ void TablePrinter::printProgram() {
     list("state_constants", "state_constant_count", stateConstants);
   if (!statePlaces.empty())
     list("state_places", "state_place_count", statePlaces);
+  if (shardsGradients(module))
+    field("shards_gradients", "true");
+  if (buckets != "{}")
+    field("buckets", buckets);
   writer.line("};");
 }
 
@@ -369,12 +376,12 @@ FailureOr<std::string> TablePrinter::print() {
   collectArguments(training ? training : evaluation);
   collectOutputs(evaluation);
   for (auto function : module.getOps<func::FuncOp>())
-    if (function == training || train::chunkOf(function)) {
-      findStepTotals(function);
+    if (function == training || train::chunkOf(function))
       collectStepScalars(function);
-    }
-  if (auto update = module.lookupSymbol<func::FuncOp>("update"))
+  if (auto update = module.lookupSymbol<func::FuncOp>("update")) {
+    findStepTotals(update);
     collectScalars(update);
+  }
   for (const HyperparameterEntry &entry : tables.hyperparameters)
     hyperparameters.push_back(
         "{" + stringLiteral(entry.name) + ", " + floatLiteral(llvm::APFloat(entry.defaultValue)) +
@@ -439,6 +446,8 @@ FailureOr<std::string> TablePrinter::print() {
   StringRef(kernels).rtrim('\n').split(lines, '\n');
   for (auto [i, line] : llvm::enumerate(lines))
     writer.line("    " + stringLiteral(line.str() + "\n") + (i + 1 == lines.size() ? ";" : ""));
+  if (training)
+    buckets = printBuckets(training, writer);
   printPipelineTables(module, inputNames, writer);
   writer.line();
   writer.indent();

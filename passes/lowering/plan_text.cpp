@@ -6,6 +6,7 @@
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/lowering/gradient_buckets.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
 #include "passes/plan_tables.h"
@@ -47,12 +48,20 @@ void collectTensors(func::FuncOp function, PlannedEntry &entry) {
   };
   for (BlockArgument argument : function.getArguments())
     add(argument, function.getArgAttr(argument.getArgNumber(), "kernel.place"), 0);
+  DenseMap<Value, int> untilAdded; // gradients of which the ranks keep parts alone
+  for (const GradientBucket &bucket : gradientBucketsOf(function))
+    for (unsigned gradient : bucket.gradients)
+      untilAdded[function.front().getTerminator()->getOperand(gradient)] = bucket.until;
   for (Operation &op : function.front()) {
     if (isa<nn::ConstantOp>(op))
       continue;
     for (Value operand : op.getOperands())
-      if (auto known = numbers.find(operand); known != numbers.end())
-        tensors[known->second].last = std::max(tensors[known->second].last, entry.steps);
+      if (auto known = numbers.find(operand); known != numbers.end()) {
+        auto added = untilAdded.find(operand);
+        const bool isReturned = added != untilAdded.end() && op.hasTrait<OpTrait::IsTerminator>();
+        int &last = tensors[known->second].last;
+        last = std::max(last, isReturned ? added->second : entry.steps);
+      }
     if (auto places = op.getAttrOfType<ArrayAttr>("places"))
       for (auto [result, place] : llvm::zip(op.getResults(), places))
         add(result, place, entry.steps);
@@ -118,6 +127,22 @@ MemoryTable describeMemory(ModuleOp module) {
   return plan;
 }
 
+/// What each of some ranks of a host has, where they share out what none keeps whole.
+static std::string sharesText(const MemoryTable &plan) {
+  int64_t shared = 0, own = 0;
+  for (const PlannedArena &arena : plan.arenas)
+    (llvm::is_contained({"parameters", "gradients", "optimizer_state"}, arena.name) ? shared
+                                                                                    : own) +=
+        arena.bytes;
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "\nranks of a host  bytes of a rank, of one or two micro-batches\n";
+  for (int64_t ranks : {1, 2, 4, 8})
+    out << llvm::format("%15lld %15lld\n", (long long)ranks,
+                        (long long)(own + (shared + ranks - 1) / ranks));
+  return text;
+}
+
 std::string memoryPlanText(ModuleOp module) {
   MemoryTable plan = describeMemory(module);
   std::string text;
@@ -129,6 +154,8 @@ std::string memoryPlanText(ModuleOp module) {
     out << llvm::format("%-16s %13lld %15lld  %.3f\n", arena.name.c_str(), (long long)arena.bytes,
                         (long long)arena.lowerBound, ratio);
   }
+  if (shardsGradients(module) && !train::pipelineOf(module))
+    out << sharesText(plan);
   for (const PlannedEntry &entry : plan.entries) {
     out << "\n" << entry.name << ": " << entry.steps << " steps";
     if (entry.peak >= 0)

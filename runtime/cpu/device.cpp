@@ -3,6 +3,7 @@
 // The CPU as a device: arenas in this process's memory, work done at once.
 #include "runtime/device.h"
 
+#include "runtime/cpu/gradient_shards.h"
 #include "runtime/cpu/gradient_sum.h"
 #include "runtime/cpu/product_rate.h"
 #include "runtime/cpu/shared_state.h"
@@ -24,10 +25,12 @@ struct device::implementation {
   int threads = 0; // none: nothing is computed
   arena_set memory = {};
   std::optional<gradient_sum> sum = {};
-  std::optional<shared_state> state = {}; // where ranks share it
-  std::optional<stage_memory> stage = {}; // of a step in stages
+  std::optional<gradient_shards> shards = {}; // in place of it, where no rank keeps all gradients
+  std::optional<shared_state> state = {};     // where ranks share it
+  std::optional<stage_memory> stage = {};     // of a step in stages
   int64_t micro_batches = 1;
-  bool updated = false; // by this rank, others may still be at it
+  int64_t micro_batch = 0; // of the next gradients in one piece
+  bool updated = false;    // by this rank, others may still be at it
   std::vector<double> kept = {};
 };
 
@@ -46,7 +49,7 @@ std::vector<arena_kind> arenas_for(memory_use use) {
   if (use == memory_use::forward)
     return {arena_kind::parameters, arena_kind::activations, arena_kind::workspace};
   return {arena_kind::parameters, arena_kind::optimizer_state, arena_kind::activations,
-          arena_kind::workspace}; // gradients are made by gradient_sum
+          arena_kind::workspace}; // gradients are made by gradient_sum or gradient_shards
 }
 
 // Of what a stage's functions and all others need; else of all.
@@ -79,13 +82,34 @@ int64_t gradient_bytes(const program &program, const stage_layout &layout) {
   return elements * bytes_of(program.precision);
 }
 
-// Of all ranks: what stages have each for itself, and the step's total, which is one.
-int64_t bytes_of_stages(const program &program, stage_layout layout, const summation_order &order) {
+// Of all ranks: what stages have each for itself.
+int64_t bytes_of_stages(const program &program, stage_layout layout) {
   int64_t bytes = 0;
   for (layout.stage = 0; layout.stage < layout.stages; ++layout.stage)
-    bytes += activation_bytes(program, layout) + stage_memory::bytes_of(program, layout.stage) +
-             (1 + order.accumulators()) * gradient_bytes(program, layout);
-  return bytes * layout.replicas + arena_bytes(program, arena_kind::gradients);
+    bytes += activation_bytes(program, layout) + stage_memory::bytes_of(program, layout.stage);
+  return bytes * layout.replicas;
+}
+
+// Of a rank, where the host's memory is shared out evenly.
+int64_t bytes_of_gradients(const program &program, stage_layout layout, int64_t micro_batches) {
+  if (program.shards_gradients)
+    return gradient_shards::accumulator_bytes(program, layout, micro_batches);
+  const summation_order order(layout.replica, layout.replicas, micro_batches,
+                              exchanged_sums::nodes);
+  if (layout.stages == 1)
+    return (1 + order.accumulators()) * gradient_bytes(program, layout);
+  int64_t bytes = arena_bytes(program, arena_kind::gradients); // the step's total, which is one
+  for (layout.stage = 0; layout.stage < layout.stages; ++layout.stage)
+    bytes += layout.replicas * (1 + order.accumulators()) * gradient_bytes(program, layout);
+  return bytes / (int64_t{layout.stages} * layout.replicas);
+}
+
+shard_request request_for(const program &program, stage_layout layout, int64_t micro_batches,
+                          communication_kind kind) {
+  shard_request request = {layout, micro_batches, {}, kind};
+  for (layout.stage = 0; layout.stage < layout.stages; ++layout.stage)
+    request.activation_bytes.push_back(activation_bytes(program, layout));
+  return request;
 }
 
 bool is_state(arena_kind kind) {
@@ -111,13 +135,15 @@ std::string device::description() const {
   std::string text = format_text("%d thread%s", own_->threads, own_->threads == 1 ? "" : "s");
   if (own_->ranks.size() == 1)
     return text;
-  return text + " each, ranks " +
-         (own_->sum && own_->sum->uses_shared_memory() ? "in shared memory" : "with messages") +
-         (own_->state ? format_text("; parameters and optimizer state once a host, %s a rank",
-                                    byte_text(shared_state::bytes_of_rank(
-                                                  own_->prog, own_->ranks.ranks_on_host()))
-                                        .c_str())
-                      : "");
+  const bool in_memory = own_->shards || (own_->sum && own_->sum->uses_shared_memory());
+  text += std::string(" each, ranks ") + (in_memory ? "in shared memory" : "with messages");
+  if (!own_->state)
+    return text;
+  int64_t bytes = shared_state::bytes_of_rank(own_->prog, own_->ranks.ranks_on_host());
+  if (own_->shards)
+    bytes += accumulator_bytes();
+  return text + format_text("; parameters%s and optimizer state once a host, %s a rank",
+                            own_->shards ? ", gradients" : "", byte_text(bytes).c_str());
 }
 
 void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes) {
@@ -128,7 +154,8 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
   const stage_layout layout = in_stages ? stage_layout(own.prog, own.ranks.rank(), own.ranks.size())
                                         : stage_layout(own.ranks.rank(), own.ranks.size());
   const bool shares = use == memory_use::training && own.ranks.size() > 1 &&
-                      (in_stages || own.options.shard == shard_kind::optimizer);
+                      (in_stages || own.options.shard != shard_kind::none);
+  const bool shards = use == memory_use::training && own.prog.shards_gradients;
   own.ranks.together([&] {
     int64_t total = other_bytes + own.threads * packing_bytes_per_thread;
     for (arena_kind kind : arenas_for(use))
@@ -137,16 +164,20 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
                    : arena_bytes(own.prog, kind);
     if (shares)
       total += shared_state::bytes_of_rank(own.prog, own.ranks.ranks_on_host());
-    const summation_order order(layout.replica, layout.replicas, micro_batches,
-                                exchanged_sums::nodes);
     if (in_stages)
-      total += bytes_of_stages(own.prog, layout, order) / own.ranks.size();
-    else if (use == memory_use::training)
-      total += (1 + order.accumulators()) * arena_bytes(own.prog, arena_kind::gradients);
+      total += bytes_of_stages(own.prog, layout) / own.ranks.size();
+    if (use == memory_use::training)
+      total += bytes_of_gradients(own.prog, layout, micro_batches);
     check_memory(total, own.ranks.ranks_on_host());
   });
   // Inside, ranks talk to each other: an error of one must not leave others waiting.
-  if (use == memory_use::training) {
+  if (shards) {
+    own.shards.emplace(own.ranks, own.memory, own.prog,
+                       request_for(own.prog, layout, micro_batches, own.options.communication));
+    own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.shards->total();
+    own.memory.places.base[static_cast<int>(arena_kind::activations)] = own.shards->activations();
+    own.memory.places.exchange = &*own.shards;
+  } else if (use == memory_use::training) {
     gradient_request request;
     request.type = own.prog.precision;
     request.arena_bytes = arena_bytes(own.prog, arena_kind::gradients);
@@ -169,7 +200,7 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     for (arena_kind kind : arenas_for(use))
       if (shares && is_state(kind))
         own.memory.places.base[static_cast<int>(kind)] = own.state->base(kind);
-      else
+      else if (!shards || kind != arena_kind::activations)
         own.memory.allocate(kind, kind == arena_kind::activations
                                       ? activation_bytes(own.prog, layout)
                                       : arena_bytes(own.prog, kind));
@@ -178,7 +209,12 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
 
 const arenas &device::places() const { return own_->memory.places; }
 
-int64_t device::accumulator_bytes() const { return own_->sum ? own_->sum->accumulator_bytes() : 0; }
+int64_t device::accumulator_bytes() const {
+  if (!own_->shards)
+    return own_->sum ? own_->sum->accumulator_bytes() : 0;
+  const stage_layout layout(own_->prog, own_->ranks.rank(), own_->ranks.size());
+  return gradient_shards::accumulator_bytes(own_->prog, layout, own_->micro_batches);
+}
 
 const char *device::read(const char *address, int64_t) { return address; }
 
@@ -196,9 +232,14 @@ bool device::overlaps_batches() const { return false; }
 
 void device::run(entry which) {
   arenas memory = places();
-  if (which == entry::forward_backward && own_->sum)
+  const bool makes_gradients = which == entry::forward_backward;
+  if (makes_gradients && own_->sum)
     memory.base[static_cast<int>(arena_kind::gradients)] = own_->sum->gradients();
+  if (makes_gradients && own_->shards)
+    own_->shards->begin(own_->micro_batch, own_->prog.buckets);
   call(own_->prog, which, memory);
+  if (makes_gradients && own_->shards)
+    own_->shards->end();
   own_->updated |= which == entry::update;
 }
 
@@ -206,15 +247,21 @@ void device::run(const stage_action &action) {
   if (action.kind == stage_action_kind::norm)
     return own_->ranks.barrier();
   const chunk_program &chunk = own_->prog.stages->chunks[action.chunk];
-  if (action.kind == stage_action_kind::reduce)
-    return own_->sum->exchange({chunk.gradients, chunk.weight_gradients});
+  const bool shards = own_->shards.has_value();
+  if (action.kind == stage_action_kind::reduce) // shards are added already
+    return shards ? void() : own_->sum->exchange({chunk.gradients, chunk.weight_gradients});
   arenas memory = places();
   memory.base[static_cast<int>(arena_kind::stash)] = own_->stage->slot(action.chunk, action.slot);
-  memory.base[static_cast<int>(arena_kind::gradients)] = own_->sum->gradients();
+  if (!shards)
+    memory.base[static_cast<int>(arena_kind::gradients)] = own_->sum->gradients();
   if (action.kind == stage_action_kind::forward)
     return chunk.forward(memory);
   const bool second = action.kind == stage_action_kind::weight_gradient;
+  if (shards)
+    own_->shards->begin(action.micro_batch, second ? chunk.weight_buckets : chunk.buckets);
   (second ? chunk.weight_gradient : chunk.backward)(memory);
+  if (shards)
+    return own_->shards->end();
   own_->sum->add(action.micro_batch, second ? chunk.weight_gradients : chunk.gradients);
 }
 
@@ -232,6 +279,10 @@ void device::keep_inputs(const stage_action &action) {
 }
 
 void device::sum_gradients(int64_t micro_batch) {
+  if (own_->shards) { // added already, with those of the other ranks
+    own_->micro_batch = (micro_batch + 1) % own_->micro_batches;
+    return;
+  }
   own_->sum->add(micro_batch);
   if (micro_batch != own_->micro_batches - 1)
     return;

@@ -2,6 +2,7 @@
 //
 // RUN: %section PLAIN %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=PLAIN
 // RUN: %section TRAIN %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=TRAIN
+// RUN: %section SHARDED %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=SHARDED
 // RUN: %section OUTPUTS %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=OUTPUTS
 // RUN: %section PHASES %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=PHASES
 // RUN: %section ADDED %s | %trainc-opt -plan-memory | %FileCheck %s --check-prefix=ADDED
@@ -109,6 +110,48 @@ module attributes {train.layout = #train.layout<runs = [32, 16, 0, 16], paramete
     %0 = kernel.launch @rate(%rate) : (tensor<f64>) -> tensor<f32>
     %1 = kernel.launch @change(%p, %0) : (tensor<32xf32>, tensor<f32>) -> tensor<32xf32>
     return %1 : tensor<32xf32>
+  }
+}
+
+// -----
+
+// Sharded gradients are activations until all ranks have read them: their place is not taken before the next bucket is whole, not by
+// the step that completes it either. The arena has them once they are added.
+// SHARDED
+// SHARDED: kernel.arena_bytes = array<i64: 384, 384, 0, [[BYTES:[0-9]+]], 0, 0>
+// SHARDED-LABEL: func.func @forward_backward
+// SHARDED-SAME: kernel.place = #kernel.place<activations, [[A:[0-9]+]]>, train.role = #train.gradient<"a">
+// SHARDED-SAME: kernel.place = #kernel.place<activations, [[B:[0-9]+]]>, train.role = #train.gradient<"b">
+// SHARDED-SAME: kernel.place = #kernel.place<activations, [[C:[0-9]+]]>, train.role = #train.gradient<"c">
+// SHARDED: kernel.launch @last{{.*}} {kernel.completes_bucket, places = [#kernel.place<activations, {{[0-9]+}}>, #kernel.place<activations, [[A]]>]}
+// SHARDED-NOT: #kernel.place<activations, [[A]]>
+// SHARDED: kernel.launch @double(%arg3) {places = [#kernel.place<activations, {{[0-9]+}}>]}
+// SHARDED: kernel.launch @double({{.*}}) {kernel.completes_bucket, places = [#kernel.place<activations, [[B]]>]}
+// SHARDED: kernel.launch @other({{.*}}) {places = [#kernel.place<activations, [[A]]>]}
+// SHARDED: kernel.launch @last_but_one({{.*}}) {kernel.completes_bucket, places = [#kernel.place<activations, [[C]]>]}
+module attributes {kernel.shards_gradients, train.layout = #train.layout<runs = [96, 0, 0, 0], parameters = [
+    #train.placed<"a", decayed at 0, 32 elements>, #train.placed<"b", decayed at 32, 32 elements>,
+    #train.placed<"c", decayed at 64, 32 elements>]>} {
+  kernel.function @double pointwise dims [32] reduced 0 outputs 1 accesses [#kernel.access<[1], 0>, #kernel.access<[1], 0>] sources [] {
+  ^bb0(%x: !kernel.buffer<f32>, %y: !kernel.buffer<f32>):
+    kernel.map {
+      %0 = kernel.load %x : !kernel.buffer<f32> -> f32
+      %1 = arith.addf %0, %0 : f32
+      kernel.store %1, %y : f32, !kernel.buffer<f32>
+    }
+  }
+  func.func @forward_backward(%a: tensor<32xf32> {train.role = #train.parameter<"a">},
+                              %b: tensor<32xf32> {train.role = #train.parameter<"b">},
+                              %c: tensor<32xf32> {train.role = #train.parameter<"c">},
+                              %x: tensor<32xf32> {train.role = #train.input<"x">})
+      -> (tensor<f32> {train.role = #train.loss}, tensor<32xf32> {train.role = #train.gradient<"a">},
+          tensor<32xf32> {train.role = #train.gradient<"b">}, tensor<32xf32> {train.role = #train.gradient<"c">}) {
+    %0:2 = kernel.launch @last(%a, %x) : (tensor<32xf32>, tensor<32xf32>) -> (tensor<f32>, tensor<32xf32>)
+    %1 = kernel.launch @double(%x) : (tensor<32xf32>) -> tensor<32xf32>
+    %2 = kernel.launch @double(%0#1) : (tensor<32xf32>) -> tensor<32xf32>
+    %3 = kernel.launch @other(%b, %1) : (tensor<32xf32>, tensor<32xf32>) -> tensor<32xf32>
+    %4 = kernel.launch @last_but_one(%c, %3) : (tensor<32xf32>, tensor<32xf32>) -> tensor<32xf32>
+    return %0#0, %0#1, %2, %4 : tensor<f32>, tensor<32xf32>, tensor<32xf32>, tensor<32xf32>
   }
 }
 

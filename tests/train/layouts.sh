@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # layouts.sh [FIXTURE...]: a run that goes on in another layout of ranks, stages, schedules and shards every second
-# step, twelve pairs of them: each checkpoint has the bits of one rank's, parameters and optimizer state, and so have losses and norms of
+# step, fourteen pairs of them: each checkpoint has the bits of one rank's, parameters and optimizer state, and so have losses and norms of
 # the whole run. By hand; stages.test has a selection.
 fixtures=("$@")
 set --
@@ -20,9 +20,10 @@ layouts=(
   "both 4 --stages 2 --schedule 1f1b --micro-batches 4"
   "chunks 2 --stages 2 --schedule interleaved --micro-batches 8"
   "split 4 --stages 4 --schedule zb-h1 --micro-batches 8"
+  "parts 4 --stages 2 --schedule 1f1b --micro-batches 4 --shard gradients"
 )
-# each number a layout of the list: twelve steps from one to another, no pair twice
-walk=(0 1 2 3 0 4 1 5 2 6 3 7 0)
+# each number a layout of the list: fourteen steps from one to another, no pair twice
+walk=(0 1 2 3 0 4 1 5 2 6 3 7 0 8 1)
 
 for fixture in "${fixtures[@]:-gpt2_dynamo20 resnet_script17_training}"; do
   for one in $fixture; do

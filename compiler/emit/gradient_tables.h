@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables of trainer.cpp that say where sharded gradients are and which elements they are.
+#pragma once
+
+#include "compiler/emit/source_writer.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <string>
+
+namespace trainc {
+
+/// Prints the buckets of a function; the `bucket_list` of them: `{buckets_of_backward_0, 3}`, or
+/// `{}` where it has none.
+std::string printBuckets(mlir::func::FuncOp function, SourceWriter &writer);
+
+} // namespace trainc

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/lowering/gradient_buckets.h"
+#include "dialects/elements/element_type.h"
+#include "dialects/errors/internal_error.h"
+#include "dialects/kernel/kernel.h"
+#include "dialects/train/train.h"
+
+using namespace mlir;
+
+namespace trainc {
+
+static constexpr llvm::StringLiteral kShards = "kernel.shards_gradients"; // of the module
+static constexpr llvm::StringLiteral kMark = "kernel.completes_bucket";   // of a step
+
+/// Of a function's gradients a bucket holds one part in so many, or one gradient: enough of them
+/// that two take little memory, few enough that the ranks seldom wait for each other.
+static constexpr int64_t kBucketsOfFunction = 16;
+
+bool isSummed(func::FuncOp function, unsigned result) {
+  return isa_and_nonnull<train::GradientAttr, train::NewValueAttr, train::StepTotalsAttr>(
+      train::resultRoleOf(function, result));
+}
+
+bool completesBucket(Operation *step) { return step->hasAttr(kMark); }
+
+bool shardsGradients(ModuleOp module) { return module->hasAttr(kShards); }
+
+void shardGradients(ModuleOp module) {
+  module->setAttr(kShards, UnitAttr::get(module.getContext()));
+}
+
+/// Results of the function that ranks sum, by the step that makes them. fuse has given each a
+/// tensor of its own.
+static llvm::DenseMap<Operation *, SmallVector<unsigned>> summedByStep(func::FuncOp function) {
+  llvm::DenseMap<Operation *, SmallVector<unsigned>> found;
+  for (auto [i, value] : llvm::enumerate(function.front().getTerminator()->getOperands()))
+    if (isSummed(function, i)) {
+      check(isa_and_nonnull<kernel::StepOpInterface>(value.getDefiningOp()), function,
+            "a gradient is no step's result");
+      found[value.getDefiningOp()].push_back(i);
+    }
+  return found;
+}
+
+void formGradientBuckets(func::FuncOp function) {
+  const auto summed = summedByStep(function);
+  int64_t all = 0, inBucket = 0;
+  for (auto &[step, results] : summed)
+    for (unsigned result : results)
+      all += bytesOf(function.getResultTypes()[result]);
+  Operation *last = nullptr;
+  for (auto step : function.front().getOps<kernel::StepOpInterface>()) {
+    auto made = summed.find(step);
+    if (made == summed.end())
+      continue;
+    last = step;
+    for (unsigned result : made->second)
+      inBucket += bytesOf(function.getResultTypes()[result]);
+    if (inBucket * kBucketsOfFunction < all)
+      continue;
+    step->setAttr(kMark, UnitAttr::get(step->getContext()));
+    inBucket = 0;
+  }
+  if (last)
+    last->setAttr(kMark, UnitAttr::get(last->getContext()));
+}
+
+SmallVector<GradientBucket> gradientBucketsOf(func::FuncOp function) {
+  if (!shardsGradients(function->getParentOfType<ModuleOp>()))
+    return {};
+  const auto summed = summedByStep(function);
+  SmallVector<GradientBucket> buckets;
+  SmallVector<unsigned> gradients;
+  int number = 0;
+  for (auto step : function.front().getOps<kernel::StepOpInterface>()) {
+    if (auto made = summed.find(step); made != summed.end())
+      llvm::append_range(gradients, made->second);
+    if (completesBucket(step)) {
+      if (!buckets.empty())
+        buckets.back().until = number;
+      buckets.push_back({number, 0, gradients});
+      gradients.clear();
+    }
+    ++number;
+  }
+  if (!buckets.empty())
+    buckets.back().until = number;
+  return buckets;
+}
+
+} // namespace trainc

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which gradients of a function the ranks of a host add at once, where no rank keeps all of them
+// (--shard gradients). A function's buckets follow each other in the order of its steps: each is
+// whole behind a step, where the ranks meet and then read it from each other. So it may be written
+// over once they have met again, behind the next bucket or at the function's end.
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace trainc {
+
+/// Whether no rank keeps all gradients: what the driver asks for behind the import.
+bool shardsGradients(mlir::ModuleOp module);
+void shardGradients(mlir::ModuleOp module);
+
+struct GradientBucket {
+  int step;  // behind which it is whole; numbers of plan/steps.txt
+  int until; // the last step that must leave it; the return's is one too
+  llvm::SmallVector<unsigned> gradients; // results of the function, in the order of their steps
+};
+
+/// Whether ranks sum a result: gradients, new values of buffers, the step's totals.
+bool isSummed(mlir::func::FuncOp function, unsigned result);
+
+/// Marks the steps of an ordered function behind which buckets are whole.
+void formGradientBuckets(mlir::func::FuncOp function);
+/// By these marks; none where gradients are not sharded.
+llvm::SmallVector<GradientBucket> gradientBucketsOf(mlir::func::FuncOp function);
+bool completesBucket(mlir::Operation *step);
+
+} // namespace trainc
