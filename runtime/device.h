@@ -84,7 +84,8 @@ public:
   void keep_inputs(const stage_action &action);
   // Adds the gradients of micro-batch 0, 1, ... of this rank, in the order that
   // runtime/summation_order.h says. With the last of a step the ranks exchange their sums: the
-  // total is in every rank's arena then.
+  // total is in every rank's arena then. Of a program that shards gradients the ranks have added
+  // them in forward_backward already, and the total is in one arena that all of them see.
   void sum_gradients(int64_t micro_batch);
   // Sets a scalar of the workspace arena for the work queued next: an f64, or 64 bits.
   void set_scalar(int64_t offset, double value) {
