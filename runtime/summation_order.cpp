@@ -101,6 +101,7 @@ summation_rounds::summation_rounds(int ranks, int64_t micro_batches) {
   waiting_sums all(ranks * micro_batches);
   for (int64_t j = 0; j < micro_batches; ++j) {
     std::vector<summation> sums; // of this round, by where they go
+    sums.reserve(all.nodes().size() + static_cast<size_t>(ranks));
     for (int waiting = 0; waiting < static_cast<int>(all.nodes().size()); ++waiting)
       sums.push_back({{{of_no_rank, waiting, 0}}, waiting});
     for (int rank = 0; rank < ranks; ++rank) {

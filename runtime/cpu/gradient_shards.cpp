@@ -25,7 +25,8 @@ gradient_shards::gradient_shards(communicator &ranks, arena_set &arenas, const p
                                  const shard_request &request)
     : type_(program.precision), arena_bytes_(gradient_bytes(program)), layout_(request.layout),
       rounds_(layout_.replicas, request.micro_batches) {
-  summands_.reserve(static_cast<size_t>(rounds_.accumulators() + layout_.replicas));
+  summands_.reserve(static_cast<size_t>(rounds_.accumulators()) +
+                    static_cast<size_t>(layout_.replicas));
   const int64_t accumulators = rounds_.accumulators() * arena_bytes_;
   const int64_t own_bytes = request.activation_bytes[static_cast<size_t>(layout_.stage)];
   if (ranks.size() == 1) {
@@ -34,6 +35,7 @@ gradient_shards::gradient_shards(communicator &ranks, arena_set &arenas, const p
     return;
   }
   std::vector<int64_t> bytes;
+  bytes.reserve(static_cast<size_t>(ranks.size()));
   for (int rank = 0; rank < ranks.size(); ++rank)
     bytes.push_back(
         whole_pages(request.activation_bytes[static_cast<size_t>(rank % layout_.stages)]) +

@@ -49,6 +49,7 @@ std::unique_ptr<rank_files> rank_files::open(communicator &ranks, const char *na
   if (ranks.ranks_on_host() != ranks.size())
     return nullptr;
   std::vector<int64_t> whole;
+  whole.reserve(bytes.size());
   for (const int64_t own : bytes)
     whole.push_back(page_bytes + gather_bytes + round_up(std::max<int64_t>(own, 1), page_bytes));
   auto files = share_with_host(name, whole[static_cast<size_t>(ranks.rank())], sparse);
