@@ -430,7 +430,8 @@ static std::string lacking_space(const std::string &folder, const program &progr
   return "";
 }
 
-// One more checkpoint must fit beside those that are there; of a new run those that stay, too.
+// One more checkpoint must fit beside those that are there; of a new run that says how many it
+// writes those that stay, too.
 void trainer::check_space() const {
   const int ranks = run_.ranks.size();
   const int64_t largest = checkpoint_writer::snapshot_bytes(run_.prog, ranks);
@@ -444,9 +445,13 @@ void trainer::check_space() const {
   }
   if (dry_ && !text.empty())
     throw failure(exit_disk, text + advice);
-  if (text.empty() && !choice_.goes_on() && options_.keep.newest > 0)
+  if (text.empty() && !choice_.goes_on() && options_.keep.newest > 0 &&
+      options_.checkpoint_every.of == period::steps && options_.checkpoint_every.count > 0) {
+    const double saves = std::ceil(static_cast<double>(extent_.last - extent_.first) /
+                                   options_.checkpoint_every.count);
     text = lacking_space(choice_.folder, run_.prog, ranks,
-                         std::min(options_.keep.newest, extent_.last - extent_.first) + 1);
+                         std::min(options_.keep.newest + 1, static_cast<int64_t>(saves)));
+  }
   if (!text.empty())
     run_.warn(text);
 }
