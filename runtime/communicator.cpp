@@ -42,8 +42,8 @@ public:
       if (!passes(patience, stop))
         return;
       fprintf(stderr,
-              "rank %d: MPI has not started for %g s; it waits for ranks that have not called "
-              "it, or are stopped\n"
+              "rank %d: the job has not started for %g s; it waits for ranks that have not called "
+              "MPI, or are stopped\n"
               "  try: a command of mpirun that starts nothing but this trainer\n",
               rank, patience);
       const double rest = (patiences_of_start - 1) * patience;
