@@ -194,7 +194,8 @@ planning::Chain ChunkAssignment::chainOf(const StageOptions &options,
     for (int end = i < cuts.size() ? cuts[i] + 1 : int(nodes.size()); node < end; ++node) {
       segment.seconds += nodes[node].time;
       segment.stashBytes += nodes[node].kept;
-      segment.parameterBytes += nodes[node].held;
+      if (options.target != "cuda") // there every rank holds all
+        segment.parameterBytes += nodes[node].held;
     }
     chain.segments.push_back(segment);
     if (i < cuts.size()) // in either direction, written and read on either side
