@@ -36,7 +36,7 @@ struct stage_action {
   int micro_batch = -1; // of the replica
   int slot = -1;        // of the chunk's stash
   int boundary = -1;    // of a message
-  int place = -1;       // of a message, at the receiver
+  int place = -1;       // of a message, at the receiver; on CUDA at the sender too
 };
 
 // A tensor that one chunk makes and another reads: byte offsets, of activations in a slot of

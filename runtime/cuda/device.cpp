@@ -18,8 +18,10 @@
 #include "runtime/data_types.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <thread>
 #include <vector>
 
 namespace trainc {
@@ -40,8 +42,6 @@ product_settings product_settings_of(const trainer_options &options) {
   return result;
 }
 
-} // namespace
-
 // Work that is recorded of a step in stages: of each chunk its functions on each slot.
 constexpr size_t functions_of_chunk = 3;
 
@@ -61,10 +61,23 @@ size_t number_of_piece(const program &program, const stage_action &action) {
                                                                                           : 2);
 }
 
+int stage_of(const program &program, const communicator &ranks) {
+  return stage_layout(program, ranks.rank(), ranks.size()).stage;
+}
+
+} // namespace
+
 // What exists where a GPU computes.
 struct computing_device {
   computing_device(const program &program, communicator &ranks)
       : chosen(choose_device(ranks)), inputs(program) {}
+
+  ~computing_device();
+  bool is_busy() const {
+    return cudaStreamQuery(compute_stream()) == cudaErrorNotReady || (stage && stage->is_busy());
+  }
+  // As of rank_group, of all groups.
+  void check() const;
 
   std::string name() const {
     return format_text("%s, device %d", chosen.name.c_str(), chosen.index);
@@ -81,6 +94,30 @@ struct computing_device {
   pinned_memory transfer, kept;
   std::vector<data_type> kept_types;
 };
+
+void computing_device::check() const {
+  if (gradients)
+    gradients->check();
+  if (stage)
+    stage->check();
+}
+
+// Ranks that end in peace leave their groups together; otherwise nobody may wait for the others in
+// any of them.
+computing_device::~computing_device() {
+  bool in_peace = !is_busy();
+  try {
+    check();
+  } catch (const failure &) {
+    in_peace = false;
+  }
+  if (in_peace)
+    return;
+  if (stage)
+    stage->abandon();
+  if (gradients)
+    gradients->abandon();
+}
 
 struct device::implementation {
   implementation(const program &program, const trainer_options &options, communicator &ranks)
@@ -109,8 +146,12 @@ struct device::implementation {
 device::device(const program &program, const trainer_options &options, communicator &ranks,
                bool computes)
     : own_(std::make_unique<implementation>(program, options, ranks)) {
-  if (computes)
-    own_->gpu.emplace(program, ranks);
+  if (!computes)
+    return;
+  // Streams of messages must not wait for each other, nor a kernel for others to be loaded.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
+  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
+  own_->gpu.emplace(program, ranks);
 }
 
 device::~device() = default;
@@ -169,7 +210,12 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
     if (own.gradients && !own.stage) {
       for (int64_t j = 0; j < micro_batches; ++j)
         own.gradients->queue(j);
-      own.gradients->finish();
+    }
+    if (own.stage) {
+      prog.stages->for_each_chunk(stage_of(prog, ranks), [&](const chunk_program &chunk, int) {
+        own.gradients->exchange({chunk.gradients, chunk.weight_gradients});
+      });
+      own.gradients->share_totals(*prog.stages);
     }
     check_cuda(cudaStreamSynchronize(compute_stream()), "start of the device");
   });
@@ -205,9 +251,9 @@ int64_t device::implementation::arena_bytes(int kind) const {
   if (!gpu->stage || kind != static_cast<int>(arena_kind::activations))
     return prog.arena_bytes[kind];
   int64_t most = 0;
-  prog.stages->for_each_chunk(
-      ranks.rank() % prog.stages->stages,
-      [&](const chunk_program &chunk, int) { most = std::max(most, chunk.activation_bytes); });
+  prog.stages->for_each_chunk(stage_of(prog, ranks), [&](const chunk_program &chunk, int) {
+    most = std::max(most, chunk.activation_bytes);
+  });
   return most;
 }
 
@@ -407,10 +453,12 @@ double device::kept(int slot) const {
 }
 
 void device::finish() {
-  if (own_->gpu->gradients)
-    own_->gpu->gradients->finish();
-  if (own_->gpu->stage)
-    own_->gpu->stage->finish();
+  const bool alone = own_->ranks.size() == 1; // then there is nobody to wait for in vain
+  while (!alone && own_->gpu->is_busy()) {
+    own_->gpu->check();
+    std::this_thread::yield();
+  }
+  own_->gpu->check();
   check_cuda(cudaStreamSynchronize(compute_stream()), "a step");
 }
 

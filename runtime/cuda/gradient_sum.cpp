@@ -208,9 +208,14 @@ void gradient_sum::share_totals(const pipeline &stages) {
   check_nccl(ncclGroupEnd(), "totals of other stages");
 }
 
-void gradient_sum::finish() const {
-  replicas_.finish(compute_stream());
-  stages_.finish(compute_stream());
+void gradient_sum::check() const {
+  replicas_.check();
+  stages_.check();
+}
+
+void gradient_sum::abandon() {
+  replicas_.abandon();
+  stages_.abandon();
 }
 
 } // namespace trainc

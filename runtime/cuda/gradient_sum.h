@@ -50,8 +50,9 @@ public:
   void add(int64_t micro_batch, const range_list &list);
   void exchange(std::initializer_list<range_list> lists);
   void share_totals(const pipeline &stages);
-  // Waits for queued work. Throws `failure` if NCCL met an error meanwhile.
-  void finish() const;
+  // As of rank_group.
+  void check() const;
+  void abandon();
 
 private:
   // Where a list of summands lies in the table.

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cuda/rank_group.h"
 
-#include "runtime/cuda/errors.h"
-#include "runtime/cuda/launch.h"
 #include "runtime/signs_of_life.h"
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 namespace trainc {
 
@@ -42,27 +39,22 @@ void rank_group::join(communicator &ranks, const std::vector<int> &members) {
 }
 
 rank_group::~rank_group() {
-  if (!group_)
-    return;
-  // Ranks that end in peace leave together; otherwise nobody may wait for the others.
-  if (cudaStreamQuery(compute_stream()) == cudaSuccess)
+  if (group_)
     ncclCommDestroy(group_);
-  else
-    ncclCommAbort(group_);
 }
 
-void rank_group::finish(cudaStream_t stream) const {
+void rank_group::check() const {
   if (!group_)
     return;
-  bool running = true;
-  while (running) {
-    running = cudaStreamQuery(stream) == cudaErrorNotReady;
-    ncclResult_t state = ncclSuccess;
-    check_nccl(ncclCommGetAsyncError(group_, &state), "messages between ranks");
-    check_nccl(state, "messages between ranks");
-    if (running)
-      std::this_thread::yield();
-  }
+  ncclResult_t state = ncclSuccess;
+  check_nccl(ncclCommGetAsyncError(group_, &state), "messages between ranks");
+  check_nccl(state, "messages between ranks");
+}
+
+void rank_group::abandon() {
+  if (group_)
+    ncclCommAbort(group_);
+  group_ = nullptr;
 }
 
 } // namespace trainc

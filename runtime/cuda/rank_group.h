@@ -18,7 +18,7 @@ void check_nccl(ncclResult_t status, const char *operation);
 class rank_group {
 public:
   rank_group() = default; // of this rank alone
-  ~rank_group();
+  ~rank_group();          // waits for the other members: of a job that fails comes `abandon` first
   rank_group(const rank_group &) = delete;
   rank_group &operator=(const rank_group &) = delete;
 
@@ -28,9 +28,11 @@ public:
   void join(communicator &ranks, const std::vector<int> &members);
 
   ncclComm_t get() const { return group_; } // null: alone
-  // Waits for a stream's work. Throws `failure` if NCCL met an error meanwhile: work that waits for
-  // a rank which is gone never ends.
-  void finish(cudaStream_t stream) const;
+  // Throws `failure` if NCCL met an error in what was queued: work that waits for a rank which is
+  // gone never ends.
+  void check() const;
+  // Leaves the others, whatever they wait for; queued work ends.
+  void abandon();
 
 private:
   ncclComm_t group_ = nullptr;

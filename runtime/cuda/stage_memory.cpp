@@ -7,6 +7,8 @@
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/scalars.h"
 
+#include <algorithm>
+
 namespace trainc {
 
 struct stage_memory::channel {
@@ -23,12 +25,13 @@ struct stage_memory::channel {
   ~channel() { cudaStreamDestroy(stream); }
 
   bool is_within_rank() const { return members[0] == members[1]; }
+  int other(int rank) const;
 
   int members[2]; // ranks: sender and receiver
   const crossing_tensor *tensors;
   int64_t count;
   std::vector<place> places;
-  cudaStream_t stream = nullptr; // declared before the group, which looks at streams in its end
+  cudaStream_t stream = nullptr;
   rank_group group;
   int64_t offset = 0, place_bytes = 0;
 };
@@ -36,6 +39,7 @@ struct stage_memory::channel {
 namespace {
 
 constexpr int64_t line_bytes = 256; // at which regions begin
+constexpr int most_channels = 28;   // streams that CUDA_DEVICE_MAX_CONNECTIONS leaves for messages
 
 int64_t whole_lines(int64_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
 
@@ -101,8 +105,40 @@ void stage_memory::place(char *memory) {
              "zeroing of memory");
 }
 
+// Of two ranks: NCCL's number of the other one.
+int stage_memory::channel::other(int rank) const {
+  const int lower = std::min(members[0], members[1]);
+  return rank == lower ? 1 : 0;
+}
+
+// The first message of a group makes its ranks wait for each other on the host, so it must not be
+// one of a step, in whose order ranks could wait in a circle.
+void stage_memory::send_once(const channel &own) const {
+  char *line = nullptr;
+  check_cuda(cudaMalloc(reinterpret_cast<void **>(&line), line_bytes), "a first message");
+  check_cuda(cudaMemsetAsync(line, 0, line_bytes, own.stream), "a first message");
+  const int other = own.other(ranks_.rank());
+  check_nccl(ranks_.rank() == own.members[0]
+                 ? ncclSend(line, line_bytes, ncclUint8, other, own.group.get(), own.stream)
+                 : ncclRecv(line, line_bytes, ncclUint8, other, own.group.get(), own.stream),
+             "a first message");
+  check_cuda(cudaStreamSynchronize(own.stream), "a first message");
+  check_cuda(cudaFree(line), "a first message");
+}
+
 // Every rank takes part in the meeting of each two, in one order.
 void stage_memory::start() {
+  ranks_.together([&] {
+    const auto streams = std::count_if(channels_.begin(), channels_.end(), [](const auto &each) {
+      return each && !each->is_within_rank();
+    });
+    if (streams > most_channels)
+      throw failure(exit_usage,
+                    format_text("a rank of stage %d exchanges %d kinds of messages with others, of "
+                                "which a device keeps %d apart\n  try: other cuts, or fewer "
+                                "--chunks-per-stage",
+                                layout_.stage, static_cast<int>(streams), most_channels));
+  });
   for (int replica = 0; replica < layout_.replicas; ++replica)
     for (int64_t i = 0; i < pipeline_.boundary_count; ++i)
       for (const bool of_gradients : {false, true}) {
@@ -118,6 +154,10 @@ void stage_memory::start() {
                            : nullptr;
         rank_group others; // which this rank only helps to meet
         (own ? own->group : others).join(ranks_, members);
+        ranks_.together([&] {
+          if (own)
+            send_once(*own);
+        });
       }
 }
 
@@ -175,7 +215,7 @@ void stage_memory::send(channel &to, const char *made, int place, int64_t micro_
     return;
   wait_for(to.stream, own.filled);
   check_nccl(ncclSend(begin, static_cast<size_t>(to.place_bytes), ncclUint8,
-                      to.members[1] > to.members[0] ? 1 : 0, to.group.get(), to.stream),
+                      to.other(ranks_.rank()), to.group.get(), to.stream),
              "a message to another stage");
   record(own.free, to.stream);
 }
@@ -187,7 +227,7 @@ void stage_memory::receive(channel &from, char *read, int place, int64_t micro_b
   if (!from.is_within_rank()) {
     wait_for(from.stream, own.free);
     check_nccl(ncclRecv(begin, static_cast<size_t>(from.place_bytes), ncclUint8,
-                        from.members[0] > from.members[1] ? 1 : 0, from.group.get(), from.stream),
+                        from.other(ranks_.rank()), from.group.get(), from.stream),
                "a message from another stage");
     record(own.filled, from.stream);
   }
@@ -200,10 +240,22 @@ void stage_memory::receive(channel &from, char *read, int place, int64_t micro_b
   record(own.free, compute_stream());
 }
 
-void stage_memory::finish() const {
+bool stage_memory::is_busy() const {
+  return std::any_of(channels_.begin(), channels_.end(), [](const auto &each) {
+    return each && cudaStreamQuery(each->stream) == cudaErrorNotReady;
+  });
+}
+
+void stage_memory::check() const {
   for (const auto &each : channels_)
     if (each)
-      each->group.finish(each->stream);
+      each->group.check();
+}
+
+void stage_memory::abandon() {
+  for (const auto &each : channels_)
+    if (each)
+      each->group.abandon();
 }
 
 } // namespace trainc

@@ -27,7 +27,9 @@ public:
 
   int64_t device_bytes() const;
   void place(char *memory); // of so many bytes, which become zero
-  // Meets the ranks of other stages. Collective. Throws `failure` (exit_machine).
+  // Meets the ranks of other stages and sends each kind of message once, while NCCL may still take
+  // memory and wait as it likes. Collective. Throws `failure`: exit_machine; exit_usage, more kinds
+  // of messages than a device keeps apart.
   void start();
 
   // Of a chunk of the rank's stage.
@@ -40,12 +42,15 @@ public:
   void tell_fault(int64_t micro_batch, char *scalar);
   // Queues the end of a step: no micro-batch has a fault.
   void forget_faults();
-  // Waits for queued messages. Throws `failure` if NCCL met an error meanwhile.
-  void finish() const;
+  bool is_busy() const; // with messages
+  // As of rank_group.
+  void check() const;
+  void abandon();
 
 private:
   struct channel;
   channel &channel_of(const stage_action &message) const;
+  void send_once(const channel &own) const;
   void send(channel &to, const char *made, int place, int64_t micro_batch);
   void receive(channel &from, char *read, int place, int64_t micro_batch);
   char *fault_of(int64_t micro_batch) const;

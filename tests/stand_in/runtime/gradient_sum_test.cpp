@@ -68,7 +68,8 @@ template <typename T> void check_sum(int64_t count, int64_t micro_batches, int64
     gradients.set(own_gradients<T>(ranks.rank(), j, count));
     sum.queue(j);
   }
-  sum.finish();
+  check_cuda(cudaStreamSynchronize(compute_stream()), "a sum");
+  sum.check();
   std::vector<T> found = gradients.values();
 
   std::vector<T> expected = pairwise<T>(0, 8, ranks.size(), micro_batches, count);
