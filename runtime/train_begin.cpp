@@ -176,7 +176,7 @@ void trainer::find_layout() {
   layout_ = {stage_layout(run_.prog, run_.ranks.rank(), run_.ranks.size()).replicas,
              stages ? stages->micro_batches : options_.micro_batches};
   std::string before = choice_.configuration();
-  auto known = resumed_.path.empty() || before.empty() || options_.given.count("micro-batches")
+  auto known = before.empty() || options_.given.count("micro-batches")
                    ? std::nullopt
                    : read_configuration(before).layout();
   if (stages && known && known->batches() != layout_.batches())
