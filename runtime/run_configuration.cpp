@@ -296,12 +296,17 @@ bool is_configuration_of_run(const std::string &path) {
 
 void check_can_be_kept(const option_table &table, const trainer_options &options) {
   problem_list problems;
+  auto check = [&](const std::string &option, const std::string &text) {
+    if (!is_json_text(text))
+      problems.add("option --" + option + ": '" + text +
+                   "' is not UTF-8, as which configuration.json keeps it\n  try: another name "
+                   "for the file or folder, or a link that has one");
+  };
   for (const option_row *row : table.of_run(*options.command))
     for (const std::string &text : table.kept_values(*row, options))
-      if (!is_json_text(text))
-        problems.add("option --" + row->name + ": '" + text +
-                     "' is not UTF-8, as which configuration.json keeps it\n  try: another name "
-                     "for the file or folder, or a link that has one");
+      check(row->name, text);
+  check("resume", options.resume); // `began_with` of a branch
+  check("initialise", options.initialise);
   problems.throw_if_any(exit_usage);
 }
 
