@@ -9,6 +9,7 @@
 #include "runtime/element_range.h"
 #include "runtime/gradient_exchange.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace trainc {
@@ -28,6 +29,16 @@ enum class stage_action_kind {
   norm,   // all ranks meet: the step's total is whole
   update,
 };
+
+inline bool is_of_gradients(stage_action_kind message) {
+  return message == stage_action_kind::send_gradient ||
+         message == stage_action_kind::receive_gradient;
+}
+
+inline bool sends(stage_action_kind message) {
+  return message == stage_action_kind::send_activation ||
+         message == stage_action_kind::send_gradient;
+}
 
 // What does not apply is -1.
 struct stage_action {
@@ -80,6 +91,13 @@ struct chunk_program {
   int64_t input_count;
   range_list gradients, weight_gradients; // that either function overwrites, or has in buckets
   bucket_list buckets = {}, weight_buckets = {}; // of a program that shards gradients
+
+  // That of an action which computes.
+  auto function_of(stage_action_kind action) const {
+    return action == stage_action_kind::forward           ? forward
+           : action == stage_action_kind::weight_gradient ? weight_gradient
+                                                          : backward;
+  }
 };
 
 struct action_list {
@@ -101,6 +119,14 @@ struct pipeline {
   int64_t loss_offset = 0, loss_weight_offset = 0, index_check_offset = 0;
 
   int stage_of(int chunk) const { return chunk % stages; }
+  // Of the arena of a stage, whose chunks take turns.
+  int64_t activation_bytes(int stage) const {
+    int64_t most = 0;
+    for_each_chunk(stage, [&](const chunk_program &chunk, int) {
+      most = std::max(most, chunk.activation_bytes);
+    });
+    return most;
+  }
   // Calls visit(chunk, its number).
   template <typename Visit> void for_each_chunk(int stage, const Visit &visit) const {
     for (int chunk = stage; chunk < chunk_count; chunk += stages)

@@ -54,13 +54,8 @@ std::vector<arena_kind> arenas_for(memory_use use) {
 
 // Of what a stage's functions and all others need; else of all.
 int64_t activation_bytes(const program &program, const stage_layout &layout) {
-  if (layout.stages == 1)
-    return arena_bytes(program, arena_kind::activations);
-  int64_t most = 0;
-  program.stages->for_each_chunk(layout.stage, [&](const chunk_program &chunk, int) {
-    most = std::max(most, chunk.activation_bytes);
-  });
-  return most;
+  return layout.stages == 1 ? arena_bytes(program, arena_kind::activations)
+                            : program.stages->activation_bytes(layout.stage);
 }
 
 std::vector<element_range> gradients_of_stage(const program &program, int stage) {
@@ -254,12 +249,13 @@ void device::run(const stage_action &action) {
   memory.base[static_cast<int>(arena_kind::stash)] = own_->stage->slot(action.chunk, action.slot);
   if (!shards)
     memory.base[static_cast<int>(arena_kind::gradients)] = own_->sum->gradients();
+  const auto function = chunk.function_of(action.kind);
   if (action.kind == stage_action_kind::forward)
-    return chunk.forward(memory);
+    return function(memory);
   const bool second = action.kind == stage_action_kind::weight_gradient;
   if (shards)
     own_->shards->begin(action.micro_batch, second ? chunk.weight_buckets : chunk.buckets);
-  (second ? chunk.weight_gradient : chunk.backward)(memory);
+  function(memory);
   if (shards)
     return own_->shards->end();
   own_->sum->add(action.micro_batch, second ? chunk.weight_gradients : chunk.gradients);

@@ -36,10 +36,6 @@ constexpr int64_t box_bytes = 2 * line_bytes;
 
 int64_t whole_lines(int64_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
 
-bool is_of_gradients(stage_action_kind kind) {
-  return kind == stage_action_kind::send_gradient || kind == stage_action_kind::receive_gradient;
-}
-
 int64_t place_bytes(const crossing_tensor *tensors, int64_t count) {
   int64_t bytes = line_bytes;
   for (int64_t i = 0; i < count; ++i)
@@ -127,8 +123,7 @@ bool stage_memory::move(const stage_action &message, const arenas &places, bool 
   const letter letter = letter_of(message);
   char *memory = is_of_gradients(message.kind) ? places[arena_kind::activations]
                                                : slot(message.chunk, message.slot);
-  if (message.kind == stage_action_kind::send_activation ||
-      message.kind == stage_action_kind::send_gradient) {
+  if (sends(message.kind)) {
     send(letter, memory, message.place, fault);
     return fault;
   }

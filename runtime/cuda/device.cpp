@@ -250,11 +250,7 @@ void device::implementation::take_memory(memory_use use, int64_t micro_batches,
 int64_t device::implementation::arena_bytes(int kind) const {
   if (!gpu->stage || kind != static_cast<int>(arena_kind::activations))
     return prog.arena_bytes[kind];
-  int64_t most = 0;
-  prog.stages->for_each_chunk(stage_of(prog, ranks), [&](const chunk_program &chunk, int) {
-    most = std::max(most, chunk.activation_bytes);
-  });
-  return most;
+  return prog.stages->activation_bytes(stage_of(prog, ranks));
 }
 
 // Finds out which matrix products there are and how much memory functions need.
@@ -367,9 +363,7 @@ void device::implementation::run_chunk(const stage_action &action) {
   const chunk_program &chunk = prog.stages->chunks[action.chunk];
   arenas memory = places;
   memory.base[static_cast<int>(arena_kind::stash)] = gpu->stage->slot(action.chunk, action.slot);
-  const auto function = action.kind == stage_action_kind::forward           ? chunk.forward
-                        : action.kind == stage_action_kind::weight_gradient ? chunk.weight_gradient
-                                                                            : chunk.backward;
+  const auto function = chunk.function_of(action.kind);
   const auto work = [&] { function(memory); };
   if (places.clock)
     return work();

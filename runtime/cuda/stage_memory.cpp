@@ -43,10 +43,6 @@ constexpr int most_channels = 28;   // streams that CUDA_DEVICE_MAX_CONNECTIONS 
 
 int64_t whole_lines(int64_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
 
-bool is_of_gradients(stage_action_kind kind) {
-  return kind == stage_action_kind::send_gradient || kind == stage_action_kind::receive_gradient;
-}
-
 void copy(char *to, const char *from, int64_t bytes) {
   check_cuda(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice,
                              compute_stream()),
@@ -194,8 +190,7 @@ void stage_memory::move(const stage_action &message, const arenas &places) {
   channel &own = channel_of(message);
   char *memory = is_of_gradients(message.kind) ? places[arena_kind::activations]
                                                : slot(message.chunk, message.slot);
-  if (message.kind == stage_action_kind::send_activation ||
-      message.kind == stage_action_kind::send_gradient)
+  if (sends(message.kind))
     send(own, memory, message.place, message.micro_batch);
   else
     receive(own, memory, message.place, message.micro_batch);
