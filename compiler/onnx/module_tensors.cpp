@@ -45,7 +45,7 @@ public:
           modules[*node->path].insert(StringRef(input).rsplit('.').first);
       if (isOperator(*node, "InstanceNormalization"))
         groupNorms.insert(*node->path);
-      if (isOperator(*node, "LSTM") || isOperator(*node, "GRU") || isOperator(*node, "RNN"))
+      if (isRecurrent(node->domain, node->opType()))
         layers[*node->path].push_back(node);
     }
   }

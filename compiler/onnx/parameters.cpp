@@ -5,7 +5,6 @@
 // Other files have only names, uses and values.
 #include "compiler/onnx/parameters.h"
 #include "compiler/onnx/file_check.h"
-#include "compiler/onnx/module_calls.h"
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -60,6 +59,13 @@ static std::string quantizedWeightOf(const Graph &graph, const Decision &decisio
   return "";
 }
 
+bool isUsedAs(const Graph &graph, const Decision &decision, OnnxWeight weight) {
+  return any_of(graph.uses(decision.name()), [&](const Use &use) {
+    return weightOf(use, *decision.tensor) == weight ||
+           (weight == OnnxWeight::matrix && use.node->opType() == "Transpose");
+  });
+}
+
 class Classifier {
 public:
   Classifier(const ModelFile &file, const Graph &graph, const Separation &separation,
@@ -75,7 +81,7 @@ public:
   }
 
   /// The signature's parameter that an initializer was computed from; of `classify`d ones only.
-  StringMap<std::vector<Decision *>> madeFrom;
+  MadeFrom madeFrom;
   bool hasSignature() const { return program.isRecorded(); }
 
 private:
@@ -345,167 +351,6 @@ private:
   ExportedProgram program;
 };
 
-// ---- weights that the exporter wrote twice
-
-static void tie(Decision &other, const Decision &canonical, bool transposed) {
-  other.role = Role::tied;
-  other.canonical = &canonical;
-  other.transposed = transposed;
-  other.reason = (transposed ? "transpose of " : "copy of ") + canonical.name().str() +
-                 ", written twice by the exporter: tied again";
-}
-
-static bool tieIfSame(Decision &other, const Decision &canonical) {
-  for (bool transposed : {false, true})
-    if (sameValues(*other.tensor, *canonical.tensor, transposed)) {
-      tie(other, canonical, transposed);
-      return true;
-    }
-  return false;
-}
-
-bool isUsedAs(const Graph &graph, const Decision &decision, OnnxWeight weight) {
-  return any_of(graph.uses(decision.name()), [&](const Use &use) {
-    return weightOf(use, *decision.tensor) == weight ||
-           (weight == OnnxWeight::matrix && use.node->opType() == "Transpose");
-  });
-}
-
-namespace {
-struct TieCandidate {
-  Decision *decision;
-  bool isTable, isMatrix;
-};
-} // namespace
-
-// Canonical first: what has a name, then what is an embedding table, then the first used.
-static std::vector<TieCandidate> tieCandidates(const Decisions &decisions, const Graph &graph) {
-  std::vector<TieCandidate> candidates;
-  for (const auto &decision : decisions)
-    if (decision->isParameter() && decision->role != Role::buffer && !isUniform(*decision->tensor))
-      candidates.push_back({decision.get(), isUsedAs(graph, *decision, OnnxWeight::table),
-                            isUsedAs(graph, *decision, OnnxWeight::matrix)});
-  auto key = [](const TieCandidate &one) {
-    return std::tuple(one.decision->exporterMade, !one.isTable, one.decision->firstUse);
-  };
-  llvm::stable_sort(candidates,
-                    [&](const TieCandidate &a, const TieCandidate &b) { return key(a) < key(b); });
-  return candidates;
-}
-
-// The same for tensors that are equal, and for one and its transpose: sizes, and the first elements
-// of the diagonal.
-static std::string tieKey(const TensorBytes &tensor) {
-  constexpr int64_t kCompared = 16; // elements
-  SmallVector<int64_t> shape = tensor.shape;
-  bool isMatrix = shape.size() == 2;
-  int64_t step = isMatrix ? shape[1] + 1 : 1;
-  int64_t elements = std::min(kCompared, isMatrix ? std::min(shape[0], shape[1]) : tensor.count);
-  llvm::sort(shape);
-  std::string key = join(map_range(shape, [](int64_t size) { return std::to_string(size); }), "x");
-  int64_t width = elementBytes(tensor.dataType);
-  for (int64_t i = 0; i < elements; ++i)
-    key.append(tensor.bytes.data() + i * step * width, width);
-  return key;
-}
-
-static ModuleCalls callsOf(const Graph &graph) {
-  ModuleCalls calls;
-  for (const GraphNode *node : graph.nodes())
-    for (const std::string &input : node->inputs)
-      if (node->path)
-        calls.addUse(*node->path, input);
-  return calls;
-}
-
-// Whether one module uses both; nullopt where the file does not tell.
-static std::optional<bool> shareModule(const Graph &graph, const ModuleCalls &calls,
-                                       const Decision &a, const Decision &b) {
-  bool known = true;
-  for (const Use &one : graph.uses(a.name()))
-    for (const Use &other : graph.uses(b.name())) {
-      std::optional<bool> same = one.node->path && other.node->path
-                                     ? calls.areOne(*one.node->path, *other.node->path)
-                                     : std::nullopt;
-      if (same && *same)
-        return true;
-      known &= same.has_value();
-    }
-  return known ? std::optional(false) : std::nullopt;
-}
-
-// Without a record only equal values tell. Two weights that both have names are apart, unless one
-// is an embedding table and the other multiplies: separate weights may start equal on purpose. So
-// may weights without names, such as those of copied layers, if different modules use them. One
-// that has a name and one that has none, of different modules, may be either.
-static void tieByValue(const Decisions &decisions, const Graph &graph, const Separation &separation,
-                       const ModelFile &file, Report &report) {
-  std::vector<std::string> undecided;
-  std::vector<TieCandidate> candidates = tieCandidates(decisions, graph);
-  ModuleCalls calls = callsOf(graph);
-  llvm::StringMap<std::vector<TieCandidate>> earlier; // by tieKey
-  for (const TieCandidate &candidate : candidates) {
-    Decision &other = *candidate.decision;
-    std::vector<TieCandidate> &alike = earlier[tieKey(*other.tensor)];
-    bool isKnown = separation.origin.count(other.name()); // to be another weight
-    for (size_t i = 0; i < alike.size() && !isKnown && other.isParameter(); ++i) {
-      const Decision &canonical = *alike[i].decision;
-      bool embeddingAndHead =
-          other.tensor->shape.size() == 2 && alike[i].isTable && candidate.isMatrix;
-      if (embeddingAndHead) {
-        tieIfSame(other, canonical);
-        continue;
-      }
-      bool isCopy = sameValues(*other.tensor, *canonical.tensor, /*transposed=*/false);
-      if (!other.exporterMade ||
-          (!isCopy && !sameValues(*other.tensor, *canonical.tensor, /*transposed=*/true)))
-        continue;
-      std::optional<bool> shared = shareModule(graph, calls, other, canonical);
-      bool isTold = shared && (*shared || canonical.exporterMade);
-      if (!isTold)
-        undecided.push_back("'" + canonical.name().str() + "' and '" + other.name().str() + "'");
-      else if (*shared || !isCopy)
-        tie(other, canonical, !isCopy);
-    }
-    if (other.isParameter())
-      alike.push_back(candidate);
-  }
-  if (!undecided.empty())
-    (void)report.error(
-        ExitCode::unsupportedModel, file.path(),
-        "weights are equal, and the file does not tell whether the module has one or "
-        "several: " +
-            join(undecided, ", "),
-        isFromPyTorch(file) ? "export again with torch.onnx.export(..., do_constant_folding=False)"
-                            : "names of their own for them in the file");
-}
-
-// With a record, all that was made from one parameter must be that parameter: equal parts of it may
-// be from different places.
-static void tieByRecord(Classifier &classifier, const Decisions &decisions, const ModelFile &file,
-                        Report &report) {
-  for (const auto &decision : decisions)
-    if (decision->isParameter() && !decision->exporterMade) {
-      auto made = classifier.madeFrom.find(decision->name());
-      if (made != classifier.madeFrom.end())
-        made->second.insert(made->second.begin(), decision.get());
-    }
-  for (auto &[origin, group] : classifier.madeFrom) {
-    const Decision &first = *group[0];
-    for (Decision *other : ArrayRef(group).drop_front()) {
-      bool mayBeParts = first.exporterMade && (first.isPart || other->isPart);
-      if (!mayBeParts && tieIfSame(*other, first))
-        continue;
-      (void)report.error(ExitCode::unsupportedModel, file.path(),
-                         "the exporter made both '" + first.name() + "' and '" + other->name() +
-                             "' from parameter '" + origin + "', " +
-                             (mayBeParts ? "as parts of it" : "with different values") +
-                             ": training would part them",
-                         "export again with torch.onnx.export(..., optimize=False)");
-    }
-  }
-}
-
 // ---- the recipe's patterns
 
 // A parameter by its own names, and by those of what is tied to it. One that holds several of the
@@ -589,10 +434,8 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
 
 // A row of them for each direction.
 static bool isBiasOfRecurrent(const Use &use, const TensorBytes &tensor) {
-  return weightOf(use, tensor) == OnnxWeight::bias && use.node->domain.empty() &&
-         llvm::StringSwitch<bool>(use.node->opType())
-             .Cases("LSTM", "GRU", "RNN", true)
-             .Default(false);
+  return weightOf(use, tensor) == OnnxWeight::bias &&
+         isRecurrent(use.node->domain, use.node->opType());
 }
 
 // What decays unless told otherwise. A module's vector may have got further axes by its exporter,
@@ -703,7 +546,7 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
   Classifier classifier(file, graph, separation, recipe, report);
   Decisions decisions = classifier.classify();
   if (classifier.hasSignature())
-    tieByRecord(classifier, decisions, file, report);
+    tieByRecord(decisions, classifier.madeFrom, file, report);
   else
     tieByValue(decisions, graph, separation, file, report);
   llvm::stable_sort(decisions,

@@ -56,6 +56,17 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
                                           const Separation &separation, const Recipe &recipe,
                                           Report &report);
 
+/// By parameter of the module: what the exporter made from it.
+using MadeFrom = llvm::StringMap<std::vector<Decision *>>;
+
+/// Ties what an exporter wrote more than once to the parameter that it is; for files that record
+/// the exported program, by what was made from each, and for others by values, uses and names.
+/// Reports what cannot be decided.
+void tieByRecord(const Decisions &decisions, MadeFrom &madeFrom, const ModelFile &file,
+                 Report &report);
+void tieByValue(const Decisions &decisions, const Graph &graph, const Separation &separation,
+                const ModelFile &file, Report &report);
+
 /// Names the modules' tensors of the parameters: of recurrent layers, and for TorchScript's files,
 /// which have no signature, of linear layers and norms.
 void findModuleTensors(const Graph &graph, bool hasSignature, Decisions &decisions);

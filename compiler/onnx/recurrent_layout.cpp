@@ -8,22 +8,24 @@ using namespace llvm;
 namespace trainc::reader {
 
 /// Of each gate in ONNX's order, its number in PyTorch's. Empty: no such operator.
-static ArrayRef<int64_t> gatesOf(const GraphNode &node) {
+static ArrayRef<int64_t> gatesOf(StringRef domain, StringRef opType) {
   static constexpr int64_t kLstm[] = {0, 3, 1, 2}; // i o f c, of i f c o
   static constexpr int64_t kGru[] = {1, 0, 2};     // z r n, of r z n
   static constexpr int64_t kRnn[] = {0};
-  if (!node.domain.empty())
+  if (!domain.empty())
     return {};
-  return llvm::StringSwitch<ArrayRef<int64_t>>(node.opType())
+  return llvm::StringSwitch<ArrayRef<int64_t>>(opType)
       .Case("LSTM", kLstm)
       .Case("GRU", kGru)
       .Case("RNN", kRnn)
       .Default({});
 }
 
+bool isRecurrent(StringRef domain, StringRef opType) { return !gatesOf(domain, opType).empty(); }
+
 std::vector<ModuleLayout> recurrentLayout(const GraphNode &node, unsigned input,
                                           ArrayRef<int64_t> shape) {
-  ArrayRef<int64_t> gates = gatesOf(node);
+  ArrayRef<int64_t> gates = gatesOf(node.domain, node.opType());
   bool isBias = input == 3;
   if (gates.empty() || input < 1 || input > 3 || shape.size() != (isBias ? 2 : 3))
     return {};

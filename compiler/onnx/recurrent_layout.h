@@ -30,6 +30,9 @@ struct ModuleLayout {
   }
 };
 
+/// Of ONNX's LSTM, GRU and RNN.
+bool isRecurrent(llvm::StringRef domain, llvm::StringRef opType);
+
 /// The parameters in weights (input 1), recurrent weights (2) or biases (3) of an LSTM, GRU or RNN,
 /// of each direction in turn. Empty for all other inputs, nodes and shapes.
 std::vector<ModuleLayout> recurrentLayout(const GraphNode &node, unsigned input,

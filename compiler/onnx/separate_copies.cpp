@@ -8,13 +8,16 @@
 // there, an `Identity` is what it says, one weight. A parameter that the
 // module has twice reaches PyTorch's exporter once, so a copy under a module's name is another one.
 // A copy under a name that the exporter invented (it had transposed a weight) is the same weight if
-// the same module uses both, as a layer that is called twice does, else another one: nodes bear the
-// path of their module. But where that is a copy of a parameter under its own name, which is no
-// weight or which the same module uses, it is what was computed from some parameter (-v, of zeros).
+// the same module uses both, as a layer that is called twice does: nodes bear the path of their
+// module. It is another one if the modules are copies of each other in all that bears a name, or if
+// its values are such that code writes; else they may share one. But where that is a copy of a
+// parameter under its own name, which is no weight or which the same module uses, it is what was
+// computed from some parameter (-v, of zeros).
 #include "compiler/onnx/exported_program.h"
 #include "compiler/onnx/graph.h"
 #include "compiler/onnx/module_calls.h"
 #include "compiler/onnx/parameters.h"
+#include "compiler/onnx/recurrent_layout.h"
 #include "compiler/onnx/separation.h"
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
@@ -42,6 +45,9 @@ public:
         users[input].push_back(&node);
         calls.addUse(moduleOf(node), input);
       }
+    for (const NodeProto &node : file.graph().node())
+      if (isCopy(node))
+        sources[node.output(0)] = node.input(0);
   }
 
   bool run() {
@@ -100,7 +106,21 @@ private:
     return modules;
   }
 
-  // Nullopt where the names do not tell.
+  const TensorBytes *tensorOf(StringRef name) const {
+    auto copy = sources.find(name);
+    auto found = initializers.find(copy == sources.end() ? name : StringRef(copy->second));
+    return found == initializers.end() ? nullptr : &file.initializer(found->second);
+  }
+
+  bool areCopies(const Modules &a, const Modules &b) const {
+    auto tensors = [&](StringRef name) { return tensorOf(name); };
+    return all_of(a, [&](const std::string &one) {
+      return all_of(b,
+                    [&](const std::string &other) { return calls.areCopies(one, other, tensors); });
+    });
+  }
+
+  // Whether modules of these paths use one module; nullopt where the names do not tell.
   std::optional<bool> share(const Modules &a, const Modules &b) const {
     bool known = !a.empty() && !b.empty();
     for (const std::string &one : a)
@@ -125,18 +145,28 @@ private:
            });
   }
 
+  // What refuseSharedRecurrent decides.
+  bool isOfRecurrent(const std::string &value) const {
+    auto found = users.find(value);
+    return found != users.end() && any_of(found->second, [](const NodeProto *node) {
+             return isRecurrent(node->domain(), node->op_type());
+           });
+  }
+
   bool separate(NodeProto &node) {
     const std::string source = node.input(0), copy = node.output(0);
     const TensorBytes &values = file.initializer(initializers[source]);
     if (isExporterName(copy)) {
-      Modules own = modulesUsing(copy);
-      std::optional<bool> shared = share(own, modulesUsing(source));
+      Modules own = modulesUsing(copy), others = modulesUsing(source);
+      std::optional<bool> shared = share(own, others);
       bool isWeight = isUsedAs(copy, values.shape, nn::isWeight);
       if (!isExporterName(source) && (!isWeight || (shared && *shared))) {
         computed.push_back("'" + source + "' for '" + copy + "'");
         return false;
       }
-      bool isTold = shared && !(*shared && isUniform(values));
+      bool isTold = shared && (*shared ? !isUniform(values)
+                                       : mayBeWritten(values) || isOfRecurrent(copy) ||
+                                             areCopies(own, others));
       for (size_t i = 0; isTold && !*shared && i < apart[source].size(); ++i) {
         std::optional<bool> again = share(own, modulesUsing(apart[source][i]));
         isTold = again.has_value();
@@ -161,7 +191,8 @@ private:
   Report &report;
   ModuleCalls calls;
   std::vector<std::string> undecided, computed;
-  std::map<std::string, int> initializers;
+  std::map<std::string, int, std::less<>> initializers;
+  std::map<std::string, std::string, std::less<>> sources; // of copies, by their names
   std::map<std::string, std::vector<const NodeProto *>> users;
   std::map<std::string, std::vector<std::string>> apart; // copies under invented names, by source
 };

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds the weights that an exporter wrote more than once, with their values or transposed: trained
+// apart, one parameter of the module would become several.
+#include "compiler/onnx/module_calls.h"
+#include "compiler/onnx/parameters.h"
+#include "compiler/onnx/recurrent_layout.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+using nn::OnnxWeight;
+
+static void tie(Decision &other, const Decision &canonical, bool transposed) {
+  other.role = Role::tied;
+  other.canonical = &canonical;
+  other.transposed = transposed;
+  other.reason = (transposed ? "transpose of " : "copy of ") + canonical.name().str() +
+                 ", written twice by the exporter: tied again";
+}
+
+static bool tieIfSame(Decision &other, const Decision &canonical) {
+  for (bool transposed : {false, true})
+    if (sameValues(*other.tensor, *canonical.tensor, transposed)) {
+      tie(other, canonical, transposed);
+      return true;
+    }
+  return false;
+}
+
+namespace {
+struct TieCandidate {
+  Decision *decision;
+  bool isTable, isMatrix;
+};
+} // namespace
+
+// Canonical first: what has a name, then what is an embedding table, then the first used.
+static std::vector<TieCandidate> tieCandidates(const Decisions &decisions, const Graph &graph) {
+  std::vector<TieCandidate> candidates;
+  for (const auto &decision : decisions)
+    if (decision->isParameter() && decision->role != Role::buffer && !isUniform(*decision->tensor))
+      candidates.push_back({decision.get(), isUsedAs(graph, *decision, OnnxWeight::table),
+                            isUsedAs(graph, *decision, OnnxWeight::matrix)});
+  auto key = [](const TieCandidate &one) {
+    return std::tuple(one.decision->exporterMade, !one.isTable, one.decision->firstUse);
+  };
+  llvm::stable_sort(candidates,
+                    [&](const TieCandidate &a, const TieCandidate &b) { return key(a) < key(b); });
+  return candidates;
+}
+
+// The same for tensors that are equal, and for one and its transpose: sizes, and the first elements
+// of the diagonal.
+static std::string tieKey(const TensorBytes &tensor) {
+  constexpr int64_t kCompared = 16; // elements
+  SmallVector<int64_t> shape = tensor.shape;
+  bool isMatrix = shape.size() == 2;
+  int64_t step = isMatrix ? shape[1] + 1 : 1;
+  int64_t elements = std::min(kCompared, isMatrix ? std::min(shape[0], shape[1]) : tensor.count);
+  llvm::sort(shape);
+  std::string key = join(map_range(shape, [](int64_t size) { return std::to_string(size); }), "x");
+  int64_t width = elementBytes(tensor.dataType);
+  for (int64_t i = 0; i < elements; ++i)
+    key.append(tensor.bytes.data() + i * step * width, width);
+  return key;
+}
+
+static ModuleCalls callsOf(const Graph &graph) {
+  ModuleCalls calls;
+  for (const GraphNode *node : graph.nodes())
+    for (const std::string &input : node->inputs)
+      if (node->path)
+        calls.addUse(*node->path, input);
+  return calls;
+}
+
+static bool isOfRecurrent(const Use &use) {
+  return isRecurrent(use.node->domain, use.node->opType());
+}
+
+// Whether both are one parameter of the module, as far as the nodes' names and what bears a name
+// around them tell.
+static std::optional<bool> areOneWeight(const Graph &graph, const ModuleCalls &calls,
+                                        ModuleCalls::Tensors tensors, const Decision &a,
+                                        const Decision &b) {
+  bool mayStartEqual = mayBeWritten(*a.tensor), areTold = true;
+  for (const Use &one : graph.uses(a.name()))
+    for (const Use &other : graph.uses(b.name())) {
+      if (!one.node->path || !other.node->path) {
+        areTold = false;
+        continue;
+      }
+      std::optional<bool> same = calls.areOne(*one.node->path, *other.node->path);
+      if (same && *same)
+        return true;
+      bool isLater = isOfRecurrent(one) || isOfRecurrent(other); // refuseSharedRecurrent decides
+      areTold &= same && (mayStartEqual || isLater ||
+                          calls.areCopies(*one.node->path, *other.node->path, tensors));
+    }
+  return areTold ? std::optional(false) : std::nullopt;
+}
+
+// Without a record only equal values tell. Two weights that both have names are apart, unless one
+// is an embedding table and the other multiplies: separate weights may start equal on purpose. One
+// without a name is that of the module which uses it; two modules may have one each, as copied
+// layers do, or share one.
+void tieByValue(const Decisions &decisions, const Graph &graph, const Separation &separation,
+                const ModelFile &file, Report &report) {
+  std::vector<std::string> undecided;
+  std::vector<TieCandidate> candidates = tieCandidates(decisions, graph);
+  ModuleCalls calls = callsOf(graph);
+  llvm::StringMap<const TensorBytes *> tensors;
+  for (const auto &decision : decisions)
+    tensors[decision->name()] = decision->tensor;
+  auto tensorOf = [&](StringRef name) { return tensors.lookup(name); };
+  llvm::StringMap<std::vector<TieCandidate>> earlier; // by tieKey
+  for (const TieCandidate &candidate : candidates) {
+    Decision &other = *candidate.decision;
+    std::vector<TieCandidate> &alike = earlier[tieKey(*other.tensor)];
+    bool isKnown = separation.origin.count(other.name()); // to be another weight
+    for (size_t i = 0; i < alike.size() && !isKnown && other.isParameter(); ++i) {
+      const Decision &canonical = *alike[i].decision;
+      bool embeddingAndHead =
+          other.tensor->shape.size() == 2 && alike[i].isTable && candidate.isMatrix;
+      if (embeddingAndHead) {
+        tieIfSame(other, canonical);
+        continue;
+      }
+      bool isCopy = sameValues(*other.tensor, *canonical.tensor, /*transposed=*/false);
+      if (!other.exporterMade ||
+          (!isCopy && !sameValues(*other.tensor, *canonical.tensor, /*transposed=*/true)))
+        continue;
+      std::optional<bool> areOne = areOneWeight(graph, calls, tensorOf, canonical, other);
+      if (!areOne)
+        undecided.push_back("'" + canonical.name().str() + "' and '" + other.name().str() + "'");
+      else if (*areOne)
+        tie(other, canonical, !isCopy);
+    }
+    if (other.isParameter())
+      alike.push_back(candidate);
+  }
+  if (!undecided.empty())
+    (void)report.error(
+        ExitCode::unsupportedModel, file.path(),
+        "weights are equal, and the file does not tell whether the module has one or "
+        "several: " +
+            join(undecided, ", "),
+        isFromPyTorch(file) ? "export again with torch.onnx.export(..., do_constant_folding=False)"
+                            : "names of their own for them in the file");
+}
+
+// With a record, all that was made from one parameter must be that parameter: equal parts of it may
+// be from different places.
+void tieByRecord(const Decisions &decisions, MadeFrom &madeFrom, const ModelFile &file,
+                 Report &report) {
+  for (const auto &decision : decisions)
+    if (decision->isParameter() && !decision->exporterMade) {
+      auto made = madeFrom.find(decision->name());
+      if (made != madeFrom.end())
+        made->second.insert(made->second.begin(), decision.get());
+    }
+  for (auto &[origin, group] : madeFrom) {
+    const Decision &first = *group[0];
+    for (Decision *other : ArrayRef(group).drop_front()) {
+      bool mayBeParts = first.exporterMade && (first.isPart || other->isPart);
+      if (!mayBeParts && tieIfSame(*other, first))
+        continue;
+      (void)report.error(ExitCode::unsupportedModel, file.path(),
+                         "the exporter made both '" + first.name() + "' and '" + other->name() +
+                             "' from parameter '" + origin + "', " +
+                             (mayBeParts ? "as parts of it" : "with different values") +
+                             ": training would part them",
+                         "export again with torch.onnx.export(..., optimize=False)");
+    }
+  }
+}
+
+} // namespace trainc::reader
