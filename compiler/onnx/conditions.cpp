@@ -21,19 +21,27 @@ namespace trainc::reader {
 using onnx::GraphProto;
 using onnx::NodeProto;
 
+constexpr int64_t kFirstTrial = 16; // iterations of a loop that ends by a condition
+constexpr int64_t kLongestTrial = 1 << 14;
+
+static size_t ownInputs(const GraphNode &node) {
+  return std::min<size_t>(node.proto->input_size(), node.inputs.size());
+}
+
 /// The values that decide a node, none of another one, and of a `Loop` that has none.
 static std::vector<std::string> deciding(const GraphNode &node) {
   if (node.key().empty())
     return {};
   if (node.isScan()) // behind its own: the sizes of what it scans
-    return {node.inputs.begin() + std::min<size_t>(node.proto->input_size(), node.inputs.size()),
-            node.inputs.end()};
+    return {node.inputs.begin() + ownInputs(node), node.inputs.end()};
   if (!node.isIf() && !node.isLoop())
     return {};
   std::vector<std::string> names;
   for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), node.isLoop() ? 2 : 1); ++i)
     if (!node.inputs[i].empty())
       names.push_back(node.inputs[i]);
+  if (node.isLoop()) // behind its own: the conditions of iterations that are tried
+    llvm::append_range(names, ArrayRef(node.inputs).drop_front(ownInputs(node)));
   return names;
 }
 
@@ -83,14 +91,46 @@ static std::string wrongDecision(const nn::Tensor &value, bool isCount) {
   return "";
 }
 
-/// What they say; none where one of them is not known, whose reason `unknown` gets then.
+/// How often a loop runs that has such a count, or none, and is tried as often as there are
+/// conditions. Where these are too few, `next` is how often it is to be tried.
+static std::optional<int64_t> timesUntil(std::optional<int64_t> count, ArrayRef<Known> conditions,
+                                         Unknown &unknown, int64_t &next) {
+  for (auto [i, condition] : enumerate(conditions)) {
+    const auto times = static_cast<int64_t>(i) + 1;
+    if (times == count)
+      return times;
+    unknown.why = condition.tensor ? wrongDecision(condition.tensor, /*isCount=*/false) : "";
+    if (!condition.tensor)
+      unknown = condition.unknown;
+    if (!condition.tensor || !unknown.why.empty())
+      return std::nullopt;
+    if (condition.tensor.integer(0) == 0)
+      return times;
+  }
+  const auto tried = static_cast<int64_t>(conditions.size());
+  next = std::max(kFirstTrial, 2 * tried);
+  if (count)
+    next = std::min(next, *count);
+  unknown = {"its condition still holds after " + std::to_string(tried) + " iterations",
+             "a loop that ends earlier, or an export without control flow: torch.jit.trace or "
+             "dynamo"};
+  return std::nullopt;
+}
+
+/// What they say; none where one of them is not known, whose reason `unknown` gets then, or where
+/// the node has to be tried, `next` times.
 static std::optional<int64_t> choiceOf(const GraphNode &node, ArrayRef<Known> values,
-                                       Unknown &unknown) {
-  for (auto [i, value] : enumerate(values)) {
+                                       Unknown &unknown, int64_t &next) {
+  const bool hasCount = node.isLoop() && !node.inputs.empty() && !node.inputs[0].empty();
+  const bool hasCondition = node.isLoop() && node.inputs.size() > 1 && !node.inputs[1].empty();
+  ArrayRef<Known> own = values, tried;
+  if (node.isLoop()) {
+    own = values.take_front(static_cast<size_t>(hasCount) + static_cast<size_t>(hasCondition));
+    tried = values.drop_front(own.size());
+  }
+  for (auto [i, value] : enumerate(own)) {
     if (value.tensor)
-      unknown.why = node.isScan() ? ""
-                                  : wrongDecision(value.tensor, node.isLoop() && i == 0 &&
-                                                                    !node.inputs[0].empty());
+      unknown.why = node.isScan() ? "" : wrongDecision(value.tensor, hasCount && i == 0);
     else
       unknown = value.unknown;
     if (!value.tensor || !unknown.why.empty())
@@ -100,15 +140,16 @@ static std::optional<int64_t> choiceOf(const GraphNode &node, ArrayRef<Known> va
     return values[0].tensor.integer(0) != 0;
   if (node.isScan())
     return timesOf(node, values, unknown);
-  const bool hasCondition = node.inputs.size() > 1 && !node.inputs[1].empty();
-  if (hasCondition && values.back().tensor.integer(0) == 0)
+  if (hasCondition && own.back().tensor.integer(0) == 0)
     return 0;
-  if (node.inputs.empty() || node.inputs[0].empty()) {
-    unknown = {"it has none: it runs until a condition changes",
-               "an export without control flow: torch.jit.trace or dynamo"};
-    return std::nullopt;
-  }
-  return std::max<int64_t>(0, values[0].tensor.integer(0));
+  std::optional<int64_t> count;
+  if (hasCount)
+    count = std::max<int64_t>(0, own[0].tensor.integer(0));
+  if (node.changesCondition && !(count && *count <= 1))
+    return timesUntil(count, tried, unknown, next);
+  if (!count)
+    unknown = {"it has none, and its condition never changes", "a loop that ends"};
+  return count;
 }
 
 Conditions findConditions(const ModelFile &file, const Separation &separation, const Recipe &recipe,
@@ -125,8 +166,10 @@ Conditions findConditions(const ModelFile &file, const Separation &separation, c
   while (true) {
     Report ignored; // all is looked at again when branches are known
     std::unique_ptr<Graph> graph = Graph::build(file, found.choices, ignored);
-    if (!graph)
+    if (!graph) {
+      found.choices.tried.clear();
       return found;
+    }
     std::vector<const GraphNode *> open;
     for (const GraphNode *node : graph->nodes())
       if (isDecided(*node))
@@ -143,19 +186,27 @@ Conditions findConditions(const ModelFile &file, const Separation &separation, c
       llvm::append_range(names, deciding(*node));
     std::vector<Known> values = evaluateValues(file, *graph, *decisions, *inputs, names, context);
     found.unknown.clear();
-    size_t before = found.choices.size();
+    const size_t before = found.choices.made.size();
+    bool triesMore = false;
     ArrayRef<Known> rest = values;
     for (const GraphNode *node : open) {
       const size_t count = deciding(*node).size();
       Unknown unknown;
-      if (auto choice = choiceOf(*node, rest.take_front(count), unknown))
-        found.choices[node->key()] = *choice;
+      int64_t next = 0;
+      if (auto choice = choiceOf(*node, rest.take_front(count), unknown, next))
+        found.choices.made[node->key()] = *choice;
       else if (hasSizes)
         found.unknown[node->key()] = unknown;
+      if (next > 0 && next <= kLongestTrial) {
+        found.choices.tried[node->key()] = next;
+        triesMore = true;
+      }
       rest = rest.drop_front(count);
     }
-    if (found.choices.size() == before)
+    if (found.choices.made.size() == before && !triesMore) {
+      found.choices.tried.clear();
       return found;
+    }
   }
 }
 

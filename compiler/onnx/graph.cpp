@@ -197,6 +197,16 @@ bool Graph::sort(Report &report) {
       if (!input.empty())
         need(
             input, [&] { return subject(*order[index]); }, index);
+    if (!order[index]->isLoop() && !order[index]->isScan())
+      continue;
+    llvm::StringSet<> reads; // of a body that is not written out, under the names around it
+    addReads(*order[index]->proto, reads);
+    for (const auto &read : reads)
+      if (auto found = producer.find(read.getKey());
+          found != producer.end() && !live[found->second]) {
+        live[found->second] = 1;
+        work.push_back(found->second);
+      }
   }
 
   if (report.size() == before)

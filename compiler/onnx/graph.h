@@ -24,6 +24,7 @@ struct GraphNode {
   std::string kind;                // last part of the readable name: the operator, in snake case
   size_t index = 0;                // in Graph::nodes()
   size_t number = 0;               // in the file, functions written out: whatever is needed of it
+  bool changesCondition = false;   // a loop that its condition may end before its count does
 
   llvm::StringRef opType() const { return proto->op_type(); }
   /// Its first output that has a name, which tells it apart; empty where it has none.
@@ -52,14 +53,19 @@ struct Use {
   unsigned index; // of the input
 };
 
-/// By the `key` of nodes with bodies: of an `If`, 1 for `then_branch`, 0 for `else_branch`; of a
-/// `Loop` or `Scan` how often it runs.
-using Choices = std::map<std::string, int64_t>;
+/// By the `key` of nodes with bodies.
+struct Choices {
+  /// Of an `If`, 1 for `then_branch`, 0 for `else_branch`; of a `Loop` or `Scan` how often it runs.
+  std::map<std::string, int64_t> made;
+  /// Of a `Loop` that runs until its condition changes, how often it is tried.
+  std::map<std::string, int64_t> tried;
+};
 
 class Graph {
 public:
   /// Of an `If` that is not among the choices both branches are there, and it reads what they make;
-  /// a `Scan` reads the sizes of what it scans besides. Null after errors.
+  /// a `Scan` reads the sizes of what it scans besides, and a `Loop` that is tried the conditions
+  /// behind each iteration. Null after errors.
   static std::unique_ptr<Graph> build(const ModelFile &file, const Choices &choices,
                                       Report &report);
 

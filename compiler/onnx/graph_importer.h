@@ -10,6 +10,7 @@
 #include "compiler/onnx/schema.h"
 #include "dialects/nn/interpreter.h"
 #include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -175,8 +176,18 @@ private:
   llvm::SmallVector<mlir::Operation *> madeBehind(mlir::Operation *last);
   bool keepsSamplesApart(const GraphNode &node, llvm::ArrayRef<mlir::Operation *> made);
   void followSizes(const GraphNode &node);
-  bool importSequence(const GraphNode &node, nn::Builder &at, bool &handled);
+
+  // Of sequences (import_sequences.cpp).
+  bool importOfSequences(const GraphNode &node, nn::Builder &at, bool &handled);
   bool splitToSequence(const GraphNode &node, nn::Builder &at);
+  bool concatSequence(const GraphNode &node);
+  bool importPart(const GraphNode &of, llvm::StringRef opType, llvm::ArrayRef<std::string> inputs,
+                  const std::string &output, const char *attribute, bool isList, int64_t axis);
+  ImportedValue *sequenceOf(const GraphNode &node, unsigned input);
+  std::optional<int64_t> positionOf(ImportedNode &view, const GraphNode &node, unsigned input,
+                                    int64_t size, bool mayEnd, const nn::OnnxRefusal &unknown);
+  ImportedValue takenOf(const GraphNode &node, unsigned input);
+
   bool define(const GraphNode &node, unsigned output, ImportedValue value);
   void inheritPath(const GraphNode &node);
 

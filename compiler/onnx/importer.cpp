@@ -288,82 +288,6 @@ void Importer::inheritPath(const GraphNode &node) {
     }
 }
 
-static const nn::OnnxRefusal unknownSplit({"SplitToSequence"},
-                                          "input 1 that is not known when the model is compiled");
-static const nn::OnnxRefusal
-    unknownPosition({"SequenceAt"}, "input 1 that is not known when the model is compiled");
-
-bool Importer::splitToSequence(const GraphNode &node, nn::Builder &at) {
-  Value x = tensorOf(*find(node.inputs[0]), at);
-  ArrayRef<int64_t> shape = nn::tensorType(x).getShape();
-  ImportedNode view(*this, node, at);
-  FailureOr<int64_t> found = nn::axisOf(view, static_cast<int64_t>(shape.size()), 0);
-  if (failed(found))
-    return false;
-  int64_t axis = *found;
-  auto split = view.integers(1);
-  bool hasSplit = view.hasInput(1);
-  if (hasSplit && !split)
-    return succeeded(view.refuseUnknown(1, unknownSplit.told("split sizes")));
-  bool single = !hasSplit || nn::tensorType(view.input(1)).getRank() == 0;
-  int64_t size = shape[axis], chunk = !hasSplit ? 1 : split->empty() ? 0 : (*split)[0];
-  SmallVector<int64_t> sizes;
-  if (single && chunk > 0)
-    for (int64_t at = 0; at < size; at += chunk)
-      sizes.push_back(std::min(chunk, size - at));
-  else if (!single)
-    sizes = *split;
-  ImportedValue result;
-  result.isSequence = true;
-  SmallVector<int64_t> squeezed(shape);
-  squeezed.erase(squeezed.begin() + axis);
-  int64_t start = 0;
-  for (int64_t length : sizes) {
-    if (length <= 0 || length > size - start)
-      return succeeded(fail(node, "split sizes are not positive or do not sum to " + Twine(size)));
-    ImportedValue element;
-    element.tensor = at.slice(x, axis, start, length);
-    if (!hasSplit && !node.integer("keepdims", 1))
-      element.tensor = at.reshape(element.tensor, squeezed);
-    result.sequence.push_back(std::move(element));
-    start += length;
-  }
-  if (start != size)
-    return succeeded(fail(node, "split sizes do not sum to " + Twine(size)));
-  return define(node, 0, std::move(result));
-}
-
-bool Importer::importSequence(const GraphNode &node, nn::Builder &at, bool &handled) {
-  handled = true;
-  if (node.opType() == "SplitToSequence")
-    return splitToSequence(node, at);
-  if (node.opType() == "SequenceConstruct") {
-    ImportedValue result;
-    result.isSequence = true;
-    for (const std::string &input : node.inputs)
-      result.sequence.push_back(*find(input));
-    return define(node, 0, std::move(result));
-  }
-  if (node.opType() != "SequenceAt") {
-    handled = false;
-    return true;
-  }
-  ImportedNode view(*this, node, at);
-  ImportedValue *sequence = find(node.inputs[0]);
-  auto position = view.integers(1);
-  if (!sequence->isSequence)
-    return succeeded(fail(node, "its input 0 is no sequence"));
-  if (!position)
-    return succeeded(view.refuseUnknown(1, unknownPosition.told("position")));
-  if (position->size() != 1)
-    return succeeded(fail(node, "its position is no single number"));
-  int64_t size = sequence->sequence.size(), index = (*position)[0];
-  if (index < -size || index >= size)
-    return succeeded(fail(node, "position " + Twine(index) + " is out of range for a sequence of " +
-                                    Twine(size)));
-  return define(node, 0, sequence->sequence[index < 0 ? index + size : index]);
-}
-
 bool Importer::importNode(const GraphNode &node) {
   for (const std::string &input : node.inputs)
     if (!input.empty() && !find(input))
@@ -511,7 +435,7 @@ bool Importer::importOperator(const GraphNode &node) {
   Operation *last = function.front().empty() ? nullptr : &function.front().back();
   bool handled = false;
   if (node.domain.empty()) {
-    bool good = importSequence(node, at, handled);
+    bool good = importOfSequences(node, at, handled);
     if (handled)
       return good && keepsSamplesApart(node, madeBehind(last));
   }

@@ -259,15 +259,15 @@ bool Inliner::addBranches(GraphNode &node, const Scope &scope, int depth) {
   if (node.key().empty() || !branches[0] || !branches[0]->has_g() || !branches[1] ||
       !branches[1]->has_g())
     return true; // the check of operators says so
-  auto choice = choices.find(node.key());
+  auto choice = choices.made.find(node.key());
   for (bool taken : {true, false}) {
-    if (choice != choices.end() && choice->second != taken)
+    if (choice != choices.made.end() && choice->second != taken)
       continue;
     std::vector<std::string> results;
     if (!addBranch(node, branches[taken ? 0 : 1]->g(), taken ? "/then" : "/else", scope, depth,
                    results))
       return false;
-    if (choice == choices.end())
+    if (choice == choices.made.end())
       llvm::append_range(node.inputs, results);
     else
       rename(node, results);

@@ -14,7 +14,9 @@ using namespace llvm;
 namespace trainc::reader {
 
 constexpr StringRef kWithBodies[] = {"If", "Loop", "Scan"};
-constexpr StringRef kOfSequences[] = {"SequenceAt", "SequenceConstruct", "SplitToSequence"};
+constexpr StringRef kOfSequences[] = {"ConcatFromSequence", "SequenceAt",     "SequenceConstruct",
+                                      "SequenceEmpty",      "SequenceErase",  "SequenceInsert",
+                                      "SequenceLength",     "SplitToSequence"};
 
 static const nn::OnnxRefusal unknownCondition({"If"}, "a condition that is not known when the "
                                                       "model is compiled");

@@ -29,9 +29,9 @@ struct Inliner::Iterations {
   int skipped;                 // outputs of the body that are no results: the condition of a Loop
   std::vector<int64_t> axes;   // along which results are put together
   std::vector<bool> backwards; // whether in the opposite order
+  bool isTried = false;        // only for the conditions, which the node reads then
 };
 
-static const nn::OnnxRefusal changingCondition({"Loop"}, "a condition that changes while it runs");
 static const nn::OnnxRefusal sequenceLengths({"Scan"}, "`sequence_lens` of operator set 8");
 static const nn::OnnxRefusal noIteration({"Loop", "Scan"}, "results of no iteration");
 
@@ -152,6 +152,8 @@ bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
       scope.renamed[input.name()] = name;
     if (!addBody(loop.body, scope, depth))
       return false;
+    if (loop.isTried)
+      node.inputs.push_back(scope.name(loop.body.output(0).name()));
     for (int k = 0; k < results; ++k) {
       std::string made = scope.name(loop.body.output(loop.skipped + k).name());
       if (k < loop.states)
@@ -160,6 +162,8 @@ bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
         pieces[k - loop.states].push_back(made);
     }
   }
+  if (loop.isTried)
+    return true;
   std::vector<std::string> made = states;
   const std::string prefix = freePrefix(node.key() + "/results");
   for (auto [k, values] : enumerate(pieces)) {
@@ -185,8 +189,7 @@ bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
 
 bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
   const onnx::GraphProto *body = bodyOf(node);
-  auto choice = choices.find(node.key());
-  if (node.key().empty() || !body || choice == choices.end())
+  if (node.key().empty() || !body)
     return true; // the check of operators says so
   const int states = body->input_size() - 2;
   if (states < 0 || node.inputs.size() != 2 + static_cast<size_t>(states) ||
@@ -196,11 +199,11 @@ bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
                 "its body has " + Twine(body->input_size()) + " inputs and " +
                     Twine(body->output_size()) + " outputs, which do not fit its own " +
                     Twine(node.inputs.size()) + " and " + Twine(node.outputs.size()));
-  if (choice->second > 1 && !keepsGoing(node, *body, scope))
-    return fail(node, ExitCode::unsupportedModel,
-                changingCondition.told("its condition changes while it runs, and only loops that "
-                                       "run a known number of times are unrolled"),
-                "an export without control flow: torch.jit.trace or dynamo");
+  auto choice = choices.made.find(node.key()), trial = choices.tried.find(node.key());
+  const bool isTried = choice == choices.made.end();
+  node.changesCondition = !keepsGoing(node, *body, scope);
+  if (isTried && trial == choices.tried.end())
+    return true;
   auto given = [&](int64_t i, const std::string &prefix) {
     return std::vector<std::string>{addNumbers(node, i, true, prefix + "iteration"),
                                     addTruth(node, prefix + "condition")};
@@ -208,14 +211,15 @@ bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
   const size_t scans = body->output_size() - 1 - states;
   Iterations loop{node,
                   *body,
-                  choice->second,
+                  isTried ? trial->second : choice->second,
                   states,
                   given,
                   [](int64_t, const std::string &) { return std::vector<std::string>(); },
                   {node.inputs.begin() + 2, node.inputs.end()},
                   1,
                   std::vector<int64_t>(scans, 0),
-                  std::vector<bool>(scans, false)};
+                  std::vector<bool>(scans, false),
+                  isTried};
   return unroll(loop, scope, depth);
 }
 
@@ -236,8 +240,8 @@ bool Inliner::addBatchedScan(GraphNode &node, const Scope &scope, int depth) {
         sequenceLengths.told(
             "its sequence_lens are not supported: all samples run as often as they are long"),
         "a Scan without them, or one of operator set 9");
-  auto choice = choices.find(node.key());
-  if (choice == choices.end()) {
+  auto choice = choices.made.find(node.key());
+  if (choice == choices.made.end()) {
     askForSizes(node, node.inputs[1]);
     return true;
   }
@@ -332,8 +336,8 @@ bool Inliner::addScan(GraphNode &node, const Scope &scope, int depth) {
   const std::vector<int64_t> axes = each("scan_input_axes", scanned),
                              directions = each("scan_input_directions", scanned),
                              outputDirections = each("scan_output_directions", scans);
-  auto choice = choices.find(node.key());
-  if (choice == choices.end()) {
+  auto choice = choices.made.find(node.key());
+  if (choice == choices.made.end()) {
     for (int64_t k = 0; k < scanned; ++k)
       askForSizes(node, node.inputs[states + k]);
     return true;

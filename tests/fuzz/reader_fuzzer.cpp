@@ -30,7 +30,7 @@ void require(bool holds, const char *what) {
   std::abort();
 }
 
-/// Both branches of conditions, and each alone.
+/// Both branches of conditions, and each alone; loops as they are, tried and unrolled.
 void readGraphs(const ModelFile &file) {
   Choices choices;
   for (int round = 0; round < 3; ++round) {
@@ -44,7 +44,9 @@ void readGraphs(const ModelFile &file) {
       if (node->domain.empty())
         (void)checkNode(*node);
       if (node->isIf())
-        choices[node->key()] = round == 0;
+        choices.made[node->key()] = round == 0;
+      else if (node->isLoop())
+        (round == 0 ? choices.tried : choices.made)[node->key()] = 2;
       else
         for (const onnx::AttributeProto &attribute : node->proto->attribute()) {
           std::string why;
