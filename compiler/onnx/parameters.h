@@ -137,6 +137,9 @@ bool looksLikeRange(const TensorBytes &tensor);
 /// Each element a fixed multiple of the one before, along its one axis above 1: such as the
 /// frequencies of rotary positions. Too long to be so by chance.
 bool looksGeometric(const TensorBytes &tensor);
+/// A table of distances, as linear biases of attention are: evenly spaced in all lines of its last
+/// axis, or such that an element of its last two axes depends on the distance of the two positions.
+bool looksRelative(const TensorBytes &tensor);
 /// Of a tensor of floats that has elements.
 double firstNumber(const TensorBytes &tensor);
 /// Zeros throughout.

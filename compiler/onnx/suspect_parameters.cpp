@@ -16,6 +16,7 @@ using nn::OnnxWeight;
 
 constexpr size_t kShown = 3; // names in a warning
 constexpr char kIdentity[] = "an identity matrix";
+constexpr char kRelative[] = "numbers of distances, as linear biases of attention are";
 
 // What is computed from positions, and hardly ever learnt; else empty.
 static StringRef seriesIn(const TensorBytes &tensor) {
@@ -27,10 +28,21 @@ static StringRef seriesIn(const TensorBytes &tensor) {
 
 // What a parameter looks like that modules keep fixed, as a buffer or by requires_grad=False;
 // empty where it looks like none. Files of some exporters record neither.
-static StringRef fixedTable(const Decision &decision, bool buffersRecorded) {
+static StringRef fixedTable(const Decision &decision, const Graph &graph, bool buffersRecorded) {
   const TensorBytes &tensor = *decision.tensor;
-  if (StringRef series = seriesIn(tensor); !series.empty() || buffersRecorded)
+  if (StringRef series = seriesIn(tensor); !series.empty())
     return series;
+  auto isAdded = [](const Use &use) {
+    return use.node->domain.empty() && (use.node->opType() == "Add" || use.node->opType() == "Sub");
+  };
+  if (looksRelative(tensor)) {
+    std::vector<Use> uses = usesBehindViews(graph, decision.name());
+    if (any_of(uses, isAdded) &&
+        none_of(uses, [&](const Use &use) { return multiplies(use, tensor); }))
+      return kRelative;
+  }
+  if (buffersRecorded)
+    return "";
   if (looksLikeIdentity(tensor))
     return kIdentity;
   if (looksLikeMask(tensor))
@@ -59,12 +71,12 @@ static std::string freezing(ArrayRef<std::string> names) {
   return patterns;
 }
 
-static void suspectTables(const Decisions &decisions, bool buffersRecorded, const ModelFile &file,
-                          Report &report) {
+static void suspectTables(const Decisions &decisions, const Graph &graph, bool buffersRecorded,
+                          const ModelFile &file, Report &report) {
   llvm::MapVector<StringRef, std::vector<std::string>> tables; // by contents
   for (const auto &decision : decisions)
     if (StringRef contents =
-            decision->role == Role::trained ? fixedTable(*decision, buffersRecorded) : "";
+            decision->role == Role::trained ? fixedTable(*decision, graph, buffersRecorded) : "";
         !contents.empty())
       tables[contents].push_back(decision->moduleName.empty() ? decision->name().str()
                                                               : decision->moduleName);
@@ -72,6 +84,7 @@ static void suspectTables(const Decisions &decisions, bool buffersRecorded, cons
     std::string patterns = freezing(names);
     std::string others = "--train-only with patterns of all parameters that are to be trained";
     bool isIdentity = contents == kIdentity; // more often learnt than kept
+    bool mayBeComputed = contents == kRelative && isFromPyTorch(file) && !buffersRecorded;
     (void)report.error(ExitCode::unsupportedModel, file.path(),
                        (names.size() == 1 ? "parameter " : "parameters ") + quotedList(names) +
                            (names.size() == 1 ? " holds " : " hold ") + contents +
@@ -79,7 +92,11 @@ static void suspectTables(const Decisions &decisions, bool buffersRecorded, cons
                                        : ": modules keep such a table fixed") +
                            ", which this file does not say",
                        isIdentity ? others + "; or " + patterns + ", as requires_grad=False does"
-                                  : patterns + ", as requires_grad=False does; or " + others);
+                                  : patterns + ", as requires_grad=False does; or " + others +
+                                        (mayBeComputed ? "; or, where it was computed from them, "
+                                                         "torch.onnx.export(..., "
+                                                         "do_constant_folding=False)"
+                                                       : ""));
   }
 }
 
@@ -267,7 +284,7 @@ void suspectParameters(const Decisions &decisions, bool hasSignature, const Mode
   refuseStacked(decisions, file, recipe, report);
   if (!recipe.trains || !recipe.trainOnly.empty())
     return;
-  suspectTables(decisions, hasSignature, file, report);
+  suspectTables(decisions, graph, hasSignature, file, report);
   warnOfQuantized(decisions, file, report);
   if (hasSignature)
     return;

@@ -187,6 +187,31 @@ bool looksGeometric(const TensorBytes &tensor) {
   return true;
 }
 
+bool looksRelative(const TensorBytes &tensor) {
+  constexpr int64_t kFewest = 4; // rows and columns; fewer may be so by chance
+  const size_t rank = tensor.shape.size();
+  if (rank < 2 || tensor.shape[rank - 1] < kFewest || tensor.count < kFewest * kFewest ||
+      onlyValues(tensor))
+    return false;
+  const int64_t rows = tensor.shape[rank - 2], columns = tensor.shape[rank - 1];
+  auto isSpaced = [&](int64_t line) {
+    const double first = realAt(tensor, line), step = realAt(tensor, line + 1) - first;
+    return std::abs(step) > 0 && all_of(llvm::seq<int64_t>(2, columns), [&](int64_t i) {
+             return std::abs(realAt(tensor, line + i) - first - static_cast<double>(i) * step) <
+                    1e-3 * std::abs(step);
+           });
+  };
+  if (tensor.count > columns && all_of(llvm::seq<int64_t>(0, tensor.count / columns),
+                                       [&](int64_t line) { return isSpaced(line * columns); }))
+    return true;
+  const int64_t width = elementBytes(tensor.dataType), line = columns * width;
+  return rows >= kFewest && all_of(llvm::seq<int64_t>(1, tensor.count / columns), [&](int64_t row) {
+           const char *here = tensor.bytes.data() + row * line;
+           return row % rows == 0 ||
+                  std::memcmp(here + width, here - line, static_cast<size_t>(line - width)) == 0;
+         });
+}
+
 bool isZero(const TensorBytes &tensor) {
   return llvm::all_of(tensor.bytes, [](char byte) { return byte == 0; });
 }
@@ -217,7 +242,7 @@ bool mayBeWritten(const TensorBytes &tensor) {
       return isWrittenNumber(realAt(tensor, index), !isDouble(tensor.dataType));
     });
   return onlyValues(tensor) || isWhole(tensor) || looksLikeRange(tensor) ||
-         looksGeometric(tensor) || looksSinusoidal(tensor);
+         looksGeometric(tensor) || looksSinusoidal(tensor) || looksRelative(tensor);
 }
 
 namespace {
