@@ -10,7 +10,10 @@
 
 namespace trainc {
 
-constexpr int64_t page_bytes = 4096;
+constexpr int64_t page_bytes = 4096, line_bytes = 64; // a line: of a processor's cache
+
+// The least multiple of `unit` that is no smaller.
+constexpr int64_t round_up(int64_t bytes, int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 // A file of `bytes`, each rank's own number of them, of every rank of this host in rank order,
 // mapped; unmap them with munmap. Zeros, but for the first eight bytes, which are not the caller's.

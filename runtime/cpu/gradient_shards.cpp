@@ -17,8 +17,6 @@ int64_t gradient_bytes(const program &program) {
   return program.arena_bytes[static_cast<int>(arena_kind::gradients)];
 }
 
-int64_t whole_pages(int64_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
-
 } // namespace
 
 gradient_shards::gradient_shards(communicator &ranks, arena_set &arenas, const program &program,
@@ -38,7 +36,7 @@ gradient_shards::gradient_shards(communicator &ranks, arena_set &arenas, const p
   bytes.reserve(static_cast<size_t>(ranks.size()));
   for (int rank = 0; rank < ranks.size(); ++rank)
     bytes.push_back(
-        whole_pages(request.activation_bytes[static_cast<size_t>(rank % layout_.stages)]) +
+        round_up(request.activation_bytes[static_cast<size_t>(rank % layout_.stages)], page_bytes) +
         (rank == 0 ? accumulators : 0));
   if (request.kind != communication_kind::messages)
     files_ = rank_files::open(ranks, "trainc-gradients", layout_, bytes, /*sparse=*/true);
@@ -50,7 +48,7 @@ gradient_shards::gradient_shards(communicator &ranks, arena_set &arenas, const p
                     "compiled without --shard gradients");
     for (int replica = 0; replica < layout_.replicas; ++replica)
       activations_.push_back(files_->memory(layout_.rank_of(replica, layout_.stage)));
-    accumulators_ = files_->memory(0) + whole_pages(request.activation_bytes[0]);
+    accumulators_ = files_->memory(0) + round_up(request.activation_bytes[0], page_bytes);
     touch(activations(), own_bytes);
     touch_parts(program);
   });

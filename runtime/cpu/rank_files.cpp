@@ -14,8 +14,6 @@ namespace {
 
 constexpr int64_t gather_bytes = 1 << 14; // of a rank's file, behind its first page
 
-int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
-
 } // namespace
 
 struct rank_files::meeting_point {

@@ -31,15 +31,12 @@ struct stage_memory::letter {
 
 namespace {
 
-constexpr int64_t line_bytes = 64;
 constexpr int64_t box_bytes = 2 * line_bytes;
-
-int64_t whole_lines(int64_t bytes) { return (bytes + line_bytes - 1) / line_bytes * line_bytes; }
 
 int64_t place_bytes(const crossing_tensor *tensors, int64_t count) {
   int64_t bytes = line_bytes;
   for (int64_t i = 0; i < count; ++i)
-    bytes += whole_lines(tensors[i].bytes);
+    bytes += round_up(tensors[i].bytes, line_bytes);
   return bytes;
 }
 
@@ -143,7 +140,7 @@ void stage_memory::send(const letter &to, const char *made, int place, bool faul
   target += line_bytes;
   for (int64_t i = 0; i < to.count; ++i) {
     memcpy(target, made + to.tensors[i].from, static_cast<size_t>(to.tensors[i].bytes));
-    target += whole_lines(to.tensors[i].bytes);
+    target += round_up(to.tensors[i].bytes, line_bytes);
   }
   change(to.box->sent);
 }
@@ -157,7 +154,7 @@ bool stage_memory::receive(const letter &from, char *read, int place) {
   source += line_bytes;
   for (int64_t i = 0; i < from.count; ++i) {
     memcpy(read + from.tensors[i].to, source, static_cast<size_t>(from.tensors[i].bytes));
-    source += whole_lines(from.tensors[i].bytes);
+    source += round_up(from.tensors[i].bytes, line_bytes);
   }
   change(from.box->taken);
   return fault;
