@@ -9,13 +9,20 @@
 #include "runtime/mpi.h"
 #include "runtime/signs_of_life.h"
 
+#include <algorithm>
 #include <ctime>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 // Linux 6.1, newer than Debian 12's glibc
+#endif
+
 namespace trainc {
 namespace {
+
+constexpr size_t large_page_bytes = 2 << 20;
 
 // How others open a memory file of this process.
 struct file_address {
@@ -27,13 +34,39 @@ struct file_address {
 
 uint64_t &magic_of(char *file) { return *reinterpret_cast<uint64_t *>(file); }
 
+// Where large pages can begin.
 char *map_file(int descriptor, int64_t bytes) {
-  void *base =
-      mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  if (base == MAP_FAILED)
+  const auto size = static_cast<size_t>(bytes);
+  const size_t reserved = size + large_page_bytes;
+  void *room =
+      mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED)
     return nullptr;
-  madvise(base, static_cast<size_t>(bytes), MADV_HUGEPAGE);
-  return static_cast<char *>(base);
+  char *begin = static_cast<char *>(room);
+  const size_t before = -reinterpret_cast<uintptr_t>(begin) % large_page_bytes;
+  char *base = begin + before, *end = base + round_up(bytes, page_bytes);
+  if (mmap(base, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) ==
+      MAP_FAILED) {
+    munmap(room, reserved);
+    return nullptr;
+  }
+  if (before > 0)
+    munmap(begin, before);
+  if (end < begin + reserved)
+    munmap(end, static_cast<size_t>(begin + reserved - end));
+  madvise(base, size, MADV_HUGEPAGE);
+  return base;
+}
+
+// Pages that exist become large ones, if they may: kernels give memory files none by themselves.
+void use_large_pages(char *base, int64_t bytes) {
+  constexpr int64_t stride = 64 << 20;
+  for (int64_t first = 0; first < bytes; first += stride) {
+    if (madvise(base + first, static_cast<size_t>(std::min(stride, bytes - first)),
+                MADV_COLLAPSE) != 0)
+      return;
+    note_work();
+  }
 }
 
 char *open_file(const file_address &address) {
@@ -67,6 +100,8 @@ std::vector<char *> share_with_host(const char *name, int64_t bytes, bool sparse
                               static_cast<uint64_t>(getpid())};
   if (mine) {
     touch(mine, sparse ? page_bytes : bytes);
+    if (!sparse)
+      use_large_pages(mine, bytes);
     magic_of(mine) = address.magic;
   }
   std::vector<file_address> addresses(static_cast<size_t>(size));

@@ -3,10 +3,11 @@
 // Sums of flat arrays in a given order. Each element is added on its own, so the
 // bits depend on neither threads nor vector width. All sources are read at one pace, a few cache
 // lines at a time: each comes from memory once, as fast as that gives it, and each target goes
-// there once.
+// there once. Processors ask ahead of time for what a few arrays hold, and not of so many.
 #include "runtime/cpu/flat_sum.h"
 
 #include "runtime/data_types.h"
+#include "runtime/shared_memory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,6 +16,7 @@ namespace trainc {
 namespace {
 
 constexpr int64_t block_bytes = 256; // of each array
+constexpr int64_t bytes_ahead = 1024;
 
 // `length` is at most a block, or a constant.
 template <typename T>
@@ -26,7 +28,10 @@ inline void sum_block(const std::vector<summand> &summands, char *const *targets
   waiting[0] = sums[0];
   int count = 0;
   for (const summand &each : summands) {
-    waiting[count++] = reinterpret_cast<const T *>(each.data) + begin;
+    const T *source = reinterpret_cast<const T *>(each.data) + begin;
+    for (int64_t line = 0; line < block_bytes; line += line_bytes)
+      __builtin_prefetch(reinterpret_cast<const char *>(source) + bytes_ahead + line);
+    waiting[count++] = source;
     for (int i = 0; i < each.additions && count > 1; ++i, --count) {
       const T *left = waiting[count - 2], *right = waiting[count - 1];
       T *sum = sums[count - 2]; // may be `left`
