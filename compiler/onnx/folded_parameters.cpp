@@ -88,7 +88,7 @@ static bool isMultipleInAnyOrder(const TensorBytes &folded, const TensorBytes &o
 static llvm::StringSet<> refuseFoldedParts(const Decisions &decisions, const ModelFile &file,
                                            const Graph &graph, Report &report) {
   llvm::StringSet<> found;
-  auto isRecurrent = [&](const Decision &decision) {
+  auto isOfRecurrent = [&](const Decision &decision) {
     return any_of(graph.uses(decision.name()), [&](const Use &use) {
       return !recurrentLayout(*use.node, use.index, decision.tensor->shape).empty();
     });
@@ -103,7 +103,7 @@ static llvm::StringSet<> refuseFoldedParts(const Decisions &decisions, const Mod
       const TensorBytes &one = *folded->tensor, &other = *origin->tensor;
       const char *relation = isPartOf(one, other)               ? "a part"
                              : isMultipleInAnyOrder(one, other) ? "a multiple"
-                             : hasOtherAxes(one, other) && !isRecurrent(*folded)
+                             : hasOtherAxes(one, other) && !isOfRecurrent(*folded)
                                  ? "a copy with other axes"
                                  : nullptr;
       // Of two that are folded, each is a multiple of the other.

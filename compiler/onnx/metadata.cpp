@@ -102,6 +102,16 @@ std::string programOperation(const GraphNode &node) {
   return scopes.empty() ? "" : scopes.back();
 }
 
+std::optional<std::string> modulePath(StringRef nodeName) {
+  if (!nodeName.contains('/'))
+    return std::nullopt;
+  SmallVector<StringRef> parts;
+  nodeName.split(parts, '/', -1, /*KeepEmpty=*/false);
+  if (!parts.empty())
+    parts.pop_back();
+  return join(parts, ".");
+}
+
 void nameNode(GraphNode &node) {
   node.kind = snakeCase(node.opType());
   std::vector<std::string> scopes = scopesOf(node);
@@ -109,12 +119,8 @@ void nameNode(GraphNode &node) {
   if (scopes.size() >= 2) { // modules from the root to the innermost, then the operation
     const std::string &module = scopes[scopes.size() - 2];
     node.path = isNoModule(module) ? "" : module;
-  } else if (name.contains('/')) { // TorchScript: /transformer/h.0/attn/c_attn/MatMul
-    SmallVector<StringRef> parts;
-    name.split(parts, '/', -1, /*KeepEmpty=*/false);
-    if (!parts.empty())
-      parts.pop_back();
-    node.path = join(parts, ".");
+  } else if (std::optional<std::string> path = modulePath(name)) {
+    node.path = std::move(path);
   } else if (!name.empty() && !name.starts_with("node_")) {
     node.kind = name.str();
   }

@@ -9,10 +9,8 @@ using namespace llvm;
 
 namespace trainc::reader {
 
-static constexpr char kSeparators[] = "/."; // of a path, as a node's name or the IR has it
-
 void ModuleCalls::addUse(StringRef path, StringRef value) {
-  if (value.contains('.') && !isExporterName(value))
+  if (value.contains('.') && !isExporterName(value) && tensors(value))
     named[path.str()].insert(value.str());
 }
 
@@ -39,14 +37,16 @@ std::optional<bool> ModuleCalls::areOne(StringRef a, StringRef b) const {
   });
 }
 
-// Of a module and those in it: values by their names without the module's.
-std::map<std::string, std::string> ModuleCalls::namesBelow(StringRef path) const {
+// Of a module and those in it: initializers by their names without the module's, but the weight,
+// which may have a name on one side only.
+std::map<std::string, std::string> ModuleCalls::namesBelow(StringRef path,
+                                                           const TensorBytes &weight) const {
   std::set<std::string> names;
   for (auto at = named.lower_bound(path); at != named.end(); ++at) {
     StringRef inner = at->first;
     if (!inner.consume_front(path))
       break;
-    if (inner.empty() || StringRef(kSeparators).contains(inner.front()))
+    if (inner.empty() || inner.front() == '.')
       names.insert(at->second.begin(), at->second.end());
   }
   std::map<std::string, std::string> places;
@@ -59,34 +59,55 @@ std::map<std::string, std::string> ModuleCalls::namesBelow(StringRef path) const
   if (names.size() == 1)
     module = moduleOfName(first).size() + 1;
   for (const std::string &name : names)
-    places[name.substr(module)] = name;
+    if (!sameValues(*tensors(name), weight, /*transposed=*/false) &&
+        !sameValues(*tensors(name), weight, /*transposed=*/true))
+      places[name.substr(module)] = name;
   return places;
 }
 
-static StringRef around(StringRef path) {
-  size_t end = path.find_last_of(kSeparators);
-  return end == StringRef::npos ? "" : path.take_front(end);
+// As PyTorch's own modules call what they learn. Buffers are equal in modules that are no copies.
+static bool isLearntByName(StringRef name) {
+  StringRef last = name.rsplit('.').second;
+  return last.contains("weight") || last.contains("bias");
 }
 
-bool ModuleCalls::areCopies(StringRef a, StringRef b, Tensors tensors) const {
+// Whether one of two modules is a copy of the other, as copy.deepcopy makes them: in both, and in
+// the modules around them as far as the paths differ, the same has a name and is equal, and some of
+// it was drawn or trained.
+bool ModuleCalls::areCopies(StringRef a, StringRef b, const TensorBytes &weight) const {
+  bool isTold = false;
+  auto around = [](StringRef path) { return path.contains('.') ? path.rsplit('.').first : ""; };
   for (; !a.empty() && !b.empty() && a != b; a = around(a), b = around(b)) {
-    bool isTold = false;
-    std::map<std::string, std::string> others = namesBelow(b);
-    for (const auto &[place, name] : namesBelow(a)) {
-      auto other = others.find(place);
-      if (other == others.end())
-        continue;
-      const TensorBytes *values = tensors(name), *otherValues = tensors(other->second);
-      if (!values || !otherValues)
-        continue;
-      if (name == other->second || !sameValues(*values, *otherValues, /*transposed=*/false))
+    const std::map<std::string, std::string> ones = namesBelow(a, weight),
+                                             others = namesBelow(b, weight);
+    if (ones.size() != others.size())
+      return false;
+    for (const auto &[one, other] : zip_equal(ones, others)) {
+      if (one.first != other.first || one.second == other.second)
         return false;
-      isTold |= !mayBeWritten(*values);
+      const TensorBytes &values = *tensors(one.second);
+      if (!sameValues(values, *tensors(other.second), /*transposed=*/false))
+        return false;
+      isTold |= isLearntByName(one.second) && !mayBeWritten(values);
     }
-    if (isTold)
-      return true;
   }
-  return false;
+  return isTold;
+}
+
+std::optional<bool> ModuleCalls::areOneWeight(ArrayRef<WeightUse> a, ArrayRef<WeightUse> b,
+                                              const TensorBytes &values) const {
+  bool areTwo = !a.empty() && !b.empty();
+  for (const WeightUse &one : a)
+    for (const WeightUse &other : b) {
+      std::optional<bool> same =
+          one.path && other.path ? areOne(*one.path, *other.path) : std::nullopt;
+      if (same.value_or(false))
+        return true;
+      areTwo = areTwo && same.has_value() &&
+               (isUniform(values) || one.isRecurrent || other.isRecurrent ||
+                areCopies(*one.path, *other.path, values));
+    }
+  return areTwo ? std::optional(false) : std::nullopt;
 }
 
 } // namespace trainc::reader

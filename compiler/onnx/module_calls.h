@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which nodes PyTorch's TorchScript exporter made of one module. Their names bear its path; each
-// further call of it has a number at the end: /h.0/c_fc/MatMul, then /h.0/c_fc_1/MatMul.
+// Which nodes PyTorch's TorchScript exporter made of one module. Their names bear its path
+// (modulePath), with a number at the end for each further call of it: h.0.c_fc, then h.0.c_fc_1.
 #pragma once
 
 #include "compiler/onnx/model_file.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,25 +15,37 @@
 
 namespace trainc::reader {
 
+struct WeightUse {
+  std::optional<std::string> path; // of the node's module; none where its name does not tell
+  bool isRecurrent = false;        // as what refuseSharedRecurrent looks at
+};
+
 class ModuleCalls {
 public:
-  /// The tensor of a name; null where there is none.
-  using Tensors = llvm::function_ref<const TensorBytes *(llvm::StringRef name)>;
+  /// The initializer of a name, also one that the exporter keeps under another; else null.
+  using Tensors = std::function<const TensorBytes *(llvm::StringRef name)>;
 
-  /// A node in a module uses a value; those with a module's name are evidence.
+  explicit ModuleCalls(Tensors tensors) : tensors(std::move(tensors)) {}
+
+  /// A node in a module uses a value; initializers with a module's name are evidence.
   void addUse(llvm::StringRef path, llvm::StringRef value);
   /// Whether two paths are of one module; nullopt where they may be of a module that is called
   /// twice, or of another one whose own name ends in a number.
   std::optional<bool> areOne(llvm::StringRef a, llvm::StringRef b) const;
-  /// Whether one of two modules, or of those around them as far as the paths differ, is a copy of
-  /// the other: what bears a name in both is equal, and some of it was drawn or trained. Equal
-  /// weights without names are two then; else the modules may share one.
-  bool areCopies(llvm::StringRef a, llvm::StringRef b, Tensors tensors) const;
+  /// Whether two weights with these values, of which one at least has no name, are one parameter of
+  /// the module: if one module uses both. They are two if those that do are copies of each other,
+  /// or if all elements are equal, as fresh ones may be; else modules may share them, and what the
+  /// file has does not tell.
+  std::optional<bool> areOneWeight(llvm::ArrayRef<WeightUse> a, llvm::ArrayRef<WeightUse> b,
+                                   const TensorBytes &values) const;
 
 private:
-  std::map<std::string, std::string> namesBelow(llvm::StringRef path) const;
+  bool areCopies(llvm::StringRef a, llvm::StringRef b, const TensorBytes &weight) const;
+  std::map<std::string, std::string> namesBelow(llvm::StringRef path,
+                                                const TensorBytes &weight) const;
 
-  std::map<std::string, std::set<std::string>, std::less<>> named; // values with names, by path
+  Tensors tensors;
+  std::map<std::string, std::set<std::string>, std::less<>> named; // initializers, by path
 };
 
 } // namespace trainc::reader

@@ -545,15 +545,17 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
                                           Report &report) {
   Classifier classifier(file, graph, separation, recipe, report);
   Decisions decisions = classifier.classify();
+  std::vector<EqualWeights> undecided = separation.undecided;
   if (classifier.hasSignature())
     tieByRecord(decisions, classifier.madeFrom, file, report);
   else
-    tieByValue(decisions, graph, separation, file, report);
+    llvm::append_range(undecided, tieByValue(decisions, graph, separation, file));
   llvm::stable_sort(decisions,
                     [](const auto &a, const auto &b) { return a->firstUse < b->firstUse; });
   if (!applyRecipe(decisions, graph, recipe, report))
     return std::nullopt;
   checkAnyTrained(decisions, file, recipe, report);
+  refuseUndecided(decisions, undecided, file, recipe, report);
   bool good = checkTypes(decisions, file, recipe, report);
   suspectParameters(decisions, classifier.hasSignature(), file, graph, recipe, report);
   findModuleTensors(graph, classifier.hasSignature(), decisions);

@@ -59,13 +59,16 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
 /// By parameter of the module: what the exporter made from it.
 using MadeFrom = llvm::StringMap<std::vector<Decision *>>;
 
-/// Ties what an exporter wrote more than once to the parameter that it is; for files that record
-/// the exported program, by what was made from each, and for others by values, uses and names.
-/// Reports what cannot be decided.
+/// Ties what an exporter wrote more than once to the parameter that it is, for files that record
+/// the exported program by what was made from each. Reports what training would part.
 void tieByRecord(const Decisions &decisions, MadeFrom &madeFrom, const ModelFile &file,
                  Report &report);
-void tieByValue(const Decisions &decisions, const Graph &graph, const Separation &separation,
-                const ModelFile &file, Report &report);
+/// The same for other files, by values, uses and names. Those that may be one or two.
+std::vector<EqualWeights> tieByValue(const Decisions &decisions, const Graph &graph,
+                                     const Separation &separation, const ModelFile &file);
+/// Refuses such pairs, where one is trained and nobody has said that they are two.
+void refuseUndecided(const Decisions &decisions, llvm::ArrayRef<EqualWeights> undecided,
+                     const ModelFile &file, const Recipe &recipe, Report &report);
 
 /// Names the modules' tensors of the parameters: of recurrent layers, and for TorchScript's files,
 /// which have no signature, of linear layers and norms.
@@ -137,8 +140,9 @@ bool looksLikeRange(const TensorBytes &tensor);
 /// Each element a fixed multiple of the one before, along its one axis above 1: such as the
 /// frequencies of rotary positions. Too long to be so by chance.
 bool looksGeometric(const TensorBytes &tensor);
-/// A table of distances, as linear biases of attention are: evenly spaced in all lines of its last
-/// axis, or such that an element of its last two axes depends on the distance of the two positions.
+/// A grid or a table of distances, as linear biases of attention are: evenly spaced in all lines of
+/// its last axis but for what is masked, or such that an element of its last two axes depends on
+/// the distance of the two positions.
 bool looksRelative(const TensorBytes &tensor);
 /// Of a tensor of floats that has elements.
 double firstNumber(const TensorBytes &tensor);

@@ -8,11 +8,10 @@
 // there, an `Identity` is what it says, one weight. A parameter that the
 // module has twice reaches PyTorch's exporter once, so a copy under a module's name is another one.
 // A copy under a name that the exporter invented (it had transposed a weight) is the same weight if
-// the same module uses both, as a layer that is called twice does: nodes bear the path of their
-// module. It is another one if the modules are copies of each other in all that bears a name, or if
-// its values are such that code writes; else they may share one. But where that is a copy of a
-// parameter under its own name, which is no weight or which the same module uses, it is what was
-// computed from some parameter (-v, of zeros).
+// the same module uses both, as a layer that is called twice does, and another one as far as nodes
+// and names tell (module_calls.h). But where that is a copy of a parameter under its own name,
+// which is no weight or which the same module uses, it is what was computed from some parameter
+// (-v, of zeros).
 #include "compiler/onnx/exported_program.h"
 #include "compiler/onnx/graph.h"
 #include "compiler/onnx/module_calls.h"
@@ -22,7 +21,6 @@
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include <set>
 
 using namespace llvm;
 
@@ -32,22 +30,22 @@ using onnx::NodeProto;
 
 namespace {
 
-using Modules = std::set<std::string>;
-
 class CopySeparator {
 public:
   CopySeparator(ModelFile &file, Separation &separation, Report &report)
       : file(file), separation(separation), report(report) {
     for (int i = 0; i < file.graph().initializer_size(); ++i)
       initializers[file.graph().initializer(i).name()] = i;
-    for (const NodeProto &node : file.graph().node())
-      for (const std::string &input : node.input()) {
-        users[input].push_back(&node);
-        calls.addUse(moduleOf(node), input);
-      }
-    for (const NodeProto &node : file.graph().node())
-      if (isCopy(node))
+    for (const NodeProto &node : file.graph().node()) {
+      if (isOnnx(node, "Identity") && node.input_size() == 1 && node.output_size() == 1)
         sources[node.output(0)] = node.input(0);
+      for (const std::string &input : node.input())
+        users[input].push_back(&node);
+    }
+    for (const NodeProto &node : file.graph().node())
+      if (std::optional<std::string> path = modulePath(node.name()))
+        for (const std::string &input : node.input())
+          calls.addUse(*path, input);
   }
 
   bool run() {
@@ -64,14 +62,7 @@ public:
                          "computed, and the file does not tell from what: " +
                              join(computed, ", "),
                          "export again with torch.onnx.export(..., do_constant_folding=False)");
-    if (undecided.empty())
-      return computed.empty();
-    return succeeded(
-        report.error(ExitCode::unsupportedModel, file.path(),
-                     "the exporter merged weights that are equal, and the file does not tell "
-                     "whether the module has one or several: " +
-                         join(undecided, ", "),
-                     "export again with torch.onnx.export(..., do_constant_folding=False)"));
+    return computed.empty();
   }
 
 private:
@@ -90,47 +81,23 @@ private:
     return any_of(file.graph().output(), [&](const auto &one) { return one.name() == name; });
   }
 
-  static StringRef moduleOf(const NodeProto &node) {
-    return StringRef(node.name()).rsplit('/').first;
-  }
-
-  // Of what uses a value, beside copies of it.
-  Modules modulesUsing(const std::string &value) const {
-    Modules modules;
-    auto found = users.find(value);
-    if (found == users.end())
-      return modules;
-    for (const NodeProto *node : found->second)
-      if (StringRef name = node->name(); !isOnnx(*node, "Identity") && name.contains('/'))
-        modules.insert(moduleOf(*node).str());
-    return modules;
-  }
-
+  // The initializer of a name, also of a copy.
   const TensorBytes *tensorOf(StringRef name) const {
     auto copy = sources.find(name);
     auto found = initializers.find(copy == sources.end() ? name : StringRef(copy->second));
     return found == initializers.end() ? nullptr : &file.initializer(found->second);
   }
 
-  bool areCopies(const Modules &a, const Modules &b) const {
-    auto tensors = [&](StringRef name) { return tensorOf(name); };
-    return all_of(a, [&](const std::string &one) {
-      return all_of(b,
-                    [&](const std::string &other) { return calls.areCopies(one, other, tensors); });
-    });
-  }
-
-  // Whether modules of these paths use one module; nullopt where the names do not tell.
-  std::optional<bool> share(const Modules &a, const Modules &b) const {
-    bool known = !a.empty() && !b.empty();
-    for (const std::string &one : a)
-      for (const std::string &other : b) {
-        std::optional<bool> same = calls.areOne(one, other);
-        if (same && *same)
-          return true;
-        known &= same.has_value();
-      }
-    return known ? std::optional(false) : std::nullopt;
+  // Of what uses a value, beside copies of it.
+  std::vector<WeightUse> usesOf(const std::string &value) const {
+    std::vector<WeightUse> uses;
+    auto found = users.find(value);
+    if (found == users.end())
+      return uses;
+    for (const NodeProto *node : found->second)
+      if (!isOnnx(*node, "Identity"))
+        uses.push_back({modulePath(node->name()), isRecurrent(node->domain(), node->op_type())});
+    return uses;
   }
 
   bool isUsedAs(const std::string &value, ArrayRef<int64_t> shape,
@@ -145,40 +112,35 @@ private:
            });
   }
 
-  // What refuseSharedRecurrent decides.
-  bool isOfRecurrent(const std::string &value) const {
-    auto found = users.find(value);
-    return found != users.end() && any_of(found->second, [](const NodeProto *node) {
-             return isRecurrent(node->domain(), node->op_type());
-           });
-  }
-
   bool separate(NodeProto &node) {
     const std::string source = node.input(0), copy = node.output(0);
-    const TensorBytes &values = file.initializer(initializers[source]);
+    const TensorBytes &values = file.initializer(initializers.find(source)->second);
     if (isExporterName(copy)) {
-      Modules own = modulesUsing(copy), others = modulesUsing(source);
-      std::optional<bool> shared = share(own, others);
+      const std::vector<WeightUse> own = usesOf(copy);
+      std::optional<bool> areOne = calls.areOneWeight(own, usesOf(source), values);
       bool isWeight = isUsedAs(copy, values.shape, nn::isWeight);
-      if (!isExporterName(source) && (!isWeight || (shared && *shared))) {
+      if (!isExporterName(source) && (!isWeight || areOne.value_or(false))) {
         computed.push_back("'" + source + "' for '" + copy + "'");
         return false;
       }
-      bool isTold = shared && (*shared ? !isUniform(values)
-                                       : mayBeWritten(values) || isOfRecurrent(copy) ||
-                                             areCopies(own, others));
-      for (size_t i = 0; isTold && !*shared && i < apart[source].size(); ++i) {
-        std::optional<bool> again = share(own, modulesUsing(apart[source][i]));
+      bool isTold = areOne && !(*areOne && isUniform(values));
+      if (isTold && *areOne)
+        return false;             // one weight, used twice
+      std::string other = source; // that it may be one with
+      for (size_t i = 0; isTold && i < apart[source].size(); ++i) {
+        const std::string &earlier = apart[source][i];
+        std::optional<bool> again = calls.areOneWeight(own, usesOf(earlier), values);
         isTold = again.has_value();
-        if (again && *again) {
-          node.set_input(0, apart[source][i]);
+        other = earlier;
+        if (again.value_or(false)) {
+          node.set_input(0, earlier);
           return false;
         }
       }
-      if (!isTold && (isWeight || isUsedAs(source, values.shape, nn::isWeight)))
-        undecided.push_back("'" + source + "' and '" + copy + "'");
-      if (!isTold || *shared)
-        return false; // one weight, used twice
+      if (!isTold && !isWeight && !isUsedAs(source, values.shape, nn::isWeight))
+        return false;
+      if (!isTold)
+        separation.undecided.push_back({other, copy});
       apart[source].push_back(copy);
     }
     file.addInitializer(sharedCopy(values, copy));
@@ -189,8 +151,8 @@ private:
   ModelFile &file;
   Separation &separation;
   Report &report;
-  ModuleCalls calls;
-  std::vector<std::string> undecided, computed;
+  ModuleCalls calls{[this](StringRef name) { return tensorOf(name); }};
+  std::vector<std::string> computed;
   std::map<std::string, int, std::less<>> initializers;
   std::map<std::string, std::string, std::less<>> sources; // of copies, by their names
   std::map<std::string, std::vector<const NodeProto *>> users;

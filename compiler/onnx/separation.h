@@ -11,6 +11,9 @@
 
 namespace trainc::reader {
 
+/// The names of two initializers.
+using EqualWeights = std::pair<std::string, std::string>;
+
 /// What was found out about the parameters of the module.
 struct Separation {
   /// By initializer: where its values come from, for the parameter table.
@@ -28,6 +31,9 @@ struct Separation {
   llvm::StringSet<> fixed;
   /// By parameter: what else a reader of the table should know.
   llvm::StringMap<std::string> notes;
+  /// Weights that the exporter had merged, and of which the file does not tell whether they are
+  /// one.
+  std::vector<EqualWeights> undecided;
   /// Parameters that the file lists but has no storage for, rightly, and why.
   std::vector<std::pair<std::string, std::string>> absent;
 };

@@ -16,7 +16,7 @@ using nn::OnnxWeight;
 
 constexpr size_t kShown = 3; // names in a warning
 constexpr char kIdentity[] = "an identity matrix";
-constexpr char kRelative[] = "numbers of distances, as linear biases of attention are";
+constexpr char kRelative[] = "numbers of a grid or of distances, as linear biases of attention are";
 
 // What is computed from positions, and hardly ever learnt; else empty.
 static StringRef seriesIn(const TensorBytes &tensor) {

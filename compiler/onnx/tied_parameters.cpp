@@ -69,54 +69,30 @@ static std::string tieKey(const TensorBytes &tensor) {
   return key;
 }
 
-static ModuleCalls callsOf(const Graph &graph) {
-  ModuleCalls calls;
-  for (const GraphNode *node : graph.nodes())
-    for (const std::string &input : node->inputs)
-      if (node->path)
-        calls.addUse(*node->path, input);
-  return calls;
-}
-
-static bool isOfRecurrent(const Use &use) {
-  return isRecurrent(use.node->domain, use.node->opType());
-}
-
-// Whether both are one parameter of the module, as far as the nodes' names and what bears a name
-// around them tell.
-static std::optional<bool> areOneWeight(const Graph &graph, const ModuleCalls &calls,
-                                        ModuleCalls::Tensors tensors, const Decision &a,
-                                        const Decision &b) {
-  bool mayStartEqual = mayBeWritten(*a.tensor), areTold = true;
-  for (const Use &one : graph.uses(a.name()))
-    for (const Use &other : graph.uses(b.name())) {
-      if (!one.node->path || !other.node->path) {
-        areTold = false;
-        continue;
-      }
-      std::optional<bool> same = calls.areOne(*one.node->path, *other.node->path);
-      if (same && *same)
-        return true;
-      bool isLater = isOfRecurrent(one) || isOfRecurrent(other); // refuseSharedRecurrent decides
-      areTold &= same && (mayStartEqual || isLater ||
-                          calls.areCopies(*one.node->path, *other.node->path, tensors));
-    }
-  return areTold ? std::optional(false) : std::nullopt;
+static std::vector<WeightUse> usesOf(const Graph &graph, const Decision &decision,
+                                     const ModelFile &file) {
+  std::vector<WeightUse> uses;
+  for (const Use &use : graph.uses(decision.name()))
+    uses.push_back(
+        {use.node->path, isFromPyTorch(file) && isRecurrent(use.node->domain, use.node->opType())});
+  return uses;
 }
 
 // Without a record only equal values tell. Two weights that both have names are apart, unless one
 // is an embedding table and the other multiplies: separate weights may start equal on purpose. One
-// without a name is that of the module which uses it; two modules may have one each, as copied
-// layers do, or share one.
-void tieByValue(const Decisions &decisions, const Graph &graph, const Separation &separation,
-                const ModelFile &file, Report &report) {
-  std::vector<std::string> undecided;
+// without a name is that of the module which uses it (module_calls.h).
+std::vector<EqualWeights> tieByValue(const Decisions &decisions, const Graph &graph,
+                                     const Separation &separation, const ModelFile &file) {
+  std::vector<EqualWeights> undecided;
   std::vector<TieCandidate> candidates = tieCandidates(decisions, graph);
-  ModuleCalls calls = callsOf(graph);
   llvm::StringMap<const TensorBytes *> tensors;
   for (const auto &decision : decisions)
     tensors[decision->name()] = decision->tensor;
-  auto tensorOf = [&](StringRef name) { return tensors.lookup(name); };
+  ModuleCalls calls([&](StringRef name) { return tensors.lookup(name); });
+  for (const GraphNode *node : graph.nodes())
+    for (const std::string &input : node->inputs)
+      if (node->path)
+        calls.addUse(*node->path, input);
   llvm::StringMap<std::vector<TieCandidate>> earlier; // by tieKey
   for (const TieCandidate &candidate : candidates) {
     Decision &other = *candidate.decision;
@@ -134,23 +110,50 @@ void tieByValue(const Decisions &decisions, const Graph &graph, const Separation
       if (!other.exporterMade ||
           (!isCopy && !sameValues(*other.tensor, *canonical.tensor, /*transposed=*/true)))
         continue;
-      std::optional<bool> areOne = areOneWeight(graph, calls, tensorOf, canonical, other);
+      std::optional<bool> areOne = calls.areOneWeight(
+          usesOf(graph, canonical, file), usesOf(graph, other, file), *canonical.tensor);
       if (!areOne)
-        undecided.push_back("'" + canonical.name().str() + "' and '" + other.name().str() + "'");
+        undecided.push_back({canonical.name().str(), other.name().str()});
       else if (*areOne)
         tie(other, canonical, !isCopy);
+      else
+        other.reason += "; equal to " + canonical.name().str() + " of another module, not tied";
     }
     if (other.isParameter())
       alike.push_back(candidate);
   }
-  if (!undecided.empty())
-    (void)report.error(
-        ExitCode::unsupportedModel, file.path(),
-        "weights are equal, and the file does not tell whether the module has one or "
-        "several: " +
-            join(undecided, ", "),
-        isFromPyTorch(file) ? "export again with torch.onnx.export(..., do_constant_folding=False)"
-                            : "names of their own for them in the file");
+  return undecided;
+}
+
+void refuseUndecided(const Decisions &decisions, ArrayRef<EqualWeights> undecided,
+                     const ModelFile &file, const Recipe &recipe, Report &report) {
+  if (!recipe.trains || !recipe.trainOnly.empty()) // which says that they are several
+    return;
+  llvm::StringSet<> trained;
+  for (const auto &decision : decisions)
+    if (decision->role == Role::trained)
+      trained.insert(decision->name());
+  std::vector<std::vector<std::string>> groups;
+  llvm::StringMap<size_t> groupOf;
+  for (const EqualWeights &pair : undecided) {
+    if (!trained.contains(pair.first) && !trained.contains(pair.second))
+      continue;
+    auto [first, isNew] = groupOf.try_emplace(pair.first, groups.size());
+    if (isNew)
+      groups.push_back({pair.first});
+    if (groupOf.try_emplace(pair.second, first->second).second)
+      groups[first->second].push_back(pair.second);
+  }
+  if (groups.empty())
+    return;
+  (void)report.error(
+      ExitCode::unsupportedModel, file.path(),
+      "weights are equal, and the file does not tell whether the module has one or several: " +
+          join(map_range(groups, [](const auto &group) { return quotedList(group); }), "; "),
+      std::string(isFromPyTorch(file)
+                      ? "export again with torch.onnx.export(..., do_constant_folding=False)"
+                      : "names of their own for them in the file") +
+          "; or, where the module has several, --train-only with patterns of all parameters");
 }
 
 // With a record, all that was made from one parameter must be that parameter: equal parts of it may
