@@ -7,7 +7,6 @@
 #include "compiler/onnx/model_file.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,30 +21,20 @@ struct WeightUse {
 
 class ModuleCalls {
 public:
-  /// The initializer of a name, also one that the exporter keeps under another; else null.
-  using Tensors = std::function<const TensorBytes *(llvm::StringRef name)>;
-
-  explicit ModuleCalls(Tensors tensors) : tensors(std::move(tensors)) {}
-
-  /// A node in a module uses a value; initializers with a module's name are evidence.
-  void addUse(llvm::StringRef path, llvm::StringRef value);
+  /// A node in a module uses an initializer; those with a module's name are evidence.
+  void addUse(llvm::StringRef path, llvm::StringRef initializer);
   /// Whether two paths are of one module; nullopt where they may be of a module that is called
   /// twice, or of another one whose own name ends in a number.
   std::optional<bool> areOne(llvm::StringRef a, llvm::StringRef b) const;
   /// Whether two weights with these values, of which one at least has no name, are one parameter of
-  /// the module: if one module uses both. They are two if those that do are copies of each other,
-  /// or if all elements are equal, as fresh ones may be; else modules may share them, and what the
-  /// file has does not tell.
+  /// the module. They are if one module uses both, and they are not if all elements are equal, as
+  /// fresh ones may be. Else two modules may share it, or one be a copy of the other, even where
+  /// all besides is equal: a copy may have been given the weight again. No file tells.
   std::optional<bool> areOneWeight(llvm::ArrayRef<WeightUse> a, llvm::ArrayRef<WeightUse> b,
                                    const TensorBytes &values) const;
 
 private:
-  bool areCopies(llvm::StringRef a, llvm::StringRef b, const TensorBytes &weight) const;
-  std::map<std::string, std::string> namesBelow(llvm::StringRef path,
-                                                const TensorBytes &weight) const;
-
-  Tensors tensors;
-  std::map<std::string, std::set<std::string>, std::less<>> named; // initializers, by path
+  std::map<std::string, std::set<std::string>, std::less<>> modules; // of initializers, by path
 };
 
 } // namespace trainc::reader

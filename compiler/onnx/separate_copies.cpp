@@ -8,8 +8,8 @@
 // there, an `Identity` is what it says, one weight. A parameter that the
 // module has twice reaches PyTorch's exporter once, so a copy under a module's name is another one.
 // A copy under a name that the exporter invented (it had transposed a weight) is the same weight if
-// the same module uses both, as a layer that is called twice does, and another one as far as nodes
-// and names tell (module_calls.h). But where that is a copy of a parameter under its own name,
+// the same module uses both, as a layer that is called twice does, and mostly not told where two
+// modules do (module_calls.h). But where that is a copy of a parameter under its own name,
 // which is no weight or which the same module uses, it is what was computed from some parameter
 // (-v, of zeros).
 #include "compiler/onnx/exported_program.h"
@@ -45,7 +45,8 @@ public:
     for (const NodeProto &node : file.graph().node())
       if (std::optional<std::string> path = modulePath(node.name()))
         for (const std::string &input : node.input())
-          calls.addUse(*path, input);
+          if (isInitializer(input))
+            calls.addUse(*path, input);
   }
 
   bool run() {
@@ -81,11 +82,10 @@ private:
     return any_of(file.graph().output(), [&](const auto &one) { return one.name() == name; });
   }
 
-  // The initializer of a name, also of a copy.
-  const TensorBytes *tensorOf(StringRef name) const {
+  // Also a copy of one.
+  bool isInitializer(StringRef name) const {
     auto copy = sources.find(name);
-    auto found = initializers.find(copy == sources.end() ? name : StringRef(copy->second));
-    return found == initializers.end() ? nullptr : &file.initializer(found->second);
+    return initializers.count(copy == sources.end() ? name : StringRef(copy->second)) != 0;
   }
 
   // Of what uses a value, beside copies of it.
@@ -151,7 +151,7 @@ private:
   ModelFile &file;
   Separation &separation;
   Report &report;
-  ModuleCalls calls{[this](StringRef name) { return tensorOf(name); }};
+  ModuleCalls calls;
   std::vector<std::string> computed;
   std::map<std::string, int, std::less<>> initializers;
   std::map<std::string, std::string, std::less<>> sources; // of copies, by their names

@@ -7,8 +7,7 @@
 //
 // Method: each such initializer is read as the module's parameters again. Any that has the values
 // of another one, of a trained tensor or of its transpose, or of which a folded tensor is a part or
-// a multiple, is refused. Layers that are equal in all their parameters are copies of each other,
-// and apart, as other copied layers are.
+// a multiple, is refused.
 //
 // Weakness: values that code may have written (zeros, ones, an identity) say nothing.
 #include "compiler/onnx/parameters.h"
@@ -16,7 +15,6 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include <map>
 #include <set>
 
 using namespace llvm;
@@ -28,7 +26,6 @@ namespace {
 /// A parameter of the module within an initializer.
 struct Held {
   const Decision *holder;
-  const GraphNode *node;
   ModuleLayout layout;
   std::unique_ptr<TensorBytes> values; // in the module's order, without axes of size 1
 
@@ -60,7 +57,7 @@ public:
       std::vector<const Held *> &alike = earlier[one.values->count];
       for (const Held *other : alike)
         if (isTrained(*one.holder, *other->holder) && one.values->shape == other->values->shape &&
-            one.values->bytes == other->values->bytes && !areCopies(one, *other))
+            one.values->bytes == other->values->bytes)
           result.push_back(other->text() + " and " + one.text());
       alike.push_back(&one);
     }
@@ -78,10 +75,8 @@ private:
   bool addHeld(const Decision &decision, const Use &use) {
     std::vector<ModuleLayout> layouts =
         recurrentLayout(*use.node, use.index, decision.tensor->shape);
-    if (!layouts.empty())
-      parameters[use.node].push_back(decision.tensor);
     for (ModuleLayout &layout : layouts) {
-      Held one{&decision, use.node, std::move(layout), nullptr};
+      Held one{&decision, std::move(layout), nullptr};
       one.values = inModulesOrder(*decision.tensor, one.layout);
       llvm::erase(one.values->shape, 1);
       if (!isWritten(one))
@@ -106,14 +101,6 @@ private:
     return one.role == Role::trained || other.role == Role::trained;
   }
 
-  bool areCopies(const Held &one, const Held &other) const {
-    const auto &mine = parameters.at(one.node), &its = parameters.at(other.node);
-    return one.node != other.node && one.layout.what == other.layout.what &&
-           mine.size() == its.size() && all_of(zip_equal(mine, its), [](const auto &pair) {
-             return sameValues(*std::get<0>(pair), *std::get<1>(pair), /*transposed=*/false);
-           });
-  }
-
   static bool areRelated(const TensorBytes &other, const TensorBytes &values, bool isFolded) {
     if (other.dataType != values.dataType)
       return false;
@@ -125,7 +112,6 @@ private:
   }
 
   std::vector<Held> held;
-  std::map<const GraphNode *, std::vector<const TensorBytes *>> parameters;
   std::vector<const Decision *> others;
 };
 

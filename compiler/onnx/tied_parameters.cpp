@@ -79,20 +79,18 @@ static std::vector<WeightUse> usesOf(const Graph &graph, const Decision &decisio
 }
 
 // Without a record only equal values tell. Two weights that both have names are apart, unless one
-// is an embedding table and the other multiplies: separate weights may start equal on purpose. One
-// without a name is that of the module which uses it (module_calls.h).
+// is an embedding table and the other multiplies in a file of another maker than PyTorch, which
+// writes a parameter once: separate weights may start equal on purpose. One without a name is that
+// of the module which uses it (module_calls.h).
 std::vector<EqualWeights> tieByValue(const Decisions &decisions, const Graph &graph,
                                      const Separation &separation, const ModelFile &file) {
   std::vector<EqualWeights> undecided;
   std::vector<TieCandidate> candidates = tieCandidates(decisions, graph);
-  llvm::StringMap<const TensorBytes *> tensors;
+  ModuleCalls calls;
   for (const auto &decision : decisions)
-    tensors[decision->name()] = decision->tensor;
-  ModuleCalls calls([&](StringRef name) { return tensors.lookup(name); });
-  for (const GraphNode *node : graph.nodes())
-    for (const std::string &input : node->inputs)
-      if (node->path)
-        calls.addUse(*node->path, input);
+    for (const Use &use : graph.uses(decision->name()))
+      if (use.node->path)
+        calls.addUse(*use.node->path, decision->name());
   llvm::StringMap<std::vector<TieCandidate>> earlier; // by tieKey
   for (const TieCandidate &candidate : candidates) {
     Decision &other = *candidate.decision;
@@ -100,8 +98,10 @@ std::vector<EqualWeights> tieByValue(const Decisions &decisions, const Graph &gr
     bool isKnown = separation.origin.count(other.name()); // to be another weight
     for (size_t i = 0; i < alike.size() && !isKnown && other.isParameter(); ++i) {
       const Decision &canonical = *alike[i].decision;
+      bool areTwo =
+          !other.exporterMade && isFromPyTorch(file); // parameters under names of their own
       bool embeddingAndHead =
-          other.tensor->shape.size() == 2 && alike[i].isTable && candidate.isMatrix;
+          other.tensor->shape.size() == 2 && alike[i].isTable && candidate.isMatrix && !areTwo;
       if (embeddingAndHead) {
         tieIfSame(other, canonical);
         continue;
