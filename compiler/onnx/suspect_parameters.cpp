@@ -32,12 +32,14 @@ static StringRef fixedTable(const Decision &decision, const Graph &graph, bool b
   const TensorBytes &tensor = *decision.tensor;
   if (StringRef series = seriesIn(tensor); !series.empty())
     return series;
-  auto isAdded = [](const Use &use) {
-    return use.node->domain.empty() && (use.node->opType() == "Add" || use.node->opType() == "Sub");
+  auto isElementwise = [](const Use &use) {
+    return use.node->domain.empty() && llvm::StringSwitch<bool>(use.node->opType())
+                                           .Cases("Add", "Sub", "Mul", "Div", "Exp", true)
+                                           .Default(false);
   };
   if (looksRelative(tensor)) {
     std::vector<Use> uses = usesBehindViews(graph, decision.name());
-    if (any_of(uses, isAdded) &&
+    if (any_of(uses, isElementwise) &&
         none_of(uses, [&](const Use &use) { return multiplies(use, tensor); }))
       return kRelative;
   }
