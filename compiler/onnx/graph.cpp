@@ -45,6 +45,8 @@ std::optional<SmallVector<int64_t>> GraphNode::integers(StringRef name) const {
 }
 
 Subject Graph::subject(const GraphNode &node) const {
+  if (node.partOf)
+    return subject(*node.partOf);
   std::string type = node.domain.empty() ? "" : node.domain + "::";
   return {file.path(), node.label, type + node.proto->op_type(), static_cast<int>(node.opset)};
 }

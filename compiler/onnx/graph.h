@@ -20,6 +20,7 @@ struct GraphNode {
   const onnx::FunctionProto *function = nullptr; // whose body it is from
   bool isInner = false;                          // of a function or a branch
   std::string label;                             // node name for messages
+  const GraphNode *partOf = nullptr;             // which messages name in its place
   std::optional<std::string> path; // module path, such as h.1.mlp.act; empty at the root
   std::string kind;                // last part of the readable name: the operator, in snake case
   size_t index = 0;                // in Graph::nodes()

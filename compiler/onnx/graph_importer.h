@@ -180,13 +180,15 @@ private:
   // Of sequences (import_sequences.cpp).
   bool importOfSequences(const GraphNode &node, nn::Builder &at, bool &handled);
   bool splitToSequence(const GraphNode &node, nn::Builder &at);
-  bool concatSequence(const GraphNode &node);
+  bool concatSequence(const GraphNode &node, nn::Builder &at);
   bool importPart(const GraphNode &of, llvm::StringRef opType, llvm::ArrayRef<std::string> inputs,
                   const std::string &output, const char *attribute, bool isList, int64_t axis);
   ImportedValue *sequenceOf(const GraphNode &node, unsigned input);
   std::optional<int64_t> positionOf(ImportedNode &view, const GraphNode &node, unsigned input,
                                     int64_t size, bool mayEnd, const nn::OnnxRefusal &unknown);
+  ImportedValue *tensorBeside(const GraphNode &node, unsigned input);
   ImportedValue takenOf(const GraphNode &node, unsigned input);
+  static bool isMadeOfElements(const GraphNode &node);
 
   bool define(const GraphNode &node, unsigned output, ImportedValue value);
   void inheritPath(const GraphNode &node);

@@ -90,6 +90,16 @@ std::optional<int64_t> Importer::positionOf(ImportedNode &view, const GraphNode 
   return index < 0 ? index + size : index;
 }
 
+/// An input of what makes sequences, whose elements are tensors; null where it is a sequence, which
+/// is reported.
+ImportedValue *Importer::tensorBeside(const GraphNode &node, unsigned input) {
+  ImportedValue *value = find(node.inputs[input]);
+  if (!value->isSequence)
+    return value;
+  (void)fail(node, "its input " + Twine(input) + " is a sequence, not a tensor");
+  return nullptr;
+}
+
 /// Imports an operator on values that are parts of what the file has.
 bool Importer::importPart(const GraphNode &of, StringRef opType, ArrayRef<std::string> inputs,
                           const std::string &output, const char *attribute, bool isList,
@@ -109,38 +119,47 @@ bool Importer::importPart(const GraphNode &of, StringRef opType, ArrayRef<std::s
   part.opset = kOpset;
   part.inputs.assign(inputs.begin(), inputs.end());
   part.outputs = {output};
-  return importOperator(part);
+  part.partOf = &of;
+  if (!importOperator(part))
+    return false;
+  followSizes(part);
+  return true;
 }
 
-bool Importer::concatSequence(const GraphNode &node) {
+bool Importer::concatSequence(const GraphNode &node, nn::Builder &at) {
   ImportedValue *sequence = sequenceOf(node, 0);
   if (!sequence)
     return false;
-  if (sequence->sequence.empty())
+  const std::vector<ImportedValue> &elements = sequence->sequence;
+  if (elements.empty())
     return succeeded(fail(node, "its sequence is empty"));
-  const std::vector<ImportedValue> elements = sequence->sequence;
-  const int64_t axis = node.integer("axis", 0);
-  const bool isStacked = node.integer("new_axis", 0) != 0;
-  std::vector<std::string> names;
-  auto nameOfOwn = [&](size_t i) {
-    std::string name = node.key() + "/" + std::to_string(i);
+  const int64_t axis = node.integer("axis", 0), stacks = node.integer("new_axis", 0);
+  if (stacks != 0 && stacks != 1)
+    return succeeded(report.error(ExitCode::unreadableModel, graph.subject(node),
+                                  "new_axis is " + Twine(stacks) + ", which is neither 0 nor 1"));
+  ImportedNode view(*this, node, at);
+  for (const ImportedValue &element : ArrayRef(elements).take_front(stacks ? elements.size() : 1)) {
+    auto type = element.tensor ? nn::tensorType(element.tensor) : element.constant.type();
+    if (failed(nn::dimensionOf(view, axis, type.getRank() + stacks)))
+      return false;
+  }
+  auto nameOfOwn = [&](const Twine &part) {
+    std::string name = (node.key() + "/" + part).str();
     while (find(name))
       name += '_';
     return name;
   };
+  const std::string element = nameOfOwn("element");
+  std::vector<std::string> names;
   bool good = true;
   for (size_t i = 0; i < elements.size() && good; ++i) {
-    names.push_back(nameOfOwn(i));
-    values[names.back()] = elements[i];
-    if (!isStacked)
-      continue;
-    const std::string element = names.back();
-    names.push_back(nameOfOwn(i));
-    good = importPart(node, "Unsqueeze", {element}, names.back(), "axes", /*isList=*/true, axis);
-    values.erase(element);
-    names.erase(names.end() - 2);
+    names.push_back(nameOfOwn(Twine(i)));
+    values[stacks ? element : names.back()] = elements[i];
+    if (stacks)
+      good = importPart(node, "Unsqueeze", {element}, names.back(), "axes", /*isList=*/true, axis);
   }
   good = good && importPart(node, "Concat", names, node.outputs[0], "axis", /*isList=*/false, axis);
+  values.erase(element);
   for (const std::string &name : names)
     values.erase(name);
   return good;
@@ -152,14 +171,18 @@ bool Importer::importOfSequences(const GraphNode &node, nn::Builder &at, bool &h
   if (opType == "SplitToSequence")
     return splitToSequence(node, at);
   if (opType == "ConcatFromSequence")
-    return concatSequence(node);
+    return concatSequence(node, at);
   ImportedValue result;
   result.isSequence = true;
   if (opType == "SequenceEmpty")
     return define(node, 0, std::move(result));
   if (opType == "SequenceConstruct") {
-    for (const std::string &input : node.inputs)
-      result.sequence.push_back(*find(input));
+    for (unsigned i = 0; i < node.inputs.size(); ++i) {
+      ImportedValue *element = tensorBeside(node, i);
+      if (!element)
+        return false;
+      result.sequence.push_back(*element);
+    }
     return define(node, 0, std::move(result));
   }
   if (opType == "Identity" && node.inputs.size() == 1 && find(node.inputs[0])->isSequence)
@@ -186,8 +209,8 @@ bool Importer::importOfSequences(const GraphNode &node, nn::Builder &at, bool &h
   const auto size = static_cast<int64_t>(sequence->sequence.size());
   const unsigned input = inserts ? 2 : 1;
   int64_t index = inserts ? size : size - 1; // where none is given
-  if (inserts && find(node.inputs[1])->isSequence)
-    return succeeded(fail(node, "its input 1 is a sequence, not a tensor"));
+  if (inserts && !tensorBeside(node, 1))
+    return false;
   if (erases && size == 0)
     return succeeded(fail(node, "its sequence is empty"));
   if (view.hasInput(input)) {
@@ -197,8 +220,11 @@ bool Importer::importOfSequences(const GraphNode &node, nn::Builder &at, bool &h
       return false;
     index = *given;
   }
-  if (!inserts && !erases)
-    return define(node, 0, sequence->sequence[index]);
+  if (!inserts && !erases) {
+    ImportedValue element = sequence->sequence[index];
+    element.followsBatch |= element.constant && find(node.inputs[1])->followsBatch;
+    return define(node, 0, std::move(element));
+  }
   ImportedValue element = inserts ? *find(node.inputs[1]) : ImportedValue();
   result = takenOf(node, 0);
   if (inserts)
@@ -213,6 +239,12 @@ ImportedValue Importer::takenOf(const GraphNode &node, unsigned input) {
   const std::string &name = node.inputs[input];
   const bool isLast = graph.uses(name).size() == 1 && !graph.isOutput(name);
   return isLast ? std::move(*find(name)) : *find(name);
+}
+
+/// Whether the result is, or has, elements of a sequence.
+bool Importer::isMadeOfElements(const GraphNode &node) {
+  return node.domain.empty() &&
+         (node.opType() == "SequenceAt" || node.opType() == "ConcatFromSequence");
 }
 
 } // namespace trainc::reader

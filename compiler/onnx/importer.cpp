@@ -66,9 +66,10 @@ nn::Tensor Importer::shapeForBatch(const GraphNode &node, const nn::Tensor &shap
   return sizes ? nn::Tensor::ofIntegers(shape.type(), *sizes) : shape;
 }
 
-// What nodes compute from sizes has the new batch in it where the sizes have.
+// What nodes compute from sizes has the new batch in it where the sizes have. Elements of sequences
+// keep what they have, and so have what is made of them.
 void Importer::followSizes(const GraphNode &node) {
-  if (!batch)
+  if (!batch || isMadeOfElements(node))
     return;
   bool isSize = node.domain.empty() && (node.opType() == "Shape" || node.opType() == "Size");
   bool follows = llvm::any_of(node.inputs, [&](const std::string &name) {
@@ -77,7 +78,7 @@ void Importer::followSizes(const GraphNode &node) {
            (input->followsBatch || (isSize && input->tensor && batch->hasSamples(input->tensor)));
   });
   for (const std::string &name : node.outputs)
-    if (ImportedValue *output = name.empty() ? nullptr : find(name))
+    if (ImportedValue *output = name.empty() ? nullptr : find(name); output && !output->isSequence)
       output->followsBatch = follows && output->constant;
 }
 
