@@ -16,6 +16,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringSet.h"
+#include <set>
 
 namespace trainc::reader {
 
@@ -187,7 +188,9 @@ private:
   std::optional<int64_t> positionOf(ImportedNode &view, const GraphNode &node, unsigned input,
                                     int64_t size, bool mayEnd, const nn::OnnxRefusal &unknown);
   ImportedValue *tensorBeside(const GraphNode &node, unsigned input);
+  bool isLastUse(const GraphNode &node, llvm::StringRef value) const;
   ImportedValue takenOf(const GraphNode &node, unsigned input);
+  void dropSequences(const GraphNode &node);
   static bool isMadeOfElements(const GraphNode &node);
 
   bool define(const GraphNode &node, unsigned output, ImportedValue value);
@@ -197,7 +200,8 @@ private:
   nn::Interpreter interpreter{nn::kLargestFolded};
   mlir::func::FuncOp function;
   llvm::StringMap<ImportedValue> values;
-  std::vector<std::string> paths; // module path by node
+  std::vector<std::string> paths;                      // module path by node
+  const std::set<const GraphNode *> *needed = nullptr; // where only these are imported
   std::optional<BatchAxis> batch; // where --batch gives another one than the file's
   bool repeatsSamples = false;    // an Expand of the node being imported
   llvm::DenseSet<mlir::Value> erased;

@@ -234,11 +234,27 @@ bool Importer::importOfSequences(const GraphNode &node, nn::Builder &at, bool &h
   return define(node, 0, std::move(result));
 }
 
-/// A sequence without a copy where nothing else reads it: loops make long ones, element by element.
+/// Whether nothing that is imported behind the node reads the value.
+bool Importer::isLastUse(const GraphNode &node, StringRef value) const {
+  auto isLater = [&](const Use &use) {
+    return use.node->index > node.index && (!needed || needed->count(use.node));
+  };
+  return none_of(graph.uses(value), isLater) && !graph.isOutput(value);
+}
+
+/// A sequence without a copy where nothing reads it any more: loops make long ones, element by
+/// element.
 ImportedValue Importer::takenOf(const GraphNode &node, unsigned input) {
   const std::string &name = node.inputs[input];
-  const bool isLast = graph.uses(name).size() == 1 && !graph.isOutput(name);
-  return isLast ? std::move(*find(name)) : *find(name);
+  return isLastUse(node, name) ? std::move(*find(name)) : *find(name);
+}
+
+/// What loops make of long sequences is as long in each iteration.
+void Importer::dropSequences(const GraphNode &node) {
+  for (const std::string &input : node.inputs)
+    if (ImportedValue *value = input.empty() ? nullptr : find(input);
+        value && value->isSequence && isLastUse(node, input))
+      value->sequence = {};
 }
 
 /// Whether the result is, or has, elements of a sequence.

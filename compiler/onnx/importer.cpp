@@ -297,6 +297,7 @@ bool Importer::importNode(const GraphNode &node) {
   if (!importOperator(node))
     return false;
   followSizes(node);
+  dropSequences(node);
   return true;
 }
 

@@ -103,11 +103,11 @@ std::vector<Known> Importer::evaluate(const Decisions &decisions, ArrayRef<Model
     if (decision->isParameter())
       parameters.push_back(decision.get());
   OwningOpRef<ModuleOp> module = begin(parameters, decisions, inputs);
-  std::set<const GraphNode *> needed;
+  std::set<const GraphNode *> deciding;
   std::vector<const GraphNode *> work;
   auto need = [&](const std::string &value) {
     const GraphNode *node = graph.producer(value);
-    if (node && needed.insert(node).second)
+    if (node && deciding.insert(node).second)
       work.push_back(node);
   };
   llvm::for_each(names, need);
@@ -116,14 +116,16 @@ std::vector<Known> Importer::evaluate(const Decisions &decisions, ArrayRef<Model
     work.pop_back();
     llvm::for_each(node->inputs, need);
   }
+  needed = &deciding;
   ScopedDiagnosticHandler handler(&context, [](Diagnostic &) {}); // the import proper will tell
   for (const GraphNode *node : graph.nodes())
-    if (needed.count(node)) {
+    if (deciding.count(node)) {
       if (node->isIf() && !node->inputs.empty())
         takeBranch(*node);
       else if (isImportable(*node))
         importNode(*node);
     }
+  needed = nullptr;
   std::vector<Known> result;
   for (const std::string &name : names) {
     ImportedValue *value = find(name);
