@@ -7,11 +7,17 @@
 // Method: the values that conditions and numbers of iterations need are imported by themselves,
 // with both branches of every `If` in the graph; where a condition is known, the values behind it
 // are those of its branch. Once more with the branches and iterations that are left, which may have
-// fewer parameters: until nothing is new.
+// fewer parameters: until nothing is new. A `Loop` that ends by a condition is tried: so many of
+// its iterations are in the graph, and once more twice as many where the condition holds behind all
+// of them. One inside of another makes what it makes behind its last iteration, so that a walk
+// decides the loops of all iterations around it, in their order; new ones are tried as often as
+// those before them ran. What cannot be built is tried by itself, and half as often.
 //
-// Known weakness: what conditions need is imported twice or more.
+// Known weakness: what conditions need is imported twice or more. Loops that decide each other by
+// anything else (a count, or what they put together) cost an import each.
 #include "compiler/onnx/conditions.h"
 #include "compiler/onnx/importer.h"
+#include "dialects/nn/onnx_refusal.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -21,15 +27,17 @@ namespace trainc::reader {
 using onnx::GraphProto;
 using onnx::NodeProto;
 
-constexpr int64_t kFirstTrial = 16; // iterations of a loop that ends by a condition
-constexpr int64_t kLongestTrial = 1 << 14;
+constexpr int64_t kFirstTrial = 16; // iterations: beam searches and retries end within some ten
+constexpr int64_t kLongestTrial = 1 << 14; // iterations; then 8 nodes of each are kInlinedNodes
+
+static const nn::OnnxRefusal lateCondition({"Loop"},
+                                           "a condition that holds behind 2^14 iterations");
 
 static size_t ownInputs(const GraphNode &node) {
   return std::min<size_t>(node.proto->input_size(), node.inputs.size());
 }
 
-/// The values that decide a node, none of another one, and of a `Loop` that has none.
-static std::vector<std::string> deciding(const GraphNode &node) {
+std::vector<std::string> decidingValues(const GraphNode &node) {
   if (node.key().empty())
     return {};
   if (node.isScan()) // behind its own: the sizes of what it scans
@@ -40,13 +48,14 @@ static std::vector<std::string> deciding(const GraphNode &node) {
   for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), node.isLoop() ? 2 : 1); ++i)
     if (!node.inputs[i].empty())
       names.push_back(node.inputs[i]);
-  if (node.isLoop()) // behind its own: the conditions of iterations that are tried
-    llvm::append_range(names, ArrayRef(node.inputs).drop_front(ownInputs(node)));
+  const size_t own = ownInputs(node);
+  for (size_t i = 0; i < node.tried; ++i)
+    names.push_back(node.inputs[own + i * ((node.inputs.size() - own) / node.tried)]);
   return names;
 }
 
 static bool isDecided(const GraphNode &node) {
-  return !deciding(node).empty() || (node.isLoop() && !node.key().empty());
+  return !decidingValues(node).empty() || (node.isLoop() && !node.key().empty());
 }
 
 /// How often a scan runs: all that it scans is as long.
@@ -111,9 +120,10 @@ static std::optional<int64_t> timesUntil(std::optional<int64_t> count, ArrayRef<
   next = std::max(kFirstTrial, 2 * tried);
   if (count)
     next = std::min(next, *count);
-  unknown = {"its condition still holds after " + std::to_string(tried) + " iterations",
-             "a loop that ends earlier, or an export without control flow: torch.jit.trace or "
-             "dynamo"};
+  unknown = {
+      lateCondition.told("its condition still holds after " + Twine(tried) + " iterations").str(),
+      "a loop that ends earlier, or an export without control flow: torch.jit.trace or "
+      "dynamo"};
   return std::nullopt;
 }
 
@@ -152,24 +162,151 @@ static std::optional<int64_t> choiceOf(const GraphNode &node, ArrayRef<Known> va
   return count;
 }
 
-Conditions findConditions(const ModelFile &file, const Separation &separation, const Recipe &recipe,
-                          mlir::MLIRContext &context) {
-  Conditions found;
+std::optional<int64_t> timesOfTried(const GraphNode &loop, ArrayRef<Known> values) {
+  Unknown ignored;
+  int64_t next = 0;
+  return choiceOf(loop, values, ignored, next);
+}
+
+namespace {
+
+/// How often loops are tried.
+class Trials {
+public:
+  explicit Trials(Choices &choices) : choices(choices) {}
+
+  /// The graph can be built.
+  void keep() { raised.clear(); }
+  /// It cannot: what was raised last is taken back, of several all but the first, of one half.
+  /// False where nothing is tried, so that the file itself is wrong.
+  bool takeBack(const std::string &why);
+  /// Something was decided, which may make room.
+  void startAgain() {
+    stuck.clear();
+    isCareful = false;
+  }
+  /// Has a loop tried `next` times; where that cannot be, `unknown` gets the reason. True if it is
+  /// worth another round.
+  bool raise(const GraphNode &loop, int64_t next, Unknown &unknown);
+
+private:
+  void set(const std::string &key, int64_t times) {
+    if (times == 0)
+      choices.tried.erase(key);
+    else
+      choices.tried[key] = times;
+  }
+
+  Choices &choices;
+  std::map<std::string, int64_t> raised;    // from how often
+  std::map<std::string, std::string> stuck; // why they are not tried more often
+  bool isCareful = false;                   // one by one
+};
+
+} // namespace
+
+bool Trials::takeBack(const std::string &why) {
+  if (raised.empty()) { // what was decided leaves no room for what is tried
+    const bool any = !choices.tried.empty() || !choices.likely.empty();
+    choices.tried.clear();
+    choices.likely.clear();
+    return any;
+  }
+  isCareful = true;
+  while (raised.size() > 1) {
+    auto last = std::prev(raised.end());
+    set(last->first, last->second);
+    raised.erase(last);
+    if (raised.size() == 1)
+      return true;
+  }
+  auto [key, before] = *raised.begin();
+  const int64_t half = before + (choices.tried[key] - before) / 2;
+  set(key, half);
+  if (half == before) {
+    stuck[key] = why;
+    raised.clear();
+  }
+  return true;
+}
+
+bool Trials::raise(const GraphNode &loop, int64_t next, Unknown &unknown) {
+  const std::string key = loop.key();
+  const auto has = static_cast<int64_t>(loop.tried);
+  if (has < choices.trialsOf(loop)) {
+    const std::string limit = std::to_string(kInlinedNodes) + " nodes in all";
+    unknown.why = has == 0 ? "its iterations would be more than " + limit
+                           : unknown.why + ", and more of them would be more than " + limit;
+    return false;
+  }
+  if (auto found = stuck.find(key); found != stuck.end()) {
+    if (has == 0)
+      unknown = {"its body cannot be written out: " + found->second, ""};
+    else
+      unknown.why += ", and no more can be tried: " + found->second;
+    return false;
+  }
+  next = std::min(next, kLongestTrial);
+  if (next <= has)
+    return false;
+  if (isCareful && !raised.empty())
+    return true;
+  raised[key] = has;
+  choices.tried[key] = next;
+  return true;
+}
+
+/// Of a loop that waits for one in its body, why that is not known.
+static void explainByInner(ArrayRef<const GraphNode *> open, llvm::StringMap<Unknown> &unknown) {
+  for (const GraphNode *outer : open) {
+    auto own = unknown.find(outer->key());
+    if (own == unknown.end() || own->second.why != kNotEvaluated)
+      continue;
+    for (const GraphNode *inner : open) {
+      auto cause = unknown.find(inner->key());
+      if (cause == unknown.end() || cause->second.why == kNotEvaluated ||
+          !StringRef(inner->key()).starts_with(outer->key() + "/"))
+        continue;
+      own->second = {"of '" + inner->label + "' in its body it is not: " + cause->second.why,
+                     cause->second.advice};
+      break;
+    }
+  }
+}
+
+/// The first error, without the file's name.
+static std::string firstError(const Report &report, const ModelFile &file) {
+  const std::string text = report.text();
+  StringRef line = StringRef(text).split('\n').first;
+  line.consume_front(file.path() + ": ");
+  return line.str();
+}
+
+static bool hasBodies(const ModelFile &file) {
   auto decides = [](const NodeProto &node) {
     return isOnnx(node, "If") || isOnnx(node, "Loop") || isOnnx(node, "Scan");
   };
-  bool any = any_of(file.graph().node(), decides);
-  for (const onnx::FunctionProto &function : file.model().functions())
-    any = any || any_of(function.node(), decides);
-  if (!any)
+  return any_of(file.graph().node(), decides) ||
+         any_of(file.model().functions(), [&](const onnx::FunctionProto &function) {
+           return any_of(function.node(), decides);
+         });
+}
+
+Conditions findConditions(const ModelFile &file, const Separation &separation, const Recipe &recipe,
+                          mlir::MLIRContext &context) {
+  Conditions found;
+  if (!hasBodies(file))
     return found;
+  Choices &choices = found.choices;
+  Trials trials(choices);
   while (true) {
     Report ignored; // all is looked at again when branches are known
-    std::unique_ptr<Graph> graph = Graph::build(file, found.choices, ignored);
-    if (!graph) {
-      found.choices.tried.clear();
+    std::unique_ptr<Graph> graph = Graph::build(file, choices, ignored);
+    if (!graph && trials.takeBack(firstError(ignored, file)))
+      continue;
+    if (!graph)
       return found;
-    }
+    trials.keep();
     std::vector<const GraphNode *> open;
     for (const GraphNode *node : graph->nodes())
       if (isDecided(*node))
@@ -183,31 +320,38 @@ Conditions findConditions(const ModelFile &file, const Separation &separation, c
       inputs.emplace();
     std::vector<std::string> names;
     for (const GraphNode *node : open)
-      llvm::append_range(names, deciding(*node));
+      llvm::append_range(names, decidingValues(*node));
     std::vector<Known> values = evaluateValues(file, *graph, *decisions, *inputs, names, context);
     found.unknown.clear();
-    const size_t before = found.choices.made.size();
+    const size_t before = choices.made.size();
     bool triesMore = false;
     ArrayRef<Known> rest = values;
     for (const GraphNode *node : open) {
-      const size_t count = deciding(*node).size();
+      const size_t count = decidingValues(*node).size();
       Unknown unknown;
       int64_t next = 0;
-      if (auto choice = choiceOf(*node, rest.take_front(count), unknown, next))
-        found.choices.made[node->key()] = *choice;
+      auto choice = choiceOf(*node, rest.take_front(count), unknown, next);
+      rest = rest.drop_front(count);
+      if (next > 0 && trials.raise(*node, next, unknown))
+        triesMore = true;
+      if (choice)
+        choices.made[node->key()] = *choice;
       else if (hasSizes)
         found.unknown[node->key()] = unknown;
-      if (next > 0 && next <= kLongestTrial) {
-        found.choices.tried[node->key()] = next;
-        triesMore = true;
+      if (choice && node->changesCondition) {
+        int64_t &likely = choices.likely[node->proto];
+        likely = std::max({int64_t(1), likely, *choice});
       }
-      rest = rest.drop_front(count);
     }
-    if (found.choices.made.size() == before && !triesMore) {
-      found.choices.tried.clear();
-      return found;
-    }
+    explainByInner(open, found.unknown);
+    if (choices.made.size() != before)
+      trials.startAgain();
+    else if (!triesMore)
+      break;
   }
+  found.choices.tried.clear();
+  found.choices.likely.clear();
+  return found;
 }
 
 namespace {

@@ -10,6 +10,8 @@
 
 namespace trainc::reader {
 
+struct Known;
+
 struct Conditions {
   Choices choices;
   /// By the key of an `If` whose condition is not known, or a loop whose number of iterations is
@@ -17,6 +19,12 @@ struct Conditions {
   /// no entry.
   llvm::StringMap<Unknown> unknown;
 };
+
+/// The values that decide a node, none of another one, and of a `Loop` that has none.
+std::vector<std::string> decidingValues(const GraphNode &node);
+
+/// How often a loop runs that is tried, given these; none where they do not tell.
+std::optional<int64_t> timesOfTried(const GraphNode &loop, llvm::ArrayRef<Known> values);
 
 /// Evaluates the conditions and numbers that follow from constants and from shapes, to any depth.
 Conditions findConditions(const ModelFile &file, const Separation &separation, const Recipe &recipe,

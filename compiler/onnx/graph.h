@@ -12,6 +12,9 @@
 
 namespace trainc::reader {
 
+/// Of local functions, branches and iterations in all; no exporter makes more.
+constexpr size_t kInlinedNodes = 1 << 17;
+
 struct GraphNode {
   const onnx::NodeProto *proto = nullptr;
   std::vector<std::string> inputs, outputs; // graph-wide value names; empty: absent
@@ -25,7 +28,12 @@ struct GraphNode {
   std::string kind;                // last part of the readable name: the operator, in snake case
   size_t index = 0;                // in Graph::nodes()
   size_t number = 0;               // in the file, functions written out: whatever is needed of it
-  bool changesCondition = false;   // a loop that its condition may end before its count does
+  /// Of a Loop, for what is not unrolled yet: whether the condition that its body makes may be
+  /// false, so that it ends before its count does.
+  bool changesCondition = false;
+  /// Of such a loop: iterations that are in the graph to see behind which its condition is false.
+  /// Behind its own inputs it reads the condition of each, inside of other loops also its states.
+  size_t tried = 0;
 
   llvm::StringRef opType() const { return proto->op_type(); }
   /// Its first output that has a name, which tells it apart; empty where it has none.
@@ -49,6 +57,9 @@ struct Unknown {
   std::string advice;
 };
 
+/// `why` of what no input or parameter explains.
+inline constexpr const char *kNotEvaluated = "depends on what cannot be evaluated";
+
 struct Use {
   const GraphNode *node;
   unsigned index; // of the input
@@ -58,15 +69,26 @@ struct Use {
 struct Choices {
   /// Of an `If`, 1 for `then_branch`, 0 for `else_branch`; of a `Loop` or `Scan` how often it runs.
   std::map<std::string, int64_t> made;
-  /// Of a `Loop` that runs until its condition changes, how often it is tried.
+  /// Of a `Loop` that runs until its condition changes, how often it is to be tried: fewer times
+  /// where these do not fit.
   std::map<std::string, int64_t> tried;
+  /// How often others are that have no entry there: by their node in the file, of which bodies that
+  /// are written out several times make several.
+  std::map<const onnx::NodeProto *, int64_t> likely;
+
+  int64_t trialsOf(const GraphNode &node) const {
+    if (auto own = tried.find(node.key()); own != tried.end())
+      return own->second;
+    auto others = likely.find(node.proto);
+    return others == likely.end() ? 0 : others->second;
+  }
 };
 
 class Graph {
 public:
   /// Of an `If` that is not among the choices both branches are there, and it reads what they make;
-  /// a `Scan` reads the sizes of what it scans besides, and a `Loop` that is tried the conditions
-  /// behind each iteration. Null after errors.
+  /// a `Scan` reads the sizes of what it scans besides, and a `Loop` that is tried what its
+  /// iterations make. Null after errors.
   static std::unique_ptr<Graph> build(const ModelFile &file, const Choices &choices,
                                       Report &report);
 

@@ -166,6 +166,7 @@ private:
   const Causes &causesOf(llvm::StringRef name);
   bool importNode(const GraphNode &node);
   void takeBranch(const GraphNode &node);
+  void takeIterations(const GraphNode &node);
   bool importOperator(const GraphNode &node);
   nn::OnnxResults callImporter(const GraphNode &node, ImportedNode &view);
   std::optional<bool> foldNode(const GraphNode &node);

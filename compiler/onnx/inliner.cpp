@@ -13,8 +13,7 @@ namespace trainc::reader {
 using onnx::AttributeProto;
 using onnx::NodeProto;
 
-constexpr int kFunctionDepth = 64;        // no exporter nests further; a cycle does
-constexpr size_t kInlinedNodes = 1 << 17; // likewise; functions that call others twice double them
+constexpr int kFunctionDepth = 64; // no exporter nests further; a cycle does
 
 template <typename Proto> static Versions versionsOf(const Proto &proto) {
   Versions result;
@@ -165,13 +164,17 @@ std::string Inliner::freePrefix(std::string name) {
 static const nn::OnnxRefusal longLoop({"Loop", "Scan"},
                                       "iterations of more than 2^17 nodes in all");
 
+// How often a body of so many nodes still fits.
+int64_t Inliner::roomFor(size_t size) const {
+  return static_cast<int64_t>((kInlinedNodes - std::min(inlinedNodes, kInlinedNodes)) / size);
+}
+
 // Room for a body's nodes, so many times.
 bool Inliner::enter(const GraphNode &node, size_t size, size_t times, int depth) {
   if (depth > kFunctionDepth)
     return fail(node, ExitCode::unreadableModel,
                 "local functions are nested too deeply or call themselves");
-  const size_t most = kInlinedNodes - std::min(inlinedNodes, kInlinedNodes);
-  if (times == 0 || size <= most / times) {
+  if (size == 0 || times <= static_cast<size_t>(roomFor(size))) {
     inlinedNodes += size * times;
     return true;
   }

@@ -23,6 +23,8 @@ struct Scope {
   std::set<std::string> own;                     // of an inner graph: what it defines
   bool isIteration = false; // of a loop: room for once through loops inside is there
 
+  bool isInIteration() const { return isIteration || (around && around->isInIteration()); }
+
   std::string name(const std::string &value) const;
 };
 
@@ -41,6 +43,7 @@ private:
   bool fail(const GraphNode &node, ExitCode code, const llvm::Twine &message,
             const llvm::Twine &advice = "");
   std::string freePrefix(std::string name);
+  int64_t roomFor(size_t size) const;
   bool enter(const GraphNode &node, size_t size, size_t times, int depth);
 
   bool checkCall(const GraphNode &call, const onnx::FunctionProto &function);
@@ -59,6 +62,7 @@ private:
   bool addLoop(GraphNode &node, const Scope &scope, int depth);
   bool addScan(GraphNode &node, const Scope &scope, int depth);
   bool addBatchedScan(GraphNode &node, const Scope &scope, int depth);
+  bool checkResults(const GraphNode &node, const onnx::GraphProto &body);
   void askForSizes(GraphNode &node, const std::string &of);
   bool unroll(Iterations &loop, const Scope &scope, int depth);
   bool keepsGoing(const GraphNode &loop, const onnx::GraphProto &body, const Scope &around);

@@ -80,7 +80,7 @@ Unknown Importer::whyUnknown(StringRef name) {
   if (!found.parameters.empty())
     return {"depends on " + listed("parameter", found.parameters) + ", which training changes",
             "an export in which it does not"};
-  return {"depends on what cannot be evaluated", ""};
+  return {kNotEvaluated, ""};
 }
 
 // With a known condition, what an `If` makes is what its branch has made.
@@ -92,6 +92,27 @@ void Importer::takeBranch(const GraphNode &node) {
     return;
   size_t first = condition->constant.integer(0) != 0 ? 1 : 1 + count;
   for (size_t i = 0; i < count; ++i)
+    if (ImportedValue *made = find(node.inputs[first + i]))
+      define(node, i, *made);
+}
+
+// Of a loop that is tried inside of another, what it makes are the states behind its last
+// iteration: so the next iteration around it may be decided in the same walk.
+void Importer::takeIterations(const GraphNode &node) {
+  if (node.tried == 0)
+    return;
+  std::vector<Known> deciding;
+  for (const std::string &name : decidingValues(node)) {
+    ImportedValue *value = find(name);
+    deciding.push_back({value ? value->constant : nn::Tensor(), {}});
+  }
+  const std::optional<int64_t> times = timesOfTried(node, deciding);
+  const size_t own = node.proto->input_size(), states = own - 2;
+  const size_t each = (node.inputs.size() - own) / node.tried;
+  if (!times || *times > static_cast<int64_t>(node.tried) || each != 1 + states)
+    return;
+  const size_t first = *times == 0 ? 2 : own + (*times - 1) * each + 1;
+  for (size_t i = 0; i < states; ++i)
     if (ImportedValue *made = find(node.inputs[first + i]))
       define(node, i, *made);
 }
@@ -122,6 +143,8 @@ std::vector<Known> Importer::evaluate(const Decisions &decisions, ArrayRef<Model
     if (deciding.count(node)) {
       if (node->isIf() && !node->inputs.empty())
         takeBranch(*node);
+      else if (node->isLoop())
+        takeIterations(*node);
       else if (isImportable(*node))
         importNode(*node);
     }

@@ -190,7 +190,7 @@ static std::string countOf(size_t count, const char *what) {
 
 static std::string checkInputs(const GraphNode &node, const Declaration &declaration) {
   StringRef letters = declaration.inputs;
-  const bool readsMore = node.isIf() || node.isScan(); // in the graph (graph.h)
+  const bool readsMore = node.isIf() || node.isLoop() || node.isScan(); // in the graph (graph.h)
   size_t given = readsMore ? node.proto->input_size() : node.inputs.size();
   for (size_t i = 0; i < std::max<size_t>(declaration.leastInputs, given); ++i) {
     if (i < given && !node.inputs[i].empty())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `Loop` and `Scan` whose number of iterations is known: one body behind the other, each with
-// values of its own.
+// `Loop` and `Scan` whose number of iterations is known, or tried to find it: one body behind the
+// other, each with values of its own.
 //
 // Known weakness: the emitted program grows with the iterations. Recurrent layers have operators of
 // their own, which are loops in the program.
@@ -29,7 +29,7 @@ struct Inliner::Iterations {
   int skipped;                 // outputs of the body that are no results: the condition of a Loop
   std::vector<int64_t> axes;   // along which results are put together
   std::vector<bool> backwards; // whether in the opposite order
-  bool isTried = false;        // only for the conditions, which the node reads then
+  bool isTried = false;        // only for what the node reads then (GraphNode::tried)
 };
 
 static const nn::OnnxRefusal sequenceLengths({"Scan"}, "`sequence_lens` of operator set 8");
@@ -138,9 +138,12 @@ bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
   const size_t size = nodesIn(loop.body);
   if (around.isIteration)
     inlinedNodes -= std::min(size, inlinedNodes);
+  const bool readsStates = loop.isTried && around.isInIteration(); // for loops behind it
+  if (loop.isTried)
+    loop.times = std::min(loop.times, roomFor(size));
   if (!enter(node, size, loop.times, depth))
     return false;
-  std::vector<std::string> states = loop.first;
+  std::vector<std::string> states = loop.first, reads;
   std::vector<std::vector<std::string>> pieces(results - loop.states);
   for (int64_t i = 0; i < loop.times; ++i) {
     Scope scope = inside(around, node.key() + "/" + std::to_string(i));
@@ -153,7 +156,7 @@ bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
     if (!addBody(loop.body, scope, depth))
       return false;
     if (loop.isTried)
-      node.inputs.push_back(scope.name(loop.body.output(0).name()));
+      reads.push_back(scope.name(loop.body.output(0).name()));
     for (int k = 0; k < results; ++k) {
       std::string made = scope.name(loop.body.output(loop.skipped + k).name());
       if (k < loop.states)
@@ -161,9 +164,14 @@ bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
       else
         pieces[k - loop.states].push_back(made);
     }
+    if (readsStates)
+      llvm::append_range(reads, states);
   }
-  if (loop.isTried)
+  if (loop.isTried) {
+    node.tried = loop.times;
+    llvm::append_range(node.inputs, reads);
     return true;
+  }
   std::vector<std::string> made = states;
   const std::string prefix = freePrefix(node.key() + "/results");
   for (auto [k, values] : enumerate(pieces)) {
@@ -187,6 +195,15 @@ bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
   return true;
 }
 
+/// What a body makes has names, though a node's output may have none.
+bool Inliner::checkResults(const GraphNode &node, const onnx::GraphProto &body) {
+  for (auto [i, output] : enumerate(body.output()))
+    if (output.name().empty())
+      return fail(node, ExitCode::unreadableModel,
+                  "output " + Twine(i) + " of its body has no name");
+  return true;
+}
+
 bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
   const onnx::GraphProto *body = bodyOf(node);
   if (node.key().empty() || !body)
@@ -199,10 +216,13 @@ bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
                 "its body has " + Twine(body->input_size()) + " inputs and " +
                     Twine(body->output_size()) + " outputs, which do not fit its own " +
                     Twine(node.inputs.size()) + " and " + Twine(node.outputs.size()));
-  auto choice = choices.made.find(node.key()), trial = choices.tried.find(node.key());
+  if (!checkResults(node, *body))
+    return false;
+  auto choice = choices.made.find(node.key());
   const bool isTried = choice == choices.made.end();
+  const int64_t trials = choices.trialsOf(node);
   node.changesCondition = !keepsGoing(node, *body, scope);
-  if (isTried && trial == choices.tried.end())
+  if (isTried && (trials == 0 || !node.changesCondition))
     return true;
   auto given = [&](int64_t i, const std::string &prefix) {
     return std::vector<std::string>{addNumbers(node, i, true, prefix + "iteration"),
@@ -211,7 +231,7 @@ bool Inliner::addLoop(GraphNode &node, const Scope &scope, int depth) {
   const size_t scans = body->output_size() - 1 - states;
   Iterations loop{node,
                   *body,
-                  isTried ? trial->second : choice->second,
+                  isTried ? trials : choice->second,
                   states,
                   given,
                   [](int64_t, const std::string &) { return std::vector<std::string>(); },
@@ -327,6 +347,8 @@ bool Inliner::addScan(GraphNode &node, const Scope &scope, int depth) {
                 "its body has " + Twine(body->input_size()) + " inputs and " +
                     Twine(body->output_size()) + " outputs, which do not fit its own " +
                     Twine(node.inputs.size()) + " and " + Twine(node.outputs.size()));
+  if (!checkResults(node, *body))
+    return false;
   auto each = [&](StringRef name, int64_t count) {
     std::vector<int64_t> numbers(count, 0);
     if (auto given = node.integers(name); given && static_cast<int64_t>(given->size()) == count)
