@@ -418,6 +418,10 @@ TEST_F(OnnxReader, GivesNoDigestOfWhatHoldsAGraph) {
   body.set_name("body");
   body.set_type(onnx::AttributeProto::GRAPH);
   body.mutable_g()->set_name("body");
+  for (const char *input : {"i", "goes_on"})
+    body.mutable_g()->add_input()->set_name(input);
+  for (const char *output : {"goes_on", "y"})
+    body.mutable_g()->add_output()->set_name(output);
   EXPECT_EQ(digestOf(model), "");
 }
 
