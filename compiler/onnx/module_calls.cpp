@@ -36,10 +36,10 @@ std::optional<bool> ModuleCalls::areOneWeight(ArrayRef<WeightUse> a, ArrayRef<We
   bool areTwo = !a.empty() && !b.empty();
   for (const WeightUse &one : a)
     for (const WeightUse &other : b) {
-      std::optional<bool> same =
-          one.path && other.path ? areOne(*one.path, *other.path) : std::nullopt;
+      const bool areTold = one.path && other.path && *one.path != *other.path;
+      std::optional<bool> same = areTold ? areOne(*one.path, *other.path) : std::nullopt;
       if (same.value_or(false))
-        return true;
+        return isUniform(values) ? std::nullopt : std::optional(true);
       areTwo =
           areTwo && same.has_value() && (isUniform(values) || one.isRecurrent || other.isRecurrent);
     }

@@ -27,9 +27,10 @@ public:
   /// twice, or of another one whose own name ends in a number.
   std::optional<bool> areOne(llvm::StringRef a, llvm::StringRef b) const;
   /// Whether two weights with these values, of which one at least has no name, are one parameter of
-  /// the module. They are if one module uses both, and they are not if all elements are equal, as
-  /// fresh ones may be. Else two modules may share it, or one be a copy of the other, even where
-  /// all besides is equal: a copy may have been given the weight again. No file tells.
+  /// the module. They are if two calls of one module use them, and they are not if all elements are
+  /// equal, as fresh ones may be, and two modules use them. Else two modules may share it, or one
+  /// be a copy of the other, even where all besides is equal: a copy may have been given the weight
+  /// again. Nor does a file tell of one call, which may use a parameter twice or two of them.
   std::optional<bool> areOneWeight(llvm::ArrayRef<WeightUse> a, llvm::ArrayRef<WeightUse> b,
                                    const TensorBytes &values) const;
 

@@ -555,7 +555,7 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
   if (!applyRecipe(decisions, graph, recipe, report))
     return std::nullopt;
   checkAnyTrained(decisions, file, recipe, report);
-  refuseUndecided(decisions, undecided, file, recipe, report);
+  refuseUndecided(decisions, undecided, separation, file, recipe, report);
   bool good = checkTypes(decisions, file, recipe, report);
   suspectParameters(decisions, classifier.hasSignature(), file, graph, recipe, report);
   findModuleTensors(graph, classifier.hasSignature(), decisions);

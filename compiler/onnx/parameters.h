@@ -66,9 +66,10 @@ void tieByRecord(const Decisions &decisions, MadeFrom &madeFrom, const ModelFile
 /// The same for other files, by values, uses and names. Those that may be one or two.
 std::vector<EqualWeights> tieByValue(const Decisions &decisions, const Graph &graph,
                                      const Separation &separation, const ModelFile &file);
-/// Refuses such pairs, where one is trained and nobody has said that they are two.
+/// Refuses such pairs, where one is trained and --train-only does not say that they are two.
 void refuseUndecided(const Decisions &decisions, llvm::ArrayRef<EqualWeights> undecided,
-                     const ModelFile &file, const Recipe &recipe, Report &report);
+                     const Separation &separation, const ModelFile &file, const Recipe &recipe,
+                     Report &report);
 
 /// Names the modules' tensors of the parameters: of recurrent layers, and for TorchScript's files,
 /// which have no signature, of linear layers and norms.

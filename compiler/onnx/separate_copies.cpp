@@ -5,12 +5,13 @@
 // train as one.
 //
 // Method: in files of other makers, and of PyTorch's other exporter, whose module copies a weight
-// there, an `Identity` is what it says, one weight. A parameter that the
-// module has twice reaches PyTorch's exporter once, so a copy under a module's name is another one.
-// A copy under a name that the exporter invented (it had transposed a weight) is the same weight if
-// the same module uses both, as a layer that is called twice does, and mostly not told where two
-// modules do (module_calls.h). But where that is a copy of a parameter under its own name,
-// which is no weight or which the same module uses, it is what was computed from some parameter
+// there, an `Identity` is what it says, one weight. A parameter that the module has twice reaches
+// PyTorch's exporter once, so a copy under a module's name is another one, but for scripted
+// modules: nodes there bear no module's path, and no copy is told. A copy under a name that the
+// exporter invented (it had transposed a weight) is the same weight if the same module uses both,
+// as a layer that is called twice does, and mostly not told where two modules do (module_calls.h).
+// But where that is a copy of a parameter under its own name, which is no weight or which the same
+// module uses, it is what was computed from some parameter
 // (-v, of zeros).
 #include "compiler/onnx/exported_program.h"
 #include "compiler/onnx/graph.h"
@@ -42,11 +43,16 @@ public:
       for (const std::string &input : node.input())
         users[input].push_back(&node);
     }
+    bool hasPaths = false, hasModules = false;
     for (const NodeProto &node : file.graph().node())
-      if (std::optional<std::string> path = modulePath(node.name()))
+      if (std::optional<std::string> path = modulePath(node.name())) {
+        hasPaths = true;
+        hasModules |= !path->empty();
         for (const std::string &input : node.input())
           if (isInitializer(input))
             calls.addUse(*path, input);
+      }
+    separation.tellsNoModules = hasPaths && !hasModules;
   }
 
   bool run() {
@@ -117,32 +123,30 @@ private:
     const TensorBytes &values = file.initializer(initializers.find(source)->second);
     if (isExporterName(copy)) {
       const std::vector<WeightUse> own = usesOf(copy);
-      std::optional<bool> areOne = calls.areOneWeight(own, usesOf(source), values);
-      bool isWeight = isUsedAs(copy, values.shape, nn::isWeight);
-      if (!isExporterName(source) && (!isWeight || areOne.value_or(false))) {
-        computed.push_back("'" + source + "' for '" + copy + "'");
-        return false;
-      }
-      bool isTold = areOne && !(*areOne && isUniform(values));
-      if (isTold && *areOne)
-        return false;             // one weight, used twice
-      std::string other = source; // that it may be one with
-      for (size_t i = 0; isTold && i < apart[source].size(); ++i) {
-        const std::string &earlier = apart[source][i];
-        std::optional<bool> again = calls.areOneWeight(own, usesOf(earlier), values);
-        isTold = again.has_value();
-        other = earlier;
-        if (again.value_or(false)) {
-          node.set_input(0, earlier);
+      bool isWeight = own.empty() || isUsedAs(copy, values.shape, nn::isWeight); // none: in bodies
+      std::vector<std::string> others{source}, mayBeOne;
+      llvm::append_range(others, apart[source]);
+      for (const std::string &other : others) {
+        std::optional<bool> areOne = calls.areOneWeight(own, usesOf(other), values);
+        bool isOfParameter = other == source && !isExporterName(source);
+        if (isOfParameter && (!isWeight || areOne.value_or(false))) {
+          computed.push_back("'" + source + "' for '" + copy + "'");
+          return false;
+        }
+        if (!areOne)
+          mayBeOne.push_back(other);
+        else if (*areOne) { // one weight, used twice
+          node.set_input(0, other);
           return false;
         }
       }
-      if (!isTold && !isWeight && !isUsedAs(source, values.shape, nn::isWeight))
+      if (!mayBeOne.empty() && !isWeight && !isUsedAs(source, values.shape, nn::isWeight))
         return false;
-      if (!isTold)
+      for (const std::string &other : mayBeOne)
         separation.undecided.push_back({other, copy});
       apart[source].push_back(copy);
-    }
+    } else if (separation.tellsNoModules && !isUniform(values))
+      separation.undecided.push_back({source, copy});
     file.addInitializer(sharedCopy(values, copy));
     separation.origin[copy] = apartFrom(source);
     return true;

@@ -34,6 +34,8 @@ struct Separation {
   /// Weights that the exporter had merged, and of which the file does not tell whether they are
   /// one.
   std::vector<EqualWeights> undecided;
+  /// Nodes' names tell no modules, as in files of scripted ones, which have shared weights twice.
+  bool tellsNoModules = false;
   /// Parameters that the file lists but has no storage for, rightly, and why.
   std::vector<std::pair<std::string, std::string>> absent;
 };

@@ -42,7 +42,8 @@ struct TieCandidate {
 static std::vector<TieCandidate> tieCandidates(const Decisions &decisions, const Graph &graph) {
   std::vector<TieCandidate> candidates;
   for (const auto &decision : decisions)
-    if (decision->isParameter() && decision->role != Role::buffer && !isUniform(*decision->tensor))
+    if (decision->isParameter() && decision->role != Role::buffer &&
+        (decision->tensor->shape.size() > 1 || !isUniform(*decision->tensor)))
       candidates.push_back({decision.get(), isUsedAs(graph, *decision, OnnxWeight::table),
                             isUsedAs(graph, *decision, OnnxWeight::matrix)});
   auto key = [](const TieCandidate &one) {
@@ -95,64 +96,75 @@ std::vector<EqualWeights> tieByValue(const Decisions &decisions, const Graph &gr
   for (const TieCandidate &candidate : candidates) {
     Decision &other = *candidate.decision;
     std::vector<TieCandidate> &alike = earlier[tieKey(*other.tensor)];
-    bool isKnown = separation.origin.count(other.name()); // to be another weight
-    for (size_t i = 0; i < alike.size() && !isKnown && other.isParameter(); ++i) {
+    bool isKnown = separation.origin.count(other.name()); // not to be the one it was merged with
+    bool isNamed = !other.exporterMade, uniform = isUniform(*other.tensor);
+    bool areTwo = isNamed && isFromPyTorch(file) && !separation.tellsNoModules;
+    std::vector<std::string> mayBeOne;
+    for (size_t i = 0; i < alike.size() && other.isParameter(); ++i) {
       const Decision &canonical = *alike[i].decision;
-      bool areTwo =
-          !other.exporterMade && isFromPyTorch(file); // parameters under names of their own
-      bool embeddingAndHead =
-          other.tensor->shape.size() == 2 && alike[i].isTable && candidate.isMatrix && !areTwo;
-      if (embeddingAndHead) {
-        tieIfSame(other, canonical);
-        continue;
-      }
       bool isCopy = sameValues(*other.tensor, *canonical.tensor, /*transposed=*/false);
-      if (!other.exporterMade ||
-          (!isCopy && !sameValues(*other.tensor, *canonical.tensor, /*transposed=*/true)))
+      if (!isCopy && !sameValues(*other.tensor, *canonical.tensor, /*transposed=*/true))
+        continue;
+      bool embeddingAndHead = other.tensor->shape.size() == 2 && alike[i].isTable &&
+                              candidate.isMatrix && !uniform && !isKnown;
+      if (embeddingAndHead && !areTwo) {
+        tie(other, canonical, !isCopy);
+        break;
+      }
+      if (isNamed)
         continue;
       std::optional<bool> areOne = calls.areOneWeight(
           usesOf(graph, canonical, file), usesOf(graph, other, file), *canonical.tensor);
-      if (!areOne)
-        undecided.push_back({canonical.name().str(), other.name().str()});
-      else if (*areOne)
+      if (areOne.value_or(false))
         tie(other, canonical, !isCopy);
-      else
-        other.reason += "; equal to " + canonical.name().str() + " of another module, not tied";
+      else if (!areOne && !isKnown)
+        mayBeOne.push_back(canonical.name().str());
     }
-    if (other.isParameter())
-      alike.push_back(candidate);
+    if (!other.isParameter())
+      continue;
+    for (const std::string &name : mayBeOne)
+      undecided.push_back({name, other.name().str()});
+    alike.push_back(candidate);
   }
   return undecided;
 }
 
 void refuseUndecided(const Decisions &decisions, ArrayRef<EqualWeights> undecided,
-                     const ModelFile &file, const Recipe &recipe, Report &report) {
-  if (!recipe.trains || !recipe.trainOnly.empty()) // which says that they are several
+                     const Separation &separation, const ModelFile &file, const Recipe &recipe,
+                     Report &report) {
+  if (!recipe.trains)
     return;
   llvm::StringSet<> trained;
   for (const auto &decision : decisions)
-    if (decision->role == Role::trained)
+    if ((decision->canonical ? decision->canonical->role : decision->role) == Role::trained)
       trained.insert(decision->name());
   std::vector<std::vector<std::string>> groups;
   llvm::StringMap<size_t> groupOf;
   for (const EqualWeights &pair : undecided) {
-    if (!trained.contains(pair.first) && !trained.contains(pair.second))
+    const int count = int(trained.contains(pair.first)) + int(trained.contains(pair.second));
+    bool areSeveral = count == 2 && !recipe.trainOnly.empty(); // as the recipe says
+    if (count == 0 || areSeveral)
       continue;
-    auto [first, isNew] = groupOf.try_emplace(pair.first, groups.size());
-    if (isNew)
-      groups.push_back({pair.first});
-    if (groupOf.try_emplace(pair.second, first->second).second)
-      groups[first->second].push_back(pair.second);
+    auto known = groupOf.find(groupOf.count(pair.first) ? pair.first : pair.second);
+    const size_t group = known == groupOf.end() ? groups.size() : known->second;
+    groups.resize(std::max(groups.size(), group + 1));
+    for (const std::string &name : {pair.first, pair.second})
+      if (groupOf.try_emplace(name, group).second)
+        groups[group].push_back(name);
   }
   if (groups.empty())
     return;
+  const char *advice = !isFromPyTorch(file)
+                           ? "one initializer where it is one, and names of their own where not"
+                       : separation.tellsNoModules
+                           ? "export again with torch.onnx.export(..., do_constant_folding=False), "
+                             "and the module itself, not what torch.jit.script made of it"
+                           : "export again with torch.onnx.export(..., do_constant_folding=False)";
   (void)report.error(
       ExitCode::unsupportedModel, file.path(),
       "weights are equal, and the file does not tell whether the module has one or several: " +
           join(map_range(groups, [](const auto &group) { return quotedList(group); }), "; "),
-      std::string(isFromPyTorch(file)
-                      ? "export again with torch.onnx.export(..., do_constant_folding=False)"
-                      : "names of their own for them in the file") +
+      std::string(advice) +
           "; or, where the module has several, --train-only with patterns of all parameters");
 }
 
