@@ -41,9 +41,15 @@ struct TieCandidate {
 // Canonical first: what has a name, then what is an embedding table, then the first used.
 static std::vector<TieCandidate> tieCandidates(const Decisions &decisions, const Graph &graph) {
   std::vector<TieCandidate> candidates;
+  // One number throughout says something only where one module uses it in several places.
+  auto isTold = [&](const Decision &decision) {
+    return !isUniform(*decision.tensor) || (isUsedAs(graph, decision, OnnxWeight::matrix) &&
+                                            all_of(graph.uses(decision.name()), [](const Use &use) {
+                                              return use.node->path.has_value();
+                                            }));
+  };
   for (const auto &decision : decisions)
-    if (decision->isParameter() && decision->role != Role::buffer &&
-        (decision->tensor->shape.size() > 1 || !isUniform(*decision->tensor)))
+    if (decision->isParameter() && decision->role != Role::buffer && isTold(*decision))
       candidates.push_back({decision.get(), isUsedAs(graph, *decision, OnnxWeight::table),
                             isUsedAs(graph, *decision, OnnxWeight::matrix)});
   auto key = [](const TieCandidate &one) {
