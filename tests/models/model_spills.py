@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def make_sources(trainc, folder, names):
-    """FOLDER/MODEL-EXPORTER/source/kernels.cu of each; the number of models without any."""
+    """FOLDER/MODEL-EXPORTER/out/source/kernels.cu of each; the number of models without any."""
     import logging
     import warnings
 
@@ -37,16 +37,11 @@ def make_sources(trainc, folder, names):
         x, _ = model_table.data_of(shape and shape[1])
         made = []
         for exporter in ("script", "dynamo"):
-            out = folder / f"{name}-{exporter}"
-            for _, options in model_table.ways(exporter):
-                try:
-                    model_table.export(name, exporter, options, folder / "m.onnx", x)
-                except Exception:  # the exporter's own
-                    continue
-                code, _ = model_table.compiled(trainc, folder / "m.onnx", out, "--target", "cuda", "--source-only")
-                if code == 0:
-                    made.append(exporter)
-                    break
+            work = folder / f"{name}-{exporter}"
+            work.mkdir(exist_ok=True)
+            way, _ = model_table.compiled_export(trainc, name, exporter, work, x, "--target", "cuda", "--source-only")
+            if way is not None:
+                made.append(exporter)
         print(f"{name}: {', '.join(made) or 'no export compiles'}", flush=True)
         missing += not made
     return missing
@@ -72,7 +67,7 @@ def main():
         if not options.trainc:
             parser.error("--trainc or --sources")
         missing = make_sources(pathlib.Path(options.trainc).resolve(), options.folder, options.models)
-    sources = sorted(options.folder.glob("*/source/kernels.cu"))
+    sources = sorted(options.folder.glob("*/out/source/kernels.cu"))
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     parts, distinct = max(1, min(len(sources), os.cpu_count())), options.folder / "distinct"
     subprocess.run([sys.executable, ROOT / "tests/train/distinct_kernels.py", str(parts), distinct, *sources], check=True)

@@ -253,11 +253,8 @@ def compiled(trainc, path, out, *more):
     return run(*words, *(word for pattern in patterns for word in ("--freeze", pattern))) if patterns else (code, text)
 
 
-def answer(trainc, name, exporter, folder):
-    shape = MODELS[name][1]
-    x, labels = data_of(shape and shape[1])
-    numpy.save(folder / "x.npy", x)
-    numpy.save(folder / "labels.npy", labels)
+def compiled_export(trainc, name, exporter, folder, x, *more):
+    """FOLDER/out, compiled from the first export that trainc takes, FOLDER/m.onnx: how it was exported, or None and what was said of each."""
     said = []
     for way, options in ways(exporter):
         try:
@@ -265,13 +262,22 @@ def answer(trainc, name, exporter, folder):
         except Exception as problem:  # the exporter's own
             said.append(f"{way}: not exported: {type(problem).__name__} {str(problem).strip().splitlines()[0][:60]}")
             continue
-        code, text = compiled(trainc, folder / "m.onnx", folder / "out")
+        code, text = compiled(trainc, folder / "m.onnx", folder / "out", *more)
         if code == 0:
-            break
+            return way, ""
         lines = [line for line in text.splitlines() if "warning" not in line and line.strip()]
         said.append(f"{way}: {lines[0].partition('m.onnx: ')[2][:110]}")
-    else:
-        return "; ".join(said), False
+    return None, "; ".join(said)
+
+
+def answer(trainc, name, exporter, folder):
+    shape = MODELS[name][1]
+    x, labels = data_of(shape and shape[1])
+    numpy.save(folder / "x.npy", x)
+    numpy.save(folder / "labels.npy", labels)
+    way, said = compiled_export(trainc, name, exporter, folder, x)
+    if way is None:
+        return said, False
     predicted, exact = train(name, torch.float64, x, labels)
     code, text = run(folder / "out/trainer", "train", "--steps", STEPS, "--no-progress", "--overwrite", "--run", folder / "run", "--data", f"x={folder}/x.npy",
                      "--data", f"labels={folder}/labels.npy", "--no-shuffle", "--learning-rate", RATE, "--weight-decay", DECAY)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The models of model_table.py on the stand-in for a GPU: each, as exported by both of PyTorch's exporters, takes some steps there
+and on the CPU, with the same batches. Prints the largest relative difference of the losses; ends with 1 where one is above 1e-5, where
+a step on the CPU or the stand-in fails, or where no export of a model compiles.
+
+    python tests/models/model_stand_in.py --trainc build/dev/bin/trainc FOLDER            # all, an hour or two on two cores
+    python tests/models/model_stand_in.py --trainc build/dev/bin/trainc --steps 5 FOLDER vit lstm
+
+Needs what model_table.py needs, and a build with the stand-in.
+"""
+import argparse
+import json
+import logging
+import pathlib
+import sys
+import warnings
+
+import model_table
+import numpy
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WITHIN = 1e-5
+
+
+def losses(trainer, folder, steps):
+    """Of the first steps; the trainer's message where it fails."""
+    code, text = model_table.run(
+        trainer, "train", "--steps", steps, "--no-progress", "--no-checkpoints", "--overwrite", "--run", folder / "run", "--data", f"x={folder}/x.npy",
+        "--data", f"labels={folder}/labels.npy", "--no-shuffle", "--learning-rate", model_table.RATE, "--weight-decay", model_table.DECAY)
+    if code:
+        return text
+    lines = [json.loads(line) for line in (folder / "run/log.jsonl").read_text().splitlines()]
+    return [line["loss"] for line in lines if "loss" in line]
+
+
+def answer(trainc, name, exporter, folder, steps):
+    shape = model_table.MODELS[name][1]
+    x, labels = model_table.data_of(shape and shape[1])
+    numpy.save(folder / "x.npy", x)
+    numpy.save(folder / "labels.npy", labels)
+    way, said = model_table.compiled_export(trainc, name, exporter, folder, x)
+    if way is None:
+        return said, bool(model_table.EXPECTED.get((name, exporter)) and model_table.EXPECTED[name, exporter] in said)
+    code, text = model_table.compiled(trainc, folder / "m.onnx", folder / "cuda", "--target", "cuda", "--source-only")
+    if code == 0:
+        script = 'scratch=$1; tree=$2; set -- "$1"; . "$tree/tests/train/cuda.sh"; build_cuda "$FOLDER"'
+        code, text = model_table.run("env", f"FOLDER={folder}/cuda", f"TRAINC={trainc}", "bash", "-c", script, "build", folder / "scratch", ROOT)
+    if code:
+        return f"{way} | no trainer: {text[-300:]}", False
+    cpu, cuda = (losses(folder / target / "trainer", folder, steps) for target in ("out", "cuda"))
+    for kind, found in (("CPU", cpu), ("stand-in", cuda)):
+        if isinstance(found, str):
+            return f"{way} | {kind}: {found[-300:]}", False
+    worst = model_table.distance(cuda, cpu)
+    return f"{way} | {worst:.1e}", worst <= WITHIN
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trainc", required=True)
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("models", nargs="*")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)  # what exporters print where they fail
+    trainc, good = pathlib.Path(options.trainc).resolve(), True
+    print(f"| model | exporter | options | largest relative difference of {options.steps} losses from the CPU's |\n|---|---|---|---|")
+    for name in options.models or model_table.MODELS:
+        for exporter in ("script", "dynamo"):
+            folder = (options.folder / name / exporter).resolve()
+            folder.mkdir(parents=True, exist_ok=True)
+            text, fine = answer(trainc, name, exporter, folder, options.steps)
+            good &= fine
+            print(f"| {name} | {exporter} | {text}{'' if fine else ' WRONG'} |", flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
