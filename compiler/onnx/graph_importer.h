@@ -62,6 +62,9 @@ public:
   }
   bool outputUsed(unsigned index) const override;
   mlir::Value input(unsigned index) override;
+  /// Before operator set 7 a second operand does not broadcast as NumPy's does: brings it to a
+  /// shape of which that makes what ONNX says. To be called before the node's importer.
+  mlir::LogicalResult alignSecond();
   nn::Tensor constant(unsigned index) override;
   mlir::Value literal(const nn::Tensor &value) override;
   bool hasAttribute(llvm::StringRef name) const override { return node.attribute(name); }
@@ -99,7 +102,8 @@ private:
   const GraphNode &node;
   nn::Builder &nodeBuilder;
   Workplace *workplace;
-  std::map<unsigned, mlir::Value> known; // inputs in the workplace
+  std::map<unsigned, mlir::Value> known;                 // inputs in the workplace
+  std::optional<llvm::SmallVector<int64_t>> secondShape; // of an operand that was aligned
   mutable bool refused = false;
 };
 

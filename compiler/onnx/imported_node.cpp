@@ -3,6 +3,7 @@
 // What an importer of one operator sees of its node.
 #include "compiler/onnx/evaluate.h"
 #include "compiler/onnx/graph_importer.h"
+#include "compiler/onnx/parameters.h"
 #include "dialects/nn/onnx_types.h"
 
 using namespace llvm;
@@ -44,14 +45,59 @@ bool ImportedNode::outputUsed(unsigned index) const {
           importer.graph.isOutput(node.outputs[index]));
 }
 
+LogicalResult ImportedNode::alignSecond() {
+  const bool hasSlopes = node.opType() == "PRelu";
+  const Declaration *declared = findDeclaration(node.opType(), node.opset);
+  if (node.opset >= 7 || !node.domain.empty() || node.inputs.size() != 2 || !declared ||
+      !(hasSlopes || StringRef(declared->attributes).contains("broadcast:")))
+    return success();
+  auto shapeOf = [&](unsigned index) {
+    const ImportedValue &value = *importer.find(node.inputs[index]);
+    return to_vector(value.constant ? value.constant.shape()
+                                    : nn::tensorType(value.tensor).getShape());
+  };
+  SmallVector<int64_t> whole = shapeOf(0), part = shapeOf(1);
+  const auto rank = static_cast<int64_t>(whole.size()), own = static_cast<int64_t>(part.size());
+  if (part == whole || (hasSlopes && own != 1))
+    return success();
+  auto differ = [&](const Twine &why, const Twine &advice) {
+    return error("its operands have the shapes " + shapeText(whole) + " and " + shapeText(part) +
+                     why,
+                 advice);
+  };
+  if (!hasSlopes && node.integer("broadcast", 0) == 0)
+    return differ(", which before operator set 7 must be equal where broadcast is 0",
+                  "an export with a newer opset_version");
+  if (all_of(part, [](int64_t size) { return size == 1; })) {
+    secondShape.emplace();
+    return success();
+  }
+  const int64_t first =
+      hasSlopes ? std::min<int64_t>(1, rank - own) : node.integer("axis", rank - own);
+  bool fits = first >= 0 && first <= rank - own;
+  for (int64_t i = 0; fits && i < own; ++i)
+    fits = part[i] == 1 || part[i] == whole[first + i];
+  if (!fits)
+    return differ(", of which the second is no part of the first from dimension " + Twine(first) +
+                      " on",
+                  "an export with a newer opset_version");
+  secondShape = part;
+  secondShape->append(rank - own - first, 1);
+  return success();
+}
+
 Value ImportedNode::input(unsigned index) {
   if (hasInput(index)) {
     ImportedValue &value = *importer.find(node.inputs[index]);
+    auto aligned = [&](Value operand) {
+      return index == 1 && secondShape ? nodeBuilder.reshape(operand, *secondShape) : operand;
+    };
     if (!workplace)
-      return importer.besideSamples(node, importer.tensorOf(value, nodeBuilder), nodeBuilder);
+      return aligned(
+          importer.besideSamples(node, importer.tensorOf(value, nodeBuilder), nodeBuilder));
     Value &argument = known[index];
     if (!argument)
-      argument = workplace->add(value.constant, nodeBuilder.location());
+      argument = aligned(workplace->add(value.constant, nodeBuilder.location()));
     return argument;
   }
   // Importers of operators newer than the declarations may meet this; import goes on to report

@@ -324,6 +324,8 @@ nn::OnnxResults Importer::callImporter(const GraphNode &node, ImportedNode &view
     return LogicalResult(view.error(why, "insert a Cast before the node"));
   if (failed(nn::checkSupport(view, nn::onnxSupport(node.domain, node.opType()))))
     return failure();
+  if (failed(view.alignSecond()))
+    return failure();
   nn::OnnxResults results = importer(view);
   if (failed(results) && !view.isRefused())
     (void)fail(node, diagnostics.empty() ? "cannot be imported" : diagnostics);

@@ -130,8 +130,8 @@ private:
     bool trained = batchNormMode == nn::BatchNormMode::train;
     decision.role = trained ? Role::buffer : Role::frozen;
     decision.reason = "running statistics of a batch norm";
-    if (trained &&
-        !nn::saysBatchStatistics(node.opset, node.integer("training_mode", 0), node.outputs.size()))
+    if (trained && !nn::saysBatchStatistics(node.opset, node.integer("training_mode", 0),
+                                            node.integer("is_test", 0), node.outputs.size()))
       decision.reason += ", which the file has in inference mode";
   }
 

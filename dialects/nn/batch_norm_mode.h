@@ -15,9 +15,10 @@ enum class BatchNormMode {
 };
 
 /// Whether a node says that its statistics are those of the batch: from opset 14 by its attribute
-/// training_mode, before by more than one output.
-inline bool saysBatchStatistics(int64_t opset, int64_t trainingMode, size_t outputs) {
-  return opset >= 14 ? trainingMode != 0 : outputs > 1;
+/// training_mode, before by more than one output, before opset 7 by its attribute is_test.
+inline bool saysBatchStatistics(int64_t opset, int64_t trainingMode, int64_t isTest,
+                                size_t outputs) {
+  return opset >= 14 ? trainingMode != 0 : opset < 7 ? isTest == 0 : outputs > 1;
 }
 
 } // namespace trainc::nn

@@ -92,21 +92,21 @@ class IntegerLike<string mnemonic, list<string> names>
 // ---- arithmetic primitives
 
 def AddOp : Pointwise<"add", ["a", "b"]> {
-  let onnx = [OnnxOp<"Add", 7>];
+  let onnx = [OnnxOp<"Add", 6>];
   let gradient = ["dy", "dy"];
 }
 def SubOp : Pointwise<"sub", ["a", "b"]> {
-  let onnx = [OnnxOp<"Sub", 7>];
+  let onnx = [OnnxOp<"Sub", 6>];
   let gradient = ["dy", "-dy"];
 }
 def MulOp : Pointwise<"mul", ["a", "b"]> {
-  let onnx = [OnnxOp<"Mul", 7>];
+  let onnx = [OnnxOp<"Mul", 6>];
   let gradient = ["dy * b", "dy * a"];
 }
 // Of integers: rounded towards zero. By zero it has no value: the interpreter fails, and with it the
 // import of a model whose shapes need one; a step goes on with 0, as it does with the infinity of floats.
 def DivOp : Pointwise<"div", ["a", "b"]> {
-  let onnx = [OnnxOp<"Div", 7>];
+  let onnx = [OnnxOp<"Div", 6>];
   let gradient = ["dy / b", "-(dy * y / b)"];
 }
 def NegOp : Pointwise<"neg", ["x"]> {
@@ -220,14 +220,14 @@ def DetachOp : IntegerLike<"detach", ["x"]> {
 def RemainderOp : Pointwise<"remainder", ["a", "b"]> {
   let gradient = ["dy", "-(dy * ((a - y) / b))"];
 }
-def EqualOp : Predicate<"equal", ["a", "b"]> { let onnx = [OnnxOp<"Equal", 7>]; }
-def LessOp : Predicate<"less", ["a", "b"]> { let onnx = [OnnxOp<"Less", 7>]; }
+def EqualOp : Predicate<"equal", ["a", "b"]> { let onnx = [OnnxOp<"Equal", 1>]; }
+def LessOp : Predicate<"less", ["a", "b"]> { let onnx = [OnnxOp<"Less", 1>]; }
 def LessOrEqualOp : Predicate<"less_or_equal", ["a", "b"]> { let onnx = [OnnxOp<"LessOrEqual", 12>]; }
-def GreaterOp : Predicate<"greater", ["a", "b"]> { let onnx = [OnnxOp<"Greater", 7>]; }
+def GreaterOp : Predicate<"greater", ["a", "b"]> { let onnx = [OnnxOp<"Greater", 1>]; }
 def GreaterOrEqualOp : Predicate<"greater_or_equal", ["a", "b"]> { let onnx = [OnnxOp<"GreaterOrEqual", 12>]; }
-def AndOp : Predicate<"and", ["a", "b"]> { let onnx = [OnnxOp<"And", 7>]; let ulp = "no floats"; }
-def OrOp : Predicate<"or", ["a", "b"]> { let onnx = [OnnxOp<"Or", 7>]; let ulp = "no floats"; }
-def XorOp : Predicate<"xor", ["a", "b"]> { let onnx = [OnnxOp<"Xor", 7>]; let ulp = "no floats"; }
+def AndOp : Predicate<"and", ["a", "b"]> { let onnx = [OnnxOp<"And", 1>]; let ulp = "no floats"; }
+def OrOp : Predicate<"or", ["a", "b"]> { let onnx = [OnnxOp<"Or", 1>]; let ulp = "no floats"; }
+def XorOp : Predicate<"xor", ["a", "b"]> { let onnx = [OnnxOp<"Xor", 1>]; let ulp = "no floats"; }
 def NotOp : Predicate<"not", ["x"]> { let onnx = [OnnxOp<"Not", 1>]; let ulp = "no floats"; }
 // Of integers, bit by bit.
 def BitAndOp : IntegerLike<"bit_and", ["a", "b"]> { let onnx = [OnnxOp<"BitwiseAnd", 18>]; let ulp = "no floats"; }

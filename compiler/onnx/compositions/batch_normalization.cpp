@@ -24,7 +24,7 @@ public:
   explicit BatchNormalization(OnnxNode &node)
       : node(node), builder(node.builder()), x(node.input(0)), type(tensorType(x)),
         saysBatch(saysBatchStatistics(node.opset(), node.integer("training_mode", 0),
-                                      node.numOutputs())) {}
+                                      node.integer("is_test", 0), node.numOutputs())) {}
 
   OnnxResults build() {
     if (failed(check()))
@@ -160,7 +160,7 @@ static OnnxWeight weightsOfBatchNormalization(unsigned input, ArrayRef<int64_t>)
   return input < std::size(kInputs) ? kInputs[input] : OnnxWeight::none;
 }
 
-static OnnxRegistration registration("BatchNormalization", 7, importBatchNormalization,
+static OnnxRegistration registration("BatchNormalization", 6, importBatchNormalization,
                                      weightsOfBatchNormalization);
 
 } // namespace trainc::nn

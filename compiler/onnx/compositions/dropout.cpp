@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX Dropout. Where the file says that it drops (training_mode), it does in training; in
-// inference, and without training_mode, it is nothing.
+// ONNX Dropout. Where the file says that it drops (training_mode, before operator set 7 no
+// is_test), it does in training; in inference, and where it says nothing, it is nothing.
 #include "compiler/onnx/compositions/random.h"
 
 using namespace mlir;
@@ -19,6 +19,8 @@ static FailureOr<double> ratioOf(OnnxNode &node) {
 }
 
 static FailureOr<bool> drops(OnnxNode &node) {
+  if (node.opset() < 7)
+    return node.integer("is_test", 0) == 0;
   if (!node.hasInput(2))
     return false;
   FailureOr<int64_t> training = node.knownInteger(2, "training_mode");
@@ -54,7 +56,7 @@ static OnnxResults importDropout(OnnxNode &node) {
 }
 
 // Its ratio and mode stand behind the input.
-static OnnxRegistration dropout = OnnxRegistration("Dropout", 7, importDropout, settingsFrom<1>)
+static OnnxRegistration dropout = OnnxRegistration("Dropout", 6, importDropout, settingsFrom<1>)
                                       .mustKnow(1, "ratio")
                                       .mustKnow(2, "training_mode");
 

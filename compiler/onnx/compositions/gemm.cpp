@@ -44,6 +44,6 @@ static OnnxWeight weightsOfGemm(unsigned input, ArrayRef<int64_t>) {
   return input == 2 ? OnnxWeight::bias : OnnxWeight::matrix;
 }
 
-static OnnxRegistration gemm = OnnxRegistration("Gemm", 7, importGemm, weightsOfGemm).takesFloats();
+static OnnxRegistration gemm = OnnxRegistration("Gemm", 6, importGemm, weightsOfGemm).takesFloats();
 
 } // namespace trainc::nn

@@ -34,6 +34,6 @@ static OnnxWeight weightsOfPRelu(unsigned input, ArrayRef<int64_t> shape) {
   return input == 1 && !shape.empty() ? OnnxWeight::scale : OnnxWeight::none;
 }
 
-static OnnxRegistration pRelu("PRelu", 7, importPRelu, weightsOfPRelu);
+static OnnxRegistration pRelu("PRelu", 6, importPRelu, weightsOfPRelu);
 
 } // namespace trainc::nn

@@ -25,6 +25,6 @@ static OnnxResults importPow(OnnxNode &node) {
   return SmallVector<Value>{builder.cast(builder.create<PowOp>(operands[0], operands[1]), base)};
 }
 
-static OnnxRegistration power("Pow", 7, importPow);
+static OnnxRegistration power("Pow", 1, importPow);
 
 } // namespace trainc::nn

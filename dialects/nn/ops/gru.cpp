@@ -306,6 +306,6 @@ FailureOr<SmallVector<Tensor>> GruGradientOp::interpretResults(ArrayRef<Tensor> 
   return results;
 }
 
-static OnnxRegistration gru("GRU", 7, importGru, weightsOfRecurrent);
+static OnnxRegistration gru("GRU", 3, importGru, weightsOfRecurrent);
 
 } // namespace trainc::nn

@@ -277,6 +277,6 @@ FailureOr<SmallVector<Tensor>> LstmGradientOp::interpretResults(ArrayRef<Tensor>
                              Tensor::ofReals(getDc().getType(), dc)};
 }
 
-static OnnxRegistration lstm("LSTM", 7, importLstm, weightsOfRecurrent);
+static OnnxRegistration lstm("LSTM", 1, importLstm, weightsOfRecurrent);
 
 } // namespace trainc::nn

@@ -168,6 +168,6 @@ FailureOr<SmallVector<Tensor>> RnnGradientOp::interpretResults(ArrayRef<Tensor> 
                              Tensor::ofReals(getDh().getType(), dh)};
 }
 
-static OnnxRegistration rnn("RNN", 7, importRnn, weightsOfRecurrent);
+static OnnxRegistration rnn("RNN", 1, importRnn, weightsOfRecurrent);
 
 } // namespace trainc::nn
