@@ -7,7 +7,7 @@
     tests/node_tests_compiled.py --trainc build/dev/bin/trainc --sample 60  # a fixed choice
     tests/node_tests_compiled.py --trainc build/dev/bin/trainc relu add     # these
 
-Old models are taken as of operator set 7, as in the interpreter's run, and integers of a type that programs do not
+Old models are taken as of operator set 6, as in the interpreter's run, and integers of a type that programs do not
 write are compared as int64, to which a Cast behind them brings them. ONNX passes everything as an input, but sizes and axes must be known when a model is compiled: where
 a model or its data is refused, trainc is asked again with the integer inputs written into the model as
 constants, then with all of them. What it refuses still is counted by the message; other ends are failures.
@@ -27,7 +27,8 @@ import tempfile
 
 import onnx_file
 
-SUITE = "/usr/share/libonnx-testdata/data/node"
+SUITE = "/usr/share/libonnx-testdata/data"
+FOLDERS = ["node", "pytorch-converted", "pytorch-operator", "simple"]
 RELATIVE, ABSOLUTE = 1e-3, 1e-7  # of the suite's own runner
 UNSUPPORTED = {3, 4}  # exit codes of trainc: the model cannot be read, or is not supported
 
@@ -42,7 +43,7 @@ TYPES = {1: ("<f4", "f", "F32"), 6: ("<i4", "i", "I32"), 7: ("<i8", "q", "I64"),
 
 # The integers that programs have inside, but neither read nor write: struct's letter
 INSIDE = {2: "B", 3: "b", 4: "H", 5: "h", 12: "I", 13: "Q"}
-OLDEST = 7  # operator set
+OLDEST = 6  # operator set
 
 
 def varint(data, at):
@@ -137,8 +138,9 @@ def read(path):
         return file.read()
 
 
-def names_of(graph, number):
-    return [dict((n, v) for n, _, v in fields(value))[1].decode() for n, _, value in fields(graph) if n == number]
+def names_of(graph, number, name=1):
+    """Of the graph's values of a field, each by its own field `name`."""
+    return [dict((n, v) for n, _, v in fields(value))[name].decode() for n, _, value in fields(graph) if n == number]
 
 
 def dimensions_of(value_info, shape):
@@ -240,13 +242,15 @@ class Runner:
         """(verdict, text): passed, refused or failed."""
         if RANDOM.match(name):
             return "refused", "its numbers are those of NumPy's generator"
-        source = os.path.join(SUITE, "test_" + name)
+        of, _, test = name.rpartition("/")
+        source = os.path.join(SUITE, of or FOLDERS[0], "test_" + test)
         model = read(os.path.join(source, "model.onnx"))
         graph = next(value for number, _, value in fields(model) if number == 7)
         sets = os.path.join(source, "test_data_set_0")
         inputs, outputs = {}, {}
         for values, number, prefix in ((inputs, 11, "input"), (outputs, 12, "output")):
-            for i, value in enumerate(names_of(graph, number)):
+            weights = names_of(graph, 5, name=8) # which old models have among the inputs, too, without data
+            for i, value in enumerate(name for name in names_of(graph, number) if name not in weights):
                 path = os.path.join(sets, "%s_%d.pb" % (prefix, i))
                 if not os.path.exists(path):
                     return "refused", "a value is absent or is not a tensor"
@@ -320,6 +324,11 @@ class Runner:
         return "passed", ""
 
 
+def every_test():
+    """The names; of others than single operators with their folder."""
+    return [("" if of == FOLDERS[0] else of + "/") + name[5:] for of in FOLDERS for name in sorted(os.listdir(os.path.join(SUITE, of)))]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trainc", required=True)
@@ -329,7 +338,7 @@ def main():
     options = parser.parse_args()
     if not os.path.isdir(SUITE):
         sys.exit("%s is not there; tools/setup.sh installs it" % SUITE)
-    names = options.names or sorted(name[5:] for name in os.listdir(SUITE))
+    names = options.names or every_test()
     if options.sample: # a choice that stays the same when tests are added
         names.sort(key=lambda name: hashlib.sha256(name.encode()).digest())
     passed, failed, refused = [], [], {}
