@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ONNX DFT and STFT: products with a matrix of sines and cosines, which is known when the model is
-// compiled. The last dimension holds a number, or its real and imaginary parts; in the result both.
+// compiled. The last dimension holds a number, or its real and imaginary parts; in the result both,
+// but where half of the frequencies of a real signal go back to it.
 #include "dialects/nn/onnx_node.h"
 #include "dialects/nn/tensor.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include <cmath>
 
 using namespace mlir;
@@ -42,6 +44,39 @@ Value matrixOf(Builder &builder, Type element, const Transform &transform, int64
     }
   auto type = RankedTensorType::get({rows, columns}, element);
   return builder.constant(Tensor::ofReals(type, values).attribute());
+}
+
+/// [frequencies * parts, length]: what each part of a frequency adds to each sample of a real
+/// signal. Frequencies stand for their conjugates too, but the first and the middle one.
+Value matrixToReals(Builder &builder, Type element, int64_t length, int64_t frequencies,
+                    int64_t parts) {
+  std::vector<double> values(frequencies * parts * length, 0.0);
+  for (int64_t k = 0; k < std::min(frequencies, frequenciesOf(length, true)); ++k) {
+    bool isAlone = 2 * k % length == 0;
+    double scale = (isAlone ? 1.0 : 2.0) / static_cast<double>(length);
+    for (int64_t n = 0; n < length; ++n) {
+      double angle = 2 * M_PI * static_cast<double>(n * k % length) / static_cast<double>(length);
+      values[k * parts * length + n] = std::cos(angle) * scale;
+      if (parts == 2 && !isAlone)
+        values[(k * parts + 1) * length + n] = -std::sin(angle) * scale;
+    }
+  }
+  auto type = RankedTensorType::get({frequencies * parts, length}, element);
+  return builder.constant(Tensor::ofReals(type, values).attribute());
+}
+
+/// x [..., frequencies, parts] to the real signal [..., length, 1].
+FailureOr<Value> transformedToReals(OnnxNode &node, Value x, int64_t length) {
+  Builder &builder = node.builder();
+  SmallVector<int64_t> shape(tensorType(x).getShape());
+  int64_t parts = shape.pop_back_val(), frequencies = shape.pop_back_val();
+  int64_t rows = computeProduct(shape);
+  if (failed(countElements(node, {frequencies * parts, length})))
+    return failure();
+  Value matrix = matrixToReals(builder, tensorType(x).getElementType(), length, frequencies, parts);
+  Value y = builder.matmul(builder.reshape(x, {rows, frequencies * parts}), matrix);
+  llvm::append_values(shape, length, int64_t(1));
+  return builder.reshape(y, shape);
 }
 
 /// x [..., samples, parts] to [..., frequencies, 2].
@@ -89,17 +124,21 @@ static OnnxResults importDft(OnnxNode &node) {
     return failure();
   if (*axis == rank - 1)
     return node.error("its axis is that of the real and imaginary part");
-  FailureOr<int64_t> length = numberOf(node, 1, "length", type.getDimSize(*axis));
+  bool onesided = node.integer("onesided", 0) != 0, inverse = node.integer("inverse", 0) != 0;
+  int64_t size = type.getDimSize(*axis);
+  FailureOr<int64_t> length =
+      numberOf(node, 1, "length", onesided && inverse ? 2 * (size - 1) : size);
   if (failed(length))
     return failure();
-  bool onesided = node.integer("onesided", 0) != 0, inverse = node.integer("inverse", 0) != 0;
-  if (*length < 1 || *length > INT32_MAX || (onesided && inverse))
+  if (*length < 1 || *length > INT32_MAX)
     return node.error("its length is " + llvm::Twine(*length) + (onesided ? ", one-sided" : "") +
                       (inverse ? ", inverse" : ""));
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank)); // its own inverse
   std::swap(order[*axis], order[rank - 2]);
-  auto y = transformed(node, builder.transpose(x, order),
-                       {*length, frequenciesOf(*length, onesided), inverse});
+  x = builder.transpose(x, order);
+  auto y = onesided && inverse
+               ? transformedToReals(node, x, *length)
+               : transformed(node, x, {*length, frequenciesOf(*length, onesided), inverse});
   if (failed(y))
     return failure();
   return SmallVector<Value>{builder.transpose(*y, order)};
@@ -108,6 +147,8 @@ static OnnxResults importDft(OnnxNode &node) {
 static OnnxResults importStft(OnnxNode &node) {
   Builder &builder = node.builder();
   Value x = node.input(0);
+  if (tensorType(x).getRank() == 2) // as PyTorch's TorchScript exporter writes real signals
+    x = builder.reshape(x, {tensorType(x).getDimSize(0), tensorType(x).getDimSize(1), 1});
   auto type = tensorType(x);
   if (failed(checkParts(node, type)))
     return failure();
