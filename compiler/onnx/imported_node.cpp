@@ -72,8 +72,10 @@ LogicalResult ImportedNode::alignSecond() {
     secondShape.emplace();
     return success();
   }
-  const int64_t first =
-      hasSlopes ? std::min<int64_t>(1, rank - own) : node.integer("axis", rank - own);
+  const int64_t axis = node.integer("axis", rank - own);
+  const int64_t first = hasSlopes                            ? std::min<int64_t>(1, rank - own)
+                        : node.attribute("axis") && axis < 0 ? axis + rank
+                                                             : axis;
   bool fits = first >= 0 && first <= rank - own;
   for (int64_t i = 0; fits && i < own; ++i)
     fits = part[i] == 1 || part[i] == whole[first + i];

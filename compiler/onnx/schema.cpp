@@ -263,10 +263,11 @@ std::string checkTypes(const GraphNode &node, ArrayRef<InputType> inputs) {
 }
 
 // The operator set from which on a node of the same inputs and attributes computes something else,
-// which declarations do not show: axes behind the one it names, the default of an axis, and scales
-// of channels instead of groups.
+// which declarations do not show: what is of training where nothing is said, where slopes lie, axes
+// behind the one it names, the default of an axis, and scales of channels instead of groups.
 static int64_t changedIn(StringRef opType) {
   return llvm::StringSwitch<int64_t>(opType)
+      .Cases("BatchNormalization", "Dropout", "PRelu", 7)
       .Cases("Softmax", "LogSoftmax", "Hardmax", 13)
       .Case("DFT", 20)
       .Case("GroupNormalization", 21)

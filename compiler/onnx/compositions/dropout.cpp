@@ -52,7 +52,10 @@ static OnnxResults importDropout(OnnxNode &node) {
   // A factor, as in PyTorch: what is no number stays none.
   Value mask = builder.named("mask", builder.select(keep, scale, builder.constant(0, type)));
   Value y = builder.create<TrainingFormOp>(builder.mul(x, mask), x);
-  return SmallVector<Value>{y, all ? builder.create<TrainingFormOp>(keep, all) : Value()};
+  if (!all)
+    return SmallVector<Value>{y, all};
+  Value kept = builder.cast(keep, maskType.getElementType());
+  return SmallVector<Value>{y, builder.create<TrainingFormOp>(kept, all)};
 }
 
 // Its ratio and mode stand behind the input.
