@@ -53,13 +53,18 @@ void check_memory(int64_t bytes, int processes) {
 }
 
 char *arena_set::allocate(int64_t bytes) {
+  char *base = reserve(bytes);
+  touch(base, std::max<int64_t>(bytes, 1));
+  return base;
+}
+
+char *arena_set::reserve(int64_t bytes) {
   auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   void *base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED)
     throw failure(exit_machine, format_text("cannot allocate an arena of %s: %s",
                                             byte_text(bytes).c_str(), strerror(errno)));
   madvise(base, size, MADV_HUGEPAGE); // a hint: small pages work too
-  touch(static_cast<char *>(base), static_cast<int64_t>(size));
   mappings_.push_back({static_cast<char *>(base), size});
   return mappings_.back().base;
 }

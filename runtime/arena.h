@@ -44,6 +44,7 @@ public:
   arena_set &operator=(const arena_set &) = delete;
 
   char *allocate(int64_t bytes); // 64-byte aligned, zero, touched; at least one byte
+  char *reserve(int64_t bytes);  // not touched: pages that nobody touches take no memory
   void allocate(arena_kind kind, int64_t bytes) {
     places.base[static_cast<int>(kind)] = allocate(bytes);
   }

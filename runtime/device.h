@@ -100,7 +100,7 @@ public:
   // Tells `clock`, unless it is null, of every step of the entry functions from now on; what a
   // target queues then runs by itself and not from a record.
   void observe(step_clock *clock);
-  // Seconds that this rank has waited for other ranks of its host, where the target knows it.
+  // Seconds that this rank has waited for other ranks, where the target knows it.
   double seconds_waited() const;
   // Waits for all queued work. Throws `failure` where some of it failed.
   void finish();

@@ -78,25 +78,30 @@ int64_t gradient_bytes(const program &program, const stage_layout &layout) {
 }
 
 // Of all ranks: what stages have each for itself.
-int64_t bytes_of_stages(const program &program, stage_layout layout) {
+int64_t bytes_of_stages(const program &program, stage_layout layout, bool in_memory) {
   int64_t bytes = 0;
   for (layout.stage = 0; layout.stage < layout.stages; ++layout.stage)
-    bytes += activation_bytes(program, layout) + stage_memory::bytes_of(program, layout.stage);
+    bytes += activation_bytes(program, layout) +
+             stage_memory::bytes_of(program, layout.stage, in_memory);
   return bytes * layout.replicas;
 }
 
 // Of a rank, where the host's memory is shared out evenly.
-int64_t bytes_of_gradients(const program &program, stage_layout layout, int64_t micro_batches) {
+int64_t bytes_of_gradients(const program &program, stage_layout layout, int64_t micro_batches,
+                           bool in_memory) {
   if (program.shards_gradients)
     return gradient_shards::accumulator_bytes(program, layout, micro_batches);
   const summation_order order(layout.replica, layout.replicas, micro_batches,
                               exchanged_sums::nodes);
   if (layout.stages == 1)
     return (1 + order.accumulators()) * gradient_bytes(program, layout);
-  int64_t bytes = arena_bytes(program, arena_kind::gradients); // the step's total, which is one
+  // The step's total is one, or each rank's own, with the gradients in it.
+  const int64_t ranks = int64_t{layout.stages} * layout.replicas;
+  int64_t bytes = (in_memory ? 1 : ranks) * arena_bytes(program, arena_kind::gradients);
   for (layout.stage = 0; layout.stage < layout.stages; ++layout.stage)
-    bytes += layout.replicas * (1 + order.accumulators()) * gradient_bytes(program, layout);
-  return bytes / (int64_t{layout.stages} * layout.replicas);
+    bytes += layout.replicas * ((in_memory ? 1 : 0) + order.accumulators()) *
+             gradient_bytes(program, layout);
+  return bytes / ranks;
 }
 
 shard_request request_for(const program &program, stage_layout layout, int64_t micro_batches,
@@ -148,11 +153,17 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
   const bool in_stages = use == memory_use::training && own.prog.stages;
   const stage_layout layout = in_stages ? stage_layout(own.prog, own.ranks.rank(), own.ranks.size())
                                         : stage_layout(own.ranks.rank(), own.ranks.size());
-  const bool shares = use == memory_use::training && own.ranks.size() > 1 &&
-                      (in_stages || own.options.shard != shard_kind::none);
+  // Stages that share memory keep parameters and state once, as those do that are told to.
+  auto shares_state = [&](bool in_memory) {
+    return use == memory_use::training && own.ranks.size() > 1 &&
+           ((in_stages && in_memory) || own.options.shard != shard_kind::none);
+  };
   const bool shards = use == memory_use::training && own.prog.shards_gradients;
+  bool in_memory = own.ranks.ranks_on_host() == own.ranks.size() &&
+                   own.options.communication != communication_kind::messages; // as it seems
   own.ranks.together([&] {
     int64_t total = other_bytes + own.threads * packing_bytes_per_thread;
+    const bool shares = shares_state(in_memory);
     for (arena_kind kind : arenas_for(use))
       total += (shares && is_state(kind)) || (in_stages && kind == arena_kind::activations)
                    ? 0
@@ -160,9 +171,9 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     if (shares)
       total += shared_state::bytes_of_rank(own.prog, own.ranks.ranks_on_host());
     if (in_stages)
-      total += bytes_of_stages(own.prog, layout) / own.ranks.size();
+      total += bytes_of_stages(own.prog, layout, in_memory) / own.ranks.size();
     if (use == memory_use::training)
-      total += bytes_of_gradients(own.prog, layout, micro_batches);
+      total += bytes_of_gradients(own.prog, layout, micro_batches, in_memory);
     check_memory(total, own.ranks.ranks_on_host());
   });
   // Inside, ranks talk to each other: an error of one must not leave others waiting.
@@ -183,14 +194,16 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     if (in_stages)
       request.ranges = gradients_of_stage(own.prog, layout.stage);
     own.sum.emplace(own.ranks, own.memory, request);
+    in_memory = own.sum->uses_shared_memory();
     own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.sum->total();
   }
+  const bool shares = shares_state(in_memory);
   if (shares) {
     own.state.emplace(own.ranks, own.prog);
     own.memory.places.updated = own.state->own();
   }
   if (in_stages)
-    own.stage.emplace(own.ranks, own.memory, own.prog);
+    own.stage.emplace(own.ranks, own.memory, own.prog, in_memory);
   own.ranks.together([&] {
     for (arena_kind kind : arenas_for(use))
       if (shares && is_state(kind))
@@ -239,8 +252,11 @@ void device::run(entry which) {
 }
 
 void device::run(const stage_action &action) {
-  if (action.kind == stage_action_kind::norm)
+  if (action.kind == stage_action_kind::norm) {
+    if (own_->sum)
+      own_->sum->share_totals(*own_->prog.stages);
     return own_->ranks.barrier();
+  }
   const chunk_program &chunk = own_->prog.stages->chunks[action.chunk];
   const bool shards = own_->shards.has_value();
   if (action.kind == stage_action_kind::reduce) // shards are added already

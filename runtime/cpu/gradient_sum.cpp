@@ -11,7 +11,8 @@
 // read.
 //
 // Ranks of several hosts exchange pieces of their parts as messages, add them in the same order
-// and send the totals back.
+// and send the totals back. Of a step in stages each of them then has the totals of its stage, and
+// tells the other stages of its replica.
 #include "runtime/cpu/gradient_sum.h"
 
 #include "runtime/cpu/rank_files.h"
@@ -26,12 +27,15 @@ namespace trainc {
 namespace {
 
 constexpr int64_t message_bytes = 1 << 20;
+constexpr int64_t shared_elements = 1 << 24; // of a total, told to other stages at once
 
 } // namespace
 
 struct gradient_sum::transport {
   virtual ~transport() = default;
   virtual void exchange(gradient_sum &sum, std::initializer_list<range_list> lists) = 0;
+  // Nothing where all ranks have one arena for the total.
+  virtual void share_total(const element_range &, int /*stage*/, char * /*gradients*/) {}
 };
 
 struct gradient_sum::shared_transport final : transport {
@@ -69,82 +73,107 @@ struct gradient_sum::shared_transport final : transport {
 };
 
 struct gradient_sum::message_transport final : transport {
-  message_transport(const communicator &ranks, int64_t elements, int64_t element_bytes)
-      : rank(ranks.rank()), size(ranks.size()), element_bytes(element_bytes),
-        parts(elements, size) {}
+  message_transport(const stage_layout &layout, int64_t element_bytes)
+      : layout(layout), element_bytes(element_bytes) {
+    if (layout.stages > 1)
+      mpi_call(MPI_Comm_split)(MPI_COMM_WORLD, layout.replica, layout.stage, &replica_stages);
+  }
 
-  int rank, size;
+  stage_layout layout;
   int64_t element_bytes;
-  gradient_parts parts;
+  MPI_Comm replica_stages = MPI_COMM_NULL; // ranks of a replica, by stage
   std::vector<char> pieces = {}; // one for each sum of another rank, in the order of the exchange
   std::vector<MPI_Request> requests = {};
 
-  int64_t piece_length(int part, int64_t done) const {
-    return parts.piece_size(part, done, message_bytes / element_bytes);
+  // Elements that the replicas share out, and how much of each part is done.
+  struct round {
+    int64_t first;
+    gradient_parts parts;
+    int64_t done;
+  };
+  int64_t piece_length(const round &now, int part) const {
+    return now.parts.piece_size(part, now.done, message_bytes / element_bytes);
   }
+  static int64_t piece_begin(const round &now, int part) {
+    return now.first + now.parts.begin(part) + now.done;
+  }
+  int rank_of(int replica) const { return layout.rank_of(replica, layout.stage); }
 
-  // Round `done`: sends to each rank the piece of its part of our sums, and receives from each
-  // rank the piece of our part of its sums.
-  void scatter(const gradient_sum &sum, int64_t done) {
+  // Sends to each replica the piece of its part of our sums, and receives from each the piece of
+  // our part of its sums.
+  void scatter(const gradient_sum &sum, const round &now) {
+    const int self = layout.replica;
     int used = 0, tag = 0;
-    int64_t mine = piece_length(rank, done);
+    int64_t mine = piece_length(now, self);
     char *piece = pieces.data();
     for (const addend &each : sum.order_.exchange()) {
       ++tag; // other than `publish` has
-      if (each.rank != rank && mine > 0)
-        mpi_call(MPI_Irecv)(piece, static_cast<int>(mine * element_bytes), MPI_BYTE, each.rank, tag,
-                            MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
-      piece += each.rank != rank ? message_bytes : 0;
+      if (each.rank != self && mine > 0)
+        mpi_call(MPI_Irecv)(piece, static_cast<int>(mine * element_bytes), MPI_BYTE,
+                            rank_of(each.rank), tag, MPI_COMM_WORLD,
+                            &requests[static_cast<size_t>(used++)]);
+      piece += each.rank != self ? message_bytes : 0;
       const char *place = sum.own_place(each.accumulator);
-      for (int other = 0; other < size && each.rank == rank; ++other)
-        if (int64_t length = piece_length(other, done); other != rank && length > 0)
-          mpi_call(MPI_Isend)(place + (parts.begin(other) + done) * element_bytes,
-                              static_cast<int>(length * element_bytes), MPI_BYTE, other, tag,
-                              MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
+      for (int other = 0; other < layout.replicas && each.rank == self; ++other)
+        if (int64_t length = piece_length(now, other); other != self && length > 0)
+          mpi_call(MPI_Isend)(place + piece_begin(now, other) * element_bytes,
+                              static_cast<int>(length * element_bytes), MPI_BYTE, rank_of(other),
+                              tag, MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
     }
     mpi_call(MPI_Waitall)(used, requests.data(), MPI_STATUSES_IGNORE);
   }
 
-  void publish(char *gradients, int64_t done) {
+  void publish(char *gradients, const round &now) {
+    const int self = layout.replica;
     int used = 0;
-    auto piece = [&](int part) { return gradients + (parts.begin(part) + done) * element_bytes; };
-    for (int other = 0; other < size; ++other)
-      if (int64_t length = piece_length(other, done); other != rank && length > 0)
-        mpi_call(MPI_Irecv)(piece(other), static_cast<int>(length * element_bytes), MPI_BYTE, other,
-                            0, MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
-    int64_t mine = piece_length(rank, done);
-    for (int other = 0; other < size; ++other)
-      if (other != rank && mine > 0)
-        mpi_call(MPI_Isend)(piece(rank), static_cast<int>(mine * element_bytes), MPI_BYTE, other, 0,
-                            MPI_COMM_WORLD, &requests[static_cast<size_t>(used++)]);
+    auto piece = [&](int part) { return gradients + piece_begin(now, part) * element_bytes; };
+    for (int other = 0; other < layout.replicas; ++other)
+      if (int64_t length = piece_length(now, other); other != self && length > 0)
+        mpi_call(MPI_Irecv)(piece(other), static_cast<int>(length * element_bytes), MPI_BYTE,
+                            rank_of(other), 0, MPI_COMM_WORLD,
+                            &requests[static_cast<size_t>(used++)]);
+    int64_t mine = piece_length(now, self);
+    for (int other = 0; other < layout.replicas; ++other)
+      if (other != self && mine > 0)
+        mpi_call(MPI_Isend)(piece(self), static_cast<int>(mine * element_bytes), MPI_BYTE,
+                            rank_of(other), 0, MPI_COMM_WORLD,
+                            &requests[static_cast<size_t>(used++)]);
     mpi_call(MPI_Waitall)(used, requests.data(), MPI_STATUSES_IGNORE);
   }
 
-  // All gradients at once: there are no stages, whose lists would say less (gradient_sum).
-  void exchange(gradient_sum &sum, std::initializer_list<range_list> lists) override {
-    int64_t asked = 0;
-    for (const range_list &ranges : lists)
-      for (const element_range &range : ranges)
-        asked += range.end - range.begin;
-    if (asked != sum.elements_)
-      throw failure(exit_internal,
-                    format_text("internal error: messages exchange all %lld gradients, asked for "
-                                "are %lld",
-                                static_cast<long long>(sum.elements_),
-                                static_cast<long long>(asked)));
-    for (int64_t done = 0; done < parts.longest(); done += message_bytes / element_bytes) {
-      scatter(sum, done);
-      const int64_t length = piece_length(rank, done), begin = parts.begin(rank) + done;
+  void exchange(gradient_sum &sum, const element_range &range) {
+    round now = {range.begin, {range.end - range.begin, layout.replicas}, 0};
+    for (; now.done < now.parts.longest(); now.done += message_bytes / element_bytes) {
+      scatter(sum, now);
+      const int64_t length = piece_length(now, layout.replica),
+                    begin = piece_begin(now, layout.replica);
       // Addressed so that element `begin` of every summand is its first received one.
       const char *piece = pieces.data() - begin * element_bytes;
       sum.summands_.clear();
       for (const addend &each : sum.order_.exchange()) {
-        const bool is_own = each.rank == rank;
+        const bool is_own = each.rank == layout.replica;
         sum.summands_.push_back({is_own ? sum.own_place(each.accumulator) : piece, each.additions});
         piece += is_own ? 0 : message_bytes;
       }
       sum_in_order(sum.type_, sum.summands_, &sum.gradients_, 1, begin, begin + length);
-      publish(sum.gradients_, done);
+      publish(sum.gradients_, now);
+    }
+  }
+
+  void exchange(gradient_sum &sum, std::initializer_list<range_list> lists) override {
+    if (layout.replicas == 1)
+      return;
+    for (const range_list &ranges : lists)
+      for (const element_range &range : ranges)
+        exchange(sum, range);
+  }
+
+  void share_total(const element_range &range, int stage, char *gradients) override {
+    for (int64_t begin = range.begin; begin < range.end; begin += shared_elements) {
+      const int64_t length = std::min(range.end - begin, shared_elements);
+      mpi_call(MPI_Bcast)(gradients + begin * element_bytes,
+                          static_cast<int>(length * element_bytes), MPI_BYTE, stage,
+                          replica_stages);
     }
   }
 };
@@ -168,17 +197,17 @@ gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradien
       throw failure(exit_machine,
                     "ranks do not share memory: they run on several hosts or in several "
                     "containers\n  try: --communication messages");
-    if (layout_.stages > 1)
-      throw failure(exit_machine, "the stages of a pipeline exchange gradients in shared memory\n"
-                                  "  try: all ranks on one host, without --communication messages");
-    auto messages = std::make_unique<message_transport>(ranks, elements_, bytes_of(type_));
+    auto messages = std::make_unique<message_transport>(layout_, bytes_of(type_));
     messages->pieces.resize(sums * message_bytes);
     messages->requests.resize(sums * size);
     transport_ = std::move(messages);
   }
   ranks.together([&] {
     if (!memory_)
-      memory_ = arenas.allocate(memory_bytes());
+      memory_ =
+          layout_.stages > 1 ? arenas.reserve(memory_bytes()) : arenas.allocate(memory_bytes());
+    if (layout_.stages > 1)
+      touch_own();
   });
   for (int replica = 0; replica < layout_.replicas; ++replica)
     last_places_.push_back(
@@ -225,15 +254,21 @@ bool gradient_sum::share_memory(communicator &ranks, const gradient_request &req
   if (!files)
     return false;
   memory_ = files->memory(ranks.rank());
-  if (layout_.stages > 1) {
+  if (layout_.stages > 1)
     total_ = files->memory(0);
-    for (int place = 0; place <= order_.accumulators(); ++place)
-      for (const element_range &range : ranges_)
-        touch(memory_ + place * arena_bytes_ + range.begin * bytes_of(type_),
-              (range.end - range.begin) * bytes_of(type_));
-  }
   transport_ = std::make_unique<shared_transport>(std::move(files));
   return shares_memory_ = true;
+}
+
+// Of a step in stages: pages where the stage's elements lie, and the total, where it is each rank's
+// own.
+void gradient_sum::touch_own() {
+  if (!shares_memory_)
+    touch(memory_, arena_bytes_);
+  for (int place = shares_memory_ ? 0 : 1; place <= order_.accumulators(); ++place)
+    for (const element_range &range : ranges_)
+      touch(memory_ + place * arena_bytes_ + range.begin * bytes_of(type_),
+            (range.end - range.begin) * bytes_of(type_));
 }
 
 void gradient_sum::add(int64_t micro_batch, range_list ranges) {
@@ -264,6 +299,15 @@ void gradient_sum::exchange() {
 void gradient_sum::exchange(std::initializer_list<range_list> lists) {
   if (transport_)
     transport_->exchange(*this, lists);
+}
+
+void gradient_sum::share_totals(const pipeline &stages) {
+  for (int stage = 0; stage < layout_.stages && transport_; ++stage)
+    stages.for_each_chunk(stage, [&](const chunk_program &chunk, int) {
+      for (const range_list &list : {chunk.gradients, chunk.weight_gradients})
+        for (const element_range &range : list)
+          transport_->share_total(range, stage, gradients_);
+    });
 }
 
 } // namespace trainc

@@ -41,7 +41,8 @@ public:
   // Where the next micro-batch's gradients go: where a sum waits for others it keeps its memory,
   // and the gradients arena goes on in that of an accumulator.
   char *gradients() const { return gradients_; }
-  // Where the step's total is after the exchange: of a step in stages in one arena for all ranks.
+  // Where the step's total is after the exchange: of a step in stages in one arena for all ranks
+  // that share memory.
   char *total() const { return total_; }
   bool uses_shared_memory() const { return shares_memory_; }
   // Of this rank's accumulators.
@@ -53,10 +54,11 @@ public:
   void exchange();
 
   // The same of some of the elements of a step in stages. An exchange is one of the stage's
-  // replicas alone; once all ranks have met behind all exchanges, the total is in the first rank's
-  // arena.
+  // replicas alone; once all ranks have shared their totals behind all exchanges and have met, the
+  // total is whole.
   void add(int64_t micro_batch, range_list ranges);
   void exchange(std::initializer_list<range_list> lists);
+  void share_totals(const pipeline &stages);
 
 private:
   range_list all() const { return {ranges_.data(), static_cast<int64_t>(ranges_.size())}; }
@@ -69,6 +71,7 @@ private:
   using places = std::vector<int>;
   places places_of(const summation_order &order) const; // behind a step's last micro-batch
   void begin_step();
+  void touch_own();
   char *place_in(char *memory, const places &of_rank, int accumulator) const {
     return memory + of_rank[static_cast<size_t>(accumulator) + 1] * arena_bytes_;
   }

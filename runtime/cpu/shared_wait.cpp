@@ -33,10 +33,11 @@ void wait_for_change(const std::atomic<uint32_t> &word, uint32_t seen) {
     return;
   const double began = seconds_now();
   spin_then_sleep(word, seen);
-  waited += seconds_now() - began;
+  note_waited(seconds_now() - began);
 }
 
 double seconds_waited() { return waited; }
+void note_waited(double seconds) { waited += seconds; }
 
 void change(std::atomic<uint32_t> &word) {
   word.fetch_add(1);

@@ -12,8 +12,9 @@ namespace trainc {
 
 // Returns once `word` is no longer `seen`.
 void wait_for_change(const std::atomic<uint32_t> &word, uint32_t seen);
-// How long this thread has done so, altogether.
+// How long this thread has done so, altogether, and for what it has noted besides.
 double seconds_waited();
+void note_waited(double seconds);
 // Adds one and wakes all who wait for that.
 void change(std::atomic<uint32_t> &word);
 

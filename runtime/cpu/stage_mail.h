@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How messages of a step in stages get from one chunk to another: through memory that both ranks
+// map (shared_mail.h) or by MPI (message_mail.h). A message has its tensors whole, behind a line
+// whose first byte says whether the micro-batch has a fault.
+#pragma once
+
+#include "runtime/pipeline.h"
+#include "runtime/shared_memory.h"
+
+#include <cstddef>
+
+namespace trainc {
+
+// One direction of a boundary: what goes from one stage to another, or to itself, in one order.
+struct message_kind {
+  int sender, receiver; // stages
+  const crossing_tensor *tensors;
+  int64_t count;
+  int places;
+
+  message_kind(const pipeline &pipeline, int64_t boundary, bool of_gradients) {
+    const chunk_boundary &each = pipeline.boundaries[boundary];
+    const int from = pipeline.stage_of(each.from), to = pipeline.stage_of(each.to);
+    sender = of_gradients ? to : from;
+    receiver = of_gradients ? from : to;
+    tensors = of_gradients ? each.gradients : each.activations;
+    count = of_gradients ? each.gradient_count : each.activation_count;
+    places = of_gradients ? each.gradient_places : each.activation_places;
+  }
+
+  int64_t place_bytes() const {
+    int64_t bytes = line_bytes;
+    for (int64_t i = 0; i < count; ++i)
+      bytes += round_up(tensors[i].bytes, line_bytes);
+    return bytes;
+  }
+};
+
+// Numbers of kinds: those of a boundary are neighbours.
+inline int64_t kind_count(const pipeline &pipeline) { return 2 * pipeline.boundary_count; }
+inline message_kind kind_of(const pipeline &pipeline, int64_t kind) {
+  return {pipeline, kind / 2, kind % 2 == 1};
+}
+inline int64_t kind_of(const stage_action &message) {
+  return 2 * message.boundary + (is_of_gradients(message.kind) ? 1 : 0);
+}
+
+class stage_mail {
+public:
+  virtual ~stage_mail() = default;
+  // Memory for this message, once it is free; it goes with `end_send`.
+  virtual char *begin_send(const stage_action &message) = 0;
+  virtual void end_send(const stage_action &message) = 0;
+  // The message, once it has come; its memory is free with `end_receive`.
+  virtual const char *begin_receive(const stage_action &message) = 0;
+  virtual void end_receive(const stage_action &message) = 0;
+};
+
+} // namespace trainc
