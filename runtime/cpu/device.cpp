@@ -255,7 +255,8 @@ void device::run(const stage_action &action) {
   if (action.kind == stage_action_kind::norm) {
     if (own_->sum)
       own_->sum->share_totals(*own_->prog.stages);
-    return own_->ranks.barrier();
+    own_->ranks.barrier();
+    return own_->stage->end_step();
   }
   const chunk_program &chunk = own_->prog.stages->chunks[action.chunk];
   const bool shards = own_->shards.has_value();

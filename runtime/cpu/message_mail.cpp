@@ -8,7 +8,9 @@
 #include "runtime/cpu/shared_wait.h"
 #include "runtime/mpi.h"
 
+#include <atomic>
 #include <chrono>
+#include <pthread.h>
 #include <thread>
 #include <vector>
 
@@ -17,6 +19,7 @@ namespace {
 
 constexpr double spin_seconds = 200e-6; // before a wait lets others have the core
 constexpr auto nap = std::chrono::microseconds(50);
+constexpr auto nap_of_postman = std::chrono::microseconds(100);
 constexpr double seconds_for_last = 1; // messages, where a run ends in the middle of a step
 
 bool is_over(MPI_Request &request) {
@@ -54,6 +57,23 @@ struct message_mail::state {
   MPI_Comm stages = MPI_COMM_NULL; // whose messages are these alone
   MPI_Datatype line = MPI_DATATYPE_NULL;
   std::vector<box> boxes = {}; // by kind; those of other stages are empty
+  std::atomic<bool> in_step = false;
+  std::jthread postman = {};
+
+  // Wakes where a step begins.
+  void carry(const std::stop_token &stop) {
+    while (!stop.stop_requested()) {
+      in_step.wait(false);
+      int found; // nothing ever: each message has its receive
+      mpi_call(MPI_Iprobe)(MPI_ANY_SOURCE, MPI_ANY_TAG, stages, &found, MPI_STATUS_IGNORE);
+      std::this_thread::sleep_for(nap_of_postman);
+    }
+  }
+  void begin_step() {
+    if (in_step.exchange(true))
+      return;
+    in_step.notify_one();
+  }
 
   box &of(const stage_action &message) { return boxes[static_cast<size_t>(kind_of(message))]; }
   int lines_of(const box &box) const { return static_cast<int>(box.place_bytes / line_bytes); }
@@ -98,10 +118,21 @@ message_mail::message_mail(communicator &ranks, arena_set &arenas, const pipelin
     for (int place = 0; place < kind.places && !sends; ++place)
       own_->listen(number, static_cast<uint64_t>(place));
   }
+  if (!ranks.threads_may_send())
+    return;
+  own_->postman =
+      std::jthread([own = own_.get()](const std::stop_token &stop) { own->carry(stop); });
+  pthread_setname_np(own_->postman.native_handle(), "postman");
 }
+
+void message_mail::end_step() { own_->in_step = false; }
 
 // All messages of whole steps have been sent and taken, but for receives that are posted.
 message_mail::~message_mail() {
+  own_->postman.request_stop();
+  own_->begin_step(); // it may be asleep
+  if (own_->postman.joinable())
+    own_->postman.join();
   const double end = seconds_now() + seconds_for_last;
   for (state::box &box : own_->boxes)
     for (MPI_Request &request : box.requests) {
@@ -121,6 +152,7 @@ message_mail::~message_mail() {
 }
 
 char *message_mail::begin_send(const stage_action &message) {
+  own_->begin_step();
   state::box &box = own_->of(message);
   wait_for(box.requests[box.place(box.sent)]);
   return box.address(box.sent);
@@ -136,6 +168,7 @@ void message_mail::end_send(const stage_action &message) {
 }
 
 const char *message_mail::begin_receive(const stage_action &message) {
+  own_->begin_step();
   state::box &box = own_->of(message);
   wait_for(box.requests[box.place(box.taken)]);
   return box.address(box.taken);

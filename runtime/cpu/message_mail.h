@@ -29,6 +29,7 @@ public:
   void end_send(const stage_action &message) override;
   const char *begin_receive(const stage_action &message) override;
   void end_receive(const stage_action &message) override;
+  void end_step() override;
 
   static int64_t bytes_of(const pipeline &pipeline, int stage); // of a rank
 

@@ -55,6 +55,8 @@ public:
   // The message, once it has come; its memory is free with `end_receive`.
   virtual const char *begin_receive(const stage_action &message) = 0;
   virtual void end_receive(const stage_action &message) = 0;
+  // No message is on its way until the next step.
+  virtual void end_step() {}
 };
 
 } // namespace trainc

@@ -26,6 +26,7 @@ public:
   }
   // With a message goes whether its micro-batch has a fault; a receive returns that.
   bool move(const stage_action &message, const arenas &places, bool fault);
+  void end_step() { mail_->end_step(); } // all ranks have met behind it
 
   // Of a rank: stashes and places.
   static int64_t bytes_of(const program &program, int stage, bool in_memory);
