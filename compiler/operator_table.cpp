@@ -8,6 +8,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
+#include <set>
 
 namespace trainc {
 
@@ -35,17 +36,15 @@ static std::string refusedOf(const nn::OnnxSupport &support, llvm::ArrayRef<std:
 }
 
 std::string operatorTable() {
-  std::map<std::string, std::string> oldest; // of each operator
+  std::map<std::string, std::set<int64_t>> importers; // of each operator, the operator sets
   for (const std::string &entry : nn::listOnnxImporters()) {
     llvm::SmallVector<llvm::StringRef> parts; // domain, operator, first operator set
     llvm::StringRef(entry).split(parts, ':');
     std::string name = (parts[0].empty() ? "" : parts[0].str() + ".") + parts[1].str();
-    auto [place, added] = oldest.emplace(name, parts[2].str());
-    if (!added && std::stoll(parts[2].str()) < std::stoll(place->second))
-      place->second = parts[2].str();
+    importers[name].insert(std::stoll(parts[2].str()));
   }
   for (const reader::BuiltIn &builtIn : reader::builtInOperators())
-    oldest[builtIn.opType.str()] = std::to_string(builtIn.since);
+    importers[builtIn.opType.str()].insert(builtIn.since);
   auto gradientOf = [](const nn::OnnxSupport &support) -> std::string {
     if (!support.gradient)
       return "yes";
@@ -59,22 +58,24 @@ std::string operatorTable() {
       "masks) is evaluated then.\n"
       "[node_tests.md](node_tests.md) says which of ONNX's own tests do not "
       "run, and why.\n\n"
-      "Every operator is made of operations that the CPU and CUDA have alike. A "
-      "gradient is one of all inputs of\nfloats, or of those that are named, "
-      "counted from 0. Refused, too, are tensors without elements, integers\n"
-      "below 32 bits and unsigned ones where they are not known when the model is "
-      "compiled, and sizes that do not fit.\nThe bodies of If, Loop and Scan stand "
+      "Versions are operator sets; those that stand together have one meaning. Every operator is "
+      "made of operations that the\nCPU and CUDA have alike. A gradient is one of all inputs of "
+      "floats, or of those that are named, counted from 0.\nRefused, too, are tensors without "
+      "elements, integers below 32 bits and unsigned ones where they are not known when the model "
+      "is compiled,\nand sizes that do not fit.\nThe bodies of If, Loop and Scan stand "
       "in their place in the program: programs have no loops of the model's.\n"
       "ScatterElements and ScatterND with mul, min and max, or with sums of integers, "
       "compare each element with each update of its\nline: their work is elements "
       "times updates.\n\n"
-      "| operator | from opset | gradient | refused |\n|---|---|---|---|\n";
-  for (auto &[name, since] : oldest) {
+      "| operator | versions | forward | gradient | CPU | CUDA | refused |\n"
+      "|---|---|---|---|---|---|---|\n";
+  for (auto &[name, sets] : importers) {
     auto [domain, opType] = llvm::StringRef(name).rsplit('.');
     bool isOnnx = opType.empty();
     const nn::OnnxSupport &support = nn::onnxSupport(isOnnx ? "" : domain, isOnnx ? name : opType);
-    text += "| " + name + " | " + since + " | " + gradientOf(support) + " | " +
-            refusedOf(support, nn::onnxRefusals(name)) + " |\n";
+    text += "| " + name + " | " + reader::versionsOf(name, sets) + " | yes | " +
+            gradientOf(support) + " | yes | yes | " + refusedOf(support, nn::onnxRefusals(name)) +
+            " |\n";
   }
   return text;
 }

@@ -6,6 +6,8 @@
 
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace trainc::reader {
@@ -17,5 +19,9 @@ struct BuiltIn {
 
 /// In alphabetical order.
 std::vector<BuiltIn> builtInOperators();
+
+/// The operator sets in which an operator is one thing, such as `7 to 12, 13 to 28`, as ONNX
+/// declares it and as its importers, of the sets from these on, tell versions apart.
+std::string versionsOf(llvm::StringRef opType, std::set<int64_t> importers);
 
 } // namespace trainc::reader

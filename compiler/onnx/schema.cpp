@@ -3,6 +3,7 @@
 // Nodes against the one table of declarations. The packaged ONNX library has one too, which ends at
 // operator set 17.
 #include "compiler/onnx/schema.h"
+#include "compiler/onnx/built_in.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -17,7 +18,7 @@ constexpr Declaration kDeclarations[] = {
 };
 
 // All versions of an operator, oldest first.
-static ArrayRef<Declaration> versionsOf(StringRef opType) {
+static ArrayRef<Declaration> declarationsOf(StringRef opType) {
   static const StringMap<ArrayRef<Declaration>> byName = [] {
     StringMap<ArrayRef<Declaration>> result;
     for (const Declaration *first = std::begin(kDeclarations); first != std::end(kDeclarations);) {
@@ -32,17 +33,44 @@ static ArrayRef<Declaration> versionsOf(StringRef opType) {
   return byName.lookup(opType);
 }
 
+static bool ends(const Declaration &version) {
+  return StringRef(version.attributes) == "deprecated";
+}
+
 const Declaration *findDeclaration(StringRef opType, int64_t opset) {
   const Declaration *found = nullptr;
-  for (const Declaration &version : versionsOf(opType))
+  for (const Declaration &version : declarationsOf(opType))
     if (version.since <= opset)
-      found = &version;
+      found = ends(version) ? nullptr : &version;
   return found;
 }
 
 int64_t firstOpset(StringRef opType) {
-  ArrayRef<Declaration> versions = versionsOf(opType);
+  ArrayRef<Declaration> versions = declarationsOf(opType);
   return versions.empty() ? 0 : versions[0].since;
+}
+
+int64_t endOpset(StringRef opType) {
+  ArrayRef<Declaration> versions = declarationsOf(opType);
+  return versions.empty() || !ends(versions.back()) ? 0 : versions.back().since;
+}
+
+std::string versionsOf(StringRef opType, std::set<int64_t> importers) {
+  int64_t end = endOpset(opType), last = end ? end - 1 : kNewestOpset;
+  int64_t oldest = std::max(*importers.begin(), kOldestOpset);
+  for (const Declaration &version : declarationsOf(opType))
+    importers.insert(version.since);
+  std::vector<int64_t> starts{oldest};
+  std::copy_if(importers.begin(), importers.end(), std::back_inserter(starts),
+               [&](int64_t since) { return since > oldest && since <= last; });
+  std::string windows;
+  for (size_t i = 0; i < starts.size(); ++i) {
+    int64_t until = i + 1 < starts.size() ? starts[i + 1] - 1 : last;
+    windows += (i ? ", " : "") + std::to_string(starts[i]);
+    if (until > starts[i])
+      windows += " to " + std::to_string(until);
+  }
+  return windows;
 }
 
 // The kind that a declaration gives the attribute, such as `ints!`; empty where it has none.
@@ -226,6 +254,9 @@ static std::string checkNode(const GraphNode &node, const Declaration *declarati
 }
 
 std::string checkNode(const GraphNode &node) {
+  if (int64_t end = endOpset(node.opType()); end && node.opset >= end)
+    return "ONNX has no operator '" + node.opType().str() + "' from operator set " +
+           std::to_string(end) + " on";
   return checkNode(node, findDeclaration(node.opType(), node.opset));
 }
 

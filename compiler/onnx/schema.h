@@ -28,6 +28,9 @@ const Declaration *findDeclaration(llvm::StringRef opType, int64_t opset);
 /// The first operator set that has the operator, 0 where none does.
 int64_t firstOpset(llvm::StringRef opType);
 
+/// The first operator set that has it no more, 0 where there is none.
+int64_t endOpset(llvm::StringRef opType);
+
 /// What an attribute holds, as declarations call it, such as `ints`; empty where it does not say.
 llvm::StringRef kindOf(const onnx::AttributeProto &attribute);
 

@@ -2,7 +2,8 @@
 #
 # Prints compiler/onnx/schemas.inc: what each operator of ONNX's own set takes and makes, by the
 # operator set from which it holds. Only versions that operator sets from 6 on use, and of these only
-# those whose arity, types or attributes differ from the version before. Needs the Python package onnx.
+# those whose arity, types or attributes differ from the version before. An operator that ends has a last entry that
+# says `deprecated`. Needs the Python package onnx.
 #
 #   python3 tests/import/list_schemas.py >compiler/onnx/schemas.inc
 import re
@@ -47,7 +48,9 @@ def types(schema):
     return found.rstrip("-")
 
 
-def declaration(schema):
+def declaration(schema, is_last):
+    if schema.deprecated and is_last:
+        return "", "", 0, "", 0, "deprecated"
     attributes = [name + ":" + kind_of(attribute) + ("!" if attribute.required else "")
                   for name, attribute in sorted(schema.attributes.items())]
     return (letters(schema.inputs), types(schema), schema.min_input, letters(schema.outputs), schema.min_output,
@@ -67,7 +70,7 @@ def main():
             schemas.pop(0)
         before = None
         for schema in schemas:
-            found = declaration(schema)
+            found = declaration(schema, schema is schemas[-1])
             if found != before:
                 inputs, input_types, fewest_inputs, outputs, fewest_outputs, attributes = found
                 print(f'{{"{name}", {schema.since_version}, "{inputs}", "{input_types}", {fewest_inputs}, "{outputs}", '

@@ -451,6 +451,8 @@ def graphs():
     yield Case("an operator that came later", chain(node("Gelu", ["h"], ["t"]), output="t"), UNSUPPORTED, "from opset 20 on")
     yield Case("an operator of a later operator set", chain(node("BitCast", ["h"], ["t"], {"to": 6}), output="t"), UNREADABLE,
                "'BitCast' before operator set 26")
+    yield Case("an operator that ended", chain(node("Scatter", ["h", "layer.w", "h"], ["t"]), output="t"), UNREADABLE,
+               "no operator 'Scatter' from operator set 11 on")
     yield Case("an operator that came later than exporters know", chain(node("Swish", ["h"], ["t"]), output="t"), UNSUPPORTED, "supported from opset 24 on")
     yield Case("an operator that is not there yet", chain(node("StringNormalizer", ["h"], ["t"]), output="t"), UNSUPPORTED, "unsupported operator")
     for kind in ("StringNormalizer", "ConvInteger", "OptionalHasElement"):
