@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ONNX GridSample of images: each element of the result is interpolated at a place that the grid
-// gives, -1 to 1 along width and height. Formulas are those of PyTorch's grid_sample. Neighbours
-// are gathered, their indices brought inside; the gradient reaches both image and grid.
+// ONNX GridSample of images and volumes: each element of the result is interpolated at a place that
+// the grid gives, -1 to 1 along width, height and depth. Formulas are those of PyTorch's
+// grid_sample. Neighbours are gathered, their indices brought inside; the gradient reaches both
+// image and grid.
 #include "dialects/nn/onnx_node.h"
 
 using namespace mlir;
@@ -10,7 +11,8 @@ using namespace mlir;
 namespace trainc::nn {
 namespace {
 
-// One of the grid's coordinates, of the shape [N, height, width] of the result.
+// One of the grid's coordinates, of the shape [N, height, width] or [N, depth, height, width] of
+// the result.
 struct Coordinate {
   Value place; // in elements of the image
   int64_t size;
@@ -31,33 +33,50 @@ public:
     mode = mode == "bilinear" ? "linear" : mode == "bicubic" ? "cubic" : mode;
     padding = node.string("padding_mode", "zeros");
     alignsCorners = node.integer("align_corners", 0) != 0;
-    if (type.getRank() != 4 || places.getRank() != 4 || places.getDimSize(3) != 2 ||
-        places.getDimSize(0) != type.getDimSize(0))
-      return node.error("expects an image [N, C, H, W] and a grid [N, height, width, 2]");
-    int64_t batch = type.getDimSize(0), channels = type.getDimSize(1), height = type.getDimSize(2),
-            width = type.getDimSize(3);
+    int64_t rank = type.getRank(), space = rank - 2;
+    if ((space != 2 && space != 3) || places.getRank() != rank ||
+        places.getShape().back() != space || places.getDimSize(0) != type.getDimSize(0))
+      return node.error("expects an image [N, C, H, W] and a grid [N, height, width, 2], or a "
+                        "volume [N, C, D, H, W] and a grid [N, depth, height, width, 3]");
     shape.assign(places.getShape().begin(), places.getShape().end() - 1);
     grid = builder.cast(grid, type.getElementType());
-    std::vector<Neighbour> columns = neighbours(coordinate(grid, 0, width));
-    std::vector<Neighbour> rows = neighbours(coordinate(grid, 1, height));
-
-    Value rowsOfChannels =
-        builder.reshape(builder.transpose(x, {0, 2, 3, 1}), {batch * height * width, channels});
+    int64_t rows = type.getDimSize(0);
+    for (int64_t d = 0; d < space; ++d) { // the grid has the last dimension first
+      int64_t size = type.getDimSize(d + 2);
+      sizes.push_back(size);
+      around.push_back(neighbours(coordinate(grid, space - 1 - d, size)));
+      rows *= size;
+    }
+    SmallVector<int64_t> order{0}; // channels behind
+    llvm::append_range(order, llvm::seq<int64_t>(2, rank));
+    order.push_back(1);
+    channels = builder.reshape(builder.transpose(x, order), {rows, type.getDimSize(1)});
     auto indices = RankedTensorType::get(shape, builder.op().getI64Type());
-    Value image = builder.scale(builder.create<IotaOp>(indices, 0), static_cast<double>(height));
-    Value sum;
-    for (const Neighbour &row : rows)
-      for (const Neighbour &column : columns) {
-        Value index = builder.scale(builder.add(image, row.index), static_cast<double>(width));
-        index = builder.add(index, column.index);
-        Value part = weighed(builder.create<GatherOp>(rowsOfChannels, index), row.weight);
-        part = weighed(part, column.weight);
-        sum = sum ? builder.add(sum, part) : part;
-      }
-    return SmallVector<Value>{builder.transpose(sum, {0, 3, 1, 2})};
+    addNeighbours(builder.create<IotaOp>(indices, 0), {}, 0);
+    order.assign({0, rank - 1});
+    llvm::append_range(order, llvm::seq<int64_t>(1, rank - 1));
+    return SmallVector<Value>{builder.transpose(sum, order)};
   }
 
 private:
+  /// Adds what is around the places: `index` counts the elements before dimension `d`, `weights`
+  /// are those along these.
+  void addNeighbours(Value index, ArrayRef<Value> weights, size_t d) {
+    if (d == around.size()) {
+      Value part = builder.create<GatherOp>(channels, index);
+      for (Value weight : weights)
+        part = weighed(part, weight);
+      sum = sum ? builder.add(sum, part) : part;
+      return;
+    }
+    Value before = builder.scale(index, static_cast<double>(sizes[d]));
+    for (const Neighbour &one : around[d]) {
+      SmallVector<Value> all(weights);
+      all.push_back(one.weight);
+      addNeighbours(builder.add(before, one.index), all, d + 1);
+    }
+  }
+
   Value number(double value, Value like) { return builder.constant(value, like.getType()); }
 
   Value clamped(Value x, double low, double high) {
@@ -71,7 +90,8 @@ private:
   }
 
   Coordinate coordinate(Value grid, int64_t which, int64_t size) {
-    Value share = builder.reshape(builder.slice(grid, 3, which, 1), shape);
+    Value share =
+        builder.reshape(builder.slice(grid, tensorType(grid).getRank() - 1, which, 1), shape);
     auto elements = static_cast<double>(size);
     Value fromStart = builder.add(share, number(1, share));
     Value place =
@@ -151,7 +171,9 @@ private:
   Builder &builder;
   std::string mode, padding;
   bool alignsCorners = false;
-  SmallVector<int64_t> shape; // of the grid without its last dimension
+  SmallVector<int64_t> shape, sizes; // of the grid without its last dimension, of the image's space
+  std::vector<std::vector<Neighbour>> around; // the places, along each dimension of space
+  Value channels, sum; // those of all elements, a row each; the result so far
 };
 
 } // namespace
