@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reference models: writes NAME.onnx, as PyTorch's TorchScript exporter writes it in training mode with its large weights left out, and
-NAME.json, the losses that PyTorch has from the weights that trainc-fill puts in: in f32, and the first in f64 (`exact`).
+NAME.json, the losses that PyTorch has from the weights that trainc-fill puts in: in f32, and the first in f64 (`exact`). The graph of
+gpt2 is that of tests/models, whose module it takes, too.
 
     python examples/reference/models.py export [NAME...]
     python examples/reference/models.py record FOLDER NAME       # behind run.sh NAME with WORK=FOLDER
@@ -21,7 +22,11 @@ from torch import nn
 from torch.nn import functional
 
 HERE = pathlib.Path(__file__).resolve().parent
-EXACT = 20  # steps in f64
+sys.path.insert(0, str(HERE.parents[1] / "tests/models"))
+import families  # noqa: E402
+
+EXACT = {"gpt2": 3}  # steps in f64, else 20
+TEXT = {"lstm": (16, 64), "gpt2": (4, 64)}  # models of text: samples of a batch, tokens of a sample
 LARGE = 64  # elements; smaller initializers, and those of one axis, keep their values
 
 
@@ -87,6 +92,10 @@ def vit():
     return nn.Sequential(model)  # whose head begins with zeros
 
 
+def gpt2():
+    return families.NanoGpt(vocabulary=50257, width=768, heads=12, layers=12, positions=1024, mask="tril", gelu="tanh")
+
+
 IMAGE, IDS = torch.zeros(2, 3, 32, 32), torch.zeros(2, 64, dtype=torch.long)
 MODELS = {"resnet": (ResNet, IMAGE), "squeezenet": (squeezenet, IMAGE), "vit": (vit, IMAGE), "unet": (Unet, IMAGE), "lstm": (CharacterLstm, IDS)}
 
@@ -111,35 +120,47 @@ def export(name):
 def record(folder, name):
     folder = pathlib.Path(folder)
     options = json.loads((folder / "run/configuration.json").read_text())["options"]
-    module = MODELS[name][0]().train()
-    filled = {tensor.name: torch.tensor(numpy_helper.to_array(tensor)) for tensor in onnx.load(folder / "model.onnx").graph.initializer}
+    module = (gpt2 if name == "gpt2" else MODELS[name][0])().train()
+    graph = onnx.load(folder / "model.onnx").graph
+    filled = {tensor.name: torch.tensor(numpy_helper.to_array(tensor)) for tensor in graph.initializer}
+    if name == "gpt2":
+        name_products(graph, module, filled)
     state = module.state_dict()
     module.load_state_dict({key: filled.get(key, value) for key, value in state.items()})
     missing = [key for key, value in module.named_parameters() if key not in filled]
     assert not missing, missing
-    if name == "lstm":
-        text = numpy.fromfile(folder / "text.bin", dtype=numpy.uint8).astype(numpy.int64)
-        count = (len(text) - 1) // 64
-        inputs, labels = text[: count * 64].reshape(-1, 64), text[1 : count * 64 + 1].reshape(-1, 64)
+    if name in TEXT:
+        text, length = numpy.fromfile(folder / "text.bin", dtype=numpy.uint8).astype(numpy.int64), TEXT[name][1]
+        count = (len(text) - 1) // length
+        inputs, labels = text[: count * length].reshape(-1, length), text[1 : count * length + 1].reshape(-1, length)
     else:
         inputs, labels = numpy.load(folder / "images.npy"), numpy.load(folder / ("masks.npy" if name == "unet" else "classes.npy"))
     rate, exact = float(options["learning-rate"]), copy.deepcopy(module).double()
-    runs = {"losses": train(name, module, inputs, labels, int(options["steps"]), rate), "exact": train(name, exact, inputs, labels, EXACT, rate)}
+    runs = {"losses": train(name, module, inputs, labels, int(options["steps"]), rate), "exact": train(name, exact, inputs, labels, EXACT.get(name, 20), rate)}
     (HERE / (name + ".json")).write_text(json.dumps(runs) + "\n")
     print(name, runs["losses"][0], runs["losses"][-1])
+
+
+def name_products(graph, module, filled):
+    """Matrices of gpt2, which its exporter transposed and named by number: by their order."""
+    filled["wte.weight"] = filled["lm_head.weight"]
+    products = iter([node.input[1] for node in graph.node if node.op_type == "MatMul" and node.input[1] in filled])
+    for key, value in module.named_parameters():
+        if key not in filled and value.dim() == 2:
+            filled[key] = filled[next(products)].T.contiguous()
 
 
 def train(name, module, inputs, labels, steps, rate):
     decayed = [p for p in module.parameters() if p.dim() >= 2]
     others = [p for p in module.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW([{"params": decayed}, {"params": others, "weight_decay": 0.0}], lr=rate, weight_decay=0.01)
-    batch, losses = 16, []
+    batch, losses = TEXT.get(name, (16,))[0], []
     for step in range(steps):
         rows = slice(step * batch, (step + 1) * batch)
         optimizer.zero_grad()
         given, wanted = torch.from_numpy(inputs[rows]), torch.from_numpy(labels[rows])
         logits = module(given.to(decayed[0].dtype) if given.is_floating_point() else given)
-        loss = functional.cross_entropy(logits.flatten(0, 1), wanted.flatten()) if name == "lstm" else functional.cross_entropy(logits, wanted)
+        loss = functional.cross_entropy(logits.flatten(0, 1), wanted.flatten()) if name in TEXT else functional.cross_entropy(logits, wanted)
         loss.backward()
         optimizer.step()
         losses.append(round(loss.item(), 6))

@@ -52,7 +52,7 @@ say '1. The data'
 case $name in
 lstm | gpt2)
   cat /usr/share/common-licenses/GPL-3 /usr/share/common-licenses/GPL-2 /usr/share/common-licenses/LGPL-2 /usr/share/common-licenses/MPL-2.0 /usr/share/common-licenses/Apache-2.0 >"$work/text.bin"
-  data=(--tokens "$work/text.bin")
+  data=(--tokens "$work/text.bin" --token-type u8)
   ;;
 *)
   show python3 $here/shapes.py "$work" $((16 * steps))
