@@ -73,9 +73,11 @@ std::string operatorTable() {
     auto [domain, opType] = llvm::StringRef(name).rsplit('.');
     bool isOnnx = opType.empty();
     const nn::OnnxSupport &support = nn::onnxSupport(isOnnx ? "" : domain, isOnnx ? name : opType);
-    text += "| " + name + " | " + reader::versionsOf(name, sets) + " | yes | " +
-            gradientOf(support) + " | yes | yes | " + refusedOf(support, nn::onnxRefusals(name)) +
-            " |\n";
+    // A domain of another maker counts its sets from 1; none is declared to end.
+    std::string versions = isOnnx ? reader::versionsOf(name, sets)
+                                  : "from " + std::to_string(*sets.begin()) + " of its domain";
+    text += "| " + name + " | " + versions + " | yes | " + gradientOf(support) + " | yes | yes | " +
+            refusedOf(support, nn::onnxRefusals(name)) + " |\n";
   }
   return text;
 }
