@@ -398,7 +398,9 @@ private:
   bool writeStages() {
     if (recipe.trains &&
         failed(output.writeText("plan/stages.json",
-                                stagesJson(describeStages(*model.module, recipe.target)), report)))
+                                stagesJson(describeStages(*model.module, recipe.target),
+                                           !updatesInParts(*model.module, recipe.target).empty()),
+                                report)))
       return false;
     std::string text = stageListText(*model.module, recipe.target);
     if (!text.empty() && !options.quiet && options.messageFormat == "text")

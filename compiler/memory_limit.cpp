@@ -51,18 +51,21 @@ LogicalResult checkMemoryLimit(const MemoryTable &plan, int64_t limit, const std
 
 LogicalResult checkMemoryLimit(const StageTable &plan, int64_t limit, const std::string &model,
                                Report &report) {
-  std::vector<StageMemory> stages = plan.memoryOfStages();
+  const std::vector<rank_memory> stages = plan.memoryOfRanks(1);
   auto largest = max_element(
-      stages, [](const StageMemory &a, const StageMemory &b) { return a.bytes() < b.bytes(); });
+      stages, [](const rank_memory &a, const rank_memory &b) { return a.bytes() < b.bytes(); });
   if (largest->bytes() <= limit)
     return success();
   std::vector<std::string> parts;
   for (auto [name, bytes] : {std::pair<StringRef, int64_t>("parameters", largest->parameters),
                              {"gradients", largest->gradients},
+                             {"sums over micro-batches", largest->accumulators},
                              {"optimizer_state", largest->state},
                              {"activations", largest->activations},
                              {"the stash of micro-batches", largest->stash},
-                             {"workspace", largest->workspace}})
+                             {"places for messages", largest->messages},
+                             {"workspace", largest->workspace},
+                             {"constants", largest->constants}})
     if (bytes > 0)
       parts.push_back((name + " " + readableBytes(bytes)).str());
   return report.error(ExitCode::overLimit, model,

@@ -140,6 +140,11 @@ static json::Object chunkJson(const PlannedChunk &chunk, int slots) {
                       {"activation_bytes", chunk.activationBytes},
                       {"slot_bytes", chunk.slotBytes},
                       {"slots", slots}};
+  json::Array buckets;
+  for (const PlannedBucket &bucket : chunk.buckets)
+    buckets.push_back(json::Object{
+        {"function", bucket.function}, {"bytes", bucket.bytes}, {"behind", bucket.behind}});
+  object["buckets"] = std::move(buckets);
   if (!chunk.forward.empty())
     object["forward"] = chunk.forward;
   if (!chunk.weightGradient.empty())
@@ -147,7 +152,19 @@ static json::Object chunkJson(const PlannedChunk &chunk, int slots) {
   return object;
 }
 
-std::string stagesJson(const StageTable &plan) {
+static json::Object memoryJson(const rank_memory &rank) {
+  return json::Object{{"parameter_bytes", rank.parameters},     {"gradient_bytes", rank.gradients},
+                      {"accumulator_bytes", rank.accumulators}, {"state_bytes", rank.state},
+                      {"activation_bytes", rank.activations},   {"stash_bytes", rank.stash},
+                      {"message_bytes", rank.messages},         {"workspace_bytes", rank.workspace},
+                      {"constant_bytes", rank.constants},       {"bytes", rank.bytes()}};
+}
+
+static StringRef nameOf(sharing shared) {
+  return shared == sharing::gradients ? "gradients" : shared == sharing::state ? "state" : "none";
+}
+
+std::string stagesJson(const StageTable &plan, bool updatesInParts) {
   const planning::Schedule &schedule = plan.plan.schedule;
   json::Array chunks, boundaries, stages;
   for (auto [number, chunk] : enumerate(plan.chunks))
@@ -159,17 +176,28 @@ std::string stagesJson(const StageTable &plan) {
                                       {"gradients", tensorsJson(boundary.gradients)},
                                       {"activation_places", schedule.activationPlaces[number]},
                                       {"gradient_places", schedule.gradientPlaces[number]}});
-  for (const std::vector<planning::Action> &list : schedule.actions) {
+  const std::vector<rank_memory> ranks = plan.memoryOfRanks(1);
+  for (auto [number, list] : enumerate(schedule.actions)) {
     json::Array actions;
     for (const planning::Action &action : list)
       actions.push_back(actionJson(action));
-    stages.push_back(json::Object{{"actions", std::move(actions)}});
+    stages.push_back(
+        json::Object{{"actions", std::move(actions)}, {"memory", memoryJson(ranks[number])}});
   }
+  const memory_needs &needs = plan.needs;
   return documentText(json::Object{{"schedule", planning::nameOf(schedule.kind)},
                                    {"micro_batches", schedule.pipeline.microBatches},
                                    {"chunks_per_stage", schedule.pipeline.chunksPerStage},
                                    {"cuts", json::Array(plan.cuts)},
-                                   {"workspace_bytes", plan.workspaceBytes},
+                                   {"workspace_bytes", needs.workspace},
+                                   {"target", plan.target},
+                                   {"shared", nameOf(plan.shared)},
+                                   {"updates_in_parts", updatesInParts},
+                                   {"arenas", json::Object{{"parameters", needs.parameters},
+                                                           {"gradients", needs.gradients},
+                                                           {"optimizer_state", needs.state},
+                                                           {"workspace", needs.workspace},
+                                                           {"constants", needs.constants}}},
                                    {"chunks", std::move(chunks)},
                                    {"boundaries", std::move(boundaries)},
                                    {"stages", std::move(stages)}});

@@ -15,8 +15,9 @@ constexpr int kPlanVersion = 1;
 std::string memoryPlanJson(const MemoryTable &plan);
 std::string kernelListJson(const std::vector<ListedEntry> &entries);
 std::string recomputeJson(const RecomputeTable &plan);
-/// With the list of actions of every stage, as the trainer has it.
-std::string stagesJson(const StageTable &plan);
+/// With the list of actions of every stage, as the trainer has it. `updatesInParts`: ranks may
+/// update a part each.
+std::string stagesJson(const StageTable &plan, bool updatesInParts);
 /// Parameters and buffers with what the step does with them.
 std::string parametersJson(const Model &model, mlir::ModuleOp module);
 

@@ -51,6 +51,9 @@ public:
   void allocate(memory_use use, int64_t micro_batches, int64_t other_bytes = 0);
   // Addresses for the entry functions; the host may not be able to follow them.
   const arenas &places() const;
+  // Whether ranks that train reach each other's memory; else they send messages. Of a single rank
+  // it says nothing.
+  bool shares_memory() const;
   int64_t accumulator_bytes() const; // of gradients, besides the arenas
 
   // Bytes of the arenas. These wait for queued work.

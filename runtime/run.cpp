@@ -6,6 +6,7 @@
 #include "runtime/agreement.h"
 #include "runtime/data_types.h"
 #include "runtime/own_files.h"
+#include "runtime/program_memory.h"
 #include "runtime/run_folder.h"
 #include "runtime/safetensors.h"
 #include "runtime/stage_layout.h"
@@ -235,19 +236,54 @@ static std::string describe_layout(const program &program, int ranks) {
   return text;
 }
 
+// "stage 0: parameters 1,024, activations 2,048; together 3,072 bytes", without what is none.
+static std::string describe_memory(const rank_memory &memory) {
+  std::string text;
+  for (auto [name, bytes] : {std::pair("parameters", memory.parameters),
+                             {"gradients", memory.gradients},
+                             {"accumulators", memory.accumulators},
+                             {"optimizer_state", memory.state},
+                             {"activations", memory.activations},
+                             {"stash", memory.stash},
+                             {"messages", memory.messages},
+                             {"workspace", memory.workspace},
+                             {"constants", memory.constants}})
+    if (bytes > 0)
+      text += (text.empty() ? "" : ", ") + std::string(name) + " " + grouped(bytes);
+  return text + "; together " + grouped(memory.bytes()) + " bytes";
+}
+
+// A rank of each stage, planned; libraries and batches that are read ahead come on top.
+static void add_memory_rows(const run &run,
+                            std::vector<std::pair<std::string, std::string>> &rows) {
+  const pipeline *stages = run.prog.stages;
+  const stage_layout layout(run.prog, 0, run.ranks.size());
+  const bool shares_memory = run.ranks.size() == 1 || run.target.shares_memory();
+  const std::vector<rank_memory> all =
+      memory_of_ranks(memory_needs_of(run.prog, shares_memory),
+                      {layout.replicas, run.ranks.ranks_on_host(),
+                       stages ? stages->micro_batches : run.options.micro_batches,
+                       sharing_of(run.prog, run.options.shard, shares_memory), shares_memory});
+  for (size_t i = 0; i < all.size(); ++i)
+    rows.emplace_back(i > 0 ? "" : "a rank holds",
+                      (stages ? format_text("stage %zu: ", i) : "") + describe_memory(all[i]));
+}
+
 void run::print_table(const std::vector<std::pair<std::string, std::string>> &more) const {
   if (!is_first())
     return;
   auto rows = describe(prog);
   rows.insert(rows.end(), more.begin(), more.end());
-  const bool in_stages =
-      prog.stages && (options.command->bit & (command_train | command_gradients | command_profile));
+  const bool trains = options.command->bit & (command_train | command_gradients | command_profile);
+  const bool in_stages = prog.stages && trains;
   rows.emplace_back("ranks", std::to_string(ranks.size()) +
                                  (in_stages ? describe_layout(prog, ranks.size()) : ""));
   rows.emplace_back("device", target.description());
   if (int64_t bytes = target.accumulator_bytes())
     rows.emplace_back("accumulation", grouped(bytes) + " bytes of gradients" +
                                           (prog.shards_gradients ? ", the arena's share too" : ""));
+  if (trains)
+    add_memory_rows(*this, rows);
   for (auto &[name, value] : table.values(options))
     rows.emplace_back("--" + name, value.empty() ? "-" : value);
   for (auto &[name, value] : rows)

@@ -5,6 +5,7 @@
 #include "compiler/emit/gradient_tables.h"
 #include "dialects/elements/element_type.h"
 #include "passes/lowering/gradient_buckets.h"
+#include "passes/lowering/gradient_ranges.h"
 #include "passes/lowering/pipeline_plan.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -135,32 +136,10 @@ private:
     return texts;
   }
 
-  /// The elements of the gradients arena that a function writes, with the padding behind them.
-  Rows gradientRows(func::FuncOp function) {
-    constexpr int64_t alignment = 16; // of form-buckets
-    train::LayoutAttr layout = train::layoutOf(module);
-    llvm::StringMap<train::PlacedAttr> placed;
-    for (train::PlacedAttr parameter : layout.placed())
-      placed[parameter.getName().getValue()] = parameter;
-    std::vector<std::pair<int64_t, int64_t>> ranges;
-    for (unsigned i = 0; i < function.getNumResults(); ++i) {
-      train::RoleAttrInterface role = train::resultRoleOf(function, i);
-      if (isa_and_nonnull<train::StepTotalsAttr>(role))
-        ranges.push_back({layout.summedElements(), layout.summedElements() + train::kStepTotals});
-      if (!isa_and_nonnull<train::GradientAttr, train::NewValueAttr>(role))
-        continue;
-      train::PlacedAttr at = placed.lookup(role.getName().getValue());
-      int64_t end = llvm::alignTo(at.getOffset() + at.getCount(), alignment);
-      ranges.push_back({at.getOffset(), end});
-    }
-    llvm::sort(ranges);
+  static Rows gradientRows(func::FuncOp function) {
     Rows rows;
-    for (size_t i = 0; i < ranges.size();) {
-      auto [begin, end] = ranges[i];
-      for (++i; i < ranges.size() && ranges[i].first == end; ++i)
-        end = ranges[i].second;
-      rows.push_back(llvm::formatv("{{{0}, {1}}", begin, end));
-    }
+    for (ElementRange range : gradientRangesOf(function))
+      rows.push_back(llvm::formatv("{{{0}, {1}}", range.begin, range.end));
     return rows;
   }
 

@@ -7,6 +7,7 @@
 #include "dialects/kernel/kernel.h"
 #include "dialects/train/train.h"
 #include "passes/planning/pipeline_schedule.h"
+#include "runtime/rank_memory.h"
 
 namespace trainc {
 
@@ -33,6 +34,13 @@ struct PipelinePlan {
 /// Of a module behind split-pipeline.
 PipelinePlan pipelinePlan(mlir::ModuleOp module);
 
+/// Gradients that the replicas of a stage add at once, of a program that shards them.
+struct PlannedBucket {
+  std::string function;
+  int64_t bytes;
+  double behind; // the share of the function's predicted time behind which it is whole
+};
+
 /// What a chunk computes for a micro-batch and what a rank of its stage holds for it.
 struct PlannedChunk {
   /// Entry functions; a step in one piece has no forward one, and where the backward function has
@@ -46,28 +54,26 @@ struct PlannedChunk {
   int64_t parameters = 0; // those that several chunks use are the first one's
   int64_t parameterBytes = 0, gradientBytes = 0, stateBytes = 0;
   int64_t activationBytes = 0, slotBytes = 0;
-};
-
-/// What a rank of a stage holds. On cpu, of parameters and optimizer state, which the ranks of a
-/// host keep once, those that it updates; on cuda all of these and of gradients.
-struct StageMemory {
-  int64_t parameters = 0, gradients = 0, state = 0, activations = 0, stash = 0, workspace = 0;
-
-  int64_t bytes() const { return parameters + gradients + state + activations + stash + workspace; }
+  std::vector<PlannedBucket> buckets; // in the order of the functions and their steps
 };
 
 struct StageTable {
   PipelinePlan plan; // of one chunk where the step is in one piece
   std::vector<std::string> cuts;
   std::vector<PlannedChunk> chunks;
-  int64_t workspaceBytes = 0;
-  bool everyRankHasAll = false; // parameters, gradients and state
+  std::string target;
+  memory_needs needs;
+  sharing shared = sharing::none; // what ranks of a host share, whatever the trainer is asked for
 
-  std::vector<StageMemory> memoryOfStages() const;
+  /// Of a rank of each stage, where the replicas are on one host.
+  std::vector<rank_memory> memoryOfRanks(int replicas) const;
 };
 
 /// Of a module behind plan-memory that has @update.
 StageTable describeStages(mlir::ModuleOp module, llvm::StringRef target);
+
+/// What a rank of a step in one piece holds, on hosts of some ranks and for some micro-batches.
+std::string rankMemoryText(const StageTable &table);
 
 /// Null where there is none.
 std::optional<planning::ScheduleKind> scheduleKind(llvm::StringRef name);

@@ -7,6 +7,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/gradient_buckets.h"
+#include "passes/lowering/pipeline_plan.h"
 #include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
 #include "passes/plan_tables.h"
@@ -127,20 +128,13 @@ MemoryTable describeMemory(ModuleOp module) {
   return plan;
 }
 
-/// What each of some ranks of a host has, where they share out what none keeps whole.
-static std::string sharesText(const MemoryTable &plan) {
-  int64_t shared = 0, own = 0;
-  for (const PlannedArena &arena : plan.arenas)
-    (llvm::is_contained({"parameters", "gradients", "optimizer_state"}, arena.name) ? shared
-                                                                                    : own) +=
-        arena.bytes;
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  out << "\nranks of a host  bytes of a rank, of one or two micro-batches\n";
-  for (int64_t ranks : {1, 2, 4, 8})
-    out << llvm::format("%15lld %15lld\n", (long long)ranks,
-                        (long long)(own + (shared + ranks - 1) / ranks));
-  return text;
+/// Of a training step in one piece; stages have a list of their own.
+static std::string rankText(ModuleOp module) {
+  train::TargetAttr target = train::targetOf(module);
+  const bool trains = module.lookupSymbol("forward_backward") && module.lookupSymbol("update");
+  if (!target || !trains || train::pipelineOf(module))
+    return "";
+  return rankMemoryText(describeStages(module, target.getName()));
 }
 
 std::string memoryPlanText(ModuleOp module) {
@@ -154,8 +148,7 @@ std::string memoryPlanText(ModuleOp module) {
     out << llvm::format("%-16s %13lld %15lld  %.3f\n", arena.name.c_str(), (long long)arena.bytes,
                         (long long)arena.lowerBound, ratio);
   }
-  if (shardsGradients(module) && !train::pipelineOf(module))
-    out << sharesText(plan);
+  out << rankText(module);
   for (const PlannedEntry &entry : plan.entries) {
     out << "\n" << entry.name << ": " << entry.steps << " steps";
     if (entry.peak >= 0)

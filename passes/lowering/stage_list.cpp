@@ -4,6 +4,8 @@
 // another, and the schedule as a grid. What trainc writes to plan/stages.txt and prints.
 #include "dialects/elements/element_type.h"
 #include "passes/lowering/fusion_roots.h"
+#include "passes/lowering/gradient_buckets.h"
+#include "passes/lowering/gradient_ranges.h"
 #include "passes/lowering/pipeline_plan.h"
 #include "passes/passes.h"
 #include "passes/plan_tables.h"
@@ -44,14 +46,6 @@ double shareNobodyWaitsFor(func::FuncOp function) {
   return all > 0 ? behind / all : 0;
 }
 
-int64_t gradientBytesOf(func::FuncOp function) {
-  int64_t bytes = 0;
-  for (unsigned i = 0; i < function.getNumResults(); ++i)
-    if (isa_and_nonnull<train::GradientAttr, train::NewValueAttr>(train::resultRoleOf(function, i)))
-      bytes += bytesOf(function.getResultTypes()[i]);
-  return bytes;
-}
-
 /// Adds what a function costs and the parameters that no chunk before has; its time.
 double addFunction(PlannedChunk &chunk, func::FuncOp function, llvm::StringSet<> &counted) {
   double time = 0;
@@ -71,6 +65,23 @@ double addFunction(PlannedChunk &chunk, func::FuncOp function, llvm::StringSet<>
   return time;
 }
 
+void addBuckets(PlannedChunk &chunk, func::FuncOp function) {
+  SmallVector<double> behind; // time until a step has ended
+  SymbolTableCollection symbols;
+  double time = 0;
+  for (auto step : function.front().getOps<kernel::StepOpInterface>()) {
+    kernel::StepCost cost = step.cost(symbols);
+    behind.push_back(time += timeOf(cost.flops, cost.bytes()));
+  }
+  for (const GradientBucket &bucket : gradientBucketsOf(function)) {
+    int64_t bytes = 0;
+    for (unsigned gradient : bucket.gradients)
+      bytes += bytesOf(function.getResultTypes()[gradient]);
+    chunk.buckets.push_back(
+        {function.getName().str(), bytes, time > 0 ? behind[size_t(bucket.step)] / time : 1});
+  }
+}
+
 PlannedChunk chunkOf(ModuleOp module, int number, llvm::StringSet<> &counted) {
   PlannedChunk chunk;
   func::FuncOp forward = train::chunkFunction(module, train::ChunkPass::forward, number),
@@ -82,12 +93,14 @@ PlannedChunk chunkOf(ModuleOp module, int number, llvm::StringSet<> &counted) {
   chunk.backward = backward.getName().str();
   chunk.weightGradientShare = shareNobodyWaitsFor(backward);
   chunk.gradientBytes = gradientBytesOf(backward);
+  addBuckets(chunk, backward);
   if (weights) {
     double time = addFunction(chunk, weights, counted);
     chunk.backwardTime += time;
     chunk.weightGradientShare = chunk.backwardTime > 0 ? time / chunk.backwardTime : 0;
     chunk.weightGradient = weights.getName().str();
     chunk.gradientBytes += gradientBytesOf(weights);
+    addBuckets(chunk, weights);
   }
   if (auto bytes = backward->getAttrOfType<DenseI64ArrayAttr>("kernel.chunk_bytes")) {
     chunk.activationBytes = bytes[0];
@@ -103,6 +116,7 @@ PlannedChunk onlyChunk(ModuleOp module) {
   chunk.backwardTime = addFunction(chunk, function, counted);
   chunk.backward = function.getName().str();
   chunk.gradientBytes = gradientBytesOf(function);
+  addBuckets(chunk, function);
   return chunk;
 }
 
@@ -121,11 +135,52 @@ void listTensors(const char *direction, int from, int to,
 
 } // namespace
 
-StageTable describeStages(ModuleOp module, StringRef target) {
-  StageTable table;
-  table.everyRankHasAll = target == "cuda";
+/// As the runtime lays them out (runtime/program_memory.h).
+static void addMessages(StageTable &table) {
+  const planning::Schedule &schedule = table.plan.schedule;
+  const message_format &format = table.target == "cuda" ? cuda_messages : cpu_messages;
+  std::vector<message_needs> messages;
+  auto add = [&](int from, int to, int places, const std::vector<CrossingTensor> &tensors) {
+    messages.push_back({schedule.pipeline.stageOf(from), schedule.pipeline.stageOf(to), places,
+                        place_bytes(format, int64_t(tensors.size()),
+                                    [&](int64_t i) { return bytesOf(tensors[size_t(i)].type); })});
+  };
+  for (auto [number, boundary] : llvm::enumerate(table.plan.boundaries)) {
+    add(boundary.from, boundary.to, schedule.activationPlaces[number], boundary.activations);
+    add(boundary.to, boundary.from, schedule.gradientPlaces[number], boundary.gradients);
+  }
+  add_messages(table.needs.stages, messages, format);
+}
+
+static void addNeeds(StageTable &table, ModuleOp module) {
   auto arenas = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes");
   auto bytesOfArena = [&](kernel::Arena arena) { return arenas[int(arena)]; };
+  table.needs.parameters = bytesOfArena(kernel::Arena::parameters);
+  table.needs.gradients = bytesOfArena(kernel::Arena::gradients);
+  table.needs.state = bytesOfArena(kernel::Arena::optimizer_state);
+  table.needs.workspace = bytesOfArena(kernel::Arena::workspace);
+  table.needs.constants = bytesOfArena(kernel::Arena::constants);
+  table.needs.every_rank_has_all = table.target == "cuda";
+  const bool isCut = bool(train::pipelineOf(module));
+  table.shared = shardsGradients(module)          ? sharing::gradients
+                 : isCut && table.target == "cpu" ? sharing::state
+                                                  : sharing::none;
+  const planning::Pipeline &pipeline = table.plan.schedule.pipeline;
+  table.needs.stages.resize(pipeline.stages);
+  for (auto [number, chunk] : llvm::enumerate(table.chunks)) {
+    stage_needs &stage = table.needs.stages[pipeline.stageOf(int(number))];
+    stage.gradients += chunk.gradientBytes;
+    stage.activations = std::max(stage.activations, chunk.activationBytes); // one at a time
+    stage.stash += chunk.slotBytes * table.plan.schedule.stashSlots[number];
+  }
+  if (isCut)
+    addMessages(table);
+}
+
+StageTable describeStages(ModuleOp module, StringRef target) {
+  StageTable table;
+  table.target = target.str();
+  auto arenas = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes");
   if (train::PipelineAttr pipeline = train::pipelineOf(module)) {
     table.plan = pipelinePlan(module);
     llvm::StringSet<> counted;
@@ -136,7 +191,7 @@ StageTable describeStages(ModuleOp module, StringRef target) {
   } else {
     table.plan.schedule = scheduleOfOne();
     table.chunks.push_back(onlyChunk(module));
-    table.chunks[0].activationBytes = bytesOfArena(kernel::Arena::activations);
+    table.chunks[0].activationBytes = arenas[int(kernel::Arena::activations)];
   }
   // States have the layout of gradients, slot after slot.
   int64_t gradients = 0;
@@ -145,31 +200,67 @@ StageTable describeStages(ModuleOp module, StringRef target) {
   for (PlannedChunk &chunk : table.chunks)
     chunk.stateBytes = gradients == 0
                            ? 0
-                           : int64_t(double(bytesOfArena(kernel::Arena::optimizer_state)) *
+                           : int64_t(double(arenas[int(kernel::Arena::optimizer_state)]) *
                                      double(chunk.gradientBytes) / double(gradients));
-  table.workspaceBytes = bytesOfArena(kernel::Arena::workspace);
+  addNeeds(table, module);
   return table;
 }
 
-std::vector<StageMemory> StageTable::memoryOfStages() const {
+std::vector<rank_memory> StageTable::memoryOfRanks(int replicas) const {
   const planning::Pipeline &pipeline = plan.schedule.pipeline;
-  std::vector<StageMemory> stages(pipeline.stages);
-  for (auto [number, chunk] : llvm::enumerate(chunks)) {
-    StageMemory &stage = stages[pipeline.stageOf(int(number))];
-    stage.parameters += chunk.parameterBytes;
-    stage.gradients += chunk.gradientBytes;
-    stage.state += chunk.stateBytes;
-    stage.activations = std::max(stage.activations, chunk.activationBytes); // one at a time
-    stage.stash += chunk.slotBytes * plan.schedule.stashSlots[number];
-    stage.workspace = workspaceBytes;
-    for (StageMemory &other : stages)
-      if (everyRankHasAll && &other != &stage) {
-        other.parameters += chunk.parameterBytes;
-        other.gradients += chunk.gradientBytes;
-        other.state += chunk.stateBytes;
-      }
+  return memory_of_ranks(needs,
+                         {replicas, replicas * pipeline.stages, pipeline.microBatches, shared});
+}
+
+std::string rankMemoryText(const StageTable &table) {
+  SmallVector<std::pair<StringRef, sharing>> kinds;
+  if (table.shared == sharing::gradients)
+    kinds = {{"--shard gradients", sharing::gradients}};
+  else
+    kinds = {{"--shard none", sharing::none}};
+  if (table.shared == sharing::none && table.target == "cpu")
+    kinds.push_back({"--shard optimizer", sharing::state});
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "\nbytes of a rank\nranks of a host  micro-batches";
+  for (auto &[name, shared] : kinds)
+    out << llvm::format("  %20s", name.str().c_str());
+  out << "\n";
+  for (int ranks : {1, 2, 4, 8})
+    for (int microBatches : {1, 8}) {
+      out << llvm::format("%15d  %13d", ranks, microBatches);
+      for (auto &[name, shared] : kinds)
+        out << llvm::format("  %20lld", (long long)memory_of_ranks(
+                                            table.needs, {ranks, ranks, microBatches, shared})[0]
+                                            .bytes());
+      out << "\n";
+    }
+  return text;
+}
+
+/// What a rank of each stage holds, and with more replicas on the host.
+static void printMemory(const StageTable &table, llvm::raw_ostream &out) {
+  out << "\nstage   parameters    gradients  accumulators        state  activations        stash   "
+         "  messages    workspace    constants   bytes of a rank\n";
+  for (auto [number, rank] : llvm::enumerate(table.memoryOfRanks(1)))
+    out << llvm::format("%5d  %11lld  %11lld  %12lld  %11lld  %11lld  %11lld  %11lld", int(number),
+                        (long long)rank.parameters, (long long)rank.gradients,
+                        (long long)rank.accumulators, (long long)rank.state,
+                        (long long)rank.activations, (long long)rank.stash,
+                        (long long)rank.messages)
+        << llvm::format("  %11lld  %11lld  %16lld\n", (long long)rank.workspace,
+                        (long long)rank.constants, (long long)rank.bytes());
+  constexpr int replicas[] = {1, 2, 4, 8};
+  out << "\nreplicas on a host";
+  for (int count : replicas)
+    out << llvm::format("  %14d", count);
+  out << "\n";
+  for (size_t stage = 0; stage < table.needs.stages.size(); ++stage) {
+    out << llvm::format("stage %-12d", int(stage));
+    for (int count : replicas)
+      out << llvm::format("  %14lld", (long long)table.memoryOfRanks(count)[stage].bytes());
+    out << "\n";
   }
-  return stages;
 }
 
 std::string stageListText(ModuleOp module, StringRef target) {
@@ -213,14 +304,7 @@ std::string stageListText(ModuleOp module, StringRef target) {
         (chunk.forwardTime + chunk.backwardTime) / total,
         100 * (1 - times.computing[schedule.pipeline.stageOf(int(number))] / times.seconds));
   }
-  out << "\nstage   parameters    gradients        state  activations        stash    workspace"
-         "   bytes of a rank\n";
-  for (auto [number, stage] : llvm::enumerate(table.memoryOfStages()))
-    out << llvm::format("%5d  %11lld  %11lld  %11lld  %11lld  %11lld  %11lld  %16lld\n",
-                        int(number), (long long)stage.parameters, (long long)stage.gradients,
-                        (long long)stage.state, (long long)stage.activations,
-                        (long long)stage.stash, (long long)stage.workspace,
-                        (long long)stage.bytes());
+  printMemory(table, out);
   out << (isInterleaved ? "\nchunks" : "\nstages") << "    pass             bytes  tensor\n";
   for (const ChunkBoundary &boundary : table.plan.boundaries) {
     listTensors("forward", boundary.from, boundary.to, boundary.activations, out);

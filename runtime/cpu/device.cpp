@@ -10,6 +10,7 @@
 #include "runtime/cpu/shared_wait.h"
 #include "runtime/cpu/stage_memory.h"
 #include "runtime/data_types.h"
+#include "runtime/program_memory.h"
 #include "runtime/threads.h"
 
 #include <algorithm>
@@ -28,10 +29,13 @@ struct device::implementation {
   std::optional<gradient_shards> shards = {}; // in place of it, where no rank keeps all gradients
   std::optional<shared_state> state = {};     // where ranks share it
   std::optional<stage_memory> stage = {};     // of a step in stages
+  rank_memory planned = {};                   // of a rank that trains
   int64_t micro_batches = 1;
   int64_t micro_batch = 0; // of the next gradients in one piece
   bool updated = false;    // by this rank, others may still be at it
   std::vector<double> kept = {};
+
+  int64_t bytes_for(memory_use use, const stage_layout &layout, int64_t batches, bool in_memory);
 };
 
 namespace {
@@ -67,43 +71,6 @@ std::vector<element_range> gradients_of_stage(const program &program, int stage)
   return all;
 }
 
-// Of all, or of those that a rank's stage has.
-int64_t gradient_bytes(const program &program, const stage_layout &layout) {
-  if (layout.stages == 1)
-    return arena_bytes(program, arena_kind::gradients);
-  int64_t elements = 0;
-  for (const element_range &range : gradients_of_stage(program, layout.stage))
-    elements += range.end - range.begin;
-  return elements * bytes_of(program.precision);
-}
-
-// Of all ranks: what stages have each for itself.
-int64_t bytes_of_stages(const program &program, stage_layout layout, bool in_memory) {
-  int64_t bytes = 0;
-  for (layout.stage = 0; layout.stage < layout.stages; ++layout.stage)
-    bytes += activation_bytes(program, layout) +
-             stage_memory::bytes_of(program, layout.stage, in_memory);
-  return bytes * layout.replicas;
-}
-
-// Of a rank, where the host's memory is shared out evenly.
-int64_t bytes_of_gradients(const program &program, stage_layout layout, int64_t micro_batches,
-                           bool in_memory) {
-  if (program.shards_gradients)
-    return gradient_shards::accumulator_bytes(program, layout, micro_batches);
-  const summation_order order(layout.replica, layout.replicas, micro_batches,
-                              exchanged_sums::nodes);
-  if (layout.stages == 1)
-    return (1 + order.accumulators()) * gradient_bytes(program, layout);
-  // The step's total is one, or each rank's own, with the gradients in it.
-  const int64_t ranks = int64_t{layout.stages} * layout.replicas;
-  int64_t bytes = (in_memory ? 1 : ranks) * arena_bytes(program, arena_kind::gradients);
-  for (layout.stage = 0; layout.stage < layout.stages; ++layout.stage)
-    bytes += layout.replicas * ((in_memory ? 1 : 0) + order.accumulators()) *
-             gradient_bytes(program, layout);
-  return bytes / ranks;
-}
-
 shard_request request_for(const program &program, stage_layout layout, int64_t micro_batches,
                           communication_kind kind) {
   shard_request request = {layout, micro_batches, {}, kind};
@@ -117,6 +84,24 @@ bool is_state(arena_kind kind) {
 }
 
 } // namespace
+
+// Of a rank; of those of several stages the mean. Constants are in the binary.
+int64_t device::implementation::bytes_for(memory_use use, const stage_layout &layout,
+                                          int64_t batches, bool in_memory) {
+  int64_t bytes = 0;
+  if (use != memory_use::training) {
+    for (arena_kind kind : arenas_for(use))
+      bytes += arena_bytes(prog, kind);
+    return bytes;
+  }
+  const std::vector<rank_memory> all = memory_of_ranks(
+      memory_needs_of(prog, in_memory), {layout.replicas, ranks.ranks_on_host(), batches,
+                                         sharing_of(prog, options.shard, in_memory), in_memory});
+  for (const rank_memory &each : all)
+    bytes += each.bytes() - each.constants;
+  planned = all[static_cast<size_t>(layout.stage)];
+  return bytes / static_cast<int64_t>(all.size());
+}
 
 device::device(const program &program, const trainer_options &options, communicator &ranks,
                bool computes)
@@ -135,15 +120,18 @@ std::string device::description() const {
   std::string text = format_text("%d thread%s", own_->threads, own_->threads == 1 ? "" : "s");
   if (own_->ranks.size() == 1)
     return text;
-  const bool in_memory = own_->shards || (own_->sum && own_->sum->uses_shared_memory());
-  text += std::string(" each, ranks ") + (in_memory ? "in shared memory" : "with messages");
+  text += std::string(" each, ranks ") + (shares_memory() ? "in shared memory" : "with messages");
   if (!own_->state)
     return text;
-  int64_t bytes = shared_state::bytes_of_rank(own_->prog, own_->ranks.ranks_on_host());
+  int64_t bytes = own_->planned.parameters + own_->planned.state;
   if (own_->shards)
-    bytes += accumulator_bytes();
+    bytes += own_->planned.accumulators;
   return text + format_text("; parameters%s and optimizer state once a host, %s a rank",
                             own_->shards ? ", gradients" : "", byte_text(bytes).c_str());
+}
+
+bool device::shares_memory() const {
+  return own_->shards || (own_->sum && own_->sum->uses_shared_memory());
 }
 
 void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes) {
@@ -162,19 +150,9 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
   bool in_memory = own.ranks.ranks_on_host() == own.ranks.size() &&
                    own.options.communication != communication_kind::messages; // as it seems
   own.ranks.together([&] {
-    int64_t total = other_bytes + own.threads * packing_bytes_per_thread;
-    const bool shares = shares_state(in_memory);
-    for (arena_kind kind : arenas_for(use))
-      total += (shares && is_state(kind)) || (in_stages && kind == arena_kind::activations)
-                   ? 0
-                   : arena_bytes(own.prog, kind);
-    if (shares)
-      total += shared_state::bytes_of_rank(own.prog, own.ranks.ranks_on_host());
-    if (in_stages)
-      total += bytes_of_stages(own.prog, layout, in_memory) / own.ranks.size();
-    if (use == memory_use::training)
-      total += bytes_of_gradients(own.prog, layout, micro_batches, in_memory);
-    check_memory(total, own.ranks.ranks_on_host());
+    const int64_t more = other_bytes + own.threads * packing_bytes_per_thread;
+    check_memory(more + own.bytes_for(use, layout, micro_batches, in_memory),
+                 own.ranks.ranks_on_host());
   });
   // Inside, ranks talk to each other: an error of one must not leave others waiting.
   if (shards) {
@@ -197,6 +175,8 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     in_memory = own.sum->uses_shared_memory();
     own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.sum->total();
   }
+  if (use == memory_use::training)
+    (void)own.bytes_for(use, layout, micro_batches, in_memory); // as it is
   const bool shares = shares_state(in_memory);
   if (shares) {
     own.state.emplace(own.ranks, own.prog);
@@ -217,12 +197,7 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
 
 const arenas &device::places() const { return own_->memory.places; }
 
-int64_t device::accumulator_bytes() const {
-  if (!own_->shards)
-    return own_->sum ? own_->sum->accumulator_bytes() : 0;
-  const stage_layout layout(own_->prog, own_->ranks.rank(), own_->ranks.size());
-  return gradient_shards::accumulator_bytes(own_->prog, layout, own_->micro_batches);
-}
+int64_t device::accumulator_bytes() const { return own_->planned.accumulators; }
 
 const char *device::read(const char *address, int64_t) { return address; }
 

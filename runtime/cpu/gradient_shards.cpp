@@ -111,11 +111,4 @@ void gradient_shards::end() {
   buckets_ = {};
 }
 
-int64_t gradient_shards::accumulator_bytes(const program &program, const stage_layout &layout,
-                                           int64_t micro_batches) {
-  const summation_rounds rounds(layout.replicas, micro_batches);
-  const int64_t ranks = int64_t{layout.stages} * layout.replicas;
-  return (rounds.accumulators() * gradient_bytes(program) + ranks - 1) / ranks;
-}
-
 } // namespace trainc

@@ -41,10 +41,6 @@ public:
   // It has ended: its activations may be written over.
   void end();
 
-  // Of a rank, where the host's memory is shared out evenly.
-  static int64_t accumulator_bytes(const program &program, const stage_layout &layout,
-                                   int64_t micro_batches);
-
 private:
   void meet() {
     if (files_)

@@ -235,13 +235,6 @@ void gradient_sum::begin_step() {
 
 int64_t gradient_sum::memory_bytes() const { return (1 + order_.accumulators()) * arena_bytes_; }
 
-int64_t gradient_sum::accumulator_bytes() const {
-  int64_t bytes = layout_.stages > 1 ? 0 : arena_bytes_;
-  for (const element_range &range : ranges_)
-    bytes += layout_.stages > 1 ? (range.end - range.begin) * bytes_of(type_) : 0;
-  return order_.accumulators() * bytes;
-}
-
 gradient_sum::~gradient_sum() = default;
 
 bool gradient_sum::share_memory(communicator &ranks, const gradient_request &request) {

@@ -45,8 +45,6 @@ public:
   // that share memory.
   char *total() const { return total_; }
   bool uses_shared_memory() const { return shares_memory_; }
-  // Of this rank's accumulators.
-  int64_t accumulator_bytes() const;
 
   // Adds what the gradients arena has of micro-batch 0, 1, ... of this rank.
   void add(int64_t micro_batch);

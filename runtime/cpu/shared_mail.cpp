@@ -6,6 +6,7 @@
 
 #include "runtime/cpu/shared_wait.h"
 #include "runtime/failure.h"
+#include "runtime/rank_memory.h"
 
 #include <sys/mman.h>
 
@@ -19,7 +20,8 @@ struct shared_mail::mailbox {
 
 namespace {
 
-constexpr int64_t box_bytes = 2 * line_bytes;
+constexpr int64_t box_bytes = cpu_messages.box;
+static_assert(cpu_messages.line == line_bytes && cpu_messages.base == page_bytes);
 
 // Calls found(kind, offset in the file) for what a stage receives.
 template <typename Found>

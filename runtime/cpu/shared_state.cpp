@@ -54,8 +54,4 @@ bool shared_state::holds(const char *address) const {
   return address >= first && address < first + shared_bytes(program_);
 }
 
-int64_t shared_state::bytes_of_rank(const program &program, int ranks_on_host) {
-  return (shared_bytes(program) + ranks_on_host - 1) / ranks_on_host;
-}
-
 } // namespace trainc

@@ -26,9 +26,6 @@ public:
   // Whether this is the rank that writes what is loaded.
   bool is_writer() const { return is_writer_; }
 
-  // Of this rank, where the host's memory is shared out evenly.
-  static int64_t bytes_of_rank(const program &program, int ranks_on_host);
-
 private:
   const program &program_;
   bool is_writer_;

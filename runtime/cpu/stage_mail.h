@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/pipeline.h"
+#include "runtime/rank_memory.h"
 #include "runtime/shared_memory.h"
 
 #include <cstddef>
@@ -30,10 +31,7 @@ struct message_kind {
   }
 
   int64_t place_bytes() const {
-    int64_t bytes = line_bytes;
-    for (int64_t i = 0; i < count; ++i)
-      bytes += round_up(tensors[i].bytes, line_bytes);
-    return bytes;
+    return trainc::place_bytes(cpu_messages, count, [&](int64_t i) { return tensors[i].bytes; });
   }
 };
 

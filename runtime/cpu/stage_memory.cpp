@@ -8,15 +8,6 @@
 
 namespace trainc {
 
-int64_t stage_memory::bytes_of(const program &program, int stage, bool in_memory) {
-  const pipeline &pipeline = *program.stages;
-  int64_t bytes =
-      in_memory ? shared_mail::bytes_of(pipeline, stage) : message_mail::bytes_of(pipeline, stage);
-  pipeline.for_each_chunk(
-      stage, [&](const chunk_program &chunk, int) { bytes += chunk.slots * chunk.slot_bytes; });
-  return bytes;
-}
-
 stage_memory::stage_memory(communicator &ranks, arena_set &arenas, const program &program,
                            bool in_memory)
     : pipeline_(*program.stages), layout_(program, ranks.rank(), ranks.size()),

@@ -28,9 +28,6 @@ public:
   bool move(const stage_action &message, const arenas &places, bool fault);
   void end_step() { mail_->end_step(); } // all ranks have met behind it
 
-  // Of a rank: stashes and places.
-  static int64_t bytes_of(const program &program, int stage, bool in_memory);
-
 private:
   void send(const stage_action &message, const char *made, bool fault);
   bool receive(const stage_action &message, char *read);

@@ -165,6 +165,8 @@ std::string device::description() const {
 
 const arenas &device::places() const { return own_->places; }
 
+bool device::shares_memory() const { return true; } // NCCL finds the way, between hosts too
+
 int64_t device::accumulator_bytes() const {
   return own_->gpu && own_->gpu->gradients ? own_->gpu->gradients->accumulator_bytes() : 0;
 }

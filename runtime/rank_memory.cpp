@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/rank_memory.h"
+
+#include "runtime/summation_order.h"
+
+namespace trainc {
+namespace {
+
+int64_t share_of(int64_t bytes, int64_t ranks) { return (bytes + ranks - 1) / ranks; }
+
+} // namespace
+
+std::vector<rank_memory> memory_of_ranks(const memory_needs &needs, const rank_layout &layout) {
+  const auto stages = static_cast<int64_t>(needs.stages.size());
+  const int64_t ranks = stages * layout.replicas;
+  const bool has_all = stages == 1 || needs.every_rank_has_all;
+  const bool shards = layout.shared == sharing::gradients;
+  const int64_t shares = layout.shared != sharing::none ? layout.ranks_on_host : 1;
+  const int accumulators =
+      shards ? summation_rounds(layout.replicas, layout.micro_batches).accumulators()
+             : summation_order(0, layout.replicas, layout.micro_batches, exchanged_sums::nodes)
+                   .accumulators();
+  std::vector<rank_memory> all;
+  for (const stage_needs &stage : needs.stages) {
+    const int64_t own = has_all ? needs.gradients : stage.gradients;
+    rank_memory rank;
+    rank.parameters = share_of(needs.parameters, shares);
+    rank.state = share_of(needs.state, shares);
+    // The step's total is one for all ranks, in the first one's arena, or each rank's own.
+    if (!has_all && !layout.shares_memory)
+      rank.gradients = needs.gradients;
+    else if (!shards)
+      rank.gradients =
+          own + (has_all ? 0 : share_of(needs.gradients - needs.stages[0].gradients, ranks));
+    rank.accumulators = shards ? share_of(accumulators * own, layout.replicas) : accumulators * own;
+    rank.activations = stage.activations;
+    rank.stash = stage.stash;
+    rank.messages = stage.messages;
+    rank.workspace = needs.workspace;
+    rank.constants = needs.constants;
+    all.push_back(rank);
+  }
+  return all;
+}
+
+void add_messages(std::vector<stage_needs> &stages, const std::vector<message_needs> &messages,
+                  const message_format &format) {
+  for (stage_needs &stage : stages)
+    stage.messages += format.base;
+  for (const message_needs &message : messages) {
+    const int64_t bytes = format.box + message.places * message.place_bytes;
+    stages[static_cast<size_t>(message.to)].messages += bytes;
+    if (format.at_sender && message.from != message.to)
+      stages[static_cast<size_t>(message.from)].messages += bytes;
+  }
+}
+
+} // namespace trainc
