@@ -249,6 +249,9 @@ private:
                              {"model", program.model_name},
                              {"target", program.target},
                              {"device", run_.target.description()},
+                             {"shard", run_.options.shard == shard_kind::optimizer   ? "optimizer"
+                                       : run_.options.shard == shard_kind::gradients ? "gradients"
+                                                                                     : "none"},
                              {"stages", layout_.stages},
                              {"replicas", layout_.replicas},
                              {"micro_batches", step_->batches_per_step() / layout_.replicas},

@@ -49,6 +49,9 @@ cl::opt<std::string> profileFile("profile", cl::value_desc("FILE"), cl::cat(cate
                                  cl::desc("what `trainer profile -o FILE` has measured, instead of "
                                           "the roofline; without --network for messages and "
                                           "exchanges too"));
+cl::opt<std::string> shard("shard", cl::value_desc("WHAT"), cl::cat(category),
+                           cl::desc("what ranks of a host share, of a program in one piece: none "
+                                    "or optimizer, as the trainer's option"));
 cl::opt<std::string> svg("svg", cl::value_desc("FILE"), cl::cat(category),
                          cl::desc("draw the step of the first replica"));
 cl::opt<bool> asJson("json", cl::cat(category), cl::desc("print the result as JSON"));
@@ -63,9 +66,7 @@ std::string counted(int64_t count, const char *word) {
 struct StageResult {
   double computing = 0, exposed = 0; // seconds, means over replicas
   int slots = 0;
-  double parameters = 0, gradients = 0, state = 0, activations = 0, stash = 0; // bytes
-
-  double bytes() const { return parameters + gradients + state + activations + stash; }
+  rank_memory memory;
 };
 
 class Simulation {
@@ -74,14 +75,19 @@ public:
     checkNumbers();
     plan = readStagePlan(folder);
     choose();
+    chooseSharing();
     chooseSpeeds();
     const planning::StepCosts costs = costsOf(plan, schedule, replicaCount, sources);
     times = planning::simulateStep(schedule, replicaCount, costs);
     const planning::StepTimes silent =
         planning::simulateStep(schedule, 1, withoutCommunication(costs));
     communication = std::max(0.0, times.seconds - silent.seconds);
-    for (int stage = 0; stage < schedule.pipeline.stages; ++stage)
-      results.push_back(resultOf(stage));
+    const int stages = schedule.pipeline.stages;
+    const std::vector<rank_memory> memory = memory_of_ranks(
+        needsOf(plan, schedule), {replicaCount, ranksOnHost(sources, stages * replicaCount),
+                                  schedule.pipeline.microBatches, sources.shared});
+    for (int stage = 0; stage < stages; ++stage)
+      results.push_back(resultOf(stage, memory[size_t(stage)]));
     if (asJson)
       printJson();
     else
@@ -132,6 +138,32 @@ private:
     schedule = isEmitted ? plan.schedule : scheduleFor(plan, stages, kind, microBatches);
   }
 
+  /// As the trainer's --shard.
+  void chooseSharing() {
+    sources.shared = plan.shared;
+    if (!shard.getNumOccurrences())
+      return;
+    auto refuse = [](const std::string &why, const char *advice) {
+      throw failure(exit_usage, "option --shard: " + why + "\n  try: " + advice);
+    };
+    const bool asksForState = shard == "optimizer";
+    if (!asksForState && shard != "none" && shard != "gradients")
+      refuse("'" + shard + "' is unknown", "none or optimizer");
+    if (shard == "gradients" && plan.shared != sharing::gradients)
+      refuse(folder + " was not compiled for it", "trainc --shard gradients");
+    if (shard != "gradients" && plan.shared == sharing::gradients)
+      refuse(folder + " was compiled for gradients of which no rank keeps all",
+             "the command without it");
+    if (plan.isCut() && asksForState == (plan.shared == sharing::none))
+      refuse(plan.shared == sharing::none ? "every rank of stages for cuda has all of them"
+                                          : "ranks of stages share the optimizer's state always",
+             "the command without it");
+    if (asksForState && !plan.updatesInParts)
+      refuse("the update of " + folder + " cannot be shared out", "--shard none");
+    if (asksForState)
+      sources.shared = sharing::state;
+  }
+
   void chooseSpeeds() {
     if (!profileFile.empty()) {
       if (deviceName.getNumOccurrences())
@@ -160,40 +192,18 @@ private:
     }
   }
 
-  StageResult resultOf(int stage) const {
+  StageResult resultOf(int stage, const rank_memory &memory) const {
     StageResult result;
+    result.memory = memory;
     const int stages = schedule.pipeline.stages;
     for (int replica = 0; replica < replicaCount; ++replica) {
       const size_t rank = size_t(replica) * size_t(stages) + size_t(stage);
       result.computing += times.computing[rank] / replicaCount;
       result.exposed += times.exposed[rank] / replicaCount;
     }
-    for (int number = stage; number < schedule.pipeline.chunks(); number += stages) {
-      const ChunkPlan &chunk = plan.chunks[size_t(number)];
+    for (int number = stage; number < schedule.pipeline.chunks(); number += stages)
       result.slots += schedule.stashSlots[size_t(number)];
-      result.parameters += chunk.parameterBytes;
-      result.gradients += chunk.gradientBytes;
-      result.state += chunk.stateBytes;
-      result.activations = std::max(result.activations, chunk.activationBytes);
-      result.stash += chunk.slotBytes * schedule.stashSlots[size_t(number)] + placesOf(number);
-    }
-    result.activations += plan.workspaceBytes;
     return result;
-  }
-
-  /// What a chunk receives lies in places for messages, too.
-  double placesOf(int chunk) const {
-    double bytes = 0;
-    for (size_t i = 0; i < plan.boundaries.size(); ++i) {
-      const planning::Boundary &boundary = schedule.pipeline.boundaries[i];
-      if (schedule.pipeline.stageOf(boundary.from) == schedule.pipeline.stageOf(boundary.to))
-        continue; // no message
-      if (boundary.to == chunk)
-        bytes += plan.boundaries[i].activations * schedule.activationPlaces[i];
-      if (boundary.from == chunk)
-        bytes += plan.boundaries[i].gradients * schedule.gradientPlaces[i];
-    }
-    return bytes;
   }
 
   std::string layoutText() const {
@@ -262,14 +272,20 @@ private:
     raw_ostream &out = outs();
     out << "\nof a rank                seconds                                                     "
            "      megabytes\nstage      computing        idle  waiting for an exchange  slots   "
-           "parameters  gradients       state  activations       stash    together\n";
-    for (auto [number, stage] : enumerate(results))
+           "parameters  gradients  accumulators       state  activations       stash    messages  "
+           "   workspace   constants    together\n";
+    for (auto [number, stage] : enumerate(results)) {
+      const rank_memory &memory = stage.memory;
+      auto megabytes = [](int64_t bytes) { return double(bytes) * 1e-6; };
       out << format("%5d %14.9f %9.2f %% %24.9f %6d", int(number), stage.computing,
                     100 * (1 - share(stage.computing)), stage.exposed, stage.slots)
-          << format(" %12.3f %10.3f %11.3f %12.3f %11.3f", stage.parameters * 1e-6,
-                    stage.gradients * 1e-6, stage.state * 1e-6, stage.activations * 1e-6,
-                    stage.stash * 1e-6)
-          << format(" %11.3f\n", stage.bytes() * 1e-6);
+          << format(" %12.3f %10.3f %13.3f %11.3f %12.3f", megabytes(memory.parameters),
+                    megabytes(memory.gradients), megabytes(memory.accumulators),
+                    megabytes(memory.state), megabytes(memory.activations))
+          << format(" %11.3f %11.3f %13.3f %11.3f %11.3f\n", megabytes(memory.stash),
+                    megabytes(memory.messages), megabytes(memory.workspace),
+                    megabytes(memory.constants), megabytes(memory.bytes()));
+    }
   }
 
   void printJson() const {
@@ -279,12 +295,16 @@ private:
                         {"computing", stage.computing},
                         {"exposed", stage.exposed},
                         {"slots", stage.slots},
-                        {"parameter_bytes", stage.parameters},
-                        {"gradient_bytes", stage.gradients},
-                        {"state_bytes", stage.state},
-                        {"activation_bytes", stage.activations},
-                        {"stash_bytes", stage.stash},
-                        {"bytes", stage.bytes()}});
+                        {"parameter_bytes", stage.memory.parameters},
+                        {"gradient_bytes", stage.memory.gradients},
+                        {"accumulator_bytes", stage.memory.accumulators},
+                        {"state_bytes", stage.memory.state},
+                        {"activation_bytes", stage.memory.activations},
+                        {"stash_bytes", stage.memory.stash},
+                        {"message_bytes", stage.memory.messages},
+                        {"workspace_bytes", stage.memory.workspace},
+                        {"constant_bytes", stage.memory.constants},
+                        {"bytes", stage.memory.bytes()}});
     const nlohmann::ordered_json document = {{"version", 1},
                                              {"schedule", planning::nameOf(schedule.kind)},
                                              {"stages", schedule.pipeline.stages},

@@ -45,6 +45,11 @@ public:
       ranks[i].reduceEnd.assign(pipeline.chunks(), 0);
     }
     norm.expected = int(ranks.size());
+    meetings.resize(2 * size_t(pipeline.stages));
+    for (Gathering &gathering : meetings)
+      gathering.expected = replicas;
+    for (const ChunkSeconds &chunk : costs.chunks)
+      together.push_back(bothBuckets(chunk));
     shared.resize(pipeline.shared.size() * replicas);
     reductions.resize(size_t(pipeline.chunks()));
     for (Gathering &gathering : reductions)
@@ -86,7 +91,10 @@ public:
 private:
   struct Rank {
     size_t next = 0;     // action
-    bool posted = false; // the next action, a collective, counts already
+    bool posted = false; // the next action, a collective or a bucket of it, counts already
+    size_t bucket = 0;   // of the next action: those before it are added
+    int meeting = 0;     // of the two of its stage that take turns
+    double begun = 0;    // the next action
     double clock = 0, computing = 0, exposed = 0;
     double reduceFree = 0;         // when the link of reductions is
     std::vector<double> linkFree;  // by peer
@@ -104,11 +112,12 @@ private:
     const std::vector<Action> &actions = schedule.actions[stageOf(rank)];
     Rank &state = ranks[rank];
     while (state.next < actions.size()) {
-      double start = state.clock;
+      if (!state.posted && state.bucket == 0)
+        state.begun = state.clock;
       if (!take(rank, actions[state.next]))
         return;
       if (replicaOf(rank) == 0)
-        times.spans[stageOf(rank)][state.next] = {start, state.clock};
+        times.spans[stageOf(rank)][state.next] = {state.begun, state.clock};
       ++state.next;
     }
   }
@@ -124,6 +133,59 @@ private:
     state.computing += seconds;
   }
 
+  /// One function with the buckets of both.
+  static std::vector<BucketSeconds> bothBuckets(const ChunkSeconds &chunk) {
+    const double all = chunk.inputGradient + chunk.weightGradient,
+                 first = all > 0 ? chunk.inputGradient / all : 0;
+    std::vector<BucketSeconds> both;
+    for (const BucketSeconds &bucket : chunk.inputBuckets)
+      both.push_back({bucket.behind * (chunk.weightBuckets.empty() ? 1 : first), bucket.exchange});
+    for (const BucketSeconds &bucket : chunk.weightBuckets)
+      both.push_back({first + bucket.behind * (1 - first), bucket.exchange});
+    return both;
+  }
+
+  /// A function during which replicas add buckets. False where the rank has to wait for others.
+  bool compute(int rank, double seconds, const std::vector<BucketSeconds> &buckets) {
+    Rank &state = ranks[rank];
+    if (replicas == 1 || buckets.empty()) {
+      compute(state, seconds);
+      return true;
+    }
+    for (; state.bucket <= buckets.size(); ++state.bucket) {
+      const bool isEnd = state.bucket == buckets.size();
+      Gathering &gathering = meetings[2 * size_t(stageOf(rank)) + size_t(state.meeting)];
+      if (!state.posted) {
+        const double from = state.bucket > 0 ? buckets[state.bucket - 1].behind : 0;
+        compute(state, seconds * ((isEnd ? 1 : buckets[state.bucket].behind) - from));
+        if (gathering.complete()) { // of the time before the last one
+          gathering.arrived = 0;
+          gathering.waiting.clear();
+        }
+        meet(gathering, state);
+      }
+      if (!gathering.complete()) {
+        gathering.waiting.push_back(rank);
+        return false;
+      }
+      const double end = gathering.start + (isEnd ? 0 : buckets[state.bucket].exchange);
+      state.exposed += end - state.clock;
+      state.clock = end;
+      state.posted = false;
+      state.meeting = 1 - state.meeting;
+    }
+    state.bucket = 0;
+    return true;
+  }
+
+  void meet(Gathering &gathering, Rank &state) {
+    state.posted = true;
+    gathering.start = std::max(gathering.start, state.clock);
+    if (++gathering.arrived == gathering.expected)
+      for (int &waiting : gathering.waiting)
+        wake(waiting);
+  }
+
   /// False where the rank has to wait for another; it is woken.
   bool take(int rank, const Action &action) {
     Rank &state = ranks[rank];
@@ -132,15 +194,20 @@ private:
       compute(state, costs.chunks[action.chunk].forward);
       return true;
     case ActionKind::inputGradient:
-      compute(state, costs.chunks[action.chunk].inputGradient);
-      return true;
+      return compute(rank, costs.chunks[action.chunk].inputGradient,
+                     costs.chunks[action.chunk].inputBuckets);
     case ActionKind::backward:
-      compute(state,
-              costs.chunks[action.chunk].inputGradient + costs.chunks[action.chunk].weightGradient);
+      if (!compute(rank,
+                   costs.chunks[action.chunk].inputGradient +
+                       costs.chunks[action.chunk].weightGradient,
+                   together[action.chunk]))
+        return false;
       release(rank, action);
       return true;
     case ActionKind::weightGradient:
-      compute(state, costs.chunks[action.chunk].weightGradient);
+      if (!compute(rank, costs.chunks[action.chunk].weightGradient,
+                   costs.chunks[action.chunk].weightBuckets))
+        return false;
       release(rank, action);
       return true;
     case ActionKind::sendActivation:
@@ -246,11 +313,7 @@ private:
         return false; // the last member of the reduction wakes it
       state.exposed += std::max(0.0, reduced - state.clock);
       state.clock = std::max(state.clock, reduced);
-      state.posted = true;
-      gathering.start = std::max(gathering.start, state.clock);
-      if (++gathering.arrived == gathering.expected)
-        for (int &waiting : gathering.waiting)
-          wake(waiting);
+      meet(gathering, state);
     }
     if (!gathering.complete()) {
       gathering.waiting.push_back(rank);
@@ -272,6 +335,9 @@ private:
   std::vector<int> receiverOf, senderOf, placeCount;
   Gathering norm;
   std::vector<Gathering> shared, reductions;
+  // Two of each stage: when replicas meet in one, all have left it since the meeting before last.
+  std::vector<Gathering> meetings;
+  std::vector<std::vector<BucketSeconds>> together; // of functions that have both gradients
   StepTimes times;
 };
 

@@ -11,10 +11,20 @@
 
 namespace trainc::planning {
 
+/// Gradients that the replicas of a stage add while a function makes them: they meet where the
+/// bucket is whole, and go on when each has added its part.
+struct BucketSeconds {
+  double behind;   // share of the function's seconds
+  double exchange; // behind the meeting
+};
+
 struct ChunkSeconds {
   double forward = 0, inputGradient = 0, weightGradient = 0;
   double reduce = 0; // over the replicas of the stage
   double update = 0;
+  /// Of either function, ascending; where both are one, the two lists are of it, one behind the
+  /// other. The replicas meet once more at the end of a function that has some.
+  std::vector<BucketSeconds> inputBuckets = {}, weightBuckets = {};
 };
 
 struct StepCosts {
@@ -40,7 +50,7 @@ struct StepTimes {
   double seconds = 0;                   // of the step, the rest too
   double bubble = 0;                    // share of the ranks' time in which they do not compute
   std::vector<double> computing;        // by rank, seconds, the update too
-  std::vector<double> exposed;          // by rank: seconds waited for reductions alone
+  std::vector<double> exposed;          // by rank: seconds in reductions and waiting for them
   std::vector<std::vector<Span>> spans; // of the first replica, by stage and action
 };
 

@@ -224,6 +224,34 @@ TEST(ScheduleSimulation, messagesAndReductions) {
   EXPECT_DOUBLE_EQ(two.exposed[3], 20);
 }
 
+// Replicas meet where a bucket of gradients is whole, and go on when each has added its part.
+TEST(ScheduleSimulation, bucketsWithinTheBackwardFunction) {
+  StepCosts costs;
+  costs.chunks = {{1, 2, 6, 0, 0.5}};
+  costs.chunks[0].weightBuckets = {{0.5, 1}, {1, 2}};
+  Schedule schedule = makeSchedule(ScheduleKind::oneForwardOneBackward, chainOf(1, 1, 3));
+  EXPECT_DOUBLE_EQ(simulateStep(schedule, 1, costs).seconds, 3 * 9 + 0.5);
+  StepTimes two = simulateStep(schedule, 2, costs);
+  EXPECT_DOUBLE_EQ(two.seconds, 3 * (9 + 3) + 0.5);
+  EXPECT_DOUBLE_EQ(two.exposed[0], 9);
+  EXPECT_DOUBLE_EQ(two.computing[1], 27.5);
+  EXPECT_DOUBLE_EQ(two.spans[0][1].end - two.spans[0][1].start, 8 + 3);
+  // Replicas are alike: a rank waits for what is exchanged alone, in every schedule.
+  forEachSchedule([&](const Schedule &each) {
+    costs.chunks.assign(each.pipeline.chunks(), {1, 1, 1, 0, 0});
+    for (ChunkSeconds &chunk : costs.chunks) {
+      chunk.inputBuckets = {{0.75, 0.125}};
+      chunk.weightBuckets = {{0, 0.25}, {0.5, 0.125}};
+    }
+    const StepTimes times = simulateStep(each, 3, costs);
+    for (size_t rank = 0; rank < times.exposed.size(); ++rank) {
+      EXPECT_NEAR(times.exposed[rank],
+                  0.5 * each.pipeline.microBatches * each.pipeline.chunksPerStage, 1e-9);
+      EXPECT_GE(times.seconds, times.computing[rank] + times.exposed[rank] - 1e-9);
+    }
+  });
+}
+
 TEST(ScheduleSimulation, ranksThatCopyAndTheRest) {
   Schedule schedule = makeSchedule(ScheduleKind::oneForwardOneBackward, chainOf(2, 1, 1));
   StepCosts costs;

@@ -23,6 +23,7 @@ namespace {
 
 constexpr int deepest = 8;        // steps of a profile: 7
 constexpr int64_t most = 1 << 20; // stages, micro-batches, places
+constexpr int64_t mostBytes = int64_t(1) << 52;
 
 [[noreturn]] void refuse(const std::string &path, const std::string &what) {
   throw failure(exit_data, path + ": " + what + "\n  try: trainc again, into the same folder");
@@ -54,6 +55,19 @@ public:
       refuse(path, where + ": '" + name + "' is no amount");
     return value.get<double>();
   }
+  int64_t bytes(const char *name) const {
+    const json &value = get(name);
+    if (!value.is_number_integer() || value.get<int64_t>() < 0 || value.get<int64_t>() > mostBytes)
+      refuse(path, where + ": '" + name + "' is no amount");
+    return value.get<int64_t>();
+  }
+  bool flag(const char *name) const {
+    const json &value = get(name);
+    if (!value.is_boolean())
+      refuse(path, where + ": '" + name + "' is neither true nor false");
+    return value.get<bool>();
+  }
+  const json &at(const char *name) const { return get(name); }
   std::string text(const char *name) const {
     const json &value = get(name);
     if (!value.is_string())
@@ -113,7 +127,7 @@ public:
     pipeline.microBatches = int(fields.integer("micro_batches", 1, most));
     pipeline.chunksPerStage = int(fields.integer("chunks_per_stage", 1, most));
     pipeline.stages = int(stages.size());
-    plan.workspaceBytes = fields.amount("workspace_bytes");
+    addProgram(fields);
     if (stages.empty() || chunks.size() != stages.size() * size_t(pipeline.chunksPerStage))
       refuse(path, "has " + std::to_string(chunks.size()) + " chunks for " +
                        std::to_string(stages.size()) + " stages");
@@ -132,6 +146,42 @@ public:
   }
 
 private:
+  void addProgram(const Fields &fields) {
+    plan.target = fields.text("target");
+    const std::string shared = fields.text("shared");
+    if (shared == "gradients")
+      plan.shared = sharing::gradients;
+    else if (shared == "state")
+      plan.shared = sharing::state;
+    else if (shared != "none")
+      refuse(path, "'" + shared + "' is unknown");
+    plan.updatesInParts = fields.flag("updates_in_parts");
+    Fields arenas(path, "'arenas'", fields.at("arenas"));
+    plan.arenas.parameters = arenas.bytes("parameters");
+    plan.arenas.gradients = arenas.bytes("gradients");
+    plan.arenas.state = arenas.bytes("optimizer_state");
+    plan.arenas.workspace = arenas.bytes("workspace");
+    plan.arenas.constants = arenas.bytes("constants");
+    plan.arenas.every_rank_has_all = plan.target == "cuda";
+  }
+
+  void addBuckets(ChunkPlan &chunk, const Fields &fields) {
+    for (const json &object : fields.list("buckets")) {
+      Fields bucket(path, "a bucket", object);
+      const std::string function = bucket.text("function");
+      PlanBucket found{!chunk.weightGradient.empty() && function == chunk.weightGradient,
+                       bucket.amount("bytes"), bucket.amount("behind")};
+      const bool isFirst =
+          chunk.buckets.empty() || chunk.buckets.back().ofWeightGradient != found.ofWeightGradient;
+      if (!found.ofWeightGradient &&
+          (function != chunk.backward || (isFirst && !chunk.buckets.empty())))
+        refuse(path, "a bucket of '" + function + "' is out of order");
+      if (found.behind > 1 || (!isFirst && found.behind < chunk.buckets.back().behind))
+        refuse(path, "the buckets of '" + function + "' are out of order");
+      chunk.buckets.push_back(found);
+    }
+  }
+
   void addChunk(const json &object) {
     Fields fields(path, "chunk " + std::to_string(plan.chunks.size()), object);
     ChunkPlan chunk;
@@ -143,20 +193,25 @@ private:
     chunk.forwardTime = fields.amount("forward_time");
     chunk.backwardTime = fields.amount("backward_time");
     chunk.weightGradientShare = std::min(1.0, fields.amount("weight_gradient_share"));
-    chunk.parameterBytes = fields.amount("parameter_bytes");
-    chunk.gradientBytes = fields.amount("gradient_bytes");
-    chunk.stateBytes = fields.amount("state_bytes");
-    chunk.activationBytes = fields.amount("activation_bytes");
-    chunk.slotBytes = fields.amount("slot_bytes");
+    chunk.gradientBytes = fields.bytes("gradient_bytes");
+    chunk.activationBytes = fields.bytes("activation_bytes");
+    chunk.slotBytes = fields.bytes("slot_bytes");
+    addBuckets(chunk, fields);
     plan.schedule.stashSlots.push_back(int(fields.integer("slots", 1, most)));
     plan.chunks.push_back(std::move(chunk));
   }
 
-  double bytesOf(const json &tensors) const {
+  /// Of a message, and of a place for it.
+  std::pair<double, int64_t> bytesOf(const json &tensors) const {
     double bytes = 0;
-    for (const json &tensor : tensors)
-      bytes += Fields(path, "a tensor", tensor).amount("bytes");
-    return bytes;
+    std::vector<int64_t> each;
+    for (const json &tensor : tensors) {
+      each.push_back(Fields(path, "a tensor", tensor).bytes("bytes"));
+      bytes += double(each.back());
+    }
+    const message_format &format = plan.target == "cuda" ? cuda_messages : cpu_messages;
+    return {bytes,
+            place_bytes(format, int64_t(each.size()), [&](int64_t i) { return each[size_t(i)]; })};
   }
 
   void addBoundary(const json &object) {
@@ -168,8 +223,9 @@ private:
     plan.schedule.pipeline.boundaries.push_back({from, to});
     plan.schedule.activationPlaces.push_back(int(fields.integer("activation_places", 1, most)));
     plan.schedule.gradientPlaces.push_back(int(fields.integer("gradient_places", 1, most)));
-    plan.boundaries.push_back(
-        {bytesOf(fields.list("activations")), bytesOf(fields.list("gradients"))});
+    auto [activations, activationPlace] = bytesOf(fields.list("activations"));
+    auto [gradients, gradientPlace] = bytesOf(fields.list("gradients"));
+    plan.boundaries.push_back({activations, gradients, activationPlace, gradientPlace});
   }
 
   Action actionOf(const json &object) const {
@@ -240,6 +296,30 @@ StagePlan readStagePlan(const std::string &folder) {
   PlanReader(plan).run();
   readKernels(plan);
   return plan;
+}
+
+memory_needs needsOf(const StagePlan &plan, const planning::Schedule &schedule) {
+  const planning::Pipeline &pipeline = schedule.pipeline;
+  memory_needs needs = plan.arenas;
+  needs.stages.resize(size_t(pipeline.stages));
+  for (size_t i = 0; i < plan.chunks.size(); ++i) {
+    const ChunkPlan &chunk = plan.chunks[i];
+    stage_needs &stage = needs.stages[size_t(pipeline.stageOf(int(i)))];
+    stage.gradients += chunk.gradientBytes;
+    stage.activations = std::max(stage.activations, chunk.activationBytes); // one at a time
+    stage.stash += chunk.slotBytes * schedule.stashSlots[i];
+  }
+  std::vector<message_needs> messages;
+  for (size_t i = 0; i < plan.boundaries.size(); ++i) {
+    const int from = pipeline.stageOf(pipeline.boundaries[i].from),
+              to = pipeline.stageOf(pipeline.boundaries[i].to);
+    messages.push_back(
+        {from, to, schedule.activationPlaces[i], plan.boundaries[i].activationPlace});
+    messages.push_back({to, from, schedule.gradientPlaces[i], plan.boundaries[i].gradientPlace});
+  }
+  if (plan.isCut())
+    add_messages(needs.stages, messages, plan.target == "cuda" ? cuda_messages : cpu_messages);
+  return needs;
 }
 
 planning::Schedule scheduleFor(const StagePlan &plan, int stages, planning::ScheduleKind kind,

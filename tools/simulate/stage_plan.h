@@ -6,6 +6,7 @@
 #pragma once
 
 #include "passes/planning/pipeline_schedule.h"
+#include "runtime/rank_memory.h"
 
 #include <cstdint>
 #include <map>
@@ -15,17 +16,27 @@
 
 namespace trainc::simulate {
 
+/// Gradients that replicas add at once, where no rank keeps all of them.
+struct PlanBucket {
+  bool ofWeightGradient = false; // of that function, where there is one
+  double bytes = 0, behind = 0;  // the share of the function's time behind which it is whole
+};
+
 struct ChunkPlan {
   /// Entry functions; a step in one piece has no forward one, and where the backward function has
   /// the weight gradients there is none for them.
   std::string forward, backward, weightGradient;
   double forwardTime = 0, backwardTime = 0; // predicted, as bytes of traffic
   double weightGradientShare = 0;           // of the backward time
-  double parameterBytes = 0, gradientBytes = 0, stateBytes = 0, activationBytes = 0, slotBytes = 0;
+  int64_t gradientBytes = 0, activationBytes = 0, slotBytes = 0;
+  /// Of sharded gradients, those of the weight gradient's function behind the others.
+  std::vector<PlanBucket> buckets;
 };
 
+/// Of a message, and of a place for it.
 struct BoundaryBytes {
   double activations = 0, gradients = 0;
+  int64_t activationPlace = 0, gradientPlace = 0;
 };
 
 /// Equal steps of an entry function.
@@ -44,11 +55,17 @@ struct StagePlan {
   planning::Schedule schedule; // proven
   std::vector<ChunkPlan> chunks;
   std::vector<BoundaryBytes> boundaries;
-  double workspaceBytes = 0;
+  std::string target;             // cpu or cuda
+  sharing shared = sharing::none; // what ranks of a host share, whatever the trainer is asked for
+  bool updatesInParts = false;    // so that a trainer may share the optimizer's state
+  memory_needs arenas;            // of the program, without its stages
   std::map<std::string, EntryPlan> entries;
 
   bool isCut() const { return chunks.size() > 1; }
 };
+
+/// What the ranks of a schedule of the plan's chunks need.
+memory_needs needsOf(const StagePlan &plan, const planning::Schedule &schedule);
 
 /// A document, an object. Throws `failure` (exit_data) where the file cannot be read or is none.
 nlohmann::json readDocument(const std::string &path);

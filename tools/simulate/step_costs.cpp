@@ -34,6 +34,9 @@ public:
     if (profile.stages != stages || profile.replicas < 1)
       refuse(path, "is of a program with " + std::to_string(profile.stages) + " stages, and " +
                        plan.folder + " has " + std::to_string(stages));
+    profile.shared = plan.shared;
+    if (auto shard = document.find("shard"); shard != document.end() && *shard == "optimizer")
+      profile.shared = sharing::state;
     profile.chunks.resize(plan.chunks.size());
     for (const json &rank : list(document, "ranks"))
       addRank(rank);
@@ -148,13 +151,6 @@ double rooflineOf(const StagePlan &plan, const std::string &entry, const Device 
   return seconds;
 }
 
-double allGradients(const StagePlan &plan) {
-  double bytes = 0;
-  for (const ChunkPlan &chunk : plan.chunks)
-    bytes += chunk.gradientBytes;
-  return bytes;
-}
-
 planning::ChunkSeconds rooflineOf(const StagePlan &plan, const ChunkPlan &chunk,
                                   const Device &device) {
   planning::ChunkSeconds seconds;
@@ -166,14 +162,11 @@ planning::ChunkSeconds rooflineOf(const StagePlan &plan, const ChunkPlan &chunk,
     seconds.weightGradient = backward * chunk.weightGradientShare;
     seconds.inputGradient -= seconds.weightGradient;
   }
-  const double all = allGradients(plan);
-  seconds.update =
-      all > 0 ? rooflineOf(plan, "update", device) * chunk.gradientBytes / all : 0; // its own
   return seconds;
 }
 
-/// Of one rank's gradients, over the replicas of its stage.
-double exchangeOf(double bytes, int stages, int replicas, const Network &network) {
+/// Of one rank's gradients over the replicas of its stage: its parts to them, or its total.
+double halfExchangeOf(double bytes, int stages, int replicas, const Network &network) {
   if (replicas < 2)
     return 0;
   const int replicasPerHost = std::clamp(network.ranksPerHost / stages, 1, replicas);
@@ -182,7 +175,7 @@ double exchangeOf(double bytes, int stages, int replicas, const Network &network
                outside = part * (replicas - replicasPerHost) / network.between.bytesPerSecond;
   const double latency =
       replicas > replicasPerHost ? network.between.latency : network.within.latency;
-  return 2 * (std::max(inside, outside) + latency);
+  return std::max(inside, outside) + latency;
 }
 
 double agreementOf(int ranks, const Network &network) {
@@ -190,7 +183,48 @@ double agreementOf(int ranks, const Network &network) {
   return 2 * std::ceil(std::log2(double(ranks))) * link.latency;
 }
 
+/// Buckets of a chunk in the functions of another schedule: what no other chunk waits for comes
+/// last. What `profile` has measured of a function holds its additions already.
+void addBuckets(planning::ChunkSeconds &seconds, const ChunkPlan &chunk,
+                const std::function<double(double)> &exchange) {
+  const double both = seconds.inputGradient + seconds.weightGradient,
+               first = both > 0 ? seconds.inputGradient / both : 0;
+  const bool isOne = chunk.weightGradient.empty();
+  for (const PlanBucket &bucket : chunk.buckets) {
+    if (!isOne && !bucket.ofWeightGradient) {
+      seconds.inputBuckets.push_back({bucket.behind, exchange(bucket.bytes)});
+      continue;
+    }
+    const double behind = !isOne      ? bucket.behind
+                          : first < 1 ? std::max(0.0, (bucket.behind - first) / (1 - first))
+                                      : 1;
+    seconds.weightBuckets.push_back({std::min(1.0, behind), exchange(bucket.bytes)});
+  }
+}
+
+/// A rank updates all, or its part of what the ranks of a host share: by stage, with its first
+/// chunk.
+void addUpdates(planning::StepCosts &costs, const StagePlan &plan, int stages, int replicas,
+                const CostSources &sources) {
+  const int shares = sources.shared == sharing::none ? 1 : ranksOnHost(sources, stages * replicas);
+  double all = 0;
+  if (const Profile *profile = sources.profile) {
+    for (const ProfiledChunk &chunk : profile->chunks)
+      all += chunk.seconds.update / profile->stages; // the mean of the ranks
+    if (profile->shared != sharing::none)
+      all *= profile->stages * profile->replicas;
+  } else {
+    all = rooflineOf(plan, "update", sources.device);
+  }
+  for (size_t chunk = 0; chunk < costs.chunks.size(); ++chunk)
+    costs.chunks[chunk].update = int(chunk) < stages ? all / shares : 0;
+}
+
 } // namespace
+
+int ranksOnHost(const CostSources &sources, int ranks) {
+  return sources.network ? std::min(ranks, sources.network->ranksPerHost) : ranks;
+}
 
 Profile readProfile(const std::string &path, const StagePlan &plan) {
   return ProfileReader(path, plan).run();
@@ -203,8 +237,14 @@ planning::StepCosts costsOf(const StagePlan &plan, const planning::Schedule &sch
   for (size_t i = 0; i < plan.chunks.size(); ++i)
     costs.chunks.push_back(sources.profile ? sources.profile->chunks[i].seconds
                                            : rooflineOf(plan, plan.chunks[i], sources.device));
+  addUpdates(costs, plan, stages, replicas, sources);
   if (sources.profile)
     costs.rest = sources.profile->rest;
+  auto addAllBuckets = [&](const std::function<double(double)> &exchange) {
+    for (size_t i = 0; i < plan.chunks.size(); ++i)
+      addBuckets(costs.chunks[i], plan.chunks[i], exchange);
+  };
+  const bool shards = plan.shared == sharing::gradients;
   if (!sources.network) { // the ranks meet, and each adds its part
     const Profile &profile = *sources.profile;
     for (int stage = 0; stage < stages; ++stage) {
@@ -219,11 +259,19 @@ planning::StepCosts costsOf(const StagePlan &plan, const planning::Schedule &sch
                  ? planning::StepCosts::Transfer{}
                  : planning::StepCosts::Transfer{0, 0, found->second.first, found->second.second};
     };
+    addAllBuckets([](double) { return 0.0; });
     return costs;
   }
   const Network &network = *sources.network;
+  auto half = [&](double bytes) { return halfExchangeOf(bytes, stages, replicas, network); };
+  if (shards)
+    addAllBuckets(half);
+  // Sharded gradients are added by then. Hosts have a copy of the parameters each, so totals go to
+  // the others.
+  const bool isOneHost = stages * replicas <= network.ranksPerHost;
   for (size_t i = 0; i < plan.chunks.size(); ++i)
-    costs.chunks[i].reduce = exchangeOf(plan.chunks[i].gradientBytes, stages, replicas, network);
+    costs.chunks[i].reduce =
+        (shards ? (isOneHost ? 0 : 1) : 2) * half(double(plan.chunks[i].gradientBytes));
   if (stages * replicas > 1)
     costs.norm = agreementOf(stages * replicas, network);
   costs.transfer = [&plan, &network](int boundary, bool ofGradients, int from, int to) {
@@ -237,8 +285,11 @@ planning::StepCosts costsOf(const StagePlan &plan, const planning::Schedule &sch
 }
 
 planning::StepCosts withoutCommunication(planning::StepCosts costs) {
-  for (planning::ChunkSeconds &chunk : costs.chunks)
+  for (planning::ChunkSeconds &chunk : costs.chunks) {
     chunk.reduce = 0;
+    chunk.inputBuckets.clear();
+    chunk.weightBuckets.clear();
+  }
   costs.norm = 0;
   costs.transfer = nullptr;
   return costs;

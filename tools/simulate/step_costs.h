@@ -27,6 +27,7 @@ struct Profile {
   std::vector<ProfiledChunk> chunks;
   /// By boundary and whether of gradients: of the sender and of the receiver.
   std::map<std::pair<int, bool>, std::pair<double, double>> messages;
+  sharing shared = sharing::none;
   double meeting = 0; // of all ranks, behind the exchanges
   double rest = 0;
 };
@@ -39,7 +40,11 @@ struct CostSources {
   const Profile *profile = nullptr;
   Device device;                    // where there is no profile
   const Network *network = nullptr; // null: messages and exchanges were measured
+  sharing shared = sharing::none;
 };
+
+/// Ranks of a host that run this layout.
+int ranksOnHost(const CostSources &sources, int ranks);
 
 /// Ranks are numbered replica * stages + stage; `sources` has to outlive what is returned.
 planning::StepCosts costsOf(const StagePlan &plan, const planning::Schedule &schedule, int replicas,
