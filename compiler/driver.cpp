@@ -6,7 +6,6 @@
 #include "compiler/cuda_toolkit.h"
 #include "compiler/depfile.h"
 #include "compiler/emit/emit.h"
-#include "compiler/emit/update_parts.h"
 #include "compiler/installation.h"
 #include "compiler/ir_file.h"
 #include "compiler/memory_limit.h"
@@ -29,6 +28,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/gradient_buckets.h"
+#include "passes/lowering/update_parts.h"
 #include "passes/passes.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -314,7 +314,7 @@ private:
       return false;
     if (recipe.trains && recipe.target == "cpu" &&
         (train::pipelineOf(*model.module) || options.shardsGradients()) &&
-        updatesInParts(*model.module, recipe.target).empty())
+        updatesInParts(*model.module).empty())
       return succeeded(refuseUpdateInParts());
     clock.begin("emit");
     std::vector<std::string> files = filesRead();

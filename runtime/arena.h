@@ -27,6 +27,12 @@ public:
   virtual const char *read(const char *address, int64_t bytes) = 0;
   // Calls fill(host memory of `bytes`), which then goes to the address.
   virtual void write(char *address, int64_t bytes, const std::function<void(char *)> &fill) = 0;
+
+  // The rank that has what is at this address, of which `bytes` become those that it has side by
+  // side. Every rank itself, -1, where none keeps a part alone: then `read` may be called anywhere
+  // and `write` takes all; else `write` takes what this rank keeps.
+  virtual int holder(const char * /*address*/, int64_t & /*bytes*/) const { return every_rank; }
+  static constexpr int every_rank = -1;
 };
 
 // Calls piece(begin, bytes) for pieces of at most transfer_bytes, in order.

@@ -194,6 +194,9 @@ public:
 
   // What a rank's copy takes, the largest.
   static int64_t snapshot_bytes(const program &program, int ranks);
+  // Whether there is one without a background too: some rank keeps alone what another writes.
+  static bool copies_always(const program &program, const arenas &arenas,
+                            const arena_access &access);
 
   // Removes what the policy does not keep, the oldest first. Not part of `save`: until a step from
   // there was finite, the checkpoint before may be the last good one. Any rank may call it.
@@ -215,6 +218,7 @@ private:
   enum class stage { over, failed, files, names };
   void run(background_worker::job work);
   void take_snapshot();
+  char *copy_piece(const char *place, int64_t &bytes, int writer, char *copy);
   void finish(int error);
   static std::vector<std::vector<size_t>> deal(const std::vector<tensor_view> &tensors, int ranks);
   path_text folder_of(const char *prefix, int64_t step) const; // "" or one of the prefixes above
@@ -240,6 +244,7 @@ private:
 
   std::vector<tensor_view> tensors_; // of the run
   std::vector<size_t> own_;          // this rank's of them in file order
+  std::vector<int> writer_of_;       // each of them
   std::string own_header_;
   std::vector<int64_t> file_bytes_; // of each rank's file
   int64_t total_bytes_ = 0;
@@ -260,7 +265,8 @@ private:
   int error_ = 0;               // of this rank's part of the stage
   bool needs_sync_ = false;     // the folder's name, since it was made again
   bool stays_hidden_ = false;   // what has the temporary name, for the next start
-  std::vector<char> snapshot_;  // own tensors, one behind the other; empty without a background
+  bool copies_ = false;
+  std::vector<char> snapshot_; // own tensors, one behind the other, where it copies them
   std::optional<background_worker> worker_; // last: it uses the others
 };
 

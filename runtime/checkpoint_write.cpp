@@ -9,6 +9,7 @@
 
 #include "runtime/crc32c.h"
 #include "runtime/failure.h"
+#include "runtime/signs_of_life.h"
 #include "runtime/step_log.h"
 
 #include <algorithm>
@@ -67,14 +68,24 @@ checkpoint_writer::checkpoint_writer(const program &program, const arenas &arena
       reports_(static_cast<size_t>(ranks.size())) {
   deal_out(program, arenas);
   ranks_.together([&] {
-    if (!background)
+    if (!background && !copies_always(program, arenas, access))
       return;
     size_t bytes = 0;
     for (size_t number : own_)
       bytes += static_cast<size_t>(tensors_[number].bytes);
     snapshot_.resize(bytes);
-    worker_.emplace();
+    copies_ = true;
+    if (background)
+      worker_.emplace();
   });
+}
+
+bool checkpoint_writer::copies_always(const program &program, const arenas &arenas,
+                                      const arena_access &access) {
+  for (const tensor_view &tensor : state_tensors(program, arenas))
+    if (int64_t bytes = tensor.bytes; access.holder(tensor.data, bytes) != arena_access::every_rank)
+      return true;
+  return false;
 }
 
 int64_t checkpoint_writer::snapshot_bytes(const program &program, int ranks) {
@@ -112,10 +123,12 @@ void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
   tensors_ = state_tensors(program, arenas);
   std::vector<std::vector<size_t>> dealt = deal(tensors_, ranks_.size());
   auto ranks = dealt.size();
+  writer_of_.resize(tensors_.size());
   for (size_t rank = 0; rank < ranks; ++rank) {
     std::vector<tensor_view> part;
     int64_t bytes = 0;
     for (size_t index : dealt[rank]) {
+      writer_of_[index] = static_cast<int>(rank);
       part.push_back(tensors_[index]);
       bytes += tensors_[index].bytes;
     }
@@ -211,14 +224,14 @@ int checkpoint_writer::write_block_wise(int file, const char *data, int64_t byte
   return 0;
 }
 
-// In the background from the copy, whose next tensor `copy` is; else from the device.
+// From the copy, whose next tensor `copy` is, or where there is none from the device.
 int checkpoint_writer::write_tensor(int file, size_t number, const char *copy) {
   const tensor_view &tensor = tensors_[number];
   int error = 0;
   in_transfers(tensor.bytes, [&](int64_t begin, int64_t bytes) {
     if (error)
       return;
-    const char *data = worker_ ? copy + begin : access_.read(tensor.data + begin, bytes);
+    const char *data = copies_ ? copy + begin : access_.read(tensor.data + begin, bytes);
     error = is_sound(program_, number, tensor.type, data, bytes)
                 ? write_block_wise(file, data, bytes)
                 : unsound_error - static_cast<int>(number);
@@ -226,13 +239,32 @@ int checkpoint_writer::write_tensor(int file, size_t number, const char *copy) {
   return error;
 }
 
+// Of what other ranks keep alone they send the pieces, all ranks in one order.
 void checkpoint_writer::take_snapshot() {
   char *copy = snapshot_.data();
-  for (size_t number : own_)
+  for (size_t number = 0; number < tensors_.size(); ++number)
     in_transfers(tensors_[number].bytes, [&](int64_t begin, int64_t bytes) {
-      const char *data = access_.read(tensors_[number].data + begin, bytes);
-      copy = static_cast<char *>(memcpy(copy, data, static_cast<size_t>(bytes))) + bytes;
+      for (int64_t end = begin + bytes; begin < end; begin += bytes) {
+        const char *place = tensors_[number].data + begin;
+        bytes = end - begin;
+        copy = copy_piece(place, bytes, writer_of_[number], copy);
+      }
     });
+}
+
+// `bytes` become those that one rank keeps; returns the place of the next copy.
+char *checkpoint_writer::copy_piece(const char *place, int64_t &bytes, int writer, char *copy) {
+  const int self = ranks_.rank(), holder = access_.holder(place, bytes);
+  const bool writes = writer == self, reads = holder == arena_access::every_rank || holder == self;
+  if (writes && reads)
+    memcpy(copy, access_.read(place, bytes), static_cast<size_t>(bytes));
+  else if (writes)
+    ranks_.receive(copy, bytes, holder);
+  else if (holder == self)
+    ranks_.send(access_.read(place, bytes), bytes, writer);
+  if (writes || holder == self)
+    note_work();
+  return writes ? copy + bytes : copy;
 }
 
 int checkpoint_writer::write_own_file() {
@@ -248,7 +280,7 @@ int checkpoint_writer::write_own_file() {
   for (size_t number : own_) {
     if (!error)
       error = write_tensor(file, number, copy);
-    copy += worker_ ? tensors_[number].bytes : 0;
+    copy += copies_ ? tensors_[number].bytes : 0;
   }
   if (block_fill_ > 0)
     checksums_[blocks_done_++] = block_checksum_;
@@ -422,7 +454,7 @@ void checkpoint_writer::begin(const run_position &at) {
   stage_ = error_ ? stage::failed : stage::files;
   if (error_)
     return;
-  if (worker_)
+  if (copies_)
     take_snapshot();
   run([](void *writer) {
     auto *own = static_cast<checkpoint_writer *>(writer);

@@ -180,6 +180,23 @@ void communicator::barrier() {
     mpi_call(MPI_Barrier)(MPI_COMM_WORLD);
 }
 
+namespace {
+
+constexpr int data_tag = 2; // other than the watch's and what gradients are sent with has
+
+} // namespace
+
+void communicator::send(const void *data, int64_t size, int rank) {
+  waiting_for_ranks wait;
+  mpi_call(MPI_Send)(data, static_cast<int>(size), MPI_BYTE, rank, data_tag, MPI_COMM_WORLD);
+}
+
+void communicator::receive(void *data, int64_t size, int rank) {
+  waiting_for_ranks wait;
+  mpi_call(MPI_Recv)(data, static_cast<int>(size), MPI_BYTE, rank, data_tag, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+}
+
 void communicator::gather(const void *mine, int64_t size, void *all) {
   waiting_for_ranks wait;
   if (path_)

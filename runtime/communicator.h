@@ -59,6 +59,10 @@ public:
   // Concatenates `size` bytes of every rank in rank order.
   void gather(const void *mine, int64_t size, void *all);
 
+  // To one other rank, which calls `receive` for them.
+  void send(const void *data, int64_t size, int rank);
+  void receive(void *data, int64_t size, int rank);
+
   // From now on barrier and gather go this way; null: through MPI again. Every
   // rank must do the same.
   void use(message_path *path) { path_ = path; }

@@ -55,10 +55,14 @@ public:
   // it says nothing.
   bool shares_memory() const;
   int64_t accumulator_bytes() const; // of gradients, besides the arenas
+  // Whether ranks that train keep parts of the optimizer's state, of which `holder` says whose they
+  // are. Known before `allocate`.
+  bool keeps_state_in_parts() const;
 
   // Bytes of the arenas. These wait for queued work.
   const char *read(const char *address, int64_t bytes) override;
   void write(char *address, int64_t bytes, const std::function<void(char *)> &fill) override;
+  int holder(const char *address, int64_t &bytes) const override;
 
   // ---- batches
 

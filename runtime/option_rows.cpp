@@ -88,6 +88,8 @@ constexpr word_row<checkpoint_metric> metrics[] = {
 constexpr word_row<shard_kind> shards[] = {{"none", shard_kind::none},
                                            {"optimizer", shard_kind::optimizer},
                                            {"gradients", shard_kind::gradients}};
+constexpr word_row<shard_kind> device_shards[] = {{"none", shard_kind::none},
+                                                  {"optimizer", shard_kind::optimizer}};
 constexpr word_row<communication_kind> communications[] = {
     {"auto", communication_kind::automatic},
     {"shared", communication_kind::shared_memory},
@@ -326,6 +328,10 @@ std::vector<option_row> cuda_rows() {
           "(default: `product_choices.txt` beside the trainer); none: nowhere")
           .of_one_start()
           .of_one_rank(),
+      row("shard", &values::shard, device_shards, "WHAT", command_train | command_profile,
+          "what ranks keep a part of instead of all, which they update: optimizer is the\n"
+          "optimizer's state; the bits are the same")
+          .of_one_start(),
   };
 }
 

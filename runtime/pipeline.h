@@ -71,15 +71,6 @@ struct chunk_input {
   int64_t number, offset;
 };
 
-// Ascending, in elements of the gradients arena.
-struct range_list {
-  const element_range *ranges = nullptr;
-  int64_t count = 0;
-
-  const element_range *begin() const { return ranges; }
-  const element_range *end() const { return ranges + count; }
-};
-
 struct chunk_program {
   void (*forward)(const arenas &);
   void (*backward)(const arenas &);        // or the input gradient alone

@@ -31,7 +31,8 @@ struct arenas {
   // What `update` changes of parameters, buffers and states, which have one layout: all of it
   // where the program cannot update in parts.
   element_range updated = {};
-  step_clock *clock = nullptr;           // told of every step, where one measures them
+  range_list updated_ranges = {&every_element, 1}; // the same, of a program for cuda
+  step_clock *clock = nullptr;                     // told of every step, where one measures them
   gradient_exchange *exchange = nullptr; // told of every bucket of gradients, where they have some
   char *operator[](arena_kind kind) const { return base[static_cast<int>(kind)]; }
 };

@@ -46,6 +46,7 @@ memory_needs memory_needs_of(const program &program, bool shares_memory) {
   needs.workspace = arena(arena_kind::workspace);
   needs.constants = program.constant_bytes;
   needs.every_rank_has_all = is_for_cuda(program);
+  needs.state_in_parts = is_for_cuda(program) && program.updates_in_parts;
   if (!program.stages) {
     needs.stages = {{needs.gradients, arena(arena_kind::activations), 0, 0}};
     return needs;

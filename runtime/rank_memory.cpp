@@ -3,6 +3,8 @@
 
 #include "runtime/summation_order.h"
 
+#include <algorithm>
+
 namespace trainc {
 namespace {
 
@@ -15,23 +17,36 @@ std::vector<rank_memory> memory_of_ranks(const memory_needs &needs, const rank_l
   const int64_t ranks = stages * layout.replicas;
   const bool has_all = stages == 1 || needs.every_rank_has_all;
   const bool shards = layout.shared == sharing::gradients;
-  const int64_t shares = layout.shared != sharing::none ? layout.ranks_on_host : 1;
+  const bool on_host = layout.shared != sharing::none && !needs.every_rank_has_all;
+  const int64_t shares = on_host ? layout.ranks_on_host : 1;
   const int accumulators =
       shards ? summation_rounds(layout.replicas, layout.micro_batches).accumulators()
              : summation_order(0, layout.replicas, layout.micro_batches, exchanged_sums::nodes)
                    .accumulators();
+  int64_t all_gradients = 0; // without what is between them
+  for (const stage_needs &stage : needs.stages)
+    all_gradients += stage.gradients;
+  // Of the state that goes with gradients of a stage, a replica's.
+  auto own_state = [&](const stage_needs &stage) {
+    const double part = static_cast<double>(stage.gradients) /
+                        static_cast<double>(std::max<int64_t>(all_gradients, 1));
+    const bool among_replicas = layout.shared != sharing::none;
+    return share_of(static_cast<int64_t>(static_cast<double>(needs.state) * part),
+                    among_replicas ? layout.replicas : 1);
+  };
   std::vector<rank_memory> all;
   for (const stage_needs &stage : needs.stages) {
-    const int64_t own = has_all ? needs.gradients : stage.gradients;
+    const int64_t own = stages == 1 ? needs.gradients : stage.gradients;
     rank_memory rank;
     rank.parameters = share_of(needs.parameters, shares);
-    rank.state = share_of(needs.state, shares);
+    rank.state = needs.state_in_parts ? own_state(stage) : share_of(needs.state, shares);
     // The step's total is one for all ranks, in the first one's arena, or each rank's own.
     if (!has_all && !layout.shares_memory)
       rank.gradients = needs.gradients;
     else if (!shards)
-      rank.gradients =
-          own + (has_all ? 0 : share_of(needs.gradients - needs.stages[0].gradients, ranks));
+      rank.gradients = has_all
+                           ? needs.gradients
+                           : own + (share_of(needs.gradients - needs.stages[0].gradients, ranks));
     rank.accumulators = shards ? share_of(accumulators * own, layout.replicas) : accumulators * own;
     rank.activations = stage.activations;
     rank.stash = stage.stash;

@@ -23,7 +23,8 @@ struct stage_needs {
 // What the program was planned to need. Bytes of arenas, which are of all stages.
 struct memory_needs {
   int64_t parameters = 0, gradients = 0, state = 0, workspace = 0, constants = 0;
-  bool every_rank_has_all = false; // parameters, gradients and state, of all stages (CUDA)
+  bool every_rank_has_all = false; // parameters and gradients, of all stages (CUDA)
+  bool state_in_parts = false;     // where every rank has these: of state what it updates
   std::vector<stage_needs> stages; // one where the step is in one piece
 };
 

@@ -354,8 +354,9 @@ int trainer::nothing_to_do() const {
 void trainer::set_up() {
   bool saves = !options_.no_checkpoints && !dry_;
   background_ = saves && !options_.no_background;
-  int64_t snapshot =
-      background_ ? checkpoint_writer::snapshot_bytes(run_.prog, run_.ranks.size()) : 0;
+  int64_t snapshot = background_ || (saves && run_.target.keeps_state_in_parts())
+                         ? checkpoint_writer::snapshot_bytes(run_.prog, run_.ranks.size())
+                         : 0;
   int64_t feeds = (validation_ ? 2 : 1) * batch_feed::bytes(run_.prog, run_.target);
   run_.target.allocate(memory_use::training, layout_.micro_batches, snapshot + feeds);
   feed_.emplace(run_.prog, run_.target, *data_);

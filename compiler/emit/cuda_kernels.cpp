@@ -32,8 +32,15 @@ void printLaunch(kernel::FunctionOp function, const KernelNames &names, ArrayRef
                       ", .threads = " + std::to_string(device.schedule.getThreads());
   if (device.schedule.getBlocksY() != 1)
     shape += ", .blocks_y = " + std::to_string(device.schedule.getBlocksY());
+  if (names.inParts) // points from `first` on
+    shape = "{.blocks = blocks_for(points, " +
+            std::to_string(device.schedule.getThreads() * device.schedule.getVector()) + ", " +
+            std::to_string(device.schedule.getBlocks()) +
+            "), .threads = " + std::to_string(device.schedule.getThreads());
   SmallVector<std::string> arguments = {stringLiteral(resolved(names.function)), device.name,
                                         shape + "}"};
+  if (names.inParts)
+    arguments.push_back("static_cast<" + device.pointType() + ">(points)");
   size_t inputs = names.buffers.size() - function.getOutputs();
   auto buffer = [&](bool isInput, const std::string &name, const std::string &extent) {
     arguments.push_back((isInput ? "reads(" : "writes(") + name + ", " + extent + ")");
@@ -44,8 +51,13 @@ void printLaunch(kernel::FunctionOp function, const KernelNames &names, ArrayRef
   };
   if (device.stage == kernel::Stage::total)
     parts();
-  for (unsigned i : device.buffers)
-    buffer(i < inputs, names.buffers[i], extentText(function, i, elements));
+  for (unsigned i : device.buffers) {
+    auto access = cast<kernel::AccessAttr>(function.getAccesses()[i]);
+    if (names.inParts && access.getStrides() == ArrayRef<int64_t>{1})
+      buffer(i < inputs, names.buffers[i] + " + first", "points");
+    else
+      buffer(i < inputs, names.buffers[i], extentText(function, i, elements));
+  }
   if (device.stage == kernel::Stage::parts)
     parts();
   writer.call("launch", arguments, ";");
@@ -68,8 +80,12 @@ void printKernelStages(kernel::FunctionOp function, kernel::CudaScheduleAttr sch
       writer.line(type + part + " = reinterpret_cast<" + type + ">(scratch" +
                   (offset == 0 ? "" : " + " + std::to_string(offset)) + ");");
     }
+  if (names.inParts)
+    writer.line("ranges.for_each([&](int64_t first, int64_t points) {");
   for (auto &device : devices)
     printLaunch(function, names, elements, *device, writer);
+  if (names.inParts)
+    writer.line("});");
   writer.line("}");
 }
 

@@ -16,9 +16,9 @@ DeviceFunction::DeviceFunction(kernel::FunctionOp function, const KernelNames &n
                                size_t number)
     : KernelPrinter(function, names, writer), name(names.deviceFunctions[number]),
       schedule(kernelSchedule.getFunctions()[number]), stage(schedule.getStage()),
-      cut(kernelSchedule.getParts()), wanted(kernel::operationsOfStage(function, stage)),
-      keptMask(LoopNest::bits(nest.kept)), step(schedule.getVector()),
-      worker(schedule.getWorker()) {
+      inParts(names.inParts), cut(kernelSchedule.getParts()),
+      wanted(kernel::operationsOfStage(function, stage)), keptMask(LoopNest::bits(nest.kept)),
+      step(schedule.getVector()), worker(schedule.getWorker()) {
   llvm::DenseSet<unsigned> used;
   for (Operation *op : wanted)
     if (isa<kernel::LoadOp, kernel::StoreOp>(op))
@@ -46,6 +46,8 @@ StringRef trainc::deviceSuffix(kernel::FunctionOp function, Stage stage) {
 
 void DeviceFunction::print() {
   SmallVector<std::string> parameters;
+  if (inParts)
+    parameters.push_back(pointType() + " points");
   auto addBuffers = [&] {
     for (unsigned i : buffers)
       parameters.push_back(bufferParameter(function, i, code.buffer(i)));

@@ -20,6 +20,7 @@ public:
 
   /// Prints the function.
   void print();
+  std::string pointType() const { return indexType.str(); }
 
   const std::string name;
   const kernel::DeviceFunctionAttr schedule;
@@ -66,6 +67,7 @@ private:
   void emitFullParts(kernel::ReduceOp reduce);
   void emitFullTotal(kernel::ReduceOp reduce);
 
+  const bool inParts;          // it is told how many points it has: `points`
   const kernel::PartsAttr cut; // of the kernel; null: it is whole
   llvm::DenseSet<mlir::Operation *> wanted;
   uint64_t keptMask;

@@ -62,13 +62,15 @@ void DeviceFunction::openPoints(ArrayRef<size_t> dims, StringRef name, int64_t s
   int64_t count = nest.points(dims) / step, threads = schedule.getThreads();
   int64_t blocks = schedule.getBlocks();
   std::string flat = nameFlat(dims, name), value = "threadIdx.x";
-  if (blocks != 1)
+  if (blocks != 1 || inParts)
     value = blockNumber() + " * " + number(threads) + " + " + value;
   bool scaled = dims.size() == 1 && step != 1;
   if (scaled)
-    value = (blocks == 1 ? value : "(" + value + ")") + " * " + number(step);
+    value = (blocks == 1 && !inParts ? value : "(" + value + ")") + " * " + number(step);
   writer.line("const " + indexType + " " + flat + " = " + value + ";");
-  if (blocks * threads != count)
+  if (inParts)
+    returnIf(flat + " >= points");
+  else if (blocks * threads != count)
     returnIf(flat + " >= " + number(scaled ? count * step : count));
   printIndices(dims, flat, step);
 }
@@ -79,10 +81,14 @@ void DeviceFunction::openGrid(ArrayRef<size_t> dims) {
   int64_t threads = schedule.getThreads();
   std::string flat = nameFlat(dims, "point");
   std::string first = blockNumber() + " * " + number(threads) + " + threadIdx.x";
+  std::string end = number(count * scale), stride = number(schedule.getBlocks() * threads * scale);
+  if (inParts) {
+    end = "points";
+    stride = "gridDim.x * " + number(threads * scale);
+  }
   writer.line("for (" + indexType + " " + flat + " = " +
               (scale == 1 ? first : "(" + first + ") * " + number(scale)) + "; " + flat + " < " +
-              number(count * scale) + "; " + flat +
-              " += " + number(schedule.getBlocks() * threads * scale) + ") {");
+              end + "; " + flat + " += " + stride + ") {");
   printIndices(dims, flat, step);
 }
 

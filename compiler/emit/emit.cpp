@@ -6,11 +6,11 @@
 #include "compiler/emit/cuda_kernels.h"
 #include "compiler/emit/device_function.h"
 #include "compiler/emit/step_program.h"
-#include "compiler/emit/update_parts.h"
 #include "compiler/write_file.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
 #include "dialects/train/train.h"
+#include "passes/lowering/update_parts.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -217,7 +217,7 @@ static FailureOr<std::string> printKernels(ModuleOp module, const MemoryNames &m
           firstLaunch.try_emplace(kernel.getValue(), step);
           addElements(step, elements);
         }
-  const llvm::StringSet<> inParts = kernelsOf(updatesInParts(module, target));
+  const llvm::StringSet<> inParts = kernelsOf(updatesInParts(module));
   Words words;
   while (true) {
     const Words avoided = words;

@@ -26,8 +26,8 @@ struct KernelNames {
   llvm::SmallVector<std::string> buffers;         // one per argument
   llvm::SmallVector<std::string> types; // of the tensors in its first launch: `f32 [4, 64]`
   NameTable locals;                     // with all of these, for what stands in the body
-  bool inParts =
-      false; // the caller says which points of the only dimension: `element_range points`
+  // The caller says which points of the only dimension: `element_range points`, for cuda several.
+  bool inParts = false;
 };
 
 class ExpressionPrinter {

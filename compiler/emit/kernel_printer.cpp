@@ -62,7 +62,9 @@ void trainc::kernelSignature(kernel::FunctionOp function, const KernelNames &nam
                              SourceWriter &writer) {
   SmallVector<std::string> parameters;
   if (names.inParts)
-    parameters.push_back("element_range points");
+    parameters.push_back(isa_and_nonnull<kernel::CudaScheduleAttr>(function.getScheduleAttr())
+                             ? "const ranges_of_run &ranges"
+                             : "element_range points");
   for (auto [i, name] : llvm::enumerate(names.buffers))
     parameters.push_back(
         (function.getBody().getArgument(i).use_empty() ? "[[maybe_unused]] " : "") +

@@ -4,12 +4,12 @@
 // under the name of its model node.
 #include "compiler/emit/step_program.h"
 #include "compiler/emit/expressions.h"
-#include "compiler/emit/update_parts.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
 #include "passes/lowering/gradient_buckets.h"
+#include "passes/lowering/update_parts.h"
 
 using namespace mlir;
 using namespace trainc;
@@ -22,8 +22,8 @@ class StepPrinter {
 public:
   StepPrinter(ModuleOp module, const MemoryNames &names, const KernelTable &kernels,
               StringRef target)
-      : module(module), names(names), kernels(kernels), parts(updatesInParts(module, target)),
-        sharded(shardsGradients(module)) {}
+      : module(module), names(names), kernels(kernels), parts(updatesInParts(module)),
+        isCuda(target == "cuda"), sharded(shardsGradients(module)) {}
 
   std::string print() {
     for (const std::string &entry : names.entries())
@@ -62,7 +62,7 @@ private:
     if (!names.constants().empty())
       writer.line("const char *constants;");
     if (!parts.empty())
-      writer.line("element_range updated = {};");
+      writer.line(isCuda ? "range_list updated = {};" : "element_range updated = {};");
     if (train::pipelineOf(module))
       writer.line("char *stash = nullptr; // the slot of the micro-batch");
     if (sharded)
@@ -136,7 +136,9 @@ private:
       body.line("const bases m = {memory.base[0], memory.base[1], memory.base[2], memory.base[3], "
                 "memory.base[4]" +
                 llvm::Twine(names.constants().empty() ? "" : ", memory.constants") +
-                (parts.empty() ? "" : ", memory.updated") +
+                (parts.empty() ? ""
+                 : isCuda      ? ", memory.updated_ranges"
+                               : ", memory.updated") +
                 (train::chunkOf(function)    ? ", memory.base[5]"
                  : train::pipelineOf(module) ? ", nullptr"
                                              : "") +
@@ -216,6 +218,7 @@ private:
   const MemoryNames &names;
   const KernelTable &kernels;
   const PartedLaunches parts;
+  const bool isCuda;
   const bool sharded; // gradients, of which no rank keeps all
   SourceWriter body;
   std::map<std::string, SourceWriter> constants; // by type

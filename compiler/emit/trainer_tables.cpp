@@ -4,11 +4,11 @@
 #include "compiler/emit/gradient_tables.h"
 #include "compiler/emit/pipeline_tables.h"
 #include "compiler/emit/step_program.h"
-#include "compiler/emit/update_parts.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/train/module_state.h"
 #include "dialects/train/train.h"
 #include "passes/lowering/gradient_buckets.h"
+#include "passes/lowering/update_parts.h"
 #include "passes/passes.h"
 #include "passes/plan_tables.h"
 #include "llvm/ADT/StringExtras.h"
@@ -335,7 +335,7 @@ void TablePrinter::printProgram() {
     field("step_totals", stepTotalsPlace);
     field("batch_fault_offset", llvm::Twine(stepScalars.lookup("batch_fault")));
   }
-  if (!updatesInParts(module, tables.target.name).empty())
+  if (!updatesInParts(module).empty())
     field("updates_in_parts", "true");
   if (!metrics.empty())
     list("metrics", "metric_count", metricRows());

@@ -7,6 +7,7 @@
 #include "passes/lowering/gradient_buckets.h"
 #include "passes/lowering/gradient_ranges.h"
 #include "passes/lowering/pipeline_plan.h"
+#include "passes/lowering/update_parts.h"
 #include "passes/passes.h"
 #include "passes/plan_tables.h"
 #include "passes/planning/schedule_simulation.h"
@@ -161,6 +162,7 @@ static void addNeeds(StageTable &table, ModuleOp module) {
   table.needs.workspace = bytesOfArena(kernel::Arena::workspace);
   table.needs.constants = bytesOfArena(kernel::Arena::constants);
   table.needs.every_rank_has_all = table.target == "cuda";
+  table.needs.state_in_parts = table.target == "cuda" && !updatesInParts(module).empty();
   const bool isCut = bool(train::pipelineOf(module));
   table.shared = shardsGradients(module)          ? sharing::gradients
                  : isCut && table.target == "cpu" ? sharing::state

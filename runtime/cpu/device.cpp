@@ -199,6 +199,10 @@ const arenas &device::places() const { return own_->memory.places; }
 
 int64_t device::accumulator_bytes() const { return own_->planned.accumulators; }
 
+// Where ranks share it, each sees all of it.
+bool device::keeps_state_in_parts() const { return false; }
+int device::holder(const char *, int64_t &) const { return every_rank; }
+
 const char *device::read(const char *address, int64_t) { return address; }
 
 void device::write(char *address, int64_t, const std::function<void(char *)> &fill) {

@@ -15,6 +15,7 @@
 #include "runtime/cuda/scalars.h"
 #include "runtime/cuda/stage_memory.h"
 #include "runtime/cuda/streams.h"
+#include "runtime/cuda/update_shares.h"
 #include "runtime/data_types.h"
 
 #include <algorithm>
@@ -131,7 +132,11 @@ struct device::implementation {
   void set_zero(memory_use use);
   void queue_scalars();
   int64_t arena_bytes(int kind) const;
+  void share_out(const stage_layout &layout);
+  // What is kept alone at this address, of which `bytes` become those of one share; null: nothing.
+  const update_share *share_at(const char *address, int64_t &bytes) const;
   void run_chunk(const stage_action &action);
+  void share_updates(entry which);
 
   const program &prog;
   const trainer_options &options;
@@ -139,6 +144,7 @@ struct device::implementation {
   arena_set host;                      // of commands that only copy parameters
   std::optional<computing_device> gpu; // of the others
   arenas places = {};
+  update_shares shares;
   char *accumulators = nullptr, *received = nullptr, *sums = nullptr, *constants = nullptr,
        *workspace = nullptr, *staging = nullptr, *stage_place = nullptr;
 };
@@ -171,7 +177,27 @@ int64_t device::accumulator_bytes() const {
   return own_->gpu && own_->gpu->gradients ? own_->gpu->gradients->accumulator_bytes() : 0;
 }
 
+bool device::keeps_state_in_parts() const {
+  return own_->gpu && update_shares::are_there(own_->prog, own_->ranks.size(),
+                                               own_->options.shard == shard_kind::optimizer);
+}
+
 // ---- memory
+
+void device::implementation::share_out(const stage_layout &layout) {
+  const bool among_replicas = options.shard == shard_kind::optimizer;
+  if (among_replicas && !prog.updates_in_parts)
+    ranks.together([&] {
+      throw failure(exit_usage,
+                    format_text("option --shard: the update of %s takes parameters as a whole and "
+                                "cannot be shared out\n  try: --shard none",
+                                prog.optimizer_name));
+    });
+  if (!update_shares::are_there(prog, ranks.size(), among_replicas))
+    return;
+  shares = update_shares(prog, layout, among_replicas);
+  places.updated_ranges = shares.own();
+}
 
 void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes) {
   implementation &own = *own_;
@@ -193,8 +219,9 @@ void device::implementation::allocate_on_device(memory_use use, int64_t micro_ba
   if (use == memory_use::training) {
     const stage_layout layout(prog, ranks.rank(), ranks.size());
     own.gradients = std::make_unique<gradient_sum>(ranks, layout, prog.precision, prog.summed_bytes,
-                                                   micro_batches);
+                                                   micro_batches, prog.stages);
     own.gradients->start();
+    share_out(layout);
     if (prog.stages) {
       own.stage = std::make_unique<stage_memory>(ranks, prog);
       own.stage->start();
@@ -279,13 +306,21 @@ void device::implementation::plan_memory(memory_use use) {
   for (int kind = 0; kind < arena_count; ++kind) {
     bool only_training = kind == static_cast<int>(arena_kind::gradients) ||
                          kind == static_cast<int>(arena_kind::optimizer_state);
-    if (use == memory_use::training || !only_training)
+    const bool in_parts =
+        kind == static_cast<int>(arena_kind::optimizer_state) && !shares.is_whole();
+    if (in_parts)
+      memory.plan("arenas", arena_bytes(kind), shares.state_bytes(prog), &places.base[kind]);
+    else if (use == memory_use::training || !only_training)
       memory.plan("arenas", arena_bytes(kind), &places.base[kind]);
   }
   memory.plan("constants", prog.constant_bytes, &constants);
   memory.plan("batch staging", gpu->inputs.device_bytes(), &staging);
   if (gpu->gradients) {
-    memory.plan("accumulators", gpu->gradients->accumulator_bytes(), &accumulators);
+    if (prog.stages)
+      memory.plan("accumulators", gpu->gradients->accumulator_addresses(),
+                  gpu->gradients->accumulator_pieces(), &accumulators);
+    else
+      memory.plan("accumulators", gpu->gradients->accumulator_bytes(), &accumulators);
     memory.plan("exchange of gradients", gpu->gradients->exchange_bytes(), &received);
     memory.plan("order of sums", gpu->gradients->table_bytes(), &sums);
   }
@@ -302,9 +337,18 @@ void device::implementation::set_zero(memory_use use) {
                  "zeroing of memory");
   };
   zero(places[arena_kind::parameters], prog.arena_bytes[static_cast<int>(arena_kind::parameters)]);
-  if (use == memory_use::training)
-    for (arena_kind kind : {arena_kind::gradients, arena_kind::optimizer_state})
-      zero(places[kind], prog.arena_bytes[static_cast<int>(kind)]);
+  if (use == memory_use::training) {
+    auto zero_arena = [&](arena_kind kind, const std::vector<element_range> &pieces) {
+      for (const element_range &piece : pieces)
+        zero(places[kind] + piece.begin, piece.end - piece.begin);
+    };
+    auto whole = [&](arena_kind kind) {
+      return std::vector<element_range>{{0, prog.arena_bytes[static_cast<int>(kind)]}};
+    };
+    zero_arena(arena_kind::gradients, whole(arena_kind::gradients));
+    zero_arena(arena_kind::optimizer_state,
+               shares.is_whole() ? whole(arena_kind::optimizer_state) : shares.state_bytes(prog));
+  }
   for (int64_t i = 0; i < prog.input_count; ++i) {
     const tensor_place &input = prog.inputs[i].tensor;
     zero(places[input.arena] + input.offset, byte_count(input));
@@ -332,12 +376,38 @@ void device::write(char *address, int64_t bytes, const std::function<void(char *
     fill(address);
     return;
   }
+  bool is_filled = false;
   char *source = own_->gpu->transfer.data();
-  fill(source);
-  check_cuda(cudaMemcpyAsync(address, source, static_cast<size_t>(bytes), cudaMemcpyHostToDevice,
-                             compute_stream()),
-             "copy to the device");
+  for (int64_t done = 0, piece = bytes; done < bytes; done += piece, piece = bytes - done) {
+    const update_share *share = own_->share_at(address + done, piece);
+    if (share && !own_->shares.is_own(*share))
+      continue;
+    if (!is_filled)
+      fill(source);
+    is_filled = true;
+    check_cuda(cudaMemcpyAsync(address + done, source + done, static_cast<size_t>(piece),
+                               cudaMemcpyHostToDevice, compute_stream()),
+               "copy to the device");
+  }
   check_cuda(cudaStreamSynchronize(compute_stream()), "copy to the device");
+}
+
+const update_share *device::implementation::share_at(const char *address, int64_t &bytes) const {
+  const char *states = places[arena_kind::optimizer_state];
+  const int64_t offset = shares.is_whole() ? -1 : address - states;
+  if (offset < 0 || offset >= prog.state_count * prog.optimizer_slot_bytes)
+    return nullptr;
+  const int64_t size = bytes_of(prog.precision);
+  const int64_t element = offset % prog.optimizer_slot_bytes / size;
+  const update_share *share = shares.of(element);
+  if (share)
+    bytes = std::min(bytes, (share->range.end - element) * size);
+  return share;
+}
+
+int device::holder(const char *address, int64_t &bytes) const {
+  const update_share *share = own_->gpu ? own_->share_at(address, bytes) : nullptr;
+  return share ? own_->shares.rank_of(*share) : every_rank;
 }
 
 // ---- batches
@@ -355,10 +425,18 @@ bool device::overlaps_batches() const { return true; }
 void device::run(entry which) {
   own_->queue_scalars();
   const auto work = [this, which] { call(own_->prog, which, places()); };
-  if (own_->places.clock)
-    return work();
+  if (own_->places.clock) {
+    work();
+    return own_->share_updates(which);
+  }
   own_->gpu->recorded.run(static_cast<size_t>(which), // a reference: nothing is allocated
                           std::ref(work));
+  own_->share_updates(which);
+}
+
+void device::implementation::share_updates(entry which) {
+  if (which == entry::update && !shares.is_whole())
+    gpu->gradients->share_updated(places[arena_kind::parameters], shares);
 }
 
 void device::implementation::run_chunk(const stage_action &action) {

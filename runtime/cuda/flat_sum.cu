@@ -76,7 +76,8 @@ __global__ void flat_sum(const T *gradients, const T *accumulators, int64_t accu
 template <typename T>
 void queue(const summand_arrays &from, const summand_list &list, int64_t count, char *target) {
   auto elements = [](const char *address) { return reinterpret_cast<const T *>(address); };
-  // From the first element of the first of several arrays to the last of the last.
+  // From the first element of the first of several arrays to the last of the last; of accumulators
+  // there may be no memory between, where others' elements would be.
   auto extent = [count](int arrays, int64_t stride) {
     return arrays > 0 ? (arrays - 1) * stride + count : 0;
   };
@@ -84,7 +85,9 @@ void queue(const summand_arrays &from, const summand_list &list, int64_t count, 
   const int64_t blocks = std::clamp<int64_t>((count + per_block - 1) / per_block, 1, most_blocks);
   launch("sum of gradients", flat_sum<T>, {static_cast<unsigned>(blocks), block_threads},
          reads(elements(from.gradients), count),
-         reads(elements(from.accumulators), extent(list.accumulators, from.accumulator_stride)),
+         reads(elements(from.accumulators),
+               list.accumulators > 1 ? unknown_extent
+                                     : extent(list.accumulators, from.accumulator_stride)),
          from.accumulator_stride,
          reads(elements(from.received), extent(list.received, from.received_stride)),
          from.received_stride, reads(list.first, list.count), list.count, count,

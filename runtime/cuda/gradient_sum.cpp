@@ -21,7 +21,7 @@ ncclDataType_t nccl_type(data_type type) {
 } // namespace
 
 gradient_sum::gradient_sum(communicator &ranks, const stage_layout &layout, data_type type,
-                           int64_t reduced_bytes, int64_t micro_batches,
+                           int64_t reduced_bytes, int64_t micro_batches, const pipeline *stages,
                            int64_t largest_piece_bytes)
     : ranks_(ranks), layout_(layout), type_(type), elements_(reduced_bytes / bytes_of(type)),
       stride_((elements_ + accumulator_alignment - 1) / accumulator_alignment *
@@ -32,6 +32,13 @@ gradient_sum::gradient_sum(communicator &ranks, const stage_layout &layout, data
   for (int64_t j = 0; j < micro_batches; ++j)
     own_.push_back(enter(order_.own(j).addends));
   exchange_ = enter(order_.exchange());
+  if (!stages)
+    ranges_ = {{0, stride_}};
+  else
+    stages->for_each_chunk(layout.stage, [&](const chunk_program &chunk, int) {
+      for (const range_list &list : {chunk.gradients, chunk.weight_gradients})
+        ranges_.insert(ranges_.end(), list.begin(), list.end());
+    });
 }
 
 gradient_sum::table_part gradient_sum::enter(const std::vector<addend> &addends) {
@@ -47,7 +54,25 @@ gradient_sum::table_part gradient_sum::enter(const std::vector<addend> &addends)
 }
 
 int64_t gradient_sum::accumulator_bytes() const {
+  int64_t bytes = 0;
+  for (const element_range &piece : accumulator_pieces())
+    bytes += piece.end - piece.begin;
+  return bytes;
+}
+
+int64_t gradient_sum::accumulator_addresses() const {
   return order_.accumulators() * stride_ * bytes_of(type_);
+}
+
+std::vector<element_range> gradient_sum::accumulator_pieces() const {
+  std::vector<element_range> pieces;
+  for (int accumulator = 0; accumulator < order_.accumulators(); ++accumulator)
+    for (const element_range &range : ranges_) {
+      const int64_t first = accumulator * stride_;
+      pieces.push_back(
+          {(first + range.begin) * bytes_of(type_), (first + range.end) * bytes_of(type_)});
+    }
+  return pieces;
 }
 
 int64_t gradient_sum::exchange_bytes() const {
@@ -206,6 +231,34 @@ void gradient_sum::share_totals(const pipeline &stages) {
         }
     });
   check_nccl(ncclGroupEnd(), "totals of other stages");
+}
+
+// Within a stage first: its replicas may have parts of what other stages are sent.
+void gradient_sum::share_updated(char *parameters, const update_shares &shares) {
+  auto send_all = [&](const rank_group &group, const auto &visit) {
+    if (!group.get())
+      return;
+    check_nccl(ncclGroupStart(), "exchange of updated parameters");
+    visit([&](const element_range &range, int root) {
+      char *place = parameters + range.begin * bytes_of(type_);
+      check_nccl(ncclBroadcast(place, place, static_cast<size_t>(range.end - range.begin),
+                               nccl_type(type_), root, group.get(), compute_stream()),
+                 "exchange of updated parameters");
+    });
+    check_nccl(ncclGroupEnd(), "exchange of updated parameters");
+  };
+  const std::vector<update_share> &all = shares.all();
+  const bool among_replicas = !all.empty() && all[0].replica != update_share::every_replica;
+  if (among_replicas)
+    send_all(replicas_, [&](const auto &send) {
+      for (const update_share &each : all)
+        if (each.stage == layout_.stage)
+          send(each.range, each.replica);
+    });
+  send_all(stages_, [&](const auto &send) {
+    for (const update_share &each : all)
+      send(each.range, each.stage);
+  });
 }
 
 void gradient_sum::check() const {

@@ -10,6 +10,7 @@
 #include "runtime/communicator.h"
 #include "runtime/cuda/flat_sum.h"
 #include "runtime/cuda/rank_group.h"
+#include "runtime/cuda/update_shares.h"
 #include "runtime/gradient_parts.h"
 #include "runtime/pipeline.h"
 #include "runtime/program.h"
@@ -26,13 +27,16 @@ public:
   static constexpr int64_t piece_bytes = 32 << 20; // from each rank; enough for full bandwidth
 
   gradient_sum(communicator &ranks, const stage_layout &layout, data_type type,
-               int64_t reduced_bytes, int64_t micro_batches,
+               int64_t reduced_bytes, int64_t micro_batches, const pipeline *stages = nullptr,
                int64_t largest_piece_bytes = piece_bytes);
   gradient_sum(const gradient_sum &) = delete;
   gradient_sum &operator=(const gradient_sum &) = delete;
 
-  // What lies on the device besides the gradients.
+  // What lies on the device besides the gradients. Of accumulators a step in stages uses, of so
+  // many addresses, some pieces.
   int64_t accumulator_bytes() const;
+  int64_t accumulator_addresses() const;
+  std::vector<element_range> accumulator_pieces() const;
   int64_t exchange_bytes() const;
   int64_t table_bytes() const; // of the order of all sums
 
@@ -50,6 +54,8 @@ public:
   void add(int64_t micro_batch, const range_list &list);
   void exchange(std::initializer_list<range_list> lists);
   void share_totals(const pipeline &stages);
+  // Queues that each rank gets what others have updated.
+  void share_updated(char *parameters, const update_shares &shares);
   // As of rank_group.
   void check() const;
   void abandon();
@@ -81,7 +87,8 @@ private:
   communicator &ranks_;
   stage_layout layout_;
   data_type type_;
-  int64_t elements_, stride_; // stride_: from one accumulator to the next
+  std::vector<element_range> ranges_; // that this rank has gradients of
+  int64_t elements_, stride_;         // stride_: from one accumulator to the next
   summation_order order_;
   int64_t piece_elements_;
   std::vector<summand> table_;

@@ -25,6 +25,18 @@ void device_memory::plan(const char *name, int64_t bytes, char **place) {
   planned_ += (bytes + region_alignment - 1) / region_alignment * region_alignment;
 }
 
+void device_memory::plan(const char *name, int64_t bytes, const std::vector<element_range> &used,
+                         char **place) {
+  const int64_t page = mapped_memory::page_bytes();
+  if (page == 0)
+    return plan(name, bytes, place);
+  region added = {name, 0, 0, place, bytes, mapped_memory::pages_of(used, page)};
+  for (const element_range &each : added.pages)
+    added.bytes += each.end - each.begin;
+  mapped_ += added.bytes;
+  regions_.push_back(std::move(added));
+}
+
 std::string device_memory::listing() const {
   std::string text;
   for (size_t first = 0; first < regions_.size(); ++first) {
@@ -44,12 +56,12 @@ std::string device_memory::listing() const {
 void device_memory::check(const std::string &device_name) const {
   size_t free = 0, total = 0;
   check_cuda(cudaMemGetInfo(&free, &total), "asking for free memory");
-  if (static_cast<size_t>(planned_) > free)
+  if (static_cast<size_t>(planned_bytes()) > free)
     throw failure(exit_machine,
                   format_text("%s: not enough memory: %s are needed (%s), %s of %s are free\n"
                               "  try: a smaller batch, or ending what else runs on the device",
-                              device_name.c_str(), byte_text(planned_).c_str(), listing().c_str(),
-                              byte_text(static_cast<int64_t>(free)).c_str(),
+                              device_name.c_str(), byte_text(planned_bytes()).c_str(),
+                              listing().c_str(), byte_text(static_cast<int64_t>(free)).c_str(),
                               byte_text(static_cast<int64_t>(total)).c_str()));
 }
 
@@ -58,8 +70,14 @@ void device_memory::allocate() {
   check_cuda(cudaMalloc(&base, static_cast<size_t>(std::max<int64_t>(planned_, 1))),
              "allocation of the arenas");
   base_ = static_cast<char *>(base);
-  for (const region &each : regions_)
-    *each.place = base_ + each.offset;
+  for (const region &each : regions_) {
+    if (each.addresses == 0) {
+      *each.place = base_ + each.offset;
+      continue;
+    }
+    in_pages_.push_back(std::make_unique<mapped_memory>());
+    *each.place = in_pages_.back()->allocate(each.addresses, each.pages);
+  }
 }
 
 device_memory::~device_memory() {

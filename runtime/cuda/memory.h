@@ -4,7 +4,10 @@
 // region and compared with what is free before it is made.
 #pragma once
 
+#include "runtime/cuda/mapped_memory.h"
+
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,7 +23,10 @@ public:
   // Asks for a region; its address will be written to `place`. What is asked for
   // under one name is one sum in the message about too little memory.
   void plan(const char *name, int64_t bytes, char **place);
-  int64_t planned_bytes() const { return planned_; }
+  // The same of a region of so many addresses of which some pieces alone are used, in bytes: where
+  // the device can map memory in pages it is taken for those that have any of them, else for all.
+  void plan(const char *name, int64_t bytes, const std::vector<element_range> &used, char **place);
+  int64_t planned_bytes() const { return planned_ + mapped_; }
 
   // Throws `failure` (exit_machine) when less than the planned bytes are free.
   void check(const std::string &device_name) const;
@@ -31,12 +37,15 @@ private:
     const char *name;
     int64_t offset, bytes;
     char **place;
+    int64_t addresses = 0; // of one in pages, and these
+    std::vector<element_range> pages = {};
   };
   std::string listing() const;
 
   std::vector<region> regions_;
-  int64_t planned_ = 0;
+  int64_t planned_ = 0, mapped_ = 0; // in one allocation, in pages
   char *base_ = nullptr;
+  std::vector<std::unique_ptr<mapped_memory>> in_pages_;
 };
 
 // Host memory that the device copies from and to without the host's help; zero.

@@ -15,6 +15,14 @@ void *allocate_device(int device, size_t bytes);
 bool free_device(void *address);
 size_t used_bytes(int device);
 
+// Addresses without memory, and memory for whole pages of them, which may be accessed once that is
+// allowed. 0 and false where it cannot be done.
+uintptr_t reserve_device(size_t bytes, size_t page);
+bool free_reserved(uintptr_t address, size_t bytes);
+bool map_reserved(int device, uintptr_t address, size_t bytes);
+bool allow_mapped(uintptr_t address, size_t bytes);
+bool unmap_reserved(uintptr_t address, size_t bytes);
+
 void *allocate_pinned(size_t bytes);
 bool free_pinned(void *address);
 bool is_pinned(const void *address, size_t bytes);

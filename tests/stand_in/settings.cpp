@@ -48,6 +48,8 @@ void set(settings &result, std::string_view word) {
     result.first = number<int>(word, value);
   else if (name == "memory")
     result.free_memory = number<size_t>(word, value);
+  else if (name == "pages")
+    result.page_bytes = number<size_t>(word, value);
   else if (name == "driver")
     result.driver = number<int>(word, value);
   else if (name == "capability" && value.find('.') != std::string_view::npos) {

@@ -18,6 +18,7 @@ struct settings {
   int devices = 8;
   int first = 0; // of the machine's devices that this process sees
   size_t free_memory = size_t{40} << 30;
+  size_t page_bytes = size_t{2} << 20; // of addresses that get memory in pages; 0: there are none
   int driver = 13000;
   int capability_major = 9, capability_minor = 0;
   bool nccl_fails = false;

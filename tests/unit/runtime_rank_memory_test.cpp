@@ -72,7 +72,20 @@ TEST(RankMemory, stagesOfWhichEachRankHasAll) {
   const rank_memory rank = memory_of_ranks(needs, {2, 4, 4, sharing::none})[1];
   EXPECT_EQ(rank.parameters, 1000);
   EXPECT_EQ(rank.gradients, 800);
-  EXPECT_EQ(rank.accumulators, 1600);
+  EXPECT_EQ(rank.accumulators, 600);
+  EXPECT_EQ(rank.state, needs.state);
+  needs.state_in_parts = true;
+  EXPECT_EQ(memory_of_ranks(needs, {2, 4, 4, sharing::none})[1].state, needs.state * 300 / 800);
+  EXPECT_EQ(memory_of_ranks(needs, {2, 4, 4, sharing::state})[1].state, needs.state * 300 / 1600);
+}
+
+TEST(RankMemory, stagesThatSendMessages) {
+  const memory_needs needs = in_two_stages();
+  const rank_memory rank = memory_of_ranks(needs, {2, 1, 4, sharing::none, false})[1];
+  EXPECT_EQ(rank.parameters, needs.parameters);
+  EXPECT_EQ(rank.state, needs.state);
+  EXPECT_EQ(rank.gradients, needs.gradients);
+  EXPECT_EQ(rank.accumulators, 600);
 }
 
 TEST(RankMemory, placesForMessages) {

@@ -163,6 +163,7 @@ private:
     plan.arenas.workspace = arenas.bytes("workspace");
     plan.arenas.constants = arenas.bytes("constants");
     plan.arenas.every_rank_has_all = plan.target == "cuda";
+    plan.arenas.state_in_parts = plan.arenas.every_rank_has_all && plan.updatesInParts;
   }
 
   void addBuckets(ChunkPlan &chunk, const Fields &fields) {

@@ -56,7 +56,8 @@ template <typename T> void check_sum(int64_t count, int64_t micro_batches, int64
   communicator &ranks = *all_ranks;
   streams queues;
   gradient_sum sum(ranks, stage_layout(ranks.rank(), ranks.size()), type_of<T>(),
-                   count * static_cast<int64_t>(sizeof(T)), micro_batches, piece_bytes);
+                   count * static_cast<int64_t>(sizeof(T)), micro_batches, /*stages=*/nullptr,
+                   piece_bytes);
   sum.start();
   device_copy<T> gradients(std::vector<T>(static_cast<size_t>(count)));
   auto bytes = [](int64_t count) { return std::vector<char>(static_cast<size_t>(count)); };

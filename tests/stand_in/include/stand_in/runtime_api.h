@@ -56,6 +56,11 @@ constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDis
 constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2,
                    cudaHostAllocWriteCombined = 4;
 
+enum cudaDriverEntryPointQueryResult {
+  cudaDriverEntryPointSuccess = 0,
+  cudaDriverEntryPointSymbolNotFound = 1,
+  cudaDriverEntryPointVersionNotSufficent = 2,
+};
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost = 0,
   cudaMemcpyHostToDevice = 1,
@@ -131,6 +136,10 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cudaMalloc(void **address, size_t bytes);
 cudaError_t cudaFree(void *address);
 cudaError_t cudaMallocHost(void **address, size_t bytes);
+// Functions of cuda.h by their names.
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function,
+                                             unsigned cuda_version, unsigned long long flags,
+                                             cudaDriverEntryPointQueryResult *result);
 cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *address);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);

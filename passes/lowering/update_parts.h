@@ -18,9 +18,9 @@ struct ArenaRange {
 
 /// The range of each launch; groups of parameters with runs of one length share a kernel. Empty
 /// where some step of @update needs parameters or states as a whole (LAMB's norms of parameters),
-/// so that none can be cut; and for cuda, whose kernels have all elements.
+/// so that none can be cut.
 using PartedLaunches = llvm::DenseMap<mlir::Operation *, ArenaRange>;
-PartedLaunches updatesInParts(mlir::ModuleOp module, llvm::StringRef target);
+PartedLaunches updatesInParts(mlir::ModuleOp module);
 /// The symbols of the kernels of these launches, which have no others.
 llvm::StringSet<> kernelsOf(const PartedLaunches &launches);
 

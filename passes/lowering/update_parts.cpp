@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/emit/update_parts.h"
+#include "passes/lowering/update_parts.h"
 #include "dialects/kernel/loop_nest.h"
 #include "dialects/train/module_state.h"
 #include "dialects/train/train.h"
@@ -66,10 +66,10 @@ StringRef kernelOf(kernel::StepOpInterface step) {
 
 } // namespace
 
-PartedLaunches trainc::updatesInParts(ModuleOp module, StringRef target) {
+PartedLaunches trainc::updatesInParts(ModuleOp module) {
   PartedLaunches launches;
   auto update = module.lookupSymbol<func::FuncOp>("update");
-  if (!update || !train::layoutOf(module) || target != "cpu" || train::stateLayoutOf(module))
+  if (!update || !train::layoutOf(module) || train::stateLayoutOf(module))
     return launches; // states that lie elsewhere than their parameters are cut elsewhere, too
   for (Operation &op : update.front()) {
     std::optional<ArenaRange> run = updatedRun(update, &op);
