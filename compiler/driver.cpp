@@ -399,7 +399,7 @@ private:
     if (recipe.trains &&
         failed(output.writeText("plan/stages.json",
                                 stagesJson(describeStages(*model.module, recipe.target),
-                                           !updatesInParts(*model.module, recipe.target).empty()),
+                                           !updatesInParts(*model.module).empty()),
                                 report)))
       return false;
     std::string text = stageListText(*model.module, recipe.target);

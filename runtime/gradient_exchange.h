@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of which no rank keeps all (trainc --shard gradients): functions of the program make
-// them in the activations arena, in buckets, and tell of each behind the step with which it is
-// whole. It stays as it is until the next one is, or the function ends.
+// What a function tells of its gradients, behind the step with which a bucket of them is whole.
+// Where each rank keeps all of them, in the gradients arena, no later step reads or writes a
+// bucket: the ranks may add it meanwhile. Where no rank does (trainc --shard gradients) they are
+// made in the activations arena, and a bucket stays as it is until the next one is whole, or the
+// function ends.
 #pragma once
 
 #include "runtime/element_range.h"
@@ -15,8 +17,8 @@ public:
   virtual void complete(int bucket) = 0; // of the function that runs, by its number
 };
 
-// One gradient: where it is, in bytes of the activations arena, and its elements of the gradients
-// arena.
+// One gradient, or several that lie side by side: where they are, in bytes of their arena, and
+// their elements of the gradients arena.
 struct gradient_piece {
   int64_t offset;
   element_range elements;

@@ -261,8 +261,10 @@ struct program {
   const tensor_place *state_places = nullptr;
   int64_t state_place_count = 0;
   // No rank keeps all gradients: functions make them in buckets, in the activations arena, and
-  // overwrite no gradients arena. Those of forward_backward; chunks have their own.
+  // overwrite no gradients arena.
   bool shards_gradients = false;
+  // Those that forward_backward tells of; chunks have their own. Of gradients that each rank keeps
+  // they are the summed bytes, each once; none: it does not tell.
   bucket_list buckets = {};
 };
 

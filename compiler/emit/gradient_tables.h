@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of trainer.cpp that say where sharded gradients are and which elements they are.
+// The tables of trainer.cpp that say which gradients a function tells of, and where they are.
 #pragma once
 
 #include "compiler/emit/source_writer.h"

@@ -23,7 +23,11 @@ public:
   StepPrinter(ModuleOp module, const MemoryNames &names, const KernelTable &kernels,
               StringRef target)
       : module(module), names(names), kernels(kernels), parts(updatesInParts(module)),
-        isCuda(target == "cuda"), sharded(shardsGradients(module)) {}
+        isCuda(target == "cuda") {
+    for (const std::string &entry : names.entries())
+      if (auto function = module.lookupSymbol<func::FuncOp>(entry))
+        tellsOfBuckets |= !bucketsToldBy(function).empty();
+  }
 
   std::string print() {
     for (const std::string &entry : names.entries())
@@ -46,7 +50,7 @@ private:
     writer.line("#include \"memory.h\"");
     for (const std::string &library : calledLibraries(module, names.entries()))
       writer.line("#include \"" + headerOf(library) + "\"");
-    if (sharded)
+    if (tellsOfBuckets)
       writer.line("#include \"runtime/gradient_exchange.h\"");
     writer.line("#include \"runtime/step_clock.h\"");
     writer.line("#include \"step.h\"");
@@ -65,8 +69,8 @@ private:
       writer.line(isCuda ? "range_list updated = {};" : "element_range updated = {};");
     if (train::pipelineOf(module))
       writer.line("char *stash = nullptr; // the slot of the micro-batch");
-    if (sharded)
-      writer.line("gradient_exchange *exchange = nullptr; // of which no rank keeps all");
+    if (tellsOfBuckets)
+      writer.line("gradient_exchange *exchange = nullptr; // between ranks");
     writer.line("step_clock *clock = nullptr; // of `trainer profile`");
     writer.line();
     writer.line("void enter(const char *function) const {");
@@ -82,7 +86,7 @@ private:
     writer.line("if (clock)");
     writer.line("  clock->leave();");
     writer.line("}");
-    if (sharded) {
+    if (tellsOfBuckets) {
       writer.line("// The gradients of this bucket are whole.");
       writer.line("void complete(int bucket) const {");
       writer.line("leave(); // what follows is no step's");
@@ -118,15 +122,19 @@ private:
     if (function)
       llvm::append_range(steps, function.getBody().front().getOps<kernel::StepOpInterface>());
     int functions = (steps.size() + kStepsPerFunction - 1) / kStepsPerFunction;
-    int buckets = 0;
+    const GradientBuckets buckets = function ? bucketsToldBy(function) : GradientBuckets();
+    size_t bucket = 0; // the next
     for (int part = 0; part < functions; ++part) {
       body.line();
       body.line(
           ("static void " + entry + "_" + llvm::Twine(part + 1) + "(const bases &m) {").str());
       body.line("namespace at = memory::" + entry + ";");
       for (int i = part * kStepsPerFunction;
-           i < std::min<int>(steps.size(), (part + 1) * kStepsPerFunction); ++i)
-        printStep(steps[i], i, buckets);
+           i < std::min<int>(steps.size(), (part + 1) * kStepsPerFunction); ++i) {
+        printStep(steps[i], i);
+        if (bucket < buckets.size() && buckets[bucket].step == i)
+          body.line("m.complete(" + std::to_string(bucket++) + ");");
+      }
       body.line("}");
     }
     body.line();
@@ -142,7 +150,7 @@ private:
                 (train::chunkOf(function)    ? ", memory.base[5]"
                  : train::pipelineOf(module) ? ", nullptr"
                                              : "") +
-                (sharded ? ", memory.exchange" : "") + ", memory.clock};");
+                (tellsOfBuckets ? ", memory.exchange" : "") + ", memory.clock};");
     if (functions != 0)
       body.line("m.enter(" + stringLiteral(entry) + ");");
     for (int part = 0; part < functions; ++part)
@@ -152,8 +160,7 @@ private:
     body.line("}");
   }
 
-  /// `buckets` counts those of sharded gradients.
-  void printStep(kernel::StepOpInterface step, int number, int &buckets) {
+  void printStep(kernel::StepOpInterface step, int number) {
     std::string title = nodeName(step->getLoc()).title();
     if (title != lastTitle && !title.empty())
       body.line("// " + commentText(title));
@@ -176,8 +183,6 @@ private:
               : StringRef(call.function).starts_with("::") ? call.function // a user's
                                                            : sanitize(call.function),
               arguments, ";");
-    if (completesBucket(step))
-      body.line("m.complete(" + std::to_string(buckets++) + ");");
   }
 
   std::string text(Value tensor) { return tensor ? pointer(tensor) : "nullptr"; }
@@ -219,7 +224,7 @@ private:
   const KernelTable &kernels;
   const PartedLaunches parts;
   const bool isCuda;
-  const bool sharded; // gradients, of which no rank keeps all
+  bool tellsOfBuckets = false; // of gradients
   SourceWriter body;
   std::map<std::string, SourceWriter> constants; // by type
   NameTable shapeNames;

@@ -4,6 +4,7 @@
 #include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/train/train.h"
+#include <map>
 
 using namespace mlir;
 
@@ -20,8 +21,6 @@ bool isSummed(func::FuncOp function, unsigned result) {
   return isa_and_nonnull<train::GradientAttr, train::NewValueAttr, train::StepTotalsAttr>(
       train::resultRoleOf(function, result));
 }
-
-bool completesBucket(Operation *step) { return step->hasAttr(kMark); }
 
 bool shardsGradients(ModuleOp module) { return module->hasAttr(kShards); }
 
@@ -65,17 +64,17 @@ void formGradientBuckets(func::FuncOp function) {
     last->setAttr(kMark, UnitAttr::get(last->getContext()));
 }
 
-SmallVector<GradientBucket> gradientBucketsOf(func::FuncOp function) {
+GradientBuckets gradientBucketsOf(func::FuncOp function) {
   if (!shardsGradients(function->getParentOfType<ModuleOp>()))
     return {};
   const auto summed = summedByStep(function);
-  SmallVector<GradientBucket> buckets;
+  GradientBuckets buckets;
   SmallVector<unsigned> gradients;
   int number = 0;
   for (auto step : function.front().getOps<kernel::StepOpInterface>()) {
     if (auto made = summed.find(step); made != summed.end())
       llvm::append_range(gradients, made->second);
-    if (completesBucket(step)) {
+    if (step->hasAttr(kMark)) {
       if (!buckets.empty())
         buckets.back().until = number;
       buckets.push_back({number, 0, gradients});
@@ -85,6 +84,58 @@ SmallVector<GradientBucket> gradientBucketsOf(func::FuncOp function) {
   }
   if (!buckets.empty())
     buckets.back().until = number;
+  return buckets;
+}
+
+/// By the last step that makes or reads them; none where some are no step's result.
+static std::map<int, SmallVector<unsigned>> summedByLastStep(func::FuncOp function) {
+  llvm::DenseMap<Operation *, int> numbers;
+  for (auto step : function.front().getOps<kernel::StepOpInterface>())
+    numbers.try_emplace(step, int(numbers.size()));
+  std::map<int, SmallVector<unsigned>> found;
+  for (auto [i, value] : llvm::enumerate(function.front().getTerminator()->getOperands())) {
+    if (!isSummed(function, i))
+      continue;
+    auto made = numbers.find(value.getDefiningOp());
+    if (made == numbers.end())
+      return {};
+    int last = made->second;
+    for (Operation *user : value.getUsers())
+      if (auto reads = numbers.find(user); reads != numbers.end())
+        last = std::max(last, reads->second);
+    found[last].push_back(i);
+  }
+  return found;
+}
+
+GradientBuckets bucketsToldBy(func::FuncOp function) {
+  auto module = function->getParentOfType<ModuleOp>();
+  if (shardsGradients(module))
+    return gradientBucketsOf(function);
+  train::TargetAttr target = train::targetOf(module);
+  const bool isStep = function.getName() == "forward_backward" && !function.isDeclaration();
+  if (!isStep || train::pipelineOf(module) || (target && target.getName().getValue() != "cpu"))
+    return {};
+  const auto summed = summedByLastStep(function);
+  int64_t all = 0, inBucket = 0;
+  for (auto &[step, results] : summed)
+    for (unsigned result : results)
+      all += bytesOf(function.getResultTypes()[result]);
+  GradientBuckets buckets;
+  SmallVector<unsigned> gradients;
+  for (auto &[step, results] : summed) {
+    for (unsigned result : results)
+      inBucket += bytesOf(function.getResultTypes()[result]);
+    llvm::append_range(gradients, results);
+    if (inBucket * kBucketsOfFunction < all && step != summed.rbegin()->first)
+      continue;
+    buckets.push_back({step, 0, gradients});
+    gradients.clear();
+    inBucket = 0;
+  }
+  const int end = llvm::range_size(function.front().getOps<kernel::StepOpInterface>());
+  for (GradientBucket &bucket : buckets)
+    bucket.until = end;
   return buckets;
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which gradients of a function the ranks of a host add at once, where no rank keeps all of them
-// (--shard gradients). A function's buckets follow each other in the order of its steps: each is
-// whole behind a step, where the ranks meet and then read it from each other. So it may be written
-// over once they have met again, behind the next bucket or at the function's end.
+// Which gradients of a function the ranks of a host add at once. A function's buckets follow each
+// other in the order of its steps: each is whole behind a step. Where no rank keeps all gradients
+// (--shard gradients) the ranks meet there and then read it from each other, so it may be written
+// over once they have met again, behind the next bucket or at the function's end. Where each rank
+// keeps all of them, others may add a bucket from there on while the function goes on: no later
+// step reads or writes it.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -20,6 +22,7 @@ struct GradientBucket {
   int until; // the last step that must leave it; the return's is one too
   llvm::SmallVector<unsigned> gradients; // results of the function, in the order of their steps
 };
+using GradientBuckets = llvm::SmallVector<GradientBucket>;
 
 /// Whether ranks sum a result: gradients, new values of buffers, the step's totals.
 bool isSummed(mlir::func::FuncOp function, unsigned result);
@@ -27,7 +30,9 @@ bool isSummed(mlir::func::FuncOp function, unsigned result);
 /// Marks the steps of an ordered function behind which buckets are whole.
 void formGradientBuckets(mlir::func::FuncOp function);
 /// By these marks; none where gradients are not sharded.
-llvm::SmallVector<GradientBucket> gradientBucketsOf(mlir::func::FuncOp function);
-bool completesBucket(mlir::Operation *step);
+GradientBuckets gradientBucketsOf(mlir::func::FuncOp function);
+/// Those that an emitted function tells of: these, or those of a CPU's step in one piece, of which
+/// each rank keeps all.
+GradientBuckets bucketsToldBy(mlir::func::FuncOp function);
 
 } // namespace trainc
