@@ -10,6 +10,7 @@
 
 #include "runtime/arena.h"
 #include "runtime/communicator.h"
+#include "runtime/exchange_times.h"
 #include "runtime/options.h"
 #include "runtime/program.h"
 #include "runtime/step_clock.h"
@@ -107,6 +108,9 @@ public:
   // Tells `clock`, unless it is null, of every step of the entry functions from now on; what a
   // target queues then runs by itself and not from a record.
   void observe(step_clock *clock);
+  // When the last step's gradients were exchanged, where the target knows it: of no step in stages,
+  // and of no program that shards gradients.
+  exchange_times last_exchange() const;
   // Seconds that this rank has waited for other ranks, where the target knows it.
   double seconds_waited() const;
   // Waits for all queued work. Throws `failure` where some of it failed.

@@ -94,6 +94,9 @@ constexpr word_row<communication_kind> communications[] = {
     {"auto", communication_kind::automatic},
     {"shared", communication_kind::shared_memory},
     {"messages", communication_kind::messages}};
+constexpr word_row<exchange_kind> exchanges[] = {{"auto", exchange_kind::automatic},
+                                                 {"overlapped", exchange_kind::overlapped},
+                                                 {"behind", exchange_kind::behind}};
 constexpr word_row<product_math> maths[] = {{"ieee", product_math::ieee},
                                             {"tf32", product_math::tf32}};
 
@@ -306,6 +309,11 @@ std::vector<option_row> cpu_rows() {
           .of_one_rank(),
       row("communication", &values::communication, communications, "KIND", takes_steps,
           "between ranks of one host: shared memory or messages; both give the same bits")
+          .of_one_start(),
+      row("exchange", &values::exchange, exchanges, "WHEN", takes_steps,
+          "when ranks of one host exchange gradients: overlapped with the backward pass by a "
+          "thread\n"
+          "more a rank, or behind it; auto overlaps where cores are left; the bits are the same")
           .of_one_start(),
       row("shard", &values::shard, shards, "WHAT", command_train | command_profile,
           "what ranks of one host keep once instead of each, updating a part each: optimizer is "

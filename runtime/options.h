@@ -22,6 +22,10 @@ struct command_row;
 // messages.
 enum class communication_kind { automatic, shared_memory, messages };
 
+// When ranks exchange gradients: beside the backward pass, with a thread more, or behind it;
+// automatic is beside it where cores allow.
+enum class exchange_kind { automatic, overlapped, behind };
+
 enum class product_math { ieee, tf32 };
 
 // What ranks of one host keep once instead of each: parameters and optimizer state.
@@ -112,6 +116,7 @@ struct trainer_options {
   int64_t display_every = 0; // steps; 0: by time
   std::optional<int64_t> threads;
   communication_kind communication = {};
+  exchange_kind exchange = {};
   shard_kind shard = shard_kind::none;
   product_math math = product_math::ieee;
   bool no_tuning = false;

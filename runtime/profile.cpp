@@ -128,11 +128,20 @@ ordered_json report_of(const step_times &times, const stage_layout &layout, int 
          {"seconds", total},
          {"steps", std::move(steps)}});
   }
-  return {{"rank", rank},
-          {"stage", layout.stage},
-          {"replica", layout.replica},
-          {"actions", std::move(actions)},
-          {"entries", std::move(functions)}};
+  ordered_json report = {{"rank", rank},
+                         {"stage", layout.stage},
+                         {"replica", layout.replica},
+                         {"actions", std::move(actions)},
+                         {"entries", std::move(functions)}};
+  const exchange_times &of = times.exchanges();
+  const auto steps = static_cast<double>(whole.times);
+  if (of.end > 0)
+    report["exchange"] = {{"begin", of.begin / steps},
+                          {"end", of.end / steps},
+                          {"exposed", of.exposed / steps},
+                          {"adding", of.adding / steps},
+                          {"overlapped", of.adding > 0 ? of.beside / of.adding : 0}};
+  return report;
 }
 
 // Adds the words of each step.
@@ -159,6 +168,14 @@ void print_actions(const ordered_json &report, double step_seconds) {
     printf("%-24s %6g %14.9f %8.2f %% %14.9f\n", name.c_str(), times, seconds,
            100 * times * seconds / step_seconds, action["waiting"].get<double>());
   }
+}
+
+void print_exchange(const ordered_json &of) {
+  printf(
+      "exchange of gradients: from %.9f to %.9f seconds of the step, exposed %.9f; additions take "
+      "%.9f, of which %.1f %% are done before the backward pass ends\n",
+      of["begin"].get<double>(), of["end"].get<double>(), of["exposed"].get<double>(),
+      of["adding"].get<double>(), 100 * of["overlapped"].get<double>());
 }
 
 void print_entries(const ordered_json &report, double step_seconds) {
@@ -228,6 +245,8 @@ public:
       if (report["replica"].get<int>() > 0)
         continue;
       print_actions(report, seconds_);
+      if (report.contains("exchange"))
+        print_exchange(report["exchange"]);
       print_entries(report, seconds_);
     }
     if (!run_.options.output.empty())

@@ -44,6 +44,15 @@ void run::check_layout() const {
                                  "no rank keeps all\n  try: the command without it; or trainc "
                                  "--shard none");
   });
+  ranks.together([&] {
+    const bool is_fixed = prog.shards_gradients || prog.stages; // by the compiler
+    if (is_fixed && options.exchange != exchange_kind::automatic)
+      throw failure(exit_usage, "option --exchange: the program has its own times to exchange "
+                                "gradients, of stages or of shards\n  try: the command without it");
+    if (options.exchange == exchange_kind::overlapped && prog.buckets.count == 0)
+      throw failure(exit_usage, "option --exchange: the program does not tell which gradients are "
+                                "whole\n  try: --exchange behind");
+  });
   if (!prog.stages)
     return;
   ranks.together([&] {

@@ -174,6 +174,11 @@ void step_log::write(const step_record &record) {
   if (record.tokens_per_second > 0)
     length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
                        ", \"tokens_per_second\": %.3f", record.tokens_per_second);
+  if (const exchange_times &of = record.exchange; of.end > 0)
+    length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
+                       ", \"exchange_begin\": %.6f, \"exchange_end\": %.6f, "
+                       "\"exchange_exposed\": %.6f",
+                       of.begin, of.end, of.exposed);
   length += snprintf(line + length, sizeof line - static_cast<size_t>(length), "%s}\n",
                      record.skipped ? ", \"skipped\": true" : "");
   put(line, length);

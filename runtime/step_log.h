@@ -4,6 +4,7 @@
 // a reader or a crash never sees half a line that a later one continues.
 #pragma once
 
+#include "runtime/exchange_times.h"
 #include "runtime/file_operations.h"
 
 #include <cstdint>
@@ -16,8 +17,9 @@ struct step_record {
   int64_t step;
   double loss, gradient_norm, learning_rate, milliseconds;
   double samples_per_second;
-  double tokens_per_second; // 0: the data are not tokens
-  bool skipped = false;     // loss or gradient was not finite: nothing was updated
+  double tokens_per_second;     // 0: the data are not tokens
+  bool skipped = false;         // loss or gradient was not finite: nothing was updated
+  exchange_times exchange = {}; // of this rank, since the step began
 };
 
 struct run_summary {

@@ -22,10 +22,19 @@ void step_times::forget() {
   functions_.clear();
   actions_.clear();
   whole_ = {};
+  exchanges_ = {};
 }
 
 void step_times::begin_step() { whole_began_ = now(); }
-void step_times::end_step() { add(whole_, whole_began_, now()); }
+void step_times::end_step() {
+  add(whole_, whole_began_, now());
+  const exchange_times last = target_.last_exchange().since(whole_began_.seconds);
+  exchanges_.begin += last.begin;
+  exchanges_.end += last.end;
+  exchanges_.exposed += last.exposed;
+  exchanges_.adding += last.adding;
+  exchanges_.beside += last.beside;
+}
 
 void step_times::enter(const char *function) {
   function_ = &functions_[function];

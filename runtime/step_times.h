@@ -45,6 +45,8 @@ public:
   const std::map<std::string, measured_function> &functions() const { return functions_; }
   const measured_actions &actions() const { return actions_; }
   const measured_seconds &whole_steps() const { return whole_; }
+  // Sums over the steps, each since it began.
+  const exchange_times &exchanges() const { return exchanges_; }
 
   void enter(const char *function) override;
   void begin(int step) override;
@@ -64,6 +66,7 @@ private:
   std::map<std::string, measured_function> functions_;
   measured_actions actions_;
   measured_seconds whole_;
+  exchange_times exchanges_;
   measured_function *function_ = nullptr;
   measured_seconds *action_ = nullptr; // that goes on
   int step_ = -1;                      // of the function

@@ -206,7 +206,8 @@ int trainer::take_step(int64_t step) {
                         seconds * 1e3,
                         per_second(data_->samples_per_batch()),
                         per_second(data_->tokens_per_batch()),
-                        !result.applied};
+                        !result.applied,
+                        run_.target.last_exchange().since(mark_seconds_)};
   log_->write(record);
   note_log();
   progress_->step(record, is_evaluated(step));

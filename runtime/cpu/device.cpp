@@ -24,6 +24,7 @@ struct device::implementation {
   const trainer_options &options;
   communicator &ranks;
   int threads = 0; // none: nothing is computed
+  int cores = 1;   // this rank's share of the host's
   arena_set memory = {};
   std::optional<gradient_sum> sum = {};
   std::optional<gradient_shards> shards = {}; // in place of it, where no rank keeps all gradients
@@ -32,6 +33,7 @@ struct device::implementation {
   rank_memory planned = {};                   // of a rank that trains
   int64_t micro_batches = 1;
   int64_t micro_batch = 0; // of the next gradients in one piece
+  bool overlaps = false;   // the exchange and the backward pass
   bool updated = false;    // by this rank, others may still be at it
   std::vector<double> kept = {};
 
@@ -42,6 +44,9 @@ namespace {
 
 // What oneDNN packs within a matrix product: at most a block of each operand, whatever the sizes.
 constexpr int64_t packing_bytes_per_thread = 16 << 20;
+
+// Of gradients: fewer are exchanged in the time that it takes to tell another thread of them.
+constexpr int64_t least_overlapped_bytes = 4 << 20;
 
 int64_t arena_bytes(const program &program, arena_kind kind) {
   return program.arena_bytes[static_cast<int>(kind)];
@@ -79,6 +84,22 @@ shard_request request_for(const program &program, stage_layout layout, int64_t m
   return request;
 }
 
+// Whether gradients are exchanged while the backward pass goes on: unless it is asked for, where
+// they take time and each rank has a core that its threads leave. Collective.
+bool overlaps(const program &program, const trainer_options &options, communicator &ranks,
+              bool has_core) {
+  if (ranks.size() == 1 || program.buckets.count == 0 ||
+      options.exchange != exchange_kind::automatic)
+    return ranks.size() > 1 && options.exchange == exchange_kind::overlapped;
+  if (ranks.ranks_on_host() < ranks.size() || program.summed_bytes < least_overlapped_bytes ||
+      options.communication == communication_kind::messages)
+    return false;
+  std::vector<char> have(static_cast<size_t>(ranks.size()));
+  const char has = has_core ? 1 : 0;
+  ranks.gather(&has, 1, have.data());
+  return std::count(have.begin(), have.end(), 1) == ranks.size();
+}
+
 bool is_state(arena_kind kind) {
   return kind == arena_kind::parameters || kind == arena_kind::optimizer_state;
 }
@@ -107,10 +128,10 @@ device::device(const program &program, const trainer_options &options, communica
                bool computes)
     : own_(new implementation{program, options, ranks}) {
   own_->memory.places.constants = static_cast<const char *>(program.constants);
-  const int cores = share_of_cores(ranks);
+  own_->cores = share_of_cores(ranks);
   ranks.together([&] {
     if (computes)
-      own_->threads = choose_threads(static_cast<int>(options.threads.value_or(0)), cores);
+      own_->threads = choose_threads(static_cast<int>(options.threads.value_or(0)), own_->cores);
   });
 }
 
@@ -120,7 +141,8 @@ std::string device::description() const {
   std::string text = format_text("%d thread%s", own_->threads, own_->threads == 1 ? "" : "s");
   if (own_->ranks.size() == 1)
     return text;
-  text += std::string(" each, ranks ") + (shares_memory() ? "in shared memory" : "with messages");
+  text += std::string(" each, ranks ") + (shares_memory() ? "in shared memory" : "with messages") +
+          (own_->overlaps ? ", exchange beside backward" : "");
   if (!own_->state)
     return text;
   int64_t bytes = own_->planned.parameters + own_->planned.state;
@@ -169,6 +191,9 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     request.micro_batches = micro_batches;
     request.kind = own.options.communication;
     request.layout = layout;
+    own.overlaps = overlaps(own.prog, own.options, own.ranks, own.cores > own.threads);
+    if (own.overlaps)
+      request.buckets = own.prog.buckets;
     if (in_stages)
       request.ranges = gradients_of_stage(own.prog, layout.stage);
     own.sum.emplace(own.ranks, own.memory, request);
@@ -220,8 +245,10 @@ bool device::overlaps_batches() const { return false; }
 void device::run(entry which) {
   arenas memory = places();
   const bool makes_gradients = which == entry::forward_backward;
-  if (makes_gradients && own_->sum)
+  if (makes_gradients && own_->sum) {
     memory.base[static_cast<int>(arena_kind::gradients)] = own_->sum->gradients();
+    memory.exchange = own_->sum->begin(own_->micro_batch);
+  }
   if (makes_gradients && own_->shards)
     own_->shards->begin(own_->micro_batch, own_->prog.buckets);
   call(own_->prog, which, memory);
@@ -271,10 +298,9 @@ void device::keep_inputs(const stage_action &action) {
 }
 
 void device::sum_gradients(int64_t micro_batch) {
-  if (own_->shards) { // added already, with those of the other ranks
-    own_->micro_batch = (micro_batch + 1) % own_->micro_batches;
+  own_->micro_batch = (micro_batch + 1) % own_->micro_batches;
+  if (own_->shards) // added already, with those of the other ranks
     return;
-  }
   own_->sum->add(micro_batch);
   if (micro_batch != own_->micro_batches - 1)
     return;
@@ -289,6 +315,9 @@ void device::finish() {
 
 void device::observe(step_clock *clock) { own_->memory.places.clock = clock; }
 double device::seconds_waited() const { return trainc::seconds_waited(); }
+exchange_times device::last_exchange() const {
+  return own_->sum ? own_->sum->times() : exchange_times();
+}
 
 void device::set_bits(int64_t offset, uint64_t bits) {
   memcpy(places()[arena_kind::workspace] + offset, &bits, sizeof bits);

@@ -15,7 +15,9 @@
 // tells the other stages of its replica.
 #include "runtime/cpu/gradient_sum.h"
 
+#include "runtime/clock.h"
 #include "runtime/cpu/rank_files.h"
+#include "runtime/cpu/shared_wait.h"
 #include "runtime/data_types.h"
 #include "runtime/mpi.h"
 
@@ -36,6 +38,11 @@ struct gradient_sum::transport {
   virtual void exchange(gradient_sum &sum, std::initializer_list<range_list> lists) = 0;
   // Nothing where all ranks have one arena for the total.
   virtual void share_total(const element_range &, int /*stage*/, char * /*gradients*/) {}
+  virtual std::unique_ptr<overlapped_exchange> overlapped(const gradient_sum &,
+                                                          const bucket_list &) {
+    throw failure(exit_machine, "option --exchange: gradients are exchanged beside the backward "
+                                "pass in shared memory alone\n  try: --exchange behind");
+  }
 };
 
 struct gradient_sum::shared_transport final : transport {
@@ -44,22 +51,34 @@ struct gradient_sum::shared_transport final : transport {
   std::unique_ptr<rank_files> files;
   std::vector<char *> targets = {}; // of the exchange that is going on
 
-  void exchange(gradient_sum &sum, std::initializer_list<range_list> lists) override {
+  // What is added behind a step's last micro-batch, and where the total goes.
+  void find(const gradient_sum &sum, std::vector<summand> &summands, std::vector<char *> &to) {
     const stage_layout &layout = sum.layout_;
-    const bool in_stages = layout.stages > 1;
-    files->meet_replicas();
-    sum.summands_.clear();
+    summands.clear();
     for (const addend &each : sum.order_.exchange()) {
       const int holder = layout.rank_of(each.rank, layout.stage);
-      sum.summands_.push_back(
+      summands.push_back(
           {sum.place_in(files->memory(holder), sum.last_places_[static_cast<size_t>(each.rank)],
                         each.accumulator),
            each.additions});
     }
-    targets.clear();
-    for (int other = 0; other < (in_stages ? 1 : layout.replicas); ++other)
-      targets.push_back(sum.place_in(files->memory(other),
-                                     sum.last_places_[static_cast<size_t>(other)], in_gradients));
+    to.clear();
+    for (int other = 0; other < (layout.stages > 1 ? 1 : layout.replicas); ++other)
+      to.push_back(sum.place_in(files->memory(other), sum.last_places_[static_cast<size_t>(other)],
+                                in_gradients));
+  }
+
+  std::unique_ptr<overlapped_exchange> overlapped(const gradient_sum &sum,
+                                                  const bucket_list &buckets) override {
+    step_sum of_step = {sum.type_, {}, {}};
+    find(sum, of_step.summands, of_step.targets);
+    return std::make_unique<overlapped_exchange>(*files, sum.layout_, buckets, std::move(of_step));
+  }
+
+  void exchange(gradient_sum &sum, std::initializer_list<range_list> lists) override {
+    const stage_layout &layout = sum.layout_;
+    files->meet_replicas();
+    find(sum, sum.summands_, targets);
     for (const range_list &ranges : lists)
       for (const element_range &range : ranges) {
         const gradient_parts parts(range.end - range.begin, layout.replicas);
@@ -67,7 +86,7 @@ struct gradient_sum::shared_transport final : transport {
                      range.begin + parts.begin(layout.replica),
                      range.begin + parts.end(layout.replica));
       }
-    if (!in_stages)
+    if (layout.stages == 1)
       files->barrier();
   }
 };
@@ -215,6 +234,10 @@ gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradien
   begin_step();
   if (!total_)
     total_ = gradients_;
+  ranks.together([&] {
+    if (request.buckets.count > 0 && transport_)
+      overlapped_ = transport_->overlapped(*this, request.buckets);
+  });
 }
 
 // Of a step in stages every place keeps its arena: chunks are at different micro-batches.
@@ -283,8 +306,23 @@ void gradient_sum::add(int64_t micro_batch) {
   gradients_ = own_place(in_gradients);
 }
 
+gradient_exchange *gradient_sum::begin(int64_t micro_batch) {
+  if (!overlapped_ || micro_batch != micro_batches_ - 1)
+    return nullptr;
+  overlapped_->begin();
+  return overlapped_.get();
+}
+
 void gradient_sum::exchange() {
-  exchange({all()});
+  const double began = seconds_now(), waited = seconds_waited();
+  if (overlapped_)
+    times_ = overlapped_->finish();
+  else if (transport_) {
+    transport_->exchange(*this, {all()});
+    times_ = {.begin = began, .end = seconds_now()};
+    times_.exposed = times_.end - began;
+    times_.adding = times_.exposed - (seconds_waited() - waited);
+  }
   total_ = gradients_;
   begin_step();
 }

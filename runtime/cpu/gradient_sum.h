@@ -7,6 +7,7 @@
 #include "runtime/arena.h"
 #include "runtime/communicator.h"
 #include "runtime/cpu/flat_sum.h"
+#include "runtime/cpu/overlapped_exchange.h"
 #include "runtime/gradient_parts.h"
 #include "runtime/options.h"
 #include "runtime/pipeline.h"
@@ -27,6 +28,9 @@ struct gradient_request {
   // Of a step in stages: the rank's place, and the elements that its stage has gradients of.
   stage_layout layout = {};
   std::vector<element_range> ranges = {};
+  // That the function tells of which makes gradients; given where the exchange is to begin while it
+  // runs, in shared memory then.
+  bucket_list buckets = {};
 };
 
 class gradient_sum {
@@ -46,10 +50,14 @@ public:
   char *total() const { return total_; }
   bool uses_shared_memory() const { return shares_memory_; }
 
+  // The function begins that makes the gradients of micro-batch 0, 1, ... of a step; returns whom
+  // it tells of its buckets, or null.
+  gradient_exchange *begin(int64_t micro_batch);
   // Adds what the gradients arena has of micro-batch 0, 1, ... of this rank.
   void add(int64_t micro_batch);
   // Behind the last one of a step: the ranks meet, and every rank has the total.
   void exchange();
+  const exchange_times &times() const { return times_; } // of the last one; of no step in stages
 
   // The same of some of the elements of a step in stages. An exchange is one of the stage's
   // replicas alone; once all ranks have shared their totals behind all exchanges and have met, the
@@ -86,8 +94,10 @@ private:
   char *gradients_ = nullptr;
   char *total_ = nullptr;
   bool shares_memory_ = false;
-  std::vector<summand> summands_;        // of the addition that is going on
-  std::unique_ptr<transport> transport_; // none for a single rank
+  std::vector<summand> summands_;                   // of the addition that is going on
+  std::unique_ptr<transport> transport_;            // none for a single rank
+  std::unique_ptr<overlapped_exchange> overlapped_; // none where it begins behind the function
+  exchange_times times_;
 };
 
 } // namespace trainc

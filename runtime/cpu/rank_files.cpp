@@ -38,6 +38,7 @@ struct rank_files::control_page {
   uint64_t not_ours; // shared_memory.h
   alignas(64) meeting_point all;
   alignas(64) meeting_point replicas;
+  alignas(64) std::atomic<uint32_t> completed;
 };
 
 std::unique_ptr<rank_files> rank_files::open(communicator &ranks, const char *name,
@@ -76,6 +77,8 @@ rank_files::control_page &rank_files::control_of(int rank) {
 char *rank_files::memory(int rank) const {
   return files_[static_cast<size_t>(rank)] + page_bytes + gather_bytes;
 }
+
+std::atomic<uint32_t> &rank_files::completed(int rank) { return control_of(rank).completed; }
 
 void rank_files::meet_replicas() {
   const waiting_for_ranks wait;

@@ -7,6 +7,7 @@
 #include "runtime/communicator.h"
 #include "runtime/stage_layout.h"
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -26,6 +27,8 @@ public:
 
   char *memory(int rank) const; // of a rank
   void meet_replicas();         // of this rank's stage
+  // How many buckets of gradients a rank has made, of all steps: wait_for_change, change.
+  std::atomic<uint32_t> &completed(int rank);
 
   void barrier() override;
   void gather(const void *mine, int64_t count, void *all) override;

@@ -75,6 +75,11 @@ const export_initializer exports[] = {{"table", "table", false},
                                       {"bias", "bias", false},
                                       {"scale", "scale", false}};
 
+const gradient_piece pieces[] = {{totals_at, {trained / 4, (trained + 64) / 4}},
+                                 {0, {0, table_bytes / 4}},
+                                 {table_bytes, {table_bytes / 4, trained / 4}}};
+const gradient_bucket buckets[] = {{pieces, 1}, {pieces + 1, 1}, {pieces + 2, 1}};
+
 float *floats(const arenas &places, arena_kind kind, int64_t offset) {
   return reinterpret_cast<float *>(places[kind] + offset);
 }
@@ -145,6 +150,8 @@ void forward_backward(const arenas &places) {
   totals[0] = share;
   totals[1] = share > 0 ? share * loss : 0;
   totals[2] = number(places, batch_fault) > 0 ? 1 : 0;
+  if (places.exchange)
+    places.exchange->complete(0);
   for (int64_t i = 0; i < trained / 4; ++i) // table and bias
     table[i] = 0;
   for (int64_t row = 0; row < rows; ++row) {
@@ -159,6 +166,9 @@ void forward_backward(const arenas &places) {
       bias[v] += slope;
     }
   }
+  if (places.exchange)
+    for (int bucket : {1, 2})
+      places.exchange->complete(bucket);
 }
 
 void update(const arenas &places) {
@@ -264,6 +274,16 @@ const program trainer_program = {
     0,
     graph_digest(),
     objective(),
+    nullptr, // tensors of a module
+    0,
+    nullptr,
+    0,
+    nullptr,
+    0,
+    nullptr, // states that do not look like their parameters
+    0,
+    false,
+    {buckets, 3},
 };
 
 } // namespace trainc
