@@ -281,6 +281,9 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.epilogues = !noEpilogues;
   if (shardsGradients() && target == "cuda")
     complain("--shard", "gradients are shared out for --target cpu alone so far", "--shard none");
+  if (batchNorm == "all-ranks" && target == "cuda")
+    complain("--batch-norm", "statistics of all ranks are for --target cpu alone so far",
+             "--batch-norm train, which takes those of each rank's batch");
   checkStage(recipe, report);
   return report.empty() ? std::optional(recipe) : std::nullopt;
 }

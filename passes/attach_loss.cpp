@@ -153,7 +153,8 @@ private:
     return std::nullopt;
   }
 
-  /// All terms with the numbers of their outputs, which exporters may name otherwise.
+  /// All terms with the numbers of their outputs, which exporters may name otherwise, and whose
+  /// statistics they follow from, which is not in the file.
   std::string objective() {
     auto texts = llvm::map_range(terms, [&](const Term &term) {
       train::LossTerm recipe = term.recipe;
@@ -163,7 +164,9 @@ private:
         number += isOutput(i);
       return recipe.text() + " of output " + std::to_string(number);
     });
-    return llvm::join(texts, " + ");
+    bool meets = false;
+    model.walk([&](nn::MeanOverRanksOp) { meets = true; });
+    return llvm::join(texts, " + ") + (meets ? ", batch norms over all ranks" : "");
   }
 
   bool isOutput(unsigned result) {

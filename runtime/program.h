@@ -15,6 +15,7 @@
 
 namespace trainc {
 
+class rank_exchange;
 class step_clock;
 
 enum class data_type { f32, f64, i64, i32, boolean };
@@ -34,6 +35,7 @@ struct arenas {
   range_list updated_ranges = {&every_element, 1}; // the same, of a program for cuda
   step_clock *clock = nullptr;                     // told of every step, where one measures them
   gradient_exchange *exchange = nullptr; // told of every bucket of gradients, where they have some
+  rank_exchange *ranks = nullptr;        // of steps that take part in one; null: alone
   char *operator[](arena_kind kind) const { return base[static_cast<int>(kind)]; }
 };
 
@@ -266,6 +268,9 @@ struct program {
   // Those that forward_backward tells of; chunks have their own. Of gradients that each rank keeps
   // they are the summed bytes, each once; none: it does not tell.
   bucket_list buckets = {};
+  // The largest tensor that ranks exchange while forward_backward, or the functions of a chunk, run
+  // (arenas.ranks); 0: none.
+  int64_t rank_exchange_bytes = 0;
 };
 
 // The entry functions.

@@ -23,7 +23,7 @@ public:
   StepPrinter(ModuleOp module, const MemoryNames &names, const KernelTable &kernels,
               StringRef target)
       : module(module), names(names), kernels(kernels), parts(updatesInParts(module)),
-        isCuda(target == "cuda") {
+        isCuda(target == "cuda"), exchanges(rankExchangeBytes(module) > 0) {
     for (const std::string &entry : names.entries())
       if (auto function = module.lookupSymbol<func::FuncOp>(entry))
         tellsOfBuckets |= !bucketsToldBy(function).empty();
@@ -71,6 +71,8 @@ private:
       writer.line("char *stash = nullptr; // the slot of the micro-batch");
     if (tellsOfBuckets)
       writer.line("gradient_exchange *exchange = nullptr; // between ranks");
+    if (exchanges)
+      writer.line("rank_exchange *ranks = nullptr; // none where this one is alone");
     writer.line("step_clock *clock = nullptr; // of `trainer profile`");
     writer.line();
     writer.line("void enter(const char *function) const {");
@@ -150,7 +152,8 @@ private:
                 (train::chunkOf(function)    ? ", memory.base[5]"
                  : train::pipelineOf(module) ? ", nullptr"
                                              : "") +
-                (tellsOfBuckets ? ", memory.exchange" : "") + ", memory.clock};");
+                (tellsOfBuckets ? ", memory.exchange" : "") + (exchanges ? ", memory.ranks" : "") +
+                ", memory.clock};");
     if (functions != 0)
       body.line("m.enter(" + stringLiteral(entry) + ");");
     for (int part = 0; part < functions; ++part)
@@ -167,6 +170,8 @@ private:
     lastTitle = title;
     kernel::StepCall call = step.call();
     SmallVector<std::string> arguments;
+    if (step.isOrdered())
+      arguments.push_back("m.ranks");
     if (auto part = parts.find(step.getOperation()); part != parts.end())
       arguments.push_back("m.updated.within(" + std::to_string(part->second.first) + ", " +
                           std::to_string(part->second.count) + ")");
@@ -224,6 +229,7 @@ private:
   const KernelTable &kernels;
   const PartedLaunches parts;
   const bool isCuda;
+  const bool exchanges;        // steps do so with other ranks
   bool tellsOfBuckets = false; // of gradients
   SourceWriter body;
   std::map<std::string, SourceWriter> constants; // by type
@@ -242,6 +248,18 @@ std::set<std::string> trainc::calledLibraries(ModuleOp module, ArrayRef<std::str
         if (std::string library = step.call().library; !library.empty())
           libraries.insert(library);
   return libraries;
+}
+
+int64_t trainc::rankExchangeBytes(ModuleOp module) {
+  int64_t bytes = 0;
+  module.walk([&](kernel::StepOpInterface step) {
+    if (!step.isOrdered())
+      return;
+    bytes = std::max<int64_t>(bytes, 1);
+    for (Value operand : step->getOperands())
+      bytes = std::max(bytes, bytesOf(operand.getType()));
+  });
+  return bytes;
 }
 
 std::string trainc::stepProgram(ModuleOp module, const MemoryNames &names,

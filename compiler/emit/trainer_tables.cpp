@@ -365,6 +365,8 @@ void TablePrinter::printProgram() {
     field("shards_gradients", "true");
   if (buckets != "{}")
     field("buckets", buckets);
+  if (int64_t bytes = rankExchangeBytes(module))
+    field("rank_exchange_bytes", std::to_string(bytes));
   writer.line("};");
 }
 

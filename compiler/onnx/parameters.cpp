@@ -29,9 +29,10 @@ bool multiplies(const Use &use, const TensorBytes &tensor) {
 }
 
 nn::BatchNormMode batchNormModeOf(const Recipe &recipe) {
-  return !recipe.trains                 ? nn::BatchNormMode::file
-         : recipe.batchNorm == "frozen" ? nn::BatchNormMode::frozen
-                                        : nn::BatchNormMode::train;
+  return !recipe.trains                    ? nn::BatchNormMode::file
+         : recipe.batchNorm == "frozen"    ? nn::BatchNormMode::frozen
+         : recipe.batchNorm == "all-ranks" ? nn::BatchNormMode::trainAllRanks
+                                           : nn::BatchNormMode::train;
 }
 
 // Through a Cast and what scales it, to an operator that learns it; empty where there is none.
@@ -127,7 +128,7 @@ private:
 
   void runningStatistic(const Use &use, Decision &decision) {
     const GraphNode &node = *use.node;
-    bool trained = batchNormMode == nn::BatchNormMode::train;
+    bool trained = nn::trainsStatistics(batchNormMode);
     decision.role = trained ? Role::buffer : Role::frozen;
     decision.reason = "running statistics of a batch norm";
     if (trained && !nn::saysBatchStatistics(node.opset, node.integer("training_mode", 0),

@@ -275,7 +275,8 @@ def CallOp : Kernel_NamedOp<"call", [DeclareOpInterfaceMethods<StepOpInterface,
     `in_place[r]` is the input whose memory result r takes, -1 for none: both are one
     address, passed for the result. An operation that is lowered to a call gives its
     cost: `flops`, and in `reads` and `writes` bytes of each input and result; without
-    them every tensor counts once. `ordered` calls keep their order, as communication must.
+    them every tensor counts once. `ordered` calls exchange something with the other ranks of the
+    step: they keep their order and take the ranks first (`runtime/rank_exchange.h`).
 
         %table = kernel.call "scatter_add" of "scatter_add" [6, 10, 8] (%indices, %updates, %init)
             {flops = 48.0, in_place = array<i64: 2>} : (tensor<2x3xi64>, ...) -> tensor<10x8xf32>

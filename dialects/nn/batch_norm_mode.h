@@ -9,10 +9,16 @@
 namespace trainc::nn {
 
 enum class BatchNormMode {
-  file,  // what the node says: of a model that is only run
-  train, // in training those of the batch, in inference the running ones, which each step replaces
-  frozen // always the running ones
+  file,   // what the node says: of a model that is only run
+  train,  // in training those of the batch, in inference the running ones, which each step replaces
+  frozen, // always the running ones
+  trainAllRanks // as train, of the batches of all ranks
 };
+
+/// Whether a step replaces the running ones.
+inline bool trainsStatistics(BatchNormMode mode) {
+  return mode == BatchNormMode::train || mode == BatchNormMode::trainAllRanks;
+}
 
 /// Whether a node says that its statistics are those of the batch: from opset 14 by its attribute
 /// training_mode, before by more than one output, before opset 7 by its attribute is_test.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Normalisation to mean 0 and variance 1 over some dimensions, and its gradient: layer norm and
-// batch norm.
+// batch norm, of a rank's batch or of those of all ranks.
 #pragma once
 
 #include "dialects/nn/builder.h"
@@ -13,10 +13,11 @@ llvm::SmallVector<int64_t> batchDimensions(mlir::Value x);
 
 struct Normalization {
   mlir::Value mean, variance, centered, rstd; // rstd: 1 / standard deviation; variance: biased
+  mlir::Value ranks; // how many these are of, a scalar of f64; null: of this one
 
   /// Of x over `dimensions`, none of them negative.
-  Normalization(Builder &builder, mlir::Value x, llvm::ArrayRef<int64_t> dimensions,
-                double epsilon);
+  Normalization(Builder &builder, mlir::Value x, llvm::ArrayRef<int64_t> dimensions, double epsilon,
+                bool allRanks = false);
 
   mlir::Value result(Builder &builder) const;
   /// Of x, where `dy` is that of the result. It is made of the statistics again: after decompose

@@ -6,6 +6,7 @@
 #include "runtime/cpu/gradient_shards.h"
 #include "runtime/cpu/gradient_sum.h"
 #include "runtime/cpu/product_rate.h"
+#include "runtime/cpu/replica_exchange.h"
 #include "runtime/cpu/shared_state.h"
 #include "runtime/cpu/shared_wait.h"
 #include "runtime/cpu/stage_memory.h"
@@ -30,7 +31,8 @@ struct device::implementation {
   std::optional<gradient_shards> shards = {}; // in place of it, where no rank keeps all gradients
   std::optional<shared_state> state = {};     // where ranks share it
   std::optional<stage_memory> stage = {};     // of a step in stages
-  rank_memory planned = {};                   // of a rank that trains
+  std::optional<replica_exchange> replicas = {}; // where steps exchange something
+  rank_memory planned = {};                      // of a rank that trains
   int64_t micro_batches = 1;
   int64_t micro_batch = 0; // of the next gradients in one piece
   bool overlaps = false;   // the exchange and the backward pass
@@ -209,6 +211,11 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
   }
   if (in_stages)
     own.stage.emplace(own.ranks, own.memory, own.prog, in_memory);
+  if (use == memory_use::training && own.prog.rank_exchange_bytes > 0 && layout.replicas > 1) {
+    own.replicas.emplace(own.ranks, layout, own.prog.rank_exchange_bytes,
+                         own.options.communication);
+    own.memory.places.ranks = &*own.replicas;
+  }
   own.ranks.together([&] {
     for (arena_kind kind : arenas_for(use))
       if (shares && is_state(kind))

@@ -2,7 +2,7 @@
 // RUN: %FileCheck %s < %t/step.cpp
 //
 // A call of the runtime: its header, numbers of every kind, tensors in order, the scratch last; what
-// is computed in place is one address.
+// is computed in place is one address. What keeps its order exchanges something with the other ranks.
 
 // CHECK: #include "runtime/kernels/some.h"
 // CHECK-NEXT: #include "runtime/step_clock.h"
@@ -12,7 +12,7 @@
 // CHECK-NEXT: mixed(3, -0.5f, 2.0, 1, {4, 5}, (float *)(m.activations + at::x),
 // CHECK-NEXT: (float *)(m.activations + at::first), (float *)(m.activations + at::mixed),
 // CHECK-NEXT: m.workspace + 64);
-// CHECK: nothing();
+// CHECK: nothing(m.ranks);
 
 module attributes {kernel.arena_bytes = array<i64: 0, 0, 0, 196, 96, 0>, kernel.arena_lower_bound = array<i64: 0, 0, 0, 196, 96, 0>} {
   func.func @forward_backward(%x: tensor<16xf32> {kernel.place = #kernel.place<activations, 0>, train.role = #train.input<"x">})

@@ -5,6 +5,8 @@
 // ones. That is so whichever mode the file says, for PyTorch's default exporter always says
 // inference. A model that is only run is taken at its word.
 //
+// With --batch-norm all-ranks the batch is that of all ranks, those of a micro-batch together.
+//
 // The running variance takes the unbiased variance of the batch, as in PyTorch and as its exporters
 // mean it; ONNX's operator would take the biased one.
 #include "dialects/nn/normalization.h"
@@ -31,9 +33,10 @@ public:
       return failure();
     BatchNormMode mode = node.batchNormMode();
     bool hasBuffers = node.buffer(3) && node.buffer(4);
-    if (mode == BatchNormMode::train && hasBuffers)
+    allRanks = mode == BatchNormMode::trainAllRanks;
+    if (trainsStatistics(mode) && hasBuffers)
       return replacingStatistics();
-    if (mode == BatchNormMode::train)
+    if (trainsStatistics(mode))
       return node.error("its running statistics are no initializers, so that no step can replace "
                         "them",
                         "--batch-norm frozen");
@@ -76,8 +79,8 @@ private:
   }
 
   Value byBatch() {
-    return scaleAndShift(
-        builder.named("normalized", builder.create<BatchNormOp>(x, llvm::APFloat(epsilon))));
+    return scaleAndShift(builder.named(
+        "normalized", builder.create<BatchNormOp>(x, llvm::APFloat(epsilon), allRanks)));
   }
 
   Value byRunningStatistics() {
@@ -89,11 +92,25 @@ private:
     return scaleAndShift(builder.named("normalized", builder.mul(centered, spread(rstd))));
   }
 
-  // momentum * running + (1 - momentum) * factor * of the batch
-  Value mix(StringRef role, Value running, Value ofBatch, double factor) {
+  // momentum * running + factor * of the batch
+  Value mix(StringRef role, Value running, Value ofBatch, Value factor) {
     Value kept = builder.scale(running, momentum);
-    Value added = builder.scale(ofBatch, (1 - momentum) * factor);
-    return builder.named(role, builder.add(kept, added));
+    return builder.named(role, builder.add(kept, builder.mul(ofBatch, factor)));
+  }
+  Value mix(StringRef role, Value running, Value ofBatch) {
+    return mix(role, running, ofBatch, builder.constant(1 - momentum, ofBatch.getType()));
+  }
+
+  // (1 - momentum) times what makes the variance unbiased. How many ranks there are the step knows.
+  Value factorOfVariance(const Normalization &ofBatch) {
+    auto count = static_cast<double>(this->count());
+    auto type = tensorType(ofBatch.variance);
+    if (!ofBatch.ranks)
+      return builder.constant((1 - momentum) * (count / (count - 1)), type);
+    Value all = builder.scale(ofBatch.ranks, count);
+    Value unbiased = builder.div(all, builder.sub(all, builder.constant(1, all.getType())));
+    Value factor = builder.cast(builder.scale(unbiased, 1 - momentum), type.getElementType());
+    return builder.broadcast(factor, {}, type.getShape());
   }
 
   OnnxResults replacingStatistics() {
@@ -104,12 +121,11 @@ private:
       node.warning("the file says inference mode; in training it takes the statistics of the batch "
                    "and updates the running ones, as PyTorch's train() does",
                    "--batch-norm frozen, which keeps the running statistics, as eval() does");
-    Normalization ofBatch(builder, x, batchDimensions(x), epsilon);
+    Normalization ofBatch(builder, x, batchDimensions(x), epsilon, allRanks);
     warnOfMomentum();
-    double count = static_cast<double>(this->count());
-    node.replaceBuffer(3, mix("running_mean", node.buffer(3), ofBatch.mean, 1));
+    node.replaceBuffer(3, mix("running_mean", node.buffer(3), ofBatch.mean));
     node.replaceBuffer(
-        4, mix("running_variance", node.buffer(4), ofBatch.variance, count / (count - 1)));
+        4, mix("running_variance", node.buffer(4), ofBatch.variance, factorOfVariance(ofBatch)));
     Value training = byBatch(), inference = byRunningStatistics();
     SmallVector<Value> results{builder.create<TrainingFormOp>(training, inference)};
     if (saysBatch)
@@ -135,16 +151,16 @@ private:
   void addOutputs(SmallVector<Value> &results) {
     if (!node.outputUsed(1) && !node.outputUsed(2))
       return;
-    Normalization ofBatch(builder, x, batchDimensions(x), epsilon);
-    results.push_back(mix("next_mean", node.input(3), ofBatch.mean, 1));
-    results.push_back(mix("next_variance", node.input(4), ofBatch.variance, 1));
+    Normalization ofBatch(builder, x, batchDimensions(x), epsilon, allRanks);
+    results.push_back(mix("next_mean", node.input(3), ofBatch.mean));
+    results.push_back(mix("next_variance", node.input(4), ofBatch.variance));
   }
 
   OnnxNode &node;
   Builder &builder;
   Value x;
   RankedTensorType type;
-  bool saysBatch;
+  bool saysBatch, allRanks = false;
   double epsilon = 0, momentum = 0;
 };
 

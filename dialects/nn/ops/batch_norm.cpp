@@ -8,7 +8,8 @@ using namespace mlir;
 namespace trainc::nn {
 
 static Normalization normalizationOf(Builder &builder, BatchNormOp op) {
-  return {builder, op.getX(), batchDimensions(op.getX()), op.getEpsilon().convertToDouble()};
+  return {builder, op.getX(), batchDimensions(op.getX()), op.getEpsilon().convertToDouble(),
+          op.getAllRanks()};
 }
 
 LogicalResult BatchNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
