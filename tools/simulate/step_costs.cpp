@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace trainc::simulate {
 
@@ -104,6 +105,11 @@ private:
     if (!(number >= 0 && number < double(profile.chunks.size())))
       refuse(path, "has an action '" + kind + "' of a chunk that " + plan.folder + " has not");
     ProfiledChunk &chunk = profile.chunks[size_t(number)];
+    const bool isGradient =
+        kind == "backward" || kind == "input gradient" || kind == "weight gradient";
+    if (isGradient && plan.shared == sharing::gradients)
+      (kind == "input gradient" ? chunk.inputWaiting : chunk.weightWaiting) +=
+          std::max(0.0, this->number(action, "waiting")) / profile.replicas;
     if (kind == "forward")
       chunk.seconds.forward += seconds;
     else if (kind == "input gradient")
@@ -183,23 +189,38 @@ double agreementOf(int ranks, const Network &network) {
   return 2 * std::ceil(std::log2(double(ranks))) * link.latency;
 }
 
+using BucketExchange = std::function<double(const PlanBucket &)>; // seconds
+
 /// Buckets of a chunk in the functions of another schedule: what no other chunk waits for comes
-/// last. What `profile` has measured of a function holds its additions already.
+/// last.
 void addBuckets(planning::ChunkSeconds &seconds, const ChunkPlan &chunk,
-                const std::function<double(double)> &exchange) {
+                const BucketExchange &exchange) {
   const double both = seconds.inputGradient + seconds.weightGradient,
                first = both > 0 ? seconds.inputGradient / both : 0;
   const bool isOne = chunk.weightGradient.empty();
   for (const PlanBucket &bucket : chunk.buckets) {
     if (!isOne && !bucket.ofWeightGradient) {
-      seconds.inputBuckets.push_back({bucket.behind, exchange(bucket.bytes)});
+      seconds.inputBuckets.push_back({bucket.behind, exchange(bucket)});
       continue;
     }
     const double behind = !isOne      ? bucket.behind
                           : first < 1 ? std::max(0.0, (bucket.behind - first) / (1 - first))
                                       : 1;
-    seconds.weightBuckets.push_back({std::min(1.0, behind), exchange(bucket.bytes)});
+    seconds.weightBuckets.push_back({std::min(1.0, behind), exchange(bucket)});
   }
+}
+
+/// What was measured of a function holds its additions; the waiting is shared out evenly.
+BucketExchange measuredExchange(const ChunkPlan &plan, const ProfiledChunk &measured) {
+  const auto later =
+      double(std::count_if(plan.buckets.begin(), plan.buckets.end(), [&](const PlanBucket &bucket) {
+        return bucket.ofWeightGradient || plan.weightGradient.empty();
+      }));
+  const double first = measured.inputWaiting / std::max(1.0, double(plan.buckets.size()) - later),
+               second = measured.weightWaiting / std::max(1.0, later);
+  const bool isOne = plan.weightGradient.empty();
+  return
+      [=](const PlanBucket &bucket) { return bucket.ofWeightGradient || isOne ? second : first; };
 }
 
 /// A rank updates all, or its part of what the ranks of a host share: by stage, with its first
@@ -240,10 +261,6 @@ planning::StepCosts costsOf(const StagePlan &plan, const planning::Schedule &sch
   addUpdates(costs, plan, stages, replicas, sources);
   if (sources.profile)
     costs.rest = sources.profile->rest;
-  auto addAllBuckets = [&](const std::function<double(double)> &exchange) {
-    for (size_t i = 0; i < plan.chunks.size(); ++i)
-      addBuckets(costs.chunks[i], plan.chunks[i], exchange);
-  };
   const bool shards = plan.shared == sharing::gradients;
   if (!sources.network) { // the ranks meet, and each adds its part
     const Profile &profile = *sources.profile;
@@ -259,13 +276,16 @@ planning::StepCosts costsOf(const StagePlan &plan, const planning::Schedule &sch
                  ? planning::StepCosts::Transfer{}
                  : planning::StepCosts::Transfer{0, 0, found->second.first, found->second.second};
     };
-    addAllBuckets([](double) { return 0.0; });
+    for (size_t i = 0; i < plan.chunks.size(); ++i)
+      addBuckets(costs.chunks[i], plan.chunks[i],
+                 measuredExchange(plan.chunks[i], profile.chunks[i]));
     return costs;
   }
   const Network &network = *sources.network;
   auto half = [&](double bytes) { return halfExchangeOf(bytes, stages, replicas, network); };
-  if (shards)
-    addAllBuckets(half);
+  for (size_t i = 0; i < plan.chunks.size(); ++i) // none, but of sharded gradients
+    addBuckets(costs.chunks[i], plan.chunks[i],
+               [&](const PlanBucket &bucket) { return half(bucket.bytes); });
   // Sharded gradients are added by then. Hosts have a copy of the parameters each, so totals go to
   // the others.
   const bool isOneHost = stages * replicas <= network.ranksPerHost;

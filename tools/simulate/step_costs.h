@@ -17,6 +17,8 @@ namespace trainc::simulate {
 struct ProfiledChunk {
   planning::ChunkSeconds seconds;
   double exchange = 0; // of gradients over replicas and, of a step in stages, into one arena
+  /// Of either function, until the other replicas are at a bucket too.
+  double inputWaiting = 0, weightWaiting = 0;
 };
 
 /// Means over replicas, without the time in which ranks waited for others.
