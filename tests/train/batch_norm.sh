@@ -5,10 +5,14 @@
 # check_running_statistics FIXTURE: of the trainer in out, after the 20 steps of check_fixture, the
 # running statistics and what the model predicts by them, against PyTorch in eval().
 check_running_statistics() {
-  local expected=$TRAINC_MODELS/expected/$1.json
   train out 20 --learning-rate 1e-3 --weight-decay 0.01 --run statistics
   quietly out/trainer predict "${inputs[@]}" --run statistics -o predicted.safetensors
-  python3 - "$(newest statistics)" "$expected" predicted.safetensors <<'PYTHON'
+  compare_running_statistics statistics "$1" predicted.safetensors
+}
+
+# compare_running_statistics RUN FIXTURE PREDICTED: of a run of these 20 steps, and what was predicted by it
+compare_running_statistics() {
+  python3 - "$(newest "$1")" "$TRAINC_MODELS/expected/$2.json" "$3" <<'PYTHON'
 import glob, json, struct, sys
 
 def tensors(path):

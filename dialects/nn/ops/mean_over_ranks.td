@@ -12,7 +12,7 @@ def MeanOverRanksOp : Structured<"mean_over_ranks",
 
         %mean, %ranks = nn.mean_over_ranks %x : (tensor<16xf32>) -> (tensor<16xf32>, tensor<f64>)
 
-    mean_over_ranks-c1: x is of f32 or f64.
+    mean_over_ranks-c1: x is of floats.
   }];
   let arguments = (ins NN_FloatTensor:$x);
   let results = (outs NN_FloatTensor:$mean, NN_FloatTensor:$ranks);
