@@ -210,7 +210,7 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     own.memory.places.updated = own.state->own();
   }
   if (in_stages)
-    own.stage.emplace(own.ranks, own.memory, own.prog, in_memory);
+    own.stage.emplace(own.ranks, own.memory, own.prog, own.options.communication);
   if (use == memory_use::training && own.prog.rank_exchange_bytes > 0 && layout.replicas > 1) {
     own.replicas.emplace(own.ranks, layout, own.prog.rank_exchange_bytes,
                          own.options.communication);

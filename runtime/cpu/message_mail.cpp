@@ -8,6 +8,7 @@
 #include "runtime/cpu/shared_wait.h"
 #include "runtime/mpi.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <pthread.h>
@@ -36,6 +37,15 @@ void wait_for(MPI_Request &request) {
     if (seconds_now() - began > spin_seconds)
       std::this_thread::sleep_for(nap);
   note_waited(seconds_now() - began);
+}
+
+// Calls visit(number, kind) for what a stage sends and receives.
+template <typename Takes, typename Visit>
+void for_each_kind(const pipeline &pipeline, int stage, const Takes &takes, const Visit &visit) {
+  for (int number = 0; number < kind_count(pipeline); ++number)
+    if (const message_kind kind = kind_of(pipeline, number);
+        (kind.sender == stage || kind.receiver == stage) && takes(number))
+      visit(number, kind);
 }
 
 } // namespace
@@ -69,11 +79,6 @@ struct message_mail::state {
       std::this_thread::sleep_for(nap_of_postman);
     }
   }
-  void begin_step() {
-    if (in_step.exchange(true))
-      return;
-    in_step.notify_one();
-  }
 
   box &of(const stage_action &message) { return boxes[static_cast<size_t>(kind_of(message))]; }
   int lines_of(const box &box) const { return static_cast<int>(box.place_bytes / line_bytes); }
@@ -84,45 +89,43 @@ struct message_mail::state {
   }
 };
 
-int64_t message_mail::bytes_of(const pipeline &pipeline, int stage) {
-  int64_t bytes = 0;
-  for (int64_t number = 0; number < kind_count(pipeline); ++number)
-    if (const message_kind kind = kind_of(pipeline, number);
-        kind.sender == stage || kind.receiver == stage)
-      bytes += kind.places * kind.place_bytes();
-  return bytes;
-}
-
 message_mail::message_mail(communicator &ranks, arena_set &arenas, const pipeline &pipeline,
-                           const stage_layout &layout)
+                           const stage_layout &layout, const std::function<bool(int64_t)> &takes)
     : own_(std::make_unique<state>()) {
   mpi_call(MPI_Comm_dup)(MPI_COMM_WORLD, &own_->stages);
   mpi_call(MPI_Type_contiguous)(line_bytes, MPI_BYTE, &own_->line);
   mpi_call(MPI_Type_commit)(&own_->line);
   own_->boxes.resize(static_cast<size_t>(kind_count(pipeline)));
   char *memory = nullptr;
-  ranks.together([&] { memory = arenas.allocate(bytes_of(pipeline, layout.stage)); });
-  for (int number = 0; number < kind_count(pipeline); ++number) {
-    const message_kind kind = kind_of(pipeline, number);
-    if (kind.sender != layout.stage && kind.receiver != layout.stage)
-      continue;
+  int64_t bytes = 0;
+  for_each_kind(pipeline, layout.stage, takes,
+                [&](int, const message_kind &kind) { bytes += kind.places * kind.place_bytes(); });
+  ranks.together([&] { memory = arenas.allocate(bytes); });
+  for_each_kind(pipeline, layout.stage, takes, [&](int number, const message_kind &kind) {
     state::box &box = own_->boxes[static_cast<size_t>(number)];
     box.memory = memory;
     box.place_bytes = kind.place_bytes();
     box.requests.assign(static_cast<size_t>(kind.places), MPI_REQUEST_NULL);
     memory += kind.places * box.place_bytes;
     if (kind.sender == kind.receiver)
-      continue;
+      return;
     const bool sends = kind.sender == layout.stage;
     box.other = layout.rank_of(layout.replica, sends ? kind.receiver : kind.sender);
     for (int place = 0; place < kind.places && !sends; ++place)
       own_->listen(number, static_cast<uint64_t>(place));
-  }
-  if (!ranks.threads_may_send())
+  });
+  const bool is_needed = std::any_of(own_->boxes.begin(), own_->boxes.end(),
+                                     [](const state::box &box) { return box.other >= 0; });
+  if (!is_needed || !ranks.threads_may_send())
     return;
   own_->postman =
       std::jthread([own = own_.get()](const std::stop_token &stop) { own->carry(stop); });
   pthread_setname_np(own_->postman.native_handle(), "postman");
+}
+
+void message_mail::begin_step() {
+  if (!own_->in_step.exchange(true))
+    own_->in_step.notify_one();
 }
 
 void message_mail::end_step() { own_->in_step = false; }
@@ -130,7 +133,7 @@ void message_mail::end_step() { own_->in_step = false; }
 // All messages of whole steps have been sent and taken, but for receives that are posted.
 message_mail::~message_mail() {
   own_->postman.request_stop();
-  own_->begin_step(); // it may be asleep
+  begin_step(); // it may be asleep
   if (own_->postman.joinable())
     own_->postman.join();
   const double end = seconds_now() + seconds_for_last;
@@ -152,7 +155,6 @@ message_mail::~message_mail() {
 }
 
 char *message_mail::begin_send(const stage_action &message) {
-  own_->begin_step();
   state::box &box = own_->of(message);
   wait_for(box.requests[box.place(box.sent)]);
   return box.address(box.sent);
@@ -168,7 +170,6 @@ void message_mail::end_send(const stage_action &message) {
 }
 
 const char *message_mail::begin_receive(const stage_action &message) {
-  own_->begin_step();
   state::box &box = own_->of(message);
   wait_for(box.requests[box.place(box.taken)]);
   return box.address(box.taken);

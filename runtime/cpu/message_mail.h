@@ -12,15 +12,16 @@
 #include "runtime/cpu/stage_mail.h"
 #include "runtime/stage_layout.h"
 
+#include <functional>
 #include <memory>
 
 namespace trainc {
 
 class message_mail final : public stage_mail {
 public:
-  // Collective; throws `failure`.
+  // For the kinds of which takes(number) is true. Collective; throws `failure`.
   message_mail(communicator &ranks, arena_set &arenas, const pipeline &pipeline,
-               const stage_layout &layout);
+               const stage_layout &layout, const std::function<bool(int64_t)> &takes);
   ~message_mail() override;
   message_mail(const message_mail &) = delete;
   message_mail &operator=(const message_mail &) = delete;
@@ -29,9 +30,10 @@ public:
   void end_send(const stage_action &message) override;
   const char *begin_receive(const stage_action &message) override;
   void end_receive(const stage_action &message) override;
-  void end_step() override;
-
-  static int64_t bytes_of(const pipeline &pipeline, int stage); // of a rank
+  // From here to the end of the step messages go on whatever this rank does or waits for, where MPI
+  // can be called from several threads.
+  void begin_step();
+  void end_step(); // all ranks have met: no message is on its way
 
 private:
   struct state;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's file: a page, then for each kind that it receives the mailbox: counters, then its
-// places. Both sides know where from the tables of the program.
+// A rank's file: a page, then for each kind that it receives from its host the mailbox: counters,
+// then its places. Both sides know where from the tables of the program.
 #include "runtime/cpu/shared_mail.h"
 
 #include "runtime/cpu/shared_wait.h"
-#include "runtime/failure.h"
 #include "runtime/rank_memory.h"
 
 #include <sys/mman.h>
@@ -23,45 +22,63 @@ namespace {
 constexpr int64_t box_bytes = cpu_messages.box;
 static_assert(cpu_messages.line == line_bytes && cpu_messages.base == page_bytes);
 
-// Calls found(kind, offset in the file) for what a stage receives.
-template <typename Found>
-int64_t each_mailbox(const pipeline &pipeline, int stage, const Found &found) {
-  int64_t offset = page_bytes;
-  for (int64_t number = 0; number < kind_count(pipeline); ++number) {
-    const message_kind kind = kind_of(pipeline, number);
-    if (kind.receiver != stage)
-      continue;
-    found(number, offset);
-    offset += box_bytes + kind.places * kind.place_bytes();
-  }
-  return offset;
+int64_t bytes_of_box(const message_kind &kind) {
+  return box_bytes + kind.places * kind.place_bytes();
 }
 
 } // namespace
 
-int64_t shared_mail::bytes_of(const pipeline &pipeline, int stage) {
-  return each_mailbox(pipeline, stage, [](int64_t, int64_t) {});
+bool shared_mail::carries(int replica, int64_t kind) const {
+  const message_kind of = kind_of(pipeline_, kind);
+  return hosts_[static_cast<size_t>(layout_.rank_of(replica, of.sender))] ==
+         hosts_[static_cast<size_t>(layout_.rank_of(replica, of.receiver))];
 }
 
-shared_mail::shared_mail(communicator &ranks, const pipeline &pipeline, const stage_layout &layout)
-    : pipeline_(pipeline), layout_(layout), offsets_(static_cast<size_t>(kind_count(pipeline))) {
+// Calls found(kind, offset in the file) for what a rank receives in this way; returns the file's
+// bytes.
+template <typename Found> int64_t shared_mail::each_mailbox(int rank, const Found &found) const {
+  int64_t offset = page_bytes;
+  for (int64_t number = 0; number < kind_count(pipeline_); ++number) {
+    const message_kind kind = kind_of(pipeline_, number);
+    if (kind.receiver != rank % layout_.stages || !carries(rank / layout_.stages, number))
+      continue;
+    found(number, offset);
+    offset += bytes_of_box(kind);
+  }
+  return offset;
+}
+
+int64_t shared_mail::bytes_of_file(int rank) const {
+  return each_mailbox(rank, [](int64_t, int64_t) {});
+}
+
+shared_mail::shared_mail(communicator &ranks, const pipeline &pipeline, const stage_layout &layout,
+                         bool wanted)
+    : pipeline_(pipeline), layout_(layout), hosts_(static_cast<size_t>(ranks.size())),
+      offsets_(static_cast<size_t>(kind_count(pipeline))) {
+  if (!wanted)
+    return;
+  const int host = ranks.first_on_host();
+  ranks.gather(&host, sizeof host, hosts_.data());
+  const std::vector<char *> shared =
+      share_with_host("trainc-messages", bytes_of_file(ranks.rank()));
+  if (shared.empty())
+    return;
+  files_.resize(hosts_.size());
+  auto next = shared.begin();
+  for (size_t rank = 0; rank < hosts_.size(); ++rank)
+    if (hosts_[rank] == host)
+      files_[rank] = *next++;
   for (int stage = 0; stage < layout_.stages; ++stage)
-    each_mailbox(pipeline_, stage, [&](int64_t kind, int64_t offset) {
+    each_mailbox(layout_.rank_of(layout_.replica, stage), [&](int64_t kind, int64_t offset) {
       offsets_[static_cast<size_t>(kind)] = offset;
     });
-  if (ranks.ranks_on_host() == ranks.size())
-    files_ = share_with_host("trainc-messages", bytes_of(pipeline_, layout_.stage));
-  ranks.together([&] {
-    if (files_.empty())
-      throw failure(exit_machine, "the stages of a pipeline do not share memory for their "
-                                  "messages\n  try: --communication messages");
-  });
 }
 
 shared_mail::~shared_mail() {
   for (size_t rank = 0; rank < files_.size(); ++rank)
-    munmap(files_[rank],
-           static_cast<size_t>(bytes_of(pipeline_, static_cast<int>(rank) % layout_.stages)));
+    if (files_[rank])
+      munmap(files_[rank], static_cast<size_t>(bytes_of_file(static_cast<int>(rank))));
 }
 
 shared_mail::mailbox &shared_mail::box_of(const stage_action &message) const {

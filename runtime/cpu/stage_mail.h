@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How messages of a step in stages get from one chunk to another: through memory that both ranks
-// map (shared_mail.h) or by MPI (message_mail.h). A message has its tensors whole, behind a line
-// whose first byte says whether the micro-batch has a fault.
+// map (shared_mail.h), which ranks of one host do, or by MPI (message_mail.h). A message has its
+// tensors whole, behind a line whose first byte says whether the micro-batch has a fault.
 #pragma once
 
 #include "runtime/pipeline.h"
@@ -53,8 +53,6 @@ public:
   // The message, once it has come; its memory is free with `end_receive`.
   virtual const char *begin_receive(const stage_action &message) = 0;
   virtual void end_receive(const stage_action &message) = 0;
-  // No message is on its way until the next step.
-  virtual void end_step() {}
 };
 
 } // namespace trainc

@@ -1,21 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cpu/stage_memory.h"
 
-#include "runtime/cpu/message_mail.h"
-#include "runtime/cpu/shared_mail.h"
-
+#include <algorithm>
 #include <cstring>
 
 namespace trainc {
 
+namespace {
+
+// A rank that waits in memory leaves its messages to a thread, so there must be one.
+bool uses_memory(const communicator &ranks, communication_kind kind) {
+  return kind != communication_kind::messages &&
+         (ranks.threads_may_send() || ranks.ranks_on_host() == ranks.size());
+}
+
+} // namespace
+
 stage_memory::stage_memory(communicator &ranks, arena_set &arenas, const program &program,
-                           bool in_memory)
+                           communication_kind kind)
     : pipeline_(*program.stages), layout_(program, ranks.rank(), ranks.size()),
-      stashes_(static_cast<size_t>(pipeline_.chunk_count)) {
-  if (in_memory)
-    mail_ = std::make_unique<shared_mail>(ranks, pipeline_, layout_);
-  else
-    mail_ = std::make_unique<message_mail>(ranks, arenas, pipeline_, layout_);
+      stashes_(static_cast<size_t>(pipeline_.chunk_count)),
+      shared_(ranks, pipeline_, layout_, uses_memory(ranks, kind)) {
+  bool lacks = false;
+  for (int64_t number = 0; number < kind_count(pipeline_); ++number)
+    lacks |= !shared_.carries(number);
+  std::vector<char> lacking(static_cast<size_t>(ranks.size()));
+  const char mine = lacks ? 1 : 0;
+  ranks.gather(&mine, sizeof mine, lacking.data());
+  if (std::count(lacking.begin(), lacking.end(), 1) > 0)
+    messages_ =
+        std::make_unique<message_mail>(ranks, arenas, pipeline_, layout_,
+                                       [&](int64_t number) { return !shared_.carries(number); });
   ranks.together([&] {
     pipeline_.for_each_chunk(layout_.stage, [&](const chunk_program &chunk, int number) {
       stashes_[static_cast<size_t>(number)] = arenas.allocate(chunk.slots * chunk.slot_bytes);
@@ -23,7 +38,20 @@ stage_memory::stage_memory(communicator &ranks, arena_set &arenas, const program
   });
 }
 
+stage_mail &stage_memory::mail_of(const stage_action &message) {
+  if (shared_.carries(kind_of(message)))
+    return shared_;
+  return *messages_;
+}
+
+void stage_memory::end_step() {
+  if (messages_)
+    messages_->end_step();
+}
+
 bool stage_memory::move(const stage_action &message, const arenas &places, bool fault) {
+  if (messages_)
+    messages_->begin_step();
   char *memory = is_of_gradients(message.kind) ? places[arena_kind::activations]
                                                : slot(message.chunk, message.slot);
   if (sends(message.kind)) {
@@ -35,26 +63,28 @@ bool stage_memory::move(const stage_action &message, const arenas &places, bool 
 
 void stage_memory::send(const stage_action &message, const char *made, bool fault) {
   const message_kind kind = kind_of(pipeline_, kind_of(message));
-  char *target = mail_->begin_send(message);
+  stage_mail &mail = mail_of(message);
+  char *target = mail.begin_send(message);
   *target = fault ? 1 : 0;
   target += line_bytes;
   for (int64_t i = 0; i < kind.count; ++i) {
     memcpy(target, made + kind.tensors[i].from, static_cast<size_t>(kind.tensors[i].bytes));
     target += round_up(kind.tensors[i].bytes, line_bytes);
   }
-  mail_->end_send(message);
+  mail.end_send(message);
 }
 
 bool stage_memory::receive(const stage_action &message, char *read) {
   const message_kind kind = kind_of(pipeline_, kind_of(message));
-  const char *source = mail_->begin_receive(message);
+  stage_mail &mail = mail_of(message);
+  const char *source = mail.begin_receive(message);
   const bool fault = *source != 0;
   source += line_bytes;
   for (int64_t i = 0; i < kind.count; ++i) {
     memcpy(read + kind.tensors[i].to, source, static_cast<size_t>(kind.tensors[i].bytes));
     source += round_up(kind.tensors[i].bytes, line_bytes);
   }
-  mail_->end_receive(message);
+  mail.end_receive(message);
   return fault;
 }
 

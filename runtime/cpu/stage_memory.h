@@ -6,7 +6,9 @@
 
 #include "runtime/arena.h"
 #include "runtime/communicator.h"
-#include "runtime/cpu/stage_mail.h"
+#include "runtime/cpu/message_mail.h"
+#include "runtime/cpu/shared_mail.h"
+#include "runtime/options.h"
 #include "runtime/stage_layout.h"
 
 #include <memory>
@@ -16,9 +18,9 @@ namespace trainc {
 
 class stage_memory {
 public:
-  // Collective; `program` is cut into stages. Throws `failure` (exit_machine): the ranks do not
-  // share memory, where they should.
-  stage_memory(communicator &ranks, arena_set &arenas, const program &program, bool in_memory);
+  // Collective; `program` is cut into stages. Throws `failure`.
+  stage_memory(communicator &ranks, arena_set &arenas, const program &program,
+               communication_kind kind);
 
   // Of a chunk of the rank's stage.
   char *slot(int chunk, int number) const {
@@ -26,16 +28,18 @@ public:
   }
   // With a message goes whether its micro-batch has a fault; a receive returns that.
   bool move(const stage_action &message, const arenas &places, bool fault);
-  void end_step() { mail_->end_step(); } // all ranks have met behind it
+  void end_step(); // all ranks have met
 
 private:
+  stage_mail &mail_of(const stage_action &message);
   void send(const stage_action &message, const char *made, bool fault);
   bool receive(const stage_action &message, char *read);
 
   const pipeline &pipeline_;
   stage_layout layout_;
   std::vector<char *> stashes_; // by chunk
-  std::unique_ptr<stage_mail> mail_;
+  shared_mail shared_;
+  std::unique_ptr<message_mail> messages_; // where some kinds go to or from other hosts
 };
 
 } // namespace trainc

@@ -70,10 +70,12 @@ int main(int, char **arguments) {
   stage_layout layout;
   layout.stages = 2;
   layout.stage = ranks.rank();
-  stage own = {{ranks, memory, pipeline, layout}, tensor.bytes, ranks.rank()};
+  stage own = {
+      {ranks, memory, pipeline, layout, [](int64_t) { return true; }}, tensor.bytes, ranks.rank()};
 
   // Both send as many as the receiver has places before either takes one.
   for (int step = 0; step < 3; ++step) {
+    own.mail.begin_step();
     for (int number = 0; number < messages + places; ++number) {
       if (number < messages)
         own.send(number);
@@ -86,6 +88,7 @@ int main(int, char **arguments) {
 
   // A large one arrives while its sender computes.
   const double began = seconds_now();
+  own.mail.begin_step();
   if (ranks.rank() == 0) {
     own.send(0);
     std::this_thread::sleep_for(work);
