@@ -17,7 +17,6 @@ static const OnnxRefusal otherPrecisions({"Attention"},
                                          "`softmax_precision` other than 1 (float), 11 (double)");
 static const OnnxRefusal mixedValues({"Attention"},
                                      "queries and values of different element types");
-static const OnnxRefusal validKeys({"Attention"}, "`nonpad_kv_seqlen`");
 
 namespace {
 
@@ -111,9 +110,8 @@ private:
       return node.error("its queries, keys and values do not fit: expected one batch, one size of "
                         "queries and keys, as many values as keys, and query heads that the key "
                         "heads divide");
-    if (node.hasInput(kValidKeys))
-      return node.error(validKeys.told("nonpad_kv_seqlen is not supported"),
-                        "an attention mask instead");
+    if (node.hasInput(kValidKeys) && failed(readValidKeys()))
+      return failure();
     int64_t precision = node.integer("softmax_precision", 1);
     if (precision != 1 && precision != 11)
       return node.error(otherPrecisions.told("softmax_precision is " + llvm::Twine(precision) +
@@ -124,6 +122,19 @@ private:
           mixedValues.told("its queries and values have different element types, which is not "
                            "supported"),
           "insert a Cast before the node");
+    return success();
+  }
+
+  /// How many keys of each sample count; those behind are pads.
+  LogicalResult readValidKeys() {
+    Value counts = node.input(kValidKeys);
+    auto type = tensorType(counts);
+    if (node.hasInput(kPastKeys))
+      return node.error("has nonpad_kv_seqlen besides past_key and past_value");
+    if (type.getShape() != ArrayRef(shape).take_front(1) || !type.getElementType().isInteger(64))
+      return node.error("nonpad_kv_seqlen is not one integer of 64 bits for each of " +
+                        llvm::Twine(shape[0]) + " samples");
+    validKeys = counts;
     return success();
   }
 
@@ -172,6 +183,12 @@ private:
       right = 0;
     if (left >= 0 || right >= 0)
       masked = where(window(left, right));
+    if (validKeys) {
+      auto type = RankedTensorType::get({shape[0], 1, 1, tokens}, builder.op().getI64Type());
+      Value isValid = builder.create<LessOp>(builder.create<IotaOp>(type, 3),
+                                             builder.broadcast(validKeys, {0}, type.getShape()));
+      masked = where(builder.broadcastTo(isValid, tensorType(masked).getShape()));
+    }
     return node.hasInput(kMask) ? addMask() : success();
   }
 
@@ -184,10 +201,16 @@ private:
 
   /// Whether a key is as near the query as this, before it and behind it; -1: however far.
   Value window(int64_t left, int64_t right) {
-    auto type = RankedTensorType::get({shape[2], tokens}, builder.op().getI64Type());
-    Value key = builder.create<IotaOp>(type, 1);
-    Value query =
-        builder.add(builder.create<IotaOp>(type, 0), builder.constant(double(pastTokens), type));
+    SmallVector<int64_t> sizes{shape[2], tokens};
+    if (validKeys) // the last query stands beside the last key that counts
+      sizes.insert(sizes.begin(), {shape[0], 1});
+    auto type = RankedTensorType::get(sizes, builder.op().getI64Type());
+    int64_t rank = type.getRank();
+    Value first = builder.constant(double(validKeys ? -shape[2] : pastTokens), type);
+    if (validKeys)
+      first = builder.add(builder.broadcast(validKeys, {0}, sizes), first);
+    Value key = builder.create<IotaOp>(type, rank - 1);
+    Value query = builder.add(builder.create<IotaOp>(type, rank - 2), first);
     Value isSeen;
     auto require = [&](Value holds) {
       isSeen = isSeen ? builder.create<AndOp>(isSeen, holds) : holds;
@@ -201,8 +224,21 @@ private:
     return builder.broadcastTo(isSeen, tensorType(masked).getShape());
   }
 
+  /// A mask that ends before the keys, which hides the others.
+  Value withAllKeys(Value mask) {
+    auto type = tensorType(mask);
+    SmallVector<int64_t> rest(type.getShape());
+    if (rest.empty() || rest.back() < 2 || rest.back() >= tokens)
+      return mask;
+    rest.back() = tokens - rest.back();
+    bool isBool = type.getElementType().isInteger(1);
+    Value hidden =
+        builder.constant(isBool ? 0 : -std::numeric_limits<double>::infinity(), type.clone(rest));
+    return builder.create<ConcatOp>(ValueRange{mask, hidden}, type.getRank() - 1);
+  }
+
   LogicalResult addMask() {
-    Value mask = node.input(kMask);
+    Value mask = withAllKeys(node.input(kMask));
     RankedTensorType type = tensorType(mask);
     auto all = tensorType(masked);
     std::optional<SmallVector<int64_t>> both = broadcastShapes(type.getShape(), all.getShape());
@@ -231,6 +267,7 @@ private:
   Builder &builder;
   Value queries, keys, values;    // [batch, heads, tokens, size]
   Value products, capped, masked; // [batch, heads, queries, keys]
+  Value validKeys;                // how many of each sample's keys count; null where all do
   SmallVector<int64_t> shape;     // of the queries
   int64_t keyHeads = 0, tokens = 0, pastTokens = 0;
 };
