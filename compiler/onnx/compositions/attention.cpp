@@ -128,10 +128,9 @@ private:
   /// How many keys of each sample count; those behind are pads.
   LogicalResult readValidKeys() {
     Value counts = node.input(kValidKeys);
-    auto type = tensorType(counts);
     if (node.hasInput(kPastKeys))
       return node.error("has nonpad_kv_seqlen besides past_key and past_value");
-    if (type.getShape() != ArrayRef(shape).take_front(1) || !type.getElementType().isInteger(64))
+    if (tensorType(counts) != RankedTensorType::get({shape[0]}, builder.op().getI64Type()))
       return node.error("nonpad_kv_seqlen is not one integer of 64 bits for each of " +
                         llvm::Twine(shape[0]) + " samples");
     validKeys = counts;
