@@ -20,9 +20,11 @@ replica_exchange::replica_exchange(communicator &ranks, const stage_layout &layo
                          std::vector<int64_t>(static_cast<size_t>(ranks.size()), 2 * place_bytes_),
                          /*sparse=*/false);
   ranks.together([&] {
-    if (!files_ && layout.stages > 1) // the gradients' exchange has refused that before
-      throw failure(exit_machine, "the replicas of a stage exchange statistics in shared memory\n"
-                                  "  try: all ranks on one host, without --communication messages");
+    if (!files_ && layout.stages > 1) // messages would be to the ranks of all stages
+      throw failure(
+          exit_machine,
+          "the replicas of a stage exchange statistics of batch norms over all ranks in "
+          "shared memory\n  try: all ranks on one host, without --communication messages");
     if (!files_)
       received_.resize(static_cast<size_t>(layout.replicas * place_bytes_));
   });
