@@ -27,6 +27,7 @@ for file in files:
         current.append(re.sub(r"\A(//.*\n)+", "", paragraph))
     kernels["\n\n".join(current)] = None
 includes.pop('#include "kernels.h"', None)
+includes['#include "runtime/element_range.h"'] = None # of kernels.h: what its functions take
 
 output.mkdir(exist_ok=True)
 shares = [list(kernels)[i::count] for i in range(count)]
