@@ -61,6 +61,15 @@ std::string memoryPlanJson(const MemoryTable &plan) {
       for (const PlannedEntry &entry : plan.entries)
         writeEntry(json, entry);
     });
+    json.attributeArray("of_ranks", [&] {
+      for (const PlannedRank &row : plan.ofRanks)
+        json.object([&] {
+          json.attribute("ranks_on_host", row.ranks);
+          json.attribute("micro_batches", row.microBatches);
+          json.attribute("shard", row.shard);
+          json.attribute("bytes", row.bytes);
+        });
+    });
     json.attribute("version", kPlanVersion);
   });
   stream << '\n';

@@ -30,8 +30,17 @@ struct PlannedEntry {
   std::vector<PlannedTensor> tensors; // by arena, offset and time
 };
 
+/// What a rank of a step in one piece holds, the ranks being on one host.
+struct PlannedRank {
+  int ranks;
+  int64_t microBatches;
+  std::string shard; // of the trainer's or trainc's option
+  int64_t bytes;
+};
+
 struct MemoryTable {
   std::vector<PlannedArena> arenas;
+  std::vector<PlannedRank> ofRanks; // for some numbers of ranks and micro-batches; none of stages
   std::vector<PlannedEntry> entries;
 
   /// Of all arenas.

@@ -6,6 +6,7 @@
 
 #include "dialects/kernel/kernel.h"
 #include "dialects/train/train.h"
+#include "passes/plan_tables.h"
 #include "passes/planning/pipeline_schedule.h"
 #include "runtime/rank_memory.h"
 
@@ -72,8 +73,8 @@ struct StageTable {
 /// Of a module behind plan-memory that has @update.
 StageTable describeStages(mlir::ModuleOp module, llvm::StringRef target);
 
-/// What a rank of a step in one piece holds, on hosts of some ranks and for some micro-batches.
-std::string rankMemoryText(const StageTable &table);
+/// What a rank of a step in one piece holds, for some numbers of ranks and micro-batches.
+std::vector<PlannedRank> plannedRanks(const StageTable &table);
 
 /// Null where there is none.
 std::optional<planning::ScheduleKind> scheduleKind(llvm::StringRef name);

@@ -125,16 +125,28 @@ MemoryTable describeMemory(ModuleOp module) {
     collectTensors(function, entry);
     markPeak(entry);
   }
+  train::TargetAttr target = train::targetOf(module);
+  const bool trains = module.lookupSymbol("forward_backward") && module.lookupSymbol("update");
+  if (target && trains && !train::pipelineOf(module)) // stages have a list of their own
+    plan.ofRanks = plannedRanks(describeStages(module, target.getName()));
   return plan;
 }
 
-/// Of a training step in one piece; stages have a list of their own.
-static std::string rankText(ModuleOp module) {
-  train::TargetAttr target = train::targetOf(module);
-  const bool trains = module.lookupSymbol("forward_backward") && module.lookupSymbol("update");
-  if (!target || !trains || train::pipelineOf(module))
-    return "";
-  return rankMemoryText(describeStages(module, target.getName()));
+/// A line for each number of ranks and of micro-batches, a column for each kind of sharing.
+static void printRanks(ArrayRef<PlannedRank> ranks, llvm::raw_ostream &out) {
+  auto areTogether = [&](const PlannedRank &row) {
+    return row.ranks == ranks[0].ranks && row.microBatches == ranks[0].microBatches;
+  };
+  size_t kinds = llvm::count_if(ranks, areTogether);
+  out << "\nbytes of a rank\nranks of a host  micro-batches";
+  for (const PlannedRank &row : ranks.take_front(kinds))
+    out << llvm::format("  %20s", ("--shard " + row.shard).c_str());
+  for (auto [i, row] : llvm::enumerate(ranks)) {
+    if (i % kinds == 0)
+      out << llvm::format("\n%15d  %13lld", row.ranks, (long long)row.microBatches);
+    out << llvm::format("  %20lld", (long long)row.bytes);
+  }
+  out << "\n";
 }
 
 std::string memoryPlanText(ModuleOp module) {
@@ -148,7 +160,8 @@ std::string memoryPlanText(ModuleOp module) {
     out << llvm::format("%-16s %13lld %15lld  %.3f\n", arena.name.c_str(), (long long)arena.bytes,
                         (long long)arena.lowerBound, ratio);
   }
-  out << rankText(module);
+  if (!plan.ofRanks.empty())
+    printRanks(plan.ofRanks, out);
   for (const PlannedEntry &entry : plan.entries) {
     out << "\n" << entry.name << ": " << entry.steps << " steps";
     if (entry.peak >= 0)

@@ -214,30 +214,20 @@ std::vector<rank_memory> StageTable::memoryOfRanks(int replicas) const {
                          {replicas, replicas * pipeline.stages, pipeline.microBatches, shared});
 }
 
-std::string rankMemoryText(const StageTable &table) {
+std::vector<PlannedRank> plannedRanks(const StageTable &table) {
   SmallVector<std::pair<StringRef, sharing>> kinds;
   if (table.shared == sharing::gradients)
-    kinds = {{"--shard gradients", sharing::gradients}};
+    kinds = {{"gradients", sharing::gradients}};
   else
-    kinds = {{"--shard none", sharing::none}};
-  if (table.shared == sharing::none && table.target == "cpu")
-    kinds.push_back({"--shard optimizer", sharing::state});
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  out << "\nbytes of a rank\nranks of a host  micro-batches";
-  for (auto &[name, shared] : kinds)
-    out << llvm::format("  %20s", name.str().c_str());
-  out << "\n";
+    kinds = {{"none", sharing::none}, {"optimizer", sharing::state}};
+  std::vector<PlannedRank> rows;
   for (int ranks : {1, 2, 4, 8})
-    for (int microBatches : {1, 8}) {
-      out << llvm::format("%15d  %13d", ranks, microBatches);
+    for (int64_t microBatches : {1, 8})
       for (auto &[name, shared] : kinds)
-        out << llvm::format("  %20lld", (long long)memory_of_ranks(
-                                            table.needs, {ranks, ranks, microBatches, shared})[0]
-                                            .bytes());
-      out << "\n";
-    }
-  return text;
+        rows.push_back(
+            {ranks, microBatches, name.str(),
+             memory_of_ranks(table.needs, {ranks, ranks, microBatches, shared})[0].bytes()});
+  return rows;
 }
 
 /// What a rank of each stage holds, and with more replicas on the host.
