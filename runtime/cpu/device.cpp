@@ -196,10 +196,12 @@ void device::allocate(memory_use use, int64_t micro_batches, int64_t other_bytes
     own.overlaps = overlaps(own.prog, own.options, own.ranks, own.cores > own.threads);
     if (own.overlaps)
       request.buckets = own.prog.buckets;
+    request.must_overlap = own.options.exchange == exchange_kind::overlapped;
     if (in_stages)
       request.ranges = gradients_of_stage(own.prog, layout.stage);
     own.sum.emplace(own.ranks, own.memory, request);
     in_memory = own.sum->uses_shared_memory();
+    own.overlaps = own.sum->overlaps(); // ranks of one host may be in several containers
     own.memory.places.base[static_cast<int>(arena_kind::gradients)] = own.sum->total();
   }
   if (use == memory_use::training)

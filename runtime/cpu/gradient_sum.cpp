@@ -235,7 +235,8 @@ gradient_sum::gradient_sum(communicator &ranks, arena_set &arenas, const gradien
   if (!total_)
     total_ = gradients_;
   ranks.together([&] {
-    if (request.buckets.count > 0 && transport_)
+    const bool overlaps = request.must_overlap || shares_memory_;
+    if (request.buckets.count > 0 && transport_ && overlaps)
       overlapped_ = transport_->overlapped(*this, request.buckets);
   });
 }

@@ -31,6 +31,7 @@ struct gradient_request {
   // That the function tells of which makes gradients; given where the exchange is to begin while it
   // runs, in shared memory then.
   bucket_list buckets = {};
+  bool must_overlap = false; // else only where ranks share memory
 };
 
 class gradient_sum {
@@ -49,6 +50,8 @@ public:
   // that share memory.
   char *total() const { return total_; }
   bool uses_shared_memory() const { return shares_memory_; }
+  // Whether the exchange goes on beside the backward pass.
+  bool overlaps() const { return overlapped_ != nullptr; }
 
   // The function begins that makes the gradients of micro-batch 0, 1, ... of a step; returns whom
   // it tells of its buckets, or null.
