@@ -206,7 +206,7 @@ public:
     feed_.emplace(run.prog, run.target, data_);
     step_.emplace(run, *feed_, micro_batches, run.options.seed, run.options.mean_per_batch);
     make_up_batches(run, data_);
-    run.print_table({});
+    run.print_table({}, run.options.micro_batches);
   }
 
   // The reports of all ranks, on the first.

@@ -263,22 +263,22 @@ static std::string describe_memory(const rank_memory &memory) {
 }
 
 // A rank of each stage, planned; libraries and batches that are read ahead come on top.
-static void add_memory_rows(const run &run,
+static void add_memory_rows(const run &run, int64_t micro_batches,
                             std::vector<std::pair<std::string, std::string>> &rows) {
   const pipeline *stages = run.prog.stages;
   const stage_layout layout(run.prog, 0, run.ranks.size());
   const bool shares_memory = run.ranks.size() == 1 || run.target.shares_memory();
   const std::vector<rank_memory> all =
       memory_of_ranks(memory_needs_of(run.prog, shares_memory),
-                      {layout.replicas, run.ranks.ranks_on_host(),
-                       stages ? stages->micro_batches : run.options.micro_batches,
+                      {layout.replicas, run.ranks.ranks_on_host(), micro_batches,
                        sharing_of(run.prog, run.options.shard, shares_memory), shares_memory});
   for (size_t i = 0; i < all.size(); ++i)
     rows.emplace_back(i > 0 ? "" : "a rank holds",
                       (stages ? format_text("stage %zu: ", i) : "") + describe_memory(all[i]));
 }
 
-void run::print_table(const std::vector<std::pair<std::string, std::string>> &more) const {
+void run::print_table(const std::vector<std::pair<std::string, std::string>> &more,
+                      int64_t micro_batches) const {
   if (!is_first())
     return;
   auto rows = describe(prog);
@@ -292,7 +292,7 @@ void run::print_table(const std::vector<std::pair<std::string, std::string>> &mo
     rows.emplace_back("accumulation", grouped(bytes) + " bytes of gradients" +
                                           (prog.shards_gradients ? ", the arena's share too" : ""));
   if (trains)
-    add_memory_rows(*this, rows);
+    add_memory_rows(*this, prog.stages ? prog.stages->micro_batches : micro_batches, rows);
   for (auto &[name, value] : table.values(options))
     rows.emplace_back("--" + name, value.empty() ? "-" : value);
   for (auto &[name, value] : rows)

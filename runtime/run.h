@@ -48,7 +48,9 @@ struct run {
   // From the first rank alone. Warnings go to standard error.
   void warn(const std::string &text) const;
   // The model, what the command says of its work, the machine and every option.
-  void print_table(const std::vector<std::pair<std::string, std::string>> &more) const;
+  // `micro_batches` of a rank and step, which may be others than were asked for.
+  void print_table(const std::vector<std::pair<std::string, std::string>> &more,
+                   int64_t micro_batches) const;
 
 private:
   data_request data_options() const;

@@ -45,7 +45,7 @@ int trainer::operator()() {
     extent_.last = extent_.first + 1;
   set_up();
   begin();
-  run_.print_table(describe_data());
+  run_.print_table(describe_data(), layout_.micro_batches);
   start_seconds_ = saved_seconds_ = seconds_now();
   try {
     take_steps();
