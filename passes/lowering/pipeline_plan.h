@@ -64,6 +64,7 @@ struct StageTable {
   std::vector<PlannedChunk> chunks;
   std::string target;
   memory_needs needs;
+  bool updatesInParts = false;
   sharing shared = sharing::none; // what ranks of a host share, whatever the trainer is asked for
 
   /// Of a rank of each stage, where the replicas are on one host.

@@ -162,7 +162,8 @@ static void addNeeds(StageTable &table, ModuleOp module) {
   table.needs.workspace = bytesOfArena(kernel::Arena::workspace);
   table.needs.constants = bytesOfArena(kernel::Arena::constants);
   table.needs.every_rank_has_all = table.target == "cuda";
-  table.needs.state_in_parts = table.target == "cuda" && !updatesInParts(module).empty();
+  table.updatesInParts = !updatesInParts(module).empty();
+  table.needs.state_in_parts = table.target == "cuda" && table.updatesInParts;
   const bool isCut = bool(train::pipelineOf(module));
   table.shared = shardsGradients(module)          ? sharing::gradients
                  : isCut && table.target == "cpu" ? sharing::state
@@ -219,7 +220,9 @@ std::vector<PlannedRank> plannedRanks(const StageTable &table) {
   if (table.shared == sharing::gradients)
     kinds = {{"gradients", sharing::gradients}};
   else
-    kinds = {{"none", sharing::none}, {"optimizer", sharing::state}};
+    kinds = {{"none", sharing::none}};
+  if (table.shared == sharing::none && table.updatesInParts)
+    kinds.push_back({"optimizer", sharing::state});
   std::vector<PlannedRank> rows;
   for (int ranks : {1, 2, 4, 8})
     for (int64_t microBatches : {1, 8})
