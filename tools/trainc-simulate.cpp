@@ -154,9 +154,8 @@ private:
     if (shard != "gradients" && plan.shared == sharing::gradients)
       refuse(folder + " was compiled for gradients of which no rank keeps all",
              "the command without it");
-    if (plan.isCut() && asksForState == (plan.shared == sharing::none))
-      refuse(plan.shared == sharing::none ? "every rank of stages for cuda has all of them"
-                                          : "ranks of stages share the optimizer's state always",
+    if (plan.isCut() && plan.shared == sharing::state && !asksForState)
+      refuse("ranks of stages that share memory have the optimizer's state once always",
              "the command without it");
     if (asksForState && !plan.updatesInParts)
       refuse("the update of " + folder + " cannot be shared out", "--shard none");
