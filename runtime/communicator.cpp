@@ -182,7 +182,7 @@ void communicator::barrier() {
 
 namespace {
 
-constexpr int data_tag = 2; // other than the watch's and what gradients are sent with has
+constexpr int data_tag = 2; // other than the watch's; gradients are sent while no data is
 
 } // namespace
 

@@ -28,7 +28,8 @@ enum class exchange_kind { automatic, overlapped, behind };
 
 enum class product_math { ieee, tf32 };
 
-// What ranks of one host keep once instead of each: parameters and optimizer state.
+// What ranks of one host keep once instead of each: parameters and optimizer state; gradients too.
+// On CUDA, of whatever hosts: of the state each rank keeps its part alone.
 enum class shard_kind { none, optimizer, gradients };
 
 struct trainer_options {

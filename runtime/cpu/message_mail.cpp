@@ -74,7 +74,7 @@ struct message_mail::state {
   void carry(const std::stop_token &stop) {
     while (!stop.stop_requested()) {
       in_step.wait(false);
-      int found; // nothing ever: each message has its receive
+      int found; // does not matter: to ask lets messages go on
       mpi_call(MPI_Iprobe)(MPI_ANY_SOURCE, MPI_ANY_TAG, stages, &found, MPI_STATUS_IGNORE);
       std::this_thread::sleep_for(nap_of_postman);
     }
