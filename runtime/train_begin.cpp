@@ -198,12 +198,11 @@ void trainer::find_layout() {
                               known->batches(), known->ranks, known->micro_batches, layout_.ranks));
   layout_.micro_batches = known->batches() / layout_.ranks;
   run_.warn(format_text("%" PRId64 " ranks x %" PRId64 " micro-batches, were %" PRId64 " x %" PRId64
-                        ": the same batches a step",
-                        layout_.ranks, layout_.micro_batches, known->ranks, known->micro_batches));
-  if (run_.prog.rank_exchange_bytes > 0)
-    run_.warn(format_text("batch norms take the batches of %" PRId64
-                          " ranks together now, before of %" PRId64 ": the run goes on as another",
-                          layout_.ranks, known->ranks));
+                        ": the same batches a step%s",
+                        layout_.ranks, layout_.micro_batches, known->ranks, known->micro_batches,
+                        run_.prog.rank_exchange_bytes > 0
+                            ? ", but other ones together in batch norms: the run goes on as another"
+                            : ""));
 }
 
 std::vector<std::pair<std::string, std::string>> trainer::describe_data() const {
