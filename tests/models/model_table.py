@@ -298,6 +298,20 @@ def answer(trainc, name, exporter, folder):
     return f"{way} | {forward:.1e} | {worst:.1e}{beside}", bool(forward <= FORWARD and worst <= bound)
 
 
+def print_rows(folder, names, answer):
+    """A row for each model and exporter: answer(name, exporter, its folder) gives the text and whether it is fine. Whether all are."""
+    good = True
+    for name in names or MODELS:
+        for exporter in ("script", "dynamo"):
+            own = (folder / name / exporter).resolve()
+            own.mkdir(parents=True, exist_ok=True)
+            text, fine = answer(name, exporter, own)
+            fine = fine or bool(EXPECTED.get((name, exporter)) and EXPECTED[name, exporter] in text)
+            good &= fine
+            print(f"| {name} | {exporter} | {text}{'' if fine else ' WRONG'} |", flush=True)
+    return good
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trainc", required=True)
@@ -306,16 +320,9 @@ def main():
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)  # what exporters print where they fail
-    trainc, good = pathlib.Path(options.trainc).resolve(), True
+    trainc = pathlib.Path(options.trainc).resolve()
     print("| model | exporter | options | forward | largest relative difference of 20 losses from f64 |\n|---|---|---|---|---|")
-    for name in options.models or MODELS:
-        for exporter in ("script", "dynamo"):
-            folder = options.folder / name / exporter
-            folder.mkdir(parents=True, exist_ok=True)
-            text, fine = answer(trainc, name, exporter, folder)
-            fine = fine or bool(EXPECTED.get((name, exporter)) and EXPECTED[name, exporter] in text)
-            good &= fine
-            print(f"| {name} | {exporter} | {text}{'' if fine else ' WRONG'} |", flush=True)
+    good = print_rows(options.folder, options.models, lambda *of: answer(trainc, *of))
     return 0 if good else 1
 
 
