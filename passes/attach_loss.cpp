@@ -490,7 +490,7 @@ private:
   std::vector<Term> terms;
 };
 
-const PassRegistration<AttachLoss> registration;
+const PassRegistration<AttachLoss> attachLossRegistration;
 
 } // namespace
 

@@ -394,7 +394,7 @@ private:
   }
 };
 
-const PassRegistration<AttachOptimizer> registration;
+const PassRegistration<AttachOptimizer> attachOptimizerRegistration;
 
 } // namespace
 

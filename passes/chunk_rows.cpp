@@ -352,7 +352,7 @@ private:
   }
 };
 
-PassRegistration<ChunkRows> registration;
+PassRegistration<ChunkRows> chunkRowsRegistration;
 
 } // namespace
 } // namespace trainc

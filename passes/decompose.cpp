@@ -64,7 +64,7 @@ private:
   }
 };
 
-PassRegistration<Decompose> registration;
+PassRegistration<Decompose> decomposeRegistration;
 
 } // namespace
 

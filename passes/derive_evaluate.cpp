@@ -137,7 +137,7 @@ private:
   }
 };
 
-const PassRegistration<DeriveEvaluate> registration;
+const PassRegistration<DeriveEvaluate> deriveEvaluateRegistration;
 
 } // namespace
 

@@ -484,7 +484,7 @@ private:
   }
 };
 
-PassRegistration<Differentiate> registration;
+PassRegistration<Differentiate> differentiateRegistration;
 
 } // namespace
 

@@ -112,7 +112,7 @@ private:
   }
 };
 
-const PassRegistration<FormBuckets> registration;
+const PassRegistration<FormBuckets> formBucketsRegistration;
 
 } // namespace
 

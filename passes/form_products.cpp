@@ -121,7 +121,7 @@ struct FormProducts : PassWrapper<FormProducts, OperationPass<ModuleOp>> {
   }
 };
 
-PassRegistration<FormProducts> registration;
+PassRegistration<FormProducts> formProductsRegistration;
 
 } // namespace
 

@@ -480,7 +480,7 @@ struct Fuse : PassWrapper<Fuse, OperationPass<ModuleOp>> {
   }
 };
 
-PassRegistration<Fuse> registration;
+PassRegistration<Fuse> fuseRegistration;
 
 } // namespace
 

@@ -306,7 +306,7 @@ struct FuseEpilogues : PassWrapper<FuseEpilogues, OperationPass<ModuleOp>> {
   }
 };
 
-PassRegistration<FuseEpilogues> registration;
+PassRegistration<FuseEpilogues> fuseEpiloguesRegistration;
 
 } // namespace
 

@@ -307,7 +307,7 @@ struct LowerToKernels : PassWrapper<LowerToKernels, OperationPass<ModuleOp>> {
   }
 };
 
-PassRegistration<LowerToKernels> registration;
+PassRegistration<LowerToKernels> lowerToKernelsRegistration;
 
 } // namespace
 

@@ -103,7 +103,7 @@ struct OrderOperations : PassWrapper<OrderOperations, OperationPass<ModuleOp>> {
   }
 };
 
-PassRegistration<OrderOperations> registration;
+PassRegistration<OrderOperations> orderOperationsRegistration;
 
 } // namespace
 

@@ -551,7 +551,7 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
   }
 };
 
-PassRegistration<PlanMemory> registration;
+PassRegistration<PlanMemory> planMemoryRegistration;
 
 } // namespace
 

@@ -122,7 +122,7 @@ private:
   }
 };
 
-PassRegistration<PlanRecompute> registration;
+PassRegistration<PlanRecompute> planRecomputeRegistration;
 
 } // namespace
 

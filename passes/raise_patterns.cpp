@@ -40,7 +40,7 @@ struct RaisePatterns : PassWrapper<RaisePatterns, OperationPass<ModuleOp>> {
   }
 };
 
-PassRegistration<RaisePatterns> registration;
+PassRegistration<RaisePatterns> raisePatternsRegistration;
 
 } // namespace
 

@@ -278,7 +278,7 @@ struct ScheduleKernels : PassWrapper<ScheduleKernels, OperationPass<ModuleOp>> {
   }
 };
 
-PassRegistration<ScheduleKernels> registration;
+PassRegistration<ScheduleKernels> scheduleKernelsRegistration;
 
 } // namespace
 

@@ -71,7 +71,7 @@ struct SetPrecision : PassWrapper<SetPrecision, OperationPass<ModuleOp>> {
   }
 };
 
-PassRegistration<SetPrecision> registration;
+PassRegistration<SetPrecision> setPrecisionRegistration;
 
 } // namespace
 

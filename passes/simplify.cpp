@@ -118,6 +118,6 @@ struct Simplify : PassWrapper<Simplify, OperationPass<ModuleOp>> {
   }
 };
 
-PassRegistration<Simplify> registration;
+PassRegistration<Simplify> simplifyRegistration;
 
 } // namespace

@@ -494,7 +494,7 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
   }
 };
 
-PassRegistration<SplitPipeline> registration;
+PassRegistration<SplitPipeline> splitPipelineRegistration;
 
 } // namespace
 

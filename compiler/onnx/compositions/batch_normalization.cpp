@@ -176,7 +176,8 @@ static OnnxWeight weightsOfBatchNormalization(unsigned input, ArrayRef<int64_t>)
   return input < std::size(kInputs) ? kInputs[input] : OnnxWeight::none;
 }
 
-static OnnxRegistration registration("BatchNormalization", 6, importBatchNormalization,
-                                     weightsOfBatchNormalization);
+static OnnxRegistration batchNormalizationRegistration("BatchNormalization", 6,
+                                                       importBatchNormalization,
+                                                       weightsOfBatchNormalization);
 
 } // namespace trainc::nn

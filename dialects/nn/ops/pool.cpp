@@ -435,7 +435,8 @@ FailureOr<Tensor> SumPoolGradientOp::interpret(ArrayRef<Tensor> operands) {
   return Tensor::ofReals(type, totals);
 }
 
-static OnnxRegistration registration = OnnxRegistration("MaxPool", 1, importMaxPool).takesFloats();
+static OnnxRegistration poolRegistration =
+    OnnxRegistration("MaxPool", 1, importMaxPool).takesFloats();
 static OnnxRegistration globalMaxPool =
     OnnxRegistration("GlobalMaxPool", 1, importGlobalMaxPool).takesFloats();
 

@@ -34,7 +34,7 @@ FailureOr<Tensor> ReduceMaxOp::interpret(ArrayRef<Tensor> operands) {
                             INT64_MIN, [](auto a, auto b) { return a > b || a != a ? a : b; });
 }
 
-static OnnxRegistration registration =
+static OnnxRegistration reduceMaxRegistration =
     OnnxRegistration("ReduceMax", 1, importReduceMax).mustKnow(1, "axes");
 
 } // namespace trainc::nn

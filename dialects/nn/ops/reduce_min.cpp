@@ -34,7 +34,7 @@ FailureOr<Tensor> ReduceMinOp::interpret(ArrayRef<Tensor> operands) {
                             INT64_MAX, [](auto a, auto b) { return a < b || a != a ? a : b; });
 }
 
-static OnnxRegistration registration =
+static OnnxRegistration reduceMinRegistration =
     OnnxRegistration("ReduceMin", 1, importReduceMin).mustKnow(1, "axes");
 
 } // namespace trainc::nn

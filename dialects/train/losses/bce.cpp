@@ -33,7 +33,7 @@ static std::vector<Metric> accuracyOfProbabilities(const LossInput &input) {
   return binaryAccuracy(input, 0.5);
 }
 
-static LossRegistration registration({
+static LossRegistration bceRegistration({
     .name = "bce",
     .description = "binary cross-entropy of probabilities; labels are from 0 to 1",
     .settings = {reductionSetting()},

@@ -47,7 +47,7 @@ static std::vector<Metric> accuracyOfLogits(const LossInput &input) {
   return binaryAccuracy(input, 0);
 }
 
-static LossRegistration registration({
+static LossRegistration bceWithLogitsRegistration({
     .name = "bce_with_logits",
     .description = "binary cross-entropy of logits; labels are from 0 to 1",
     .settings = {{.name = "pos_weight",

@@ -39,7 +39,7 @@ static LossValue cosineDistance(const LossInput &input) {
   return {.elements = builder.select(isAlike, builder.sub(one, cosine), distance)};
 }
 
-static LossRegistration registration({
+static LossRegistration cosineEmbeddingRegistration({
     .name = "cosine_embedding",
     .description =
         "distance of two outputs by the cosine of their angle; labels are 1 for rows that "

@@ -22,7 +22,7 @@ static LossValue crossEntropy(const LossInput &input) {
                                 input.settings.number("label_smoothing"));
 }
 
-static LossRegistration registration({
+static LossRegistration crossEntropyRegistration({
     .name = "cross_entropy",
     .description = "cross-entropy of logits, softmax included; labels are classes",
     .settings = classSettings({{.name = "label_smoothing",

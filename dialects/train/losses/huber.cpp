@@ -11,7 +11,7 @@ static LossValue huber(const LossInput &input) {
   return {.elements = robustError(input, input.settings.number("delta"))};
 }
 
-static LossRegistration registration({
+static LossRegistration huberRegistration({
     .name = "huber",
     .description = "half the squared error below delta, delta times the absolute error beyond",
     .settings = {{.name = "delta",

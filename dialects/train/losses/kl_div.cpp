@@ -24,7 +24,7 @@ static LossValue divergence(const LossInput &input) {
 
 static constexpr StringLiteral kTruths[] = {"false", "true"};
 
-static LossRegistration registration({
+static LossRegistration klDivRegistration({
     .name = "kl_div",
     .description = "Kullback-Leibler divergence; the output holds log-probabilities, the labels "
                    "probabilities",

@@ -12,7 +12,7 @@ static LossValue absoluteError(const LossInput &input) {
   return {.elements = input.builder.create<nn::AbsOp>(difference)};
 }
 
-static LossRegistration registration({
+static LossRegistration l1Registration({
     .name = "l1",
     .description = "absolute error",
     .settings = {reductionSetting()},

@@ -12,7 +12,7 @@ static LossValue squaredError(const LossInput &input) {
   return {.elements = input.builder.mul(difference, difference)};
 }
 
-static LossRegistration registration({
+static LossRegistration mseRegistration({
     .name = "mse",
     .description = "squared error",
     .settings = {reductionSetting()},

@@ -15,7 +15,7 @@ static bool isPlainLikelihood(const LossSettings &settings) {
   return settings.numbers("class_weights").empty() && settings.word("reduction") == "mean";
 }
 
-static LossRegistration registration({
+static LossRegistration nllRegistration({
     .name = "nll",
     .description = "negative log-likelihood of log-probabilities; labels are classes",
     .settings = classSettings(),

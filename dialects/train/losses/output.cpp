@@ -17,7 +17,7 @@ static LossValue ownLoss(const LossInput &input) {
   return {.scalar = input.builder.reshape(input.output, {})};
 }
 
-static LossRegistration registration({
+static LossRegistration outputRegistration({
     .name = "output",
     .description = "the model's own scalar output",
     .labels = noLabels,

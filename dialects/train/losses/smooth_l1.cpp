@@ -15,7 +15,7 @@ static LossValue smoothL1(const LossInput &input) {
   return {.elements = builder.scale(robustError(input, beta), 1 / beta)};
 }
 
-static LossRegistration registration({
+static LossRegistration smoothL1Registration({
     .name = "smooth_l1",
     .description = "the absolute error, below beta the squared one over 2 beta",
     .settings = {{.name = "beta",

@@ -102,7 +102,7 @@ static UpdateResult buildAdafactor(Update &update) {
   return {b.named("parameter", b.sub(parameter, b.mul(rate, direction))), {rows, columns}};
 }
 
-static const OptimizerRegistration registration({
+static const OptimizerRegistration adafactorRegistration({
     "adafactor",
     "Adafactor, whose second moments of matrices are those of rows and columns (Shazeer and Stern "
     "2018)",

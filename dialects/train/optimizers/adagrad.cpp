@@ -22,7 +22,7 @@ static UpdateResult buildAdagrad(Update &update) {
   return {b.named("parameter", b.sub(update.parameter, change)), {sum}};
 }
 
-static const OptimizerRegistration registration({
+static const OptimizerRegistration adagradRegistration({
     "adagrad",
     "Adagrad (Duchi et al. 2011)",
     {{"lr_decay", 0, "how fast the learning rate decays with steps"},

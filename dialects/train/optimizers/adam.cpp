@@ -19,7 +19,7 @@ static UpdateResult buildAdam(Update &update) {
           {moments.mean, moments.square}};
 }
 
-static const OptimizerRegistration registration({
+static const OptimizerRegistration adamRegistration({
     "adam",
     "Adam, weight decay as an L2 penalty (Kingma and Ba 2015)",
     {Hyperparameter{"beta1", 0.9, "decay rate of the first moment"}.below(1),

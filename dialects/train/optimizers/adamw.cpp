@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace trainc::train {
 
-static const OptimizerRegistration registration({
+static const OptimizerRegistration adamwRegistration({
     "adamw",
     "AdamW with decoupled weight decay (Loshchilov and Hutter 2019)",
     {Hyperparameter{"beta1", 0.9, "decay rate of the first moment"}.below(1),

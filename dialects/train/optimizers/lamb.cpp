@@ -41,7 +41,7 @@ static UpdateResult buildLamb(Update &update) {
           {moments.mean, moments.square}};
 }
 
-static const OptimizerRegistration registration({
+static const OptimizerRegistration lambRegistration({
     "lamb",
     "Adam with a trust ratio per parameter, for large batches (You et al. 2020)",
     {Hyperparameter{"beta1", 0.9, "decay rate of the first moment"}.below(1),

@@ -30,7 +30,7 @@ static UpdateResult buildLion(Update &update) {
   return {b.named("parameter", b.sub(parameter, change)), {average}};
 }
 
-static const OptimizerRegistration registration({
+static const OptimizerRegistration lionRegistration({
     "lion",
     "Lion, the sign of the momentum (Chen et al. 2023)",
     {Hyperparameter{"beta1", 0.9, "weight of the momentum in the update"}.below(1),

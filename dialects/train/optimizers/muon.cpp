@@ -140,7 +140,7 @@ static UpdateResult buildMuon(Update &update) {
           {mean, square}};
 }
 
-static const OptimizerRegistration registration({
+static const OptimizerRegistration muonRegistration({
     "muon",
     "Muon for matrices (Jordan et al. 2024); AdamW for other parameters, and for all of the group "
     "adamw",

@@ -62,7 +62,7 @@ static UpdateResult buildNAdam(Update &update) {
           {moments.mean, moments.square}};
 }
 
-static const OptimizerRegistration registration({
+static const OptimizerRegistration nadamRegistration({
     "nadam",
     "Adam with Nesterov momentum, weight decay as an L2 penalty (Dozat 2016)",
     {Hyperparameter{"beta1", 0.9, "decay rate of the first moment"}.below(1),

@@ -24,7 +24,7 @@ static UpdateResult buildRmsProp(Update &update) {
   return {b.named("parameter", b.sub(update.parameter, change)), {square, buffer}};
 }
 
-static const OptimizerRegistration registration({
+static const OptimizerRegistration rmspropRegistration({
     "rmsprop",
     "RMSProp with momentum (Tieleman and Hinton 2012)",
     {Hyperparameter{"alpha", 0.99, "decay rate of the mean square"}.upTo(1),

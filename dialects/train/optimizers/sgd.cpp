@@ -34,7 +34,7 @@ static UpdateResult buildSgd(Update &update) {
   return {b.named("parameter", b.sub(update.parameter, b.mul(rate, direction))), {buffer}};
 }
 
-static const OptimizerRegistration registration({
+static const OptimizerRegistration sgdRegistration({
     "sgd",
     "stochastic gradient descent with momentum (Sutskever et al. 2013)",
     {{"momentum", 0, "momentum factor"},
