@@ -429,15 +429,18 @@ private:
   /// What --target cuda needs besides, or an error that says all that is missing.
   LogicalResult addCuda(const Installation &installation, CompileOptions &compile) {
     std::string archive = installation.targetArchive("cuda"), missing;
+    std::string remedy = "--source-only, and build the source folder with its CMakeLists.txt "
+                         "where CUDA and NCCL are; or --nvcc PROGRAM";
     std::optional<CudaToolkit> toolkit = findCudaToolkit(options.nvcc, missing);
     if (toolkit && !llvm::sys::fs::exists(archive)) {
-      missing = "this trainc was built without the CUDA toolkit: '" + archive + "' is missing";
+      missing = "this trainc was built without the runtime for CUDA: '" + archive + "' is missing";
+      remedy = "cmake --build FOLDER --target trainc_cuda, where FOLDER is the build folder of "
+               "trainc; or --source-only";
       toolkit.reset();
     }
     if (!toolkit)
       return report.error(ExitCode::hostCompilerFailed, Subject::ofProgram("trainc"), missing,
-                          "--source-only, and build the source folder with its CMakeLists.txt "
-                          "where CUDA and NCCL are; or --nvcc PROGRAM");
+                          remedy);
     compile.march = "x86-64"; // no kernel is among the host's files
     compile.nvcc = toolkit->nvcc;
     compile.cudaArchitectures = *parseCudaArchitectures(options.cudaArchitectures);

@@ -46,7 +46,7 @@ done
 lit=$(llvm-config-19 --prefix)/build/utils/lit/lit.py
 log=$(mktemp)
 # One more than there are cores: many tests of runs that stall or die wait for most of their time.
-python3 "$lit" -j"$(($(nproc) + 1))" -v --filter "$filter" "$build/tests" 2>&1 | tee "$log" | grep -Ev '^PASS'
+python3 "$lit" -j"$(($(nproc) + 1))" -v --time-tests --filter "$filter" "$build/tests" 2>&1 | tee "$log" | grep -Ev '^PASS'
 count() { sed -n "s/^ *$1 *: *\([0-9]*\).*/\1/p" "$log" | tail -1; }
 passed=$((passed + $(count Passed || echo 0) + 0))
 for kind in Failed 'Timed Out' 'Unexpectedly Passed' Unresolved; do

@@ -8,6 +8,7 @@
 #include "dialects/nn/onnx_types.h"
 #include <climits>
 #include <cstring>
+#undef MAP_TYPE // of sys/mman.h, and a name of ONNX
 #include <onnx/defs/parser.h>
 #include <set>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Registration of the nn dialect and the rule of pointwise result types.
+//
+// The classes of its operations are in units of their own (../CMakeLists.txt).
 #include "dialects/nn/nn.h"
-#include "dialects/nn/builder.h"
-#include "dialects/nn/expression.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -12,12 +12,7 @@ using namespace mlir;
 #include "dialects/nn/interfaces.cpp.inc"
 #include "dialects/nn/nn_dialect.cpp.inc"
 
-void trainc::nn::NNDialect::initialize() {
-  addOperations<
-#define GET_OP_LIST
-#include "dialects/nn/nn_ops.cpp.inc"
-      >();
-}
+void trainc::nn::NNDialect::initialize() { registerNNDialectOperations(this); }
 
 Operation *trainc::nn::NNDialect::materializeConstant(OpBuilder &builder, Attribute value,
                                                       Type type, Location location) {
@@ -55,6 +50,3 @@ LogicalResult trainc::nn::inferPointwiseType(std::optional<Location> location, V
   types.push_back(RankedTensorType::get(last.getShape(), element));
   return success();
 }
-
-#define GET_OP_CLASSES
-#include "dialects/nn/nn_ops.cpp.inc"
