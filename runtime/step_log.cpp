@@ -22,6 +22,17 @@ namespace {
 
 constexpr int deepest_line = 1; // object of numbers
 
+// What a line tells: the name of its first member. A log has lines of these kinds and no others.
+constexpr const char *step_line = "step", *summary_line = "summary", *machine_line = "machine";
+
+bool is_line(const nlohmann::json &line) {
+  if (!line.is_object())
+    return false;
+  if (line.contains(step_line))
+    return line[step_line].is_number_integer();
+  return line.contains(summary_line) || line.contains(machine_line);
+}
+
 std::string bytes_of_log(const std::string &path) {
   struct stat information;
   if (stat(path.c_str(), &information) != 0)
@@ -45,10 +56,9 @@ std::string lines_up_to(const std::string &text, int64_t last, bool &damaged, in
     }
     std::string line = text.substr(begin, end - begin + 1);
     auto parsed = bounded_json(line, deepest_line);
-    const bool has_step =
-        parsed.is_object() && parsed.contains("step") && parsed["step"].is_number_integer();
-    damaged |= !has_step && !(parsed.is_object() && parsed.contains("summary"));
-    if (const int64_t step = has_step ? parsed["step"].get<int64_t>() : last + 1; step <= last) {
+    damaged |= !is_line(parsed);
+    const bool has_step = is_line(parsed) && parsed.contains(step_line);
+    if (const int64_t step = has_step ? parsed[step_line].get<int64_t>() : last + 1; step <= last) {
       kept += line;
       reached = std::max(reached, step);
     }
@@ -164,13 +174,14 @@ void step_log::write(const step_record &record) {
   if (file_ < 0)
     return;
   char line[512], loss[32], norm[32], rate[32];
-  int length = snprintf(
-      line, sizeof line,
-      "{\"step\": %" PRId64 ", \"loss\": %s, \"gradient_norm\": %s, "
-      "\"learning_rate\": %s, \"milliseconds\": %.3f, "
-      "\"samples_per_second\": %.3f",
-      record.step, json_number(loss, record.loss), json_number(norm, record.gradient_norm),
-      json_number(rate, record.learning_rate), record.milliseconds, record.samples_per_second);
+  int length =
+      snprintf(line, sizeof line,
+               "{\"%s\": %" PRId64 ", \"loss\": %s, \"gradient_norm\": %s, "
+               "\"learning_rate\": %s, \"milliseconds\": %.3f, "
+               "\"samples_per_second\": %.3f",
+               step_line, record.step, json_number(loss, record.loss),
+               json_number(norm, record.gradient_norm), json_number(rate, record.learning_rate),
+               record.milliseconds, record.samples_per_second);
   if (record.tokens_per_second > 0)
     length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
                        ", \"tokens_per_second\": %.3f", record.tokens_per_second);
@@ -186,7 +197,7 @@ void step_log::write(const step_record &record) {
 
 void step_log::write_held_out(int64_t step, const std::vector<named_number> &results) {
   char line[1024], number[32]; // of names that the compiler knows, below 32 characters
-  int length = snprintf(line, sizeof line, "{\"step\": %" PRId64, step);
+  int length = snprintf(line, sizeof line, "{\"%s\": %" PRId64, step_line, step);
   for (const named_number &result : results)
     length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
                        ", \"held_out_%s\": %s", result.name, json_number(number, result.value));
@@ -197,14 +208,14 @@ void step_log::write_held_out(int64_t step, const std::vector<named_number> &res
 void step_log::write_summary(const run_summary &summary) {
   char line[512];
   int length = snprintf(line, sizeof line,
-                        "{\"summary\": true, \"ended\": \"%s\", \"steps\": %" PRId64
+                        "{\"%s\": true, \"ended\": \"%s\", \"steps\": %" PRId64
                         ", \"skipped_steps\": %" PRId64
                         ", \"seconds\": %.3f, \"seconds_computing\": %.3f, \"seconds_data\": %.3f, "
                         "\"seconds_exchanging\": %.3f, \"seconds_evaluating\": %.3f, "
                         "\"seconds_saving\": %.3f, \"peak_resident_bytes\": %" PRId64,
-                        summary.ended, summary.steps, summary.skipped_steps, summary.seconds,
-                        summary.computing, summary.data, summary.exchanging, summary.evaluating,
-                        summary.saving, summary.peak_resident_bytes);
+                        summary_line, summary.ended, summary.steps, summary.skipped_steps,
+                        summary.seconds, summary.computing, summary.data, summary.exchanging,
+                        summary.evaluating, summary.saving, summary.peak_resident_bytes);
   if (summary.rate > 0)
     length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
                        ", \"gflops_per_rank\": %.6g", summary.rate * 1e-9);
@@ -214,10 +225,9 @@ void step_log::write_summary(const run_summary &summary) {
 
 void step_log::write_machine(double product_rate, double share) {
   char line[128];
-  put(line,
-      snprintf(line, sizeof line,
-               "{\"machine\": true, \"gflops_of_product\": %.6g, \"share_of_product\": %.6g}\n",
-               product_rate * 1e-9, share));
+  put(line, snprintf(line, sizeof line,
+                     "{\"%s\": true, \"gflops_of_product\": %.6g, \"share_of_product\": %.6g}\n",
+                     machine_line, product_rate * 1e-9, share));
 }
 
 } // namespace trainc

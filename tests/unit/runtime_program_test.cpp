@@ -175,6 +175,28 @@ TEST(Log, LinesAreJsonAndTrimmedOnResume) {
   EXPECT_THROW(step_log(folder / "no/such/folder.jsonl", 0), failure);
 }
 
+TEST(Log, WhateverIsWrittenIsReadAgain) {
+  scratch_folder folder;
+  const std::string path = folder / "run.jsonl";
+  for (int64_t resumed = 0; resumed <= 20; resumed += 10) {
+    step_log log(path, resumed);
+    EXPECT_EQ(log.damaged(), "");
+    EXPECT_EQ(log.last_step(), resumed);
+    for (int64_t step = resumed + 1; step <= resumed + 10; ++step) {
+      log.write({step, 0.1, 1, 3e-4, 12.5, 80, 640});
+      log.write({step, NAN, INFINITY, 3e-4, 12.5, 80, 0, true, {0.1, 0.2, 0.1}});
+      log.write_held_out(step, {{"loss", NAN}, {"top_5_accuracy", 0.5}});
+    }
+    run_summary summary = {10, 10, 1.5, 1000};
+    summary.ended = "preempted";
+    summary.rate = 1e11;
+    log.write_summary(summary);
+    log.write_machine(1e11, 0.5);
+    EXPECT_EQ(log.error(), 0);
+  }
+  EXPECT_EQ(files_of_log(path).size(), 1u);
+}
+
 TEST(CpuCheck, KnowsNamesAndFeatures) {
   std::string missing;
   EXPECT_TRUE(cpu_supports("x86-64", &missing));
