@@ -208,9 +208,8 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
       resultNames[value] = "index_check";
   }
 
-  int step = 0;
+  int step = 0; // behind the last one: the end of the function
   for (auto op : function.getBody().front().getOps<kernel::StepOpInterface>()) {
-    ++step;
     for (Value operand : op->getOperands())
       if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(operand)))
         tensor->lastStep = step;
@@ -221,11 +220,12 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
       if (PlacedTensor *tensor = places.lookup(result))
         tensor->firstStep = tensor->lastStep = step;
     }
+    ++step;
   }
   llvm::DenseMap<unsigned, int> untilAdded; // of gradients of which the ranks keep parts alone
   for (const GradientBucket &bucket : gradientBucketsOf(function))
     for (unsigned gradient : bucket.gradients)
-      untilAdded[gradient] = std::min(bucket.until + 1, step);
+      untilAdded[gradient] = std::min(bucket.until, step);
   for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
     if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(value))) {
       auto added = untilAdded.find(i);
@@ -274,8 +274,10 @@ LogicalResult MemoryNames::collect() {
 static std::string comment(const PlacedTensor &tensor, bool withSteps) {
   std::string text =
       typeText(tensor.type) + ", " + kernel::stringifyArena(tensor.place.getArena()).str();
-  if (withSteps && tensor.firstStep == 0)
-    text += tensor.lastStep == 0 ? "" : ", to step " + std::to_string(tensor.lastStep);
+  if (withSteps && tensor.firstStep == PlacedTensor::noStep)
+    text += tensor.lastStep == PlacedTensor::noStep
+                ? ""
+                : ", to step " + std::to_string(tensor.lastStep);
   else if (withSteps && tensor.firstStep == tensor.lastStep)
     text += ", step " + std::to_string(tensor.firstStep);
   else if (withSteps)
@@ -300,7 +302,9 @@ std::string trainc::memoryHeader(ModuleOp module, const MemoryNames &names) {
       "// Where every tensor lies: bytes from the base of its arena. Steps are those of the");
   writer.line(
       "// entry function in the order of step.cpp: from the one that writes the tensor to the");
-  writer.line("// last that reads it; outside them its place belongs to other tensors.");
+  writer.line(
+      "// last that reads it (one more than there are: the end of the function); outside them");
+  writer.line("// its place belongs to other tensors.");
   if (auto dense = module->getAttrOfType<DenseI64ArrayAttr>("kernel.arena_bytes")) {
     writer.line("//");
     for (unsigned i = 0; i < dense.asArrayRef().size(); ++i)

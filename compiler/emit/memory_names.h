@@ -21,7 +21,8 @@ struct PlacedTensor {
   std::string title; // the node that computes it, for the comment
   kernel::PlaceAttr place;
   mlir::RankedTensorType type;
-  int firstStep = 0, lastStep = 0;
+  static constexpr int noStep = -1;
+  int firstStep = noStep, lastStep = noStep; // as plan/memory.txt numbers them
 };
 
 /// `f32 [4, 64, 3072]`.

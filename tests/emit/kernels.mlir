@@ -126,7 +126,7 @@ module attributes {
   // MEMORY: constexpr int64_t ln_weight = 0; // f32 [192], parameters
   // MEMORY: namespace forward_backward {
   // MEMORY-NEXT: using namespace shared;
-  // MEMORY: constexpr int64_t ln_1 = 65536; // f32 [64, 192], activations, steps 1 to 3
+  // MEMORY: constexpr int64_t ln_1 = 65536; // f32 [64, 192], activations, steps 0 to 2
   // STEP: constexpr matmul_shape product_64x64x192 = {
   // STEP: static void forward_backward_1(const bases &m) {
   // STEP-NEXT: namespace at = memory::forward_backward;
