@@ -29,6 +29,11 @@ using namespace mlir;
 namespace trainc {
 namespace {
 
+/// Each is code of its own: of a larger matrix the chunks are larger than the limit.
+constexpr int64_t kMostChunks = 64;
+/// Of products in such chunks, while the pass runs: they are not cut again.
+constexpr llvm::StringLiteral kChunkAttribute = "chunk";
+
 /// How many leading dimensions number the rows; nothing where the shape has no such.
 std::optional<int64_t> rowDimensions(Value value, int64_t rows) {
   int64_t product = 1;
@@ -84,6 +89,10 @@ public:
 
   void repeatInChunks(int64_t limit) {
     int64_t chunk = rowsOfChunk(limit);
+    if (isCapped(limit))
+      for (auto [op, role] : region)
+        if (isa<nn::MatmulOp>(op))
+          op->setAttr(kChunkAttribute, UnitAttr::get(op->getContext()));
     OpBuilder builder(product->getBlock()->getTerminator());
     for (int64_t begin = 0; begin < rows; begin += chunk)
       repeat(builder, begin, std::min(chunk, rows - begin));
@@ -96,12 +105,19 @@ public:
   }
 
 private:
-  /// As many as the limit allows, or a little fewer that divide all rows: the chunks are alike
-  /// then, and where an operand numbers its rows by several dimensions, none begins amid one of
-  /// them.
+  int64_t rowsWithin(int64_t limit) {
+    return std::max<int64_t>(1, limit / (bytesOf(product.getResult().getType()) / rows));
+  }
+  int64_t fewestRows() { return int64_t(llvm::divideCeil(rows, kMostChunks)); }
+  bool isCapped(int64_t limit) { return rowsWithin(limit) < fewestRows(); }
+
+  /// As many as the limit and the number of chunks allow, or a little fewer that divide all rows:
+  /// the chunks are alike then, and where an operand numbers its rows by several dimensions, none
+  /// begins amid one of them.
   int64_t rowsOfChunk(int64_t limit) {
-    int64_t most = std::max<int64_t>(1, limit / (bytesOf(product.getResult().getType()) / rows));
-    for (int64_t count = most; 2 * count > most; --count)
+    int64_t fewest = fewestRows();
+    int64_t most = std::max(rowsWithin(limit), fewest);
+    for (int64_t count = most; count >= fewest && 2 * count > most; --count)
       if (rows % count == 0)
         return count;
     return llvm::divideCeil(rows, llvm::divideCeil(rows, most));
@@ -332,6 +348,8 @@ private:
     bool changed = false;
     while (chunkOne(function))
       changed = true;
+    for (auto product : function.getOps<nn::MatmulOp>())
+      product->removeAttr(kChunkAttribute);
     return changed;
   }
 
@@ -339,7 +357,7 @@ private:
     for (auto product : function.getOps<nn::MatmulOp>()) {
       auto type = nn::tensorType(product.getResult());
       if (type.getRank() != 2 || type.getDimSize(0) == 1 || product.getTransposeA() ||
-          bytesOf(product.getResult().getType()) <= limit)
+          product->hasAttr(kChunkAttribute) || bytesOf(product.getResult().getType()) <= limit)
         continue;
       RowRegion region(product);
       if (!region.collect())

@@ -4,6 +4,7 @@
 // RUN: %section UNEVEN %s | %trainc-opt --pass-pipeline="builtin.module(chunk-rows{limit=200})" | %FileCheck %s --check-prefix=UNEVEN
 // RUN: %section SMALL %s | %trainc-opt --pass-pipeline="builtin.module(chunk-rows{limit=512})" | %FileCheck %s --check-prefix=SMALL
 // RUN: %section KEPT %s | %trainc-opt --pass-pipeline="builtin.module(chunk-rows{limit=64})" | %FileCheck %s --check-prefix=KEPT
+// RUN: %section MANY %s | %trainc-opt --pass-pipeline="builtin.module(chunk-rows{limit=64})" | %FileCheck %s --check-prefix=MANY
 
 // What reads rows is computed with them; the rows of results are joined, the weight's gradient is added.
 // ENTROPY
@@ -104,4 +105,16 @@ func.func @kept(%x: tensor<8x3xf32>, %w: tensor<3x16xf32>, %one: tensor<1x3xf32>
   %row = nn.matmul %one, %v : (tensor<1x3xf32>, tensor<3x32xf32>) -> tensor<1x32xf32>
   %fourth = nn.reduce_sum %row {dimensions = array<i64: 1>} : (tensor<1x32xf32>) -> tensor<1xf32>
   return %first, %second, %third, %fourth : tensor<8xf32>, tensor<8x16xf32>, tensor<16xf32>, tensor<1xf32>
+}
+
+// -----
+// A row or two would be a chunk by the limit; there are 64 chunks and no more.
+// MANY
+// MANY-LABEL: func.func @many(
+// MANY-COUNT-64: nn.matmul {{.*}} -> tensor<16x16xf32>
+// MANY-NOT: nn.matmul
+func.func @many(%x: tensor<1024x3xf32>, %w: tensor<3x16xf32>) -> tensor<1024xf32> {
+  %product = nn.matmul %x, %w : (tensor<1024x3xf32>, tensor<3x16xf32>) -> tensor<1024x16xf32>
+  %sums = nn.reduce_sum %product {dimensions = array<i64: 1>} : (tensor<1024x16xf32>) -> tensor<1024xf32>
+  return %sums : tensor<1024xf32>
 }
