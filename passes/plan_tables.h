@@ -87,7 +87,8 @@ struct KeptTensor {
 };
 
 struct RecomputeTable {
-  std::string rule;           // none, light, full, or the budget
+  std::string rule;      // none, light, full, or the budget
+  bool inStages = false; // the functions of stages repeat besides what they neither keep nor send
   int64_t bytes, keptBytes;   // planned, of all arenas; where nothing were computed again
   double time = 1, flops = 1; // of a step, predicted, as multiples of those where nothing were
   std::vector<RecomputedStep> steps; // in program order

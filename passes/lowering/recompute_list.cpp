@@ -71,6 +71,7 @@ void listKept(func::FuncOp function, RecomputeTable &plan) {
 RecomputeTable describeRecompute(ModuleOp module) {
   RecomputeTable plan;
   plan.rule = "none";
+  plan.inStages = !module.lookupSymbol("forward_backward");
   plan.bytes = plan.keptBytes = describeMemory(module).bytes();
   if (auto chosen = module->getAttrOfType<DictionaryAttr>("kernel.recompute")) {
     plan.rule = chosen.getAs<StringAttr>("rule").str();
@@ -107,11 +108,19 @@ std::string recomputeText(ModuleOp module) {
     kept += tensor.bytes;
   out << "\ncomputed again for the backward pass: " << plan.steps.size() << " steps, "
       << llvm::format("%.0f", flops) << " flops, " << moved << " bytes moved\n";
+  if (plan.inStages)
+    out << "(in functions of stages: besides what the rule repeats, what costs little or follows "
+           "from "
+           "the inputs alone,\n which they neither keep nor send; docs/stages.md)\n";
   if (!plan.steps.empty())
     out << "           flops    bytes moved  tensors\n";
   for (const RecomputedStep &step : plan.steps)
     out << llvm::format("%16.0f %14lld  ", step.flops, (long long)step.bytes) << step.tensors
         << "\n";
+  if (plan.inStages) {
+    out << "\nkept for the backward pass: what stages keep and send is in stages.txt\n";
+    return text;
+  }
   out << "\nkept for the backward pass: " << plan.kept.size() << " tensors, " << kept << " bytes\n";
   if (!plan.kept.empty())
     out << "         bytes  first   last  tensor\n";
