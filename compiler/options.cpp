@@ -82,15 +82,24 @@ static void forgetLibraryOptions() {
     option->removeArgument();
 }
 
-static std::string nearestOption(StringRef name) {
-  StringRef nearest = "help";
-  unsigned distance = name.size() / 3 + 2;
-  for (auto &entry : cl::getRegisteredOptions())
-    if (unsigned edits = name.edit_distance(entry.getKey()); edits < distance) {
-      nearest = entry.getKey();
-      distance = edits;
+/// What was probably meant: the least edits away, of these the one whose length differs least.
+template <typename Names>
+static StringRef nearestOf(const Names &names, StringRef name, StringRef otherwise) {
+  StringRef nearest = otherwise;
+  std::pair<size_t, size_t> least(name.size() / 3 + 2, 0);
+  for (StringRef other : names) {
+    const size_t lengths =
+        std::max(other.size(), name.size()) - std::min(other.size(), name.size());
+    if (std::pair<size_t, size_t> edits(name.edit_distance(other), lengths); edits < least) {
+      nearest = other;
+      least = edits;
     }
-  return dashed(nearest);
+  }
+  return nearest;
+}
+
+static std::string nearestOption(StringRef name) {
+  return dashed(nearestOf(cl::getRegisteredOptions().keys(), name, "help"));
 }
 
 namespace {
@@ -425,7 +434,7 @@ void Options::checkChoices(Report &report) const {
     if (known.size() > 1 && !is_contained(known, value))
       (void)report.error(ExitCode::usage, Subject::ofOption(dashed(name)),
                          "expects one of " + join(known, ", ") + "; found '" + value + "'",
-                         dashed(name) + " " + known.front());
+                         dashed(name) + " " + nearestOf(known, value, known.front()));
   };
 #define SECTION(title)
 #define TEXT(member, name, value, default_, help) check(name, placeholderOf(name, value), member);
