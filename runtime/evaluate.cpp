@@ -110,13 +110,20 @@ int evaluate(run &run) {
   if (const std::string lack = evaluated.lack_of_labels(); !lack.empty())
     run.warn("no valid labels: " + lack +
              " of these samples, so there is no mean\n  try: data with labels that count");
+  else if (!std::isfinite(evaluated.results()[0].value)) {
+    const std::string found = data.not_finite_in(part);
+    run.warn("the loss of these data is not finite" +
+             (found.empty() ? "; the data are\n  try: --checkpoint of an earlier step"
+                            : ": " + found + "\n  try: data without NaN and infinities"));
+    code = exit_diverged;
+  }
   if (run.options.json) {
     nlohmann::ordered_json line;
     for (const named_number &result : evaluated.results())
       line[result.name] = result.value;
     line.update({{"batches", batches}, {"samples", samples}, {"parameters", parameters}});
     printf("%s\n", line.dump().c_str());
-    return exit_success;
+    return code;
   }
   printf("parameters  %s\nsamples     %" PRId64 " in %s\n", parameters.c_str(), samples,
          counted(batches, "batch").c_str());
@@ -127,7 +134,7 @@ int evaluate(run &run) {
   }
   if (int64_t rest = data.left_out(part); rest > 0 && !limited)
     printf("%s\n", left_out_text(rest, /*of_each_epoch=*/false).c_str());
-  return exit_success;
+  return code;
 }
 
 int gradients(run &run) {

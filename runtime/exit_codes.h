@@ -27,7 +27,9 @@ struct exit_code_row {
 constexpr exit_code_row exit_code_table[] = {
     {exit_success, "done"},
     {exit_internal, "internal error"},
-    {exit_usage, "bad command line, or one rank's program or options are not another's"},
+    {exit_usage,
+     "bad command line, the folder of the run is another run's, or one rank's program or "
+     "options are not another's"},
     {exit_data,
      "bad input data: dtype, shape, truncated file, token id or computed index out of range"},
     {exit_checkpoint, "checkpoint missing, damaged or of another model"},

@@ -90,6 +90,12 @@ public:
   // files are in range.
   void check_values(int rank, int ranks) const;
 
+  // Throws unless all floating-point values of this rank's share of the files are finite.
+  void check_finite(int rank, int ranks) const;
+  // Says which value of a part, or of one batch, is the first that is not; empty: all are.
+  std::string not_finite_in(data_part part) const;
+  std::string not_finite_in(data_part part, int64_t batch);
+
   // Batches in a part (for training: in one epoch), complete ones unless the request lets the last
   // be filled up. Throws when there is none.
   int64_t batches(data_part part) const;
@@ -194,6 +200,8 @@ private:
   void check_indexes(const data_array &from, const input_place &input, int64_t first,
                      const void *values, int64_t count) const;
   void scan(const data_array &from, const input_place &input, int64_t begin, int64_t end) const;
+  static range share_of(int64_t count, int rank, int ranks);
+  std::string not_finite_in(const source &from, int64_t begin, int64_t end) const; // elements
 
   const program &program_;
   std::vector<source> sources_;

@@ -134,6 +134,11 @@ std::vector<option_row> common_rows() {
           .of_one_rank(),
       row("token-type", &values::token_type, token_types, "TYPE", reads_data,
           "type of a raw token file; auto: what trainc-data wrote beside it, else bytes"),
+      row("check-data", &values::check_data, "", reads_data,
+          "look through all floating-point data first: NaN or an infinity is an error that names "
+          "the\n"
+          "first sample which has it")
+          .of_one_start(),
       row("holdout", &values::holdout, "FRACTION", takes_part_of_data,
           "last part of the data, kept from training; evaluate uses only this part")
           .between(0, 0.999),

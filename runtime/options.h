@@ -56,6 +56,7 @@ struct trainer_options {
   int64_t overfit = 0;                        // batches; 0: all
   leftovers rest = leftovers::drop;
   bool no_shuffle = false;
+  bool check_data = false;
   uint64_t seed = 0;
 
   // ---- training

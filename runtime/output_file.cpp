@@ -2,6 +2,7 @@
 #include "runtime/output_file.h"
 
 #include "runtime/failure.h"
+#include "runtime/run_files.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -17,23 +18,20 @@ namespace fs = std::filesystem;
 
 std::string temporary_of(const std::string &path) { return path + ".writing"; }
 
-bool is_among(const std::string &text, std::initializer_list<const char *> words) {
-  return std::any_of(words.begin(), words.end(), [&](const char *word) { return text == word; });
-}
-
 bool begins(const std::string &text, std::initializer_list<const char *> words) {
   return std::any_of(words.begin(), words.end(),
                      [&](const char *word) { return text.rfind(word, 0) == 0; });
 }
 
-// Whether a run in `folder` has a file of that path below it, or will have (run_folder.h).
+// Whether a run in `folder` has a file of that path below it, or will have.
 bool is_of_run(const fs::path &below) {
   auto part = below.begin();
   const std::string first = *part++;
   if (part == below.end())
-    return is_among(first, {"configuration.json", "configuration.json.writing", "log.jsonl",
-                            "log.jsonl.writing", ".lock", ".saved", "checkpoints", "samples"}) ||
-           begins(first, {"log.jsonl.damaged"});
+    return begins(first, {"log.jsonl.damaged"}) ||
+           std::any_of(std::begin(run_files), std::end(run_files), [&](const run_file &file) {
+             return first == file.name || (!file.is_folder && first == temporary_of(file.name));
+           });
   const std::string second = *part;
   return first == "checkpoints" ? begins(second, {"step-", ".writing-step-", ".removing-step-"})
                                 : first == "samples" && begins(second, {"step-", ".writing-step-"});

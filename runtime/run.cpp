@@ -118,7 +118,7 @@ std::string run::load_chosen_parameters() {
   return path;
 }
 
-loader run::open_data(bool shuffle, uint64_t seed, bool partial_batches) {
+data_request run::request_of_data(bool shuffle, uint64_t seed, bool partial_batches) const {
   data_request request = data_options();
   request.partial_batches = partial_batches;
   request.holdout = options.holdout;
@@ -128,7 +128,11 @@ loader run::open_data(bool shuffle, uint64_t seed, bool partial_batches) {
   }
   request.shuffle = shuffle;
   request.seed = seed;
-  return open(std::move(request));
+  return request;
+}
+
+loader run::open_data(bool shuffle, uint64_t seed, bool partial_batches) {
+  return open(request_of_data(shuffle, seed, partial_batches));
 }
 
 std::optional<loader> run::open_validation_data() {
@@ -136,22 +140,23 @@ std::optional<loader> run::open_validation_data() {
   request.data = options.validation_data;
   request.constants = options.constant;
   request.tokens = options.validation_tokens;
+  request.token_type = options.token_type;
   request.partial_batches = true;
   if (request.data.empty() && request.tokens.empty())
     return std::nullopt;
-  return open(std::move(request));
+  return open(request);
 }
 
 loader run::open_prediction_data() {
   data_request request = data_options();
   request.for_prediction = true;
-  return open(std::move(request));
+  return open(request);
 }
 
 loader run::open_available_data() {
   data_request request = data_options();
   request.may_lack_data = true;
-  return open(std::move(request));
+  return open(request);
 }
 
 data_request run::data_options() const {
@@ -159,15 +164,19 @@ data_request run::data_options() const {
   request.data = options.data;
   request.constants = options.constant;
   request.tokens = options.tokens;
+  request.token_type = options.token_type;
   return request;
 }
 
-loader run::open(data_request request) {
-  request.token_type = options.token_type;
+loader run::open(const data_request &request) {
   std::optional<loader> result;
   ranks.together([&] { result.emplace(prog, request); });
   refuse_differences(ranks, properties_of_data(result->identities()), exit_data);
-  ranks.together([&] { result->check_values(ranks.rank(), ranks.size()); });
+  ranks.together([&] {
+    result->check_values(ranks.rank(), ranks.size());
+    if (options.check_data)
+      result->check_finite(ranks.rank(), ranks.size());
+  });
   return std::move(*result);
 }
 

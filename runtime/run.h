@@ -39,6 +39,8 @@ struct run {
   // As --checkpoint says; returns what it was, for the user.
   std::string load_chosen_parameters();
   loader open_data(bool shuffle, uint64_t seed, bool partial_batches = false);
+  // What open_data opens.
+  data_request request_of_data(bool shuffle, uint64_t seed, bool partial_batches) const;
   // Of --validation-data and --validation-tokens; nothing where neither is given.
   std::optional<loader> open_validation_data();
   loader open_prediction_data();
@@ -54,7 +56,7 @@ struct run {
 
 private:
   data_request data_options() const;
-  loader open(data_request request);
+  loader open(const data_request &request);
 };
 
 // The model as rows of a table: name and value.

@@ -7,6 +7,7 @@
 #include "runtime/failure.h"
 #include "runtime/file_operations.h"
 #include "runtime/output_file.h"
+#include "runtime/run_files.h"
 #include "runtime/sample_folder.h"
 #include "runtime/step_log.h"
 
@@ -122,9 +123,9 @@ void check_place(const std::string &path) {
 
 void check_kinds(const std::string &path) {
   std::error_code ignored;
-  for (const std::string &name :
-       {configuration_of(path), log_of(path), lock_of(path), saved_of(path)})
-    if (exists(name) && !fs::is_regular_file(name, ignored))
+  for (const run_file &file : run_files)
+    if (const std::string name = path + "/" + file.name;
+        !file.is_folder && exists(name) && !fs::is_regular_file(name, ignored))
       refuse_kind(name, "regular file");
   if (const std::string name = checkpoints_of(path);
       exists(name) && !fs::is_directory(name, ignored))
@@ -417,9 +418,12 @@ void run_folder::lock() {
     refuse("cannot be locked");
   struct stat information; // a run that did not begin may have removed it meanwhile
   if (result != 0 || fstat(lock_, &information) != 0 || information.st_nlink == 0)
-    throw folder_in_use(exit_checkpoint,
-                        path_ + ": another run is going on there\n  try: --run DIR");
+    throw folder_in_use(exit_usage, path_ + ": another run is going on there\n  try: --run DIR");
   is_locked_ = true;
+  if (folder_ < 0)
+    folder_ = ::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (folder_ < 0)
+    refuse("cannot be opened");
 }
 
 // Of a run that did not begin nothing stays: what the constructor made, while nobody has put
@@ -438,8 +442,9 @@ void run_folder::leave() {
     fs::remove(lock_path_, ignored);
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder)
     fs::remove(*folder, ignored); // where it is empty
-  if (lock_ >= 0)
-    ::close(lock_);
+  for (const int file : {lock_, folder_})
+    if (file >= 0)
+      ::close(file);
 }
 
 void run_folder::begin_samples(int64_t last, bool writes) {
@@ -495,9 +500,9 @@ run_folder::~run_folder() { leave(); }
 // A file system that does not answer is not taken for a folder that is gone.
 bool run_folder::is_there() const {
   struct stat named, own;
-  if (stat(lock_path_.c_str(), &named) != 0)
+  if (stat(path_.c_str(), &named) != 0)
     return errno != ENOENT && errno != ENOTDIR;
-  return fstat(lock_, &own) != 0 || (named.st_dev == own.st_dev && named.st_ino == own.st_ino);
+  return fstat(folder_, &own) != 0 || (named.st_dev == own.st_dev && named.st_ino == own.st_ino);
 }
 
 void run_folder::note_saved() {
@@ -515,12 +520,39 @@ void run_folder::write_configuration(const program &program, const option_table 
   is_lock_made_ = false;
 }
 
-bool run_folder::bring_back_configuration() {
-  // Without allocating: it is asked in the midst of steps.
-  if (configuration_.empty() || access(configuration_path_.c_str(), F_OK) == 0 || errno != ENOENT)
-    return false;
-  publish_configuration();
-  return true;
+std::string run_folder::bring_back() {
+  auto is_gone = [](const std::string &path) {
+    return access(path.c_str(), F_OK) != 0 && errno == ENOENT;
+  };
+  // Without allocating where all is there: it is asked in the midst of steps.
+  if (!configuration_.empty() && is_gone(configuration_path_)) {
+    publish_configuration();
+    return configuration_path_;
+  }
+  if (is_gone(lock_path_)) {
+    lock_again();
+    return lock_path_;
+  }
+  if (is_noted_ && is_gone(saved_)) {
+    is_noted_ = false;
+    note_saved();
+    return is_noted_ ? saved_ : "";
+  }
+  return "";
+}
+
+void run_folder::lock_again() {
+  const int old = lock_; // stays where there is no other
+  try {
+    lock();
+  } catch (...) {
+    if (lock_ >= 0)
+      ::close(lock_);
+    lock_ = old;
+    throw;
+  }
+  is_lock_made_ = false; // the run has begun
+  ::close(old);
 }
 
 void run_folder::publish_configuration() const {

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run has a folder, `runs/NAME-0001` unless --run says another:
-//
-//   configuration.json  every option of the run, the data it saw, the model
-//   log.jsonl           one line a step
-//   checkpoints/        step-00000100, ...
-//   samples/            step-00000100.txt, ... where --sample-every asks for them (sample_folder.h)
-//   .saved              from its first checkpoint on
-//
+// A run has a folder, `runs/NAME-0001` unless --run says another, with the files of run_files.h.
 // One run has it: a second one is refused while it runs, and afterwards unless it
 // resumes or overwrites.
 #pragma once
@@ -117,15 +110,16 @@ public:
                            const trainer_options &options, const run_facts &facts);
   // A checkpoint is complete. What fails is tried again with the next one. Allocates nothing.
   void note_saved();
-  // Writes the configuration again where somebody has removed it while the run goes on; whether it
-  // was gone. Throws `failure`.
-  bool bring_back_configuration();
+  // Makes a file of the run's bookkeeping again that somebody has removed while the run goes on.
+  // Its path; empty where all are there. Throws `failure`.
+  std::string bring_back();
   // Whether the path still leads to this folder, which somebody may move or remove.
   bool is_there() const;
 
 private:
   void make();
   void lock();
+  void lock_again();
   void leave();
 
   void publish_configuration() const;
@@ -137,7 +131,7 @@ private:
   bool is_noted_ = false;     // and that it is durable
   file_operations &files_;
   std::vector<std::string> made_; // and given to no run yet, the outermost first
-  int lock_ = -1;
+  int lock_ = -1, folder_ = -1;
 };
 
 // Compares the data of a run, for training or for validation, with those that its configuration

@@ -126,7 +126,8 @@ void trainer::note_skipped(int64_t step, const step_result &result, bool is_spik
                         losses_.limit(options_.spike_limit), options_.spike_limit);
   if (skipped_in_a_row_ == 1) {
     progress_->finish();
-    run_.warn(text + ": the step is skipped");
+    const std::string found = is_spike ? "" : not_finite_data_of(step);
+    run_.warn(text + ": the step is skipped" + (found.empty() ? "" : "; " + found));
   }
   if (skipped_in_a_row_ < options_.nonfinite_limit)
     return;
@@ -141,6 +142,23 @@ void trainer::note_skipped(int64_t step, const step_result &result, bool is_spik
                                                        "--clip-norm 1")
                     : "",
                 /*everywhere=*/true);
+}
+
+// What of the step's data is not finite, of all ranks: said by the first one, once. With a loader
+// of its own, since the run's may be at work in the background.
+std::string trainer::not_finite_data_of(int64_t step) {
+  if (!run_.is_first() || was_data_looked_at_)
+    return "";
+  was_data_looked_at_ = true;
+  try {
+    loader data(run_.prog, run_.request_of_data(!options_.no_shuffle, extent_.order.seed, true));
+    for (int64_t i = 0; i < gradient_->batches_per_step(); ++i)
+      if (std::string found = data.not_finite_in(data_part::training, batch_of(step) + i);
+          !found.empty())
+        return found;
+  } catch (const failure &) { // the files are gone meanwhile: the step is what counts
+  }
+  return "";
 }
 
 // At the first line that is lost.
@@ -257,37 +275,38 @@ void trainer::look_at_folder() {
   if (!folder_->is_there())
     request(gone_request);
   else
-    look_at_configuration();
+    look_at_bookkeeping();
 }
 
-// Without it the run could not go on. That it was gone and that it cannot come back is said once
-// each: what fails is tried again and again.
-void trainer::look_at_configuration() {
-  std::string problem;
-  bool *is_said = &configuration_lacks_;
-  try {
-    if (!folder_->bring_back_configuration())
+// Without it the run could not go on. What was gone and what cannot come back is said once: what
+// fails is tried again and again.
+void trainer::look_at_bookkeeping() {
+  auto say = [&](const std::string &problem) {
+    if (!said_of_bookkeeping_.insert(problem).second)
       return;
-    problem = configuration_of(choice_.folder) +
-              ": was removed while the run went on, and is written again";
+    progress_->finish();
+    run_.warn(problem);
+  };
+  try {
+    for (std::string made = folder_->bring_back(); !made.empty(); made = folder_->bring_back())
+      say(made + ": was removed while the run went on, and is written again");
+  } catch (const folder_in_use &) { // by a run that began after the lock was removed
+    is_taken_ = true;
+    request(gone_request);
   } catch (const failure &error) {
-    problem = error.message;
-    is_said = &configuration_stays_away_;
+    say(error.message);
   }
-  if (*is_said)
-    return;
-  *is_said = true;
-  progress_->finish();
-  run_.warn(problem);
 }
 
 void trainer::give_up() const {
   throw failure(exit_disk,
-                run_.is_first()
-                    ? choice_.folder + ": was moved or removed while its run went on, which can "
+                !run_.is_first() ? ""
+                : is_taken_
+                    ? choice_.folder + ": its .lock was removed, and another run has begun there"
+                                       "\n  try: a copy of its checkpoints elsewhere, and --resume"
+                    : choice_.folder + ": was moved or removed while its run went on, which can "
                                        "keep nothing any more\n  try: --resume latest where it is "
-                                       "now, and to leave the folder of a run where it is"
-                    : "",
+                                       "now, and to leave the folder of a run where it is",
                 /*everywhere=*/true);
 }
 
@@ -330,6 +349,14 @@ int trainer::show_held_out(int64_t step) {
   }
   double loss = held_out_->results()[0].value;
   held_out_loss_ = loss;
+  if (!std::isfinite(loss) && !labels_lack_ && !is_held_out_loss_said_) {
+    is_held_out_loss_said_ = true;
+    progress_->finish();
+    run_.warn(format_text("step %" PRId64 ": the held-out loss is not finite; --keep-best takes no "
+                          "such step\n  try: --check-data, which names a sample with NaN or an "
+                          "infinity",
+                          step));
+  }
   const bool is_best = !std::isnan(loss) && !(loss >= best_held_out_loss_); // the first beats none
   if (is_best)
     best_held_out_loss_ = loss;
@@ -440,11 +467,13 @@ void trainer::end_save(bool last) {
   run_.warn(problem + "; training goes on, the checkpoints before it are as they were");
 }
 
-// What the steps reach, and behind the work of the run what the machine would.
+// What the steps reach, and after the work of the run what the machine would. On a machine that is
+// busier after the run than it was in the steps the product may be slower than they were: then it
+// says nothing.
 void trainer::show_rate(double rate, double steps_seconds) {
   printf("%.3g GFLOP/s a rank in the steps", rate * 1e-9);
   const double most = steps_seconds < measured_from_seconds ? 0 : run_.target.product_rate();
-  if (most > 0) {
+  if (most > 0 && most >= rate) {
     printf(", %.3f of the %.3g that a large matrix product reaches with its threads", rate / most,
            most * 1e-9);
     log_->write_machine(most, rate / most);
@@ -457,7 +486,7 @@ void trainer::summarize() {
     return;
   progress_->finish();
   if (folder_ && folder_->is_there())
-    look_at_configuration();
+    look_at_bookkeeping();
   run_.watch.now(activity::computing); // what went before counts
   const double data = feed_->seconds_of_data() - data_of_shown_;
   auto spent = [&](activity what) { return run_.watch.seconds_of(what); };

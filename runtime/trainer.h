@@ -18,6 +18,7 @@
 
 #include <cmath>
 #include <memory>
+#include <set>
 
 namespace trainc {
 
@@ -66,12 +67,13 @@ private:
   }
   bool is_last(int64_t step) const { return step == extent_.last || end_request_ != no_request; }
   void look_at_folder();
-  void look_at_configuration();
+  void look_at_bookkeeping();
   [[noreturn]] void give_up() const;
   bool save_is_due(int64_t step) const;
   template <typename Work> int or_save(int64_t done, Work work);
   int take_step(int64_t step);
   void note_log();
+  std::string not_finite_data_of(int64_t step);
   void note_skipped(int64_t step, const step_result &result, bool is_spike);
   double hyperparameter_at(int64_t number, int64_t step) const;
   void set_scalars(int64_t step);
@@ -130,7 +132,9 @@ private:
   bool prunes_next_ = false; // once a step from the newest checkpoint was finite
   bool log_lacks_lines_ = false;
   // And that is said.
-  bool configuration_lacks_ = false, configuration_stays_away_ = false, labels_lack_ = false;
+  bool labels_lack_ = false, is_held_out_loss_said_ = false, was_data_looked_at_ = false;
+  bool is_taken_ = false; // the folder, by another run
+  std::set<std::string> said_of_bookkeeping_;
   int exit_code_ = exit_success;
 };
 

@@ -313,10 +313,10 @@ TEST(RunConfiguration, IsAsItWasWhereTheDiskFails) {
   }
   std::filesystem::remove(path);
   files.failing = 0;
-  EXPECT_THROW(run.bring_back_configuration(), failure);
-  EXPECT_TRUE(run.bring_back_configuration()); // the one that was to be written last
+  EXPECT_THROW(run.bring_back(), failure);
+  EXPECT_EQ(run.bring_back(), path); // the one that was to be written last
   EXPECT_EQ(read_configuration(path).option("steps"), "4");
-  EXPECT_FALSE(run.bring_back_configuration());
+  EXPECT_EQ(run.bring_back(), "");
 }
 
 } // namespace

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run keeps in its folder. docs/runs.md has a row for each (runtime_run_files_test.cpp).
+#pragma once
+
+namespace trainc {
+
+struct run_file {
+  const char *name; // in the folder of the run
+  bool is_folder;
+  const char *what;
+};
+
+constexpr run_file run_files[] = {
+    {"configuration.json", false,
+     "every option of the run, its ranks, the data it saw (size and a digest of sampled contents)"},
+    {"log.jsonl", false,
+     "a line a step: step, loss, gradient norm, rate, milliseconds; held-out losses; a summary and "
+     "the machine"},
+    {"samples", true,
+     "text that a byte-token model wrote after a step, where `--sample-every` asks for it; "
+     "complete "
+     "and durable, or not there"},
+    {"checkpoints", true, "parameters and optimizer state with checksums"},
+    {".lock", false, "locked while the run is going on"},
+    {".saved", false, "there from the first checkpoint on"},
+};
+
+} // namespace trainc
