@@ -12,12 +12,15 @@ namespace trainc::data {
 struct Image {
   int64_t height = 0, width = 0;
   std::vector<unsigned char> pixels; // rows of red, green, blue
+  int orientation = 1;               // of a JPEG's EXIF: how it was held, 1 upright
 };
 
 /// Whether the name ends like that of an image that can be read.
 bool isImageName(const std::string &path);
 
-/// Throws `failure` (exit_data). Transparency is left out; orientation tags are not followed.
+/// The pixels that Pillow's `Image.open(path).convert("RGB")` gives: samples as they are stored,
+/// whatever gamma or profile the file names; without transparency; not turned as orientation tags
+/// say. Of 16 bits the upper 8, of grey ones too. Throws `failure` (exit_data).
 Image decodeImage(const std::string &path);
 
 /// Planes [channels][height][width] in 0 to 255: one channel is the luminance of ITU-R 601, three

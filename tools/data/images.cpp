@@ -141,6 +141,8 @@ private:
 
   std::vector<float> pixelsOf(const std::string &path) {
     Image image = decodeImage(path);
+    if (image.orientation != 1 && turned_++ == 0)
+      firstTurned_ = path;
     if (height_ == 0) {
       height_ = image.height;
       width_ = image.width;
@@ -186,6 +188,7 @@ private:
       read.push_back(found.path);
     Outputs outputs(std::move(read));
     std::unique_ptr<SplitFile> x, labels;
+    turned_ = 0; // those that are measured were counted
     for (const Found &found : images_) {
       std::vector<float> pixels = pixelsOf(found.path);
       if (!x) // now the size is known
@@ -207,6 +210,10 @@ private:
     if (labels)
       labels->finish({{"made", "trainc-data images"}, {"classes", classes_}});
     outputs.publish();
+    report();
+  }
+
+  void report() const {
     for (size_t i = 0; i < classes_.size(); ++i)
       printf("%s %zu = %s (%" PRId64 ")%s", i ? "," : "classes:", i, classes_[i].c_str(),
              counts_[i], i + 1 == classes_.size() ? "\n" : "");
@@ -220,6 +227,10 @@ private:
                  (*values)[i], i + 1 == values->size() ? "\n" : "");
     if (others_ > 0)
       printf("%" PRId64 " files that are no .jpg, .jpeg or .png are left out\n", others_);
+    if (turned_ > 0)
+      printf("%" PRId64 " images have an orientation tag (EXIF), which is not followed, such as "
+             "%s\n  try: exiftran -ai, where they are to be turned\n",
+             turned_, firstTurned_.c_str());
   }
 
   void append(SplitFile &file, std::vector<float> &pixels) const {
@@ -244,7 +255,8 @@ private:
   std::vector<std::string> classes_;
   std::vector<int64_t> counts_;
   std::optional<Split> split_;
-  int64_t others_ = 0, done_ = 0;
+  int64_t others_ = 0, done_ = 0, turned_ = 0;
+  std::string firstTurned_;
 };
 
 } // namespace
