@@ -3,153 +3,20 @@
 // `trainc-data csv`: arrays from a table of text. The file is read twice: what its columns hold,
 // then their values.
 #include "tools/data/commands.h"
+#include "tools/data/csv_column.h"
+#include "tools/data/csv_reader.h"
 #include "tools/data/data_file.h"
+#include "tools/data/encoding.h"
 
 #include "runtime/failure.h"
 
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
-#include <map>
 #include <memory>
 
 namespace trainc::data {
 namespace {
-
-using Row = std::vector<std::string>;
-
-/// Rows of RFC 4180: fields in quotes may hold delimiters, line breaks and doubled quotes.
-class CsvReader {
-public:
-  CsvReader(const input_file &file, char delimiter) : file_(file), delimiter_(delimiter) {
-    for (const unsigned char mark : {0xef, 0xbb, 0xbf}) // a byte order mark is no text
-      if (peek() == mark)
-        ++at_;
-      else
-        break;
-  }
-
-  int64_t line() const { return rowLine_; } // of the row read last
-  int64_t bytes() const { return begin_ + static_cast<int64_t>(at_); }
-
-  /// The next row, without empty lines; false at the end of the file.
-  bool read(Row &row) {
-    while (peek() == '\n' || peek() == '\r')
-      next();
-    if (peek() < 0)
-      return false;
-    rowLine_ = line_;
-    row.assign(1, "");
-    while (true) {
-      int c = next();
-      if (c == '"' && row.back().empty()) {
-        quoted(row.back());
-      } else if (c == delimiter_) {
-        row.emplace_back();
-      } else if (c == '\n' || c < 0) {
-        return true;
-      } else if (c != '\r' || peek() != '\n') {
-        row.back() += static_cast<char>(c);
-      }
-    }
-  }
-
-private:
-  void quoted(std::string &field) {
-    for (int c = next(); c >= 0; c = next()) {
-      if (c == '"' && peek() != '"')
-        return;
-      if (c == '"')
-        next();
-      field += static_cast<char>(c);
-    }
-    throw failure(exit_data, format_text("%s: line %" PRId64 ": a quote is not closed",
-                                         file_.path().c_str(), rowLine_));
-  }
-
-  int peek() {
-    if (at_ == piece_.size()) {
-      begin_ += static_cast<int64_t>(piece_.size());
-      piece_.resize(static_cast<size_t>(std::min<int64_t>(1 << 20, file_.size() - begin_)));
-      file_.read(begin_, piece_.data(), static_cast<int64_t>(piece_.size()));
-      at_ = 0;
-    }
-    return piece_.empty() ? -1 : static_cast<unsigned char>(piece_[at_]);
-  }
-  int next() {
-    int c = peek();
-    at_ += c >= 0;
-    line_ += c == '\n';
-    return c;
-  }
-
-  const input_file &file_;
-  char delimiter_;
-  std::string piece_;
-  int64_t begin_ = 0, line_ = 1, rowLine_ = 1;
-  size_t at_ = 0;
-};
-
-std::string trimmed(const std::string &text) {
-  size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
-  return first == std::string::npos ? "" : text.substr(first, last - first + 1);
-}
-
-// Tables hold blanks and plus signs that options do not.
-bool fieldToNumber(const std::string &field, double &value) {
-  std::string text = trimmed(field);
-  return toNumber(text.size() > 1 && text[0] == '+' ? text.substr(1) : text, value);
-}
-
-/// Where a column has a field of some kind for the first time.
-struct Sight {
-  int64_t line = 0; // 0: nowhere
-  std::string field;
-
-  void note(int64_t where, const std::string &what) {
-    if (line == 0)
-      *this = {where, what};
-  }
-};
-
-/// What all fields of a column are.
-struct Column {
-  std::string name;
-  bool numbers = true, whole = true;
-  std::map<std::string, int64_t> texts;    // the classes, in order, where they are no numbers
-  Sight empty, number, text, beyond;       // the first number; beyond: of too many different texts
-  double count = 0, mean = 0, squares = 0; // of differences from the mean
-  double largest = 0;                      // by its amount, and where
-  int64_t largestLine = 0;
-
-  void note(int64_t line, const std::string &field) {
-    constexpr size_t mostClasses = 1 << 16;
-    double value = 0;
-    bool isNumber = fieldToNumber(field, value);
-    std::string shown = trimmed(field);
-    (shown.empty() ? empty : isNumber ? number : text).note(line, shown);
-    numbers &= isNumber;
-    whole &= isNumber && value == std::floor(value) && std::abs(value) < 1e15;
-    if (beyond.line == 0)
-      ++texts[shown];
-    if (texts.size() > mostClasses) { // of numbers: they are not needed
-      beyond.note(line, shown);
-      texts.clear();
-    }
-    if (isNumber) { // Welford's way, which loses no digits
-      double difference = value - mean;
-      mean += difference / ++count;
-      squares += difference * (value - mean);
-      if (std::abs(value) > std::abs(largest)) {
-        largest = value;
-        largestLine = line;
-      }
-    }
-  }
-  int64_t classOf(const std::string &field) const {
-    return std::distance(texts.begin(), texts.find(trimmed(field)));
-  }
-};
 
 /// Columns that become one file.
 struct Group {
@@ -184,9 +51,7 @@ private:
     Row row;
     while (reader.read(row)) {
       if (columns_.empty()) {
-        columns_.resize(row.size());
-        for (size_t i = 0; i < row.size(); ++i)
-          columns_[i].name = arguments_.has("no-header") ? std::to_string(i + 1) : trimmed(row[i]);
+        nameColumns(row, reader.line());
         if (!arguments_.has("no-header"))
           continue;
       }
@@ -201,6 +66,25 @@ private:
     }
     if (rows_ == 0)
       throw failure(exit_data, file_.path() + ": has no row of data");
+  }
+
+  void nameColumns(const Row &row, int64_t line) {
+    columns_.resize(row.size());
+    for (size_t i = 0; i < row.size(); ++i) {
+      columns_[i].name = std::to_string(i + 1);
+      if (arguments_.has("no-header"))
+        continue;
+      if (const std::string byte = foreignByte(row[i]); !byte.empty())
+        refuse({line, ""}, columns_[i], "has a name with " + foreignText(byte));
+      columns_[i].name = trimmed(row[i]);
+    }
+  }
+
+  // Of a table that is no UTF-8. No byte says which encoding it is; that one is the most common.
+  std::string foreignText(const std::string &byte) const {
+    return "the byte " + byte +
+           ", which is not UTF-8\n  try: " + conversionOf(file_.path(), "WINDOWS-1252") +
+           ", or another encoding that it has";
   }
 
   size_t columnOf(const std::string &name) const {
@@ -223,6 +107,8 @@ private:
   // Throws unless all fields of the column are numbers, or all are texts of not too many classes.
   void check(const Column &column) const {
     const std::string drop = dropOf(column);
+    if (column.foreign.line)
+      refuse(column.foreign, column, "has " + foreignText(column.foreign.field) + "; or " + drop);
     if (column.empty.line)
       refuse(column.empty, column, "is empty\n  try: a value there, or " + drop);
     if (column.number.line && column.text.line)
@@ -420,7 +306,9 @@ const CommandRow &csvCommand() {
       "A\n"
       "column of text becomes the numbers of its texts in sorted order, which the manifest lists. "
       "Empty\n"
-      "fields, and texts among numbers, are errors in every column that is not left out.",
+      "fields, and texts among numbers, are errors in every column that is not left out. The file "
+      "is "
+      "UTF-8.",
       "csv iris.csv --label species --validation-share 0.2 -o data",
       {
           {"output", "FOLDER", "", "where the arrays go"},

@@ -4,6 +4,7 @@
 #include "tools/data/commands.h"
 #include "tools/data/data_file.h"
 #include "tools/data/decode_image.h"
+#include "tools/data/encoding.h"
 
 #include "runtime/failure.h"
 
@@ -114,6 +115,16 @@ private:
     return paths;
   }
 
+  // Of a class. Manifests hold UTF-8.
+  static std::string nameOf(const fs::path &folder) {
+    std::string name = folder.filename();
+    if (const std::string byte = foreignByte(name); !byte.empty())
+      throw failure(exit_data, folder.string() + ": its name has the byte " + byte +
+                                   ", which is not UTF-8\n  try: convmv -f WINDOWS-1252 -t UTF-8 "
+                                   "--notest, or another encoding that it has");
+    return name;
+  }
+
   void find() {
     const std::string &folder = arguments_.words[0];
     for (std::string &path : imagesBelow(folder, /*deep=*/false))
@@ -132,7 +143,7 @@ private:
         throw failure(exit_data, path.string() + ": is the folder of a class without images");
       for (std::string &image : paths)
         images_.push_back({std::move(image), static_cast<int64_t>(classes_.size())});
-      classes_.push_back(path.filename());
+      classes_.push_back(nameOf(path));
       counts_.push_back(static_cast<int64_t>(paths.size()));
     }
     if (images_.empty())

@@ -4,6 +4,7 @@
 #include "tools/data/byte_pairs.h"
 #include "tools/data/commands.h"
 #include "tools/data/data_file.h"
+#include "tools/data/encoding.h"
 
 #include "runtime/failure.h"
 
@@ -19,31 +20,16 @@ constexpr size_t kChunkBytes = 1 << 20; // of text, encoded at once
 // How many bytes at the end begin a character that goes on behind them; throws where the text is no
 // UTF-8.
 size_t unfinishedBytes(std::string_view text, bool last, const std::string &path, int64_t offset) {
-  for (size_t i = 0; i < text.size();) {
-    auto byte = static_cast<unsigned char>(text[i]);
-    size_t length = byte < 0x80   ? 1
-                    : byte < 0xc2 ? 0
-                    : byte < 0xe0 ? 2
-                    : byte < 0xf0 ? 3
-                    : byte < 0xf5 ? 4
-                                  : 0;
-    bool good = length > 0;
-    for (size_t j = 1; j < length && i + j < text.size(); ++j)
-      good &= (static_cast<unsigned char>(text[i + j]) & 0xc0) == 0x80;
-    if (good && length > 2 && i + 1 < text.size()) { // overlong, surrogates, beyond the last plane
-      auto next = static_cast<unsigned char>(text[i + 1]);
-      good = !(byte == 0xe0 && next < 0xa0) && !(byte == 0xed && next > 0x9f) &&
-             !(byte == 0xf0 && next < 0x90) && !(byte == 0xf4 && next > 0x8f);
-    }
-    if (good && i + length > text.size() && !last)
-      return text.size() - i;
-    if (!good || i + length > text.size())
-      throw failure(exit_data, format_text("%s: byte %" PRId64 " is not UTF-8\n  try: iconv, or "
-                                           "without --vocabulary: bytes are tokens then",
-                                           path.c_str(), offset + static_cast<int64_t>(i)));
-    i += length;
-  }
-  return 0;
+  const Utf8Part part = utf8Part(text);
+  const size_t left = text.size() - part.whole;
+  if (part.isBroken || (last && left > 0))
+    throw failure(exit_data,
+                  format_text("%s: byte %" PRId64 " is not UTF-8\n  try: ", path.c_str(),
+                              offset + static_cast<int64_t>(part.whole)) +
+                      conversionOf(path, "WINDOWS-1252") +
+                      ", or another encoding that it has; or without --vocabulary: bytes are "
+                      "tokens then");
+  return left;
 }
 
 class TextCommand {
@@ -78,6 +64,7 @@ public:
     for (const std::string &path : arguments_.words) {
       files.push_back(std::make_unique<input_file>(path, exit_data));
       total += files.back()->size();
+      checkEncoding(*files.back());
     }
     if (total == 0)
       throw failure(exit_data, arguments_.words[0] + ": is empty");
@@ -109,6 +96,18 @@ public:
   }
 
 private:
+  // Byte pairs are of UTF-8. Bytes may be anything, but those of UTF-16 make poor tokens.
+  void checkEncoding(const input_file &file) const {
+    const std::string encoding = wideEncoding(file);
+    if (encoding.empty())
+      return;
+    const std::string conversion = "\n  try: " + conversionOf(file.path(), encoding);
+    if (pairs_)
+      throw failure(exit_data, file.path() + ": is " + encoding + ", not UTF-8" + conversion);
+    fprintf(stderr, "trainc-data: warning: %s: looks like %s; its bytes are the tokens%s\n",
+            file.path().c_str(), encoding.c_str(), conversion.c_str());
+  }
+
   // Where the last share of all text begins, on a line of its own or in a file, so that no token
   // has both.
   static int64_t borderOf(const std::vector<std::unique_ptr<input_file>> &files, int64_t total,
@@ -155,6 +154,8 @@ private:
     isValidation_ = validation_ && before_ + begin >= border_;
     std::string text;
     std::vector<uint32_t> tokens;
+    if (pairs_ && begin == 0) // a byte order mark is no text
+      begin = static_cast<int64_t>(markBytes(file));
     for (int64_t at = begin; at < end || !text.empty();) {
       size_t kept = text.size();
       auto bytes = std::min<int64_t>(kChunkBytes, end - at);
