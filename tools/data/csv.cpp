@@ -36,6 +36,9 @@ public:
     delimiter_ = text == "tab" ? '\t' : text[0];
     if (arguments.words.size() > 1)
       throw failure(exit_usage, "csv: takes one file; " + arguments.words[1] + " is another");
+    if (asked() == "i64" && arguments.has("normalise"))
+      throw failure(exit_usage, "option --normalise: its numbers are no whole ones\n  try: --type "
+                                "f32 or f64");
   }
 
   void run() {
@@ -126,6 +129,61 @@ private:
                  drop);
   }
 
+  // Whole numbers that the file's type would round are an error, or a warning where that type was
+  // asked for; so are others than whole numbers where they were.
+  void checkWhole(const Group &group, const Column &column) const {
+    const file_type type = typeOf(group);
+    if (!column.numbers)
+      return;
+    if (type == file_type::i64) {
+      if (!column.whole)
+        refuse(column.fraction, column,
+               "has " + column.fraction.field + ", which int64 does not hold\n  try: --type f32");
+      return;
+    }
+    const bool isSingle = type == file_type::f32 && !normalises(group); // which computes in double
+    const Rounded &rounded = isSingle ? column.inSingle : column.inDouble;
+    if (!column.digits || rounded.count == 0)
+      return;
+    const char *name = name_of(isSingle ? file_type::f32 : file_type::f64);
+    std::string what = format_text("has %s, which %s rounds to %.0f", rounded.first.field.c_str(),
+                                   name, rounded.nearest);
+    if (rounded.count > 1)
+      what += format_text(", and %" PRId64 " more that it rounds", rounded.count - 1);
+    if (asked() == "auto")
+      refuse(rounded.first, column, what + "\n  try: " + exactTypes(group, column));
+    fprintf(stderr, "trainc-data: warning: %s: line %" PRId64 ": column '%s' %s\n",
+            file_.path().c_str(), rounded.first.line, column.name.c_str(), what.c_str());
+  }
+
+  // What to do about a column that would be rounded.
+  std::string exactTypes(const Group &group, const Column &column) const {
+    std::string types;
+    if (column.whole && !normalises(group) && !group.isLabel)
+      types += "--type i64, ";
+    if (column.inDouble.count == 0)
+      types += group.isLabel ? "--type f64, " : "--type f64, --normalise, ";
+    types += column.inDouble.count == 0 ? "--type f32 where that is near enough, "
+                                        : "--type f32 or f64 where that is near enough, ";
+    return types + "--classes '" + column.name + "' where they are names, or " + dropOf(column);
+  }
+
+  // Of an --input NAME=COLUMN,...
+  Group inputOf(const std::string &item) const {
+    size_t equals = item.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw failure(exit_usage,
+                    "option --input: '" + item + "' does not have the form NAME=COLUMN,...");
+    Group group = {item.substr(0, equals), {}};
+    if (group.name.find('/') != std::string::npos)
+      throw failure(exit_usage, "option --input: '" + group.name +
+                                    "' names a file below -o, which no `/` may lead out of\n  try: "
+                                    "another name; the trainer's --data says of which input it is");
+    for (const std::string &name : splitAt(item.substr(equals + 1), ','))
+      group.columns.push_back(columnOf(name));
+    return group;
+  }
+
   void form() {
     std::vector<bool> used(columns_.size());
     for (const std::string &name : arguments_.list("classes")) {
@@ -139,21 +197,8 @@ private:
     }
     for (const std::string &name : arguments_.list("drop"))
       used[columnOf(name)] = true;
-    for (const std::string &item : arguments_.list("input")) {
-      size_t equals = item.find('=');
-      if (equals == std::string::npos || equals == 0)
-        throw failure(exit_usage,
-                      "option --input: '" + item + "' does not have the form " + "NAME=COLUMN,...");
-      Group group = {item.substr(0, equals), {}};
-      if (group.name.find('/') != std::string::npos)
-        throw failure(exit_usage,
-                      "option --input: '" + group.name +
-                          "' names a file below -o, which no `/` may lead out of\n  try: "
-                          "another name; the trainer's --data says of which input it is");
-      for (const std::string &name : splitAt(item.substr(equals + 1), ','))
-        group.columns.push_back(columnOf(name));
-      groups_.push_back(group);
-    }
+    for (const std::string &item : arguments_.list("input"))
+      groups_.push_back(inputOf(item));
     if (arguments_.list("input").empty()) {
       Group group = {"x", {}};
       for (size_t i = 0; i < columns_.size(); ++i)
@@ -163,32 +208,43 @@ private:
         groups_.push_back(group);
     }
     for (const Group &group : groups_)
-      for (size_t i : group.columns) {
-        const Column &column = columns_[i];
-        check(column);
-        if (normalises(group) && !std::isfinite(column.squares))
-          refuse({column.largestLine, ""}, column,
-                 format_text("has %g, with which mean and deviation cannot be computed\n  try: ",
-                             column.largest) +
-                     dropOf(column));
-        if (!group.isLabel && !columns_[i].numbers && group.columns.size() > 1)
-          throw failure(exit_data, file_.path() + ": column '" + columns_[i].name +
-                                       "' holds text, such as '" +
-                                       columns_[i].texts.begin()->first +
-                                       "'\n  try: --drop, --label, or an --input of its own, which "
-                                       "becomes the number of each text");
-      }
+      for (size_t i : group.columns)
+        check(group, columns_[i]);
+  }
+
+  void check(const Group &group, const Column &column) const {
+    check(column);
+    checkWhole(group, column);
+    if (normalises(group) && !std::isfinite(column.squares))
+      refuse({column.largestLine, ""}, column,
+             format_text("has %g, with which mean and deviation cannot be computed\n  try: ",
+                         column.largest) +
+                 dropOf(column));
+    if (!group.isLabel && !column.numbers && group.columns.size() > 1)
+      throw failure(exit_data, file_.path() + ": column '" + column.name +
+                                   "' holds text, such as '" + column.texts.begin()->first +
+                                   "'\n  try: --drop, --label, or an --input of its own, which "
+                                   "becomes the number of each text");
   }
 
   // Text becomes the number of its class. Labels keep whole numbers, and so do lone columns of
   // which no --type says another.
   file_type typeOf(const Group &group) const {
     const Column &first = columns_[group.columns[0]];
-    const std::string &asked = arguments_.text("type");
-    bool mayBeWhole = group.isLabel || (group.columns.size() == 1 && asked == "auto");
+    bool mayBeWhole = group.isLabel || (group.columns.size() == 1 && asked() == "auto");
     if (!first.numbers || (mayBeWhole && first.whole && !normalises(group)))
       return file_type::i64;
-    return asked == "f64" ? file_type::f64 : file_type::f32;
+    if (asked() == "i64" && !group.isLabel)
+      return file_type::i64;
+    return asked() == "f64" ? file_type::f64 : file_type::f32;
+  }
+  const std::string &asked() const { return arguments_.text("type"); }
+
+  // One number a row without an axis of columns: classes, and lone columns of which no --type says
+  // another.
+  bool isFlat(const Group &group) const {
+    bool isAsked = asked() == "i64" && !group.isLabel && columns_[group.columns[0]].numbers;
+    return typeOf(group) == file_type::i64 && !isAsked;
   }
 
   bool normalises(const Group &group) const {
@@ -215,20 +271,27 @@ private:
     return facts;
   }
 
-  double valueOf(const Group &group, size_t column, const std::string &field) const {
+  template <typename T>
+  T valueOf(const Group &group, size_t column, const std::string &field) const {
     const Column &from = columns_[column];
     if (!from.numbers)
-      return static_cast<double>(from.classOf(field));
-    double value = 0;
-    fieldToNumber(field, value);
-    return normalises(group) ? (value - from.mean) / deviationOf(from) : value;
+      return static_cast<T>(from.classOf(field));
+    if constexpr (std::is_integral_v<T>) {
+      T whole = 0;
+      fieldToWhole(field, whole);
+      return whole;
+    } else {
+      double value = 0;
+      fieldToNumber(field, value);
+      return static_cast<T>(normalises(group) ? (value - from.mean) / deviationOf(from) : value);
+    }
   }
 
   template <typename T>
   void append(SplitFile &file, const Group &group, const Row &row, int64_t line) {
     std::vector<T> values;
     for (size_t i : group.columns) {
-      values.push_back(static_cast<T>(valueOf(group, i, row[i])));
+      values.push_back(valueOf<T>(group, i, row[i]));
       if (std::is_floating_point_v<T> && !std::isfinite(static_cast<double>(values.back())))
         refuse({line, trimmed(row[i])}, columns_[i],
                format_text("has %s, which is beyond the numbers of %s\n  try: ",
@@ -248,8 +311,8 @@ private:
     std::vector<std::unique_ptr<SplitFile>> files;
     for (const Group &group : groups_) {
       std::vector<int64_t> shape = {static_cast<int64_t>(group.columns.size())};
-      if (typeOf(group) == file_type::i64)
-        shape.clear(); // classes: one number each
+      if (isFlat(group))
+        shape.clear();
       files.push_back(std::make_unique<SplitFile>(outputs, folder + "/" + group.name + ".npy",
                                                   typeOf(group), shape, split));
     }
@@ -306,9 +369,9 @@ const CommandRow &csvCommand() {
       "A\n"
       "column of text becomes the numbers of its texts in sorted order, which the manifest lists. "
       "Empty\n"
-      "fields, and texts among numbers, are errors in every column that is not left out. The file "
-      "is "
-      "UTF-8.",
+      "fields, texts among numbers and whole numbers that the type would round are errors in every "
+      "column\n"
+      "that is not left out. The file is UTF-8.",
       "csv iris.csv --label species --validation-share 0.2 -o data",
       {
           {"output", "FOLDER", "", "where the arrays go"},
@@ -321,7 +384,7 @@ const CommandRow &csvCommand() {
            true},
           {"type", "TYPE", "auto",
            "of inputs that are numbers; auto: f32, and i64 for one column of whole numbers", false,
-           "auto|f32|f64"},
+           "auto|f32|f64|i64"},
           {"normalise", "", "",
            "subtract each column's mean and divide by its deviation, both of all rows"},
           {"no-header", "", "", "the first line has values; columns are called 1, 2, ..."},

@@ -6,17 +6,51 @@
 #include "tools/data/arguments.h"
 #include "tools/data/encoding.h"
 
+#include "runtime/failure.h"
+
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 namespace trainc::data {
 namespace {
 
 constexpr size_t kMostClasses = 1 << 16;
 
+// All whole numbers below it are apart from each other in the type.
+template <typename T>
+constexpr double kExactBelow = double(int64_t{1} << std::numeric_limits<T>::digits);
+
 std::string withoutPlus(const std::string &field) {
   std::string text = trimmed(field);
   return text.size() > 1 && text[0] == '+' ? text.substr(1) : text;
+}
+
+// The digits of a whole number, such as -7 of -007.00; empty for all others.
+std::string digitsOf(const std::string &field) {
+  std::string text = withoutPlus(field);
+  const size_t sign = !text.empty() && text[0] == '-';
+  const size_t end = std::min(text.find('.', sign), text.size());
+  if (end == sign || text.find_first_not_of("0123456789", sign) < end ||
+      text.find_first_not_of('0', std::min(end + 1, text.size())) != std::string::npos)
+    return "";
+  const size_t first = std::min(text.find_first_not_of('0', sign), end - 1);
+  return text.substr(0, sign) + text.substr(first, end - first);
+}
+
+// `digits` are those of the value.
+template <typename T>
+void noteRounding(Rounded &rounded, int64_t line, const std::string &digits, double value) {
+  auto nearest = static_cast<double>(static_cast<T>(value));
+  if (std::abs(value) < kExactBelow<T> || !std::isfinite(nearest) ||
+      format_text("%.0f", nearest) == digits)
+    return;
+  if (rounded.count++ == 0) {
+    rounded.first = {line, digits};
+    rounded.nearest = nearest;
+  }
 }
 
 } // namespace
@@ -30,6 +64,18 @@ bool fieldToNumber(const std::string &field, double &value) {
   return toNumber(withoutPlus(field), value);
 }
 
+bool fieldToWhole(const std::string &field, int64_t &value) {
+  const std::string digits = digitsOf(field);
+  if (!digits.empty())
+    return std::from_chars(digits.data(), digits.data() + digits.size(), value).ec == std::errc();
+  double number = 0;
+  if (!fieldToNumber(field, number) || number != std::floor(number) ||
+      std::abs(number) >= kExactBelow<double>)
+    return false;
+  value = static_cast<int64_t>(number);
+  return true;
+}
+
 void Column::note(int64_t line, const std::string &field) {
   double value = 0;
   const bool isNumber = fieldToNumber(field, value);
@@ -37,9 +83,10 @@ void Column::note(int64_t line, const std::string &field) {
   (shown.empty() ? empty : isNumber ? number : text).note(line, shown);
   numbers &= isNumber;
   noteText(line, shown);
-  whole &= isNumber && value == std::floor(value) && std::abs(value) < 1e15;
   if (isNumber)
-    noteNumber(line, value);
+    noteNumber(line, shown, value);
+  else
+    whole = digits = false;
 }
 
 void Column::noteText(int64_t line, const std::string &shown) {
@@ -54,7 +101,18 @@ void Column::noteText(int64_t line, const std::string &shown) {
   }
 }
 
-void Column::noteNumber(int64_t line, double value) {
+void Column::noteNumber(int64_t line, const std::string &shown, double value) {
+  int64_t exact = 0;
+  if (!fieldToWhole(shown, exact)) {
+    whole = false;
+    fraction.note(line, shown);
+  }
+  if (digits) {
+    const std::string written = digitsOf(shown);
+    digits = !written.empty();
+    noteRounding<float>(inSingle, line, written, value);
+    noteRounding<double>(inDouble, line, written, value);
+  }
   const double difference = value - mean; // Welford's way, which loses no digits
   mean += difference / ++count;
   squares += difference * (value - mean);

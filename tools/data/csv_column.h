@@ -15,6 +15,10 @@ std::string trimmed(const std::string &text);
 /// A finite number, with blanks and a plus sign, which tables hold and options do not.
 bool fieldToNumber(const std::string &field, double &value);
 
+/// A number without a fraction: all of those that int64 holds where it is written in digits, and
+/// below 2^53 where it has an exponent.
+bool fieldToWhole(const std::string &field, int64_t &value);
+
 /// Where a column has a field of some kind for the first time.
 struct Sight {
   int64_t line = 0; // 0: nowhere
@@ -26,14 +30,24 @@ struct Sight {
   }
 };
 
+/// Whole numbers that a floating-point type does not hold.
+struct Rounded {
+  Sight first;
+  double nearest = 0; // what becomes of the first
+  int64_t count = 0;
+};
+
 /// What all fields of a column are.
 struct Column {
   std::string name;
-  bool numbers = true, whole = true;
+  bool numbers = true;
+  bool whole = true;                       // int64 holds them
+  bool digits = true;                      // they are written as whole numbers, however large
   std::map<std::string, int64_t> texts;    // the classes, in order, where they are no numbers
-  Sight empty, number, text;               // the first of each
+  Sight empty, number, text, fraction;     // fraction: a number that int64 does not hold
   Sight beyond;                            // of too many different texts
   Sight foreign;                           // not UTF-8
+  Rounded inSingle, inDouble;              // where all are digits
   double count = 0, mean = 0, squares = 0; // of differences from the mean
   double largest = 0;                      // by its amount, and where
   int64_t largestLine = 0;
@@ -43,7 +57,7 @@ struct Column {
 
 private:
   void noteText(int64_t line, const std::string &shown);
-  void noteNumber(int64_t line, double value);
+  void noteNumber(int64_t line, const std::string &shown, double value);
 };
 
 } // namespace trainc::data

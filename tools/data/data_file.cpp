@@ -26,7 +26,10 @@ constexpr int64_t kPieceBytes = 4 << 20; // read at once
 constexpr int64_t kOwnFactsBytes = 4096; // of a manifest, besides those of a command, at most
 constexpr double kSecondsBetweenBars = 0.2, kSecondsBetweenLines = 10;
 
-std::string numberText(double value) {
+std::string numberText(const nlohmann::ordered_json &number) {
+  if (number.is_number_integer())
+    return number.dump();
+  const double value = number;
   return value == std::floor(value) && std::abs(value) < 1e15
              ? format_text("%" PRId64, static_cast<int64_t>(value))
              : format_text("%.6g", value);
@@ -123,11 +126,15 @@ std::string DataFile::header() const {
 void DataFile::noteRange(const void *values, int64_t count) {
   auto note = [&](auto *elements) {
     for (int64_t i = 0; i < count; ++i) {
-      auto value = static_cast<double>(elements[i]);
-      if (samples_ == 0 && i == 0)
-        least_ = most_ = value;
-      least_ = std::min(least_, value);
-      most_ = std::max(most_, value);
+      if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(*elements)>>) {
+        leastWhole_ = std::min(leastWhole_, static_cast<int64_t>(elements[i]));
+        mostWhole_ = std::max(mostWhole_, static_cast<int64_t>(elements[i]));
+      } else if (std::isfinite(elements[i])) {
+        least_ = std::min(least_, static_cast<double>(elements[i]));
+        most_ = std::max(most_, static_cast<double>(elements[i]));
+      } else {
+        ++notFinite_;
+      }
     }
   };
   switch (type_) {
@@ -150,6 +157,15 @@ void DataFile::noteRange(const void *values, int64_t count) {
   default: // u8, boolean
     return note(static_cast<const uint8_t *>(values));
   }
+}
+
+// The least and the largest value.
+nlohmann::ordered_json DataFile::range() const {
+  if (mostWhole_ >= leastWhole_)
+    return {leastWhole_, mostWhole_};
+  if (most_ >= least_)
+    return {least_, most_};
+  return {0, 0}; // there is none
 }
 
 void DataFile::append(const void *values, int64_t samples) {
@@ -182,17 +198,20 @@ void DataFile::finish(const nlohmann::ordered_json &facts) {
       {"bytes", written.size()},
       {"checksum", format_text("%08x", checksumOf(written))},
       {"digest", format_text("%08x", sampled_digest(written))},
-      {"range", {least_, most_}},
+      {"range", range()},
   };
   object.update(facts);
   std::string text = textOf(object);
   auto manifest = std::make_unique<output_file>(manifest_of(path_));
   manifest->write(text.data(), static_cast<int64_t>(text.size()));
-  std::string range = samples_ ? ", values " + numberText(least_) + " to " + numberText(most_) : "";
+  std::string values =
+      samples_ ? ", values " + numberText(range()[0]) + " to " + numberText(range()[1]) : "";
+  if (notFinite_ > 0)
+    values += format_text(", %" PRId64 " are NaN or infinite", notFinite_);
   outputs_.add(std::move(file_), std::move(manifest),
                format_text("%-32s %s %s, %" PRId64 " bytes%s\n", path_.c_str(), name_of(type_),
                            shape_text(shape_.data(), shape_.size()).c_str(), written.size(),
-                           range.c_str()));
+                           values.c_str()));
 }
 
 void makeFolder(const std::string &path) {

@@ -9,6 +9,7 @@
 #include "runtime/output_file.h"
 #include "runtime/permutation.h"
 
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -75,7 +76,11 @@ private:
   file_type type_;
   std::vector<int64_t> shape_;
   int64_t sampleElements_ = 1, samples_ = 0;
-  double least_ = 0, most_ = 0;
+  nlohmann::ordered_json range() const;
+
+  double least_ = INFINITY, most_ = -INFINITY;             // of finite numbers
+  int64_t leastWhole_ = INT64_MAX, mostWhole_ = INT64_MIN; // of integers, which double may not hold
+  int64_t notFinite_ = 0;
   std::unique_ptr<output_file> file_; // until it is finished
 };
 

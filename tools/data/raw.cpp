@@ -29,8 +29,9 @@ void makeArray(const Arguments &arguments) {
   int64_t width = bytes_of(type), bytes = width;
   if (arguments.has("shape"))
     for (double extent : numbersOf(arguments.text("shape"), "shape")) {
-      shape.push_back(static_cast<int64_t>(extent));
-      if (extent < 1 || extent != static_cast<double>(shape.back()) ||
+      const bool isInRange = extent >= 1 && extent < 0x1p63;
+      shape.push_back(isInRange ? static_cast<int64_t>(extent) : 0);
+      if (!isInRange || extent != static_cast<double>(shape.back()) ||
           __builtin_mul_overflow(bytes, shape.back(), &bytes))
         throw failure(exit_usage, "option --shape: '" + arguments.text("shape") +
                                       "' is no shape of a sample\n  try: --shape 3,32,32");
