@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <utility>
 
 namespace trainc::planning {
 
@@ -62,7 +64,8 @@ public:
         shared[i * replicas + replica].expected =
             int(std::count(stages.begin(), stages.end(), true));
     }
-    times.spans.resize(pipeline.stages);
+    for (std::vector<std::vector<Span>> *spans : {&times.spans, &times.exchanges, &times.copies})
+      spans->resize(pipeline.stages);
     for (int stage = 0; stage < pipeline.stages; ++stage)
       times.spans[stage].resize(schedule.actions[stage].size());
   }
@@ -83,6 +86,7 @@ public:
       computing += rank.computing;
     }
     times.seconds += costs.rest;
+    times.rest = costs.rest;
     if (times.seconds > 0)
       times.bubble = 1 - computing / (times.seconds * double(ranks.size()));
     return std::move(times);
@@ -128,6 +132,11 @@ private:
     rank = -1;
   }
 
+  void note(std::vector<std::vector<Span>> &spans, int rank, Span span) {
+    if (replicaOf(rank) == 0 && span.end > span.start)
+      spans[stageOf(rank)].push_back(span);
+  }
+
   void compute(Rank &state, double seconds) {
     state.clock += seconds;
     state.computing += seconds;
@@ -170,6 +179,7 @@ private:
       }
       const double end = gathering.start + (isEnd ? 0 : buckets[state.bucket].exchange);
       state.exposed += end - state.clock;
+      note(times.exchanges, rank, {state.clock, end});
       state.clock = end;
       state.posted = false;
       state.meeting = 1 - state.meeting;
@@ -253,6 +263,7 @@ private:
     }
     int peer = replicaOf(rank) * pipeline.stages + action.peer;
     StepCosts::Transfer transfer = transferOf(action, rank, peer);
+    note(times.copies, rank, {state.clock, state.clock + transfer.sending});
     state.clock += transfer.sending;
     double start = std::max(state.clock, state.linkFree[action.peer]);
     state.linkFree[action.peer] = start + transfer.occupied;
@@ -269,8 +280,9 @@ private:
       return false;
     }
     int peer = replicaOf(rank) * pipeline.stages + action.peer;
-    ranks[rank].clock =
-        std::max(ranks[rank].clock, arrival) + transferOf(action, peer, rank).receiving;
+    const double start = std::max(ranks[rank].clock, arrival);
+    ranks[rank].clock = start + transferOf(action, peer, rank).receiving;
+    note(times.copies, rank, {start, ranks[rank].clock});
     return true;
   }
 
@@ -312,6 +324,7 @@ private:
       if (std::count(state.reduceEnd.begin(), state.reduceEnd.end(), unknown))
         return false; // the last member of the reduction wakes it
       state.exposed += std::max(0.0, reduced - state.clock);
+      note(times.exchanges, rank, {state.clock, reduced});
       state.clock = std::max(state.clock, reduced);
       meet(gathering, state);
     }
@@ -321,6 +334,7 @@ private:
     }
     state.posted = false;
     state.clock = gathering.start + seconds;
+    note(times.exchanges, rank, {gathering.start, state.clock});
     return true;
   }
 
@@ -350,6 +364,28 @@ std::string cellOf(const Pipeline &pipeline, const Action &action) {
   return number + (action.kind == ActionKind::weightGradient ? "\"" : "'");
 }
 
+/// From the first to behind the last, of `columns`; none of what is too short.
+std::pair<size_t, size_t> columnsOf(const Span &span, double unit, size_t columns) {
+  auto column = [&](double time) {
+    return std::min(columns, size_t(std::max(0.0, std::floor(time / unit + 0.5))));
+  };
+  return {column(span.start), column(span.end)};
+}
+
+/// Micro-batches with a pass that takes time but has no column.
+size_t leftOut(const Schedule &schedule, const StepTimes &times, double unit, size_t columns) {
+  std::set<int> found;
+  for (size_t stage = 0; stage < schedule.actions.size(); ++stage)
+    for (size_t i = 0; i < schedule.actions[stage].size(); ++i) {
+      const Action &action = schedule.actions[stage][i];
+      const Span &span = times.spans[stage][i];
+      auto [first, end] = columnsOf(span, unit, columns);
+      if (isCompute(action.kind) && span.end > span.start && first == end)
+        found.insert(action.microBatch);
+    }
+  return found.size();
+}
+
 } // namespace
 
 StepTimes simulateStep(const Schedule &schedule, int replicas, const StepCosts &costs) {
@@ -364,14 +400,12 @@ std::string gridOf(const Schedule &schedule, const StepTimes &times, double unit
   for (size_t stage = 0; stage < cells.size(); ++stage)
     for (size_t i = 0; i < schedule.actions[stage].size(); ++i) {
       const Action &action = schedule.actions[stage][i];
-      const Span &span = times.spans[stage][i];
       bool update = action.kind == ActionKind::update;
       if (!isCompute(action.kind) && !update)
         continue;
       std::string cell = update ? "U" : cellOf(schedule.pipeline, action);
       width = std::max(width, cell.size());
-      size_t first = size_t(std::max(0.0, std::floor(span.start / unit + 0.5)));
-      size_t end = std::min(columns, size_t(std::floor(span.end / unit + 0.5)));
+      auto [first, end] = columnsOf(times.spans[stage][i], unit, columns);
       for (size_t column = first; column < end; ++column)
         cells[stage][column] = cell;
     }
@@ -382,6 +416,10 @@ std::string gridOf(const Schedule &schedule, const StepTimes &times, double unit
       text += " " + std::string(width - cell.size(), ' ') + cell;
     text += "\n";
   }
+  if (size_t count = leftOut(schedule, times, unit, columns))
+    text += "left out: passes of " + std::to_string(count) + " of " +
+            std::to_string(schedule.pipeline.microBatches) +
+            " micro-batches, shorter than a column\n";
   return text;
 }
 

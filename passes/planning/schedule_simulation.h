@@ -47,11 +47,16 @@ struct Span {
 };
 
 struct StepTimes {
-  double seconds = 0;                   // of the step, the rest too
-  double bubble = 0;                    // share of the ranks' time in which they do not compute
-  std::vector<double> computing;        // by rank, seconds, the update too
-  std::vector<double> exposed;          // by rank: seconds in reductions and waiting for them
-  std::vector<std::vector<Span>> spans; // of the first replica, by stage and action
+  double seconds = 0;            // of the step, the rest too
+  double bubble = 0;             // share of the ranks' time in which they do not compute
+  std::vector<double> computing; // by rank, seconds, the update too
+  std::vector<double> exposed;   // by rank: seconds in reductions and waiting for them
+  double rest = 0;               // of `seconds`: behind the last action of all ranks
+  // Of the first replica, by stage.
+  std::vector<std::vector<Span>> spans;     // by action, waiting included
+  std::vector<std::vector<Span>> exchanges; // of gradients and totals, in which the rank computes
+                                            // nothing; waiting for reductions included
+  std::vector<std::vector<Span>> copies;    // of messages, by the rank itself
 };
 
 /// Only of a proven schedule.
@@ -59,7 +64,8 @@ StepTimes simulateStep(const Schedule &schedule, int replicas, const StepCosts &
 
 /// A row per stage, a column per `unit` seconds: micro-batches as numbers, forward as `3`,
 /// backward or input gradient as `3'`, weight gradient as `3"`, update as `U`, idle as `.`; of
-/// several chunks on a stage the second is `3b`.
+/// several chunks on a stage the second is `3b`. A last line says of how many micro-batches passes
+/// are shorter than a column and left out, where there are some.
 std::string gridOf(const Schedule &schedule, const StepTimes &times, double unit);
 
 } // namespace trainc::planning

@@ -84,6 +84,16 @@ TEST(PipelineSchedule, grids) {
             "stage 1 |   .  0a  1a  0b 0b' 0b'  1b 1b' 1b' 0a' 0a' 1a' 1a'   .   .\n");
 }
 
+TEST(PipelineSchedule, gridsSayWhatTheyLeaveOut) {
+  Schedule schedule = makeSchedule(ScheduleKind::gpipe, chainOf(1, 1, 4));
+  const StepTimes times = simulateStep(schedule, 1, unitCosts(schedule)); // 0 1 2 3 0' 0' ... 3' 3'
+  EXPECT_EQ(gridOf(schedule, times, 1).find("left out"), std::string::npos);
+  EXPECT_EQ(gridOf(schedule, times, 2), // of 1 and 3 no forward pass
+            "stage 0 |  0  2 0' 1' 2' 3'\nleft out: passes of 2 of 4 micro-batches, shorter than a "
+            "column\n");
+  EXPECT_NE(gridOf(schedule, times, 6).find("left out: passes of 3 of 4 "), std::string::npos);
+}
+
 TEST(PipelineSchedule, isProven) {
   int count = 0;
   forEachSchedule([&](const Schedule &schedule) {
@@ -222,6 +232,12 @@ TEST(ScheduleSimulation, messagesAndReductions) {
   EXPECT_DOUBLE_EQ(two.exposed[1], 20);
   EXPECT_DOUBLE_EQ(two.exposed[0], 10);
   EXPECT_DOUBLE_EQ(two.exposed[3], 20);
+  // In which stage 1 exchanges: its reduction, and the norm of all.
+  ASSERT_EQ(two.exchanges[1].size(), 2u);
+  EXPECT_DOUBLE_EQ(two.exchanges[1][0].start, 17);
+  EXPECT_DOUBLE_EQ(two.exchanges[1][0].end, 37);
+  EXPECT_DOUBLE_EQ(two.exchanges[1][1].end, 37.125);
+  EXPECT_EQ(one.exchanges[1].size(), 1u);
 }
 
 // Replicas meet where a bucket of gradients is whole, and go on when each has added its part.
@@ -236,6 +252,9 @@ TEST(ScheduleSimulation, bucketsWithinTheBackwardFunction) {
   EXPECT_DOUBLE_EQ(two.exposed[0], 9);
   EXPECT_DOUBLE_EQ(two.computing[1], 27.5);
   EXPECT_DOUBLE_EQ(two.spans[0][1].end - two.spans[0][1].start, 8 + 3);
+  ASSERT_EQ(two.exchanges[0].size(), 6u);
+  EXPECT_DOUBLE_EQ(two.exchanges[0][0].start, 1 + 2 + 3);
+  EXPECT_DOUBLE_EQ(two.exchanges[0][0].end, 1 + 2 + 3 + 1);
   // Replicas are alike: a rank waits for what is exchanged alone, in every schedule.
   forEachSchedule([&](const Schedule &each) {
     costs.chunks.assign(each.pipeline.chunks(), {1, 1, 1, 0, 0});
@@ -264,6 +283,11 @@ TEST(ScheduleSimulation, ranksThatCopyAndTheRest) {
   EXPECT_DOUBLE_EQ(times.seconds, 1 + 2 + 3 + 15 + 0.5 + 0.25 + 5 + 0.5 + 7);
   EXPECT_DOUBLE_EQ(times.computing[0], 6.5);
   EXPECT_DOUBLE_EQ(times.bubble, 1 - (6.5 + 15.25) / (2 * times.seconds));
+  EXPECT_DOUBLE_EQ(times.rest, 7);
+  ASSERT_EQ(times.copies[1].size(), 2u);
+  EXPECT_DOUBLE_EQ(times.copies[1][0].start, 3);
+  EXPECT_DOUBLE_EQ(times.copies[1][0].end, 6);
+  EXPECT_DOUBLE_EQ(times.copies[1][1].end - times.copies[1][1].start, 0.5);
 }
 
 TEST(ScheduleSimulation, sendsWaitForPlaces) {
