@@ -178,7 +178,9 @@ const option_row *option_table::named_by(const std::string &argument, const comm
 trainer_options option_table::parse(int count, const char *const *arguments) const {
   trainer_options result = defaults_;
   problem_list problems;
-  std::string word = count > 0 ? arguments[0] : "help";
+  if (count == 0)
+    throw failure(exit_usage, overview() + "\nno command given\n  try: " + command_list());
+  const std::string word = arguments[0];
   if (word == "--version") {
     result.wants_help = result.wants_version = true;
     return result;
