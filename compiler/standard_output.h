@@ -6,6 +6,7 @@
 
 #include "compiler/exit_codes.h"
 #include "llvm/Support/raw_ostream.h"
+#include <csignal>
 #include <cstdlib>
 #include <string>
 #include <system_error>
@@ -22,9 +23,12 @@ inline std::error_code finishStandardOutput() {
 }
 
 /// At the end of the process, that by --help included: where something was printed that cannot be
-/// written, says so and ends with exit code 5. To be called first.
+/// written, says so and ends with exit code 5. A limit on the size of files is an error of writing
+/// too: its signal is ignored from here on. To be called before options are read, and behind
+/// llvm::InitLLVM, which hears that signal.
 inline void watchStandardOutput(const char *program) {
   static const char *name = program;
+  std::signal(SIGXFSZ, SIG_IGN);
   llvm::outs(), llvm::errs(); // made before, so that they end after
   std::atexit([] {
     std::error_code error = finishStandardOutput();

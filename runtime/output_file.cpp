@@ -122,6 +122,12 @@ void publish_together(const std::vector<output_file *> &files) {
     file->temporary_.reset();
 }
 
+void replace_file(const std::string &path, const std::string &text) {
+  output_file file(path);
+  file.write(text.data(), static_cast<int64_t>(text.size()));
+  file.publish();
+}
+
 bool can_replace(const std::string &path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) ||
@@ -129,11 +135,11 @@ bool can_replace(const std::string &path) {
 }
 
 void check_output_path(const std::string &path, const std::vector<std::string> &kept,
-                       const char *why) {
+                       const char *why, const char *option) {
   std::error_code ignored;
   for (const std::string &name : {path, temporary_of(path)}) {
     auto refuse = [&](const char *reason) {
-      throw failure(exit_usage, name + ": " + reason + "\n  try: -o with another file");
+      throw failure(exit_usage, name + ": " + reason + "\n  try: " + option + " with another file");
     };
     const bool is_there = fs::exists(name, ignored);
     if (is_there && !fs::is_regular_file(name, ignored))

@@ -49,6 +49,9 @@ private:
 // names. They get them in this order, for whatever else may end it.
 void publish_together(const std::vector<output_file *> &files);
 
+// A result that is there at once: whole under its name, or what was there before.
+void replace_file(const std::string &path, const std::string &text);
+
 // Whether something is at `path`, or where its beginning is written, that a result could replace.
 bool can_replace(const std::string &path);
 
@@ -56,8 +59,9 @@ constexpr char read_by_command[] = "is read by this command";
 
 // Throws `failure` (exit_usage) where a result may not take the place of what is at `path`, nor its
 // beginning that of what has the temporary name: a device, a pipe, a part of a run or a checkpoint,
-// there or to come, or one of the files that are `kept`, of which the message says why.
+// there or to come, or one of the files that are `kept`, of which the message says why. `option`
+// is the one that names the path.
 void check_output_path(const std::string &path, const std::vector<std::string> &kept,
-                       const char *why = read_by_command);
+                       const char *why = read_by_command, const char *option = "-o");
 
 } // namespace trainc

@@ -3,8 +3,8 @@
 // trainc-simulate: what a step takes on a cluster that is not there. Executes the lists of actions
 // that trainc has emitted, one clock for each rank (passes/planning/schedule_simulation.h).
 #include "compiler/standard_output.h"
-#include "compiler/write_file.h"
 #include "runtime/failure.h"
+#include "runtime/output_file.h"
 #include "tools/simulate/schedule_picture.h"
 #include "tools/simulate/step_costs.h"
 
@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <numeric>
 #include <optional>
 
@@ -25,7 +24,7 @@ using namespace trainc::simulate;
 namespace {
 
 cl::OptionCategory category("trainc-simulate options");
-cl::opt<std::string> folder(cl::Positional, cl::desc("FOLDER"), cl::Required, cl::cat(category));
+cl::opt<std::string> folder(cl::Positional, cl::desc("FOLDER"), cl::cat(category));
 cl::opt<int> stageCount("stages", cl::value_desc("N"), cl::init(0), cl::cat(category),
                         cl::desc("run the stages of FOLDER on N; fewer than it has take several "
                                  "each, with --schedule interleaved"));
@@ -73,6 +72,7 @@ class Simulation {
 public:
   void run() {
     checkNumbers();
+    checkPicture();
     plan = readStagePlan(folder);
     choose();
     chooseSharing();
@@ -93,7 +93,7 @@ public:
     else
       print();
     if (!svg.empty())
-      draw();
+      replace_file(svg, schedulePicture(schedule, times, layoutText(), TimeAxis::seconds));
   }
 
 private:
@@ -108,6 +108,14 @@ private:
     check("replicas", replicaCount, 1);
     check("micro-batches", microBatchCount, 1);
     check("ranks-per-host", ranksPerHost, 1);
+  }
+
+  static void checkPicture() {
+    if (!svg.empty())
+      check_output_path(svg,
+                        {folder + "/plan/stages.json", folder + "/plan/kernels.json", profileFile,
+                         networkName, deviceName},
+                        read_by_command, "--svg");
   }
 
   static planning::ScheduleKind kindOf(const std::string &name) {
@@ -317,19 +325,6 @@ private:
     outs() << document.dump(2) << "\n";
   }
 
-  void draw() const {
-    for (const std::string &read :
-         {folder + "/plan/stages.json", folder + "/plan/kernels.json", profileFile.getValue()}) {
-      std::error_code ignored;
-      if (!read.empty() && std::filesystem::equivalent(svg.getValue(), read, ignored))
-        throw failure(exit_usage,
-                      svg + ": is read by this command\n  try: --svg with another file");
-    }
-    if (std::error_code error =
-            writeFile(svg, schedulePicture(schedule, times, layoutText(), "seconds")))
-      throw failure(exit_disk, svg + ": " + error.message() + "\n  try: another file");
-  }
-
   StagePlan plan;
   planning::Schedule schedule;
   bool isEmitted = true;
@@ -344,8 +339,8 @@ private:
 } // namespace
 
 int main(int argc, char **argv) {
-  trainc::watchStandardOutput("trainc-simulate");
   InitLLVM init(argc, argv);
+  watchStandardOutput("trainc-simulate");
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(
           argc, argv,
@@ -361,6 +356,10 @@ int main(int argc, char **argv) {
           &errs()))
     return exit_usage;
   try {
+    if (folder.empty())
+      throw failure(exit_usage, "usage: trainc-simulate FOLDER [options]\n"
+                                "trainc-simulate: no folder given\n"
+                                "  try: trainc-simulate out, or trainc-simulate --help");
     Simulation().run();
   } catch (const std::exception &error) {
     const failure problem = as_failure(error);

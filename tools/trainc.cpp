@@ -6,12 +6,10 @@
 #include "compiler/version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
-#include <csignal>
 
 int main(int argc, char **argv) {
   using namespace trainc;
   watchStandardOutput("trainc");
-  std::signal(SIGXFSZ, SIG_IGN); // a limit on the size of files is an error of writing one
   llvm::cl::SetVersionPrinter(
       [](llvm::raw_ostream &stream) { stream << describeBuild(findInstallation()); });
   Report report;

@@ -9,9 +9,12 @@
 
 namespace trainc::simulate {
 
+/// What the times count.
+enum class TimeAxis { seconds, bytesOfTraffic };
+
 /// SVG: a row for each stage of the first replica with its idle time and slots, a box for each
-/// forward, backward and update. `title` says what it is of; `unit` is what the axis counts in.
+/// forward, backward, update and exchange, and a legend. `title` says what it is of.
 std::string schedulePicture(const planning::Schedule &schedule, const planning::StepTimes &times,
-                            const std::string &title, const std::string &unit);
+                            const std::string &title, TimeAxis axis);
 
 } // namespace trainc::simulate
