@@ -109,7 +109,7 @@ private:
       why = "is read by this command";
       return "";
     }
-    std::error_code error = trainc::writeFile(path, [&](llvm::raw_ostream &stream) {
+    std::error_code error = writeWholeFile(path, [&](llvm::raw_ostream &stream) {
       stream << head;
       writeIr(module, stream);
     });

@@ -15,7 +15,7 @@ static std::error_code finish(raw_fd_ostream &stream) {
   return error;
 }
 
-std::error_code writeFile(StringRef path, llvm::function_ref<void(raw_ostream &)> write) {
+static std::error_code writeInPlace(StringRef path, llvm::function_ref<void(raw_ostream &)> write) {
   std::error_code error;
   raw_fd_ostream stream(path, error);
   if (error)
@@ -25,7 +25,7 @@ std::error_code writeFile(StringRef path, llvm::function_ref<void(raw_ostream &)
 }
 
 std::error_code writeFile(StringRef path, StringRef text) {
-  return writeFile(path, [&](raw_ostream &stream) { stream << text; });
+  return writeInPlace(path, [&](raw_ostream &stream) { stream << text; });
 }
 
 /// A new file beside `path`. Not createUniqueFile, which would take a % of the folder's name for a
@@ -41,19 +41,25 @@ static std::error_code createBeside(StringRef path, int &file, std::string &name
   return error;
 }
 
-std::error_code writeWholeFile(StringRef path, StringRef text) {
+std::error_code writeWholeFile(StringRef path, llvm::function_ref<void(raw_ostream &)> write) {
+  if (sys::fs::exists(path) && !sys::fs::is_regular_file(path))
+    return writeInPlace(path, write);
   int file = 0;
   std::string partial;
   if (std::error_code error = createBeside(path, file, partial))
     return error;
   raw_fd_ostream stream(file, /*shouldClose=*/true);
-  stream << text;
+  write(stream);
   std::error_code error = finish(stream);
   if (!error)
     error = sys::fs::rename(partial, path);
   if (error)
     sys::fs::remove(partial);
   return error;
+}
+
+std::error_code writeWholeFile(StringRef path, StringRef text) {
+  return writeWholeFile(path, [&](raw_ostream &stream) { stream << text; });
 }
 
 } // namespace trainc

@@ -10,12 +10,14 @@
 
 namespace trainc {
 
-/// What keeps the file from being complete; what was written of it stays.
-std::error_code writeFile(llvm::StringRef path,
-                          llvm::function_ref<void(llvm::raw_ostream &)> write);
+/// A file of an output that takes its place as a whole (OutputFolder): what keeps it from being
+/// complete. What was written of it stays.
 std::error_code writeFile(llvm::StringRef path, llvm::StringRef text);
 
-/// The same, but whole or not at all: written beside its place and renamed.
+/// Any other: whole or not at all, written beside its place and renamed. What was there before
+/// stays where it cannot be written. What is no file, such as /dev/null, is written to.
+std::error_code writeWholeFile(llvm::StringRef path,
+                               llvm::function_ref<void(llvm::raw_ostream &)> write);
 std::error_code writeWholeFile(llvm::StringRef path, llvm::StringRef text);
 
 } // namespace trainc

@@ -29,35 +29,42 @@ static cl::opt<std::string> output("o", cl::Required, cl::value_desc("FOLDER"),
 static cl::opt<std::string> target("target", cl::value_desc("cpu|cuda"),
                                    cl::desc("for modules that do not say it"), cl::cat(category));
 
+using trainc::ExitCode;
+
+static int endsWith(ExitCode code) { return static_cast<int>(code); }
+
+static int cannotBeWritten(const std::error_code &error) {
+  llvm::errs() << "trainc-emit: " << output << ": cannot be written: " << error.message()
+               << "\n  try: another folder with -o\n";
+  return endsWith(ExitCode::outputNotWritten);
+}
+
 int main(int argc, char **argv) {
   trainc::watchStandardOutput("trainc-emit");
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, "emits the source folder of a planned module\n");
+  if (!cl::ParseCommandLineOptions(argc, argv, "emits the source folder of a planned module\n",
+                                   &llvm::errs()))
+    return endsWith(ExitCode::usage);
   MLIRContext context;
   context
       .loadDialect<func::FuncDialect, arith::ArithDialect, math::MathDialect, trainc::nn::NNDialect,
                    trainc::train::TrainDialect, trainc::kernel::KernelDialect>();
   OwningOpRef<ModuleOp> module = trainc::readIr(input, context);
   if (!module)
-    return 1;
-  if (std::error_code error = llvm::sys::fs::create_directories(output)) {
-    llvm::errs() << "trainc-emit: cannot make '" << output << "': " << error.message() << "\n";
-    return 1;
-  }
+    return endsWith(ExitCode::internalError);
+  if (std::error_code error = llvm::sys::fs::create_directories(output))
+    return cannotBeWritten(error);
   if (!target.empty() || !trainc::train::targetOf(*module))
     trainc::setTarget(*module, {target.empty() ? "cpu" : target.getValue(), "x86-64-v3", {"80"}});
   trainc::Installation installation = trainc::findInstallation();
   trainc::Report report;
   if (failed(trainc::emitSources(*module, installation.version, output, report))) {
     report.print(llvm::errs());
-    return 1;
+    return endsWith(report.empty() ? ExitCode::internalError : report.exitCode());
   }
   std::string name =
       trainc::programTables(*module, installation.version).target.name; // as the emitter saw it
-  if (std::error_code error = installation.copyRuntime(name, output)) {
-    llvm::errs() << "trainc-emit: cannot copy the runtime to '" << output
-                 << "': " << error.message() << "\n";
-    return 1;
-  }
-  return 0;
+  if (std::error_code error = installation.copyRuntime(name, output))
+    return cannotBeWritten(error);
+  return endsWith(ExitCode::ok);
 }

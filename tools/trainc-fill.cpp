@@ -15,6 +15,7 @@
 // values of that one: so a graph keeps the ties that its exporter wrote out.
 #include "runtime/failure.h"
 #include "runtime/output_file.h"
+#include "runtime/signals.h"
 #include "runtime/standard_output.h"
 
 #include <charconv>
@@ -286,5 +287,6 @@ static int run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  trainc::watch_signals(/*requests=*/false);
   return trainc::finish_standard_output(run(argc, argv), "trainc-fill: ");
 }

@@ -5,6 +5,7 @@
 #include "compiler/ir_file.h"
 #include "compiler/pipeline.h"
 #include "compiler/standard_output.h"
+#include "compiler/write_file.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
@@ -18,9 +19,10 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
+using trainc::ExitCode;
 
 /// LLVM's shared library registers some 900 options of its code generators when it is loaded:
 /// before main, unlike ours.
@@ -30,7 +32,16 @@ static void hideForeignOptions() {
       option->setHiddenFlag(llvm::cl::ReallyHidden);
 }
 
-static LogicalResult run(StringRef inputName, StringRef outputName, DialectRegistry &registry) {
+static ExitCode write(StringRef path, StringRef text) {
+  std::error_code error = trainc::writeWholeFile(path, text);
+  if (!error)
+    return ExitCode::ok;
+  llvm::errs() << "trainc-opt: " << path << ": cannot be written: " << error.message()
+               << "\n  try: -o with another file\n";
+  return ExitCode::outputNotWritten;
+}
+
+static ExitCode run(StringRef inputName, StringRef outputName, DialectRegistry &registry) {
   const MlirOptMainConfig asked = MlirOptMainConfig::createFromCLOptions();
   MlirOptMainConfig config = asked;
   config.setPassPipelineSetupFn([&](PassManager &manager) {
@@ -41,30 +52,26 @@ static LogicalResult run(StringRef inputName, StringRef outputName, DialectRegis
   });
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(inputName, &message);
-  std::unique_ptr<llvm::ToolOutputFile> output =
-      input ? openOutputFile(outputName, &message) : nullptr;
-  if (!output) {
+  if (!input) {
     llvm::errs() << "trainc-opt: " << message << "\n";
-    return failure();
+    return ExitCode::internalError;
   }
-  bool good = succeeded(MlirOptMain(output->os(), std::move(input), registry, config));
-  llvm::raw_fd_ostream &stream = output->os();
-  stream.flush();
-  if (outputName != "-" && stream.has_error()) {
-    llvm::errs() << "trainc-opt: cannot write '" << outputName << "': " << stream.error().message()
-                 << "\n";
-    stream.clear_error();
-    good = false;
-  }
-  if (good)
-    output->keep();
-  return success(good);
+  auto asExitCode = [](LogicalResult result) {
+    return succeeded(result) ? ExitCode::ok : ExitCode::internalError;
+  };
+  if (outputName == "-")
+    return asExitCode(MlirOptMain(llvm::outs(), std::move(input), registry, config));
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (failed(MlirOptMain(stream, std::move(input), registry, config)))
+    return ExitCode::internalError;
+  return write(outputName, stream.str());
 }
 
 int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
   trainc::watchStandardOutput("trainc-opt");
   hideForeignOptions();
-  llvm::InitLLVM init(argc, argv);
   DialectRegistry registry;
   registry.insert<trainc::nn::NNDialect, trainc::train::TrainDialect, trainc::kernel::KernelDialect,
                   func::FuncDialect, arith::ArithDialect, math::MathDialect>();
@@ -72,5 +79,5 @@ int main(int argc, char **argv) {
   registerCSEPass();
   auto [input, output] =
       registerAndParseCLIOptions(argc, argv, "trainc's passes, one by one\n", registry);
-  return asMainReturnCode(run(input, output, registry));
+  return static_cast<int>(run(input, output, registry));
 }

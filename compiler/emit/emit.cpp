@@ -280,7 +280,7 @@ LogicalResult trainc::emitSources(ModuleOp module, StringRef compilerVersion, St
   auto write = [&](StringRef name, StringRef text) -> LogicalResult {
     llvm::SmallString<256> file(directory);
     llvm::sys::path::append(file, name);
-    std::error_code error = writeFile(file, text);
+    std::error_code error = writeWholeFile(file, text); // trainc-emit replaces them one by one
     return error ? report.error(ExitCode::outputNotWritten, file.str(), error.message(),
                                 "another folder with -o")
                  : success();
