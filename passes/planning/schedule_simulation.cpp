@@ -372,18 +372,27 @@ std::pair<size_t, size_t> columnsOf(const Span &span, double unit, size_t column
   return {column(span.start), column(span.end)};
 }
 
-/// Micro-batches with a pass that takes time but has no column.
-size_t leftOut(const Schedule &schedule, const StepTimes &times, double unit, size_t columns) {
-  std::set<int> found;
+/// What of the passes that take time has no column; empty where each has one.
+std::string leftOut(const Schedule &schedule, const StepTimes &times, double unit, size_t columns) {
+  size_t passes = 0, missing = 0;
+  std::set<int> microBatches; // of those that are missing
   for (size_t stage = 0; stage < schedule.actions.size(); ++stage)
     for (size_t i = 0; i < schedule.actions[stage].size(); ++i) {
       const Action &action = schedule.actions[stage][i];
       const Span &span = times.spans[stage][i];
-      auto [first, end] = columnsOf(span, unit, columns);
-      if (isCompute(action.kind) && span.end > span.start && first == end)
-        found.insert(action.microBatch);
+      if (!isCompute(action.kind) || span.end <= span.start)
+        continue;
+      ++passes;
+      if (auto [first, end] = columnsOf(span, unit, columns); first < end)
+        continue;
+      ++missing;
+      microBatches.insert(action.microBatch);
     }
-  return found.size();
+  if (missing == 0)
+    return "";
+  return "left out, as shorter than a column: " + std::to_string(missing) + " of " +
+         std::to_string(passes) + " passes, of " + std::to_string(microBatches.size()) + " of " +
+         std::to_string(schedule.pipeline.microBatches) + " micro-batches\n";
 }
 
 } // namespace
@@ -416,11 +425,7 @@ std::string gridOf(const Schedule &schedule, const StepTimes &times, double unit
       text += " " + std::string(width - cell.size(), ' ') + cell;
     text += "\n";
   }
-  if (size_t count = leftOut(schedule, times, unit, columns))
-    text += "left out: passes of " + std::to_string(count) + " of " +
-            std::to_string(schedule.pipeline.microBatches) +
-            " micro-batches, shorter than a column\n";
-  return text;
+  return text + leftOut(schedule, times, unit, columns);
 }
 
 } // namespace trainc::planning

@@ -64,8 +64,8 @@ StepTimes simulateStep(const Schedule &schedule, int replicas, const StepCosts &
 
 /// A row per stage, a column per `unit` seconds: micro-batches as numbers, forward as `3`,
 /// backward or input gradient as `3'`, weight gradient as `3"`, update as `U`, idle as `.`; of
-/// several chunks on a stage the second is `3b`. A last line says of how many micro-batches passes
-/// are shorter than a column and left out, where there are some.
+/// several chunks on a stage the second is `3b`. A last line says how many passes are left out as
+/// shorter than a column, and of how many micro-batches, where there are some.
 std::string gridOf(const Schedule &schedule, const StepTimes &times, double unit);
 
 } // namespace trainc::planning

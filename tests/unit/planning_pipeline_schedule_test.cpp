@@ -89,9 +89,9 @@ TEST(PipelineSchedule, gridsSayWhatTheyLeaveOut) {
   const StepTimes times = simulateStep(schedule, 1, unitCosts(schedule)); // 0 1 2 3 0' 0' ... 3' 3'
   EXPECT_EQ(gridOf(schedule, times, 1).find("left out"), std::string::npos);
   EXPECT_EQ(gridOf(schedule, times, 2), // of 1 and 3 no forward pass
-            "stage 0 |  0  2 0' 1' 2' 3'\nleft out: passes of 2 of 4 micro-batches, shorter than a "
-            "column\n");
-  EXPECT_NE(gridOf(schedule, times, 6).find("left out: passes of 3 of 4 "), std::string::npos);
+            "stage 0 |  0  2 0' 1' 2' 3'\n"
+            "left out, as shorter than a column: 2 of 8 passes, of 2 of 4 micro-batches\n");
+  EXPECT_NE(gridOf(schedule, times, 6).find(": 6 of 8 passes, of 3 of 4 "), std::string::npos);
 }
 
 TEST(PipelineSchedule, isProven) {
