@@ -434,8 +434,9 @@ private:
     std::optional<CudaToolkit> toolkit = findCudaToolkit(options.nvcc, missing);
     if (toolkit && !llvm::sys::fs::exists(archive)) {
       missing = "this trainc was built without the runtime for CUDA: '" + archive + "' is missing";
-      remedy = "cmake --build FOLDER --target trainc_cuda, where FOLDER is the build folder of "
-               "trainc; or --source-only";
+      remedy =
+          "cmake FOLDER && cmake --build FOLDER --target trainc_cuda, where FOLDER is the build "
+          "folder of trainc, and the installation again; or --source-only";
       toolkit.reset();
     }
     if (!toolkit)

@@ -111,9 +111,10 @@ int evaluate(run &run) {
     run.warn("no valid labels: " + lack +
              " of these samples, so there is no mean\n  try: data with labels that count");
   else if (!std::isfinite(evaluated.results()[0].value)) {
-    const std::string found = data.not_finite_in(part);
+    const std::string found =
+        run.not_finite_data(run.request_of_data(/*shuffle=*/false, 0, true), part, 0, batches);
     run.warn("the loss of these data is not finite" +
-             (found.empty() ? "; the data are\n  try: --checkpoint of an earlier step"
+             (found.empty() ? "\n  try: --checkpoint of an earlier step"
                             : ": " + found + "\n  try: data without NaN and infinities"));
     code = exit_diverged;
   }

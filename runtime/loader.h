@@ -92,8 +92,7 @@ public:
 
   // Throws unless all floating-point values of this rank's share of the files are finite.
   void check_finite(int rank, int ranks) const;
-  // Says which value of a part, or of one batch, is the first that is not; empty: all are.
-  std::string not_finite_in(data_part part) const;
+  // Says which value of a batch is the first that is not; empty: all are. While nobody loads one.
   std::string not_finite_in(data_part part, int64_t batch);
 
   // Batches in a part (for training: in one epoch), complete ones unless the request lets the last

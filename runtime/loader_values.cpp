@@ -14,12 +14,13 @@ namespace {
 
 constexpr int64_t scanned_at_once = 1 << 16; // elements
 
-// The first that is NaN or infinite; `count` where there is none.
-template <typename Number> int64_t not_finite_among(const char *bytes, int64_t count) {
+// The first that is NaN or infinite as the program gets it; `count` where there is none.
+template <typename Number, typename Taken>
+int64_t not_finite_among(const char *bytes, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     Number value;
     memcpy(&value, bytes + i * static_cast<int64_t>(sizeof value), sizeof value);
-    if (!std::isfinite(value))
+    if (!std::isfinite(static_cast<Taken>(value)))
       return i;
   }
   return count;
@@ -99,8 +100,10 @@ std::string loader::not_finite_in(const source &from, int64_t begin, int64_t end
   for (int64_t first = begin; first < end; first += scanned_at_once) {
     const int64_t count = std::min(scanned_at_once, end - first);
     from.array.read(first, count, raw.data());
-    const int64_t found = type == file_type::f32 ? not_finite_among<float>(raw.data(), count)
-                                                 : not_finite_among<double>(raw.data(), count);
+    const int64_t found = type == file_type::f32 ? not_finite_among<float, float>(raw.data(), count)
+                          : from.input->tensor.type == data_type::f64
+                              ? not_finite_among<double, double>(raw.data(), count)
+                              : not_finite_among<double, float>(raw.data(), count);
     if (found == count)
       continue;
     const data_array::place at = from.array.place_of(first + found);
@@ -111,17 +114,6 @@ std::string loader::not_finite_in(const source &from, int64_t begin, int64_t end
     return format_text("%s: input '%s': a value%s is NaN or infinite: element %lld (byte %lld)",
                        at.path->c_str(), from.input->tensor.name, sample.c_str(),
                        static_cast<long long>(at.element), static_cast<long long>(at.byte));
-  }
-  return "";
-}
-
-std::string loader::not_finite_in(data_part part) const {
-  for (const source &from : sources_) {
-    const range rows = from.constant ? range{0, 1} : part_of(samples_, part);
-    const int64_t elements = from.constant ? from.array.element_count() : from.row_elements;
-    if (std::string found = not_finite_in(from, rows.begin * elements, rows.end * elements);
-        !found.empty())
-      return found;
   }
   return "";
 }

@@ -135,6 +135,18 @@ loader run::open_data(bool shuffle, uint64_t seed, bool partial_batches) {
   return open(request_of_data(shuffle, seed, partial_batches));
 }
 
+std::string run::not_finite_data(const data_request &request, data_part part, int64_t first,
+                                 int64_t count) const {
+  std::string found;
+  try {
+    loader data(prog, request);
+    for (int64_t i = 0; i < count && found.empty(); ++i)
+      found = data.not_finite_in(part, first + i);
+  } catch (const std::exception &) { // it says why, and must not be another reason
+  }
+  return found;
+}
+
 std::optional<loader> run::open_validation_data() {
   data_request request;
   request.data = options.validation_data;

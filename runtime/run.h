@@ -41,6 +41,10 @@ struct run {
   loader open_data(bool shuffle, uint64_t seed, bool partial_batches = false);
   // What open_data opens.
   data_request request_of_data(bool shuffle, uint64_t seed, bool partial_batches) const;
+  // Says which value of `count` batches from `first` on is not finite; empty: none is, or the files
+  // are gone. With a loader of its own, since another may be at work. For one rank alone.
+  std::string not_finite_data(const data_request &request, data_part part, int64_t first,
+                              int64_t count) const;
   // Of --validation-data and --validation-tokens; nothing where neither is given.
   std::optional<loader> open_validation_data();
   loader open_prediction_data();

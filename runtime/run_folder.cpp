@@ -524,14 +524,17 @@ std::string run_folder::bring_back() {
   auto is_gone = [](const std::string &path) {
     return access(path.c_str(), F_OK) != 0 && errno == ENOENT;
   };
-  // Without allocating where all is there: it is asked in the midst of steps.
-  if (!configuration_.empty() && is_gone(configuration_path_)) {
-    publish_configuration();
-    return configuration_path_;
-  }
+  // Without allocating where all is there: it is asked in the midst of steps. The lock first: the
+  // rest is this run's only while it has that.
   if (is_gone(lock_path_)) {
     lock_again();
     return lock_path_;
+  }
+  if (!has_lock())
+    throw folder_in_use(exit_usage, path_ + ": another run is going on there\n  try: --run DIR");
+  if (!configuration_.empty() && is_gone(configuration_path_)) {
+    publish_configuration();
+    return configuration_path_;
   }
   if (is_noted_ && is_gone(saved_)) {
     is_noted_ = false;
@@ -539,6 +542,13 @@ std::string run_folder::bring_back() {
     return is_noted_ ? saved_ : "";
   }
   return "";
+}
+
+// Whether the file of that name is the one that is locked.
+bool run_folder::has_lock() const {
+  struct stat named, own;
+  return stat(lock_path_.c_str(), &named) != 0 || fstat(lock_, &own) != 0 ||
+         (named.st_dev == own.st_dev && named.st_ino == own.st_ino);
 }
 
 void run_folder::lock_again() {
@@ -549,6 +559,7 @@ void run_folder::lock_again() {
     if (lock_ >= 0)
       ::close(lock_);
     lock_ = old;
+    is_lock_made_ = false; // it may be somebody else's by now
     throw;
   }
   is_lock_made_ = false; // the run has begun

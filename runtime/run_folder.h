@@ -120,6 +120,7 @@ private:
   void make();
   void lock();
   void lock_again();
+  bool has_lock() const;
   void leave();
 
   void publish_configuration() const;

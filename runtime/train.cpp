@@ -144,21 +144,14 @@ void trainer::note_skipped(int64_t step, const step_result &result, bool is_spik
                 /*everywhere=*/true);
 }
 
-// What of the step's data is not finite, of all ranks: said by the first one, once. With a loader
-// of its own, since the run's may be at work in the background.
+// What of the step's data is not finite, of all ranks: said by the first one, once.
 std::string trainer::not_finite_data_of(int64_t step) {
   if (!run_.is_first() || was_data_looked_at_)
     return "";
   was_data_looked_at_ = true;
-  try {
-    loader data(run_.prog, run_.request_of_data(!options_.no_shuffle, extent_.order.seed, true));
-    for (int64_t i = 0; i < gradient_->batches_per_step(); ++i)
-      if (std::string found = data.not_finite_in(data_part::training, batch_of(step) + i);
-          !found.empty())
-        return found;
-  } catch (const failure &) { // the files are gone meanwhile: the step is what counts
-  }
-  return "";
+  return run_.not_finite_data(
+      run_.request_of_data(!options_.no_shuffle, extent_.order.seed, /*partial_batches=*/true),
+      data_part::training, batch_of(step), gradient_->batches_per_step());
 }
 
 // At the first line that is lost.
@@ -303,7 +296,7 @@ void trainer::give_up() const {
                 !run_.is_first() ? ""
                 : is_taken_
                     ? choice_.folder + ": its .lock was removed, and another run has begun there"
-                                       "\n  try: a copy of its checkpoints elsewhere, and --resume"
+                                       "\n  try: --resume CHECKPOINT --run DIR, elsewhere"
                     : choice_.folder + ": was moved or removed while its run went on, which can "
                                        "keep nothing any more\n  try: --resume latest where it is "
                                        "now, and to leave the folder of a run where it is",
@@ -354,10 +347,11 @@ int trainer::show_held_out(int64_t step) {
     progress_->finish();
     run_.warn(format_text("step %" PRId64 ": the held-out loss is not finite; --keep-best takes no "
                           "such step\n  try: --check-data, which names a sample with NaN or an "
-                          "infinity",
+                          "infinity; or a lower --learning-rate",
                           step));
   }
-  const bool is_best = !std::isnan(loss) && !(loss >= best_held_out_loss_); // the first beats none
+  const bool is_best =
+      std::isfinite(loss) && !(loss >= best_held_out_loss_); // the first beats none
   if (is_best)
     best_held_out_loss_ = loss;
   save_due_ |= is_best && keep_.best_by == checkpoint_metric::held_out_loss;

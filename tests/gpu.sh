@@ -37,7 +37,7 @@ export TRAINC=$build/bin/trainc TRAINC_COMPARE=${TRAINC_COMPARE:-$build/bin/trai
 fixtures=("$root"/tests/models/expected/*.json)
 
 prepare() {
-  if [ ! -x "$TRAINC" ]; then
+  if [ ! -x "$TRAINC" ] || [ ! -x "$TRAINC_COMPARE" ] || [ ! -e "$build/lib/libtrainc_cuda.a" ]; then
     cmake --preset release -S "$root" && cmake --build "$root/build/release"
   fi
   # shellcheck source=train/harness.sh

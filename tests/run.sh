@@ -4,7 +4,7 @@
 # Builds trainc and runs every test. Installs what is missing first. The last
 # line is `N passed, N failed`; the exit status is 0 only where none failed.
 #
-#   tests/run.sh [--preset dev|release|asan] [--filter REGEX]
+#   tests/run.sh [--preset dev|asan] [--filter REGEX]
 set -uo pipefail
 cd "$(dirname "$0")/.."
 

@@ -67,7 +67,7 @@ for _ in 1 2 3; do
   python3 "$here/measure.py" "${cuda[@]}" --source-only >>source_cuda
 done
 nvcc=
-if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+if { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; } && [ -e "$build/lib/libtrainc_cuda.a" ]; then
   sync
   read -r nvcc _ <<<"$(python3 "$here/measure.py" "${cuda[@]}")"
 fi
