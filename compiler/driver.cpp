@@ -29,6 +29,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/lowering/gradient_buckets.h"
 #include "passes/lowering/update_parts.h"
+#include "passes/options/option_reader.h"
 #include "passes/passes.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"

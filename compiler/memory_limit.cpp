@@ -10,34 +10,6 @@ using namespace llvm;
 
 namespace trainc {
 
-namespace {
-
-struct Unit {
-  const char *name;
-  double bytes;
-};
-constexpr Unit kUnits[] = {
-    {"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}, {"TB", 1e12},
-    {"GB", 1e9},     {"MB", 1e6},     {"KB", 1e3},     {"kB", 1e3},     {"B", 1},
-};
-
-} // namespace
-
-std::optional<int64_t> parseBytes(StringRef text) {
-  text = text.trim();
-  double scale = 1;
-  for (const Unit &unit : kUnits)
-    if (text.consume_back(unit.name)) {
-      scale = unit.bytes;
-      break;
-    }
-  double number = 0;
-  constexpr double kMost = 0x1p62;
-  if (text.rtrim().getAsDouble(number) || !(number > 0) || number * scale > kMost)
-    return std::nullopt;
-  return static_cast<int64_t>(number * scale);
-}
-
 LogicalResult checkMemoryLimit(const MemoryTable &plan, int64_t limit, const std::string &model,
                                Report &report) {
   if (plan.bytes() <= limit)

@@ -6,12 +6,8 @@
 #include "compiler/report.h"
 #include "passes/lowering/pipeline_plan.h"
 #include "passes/plan_tables.h"
-#include <optional>
 
 namespace trainc {
-
-/// `2GiB`, `500 MB`, `1073741824`: bytes, with a decimal or binary unit. Nothing where it is none.
-std::optional<int64_t> parseBytes(llvm::StringRef text);
 
 /// Adds an error that names arenas and largest tensors where the plan takes more than `limit`
 /// bytes.

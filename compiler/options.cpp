@@ -4,11 +4,10 @@
 #include "compiler/options.h"
 #include "compiler/cuda_toolkit.h"
 #include "compiler/exit_codes.h"
-#include "compiler/memory_limit.h"
 #include "compiler/pipeline.h"
 #include "dialects/train/loss_term.h"
 #include "dialects/train/optimizer.h"
-#include "passes/lowering/pipeline_plan.h"
+#include "passes/options/option_reader.h"
 #include "runtime/conversion.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -82,24 +81,8 @@ static void forgetLibraryOptions() {
     option->removeArgument();
 }
 
-/// What was probably meant: the least edits away, of these the one whose length differs least.
-template <typename Names>
-static StringRef nearestOf(const Names &names, StringRef name, StringRef otherwise) {
-  StringRef nearest = otherwise;
-  std::pair<size_t, size_t> least(name.size() / 3 + 2, 0);
-  for (StringRef other : names) {
-    const size_t lengths =
-        std::max(other.size(), name.size()) - std::min(other.size(), name.size());
-    if (std::pair<size_t, size_t> edits(name.edit_distance(other), lengths); edits < least) {
-      nearest = other;
-      least = edits;
-    }
-  }
-  return nearest;
-}
-
 static std::string nearestOption(StringRef name) {
-  return dashed(nearestOf(cl::getRegisteredOptions().keys(), name, "help"));
+  return dashed(nearestOf(to_vector(cl::getRegisteredOptions().keys()), name, "help"));
 }
 
 namespace {
@@ -226,6 +209,15 @@ std::optional<Options> parseOptions(int argc, char **argv, Report &report) {
   return options;
 }
 
+OptionReader Options::readerInto(Report &report) {
+  return {kOfCommand,
+          [&report](const OptionProblem &problem) {
+            (void)report.error(ExitCode::usage, Subject::ofOption("--" + problem.option),
+                               problem.message, problem.advice);
+          },
+          report.empty()};
+}
+
 std::optional<Recipe> Options::recipe(Report &report) const {
   Recipe recipe;
   auto complain = [&](const Twine &option, const Twine &message, const Twine &advice) {
@@ -272,10 +264,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   if (!limitMemory.empty() && !parseBytes(limitMemory))
     complain("--limit-memory", "expects a size, found '" + limitMemory + "'",
              "--limit-memory 2GiB");
-  if (std::optional<int64_t> bytes = parseBytes(rowChunk))
-    recipe.rowChunk = *bytes;
-  else if (rowChunk != "0")
-    complain("--row-chunk", "expects a size, found '" + rowChunk + "'", "--row-chunk 64MiB");
+  recipe.rowChunk = readerInto(report).bytesOrZero("row-chunk", rowChunk, "64MiB");
   recipe.constants = constants;
   recipe.trains = !forwardOnly;
   if (!forwardOnly)
@@ -356,85 +345,43 @@ std::optional<RecomputeOptions> Options::recomputeOptions(Report &report) const 
     complain("--recompute", "contradicts --memory-budget, which chooses what is computed again",
              "one of the two");
   for (const std::string &pattern : recomputePatterns)
-    if (std::string why; !Regex(pattern).isValid(why))
-      complain("--recompute-pattern",
-               "expects a regular expression, found '" + pattern + "': " + why,
-               "--recompute-pattern '.*gelu'");
+    readerInto(report).pattern("recompute-pattern", pattern);
   return report.empty() ? std::optional(found) : std::nullopt;
 }
 
 std::optional<StageOptions> Options::stageOptions(Report &report) const {
-  StageOptions found;
-  auto complain = [&](const Twine &option, const Twine &message, const Twine &advice) {
-    (void)report.error(ExitCode::usage, Subject::ofOption(option), message, advice);
-  };
-  constexpr int64_t kMostStages = 4096, kMostMicroBatches = 65536; // as of the trainer
-  auto read = [&](StringRef option, StringRef text, int64_t most, int64_t &number) {
-    if (StringRef(text).getAsInteger(10, number) || number < 1 || number > most)
-      complain(option, "expects a number from 1 to " + Twine(most) + ", found '" + text + "'",
-               option + " 4");
-  };
-  read("--stages", stages, kMostStages, found.stages);
-  found.microBatches = 4 * found.stages;
-  if (!microBatches.empty())
-    read("--micro-batches", microBatches, kMostMicroBatches, found.microBatches);
-  found.cuts = cuts;
-  found.schedule = schedule;
+  OptionReader reader = readerInto(report);
+  StageTexts texts{stages, chunksPerStage, schedule, microBatches, cuts};
+  if (schedule != "interleaved" && !is_contained(given, "chunks-per-stage"))
+    texts.chunksPerStage.clear(); // the default is that of interleaved
+  StageOptions found = readStages(texts, reader);
   found.memoryLimit = parseBytes(limitMemory).value_or(0);
   found.target = target;
-  std::optional<planning::ScheduleKind> kind = scheduleKind(schedule);
-  const bool isInterleaved = kind == planning::ScheduleKind::interleaved;
-  if (isInterleaved)
-    read("--chunks-per-stage", chunksPerStage, kMostStages / found.stages, found.chunksPerStage);
-  else if (is_contained(given, "chunks-per-stage"))
-    complain("--chunks-per-stage", "is of --schedule interleaved, not of " + schedule,
-             "--schedule interleaved");
-  if (found.stages == 1)
+  auto complain = [&](StringRef name, const Twine &message, const Twine &advice) {
+    reader.complain(name, "", message, advice);
+  };
+  if (int64_t asked = 0; to_integer(stages, asked, 10) && asked == 1)
     for (StringRef name : {"cut", "schedule", "micro-batches"})
       if (is_contained(given, name))
-        complain(dashed(name), "says nothing to a step of one stage",
+        complain(name, "says nothing to a step of one stage",
                  name == "micro-batches" ? "--micro-batches of the trainer; or --stages 2"
                                          : "--stages 2");
-  if (!report.empty() || found.stages == 1)
-    return report.empty() ? std::optional(found) : std::nullopt;
-  if (!cuts.empty() && int64_t(cuts.size()) + 1 != found.chunks()) {
-    const char *parts = isInterleaved ? " chunks" : " stages";
-    complain("--cut",
-             Twine(cuts.size()) + " cuts make " + Twine(cuts.size() + 1) + parts + ", not the " +
-                 Twine(found.chunks()) + " of --stages" +
-                 (isInterleaved ? " and --chunks-per-stage" : ""),
-             isInterleaved ? Twine(found.chunks() - 1) + " times --cut"
-                           : "--stages " + Twine(cuts.size() + 1));
-  }
-  if (found.microBatches < found.stages)
-    complain("--micro-batches",
-             Twine(found.microBatches) + " are fewer than the " + Twine(found.stages) +
-                 " stages, of which some would never work at once",
-             "--micro-batches " + Twine(4 * found.stages));
-  planning::Pipeline pipeline;
-  pipeline.stages = int(found.stages);
-  pipeline.chunksPerStage = int(found.chunksPerStage);
-  pipeline.microBatches = int(found.microBatches);
-  if (std::string why = kind && report.empty() ? planning::unfit(*kind, pipeline) : "";
-      !why.empty())
-    complain("--schedule", why,
-             found.chunksPerStage < 2 ? "--chunks-per-stage 2"
-                                      : "--micro-batches " + Twine(4 * found.stages));
+  if (!reader.good() || found.stages == 1)
+    return reader.good() ? std::optional(found) : std::nullopt;
+  checkStages(found, reader);
   for (StringRef name : {"memory-budget", "memory-curve"})
     if (is_contained(given, name))
-      complain(dashed(name), "is of a step in one piece, not of one in stages",
+      complain(name, "is of a step in one piece, not of one in stages",
                "--recompute light or full, and --limit-memory, to which the cuts keep");
-  return report.empty() ? std::optional(found) : std::nullopt;
+  return reader.good() ? std::optional(found) : std::nullopt;
 }
 
 void Options::checkChoices(Report &report) const {
   auto check = [&](StringRef name, StringRef choices, StringRef value) {
     SmallVector<StringRef> known;
     choices.split(known, '|');
-    if (known.size() > 1 && !is_contained(known, value))
-      (void)report.error(ExitCode::usage, Subject::ofOption(dashed(name)),
-                         "expects one of " + join(known, ", ") + "; found '" + value + "'",
-                         dashed(name) + " " + nearestOf(known, value, known.front()));
+    if (known.size() > 1)
+      readerInto(report).choice(name, value, known);
   };
 #define SECTION(title)
 #define TEXT(member, name, value, default_, help) check(name, placeholderOf(name, value), member);

@@ -5,6 +5,7 @@
 
 #include "compiler/recipe.h"
 #include "compiler/report.h"
+#include "passes/options/option_reader.h"
 #include "passes/passes.h"
 #include <optional>
 #include <string>
@@ -43,6 +44,8 @@ struct Options {
   bool makesTrainer() const { return !sourceOnly && stopAfter != "emit"; }
 
 private:
+  /// Checks values as the passes do.
+  static OptionReader readerInto(Report &report);
   void readLosses(Recipe &recipe, Report &report) const;
   void checkChoices(Report &report) const;
   void checkStage(const Recipe &recipe, Report &report) const;

@@ -50,7 +50,7 @@ struct AttachLoss : PassWrapper<AttachLoss, OperationPass<ModuleOp>> {
   void runOnOperation() override {
     model = getOperation().lookupSymbol<func::FuncOp>("model");
     if (!model) {
-      getOperation().emitError("attach-loss expects a function @model");
+      emitError(getOperation().getLoc(), "attach-loss expects a function @model");
       return signalPassFailure();
     }
     terms.clear();
@@ -66,7 +66,7 @@ struct AttachLoss : PassWrapper<AttachLoss, OperationPass<ModuleOp>> {
 
 private:
   LogicalResult error(const Twine &message, const Twine &advice = "") {
-    InFlightDiagnostic diagnostic = getOperation().emitError(message);
+    InFlightDiagnostic diagnostic = emitError(getOperation().getLoc(), message);
     if (!advice.isTriviallyEmpty())
       diagnostic.attachNote() << "try: " << advice;
     return diagnostic;

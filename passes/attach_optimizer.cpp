@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/lowering/updated_parameters.h"
+#include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include <cmath>
 
@@ -44,7 +45,7 @@ struct FlatRun {
   UpdatedRun described;
 };
 
-struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
+struct AttachOptimizer : PassWrapper<AttachOptimizer, CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AttachOptimizer)
   AttachOptimizer() = default;
   AttachOptimizer(const AttachOptimizer &other) : PassWrapper(other) {}
@@ -57,18 +58,19 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, OperationPass<ModuleOp>> {
     registry.insert<nn::NNDialect, train::TrainDialect, func::FuncDialect>();
   }
 
-  Option<std::string> kind{*this, "kind", llvm::cl::desc("name of the optimizer"),
-                           llvm::cl::init("adamw")};
+  TextOption kind{*this, "kind", "name", "adamw", "name of the optimizer"};
+
+  void checkOptions(OptionReader &reader) const override {
+    const std::vector<std::string> names = train::listOptimizers();
+    reader.choice("kind", kind, SmallVector<StringRef>(names.begin(), names.end()));
+  }
 
   void runOnOperation() override {
     const train::Optimizer *optimizer = train::findOptimizer(kind);
     train::LayoutAttr layout = train::layoutOf(getOperation());
-    if (!optimizer || !layout) {
-      if (!optimizer)
-        getOperation().emitError("unknown optimizer '")
-            << kind.getValue() << "'; known: " << llvm::join(train::listOptimizers(), ", ");
-      else
-        getOperation().emitError("attach-optimizer expects a layout; run form-buckets first");
+    if (!layout) {
+      emitError(getOperation().getLoc(),
+                "attach-optimizer expects a layout; run form-buckets first");
       return signalPassFailure();
     }
     Signature signature;

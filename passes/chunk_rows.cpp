@@ -18,6 +18,7 @@
 #include "dialects/nn/reduction.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
 #include "llvm/ADT/MapVector.h"
@@ -314,15 +315,14 @@ private:
   DenseMap<Value, SmallVector<Value>> parts; // of the chunks so far; of a sum that alone
 };
 
-struct ChunkRows : PassWrapper<ChunkRows, OperationPass<ModuleOp>> {
+struct ChunkRows : PassWrapper<ChunkRows, CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ChunkRows)
   ChunkRows() = default;
   ChunkRows(const ChunkRows &other) : PassWrapper(other) {}
-  explicit ChunkRows(int64_t bytes) { limit = bytes; }
+  explicit ChunkRows(int64_t bytes) { limit = std::to_string(bytes); }
 
-  Option<int64_t> limit{*this, "limit",
-                        llvm::cl::desc("bytes of a chunk; 0: everything is computed whole"),
-                        llvm::cl::init(0)};
+  TextOption limit{*this, "limit", "size", "0",
+                   "bytes of a chunk; 0: everything is computed whole"};
 
   StringRef getArgument() const override { return "chunk-rows"; }
   StringRef getDescription() const override {
@@ -332,37 +332,42 @@ struct ChunkRows : PassWrapper<ChunkRows, OperationPass<ModuleOp>> {
     registry.insert<nn::NNDialect>();
   }
 
+  int64_t read(OptionReader &reader) const { return reader.bytesOrZero("limit", limit, "64MiB"); }
+  void checkOptions(OptionReader &reader) const override { read(reader); }
+
   void runOnOperation() override {
-    if (limit <= 0)
+    OptionReader reader = silentReader();
+    const int64_t bytes = read(reader);
+    if (bytes == 0)
       return;
     bool changed = false;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isDeclaration())
-        changed |= chunk(function);
+        changed |= chunk(function, bytes);
     if (changed && failed(simplify(getOperation())))
       signalPassFailure();
   }
 
 private:
-  bool chunk(func::FuncOp function) {
+  static bool chunk(func::FuncOp function, int64_t bytes) {
     bool changed = false;
-    while (chunkOne(function))
+    while (chunkOne(function, bytes))
       changed = true;
     for (auto product : function.getOps<nn::MatmulOp>())
       product->removeAttr(kChunkAttribute);
     return changed;
   }
 
-  bool chunkOne(func::FuncOp function) {
+  static bool chunkOne(func::FuncOp function, int64_t bytes) {
     for (auto product : function.getOps<nn::MatmulOp>()) {
       auto type = nn::tensorType(product.getResult());
       if (type.getRank() != 2 || type.getDimSize(0) == 1 || product.getTransposeA() ||
-          product->hasAttr(kChunkAttribute) || bytesOf(product.getResult().getType()) <= limit)
+          product->hasAttr(kChunkAttribute) || bytesOf(product.getResult().getType()) <= bytes)
         continue;
       RowRegion region(product);
       if (!region.collect())
         continue;
-      region.repeatInChunks(limit);
+      region.repeatInChunks(bytes);
       sortTopologically(&function.front());
       return true;
     }

@@ -14,6 +14,7 @@
 #include "dialects/nn/builder.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
 
@@ -22,7 +23,7 @@ using namespace trainc;
 
 namespace {
 
-struct DeriveEvaluate : PassWrapper<DeriveEvaluate, OperationPass<ModuleOp>> {
+struct DeriveEvaluate : PassWrapper<DeriveEvaluate, CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DeriveEvaluate)
   DeriveEvaluate() = default;
   DeriveEvaluate(const DeriveEvaluate &other) : PassWrapper(other) {}
@@ -31,27 +32,31 @@ struct DeriveEvaluate : PassWrapper<DeriveEvaluate, OperationPass<ModuleOp>> {
     return "make @evaluate, the model in inference mode, from @model";
   }
 
-  Option<bool> only{*this, "only", llvm::cl::desc("the model is not trained: drop @model"),
-                    llvm::cl::init(false)};
+  TextOption only{*this, "only", "true|false", "false", "the model is not trained: drop @model"};
 
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<nn::NNDialect, train::TrainDialect>();
   }
 
+  bool read(OptionReader &reader) const { return reader.flag("only", only); }
+  void checkOptions(OptionReader &reader) const override { read(reader); }
+
   void runOnOperation() override {
+    OptionReader reader = silentReader();
+    const bool isAlone = read(reader);
     auto model = getOperation().lookupSymbol<func::FuncOp>("model");
     if (!model) {
-      getOperation().emitError("derive-evaluate expects a function @model");
+      emitError(getOperation().getLoc(), "derive-evaluate expects a function @model");
       return signalPassFailure();
     }
     auto evaluate = model.clone();
     evaluate.setName("evaluate");
     model->getBlock()->getOperations().insertAfter(model->getIterator(), evaluate);
-    if (!only)
+    if (!isAlone)
       deriveCount(model);
     bool differs = dropNewValues(evaluate);
     differs |= chooseForm(evaluate, [](nn::TrainingFormOp op) { return op.getInference(); });
-    if (only) {
+    if (isAlone) {
       model.erase();
     } else {
       chooseForm(model, [](nn::TrainingFormOp op) { return op.getTraining(); });
@@ -143,6 +148,6 @@ const PassRegistration<DeriveEvaluate> deriveEvaluateRegistration;
 
 std::unique_ptr<Pass> trainc::createDeriveEvaluatePass(bool only) {
   auto pass = std::make_unique<DeriveEvaluate>();
-  pass->only = only;
+  pass->only = only ? "true" : "false";
   return pass;
 }

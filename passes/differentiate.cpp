@@ -451,8 +451,8 @@ struct Differentiate : PassWrapper<Differentiate, OperationPass<ModuleOp>> {
   void runOnOperation() override {
     auto model = getOperation().lookupSymbol<func::FuncOp>("model");
     if (!model || model.getNumResults() == 0 || !isScalarLoss(model)) {
-      getOperation().emitError(
-          "differentiate expects a function @model whose first result is a scalar loss");
+      emitError(getOperation().getLoc(),
+                "differentiate expects a function @model whose first result is a scalar loss");
       return signalPassFailure();
     }
     if (failed(checkBuffers(model)))

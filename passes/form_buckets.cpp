@@ -45,8 +45,8 @@ struct FormBuckets : PassWrapper<FormBuckets, OperationPass<ModuleOp>> {
   void runOnOperation() override {
     auto function = getOperation().lookupSymbol<func::FuncOp>("forward_backward");
     if (!function) {
-      getOperation().emitError(
-          "form-buckets expects a function @forward_backward; run differentiate first");
+      emitError(getOperation().getLoc(),
+                "form-buckets expects a function @forward_backward; run differentiate first");
       return signalPassFailure();
     }
     const auto groups = static_cast<int64_t>(train::groupsOf(getOperation()).size()) + 1;

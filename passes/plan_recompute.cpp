@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/lowering/recompute_planner.h"
+#include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/planning/fusion_groups.h"
 
@@ -30,31 +31,25 @@ namespace {
 /// many.
 constexpr double lightTime = 1.03;
 
-struct PlanRecompute : PassWrapper<PlanRecompute, OperationPass<ModuleOp>> {
+struct PlanRecompute : PassWrapper<PlanRecompute, CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanRecompute)
   PlanRecompute() = default;
   PlanRecompute(const PlanRecompute &other) : PassWrapper(other) {}
   PlanRecompute(const RecomputeOptions &options, const PlacementOptions &placement) {
     level = options.level;
-    budget = options.budget;
+    budget = std::to_string(options.budget);
     pattern = options.pattern;
     target = placement.target;
-    epilogues = placement.epilogues;
+    epilogues = placement.epilogues ? "true" : "false";
   }
 
-  Option<std::string> level{*this, "level", llvm::cl::desc("none, light or full"),
-                            llvm::cl::init("none")};
-  Option<int64_t> budget{*this, "budget",
-                         llvm::cl::desc("bytes of all arenas; 0: as the level says"),
-                         llvm::cl::init(0)};
-  Option<std::string> pattern{*this, "pattern",
-                              llvm::cl::desc("regular expression of nodes to compute again"),
-                              llvm::cl::init("")};
-  Option<std::string> target{*this, "target", llvm::cl::desc("what runs the kernels"),
-                             llvm::cl::init("cpu")};
-  Option<bool> epilogues{*this, "epilogues",
-                         llvm::cl::desc("whether fuse-epilogues follows, for cuda"),
-                         llvm::cl::init(true)};
+  TextOption level{*this, "level", "name", "none", "none, light or full"};
+  TextOption budget{*this, "budget", "size", "0", "bytes of all arenas; 0: as the level says"};
+  TextOption pattern{*this, "pattern", "pattern", "",
+                     "regular expression of nodes to compute again"};
+  TextOption target{*this, "target", "name", "cpu", "what runs the kernels: cpu or cuda"};
+  TextOption epilogues{*this, "epilogues", "true|false", "true",
+                       "whether fuse-epilogues follows, for cuda"};
 
   StringRef getArgument() const override { return "plan-recompute"; }
   StringRef getDescription() const override {
@@ -64,16 +59,21 @@ struct PlanRecompute : PassWrapper<PlanRecompute, OperationPass<ModuleOp>> {
     registry.insert<kernel::KernelDialect, arith::ArithDialect, math::MathDialect>();
   }
 
+  std::pair<RecomputeOptions, PlacementOptions> read(OptionReader &reader) const {
+    return {{reader.choice("level", level, kRecomputeLevels),
+             reader.bytesOrZero("budget", budget, "1.5GiB"),
+             pattern.empty() ? "" : reader.pattern("pattern", pattern)},
+            {reader.choice("target", target, kTargets), reader.flag("epilogues", epilogues)}};
+  }
+  void checkOptions(OptionReader &reader) const override { read(reader); }
+
   void runOnOperation() override {
-    if (!llvm::is_contained({"none", "light", "full"}, level.getValue())) {
-      getOperation().emitError("unknown level '" + level + "'").attachNote()
-          << "try: one of none, light, full";
-      return signalPassFailure();
-    }
-    if (level == "none" && budget == 0 && pattern.empty())
+    OptionReader reader = silentReader();
+    auto [options, placement] = read(reader);
+    if (options.level == "none" && options.budget == 0 && options.pattern.empty())
       return;
     ModuleOp module = getOperation();
-    RecomputePlanner planner(module, {level, budget, pattern}, {target, epilogues});
+    RecomputePlanner planner(module, options, placement);
     if (planner.forwardPart().graph().operations.empty())
       return;
     if (Operation *op = planner.forwardPart().forcedInVain()) {
@@ -81,37 +81,39 @@ struct PlanRecompute : PassWrapper<PlanRecompute, OperationPass<ModuleOp>> {
           << "try: a pattern of fewer nodes";
       return signalPassFailure();
     }
-    const RecomputePlan *plan = choose(planner);
+    const RecomputePlan *plan = choose(planner, options);
     if (!plan)
       return signalPassFailure();
-    record(*plan, planner.keepAll());
+    record(*plan, planner.keepAll(), options);
     ForwardPart::repeat(planner.entry(), plan->repeated);
   }
 
 private:
   /// Null, with an error, where a budget cannot be met.
-  const RecomputePlan *choose(RecomputePlanner &planner) {
-    if (budget == 0)
-      return level == "light"  ? &planner.cheapest(planning::FusionOptions().peakPrice, lightTime)
-             : level == "full" ? &planner.least()
-                               : &planner.planFor(0);
-    if (const RecomputePlan *plan = planner.within(budget))
+  const RecomputePlan *choose(RecomputePlanner &planner, const RecomputeOptions &options) {
+    if (options.budget == 0)
+      return options.level == "light"
+                 ? &planner.cheapest(planning::FusionOptions().peakPrice, lightTime)
+             : options.level == "full" ? &planner.least()
+                                       : &planner.planFor(0);
+    if (const RecomputePlan *plan = planner.within(options.budget))
       return plan;
     const RecomputePlan &least = planner.smallest();
-    getOperation().emitError("the memory of a rank can be brought down to ")
+    emitError(getOperation().getLoc(), "the memory of a rank can be brought down to ")
         << readableBytes(least.bytes) << " (" << least.bytes
-        << " bytes), which is more than the budget of " << readableBytes(budget) << ": "
+        << " bytes), which is more than the budget of " << readableBytes(options.budget) << ": "
         << memoryNeeds(planner.memoryOf(least), /*activationsAlone=*/true);
     return nullptr;
   }
 
   /// `all` is the plan that keeps everything.
-  void record(const RecomputePlan &plan, const RecomputePlan &all) {
+  void record(const RecomputePlan &plan, const RecomputePlan &all,
+              const RecomputeOptions &options) {
     Builder builder(&getContext());
-    std::string rule =
-        budget > 0 ? "budget of " + std::to_string(budget) + " bytes" : level.getValue();
-    if (!pattern.empty())
-      rule += ", and nodes " + pattern;
+    std::string rule = options.budget > 0 ? "budget of " + std::to_string(options.budget) + " bytes"
+                                          : options.level;
+    if (!options.pattern.empty())
+      rule += ", and nodes " + options.pattern;
     getOperation()->setAttr(
         "kernel.recompute",
         builder.getDictionaryAttr(

@@ -15,6 +15,7 @@
 #include "dialects/kernel/loop_nest.h"
 #include "dialects/kernel/schedule.h"
 #include "passes/lowering/tensor_places.h"
+#include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/planning/memory_plan.h"
 
@@ -247,14 +248,13 @@ kernel::CudaScheduleAttr Scheduler::schedule() {
 
 } // namespace cuda
 
-struct ScheduleKernels : PassWrapper<ScheduleKernels, OperationPass<ModuleOp>> {
+struct ScheduleKernels : PassWrapper<ScheduleKernels, CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ScheduleKernels)
   ScheduleKernels() = default;
   ScheduleKernels(const ScheduleKernels &other) : PassWrapper(other) {}
   explicit ScheduleKernels(StringRef name) { target = name.str(); }
 
-  Option<std::string> target{*this, "target", llvm::cl::desc("what runs the kernels: cpu or cuda"),
-                             llvm::cl::init("cpu")};
+  TextOption target{*this, "target", "name", "cpu", "what runs the kernels: cpu or cuda"};
 
   StringRef getArgument() const override { return "schedule-kernels"; }
   StringRef getDescription() const override {
@@ -264,12 +264,11 @@ struct ScheduleKernels : PassWrapper<ScheduleKernels, OperationPass<ModuleOp>> {
     registry.insert<kernel::KernelDialect>();
   }
 
+  void checkOptions(OptionReader &reader) const override {
+    reader.choice("target", target, kTargets);
+  }
+
   void runOnOperation() override {
-    if (target != "cpu" && target != "cuda") {
-      getOperation().emitError("unknown target '" + target + "'").attachNote()
-          << "try: one of cpu, cuda";
-      return signalPassFailure();
-    }
     for (auto function : getOperation().getOps<kernel::FunctionOp>())
       if (target == "cuda")
         function.setScheduleAttr(cuda::Scheduler(function).schedule());

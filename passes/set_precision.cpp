@@ -7,6 +7,7 @@
 // weakness: constants were rounded to f32 by the model file already.
 #include "dialects/nn/builder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -31,14 +32,13 @@ void widenConstant(trainc::nn::ConstantOp constant) {
       }));
 }
 
-struct SetPrecision : PassWrapper<SetPrecision, OperationPass<ModuleOp>> {
+struct SetPrecision : PassWrapper<SetPrecision, trainc::CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SetPrecision)
   SetPrecision() = default;
   SetPrecision(const SetPrecision &other) : PassWrapper(other) {}
   explicit SetPrecision(StringRef precision) { to = precision.str(); }
 
-  Option<std::string> to{*this, "to", llvm::cl::desc("element type: f32 or f64"),
-                         llvm::cl::init("f64")};
+  TextOption to{*this, "to", "name", "f64", "element type: f32 or f64"};
 
   StringRef getArgument() const override { return "set-precision"; }
   StringRef getDescription() const override { return "change the element type of computation"; }
@@ -47,14 +47,13 @@ struct SetPrecision : PassWrapper<SetPrecision, OperationPass<ModuleOp>> {
     registry.insert<trainc::nn::NNDialect>();
   }
 
+  void checkOptions(trainc::OptionReader &reader) const override {
+    reader.choice("to", to, trainc::kPrecisions);
+  }
+
   void runOnOperation() override {
     if (to == "f32") // what the reader makes
       return;
-    if (to != "f64") {
-      getOperation().emitError("unknown precision '" + to + "'").attachNote()
-          << "try: one of f32, f64";
-      return signalPassFailure();
-    }
     getOperation().walk([](func::FuncOp function) {
       SmallVector<Type> inputs = llvm::map_to_vector(function.getArgumentTypes(), widened);
       SmallVector<Type> results = llvm::map_to_vector(function.getResultTypes(), widened);

@@ -32,6 +32,7 @@
 #include "passes/lowering/chunk_assignment.h"
 #include "passes/lowering/forward_part.h"
 #include "passes/lowering/pipeline_plan.h"
+#include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -435,36 +436,30 @@ LogicalResult fitMemory(ModuleOp module, StageOptions &options) {
   return success();
 }
 
-struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
+struct SplitPipeline : PassWrapper<SplitPipeline, CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitPipeline)
   SplitPipeline() = default;
   SplitPipeline(const SplitPipeline &other) : PassWrapper(other) {}
   explicit SplitPipeline(const StageOptions &options) {
-    stages = options.stages;
-    chunksPerStage = options.chunksPerStage;
-    cuts = options.cuts;
+    stages = std::to_string(options.stages);
+    chunksPerStage = std::to_string(options.chunksPerStage);
+    cuts = llvm::join(options.cuts, ",");
     schedule = options.schedule;
-    microBatches = options.microBatches;
-    memoryLimit = options.memoryLimit;
+    microBatches = std::to_string(options.microBatches);
+    memoryLimit = std::to_string(options.memoryLimit);
     target = options.target;
   }
 
-  Option<int64_t> stages{*this, "stages", llvm::cl::desc("how many; 1: the step is not cut"),
-                         llvm::cl::init(1)};
-  Option<int64_t> chunksPerStage{*this, "chunks-per-stage",
-                                 llvm::cl::desc("above 1: for interleaved only"),
-                                 llvm::cl::init(1)};
-  ListOption<std::string> cuts{*this, "cuts", llvm::cl::desc("nodes behind which to cut")};
-  Option<std::string> schedule{*this, "schedule",
-                               llvm::cl::desc("gpipe, 1f1b, interleaved or zb-h1"),
-                               llvm::cl::init("1f1b")};
-  Option<int64_t> microBatches{*this, "micro-batches", llvm::cl::desc("of a step and replica"),
-                               llvm::cl::init(1)};
-  Option<int64_t> memoryLimit{
-      *this, "memory-limit",
-      llvm::cl::desc("bytes of a rank that the planner's cuts keep to where they can; 0: none"),
-      llvm::cl::init(0)};
-  Option<std::string> target{*this, "target", llvm::cl::desc("cpu or cuda"), llvm::cl::init("cpu")};
+  TextOption stages{*this, "stages", "number", "1", "how many; 1: the step is not cut"};
+  TextOption chunksPerStage{*this, "chunks-per-stage", "number", "1",
+                            "above 1: for interleaved only"};
+  TextOption cuts{*this, "cuts", "nodes", "", "nodes behind which to cut, between commas"};
+  TextOption schedule{*this, "schedule", "name", "1f1b", "gpipe, 1f1b, interleaved or zb-h1"};
+  TextOption microBatches{*this, "micro-batches", "number", "",
+                          "of a step and replica; default: four for each stage"};
+  TextOption memoryLimit{*this, "memory-limit", "size", "0",
+                         "bytes of a rank that the planner's cuts keep to where they can; 0: none"};
+  TextOption target{*this, "target", "name", "cpu", "cpu or cuda"};
 
   StringRef getArgument() const override { return "split-pipeline"; }
   StringRef getDescription() const override {
@@ -475,10 +470,26 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
                     math::MathDialect>();
   }
 
+  StageOptions read(OptionReader &reader) const {
+    StageTexts texts{stages, chunksPerStage, reader.choice("schedule", schedule, kSchedules),
+                     microBatches, splitNames(cuts)};
+    if (texts.chunksPerStage == "1" && texts.schedule != "interleaved")
+      texts.chunksPerStage.clear(); // as pipelines print what is not given
+    StageOptions options = readStages(texts, reader);
+    options.memoryLimit = reader.bytesOrZero("memory-limit", memoryLimit, "2GiB");
+    options.target = reader.choice("target", target, kTargets);
+    if (reader.good())
+      checkStages(options, reader);
+    return options;
+  }
+  void checkOptions(OptionReader &reader) const override { read(reader); }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    OptionReader reader = silentReader();
+    StageOptions options = read(reader);
     auto function = module.lookupSymbol<func::FuncOp>(kGradientEntry);
-    if (stages == 1 || !function)
+    if (options.stages == 1 || !function)
       return;
     for (unsigned i = 0; i < function.getNumResults(); ++i)
       if (train::resultRoleAs<train::LossPartAttr>(function, i)) {
@@ -486,9 +497,6 @@ struct SplitPipeline : PassWrapper<SplitPipeline, OperationPass<ModuleOp>> {
             << "a loss of several parts is not cut into stages so far; try: --stages 1";
         return signalPassFailure();
       }
-    StageOptions options{stages,   chunksPerStage, {cuts.begin(), cuts.end()},
-                         schedule, microBatches,   memoryLimit,
-                         target};
     if (failed(fitMemory(module, options)) || failed(split(module, options)))
       return signalPassFailure();
   }

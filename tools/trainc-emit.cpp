@@ -13,6 +13,7 @@
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/options/option_reader.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
@@ -44,6 +45,14 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(argc, argv, "emits the source folder of a planned module\n",
                                    &llvm::errs()))
+    return endsWith(ExitCode::usage);
+  trainc::OptionReader reader(trainc::kOfCommand, [](const trainc::OptionProblem &problem) {
+    llvm::errs() << "trainc-emit: --" << problem.option << " " << problem.message
+                 << "\n  try: " << problem.advice << "\n";
+  });
+  if (!target.empty())
+    reader.choice("target", target, trainc::kTargets);
+  if (!reader.good())
     return endsWith(ExitCode::usage);
   MLIRContext context;
   context

@@ -32,6 +32,51 @@ static void hideForeignOptions() {
       option->setHiddenFlag(llvm::cl::ReallyHidden);
 }
 
+/// The lists of canonicalize, the only ones, are of names.
+static bool hasBracketInList(StringRef word) {
+  constexpr StringLiteral list = "able-patterns=";
+  for (size_t at = word.find(list); at != StringRef::npos; at = word.find(list, at + 1)) {
+    StringRef names =
+        word.drop_front(at + list.size()).take_until([](char c) { return c == ' ' || c == '}'; });
+    if (names.find_first_of("([{'\"") != StringRef::npos)
+      return true;
+  }
+  return false;
+}
+
+/// MLIR's parser of options looks for the end of a brace for ever, in lists for that of any bracket
+/// and quote, and calls itself for each.
+static bool canBeParsed(StringRef word) {
+  constexpr size_t kMostBrackets = 2000;
+  int open = 0;
+  for (size_t i = 0; i < word.size() && open >= 0; ++i)
+    if (word[i] == '\'' || word[i] == '"') {
+      size_t end = word.find(word[i], i + 1);
+      if (end == StringRef::npos)
+        continue;
+      if (word.slice(i, end).find_first_of("{}") != StringRef::npos)
+        return false;
+      i = end;
+    } else {
+      open += word[i] == '{' ? 1 : word[i] == '}' ? -1 : 0;
+    }
+  auto isBracket = [](char c) { return c == '(' || c == '[' || c == '{'; };
+  return open == 0 && !hasBracketInList(word) &&
+         size_t(llvm::count_if(word, isBracket)) <= kMostBrackets;
+}
+
+static bool canBeParsed(int argc, char **argv) {
+  for (int i = 1; i < argc; ++i)
+    if (StringRef word = argv[i]; word.starts_with("-") && !canBeParsed(word)) {
+      llvm::errs()
+          << "trainc-opt: " << word.split('=').first.take_front(80)
+          << ": expects braces in pairs and outside of quotes, no bracket in a list, and at most "
+             "2000 brackets, found others\n";
+      return false;
+    }
+  return true;
+}
+
 static ExitCode write(StringRef path, StringRef text) {
   std::error_code error = trainc::writeWholeFile(path, text);
   if (!error)
@@ -72,6 +117,8 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   trainc::watchStandardOutput("trainc-opt");
   hideForeignOptions();
+  if (!canBeParsed(argc, argv))
+    return 1;
   DialectRegistry registry;
   registry.insert<trainc::nn::NNDialect, trainc::train::TrainDialect, trainc::kernel::KernelDialect,
                   func::FuncDialect, arith::ArithDialect, math::MathDialect>();

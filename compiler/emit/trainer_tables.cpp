@@ -57,7 +57,7 @@ private:
         attributes ? attributes.getAs<kernel::PlaceAttr>("kernel.place") : kernel::PlaceAttr();
     if (place)
       return place;
-    module.emitError("emit: no kernel.place for ") << what;
+    emitError(module.getLoc(), "emit: no kernel.place for ") << what;
     failed = true;
     return kernel::PlaceAttr::get(module.getContext(), kernel::Arena::workspace, 0);
   }
@@ -254,7 +254,7 @@ int64_t TablePrinter::scalar(StringRef name, bool required) {
   if (found != scalars.end())
     return found->second;
   if (required) {
-    module.emitError("emit: @update has no scalar '") << name << "'";
+    emitError(module.getLoc(), "emit: @update has no scalar '") << name << "'";
     failed = true;
   }
   return 0;
@@ -267,7 +267,7 @@ std::string TablePrinter::arenaList(StringRef attribute) {
     text +=
         (i ? ", " : "") + std::to_string(values && i < values.size() ? values.asArrayRef()[i] : 0);
   if (!values) {
-    module.emitError("emit: the module has no ") << attribute;
+    emitError(module.getLoc(), "emit: the module has no ") << attribute;
     failed = true;
   }
   return text + "}";
@@ -374,7 +374,7 @@ FailureOr<std::string> TablePrinter::print() {
   auto training = module.lookupSymbol<func::FuncOp>("forward_backward");
   auto evaluation = module.lookupSymbol<func::FuncOp>("evaluate");
   if (!evaluation)
-    return module.emitError("emit: expects @evaluate");
+    return emitError(module.getLoc(), "emit: expects @evaluate");
   collectArguments(training ? training : evaluation);
   collectOutputs(evaluation);
   for (auto function : module.getOps<func::FuncOp>())

@@ -11,7 +11,7 @@
 //
 // The update works on flat runs; weight decay touches the first run only.
 
-// UNKNOWN: unknown optimizer 'adamx'; known: adafactor, adagrad, adam, adamw, lamb, lion, muon, nadam, rmsprop, sgd
+// UNKNOWN: attach-optimizer: option 'kind=adamx': expects one of adafactor, adagrad, adam, adamw, lamb, lion, muon, nadam, rmsprop, sgd
 
 // ADAMW-LABEL: func.func @update
 // ADAMW-SAME: tensor<32xf32> {train.role = #train.run_parameters<decayed>}
