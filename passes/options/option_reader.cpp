@@ -8,8 +8,6 @@
 #include "llvm/Support/Regex.h"
 #include <utility>
 
-using namespace llvm;
-
 namespace trainc {
 
 namespace {
@@ -28,11 +26,11 @@ constexpr Unit kUnits[] = {
 
 /// Whether LLVM would take minutes or its stack to compile a regular expression: it copies what
 /// `{N}` repeats and calls itself for each parenthesis.
-bool isTooLarge(StringRef text) {
+bool isTooLarge(llvm::StringRef text) {
   constexpr double kMostStates = 10000;
   constexpr size_t kDeepest = 1000;
-  SmallVector<double> groups{0}; // states of those that are open
-  double last = 0;               // of what may be repeated
+  llvm::SmallVector<double> groups{0}; // states of those that are open
+  double last = 0;                     // of what may be repeated
   for (size_t i = 0; i < text.size(); ++i) {
     double added = 1;
     if (text[i] == '(') {
@@ -61,12 +59,12 @@ bool isTooLarge(StringRef text) {
 
 } // namespace
 
-std::string shortened(StringRef text) {
+std::string shortened(llvm::StringRef text) {
   constexpr size_t kMost = 1000;
   return text.size() <= kMost ? text.str() : (text.take_front(kMost) + "...").str();
 }
 
-std::optional<int64_t> parseBytes(StringRef text) {
+std::optional<int64_t> parseBytes(llvm::StringRef text) {
   text = text.trim();
   double scale = 1;
   for (const Unit &unit : kUnits)
@@ -82,23 +80,24 @@ std::optional<int64_t> parseBytes(StringRef text) {
   return static_cast<int64_t>(number * scale);
 }
 
-void OptionReader::complain(StringRef option, const Twine &value, const Twine &message,
-                            const Twine &advice) {
+void OptionReader::complain(llvm::StringRef option, const llvm::Twine &value,
+                            const llvm::Twine &message, const llvm::Twine &advice) {
   isGood = false;
   report({option.str(), shortened(value.str()), message.str(), advice.str()});
 }
 
-int64_t OptionReader::number(StringRef option, StringRef text, int64_t most) {
+int64_t OptionReader::number(llvm::StringRef option, llvm::StringRef text, int64_t most) {
   int64_t number = 0;
   if (!text.getAsInteger(10, number) && number >= 1 && number <= most)
     return number;
   complain(option, text,
-           "expects a number from 1 to " + Twine(most) + ", found '" + shortened(text) + "'",
+           "expects a number from 1 to " + llvm::Twine(most) + ", found '" + shortened(text) + "'",
            spelling.with(option, "4"));
   return 1;
 }
 
-int64_t OptionReader::bytesOrZero(StringRef option, StringRef text, StringRef example) {
+int64_t OptionReader::bytesOrZero(llvm::StringRef option, llvm::StringRef text,
+                                  llvm::StringRef example) {
   if (text == "0")
     return 0;
   if (std::optional<int64_t> bytes = parseBytes(text))
@@ -108,18 +107,19 @@ int64_t OptionReader::bytesOrZero(StringRef option, StringRef text, StringRef ex
   return 0;
 }
 
-bool OptionReader::flag(StringRef option, StringRef text) {
-  const bool isTrue = is_contained({"", "true", "1"}, text);
-  if (!isTrue && !is_contained({"false", "0"}, text))
+bool OptionReader::flag(llvm::StringRef option, llvm::StringRef text) {
+  const bool isTrue = llvm::is_contained({"", "true", "1"}, text);
+  if (!isTrue && !llvm::is_contained({"false", "0"}, text))
     complain(option, text, "expects true or false, found '" + shortened(text) + "'",
              spelling.with(option, "true"));
   return isTrue;
 }
 
-StringRef nearestOf(ArrayRef<StringRef> names, StringRef name, StringRef otherwise) {
-  StringRef nearest = otherwise;
+llvm::StringRef nearestOf(llvm::ArrayRef<llvm::StringRef> names, llvm::StringRef name,
+                          llvm::StringRef otherwise) {
+  llvm::StringRef nearest = otherwise;
   std::pair<size_t, size_t> least(name.size() / 3 + 2, 0);
-  for (StringRef other : names) {
+  for (llvm::StringRef other : names) {
     const size_t lengths =
         std::max(other.size(), name.size()) - std::min(other.size(), name.size());
     if (std::pair<size_t, size_t> edits(name.edit_distance(other), lengths); edits < least) {
@@ -130,34 +130,35 @@ StringRef nearestOf(ArrayRef<StringRef> names, StringRef name, StringRef otherwi
   return nearest;
 }
 
-std::string OptionReader::choice(StringRef option, StringRef text, ArrayRef<StringRef> known) {
-  if (is_contained(known, text))
+std::string OptionReader::choice(llvm::StringRef option, llvm::StringRef text,
+                                 llvm::ArrayRef<llvm::StringRef> known) {
+  if (llvm::is_contained(known, text))
     return text.str();
   complain(option, text,
-           "expects one of " + join(known, ", ") + "; found '" + shortened(text) + "'",
+           "expects one of " + llvm::join(known, ", ") + "; found '" + shortened(text) + "'",
            spelling.with(option, nearestOf(known, text, known.front())));
   return known.front().str();
 }
 
-std::string OptionReader::pattern(StringRef option, StringRef text) {
+std::string OptionReader::pattern(llvm::StringRef option, llvm::StringRef text) {
   std::string why = "it is too large";
   // A \1 that refers to a group of the pattern refers to another within `^(...)$`.
-  if (!isTooLarge(text) && Regex(text).isValid(why) &&
-      Regex(("^(" + text + ")$").str()).isValid(why))
+  if (!isTooLarge(text) && llvm::Regex(text).isValid(why) &&
+      llvm::Regex(("^(" + text + ")$").str()).isValid(why))
     return text.str();
   complain(option, text, "expects a regular expression, found '" + shortened(text) + "': " + why,
            spelling.with(option, "'.*gelu'"));
   return "";
 }
 
-std::vector<std::string> splitNames(StringRef text) {
+std::vector<std::string> splitNames(llvm::StringRef text) {
   std::vector<std::string> names;
   size_t begin = 0;
   int depth = 0;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (StringRef("([{").contains(text[i]))
+    if (llvm::StringRef("([{").contains(text[i]))
       ++depth;
-    else if (StringRef(")]}").contains(text[i]))
+    else if (llvm::StringRef(")]}").contains(text[i]))
       depth = std::max(0, depth - 1);
     else if (text[i] == ',' && depth == 0)
       names.push_back(text.slice(std::exchange(begin, i + 1), i).str());
@@ -192,12 +193,13 @@ static void checkCuts(const StageOptions &options, bool isInterleaved, OptionRea
     return;
   const char *parts = isInterleaved ? " chunks" : " stages";
   reader.complain(
-      spelling.cut, join(options.cuts, ","),
-      Twine(options.cuts.size()) + " cuts make " + Twine(options.cuts.size() + 1) + parts +
-          ", not the " + Twine(options.chunks()) + " of " + spelling.name("stages") +
+      spelling.cut, llvm::join(options.cuts, ","),
+      llvm::Twine(options.cuts.size()) + " cuts make " + llvm::Twine(options.cuts.size() + 1) +
+          parts + ", not the " + llvm::Twine(options.chunks()) + " of " + spelling.name("stages") +
           (isInterleaved ? " and " + spelling.name("chunks-per-stage") : ""),
-      isInterleaved ? (Twine(options.chunks() - 1) + " times " + spelling.name(spelling.cut)).str()
-                    : spelling.with("stages", Twine(options.cuts.size() + 1)));
+      isInterleaved
+          ? (llvm::Twine(options.chunks() - 1) + " times " + spelling.name(spelling.cut)).str()
+          : spelling.with("stages", llvm::Twine(options.cuts.size() + 1)));
 }
 
 void checkStages(const StageOptions &options, OptionReader &reader) {
@@ -206,8 +208,9 @@ void checkStages(const StageOptions &options, OptionReader &reader) {
   checkCuts(options, kind == planning::ScheduleKind::interleaved, reader);
   const std::string enough = std::to_string(kMicroBatchesOfStage * options.stages);
   if (options.microBatches < options.stages)
-    reader.complain("micro-batches", Twine(options.microBatches),
-                    Twine(options.microBatches) + " are fewer than the " + Twine(options.stages) +
+    reader.complain("micro-batches", llvm::Twine(options.microBatches),
+                    llvm::Twine(options.microBatches) + " are fewer than the " +
+                        llvm::Twine(options.stages) +
                         " stages, of which some would never work at once",
                     spelling.with("micro-batches", enough));
   planning::Pipeline pipeline;
