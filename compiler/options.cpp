@@ -274,6 +274,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.freeze = freeze;
   recipe.trainOnly = trainOnly;
   recipe.batchNorm = batchNorm;
+  recipe.choosesBatchNorm = is_contained(given, "batch-norm");
   recipe.precision = precision;
   recipe.target = target;
   recipe.epilogues = !noEpilogues;
@@ -465,9 +466,9 @@ void Options::refuseIdleOptions(Report &report) const {
   else
     refuse({"march"}, "to a trainer for --target " + target);
   if (forwardOnly)
-    refuse({"loss", "optimizer", "decay", "group", "buffer", "freeze", "batch-norm", "recompute",
-            "recompute-pattern", "memory-budget", "memory-curve", "stages", "cut", "schedule",
-            "chunks-per-stage", "micro-batches", "shard"},
+    refuse({"loss", "optimizer", "decay", "group", "buffer", "freeze", "batch-norm",
+            "recompute", "recompute-pattern", "memory-budget", "memory-curve", "stages", "cut",
+            "schedule", "chunks-per-stage", "micro-batches", "shard"},
            "to a program that only runs the model forward",
            "the command without it, or without --forward-only");
 }

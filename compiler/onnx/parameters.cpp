@@ -32,7 +32,8 @@ nn::BatchNormMode batchNormModeOf(const Recipe &recipe) {
   return !recipe.trains                    ? nn::BatchNormMode::file
          : recipe.batchNorm == "frozen"    ? nn::BatchNormMode::frozen
          : recipe.batchNorm == "all-ranks" ? nn::BatchNormMode::trainAllRanks
-                                           : nn::BatchNormMode::train;
+         : recipe.choosesBatchNorm         ? nn::BatchNormMode::train
+                                           : nn::BatchNormMode::trainByDefault;
 }
 
 // Through a Cast and what scales it, to an operator that learns it; empty where there is none.

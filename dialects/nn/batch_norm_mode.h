@@ -11,13 +11,14 @@ namespace trainc::nn {
 enum class BatchNormMode {
   file,   // what the node says: of a model that is only run
   train,  // in training those of the batch, in inference the running ones, which each step replaces
-  frozen, // always the running ones
-  trainAllRanks // as train, of the batches of all ranks
+  trainByDefault, // as train, which nobody asked for: a node that says inference is warned of
+  trainAllRanks,  // as train, of the batches of all ranks
+  frozen          // always the running ones
 };
 
 /// Whether a step replaces the running ones.
 inline bool trainsStatistics(BatchNormMode mode) {
-  return mode == BatchNormMode::train || mode == BatchNormMode::trainAllRanks;
+  return mode != BatchNormMode::file && mode != BatchNormMode::frozen;
 }
 
 /// Whether a node says that its statistics are those of the batch: from opset 14 by its attribute

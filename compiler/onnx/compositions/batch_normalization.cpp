@@ -117,10 +117,11 @@ private:
     if (count() < 2)
       return node.error("has one value per channel in a batch, which has no variance",
                         "a larger batch, or --batch-norm frozen");
-    if (!saysBatch)
+    if (!saysBatch && node.batchNormMode() == BatchNormMode::trainByDefault)
       node.warning("the file says inference mode; in training it takes the statistics of the batch "
                    "and updates the running ones, as PyTorch's train() does",
-                   "--batch-norm frozen, which keeps the running statistics, as eval() does");
+                   "--batch-norm frozen, which keeps the running statistics, as eval() does; or "
+                   "--batch-norm train, which says that this is meant");
     Normalization ofBatch(builder, x, batchDimensions(x), epsilon, allRanks);
     warnOfMomentum();
     node.replaceBuffer(3, mix("running_mean", node.buffer(3), ofBatch.mean));
