@@ -269,7 +269,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.trains = !forwardOnly;
   if (!forwardOnly)
     readLosses(recipe, report);
-  recipe.optimizer = optimizer;
+  recipe.optimizer = optimizer + (ema ? train::kWithAverage.str() : "");
   recipe.decay = decay;
   recipe.freeze = freeze;
   recipe.trainOnly = trainOnly;
@@ -466,7 +466,7 @@ void Options::refuseIdleOptions(Report &report) const {
   else
     refuse({"march"}, "to a trainer for --target " + target);
   if (forwardOnly)
-    refuse({"loss", "optimizer", "decay", "group", "buffer", "freeze", "batch-norm",
+    refuse({"loss", "optimizer", "ema", "decay", "group", "buffer", "freeze", "batch-norm",
             "recompute", "recompute-pattern", "memory-budget", "memory-curve", "stages", "cut",
             "schedule", "chunks-per-stage", "micro-batches", "shard"},
            "to a program that only runs the model forward",

@@ -17,7 +17,7 @@ struct Recipe {
   bool trains = true;                 // false: forward only, perhaps without parameters
   std::vector<std::string> losses;    // --loss, as dialects/train/loss_term.h writes them
   std::vector<std::string> lossFiles; // which these were read from
-  std::string optimizer = "adamw";    // or sgd
+  std::string optimizer = "adamw";    // and train::kWithAverage
   std::vector<std::string> decay;     // regular expressions; empty: two or more axes (isMatrix)
   std::vector<std::pair<std::string, std::string>> groups; // names and regular expressions
   std::vector<std::string> freeze;

@@ -61,7 +61,9 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, CheckedPass> {
   TextOption kind{*this, "kind", "name", "adamw", "name of the optimizer"};
 
   void checkOptions(OptionReader &reader) const override {
-    const std::vector<std::string> names = train::listOptimizers();
+    std::vector<std::string> names = train::listOptimizers();
+    for (size_t i = 0, count = names.size(); i < count; ++i)
+      names.push_back(names[i] + train::kWithAverage.str());
     reader.choice("kind", kind, SmallVector<StringRef>(names.begin(), names.end()));
   }
 

@@ -2,6 +2,7 @@
 //
 // The registry of optimizers.
 #include "dialects/train/optimizer.h"
+#include "dialects/train/parameter_average.h"
 #include "dialects/train/train.h"
 #include "llvm/Support/Format.h"
 #include <map>
@@ -150,7 +151,13 @@ OptimizerRegistration::OptimizerRegistration(Optimizer optimizer) {
 
 const Optimizer *findOptimizer(StringRef name) {
   auto found = optimizers().find(name.str());
-  return found == optimizers().end() ? nullptr : &found->second;
+  if (found != optimizers().end())
+    return &found->second;
+  const Optimizer *own = name.consume_back(kWithAverage) ? findOptimizer(name) : nullptr;
+  if (!own)
+    return nullptr;
+  static std::map<std::string, Optimizer> averaged; // made when they are asked for
+  return &averaged.try_emplace(name.str(), withParameterAverage(*own)).first->second;
 }
 
 std::vector<std::string> listOptimizers() {

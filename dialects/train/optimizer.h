@@ -8,6 +8,7 @@
 #include "dialects/nn/builder.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
+#include <functional>
 #include <limits>
 
 namespace trainc::train {
@@ -73,6 +74,11 @@ public:
   const llvm::ArrayRef<UpdatedParameter> parameters;
   const bool decays; // weight decay applies to this run
 
+  /// The same for who has one state less.
+  Update withoutLastState() const {
+    return {b, s, parameter, gradient, states.drop_back(), scalars, parameters, decays};
+  }
+
   nn::Builder &builder() { return b; }
   /// For arithmetic on the f64 scalars; its kernels bear another name.
   nn::Builder &scalarBuilder() { return s; }
@@ -122,10 +128,10 @@ struct Optimizer {
   const char *summary; // with the source of the formula
   std::vector<Hyperparameter> hyperparameters;
   std::vector<const char *> states; // zero before the first update
-  UpdateResult (*build)(Update &);
+  std::function<UpdateResult(Update &)> build;
   // What a parameter has in a slot, where that is not a tensor of its shape by the slot's name;
   // none: it has no state there.
-  std::optional<StateTensor> (*stateOf)(const UpdatedParameter &, size_t slot) = nullptr;
+  std::function<std::optional<StateTensor>(const UpdatedParameter &, size_t slot)> stateOf = {};
 };
 
 struct OptimizerRegistration {
@@ -137,7 +143,10 @@ struct OptimizerRegistration {
 /// decays.
 std::vector<Hyperparameter> hyperparametersOf(const Optimizer &optimizer, mlir::ModuleOp module);
 
-/// Null where there is none of that name.
+/// After the name of an optimizer: with a moving average of the parameters (parameter_average.h).
+constexpr llvm::StringLiteral kWithAverage = "+ema";
+
+/// Null where there is none of that name, or of that before kWithAverage.
 const Optimizer *findOptimizer(llvm::StringRef name);
 /// Names of all optimizers, sorted.
 std::vector<std::string> listOptimizers();
