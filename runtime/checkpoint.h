@@ -56,7 +56,11 @@ struct checkpoint_info {
   int64_t batches_taken = 0; // by all ranks together
   int64_t skipped_steps = 0; // of `step`: their updates were not taken
   loss_statistics losses = {};
-  double loss = NAN, held_out_loss = NAN; // of the step; NaN where it was not known
+  double loss = NAN; // of the step; NaN where it was not known
+  // Results of its evaluation, where it had one.
+  std::vector<std::pair<std::string, double>> evaluated; // "top_5_accuracy"
+  std::string watched;  // the metric of `best`; empty: it does not say
+  best_evaluation best; // of the run until then
   sample_order order;
   uint64_t sequence = 0; // the newest has the greatest
   uint64_t fingerprint = 0;
@@ -68,11 +72,16 @@ struct checkpoint_info {
     std::vector<uint32_t> block_checksums; // CRC-32C of each
   };
   std::vector<file> files;
+
+  double metric(const std::string &name) const; // as metric_of
 };
 
 // The state of a run as tensors: each parameter under its ONNX name, each state
 // slot of a trained one as `optimizer/<slot>/<name>`.
 std::vector<tensor_view> parameter_tensors(const program &program, const arenas &arenas);
+// The places of parameters, and of trained ones the names of their moving averages.
+std::vector<tensor_view> averaged_tensors(const program &program, const arenas &arenas);
+bool keeps_average(const program &program);
 std::vector<tensor_view> state_tensors(const program &program, const arenas &arenas);
 std::vector<tensor_view> state_tensors(const program &program); // at no address
 
@@ -95,6 +104,7 @@ constexpr const char *temporary_prefix = ".writing-", *removed_prefix = ".removi
 // By names alone: `step-` and a number; a folder of that name with a manifest; one that has such
 // folders.
 bool is_checkpoint_name(const std::string &name);
+int64_t step_of_checkpoint(const std::string &name); // whose name it is
 bool is_checkpoint(const std::string &path);
 bool is_link(const char *path); // allocates nothing
 bool has_checkpoints(const std::string &folder);
@@ -115,9 +125,6 @@ void recover_checkpoints(const std::string &folder,
 int remove_checkpoint(const std::string &folder, const char *name, int ranks,
                       file_operations &files = real_file_operations());
 
-// What the policy compares checkpoints by; NaN where this one has none.
-double metric_of(checkpoint_metric which, double loss, double held_out_loss);
-
 // Complete checkpoints in a folder, newest first. Unreadable ones are passed to `warn` and left
 // out. Throws `failure` (exit_checkpoint) where there is a folder that cannot be read.
 std::vector<checkpoint_info> list_checkpoints(const std::string &folder,
@@ -136,8 +143,10 @@ struct run_position {
   int64_t step = 0;
   int64_t batches_taken = 0; // by all ranks together
   int64_t skipped_steps = 0;
-  double loss = NAN, held_out_loss = NAN; // of the step; NaN: not known
-  loss_statistics losses = {};            // of the steps until here
+  double loss = NAN;                            // of the step; NaN: not known
+  std::span<const named_number> evaluated = {}; // of the step; empty: it had no evaluation
+  loss_statistics losses = {};                  // of the steps until here
+  best_evaluation best = {};                    // likewise
 };
 
 struct save_result {
@@ -256,15 +265,17 @@ private:
   uint32_t block_checksum_ = 0;
   int64_t block_fill_ = 0;
   std::vector<char> manifest_;
-  std::string model_json_, computed_json_;
+  std::string model_json_, computed_json_, watched_json_;
   save_result result_;
 
   stage stage_ = stage::over;
   run_position at_;
-  std::vector<report> reports_; // of all ranks
-  int error_ = 0;               // of this rank's part of the stage
-  bool needs_sync_ = false;     // the folder's name, since it was made again
-  bool stays_hidden_ = false;   // what has the temporary name, for the next start
+  std::vector<named_number> evaluated_;        // of `at_`, which others may change meanwhile
+  std::vector<std::string> evaluated_members_; // their names in the manifest
+  std::vector<report> reports_;                // of all ranks
+  int error_ = 0;                              // of this rank's part of the stage
+  bool needs_sync_ = false;                    // the folder's name, since it was made again
+  bool stays_hidden_ = false;                  // what has the temporary name, for the next start
   bool copies_ = false;
   std::vector<char> snapshot_; // own tensors, one behind the other, where it copies them
   std::optional<background_worker> worker_; // last: it uses the others

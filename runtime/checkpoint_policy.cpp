@@ -20,12 +20,52 @@ bool to_period(const std::string &text, period &value) {
     value.of = period::steps;
   else if (unit == "min")
     value.of = period::minutes;
-  else if (unit == "epochs")
+  else if (unit == "epochs" || unit == "epoch")
     value.of = period::epochs;
   else
     return false;
   return value.of != period::steps ||
          (value.count == std::floor(value.count) && value.count < 1e15);
+}
+
+namespace {
+
+constexpr std::string_view of_evaluation = "held-out-";
+
+bool is_named(std::string_view metric, std::string_view result) {
+  return std::equal(metric.begin(), metric.end(), result.begin(), result.end(),
+                    [](char a, char b) { return a == b || (a == '-' && b == '_'); });
+}
+
+} // namespace
+
+bool is_of_evaluation(const std::string &metric) { return metric.rfind(of_evaluation, 0) == 0; }
+
+// What else programs tell of outputs are errors.
+bool more_is_better(std::string_view metric) {
+  constexpr std::string_view end = "accuracy";
+  return metric.size() >= end.size() && metric.substr(metric.size() - end.size()) == end;
+}
+
+double metric_of(const std::string &metric, double loss, std::span<const named_number> evaluated) {
+  if (metric == "loss")
+    return loss;
+  if (!is_of_evaluation(metric))
+    return NAN;
+  const std::string_view name = std::string_view(metric).substr(of_evaluation.size());
+  for (const named_number &result : evaluated)
+    if (is_named(name, result.name))
+      return more_is_better(name) ? -result.value : result.value;
+  return NAN;
+}
+
+bool best_evaluation::add(int64_t its_step, double its_value) {
+  if (!std::isfinite(its_value) || its_value >= value) { // the first is below NaN
+    ++later;
+    return false;
+  }
+  *this = {its_step, its_value, 0};
+  return true;
 }
 
 size_t first_superfluous(const std::vector<kept_checkpoint> &kept, const keep_policy &policy) {
@@ -35,8 +75,7 @@ size_t first_superfluous(const std::vector<kept_checkpoint> &kept, const keep_po
     if (!kept[i].is_sound)
       continue;
     ++newer;
-    bool compares = policy.best_by != checkpoint_metric::none && !std::isnan(kept[i].metric);
-    if (compares && (best == kept.size() || kept[i].metric < kept[best].metric))
+    if (!std::isnan(kept[i].metric) && (best == kept.size() || kept[i].metric < kept[best].metric))
       best = i; // of equals the oldest
   }
   for (size_t i = 0; i < kept.size(); ++i)

@@ -6,11 +6,13 @@
 
 #include "runtime/bounded_json.h"
 #include "runtime/crc32c.h"
+#include "runtime/evaluation_results.h"
 #include "runtime/failure.h"
 #include "runtime/host_access.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -70,6 +72,12 @@ sample_choice choice_of(const json &samples) {
 bool is_checkpoint_name(const std::string &name) {
   return name.rfind("step-", 0) == 0 && name.size() > 5 &&
          name.find_first_not_of("0123456789", 5) == std::string::npos;
+}
+
+int64_t step_of_checkpoint(const std::string &name) {
+  int64_t step = -1; // of more digits than any step has
+  std::from_chars(name.data() + strlen("step-"), name.data() + name.size(), step);
+  return step;
 }
 
 bool is_checkpoint(const std::string &path) {
@@ -138,7 +146,17 @@ checkpoint_info read_manifest(const std::string &folder) {
       info.losses = {losses->at("count").get<int64_t>(), losses->at("mean").get<double>(),
                      losses->at("variance").get<double>()};
     info.loss = number("loss");
-    info.held_out_loss = number("held_out_loss");
+    for (auto &[name, value] : manifest.items())
+      if (name.rfind(held_out_prefix, 0) == 0 && !value.is_null())
+        info.evaluated.emplace_back(name.substr(strlen(held_out_prefix)), value.get<double>());
+    std::stable_partition(info.evaluated.begin(), info.evaluated.end(),
+                          [](const auto &result) { return result.first == "loss"; });
+    if (auto best = manifest.find("best_evaluation"); best != manifest.end()) {
+      info.watched = best->at("metric").get<std::string>();
+      const json &value = best->at("value"); // null: none was finite
+      info.best = {best->at("step").get<int64_t>(), value.is_null() ? NAN : value.get<double>(),
+                   best->at("later").get<int64_t>()};
+    }
     info.order.seed = manifest.at("seed").get<uint64_t>();
     info.sequence = manifest.at("sequence").get<uint64_t>();
     info.model = manifest.at("model").get<std::string>();
@@ -161,10 +179,11 @@ checkpoint_info read_manifest(const std::string &folder) {
   return info;
 }
 
-double metric_of(checkpoint_metric which, double loss, double held_out_loss) {
-  if (which == checkpoint_metric::none)
-    return NAN;
-  return which == checkpoint_metric::loss ? loss : held_out_loss;
+double checkpoint_info::metric(const std::string &name) const {
+  std::vector<named_number> results;
+  for (const auto &[result, value] : evaluated)
+    results.push_back({result.c_str(), value});
+  return metric_of(name, loss, results);
 }
 
 void verify_files(const checkpoint_info &info) {

@@ -5,6 +5,7 @@
 
 #include "runtime/number_class.h"
 
+#include <cstring>
 #include <string>
 
 namespace trainc {
@@ -16,6 +17,23 @@ std::vector<tensor_view> parameter_tensors(const program &program, const arenas 
     char *base = arenas[arena_kind::parameters];
     result.push_back(view_of(tensor, tensor.name, base + tensor.offset));
   }
+  return result;
+}
+
+static constexpr const char *average_state = "ema"; // dialects/train/parameter_average.h
+
+bool keeps_average(const program &program) {
+  for (int64_t slot = 0; slot < program.state_count; ++slot)
+    if (strcmp(program.state_names[slot], average_state) == 0)
+      return true;
+  return false;
+}
+
+std::vector<tensor_view> averaged_tensors(const program &program, const arenas &arenas) {
+  std::vector<tensor_view> result = parameter_tensors(program, arenas);
+  for (size_t i = 0; i < result.size(); ++i)
+    if (program.parameters[i].role == parameter_role::trained)
+      result[i].name = std::string("optimizer/") + average_state + "/" + result[i].name;
   return result;
 }
 

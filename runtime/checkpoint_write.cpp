@@ -8,6 +8,7 @@
 #include "runtime/checkpoint.h"
 
 #include "runtime/crc32c.h"
+#include "runtime/evaluation_results.h"
 #include "runtime/failure.h"
 #include "runtime/signs_of_life.h"
 #include "runtime/step_log.h"
@@ -146,8 +147,15 @@ void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
   model_json_ = nlohmann::json(program.model_name).dump();
   computed_json_ = format_text("\"graph\": \"%s\",\n  \"objective\": %s", program.graph_digest,
                                nlohmann::json(program.objective).dump().c_str());
-  manifest_.resize(4096 + model_json_.size() + computed_json_.size() + ranks * 256 +
-                   all_checksums_.size() * 8);
+  size_t evaluated_bytes = 0;
+  for (const char *result : names_of_results(program)) {
+    evaluated_members_.push_back(held_out_member(result));
+    evaluated_bytes += evaluated_members_.back().size() + 64;
+  }
+  evaluated_.reserve(evaluated_members_.size());
+  watched_json_ = nlohmann::json(policy_.watched()).dump();
+  manifest_.resize(4096 + evaluated_bytes + watched_json_.size() + model_json_.size() +
+                   computed_json_.size() + ranks * 256 + all_checksums_.size() * 8);
 }
 
 void checkpoint_writer::open(uint64_t goes_on_from) {
@@ -164,7 +172,7 @@ void checkpoint_writer::open(uint64_t goes_on_from) {
     for (auto info = present.rbegin(); info != present.rend(); ++info) {
       kept_.push_back(
           {info->step, info->sequence, static_cast<int>(info->files.size()),
-           metric_of(policy_.best_by, info->loss, info->held_out_loss),
+           info->metric(policy_.best_by),
            /*is_sound=*/info->sequence <= goes_on_from && !is_link(info->path.c_str())});
       sequence_ = std::max(sequence_, info->sequence + 1);
     }
@@ -319,7 +327,7 @@ int checkpoint_writer::write_manifest(const run_position &at) {
         ",\n  \"data_order\": %" PRId64 ",\n  \"sequence\": %" PRIu64 ",\n",
         at.batches_taken, at.skipped_steps, order_.samples_per_batch, order_.seed, order_.number,
         sequence_);
-  char loss[32], held_out_loss[32];
+  char loss[32], number[32];
   if (const auto &choice = order_.choice)
     print("  \"samples\": {\"holdout\": %s, \"shuffled\": %s, \"leftovers\": \"%s\", "
           "\"overfit\": %" PRId64 "},\n",
@@ -327,9 +335,15 @@ int checkpoint_writer::write_manifest(const run_position &at) {
           word_of(leftover_words, choice->rest), choice->overfit);
   print("  \"losses\": {\"count\": %" PRId64 ", \"mean\": %s, \"variance\": %s},\n",
         at.losses.count, json_number(loss, at.losses.mean),
-        json_number(held_out_loss, at.losses.variance));
-  print("  \"loss\": %s,\n  \"held_out_loss\": %s,\n  \"files\": [", json_number(loss, at.loss),
-        json_number(held_out_loss, at.held_out_loss));
+        json_number(number, at.losses.variance));
+  print("  \"loss\": %s,\n", json_number(loss, at.loss));
+  for (size_t i = 0; i < evaluated_.size(); ++i)
+    print("  %s: %s,\n", evaluated_members_[i].c_str(), json_number(number, evaluated_[i].value));
+  if (at.best.step > 0 || at.best.later > 0)
+    print("  \"best_evaluation\": {\"metric\": %s, \"step\": %" PRId64
+          ", \"value\": %s, \"later\": %" PRId64 "},\n",
+          watched_json_.c_str(), at.best.step, json_number(number, at.best.value), at.best.later);
+  print("  \"files\": [");
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     int64_t bytes = file_bytes_[static_cast<size_t>(rank)];
     print("%s\n    {\"name\": \"rank-%05d-of-%05d.safetensors\", \"bytes\": %" PRId64
@@ -376,7 +390,7 @@ int checkpoint_writer::publish(const run_position &at) {
     forget(at.step);
   if (kept_.size() < kept_.capacity())
     kept_.push_back(
-        {at.step, sequence_, ranks_.size(), metric_of(policy_.best_by, at.loss, at.held_out_loss)});
+        {at.step, sequence_, ranks_.size(), metric_of(policy_.best_by, at.loss, evaluated_)});
   return 0;
 }
 
@@ -435,6 +449,7 @@ void checkpoint_writer::begin(const run_position &at) {
   if (stage_ != stage::over)
     complete();
   at_ = at;
+  evaluated_.assign(at.evaluated.begin(), at.evaluated.end());
   result_ = {};
   error_ = 0;
   stays_hidden_ = false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `checkpoints`: what a run has saved, whether it is whole, and what of it need not stay.
-#include "runtime/run.h"
+#include "runtime/best_checkpoint.h"
+#include "runtime/evaluation_results.h"
 #include "runtime/run_folder.h"
 #include "runtime/step_log.h"
 
@@ -11,7 +12,6 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 
 namespace trainc {
 namespace {
@@ -19,6 +19,7 @@ namespace {
 struct found_checkpoint {
   checkpoint_info info;
   std::string problem; // empty: it can be gone on from
+  bool is_best = false;
 };
 
 int64_t bytes_of(const checkpoint_info &info) {
@@ -52,47 +53,58 @@ std::vector<found_checkpoint> find_all(const std::string &folder, const program 
   return found;
 }
 
-void print(const found_checkpoint &entry, bool as_json, const char *state) {
-  const checkpoint_info &info = entry.info;
-  char loss[32], held_out[32];
-  json_number(loss, info.loss);
-  json_number(held_out, info.held_out_loss);
-  if (as_json) {
-    nlohmann::ordered_json line = {{"checkpoint", info.path},
-                                   {"step", info.step},
-                                   {"skipped_steps", info.skipped_steps},
-                                   {"bytes", bytes_of(info)},
-                                   {"ranks", info.files.size()},
-                                   {"loss", info.loss},
-                                   {"held_out_loss", info.held_out_loss}};
-    if (*state)
-      line["state"] = state;
-    if (!entry.problem.empty())
-      line["problem"] = entry.problem;
-    printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
-  } else if (!entry.problem.empty()) {
-    printf("%s\n", entry.problem.c_str());
-  } else {
-    printf("%s  %" PRId64 " bytes  loss %s  held-out loss %s%s%s\n", info.path.c_str(),
-           bytes_of(info), loss, held_out, *state ? "  " : "", state);
+// Where the run does not say by what, or its configuration cannot be read, by the held-out loss.
+void mark_best(const run &run, const std::string &folder, std::vector<found_checkpoint> &found) {
+  keep_policy policy;
+  try {
+    policy = policy_of(run, folder);
+  } catch (const failure &error) {
+    run.warn(error.message);
   }
+  std::vector<checkpoint_info> all; // newest first
+  for (const found_checkpoint &entry : found)
+    all.insert(all.begin(), entry.info);
+  if (const checkpoint_info *best = best_of(all, best_metric_of(policy)))
+    for (found_checkpoint &entry : found)
+      entry.is_best = entry.problem.empty() && entry.info.path == best->path;
 }
 
-// The run's own, but for what the command line says.
-keep_policy policy_of(const run &run, const std::string &folder) {
-  keep_policy policy = run.options.keep;
-  std::string configuration = configuration_of(folder);
-  if (!std::filesystem::exists(configuration))
-    return policy;
-  const keep_policy kept = kept_options(run.prog, configuration, run.table).keep;
-  const std::set<std::string> &given = run.options.given;
-  if (!given.count("keep"))
-    policy.newest = kept.newest;
-  if (!given.count("keep-every"))
-    policy.every = kept.every;
-  if (!given.count("keep-best"))
-    policy.best_by = kept.best_by;
-  return policy;
+void print_as_json(const found_checkpoint &entry, const char *state) {
+  const checkpoint_info &info = entry.info;
+  nlohmann::ordered_json line = {{"checkpoint", info.path},
+                                 {"step", info.step},
+                                 {"skipped_steps", info.skipped_steps},
+                                 {"bytes", bytes_of(info)},
+                                 {"ranks", info.files.size()},
+                                 {"loss", info.loss},
+                                 {"held_out_loss", nullptr}};
+  for (const auto &[name, value] : info.evaluated)
+    line[held_out_prefix + name] = value;
+  line["best"] = entry.is_best;
+  if (*state)
+    line["state"] = state;
+  if (!entry.problem.empty())
+    line["problem"] = entry.problem;
+  printf("%s\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+void print(const found_checkpoint &entry, bool as_json, const char *state) {
+  if (as_json)
+    return print_as_json(entry, state);
+  if (!entry.problem.empty()) {
+    printf("%s\n", entry.problem.c_str());
+    return;
+  }
+  const checkpoint_info &info = entry.info;
+  char number[32];
+  printf("%s  %" PRId64 " bytes  loss %s", info.path.c_str(), bytes_of(info),
+         json_number(number, info.loss));
+  for (const auto &[result, value] : info.evaluated) {
+    std::string name = result;
+    std::replace(name.begin(), name.end(), '_', ' ');
+    printf("  held-out %s %s", name.c_str(), json_number(number, value));
+  }
+  printf("%s%s%s\n", entry.is_best ? "  best" : "", *state ? "  " : "", state);
 }
 
 void prune(const std::string &folder, std::vector<found_checkpoint> &found,
@@ -102,7 +114,7 @@ void prune(const std::string &folder, std::vector<found_checkpoint> &found,
     const checkpoint_info &info = entry.info;
     const bool goes = entry.problem.empty() && !is_link(info.path.c_str());
     kept.push_back({info.step, info.sequence, static_cast<int>(info.files.size()),
-                    metric_of(policy.best_by, info.loss, info.held_out_loss), goes});
+                    info.metric(policy.best_by), goes});
     if (!goes)
       print(entry, as_json, entry.problem.empty() ? "a link, left as it is" : "left as it is");
   }
@@ -137,6 +149,7 @@ int checkpoints(run &run) {
     prune(where, found, policy_of(run, folder), as_json);
     return exit_success;
   }
+  mark_best(run, folder, found);
   bool is_whole = true;
   for (const found_checkpoint &entry : found) {
     print(entry, as_json, action == "verify" && entry.problem.empty() ? "sound" : "");

@@ -4,6 +4,7 @@
 #include "runtime/evaluation.h"
 
 #include "runtime/data_types.h"
+#include "runtime/evaluation_results.h"
 #include "runtime/index_check.h"
 #include "runtime/signals.h"
 
@@ -26,7 +27,7 @@ void evaluate_batch(run &run, const std::function<void()> &meanwhile) {
 }
 
 evaluation::evaluation(run &run, loader &data, batch_feed &feed)
-    : run_(run), data_(data), feed_(feed), results_({{"loss", 0}}) {
+    : run_(run), data_(data), feed_(feed) {
   const program &prog = run.prog;
   for (int64_t i = 0; i < prog.loss_part_count; ++i) {
     const loss_part &part = prog.loss_parts[i];
@@ -34,15 +35,14 @@ evaluation::evaluation(run &run, loader &data, batch_feed &feed)
   }
   if (prog.loss_part_count == 0)
     quantities_.push_back({prog.loss, prog.loss_weight, prog.sample_losses, false});
-  if (prog.loss_is_log_perplexity)
-    results_.push_back({"perplexity", 0});
   for (int64_t i = 0; i < prog.metric_count; ++i) {
     const metric_place &metric = prog.metrics[i];
     bool weighs_as_loss = metric.values.rank == 0 && !metric.weight.name;
     quantities_.push_back(
         {metric.values, weighs_as_loss ? prog.loss_weight : metric.weight, {}, false});
-    results_.push_back({metric.values.name, 0});
   }
+  for (const char *name : names_of_results(prog))
+    results_.push_back({name, 0});
   totals_.resize(quantities_.size());
   reports_.emplace(run, quantities_.size());
 }

@@ -81,10 +81,6 @@ constexpr word_row<std::optional<file_type>> token_types[] = {{"auto", std::null
                                                               {"u16", file_type::u16},
                                                               {"u32", file_type::u32},
                                                               {"i32", file_type::i32}};
-constexpr word_row<checkpoint_metric> metrics[] = {
-    {"none", checkpoint_metric::none},
-    {"loss", checkpoint_metric::loss},
-    {"held-out-loss", checkpoint_metric::held_out_loss}};
 constexpr word_row<shard_kind> shards[] = {{"none", shard_kind::none},
                                            {"optimizer", shard_kind::optimizer},
                                            {"gradients", shard_kind::gradients}};
@@ -220,8 +216,11 @@ std::vector<option_row> common_rows() {
           "take samples in the order of the files"),
       row("seed", &values::seed, "N", takes_steps | command_generate,
           "seed of every random choice"),
-      row("evaluate-every", &values::evaluate_every, "N", command_train,
-          "print the loss on the held-out part every N steps; 0: never"),
+      row("evaluate-every", &values::evaluate_every, "PERIOD", command_train,
+          "print the loss on the held-out part every N steps, Nmin or Nepochs; 0: never"),
+      row("patience", &values::patience, "N", command_train,
+          "end when the last N evaluations in a row were no better than the best before, by the\n"
+          "metric of --keep-best, else by the held-out loss; 0: never"),
       row("sample-every", &values::sample_every, "N", command_train,
           "of a byte-token language model: write --length bytes behind --prompt to samples/ of "
           "the\n"
@@ -258,10 +257,10 @@ std::vector<option_row> common_rows() {
           .between(1, 10000),
       row("keep-every", every_kept, "K", command_train | command_checkpoints,
           "those of every K steps stay besides; 0: none"),
-      row("keep-best", best_kept, metrics, "METRIC", command_train | command_checkpoints,
-          "the one with the lowest METRIC stays besides; with held-out-loss, one is written "
-          "whenever\n"
-          "an evaluation is the best so far"),
+      row("keep-best", best_kept, "METRIC", command_train | command_checkpoints,
+          "the one with the best METRIC stays besides: the lowest, of an accuracy the highest; "
+          "with\n"
+          "a held-out one, a checkpoint is written whenever an evaluation is the best so far"),
       row("resume", &values::resume, "WHICH", command_train,
           "go on with a run and its options: latest (the newest checkpoint of --run, else of\n"
           "the newest run), auto (the same, or begin where there is no run) or the path of a\n"
@@ -275,7 +274,11 @@ std::vector<option_row> common_rows() {
           .at_least(1e-9)
           .of_one_start(),
       row("checkpoint", &values::checkpoint, "WHICH", reads_parameters,
-          "parameters to use: latest of --run, a path, or initial"),
+          "parameters to use, of --run: latest, best (by --keep-best of the run, else by held-out\n"
+          "loss) or step-N; the path of a checkpoint; or initial"),
+      row("ema", &values::average, "", reads_parameters,
+          "use the moving average of the parameters, which programs keep that were compiled with\n"
+          "--ema"),
       row("output", &values::output, "FILE",
           command_gradients | command_predict | command_export | command_profile, "file to write")
           .short_form('o'),
@@ -296,6 +299,13 @@ std::vector<option_row> common_rows() {
           .of_one_start(),
       row("display-every", &values::display_every, "N", command_train,
           "print a line every N steps; 0: every ten seconds where there is no progress bar")
+          .of_one_start()
+          .of_one_rank(),
+      row("log-every", &values::log_every, "N", command_train,
+          "write a line of the log every N steps; skipped steps and the last one have theirs")
+          .at_least(1),
+      row("verbose", &values::verbose, "", command_train | command_profile,
+          "print all options at the start, not only those that are not the defaults")
           .of_one_start()
           .of_one_rank(),
       row("no-progress", &values::no_progress, "", command_train,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/option_table.h"
 
+#include "runtime/evaluation_results.h"
 #include "runtime/failure.h"
 
 #include <algorithm>
@@ -30,6 +31,18 @@ int edit_distance(const std::string &a, const std::string &b) {
 bool is_choice(const std::string &choices, const std::string &word) {
   return !word.empty() && word.find('|') == std::string::npos &&
          ("|" + choices + "|").find("|" + word + "|") != std::string::npos;
+}
+
+// Of a value that is text, the words which this program knows.
+void limit_to(const std::vector<std::string> &words, option_row &option) {
+  for (const std::string &word : words)
+    option.choices += (option.choices.empty() ? "" : "|") + word;
+  option.read = [words, choices = option.choices, read = option.read](
+                    const std::string &text, value_range range, trainer_options &options) {
+    return std::find(words.begin(), words.end(), text) == words.end()
+               ? "'" + text + "' is none of " + choices
+               : read(text, range, options);
+  };
 }
 
 std::string indented(const std::string &text, size_t column) {
@@ -94,6 +107,9 @@ option_table::option_table(const program &program)
   for (const option_row &option :
        std::strcmp(program.target, "cuda") == 0 ? cuda_rows() : cpu_rows())
     rows_.push_back(option);
+  for (option_row &option : rows_)
+    if (option.name == "keep-best")
+      limit_to(names_of_metrics(program), option);
   if (!program.forward_backward && !program.stages) // there are no runs
     defaults_.checkpoint = "initial";
   if (program.stages)
@@ -110,7 +126,7 @@ option_table::option_table(const program &program)
     const bool is_rate = value.follows && std::strcmp(value.follows, "learning_rate") == 0;
     const std::string source = value.follows ? "default: --" + with_dashes(value.follows)
                                              : std::string(program.optimizer_name);
-    if (!find(option_name(value), ~0u))
+    if (!find(option_name(value), command_train))
       rows_.push_back(row(option_name(value), place, is_rate ? "RATE" : "X", command_train,
                           std::string(value.help) + " (" + source + ")")
                           .within({value.least, value.limit, value.may_be_limit}));
@@ -168,6 +184,11 @@ const option_row *option_table::named_by(const std::string &argument, const comm
   std::string given = argument.substr(0, argument.find('=')), name = given.substr(dashes);
   const option_row *option =
       (dashes == 1) == (name.size() == 1) ? find(name, command.bit) : nullptr;
+  if (!option && name == "ema" && command.bit == command_train) {
+    problem = "unknown option '" + given +
+              "' of train: the program keeps no moving average\n  try: trainc --ema";
+    return nullptr;
+  }
   std::string near = option ? "" : nearest(name, command.bit);
   if (!option)
     problem = "unknown option '" + given + "' of " + command.name +
@@ -319,6 +340,16 @@ option_table::values(const trainer_options &options) const {
   std::vector<std::pair<std::string, std::string>> result;
   for (const option_row &option : rows_)
     if (option.commands & options.command->bit)
+      result.emplace_back(option.name, joined(option.texts(options)));
+  return result;
+}
+
+std::vector<std::pair<std::string, std::string>>
+option_table::changed_values(const trainer_options &options) const {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const option_row &option : rows_)
+    if ((option.commands & options.command->bit) &&
+        option.texts(options) != option.texts(defaults_))
       result.emplace_back(option.name, joined(option.texts(options)));
   return result;
 }

@@ -33,6 +33,9 @@ public:
   std::string help_of(const command_row &row) const; // `<command> --help`
   // Name and value of every option of the command, in table order.
   std::vector<std::pair<std::string, std::string>> values(const trainer_options &options) const;
+  // Of those, what is not the default.
+  std::vector<std::pair<std::string, std::string>>
+  changed_values(const trainer_options &options) const;
   // Of those in which ranks of a job must not differ.
   std::vector<std::pair<std::string, std::string>>
   shared_values(const trainer_options &options) const;

@@ -95,10 +95,12 @@ struct trainer_options {
   bool no_background = false;
   period checkpoint_every = {period::minutes, 10};
   keep_policy keep;
-  std::string checkpoint = "latest"; // or initial, or a path
+  bool average = false;              // of the parameters, in place of them
+  std::string checkpoint = "latest"; // best, step-N, initial or a path
 
   // ---- what commands compute and write
-  int64_t evaluate_every = 0; // steps; 0: never
+  period evaluate_every = {}; // 0: never
+  int64_t patience = 0;       // evaluations; 0: endless
   int64_t sample_every = 0;   // steps; 0: never
   int64_t batches = 0;        // 0: all
   int64_t batch = 0;          // which
@@ -116,6 +118,8 @@ struct trainer_options {
   double hang_timeout = 60; // seconds; 0: for ever
   bool no_progress = false;
   int64_t display_every = 0; // steps; 0: by time
+  int64_t log_every = 1;     // steps
+  bool verbose = false;
   std::optional<int64_t> threads;
   communication_kind communication = {};
   exchange_kind exchange = {};

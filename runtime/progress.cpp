@@ -173,10 +173,12 @@ void progress::held_out(int64_t step, const std::vector<named_number> &results) 
   int length = line_is_open_ ? snprintf(text, sizeof text, "  held-out")
                              : snprintf(text, sizeof text, "step %" PRId64 "/%" PRId64 "  held-out",
                                         step, last_);
-  for (const named_number &result : results) {
+  for (const named_number &result : results) { // names may be as long as those of the model
     char *name = text + length;
-    length += snprintf(name, sizeof text - static_cast<size_t>(length), "%s %s %.6g",
-                       &result == results.data() ? "" : ",", result.name, result.value);
+    const auto room = static_cast<int>(sizeof text) - length;
+    const int needed = snprintf(name, static_cast<size_t>(room), "%s %s %.6g",
+                                &result == results.data() ? "" : ",", result.name, result.value);
+    length += std::min(needed, room - 1);
     std::replace(name, text + length, '_', ' ');
   }
   line_is_open_ = false;

@@ -4,6 +4,7 @@
 #include "runtime/run.h"
 
 #include "runtime/agreement.h"
+#include "runtime/best_checkpoint.h"
 #include "runtime/data_types.h"
 #include "runtime/own_files.h"
 #include "runtime/program_memory.h"
@@ -86,6 +87,11 @@ void run::load_initial_parameters() {
 }
 
 std::string run::load_chosen_parameters() {
+  ranks.together([&] {
+    if (options.average && !keeps_average(prog))
+      throw failure(exit_usage, "option --ema: the program keeps no moving average of its "
+                                "parameters\n  try: trainc --ema, and to train with it");
+  });
   const std::string &which = options.checkpoint;
   if (which == "initial") {
     if (options.given.count("run") && !options.given.count("checkpoint"))
@@ -101,8 +107,13 @@ std::string run::load_chosen_parameters() {
   ranks.together([&] {
     if (!is_first())
       return;
-    std::string where = which == "latest" ? checkpoints_of(latest_run_to_read(prog, options)) : "";
-    path = find_checkpoint(which, where, prog, [&](const std::string &text) { warn(text); }).path;
+    const std::string folder =
+        is_checkpoint_of_run(options) ? latest_run_to_read(prog, options) : "";
+    const std::string where = folder.empty() ? "" : checkpoints_of(folder);
+    const bool is_word = !folder.empty() && which != "latest";
+    path = find_checkpoint(is_word ? checkpoint_by_word(*this, which, folder) : which, where, prog,
+                           [&](const std::string &text) { warn(text); })
+               .path;
     if (path.empty())
       throw failure(exit_checkpoint, where +
                                          ": holds no checkpoint\n  try: --run DIR, or --checkpoint "
@@ -113,7 +124,11 @@ std::string run::load_chosen_parameters() {
     const checkpoint_info info = read_manifest(path);
     if (std::string change = change_of_graph(info.computed, prog); !change.empty())
       warn(path + ": is of a run that computes something else: now " + change);
-    load_tensors(info, parameter_tensors(prog, places()), target);
+    // Before the first update the average is that of nothing.
+    const bool averages = options.average && info.step > info.skipped_steps;
+    load_tensors(info,
+                 averages ? averaged_tensors(prog, places()) : parameter_tensors(prog, places()),
+                 target);
   });
   return path;
 }
@@ -314,8 +329,11 @@ void run::print_table(const std::vector<std::pair<std::string, std::string>> &mo
                                           (prog.shards_gradients ? ", the arena's share too" : ""));
   if (trains)
     add_memory_rows(*this, prog.stages ? prog.stages->micro_batches : micro_batches, rows);
-  for (auto &[name, value] : table.values(options))
+  const auto shown = options.verbose ? table.values(options) : table.changed_values(options);
+  for (auto &[name, value] : shown)
     rows.emplace_back("--" + name, value.empty() ? "-" : value);
+  if (!options.verbose)
+    rows.emplace_back("other options", "the defaults, which --verbose shows");
   for (auto &[name, value] : rows)
     printf("%-22s %s\n", visible(name).c_str(), visible(value).c_str());
   fflush(stdout);

@@ -275,10 +275,16 @@ run_choice choose_run(const program &program, const trainer_options &options) {
                             "the run, or --resume auto to begin where there is none");
 }
 
+bool is_checkpoint_of_run(const trainer_options &options) {
+  const std::string &which = options.checkpoint;
+  return which == "latest" || which == "best" ||
+         (is_checkpoint_name(which) && (!options.run.empty() || !exists(which)));
+}
+
 std::string run_to_read(const program &program, const trainer_options &options) {
   if (options.checkpoint == "initial")
     return "";
-  if (options.checkpoint != "latest")
+  if (!is_checkpoint_of_run(options))
     return run_around(options.checkpoint);
   return options.run.empty() ? newest_run(program) : options.run;
 }
@@ -299,6 +305,12 @@ std::string configuration_to_read(const program &program, const trainer_options 
   return !path.empty() && exists(path) ? path : "";
 }
 
+// "adamw --ema" of "adamw+ema" (dialects/train/optimizer.h).
+static std::string as_options(std::string optimizer) {
+  const size_t at = optimizer.find('+');
+  return at == std::string::npos ? optimizer : optimizer.replace(at, 1, " --");
+}
+
 std::vector<std::string> restore_options(const program &program, const std::string &configuration,
                                          const option_table &table, trainer_options &options) {
   run_configuration before = read_configuration(configuration);
@@ -309,7 +321,7 @@ std::vector<std::string> restore_options(const program &program, const std::stri
     throw failure(exit_usage, configuration + ": is of a run with the optimizer " +
                                   before.optimizer + ", this program has " +
                                   program.optimizer_name + "\n  try: trainc --optimizer " +
-                                  before.optimizer);
+                                  as_options(before.optimizer));
   problem_list problems;
   std::vector<std::string> changes;
   if (!before.model.empty() && before.model != program.model_name)

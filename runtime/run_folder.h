@@ -48,11 +48,15 @@ bool has_saved(const std::string &folder);
 // Looks at the file system, changes nothing. Throws `failure` where --resume finds no run.
 run_choice choose_run(const program &program, const trainer_options &options);
 
-// The run whose parameters --checkpoint means, for commands that only read: of latest --run, else
-// the newest; of a path the one around it. Empty where there is none, or nobody can say.
+// Whether --checkpoint is a word for one of the run: latest, best or step-N. Without --run a folder
+// of the last one's name goes before.
+bool is_checkpoint_of_run(const trainer_options &options);
+
+// The run whose parameters --checkpoint means, for commands that only read: of such a word --run,
+// else the newest; of a path the one around it. Empty where there is none, or nobody can say.
 std::string run_to_read(const program &program, const trainer_options &options);
 
-// The same of latest. Throws `failure` (exit_checkpoint) where there is none.
+// The same of a word. Throws `failure` (exit_checkpoint) where there is none.
 std::string latest_run_to_read(const program &program, const trainer_options &options);
 
 // Its configuration; empty where there is none.

@@ -6,8 +6,9 @@
 
 namespace trainc {
 
-// Four are the trainer's own: the time between two checkpoints is over, one is still being
-// written, the time of --max-time is over, the run's folder is gone.
+// Five are the trainer's own: the time between two checkpoints is over, one is still being
+// written, the time of --max-time is over, the run's folder is gone, the time between two
+// evaluations is over.
 enum signal_request : int {
   no_request = 0,
   checkpoint_request = 1,
@@ -15,7 +16,8 @@ enum signal_request : int {
   period_request = 4,
   writing_request = 8,
   time_request = 16,
-  gone_request = 32
+  gone_request = 32,
+  evaluation_request = 64
 };
 
 // Hears signals from now on, until the process ends. Must run before any other thread starts that

@@ -4,6 +4,7 @@
 #include "runtime/step_log.h"
 
 #include "runtime/bounded_json.h"
+#include "runtime/evaluation_results.h"
 #include "runtime/failure.h"
 #include "runtime/output_file.h"
 
@@ -25,6 +26,8 @@ constexpr int deepest_line = 1; // object of numbers
 // What a line tells: the name of its first member. A log has lines of these kinds and no others.
 constexpr const char *step_line = "step", *summary_line = "summary", *machine_line = "machine";
 
+constexpr const char *loss_member = "loss"; // of a step, not of an evaluation
+
 bool is_line(const nlohmann::json &line) {
   if (!line.is_object())
     return false;
@@ -45,8 +48,9 @@ std::string bytes_of_log(const std::string &path) {
 
 // The complete lines of steps up to `last`; the rest was of work that is redone. `damaged`: there
 // is something else than lines, and half a one at the end, as a kill leaves it.
-// `reached`: the last step that has one.
-std::string lines_up_to(const std::string &text, int64_t last, bool &damaged, int64_t &reached) {
+// `reached`: the last step that has one; `evaluated`: the last one with one of an evaluation.
+std::string lines_up_to(const std::string &text, int64_t last, bool &damaged, int64_t &reached,
+                        int64_t &evaluated) {
   std::string kept;
   for (size_t begin = 0; begin < text.size();) {
     size_t end = text.find('\n', begin);
@@ -61,6 +65,8 @@ std::string lines_up_to(const std::string &text, int64_t last, bool &damaged, in
     if (const int64_t step = has_step ? parsed[step_line].get<int64_t>() : last + 1; step <= last) {
       kept += line;
       reached = std::max(reached, step);
+      if (!parsed.contains(loss_member))
+        evaluated = std::max(evaluated, step);
     }
     begin = end + 1;
   }
@@ -123,7 +129,8 @@ step_log::step_log(const std::string &path, int64_t resumed_step, file_operation
   if (resumed_step > 0) { // trimmed by way of a second file: a crash loses no line
     const std::string text = bytes_of_log(path);
     bool is_damaged = false;
-    const std::string kept = lines_up_to(text, resumed_step, is_damaged, last_step_);
+    const std::string kept =
+        lines_up_to(text, resumed_step, is_damaged, last_step_, last_evaluated_);
     if (is_damaged)
       damaged_ = keep(text, path, files);
     output_file trimmed(path, files);
@@ -170,16 +177,26 @@ void step_log::look() {
     error_ = ENOENT;
 }
 
+void step_log::expect(const std::vector<named_number> &results) {
+  constexpr size_t number_bytes = 64; // a number and what is around it
+  size_t bytes = number_bytes;
+  for (const named_number &result : results) {
+    held_out_members_.push_back(held_out_member(result.name));
+    bytes += held_out_members_.back().size() + number_bytes;
+  }
+  held_out_line_.resize(bytes);
+}
+
 void step_log::write(const step_record &record) {
   if (file_ < 0)
     return;
   char line[512], loss[32], norm[32], rate[32];
   int length =
       snprintf(line, sizeof line,
-               "{\"%s\": %" PRId64 ", \"loss\": %s, \"gradient_norm\": %s, "
+               "{\"%s\": %" PRId64 ", \"%s\": %s, \"gradient_norm\": %s, "
                "\"learning_rate\": %s, \"milliseconds\": %.3f, "
                "\"samples_per_second\": %.3f",
-               step_line, record.step, json_number(loss, record.loss),
+               step_line, record.step, loss_member, json_number(loss, record.loss),
                json_number(norm, record.gradient_norm), json_number(rate, record.learning_rate),
                record.milliseconds, record.samples_per_second);
   if (record.tokens_per_second > 0)
@@ -196,12 +213,15 @@ void step_log::write(const step_record &record) {
 }
 
 void step_log::write_held_out(int64_t step, const std::vector<named_number> &results) {
-  char line[1024], number[32]; // of names that the compiler knows, below 32 characters
-  int length = snprintf(line, sizeof line, "{\"%s\": %" PRId64, step_line, step);
-  for (const named_number &result : results)
-    length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
-                       ", \"held_out_%s\": %s", result.name, json_number(number, result.value));
-  length += snprintf(line + length, sizeof line - static_cast<size_t>(length), "}\n");
+  if (step <= last_evaluated_)
+    return;
+  char number[32], *line = held_out_line_.data();
+  const size_t room = held_out_line_.size();
+  int length = snprintf(line, room, "{\"%s\": %" PRId64, step_line, step);
+  for (size_t i = 0; i < results.size(); ++i)
+    length += snprintf(line + length, room - static_cast<size_t>(length), ", %s: %s",
+                       held_out_members_[i].c_str(), json_number(number, results[i].value));
+  length += snprintf(line + length, room - static_cast<size_t>(length), "}\n");
   put(line, length);
 }
 

@@ -4,6 +4,7 @@
 // a reader or a crash never sees half a line that a later one continues.
 #pragma once
 
+#include "runtime/checkpoint_policy.h"
 #include "runtime/exchange_times.h"
 #include "runtime/file_operations.h"
 
@@ -27,14 +28,8 @@ struct run_summary {
   double seconds;
   int64_t peak_resident_bytes;
   double computing = 0, data = 0, exchanging = 0, evaluating = 0, saving = 0; // of the seconds
-  const char *ended = "done"; // or "preempted", "max-time"
+  const char *ended = "done"; // or "preempted", "max-time", "patience"
   double rate = 0; // floating-point operations per second and rank in the steps; 0: not known
-};
-
-// Of an evaluation: the loss, a metric.
-struct named_number {
-  const char *name; // as in JSON: "top_5_accuracy"
-  double value;
 };
 
 // The log at `path` and what it was kept as where it was damaged, as far as they are there.
@@ -51,7 +46,11 @@ public:
   step_log(const step_log &) = delete;
   step_log &operator=(const step_log &) = delete;
 
+  // What lines of evaluations will have; takes their memory.
+  void expect(const std::vector<named_number> &results);
+
   void write(const step_record &record);
+  // As expected. Of a step whose evaluation is made up for the line may be there.
   void write_held_out(int64_t step, const std::vector<named_number> &results);
   void write_summary(const run_summary &summary);
   // Behind the summary: operations per second of a large matrix product, and the steps' over these.
@@ -68,9 +67,11 @@ public:
 private:
   void put(const char *line, int length);
   int file_ = -1;
-  int64_t last_step_ = 0;
+  int64_t last_step_ = 0, last_evaluated_ = 0;
   int error_ = 0;
   std::string damaged_;
+  std::vector<std::string> held_out_members_;
+  std::vector<char> held_out_line_;
   bool torn_ = false; // half a line is at the end
 };
 

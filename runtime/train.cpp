@@ -38,15 +38,17 @@ template <typename Work> int trainer::or_save(int64_t done, Work work) {
 
 int trainer::operator()() {
   decide();
-  if (!resumed_.path.empty() && extent_.last <= extent_.first)
+  if (has_ended())
     return nothing_to_do();
   run_.ranks.together([&] { check_data(); });
+  if (!run_.ranks.broadcast(evaluates_other_data_ ? "yes" : "").empty())
+    best_ = {}; // on every rank, which all end by it
   if (dry_)
     extent_.last = extent_.first + 1;
   set_up();
   begin();
   run_.print_table(describe_data(), layout_.micro_batches);
-  start_seconds_ = saved_seconds_ = seconds_now();
+  start_seconds_ = saved_seconds_ = evaluated_seconds_ = seconds_now();
   try {
     take_steps();
   } catch (const failure &error) {
@@ -63,12 +65,17 @@ int trainer::operator()() {
 
 void trainer::take_steps() {
   last_step_ = extent_.first;
-  if (has_own_checkpoint_ && is_sampled(last_step_)) // a kill or a request may have come before
+  // A kill or a request may have come before.
+  if (has_own_checkpoint_ && is_sampled(last_step_))
     show(last_step_, &trainer::write_sample, /*saved=*/true);
-  while (last_step_ < extent_.last && end_request_ == no_request) {
+  if (has_own_checkpoint_ && is_due(options_.evaluate_every, last_step_) &&
+      resumed_.evaluated.empty())
+    make_up_evaluation();
+  while (!is_last(last_step_)) {
     const int64_t step = last_step_ + 1;
     ask_for_end();
     ask_for_save();
+    ask_for_evaluation();
     look_at_folder();
     const int requests = or_save(step - 1, [&] { return take_step(step); });
     last_step_ = step;
@@ -76,18 +83,27 @@ void trainer::take_steps() {
       give_up();
     proceed_with_save(requests);
     end_request_ |= requests & end_requests;
-    save_due_ |= save_is_due(step) || (requests & period_request);
+    save_due_ |= is_due(options_.checkpoint_every, step) || (requests & period_request);
     bool asked = requests & (checkpoint_request | end_requests);
     if (asked) // who asked may not wait for more
       save(step, is_last(step));
     if (is_sampled(step))
       asked = show(step, &trainer::write_sample, asked);
-    if (is_evaluated(step))
+    if (is_evaluated(step, requests))
       asked = show(step, &trainer::show_held_out, asked);
     if (!asked && (is_last(step) || (save_due_ && skipped_in_a_row_ == 0)))
       save(step, is_last(step));
   }
   end_save();
+}
+
+// The checkpoint is written again, with what the evaluation says of it.
+void trainer::make_up_evaluation() {
+  show(last_step_, &trainer::show_held_out, /*saved=*/true);
+  if (evaluated_step_ != last_step_)
+    return;
+  saved_step_ = -1;
+  save(last_step_, is_last(last_step_));
 }
 
 // Does what takes its time, for which no request waits: it begins anew behind the checkpoint, or is
@@ -204,7 +220,6 @@ int trainer::take_step(int64_t step) {
   result.applied &= !is_spike;
   ++steps_taken_;
   loss_ = result.loss;
-  held_out_loss_ = NAN; // until it is evaluated
 
   double seconds = seconds_now() - mark_seconds_;
   auto per_second = [&](int64_t per_batch) {
@@ -219,9 +234,10 @@ int trainer::take_step(int64_t step) {
                         per_second(data_->tokens_per_batch()),
                         !result.applied,
                         run_.target.last_exchange().since(mark_seconds_)};
-  log_->write(record);
+  if (step % options_.log_every == 0 || step == extent_.last || record.skipped)
+    log_->write(record);
   note_log();
-  progress_->step(record, is_evaluated(step));
+  progress_->step(record, is_evaluated(step, result.requests));
   if (!result.applied) {
     note_skipped(step, result, is_spike);
     return result.requests;
@@ -242,10 +258,19 @@ void trainer::ask_for_end() const {
 
 // Of the first rank's clock; the ranks hear of it in the step, like of a signal.
 void trainer::ask_for_save() const {
-  bool is_over = seconds_now() - saved_seconds_ >= save_every_.count * 60;
-  if (run_.is_first() && save_every_.of == period::minutes && save_every_.count > 0 && is_over)
+  if (run_.is_first() && has_passed(options_.checkpoint_every, saved_seconds_))
     request(period_request);
   ask_for_writing();
+}
+
+void trainer::ask_for_evaluation() const {
+  if (run_.is_first() && has_passed(options_.evaluate_every, evaluated_seconds_))
+    request(evaluation_request);
+}
+
+bool trainer::has_passed(const period &every, double since_seconds) const {
+  return every.of == period::minutes && every.count > 0 &&
+         seconds_now() - since_seconds >= every.count * 60;
 }
 
 void trainer::ask_for_writing() const {
@@ -303,12 +328,13 @@ void trainer::give_up() const {
                 /*everywhere=*/true);
 }
 
-bool trainer::save_is_due(int64_t step) const {
-  if (save_every_.count == 0 || save_every_.of == period::minutes)
+// By steps or epochs; what is by time is asked for.
+bool trainer::is_due(const period &every, int64_t step) const {
+  if (every.count == 0 || every.of == period::minutes)
     return false;
-  if (save_every_.of == period::steps)
-    return step % static_cast<int64_t>(save_every_.count) == 0;
-  double batches = save_every_.count * data_->batches_per_epoch();
+  if (every.of == period::steps)
+    return step % static_cast<int64_t>(every.count) == 0;
+  double batches = every.count * data_->batches_per_epoch();
   auto periods = [&](int64_t taken) { return std::floor(static_cast<double>(taken) / batches); };
   return periods(batch_of(step + 1)) > periods(batch_of(step));
 }
@@ -340,9 +366,9 @@ int trainer::show_held_out(int64_t step) {
     run_.warn("no valid labels in the held-out data: " + lack +
               ", so there is no mean\n  try: data with labels that count");
   }
-  double loss = held_out_->results()[0].value;
-  held_out_loss_ = loss;
-  if (!std::isfinite(loss) && !labels_lack_ && !is_held_out_loss_said_) {
+  evaluated_step_ = step;
+  evaluated_seconds_ = seconds_now();
+  if (!std::isfinite(held_out_->results()[0].value) && !labels_lack_ && !is_held_out_loss_said_) {
     is_held_out_loss_said_ = true;
     progress_->finish();
     run_.warn(format_text("step %" PRId64 ": the held-out loss is not finite; --keep-best takes no "
@@ -350,11 +376,8 @@ int trainer::show_held_out(int64_t step) {
                           "infinity; or a lower --learning-rate",
                           step));
   }
-  const bool is_best =
-      std::isfinite(loss) && !(loss >= best_held_out_loss_); // the first beats none
-  if (is_best)
-    best_held_out_loss_ = loss;
-  save_due_ |= is_best && keep_.best_by == checkpoint_metric::held_out_loss;
+  const bool is_best = best_.add(step, metric_of(watched_, NAN, held_out_->results()));
+  save_due_ |= is_best && is_of_evaluation(keep_.best_by);
   log_->write_held_out(step, held_out_->results());
   progress_->held_out(step, held_out_->results());
   return no_request;
@@ -415,7 +438,10 @@ void trainer::save(int64_t step, bool last) {
   run_.watch.now(activity::saving);
   save_due_ = false;
   saved_step_ = step;
-  checkpoints_->begin({step, batch_of(step + 1), skipped_steps_, loss_, held_out_loss_, losses_});
+  run_position at = {step, batch_of(step + 1), skipped_steps_, loss_, {}, losses_, best_};
+  if (evaluated_step_ == step)
+    at.evaluated = held_out_->results();
+  checkpoints_->begin(at);
   saved_seconds_ = seconds_now();
   writes_ = true;
   if (last || !background_)
@@ -461,6 +487,15 @@ void trainer::end_save(bool last) {
   run_.warn(problem + "; training goes on, the checkpoints before it are as they were");
 }
 
+// "3 evaluations without a better held-out-loss than 1.25, of step 40 (--patience 3)"
+std::string trainer::of_patience() const {
+  const double value = more_is_better(watched_) ? -best_.value : best_.value;
+  std::string text = counted(best_.later, "evaluation") + " without a better " + watched_;
+  if (best_.step > 0)
+    text += format_text(" than %g, of step %" PRId64, value, best_.step);
+  return text + format_text(" (--patience %" PRId64 ")", options_.patience);
+}
+
 // What the steps reach, and after the work of the run what the machine would. On a machine that is
 // busier after the run than it was in the steps the product may be slower than they were: then it
 // says nothing.
@@ -498,11 +533,16 @@ void trainer::summarize() {
                  static_cast<double>(steps_taken_) / run_.ranks.size() / steps_seconds;
   if (exit_code_ == exit_stopped)
     summary.ended = end_request_ & stop_request ? "preempted" : "max-time";
+  else if (last_step_ < extent_.last)
+    summary.ended = "patience";
   log_->write_summary(summary);
   if (exit_code_ == exit_stopped)
     printf("stopped by %s at step %" PRId64 " of %" PRId64 "; %s\n",
            end_request_ & stop_request ? "a signal" : "--max-time", last_step_, extent_.last,
            checkpoints_ ? "--resume latest goes on" : "without a checkpoint");
+  else if (last_step_ < extent_.last)
+    printf("ended at step %" PRId64 " of %" PRId64 ": %s\n", last_step_, extent_.last,
+           of_patience().c_str());
   printf("%s in %.1f s: computing %.1f, data %.1f, exchanging gradients %.1f, evaluating %.1f, "
          "checkpoints %.1f\n",
          counted(summary.steps, "step").c_str(), summary.seconds, summary.computing, summary.data,

@@ -69,6 +69,8 @@ void trainer::find_extent() {
   skipped_steps_ = resumed_.skipped_steps;
   extent_.order.seed = resumed_.order.seed;
   losses_ = resumed_.losses;
+  if (has_own_checkpoint_ && resumed_.watched == watched_ && !options_.new_data)
+    best_ = resumed_.best;
 }
 
 // By default under the next number that nobody else takes at this moment.
@@ -216,7 +218,7 @@ std::vector<std::pair<std::string, std::string>> trainer::describe_data() const 
   std::vector<std::pair<std::string, std::string>> rows = {{"training data", text}};
   if (extent_.order.seed != options_.seed)
     rows.emplace_back("seed", std::to_string(extent_.order.seed) + ", of the checkpoint");
-  if (held_out_every_ == 0)
+  if (!evaluates())
     return rows;
   const loader &other = validation_ ? *validation_ : *data_;
   data_part part = validation_ ? data_part::all : data_part::held_out;
@@ -286,8 +288,7 @@ void trainer::settle_last_step() {
                                 per_epoch, data_->samples_per_batch(), per_step, run_.ranks.size(),
                                 layout_.micro_batches));
     extent_.last = last_step_of(options_);
-    held_out_every_ = options_.evaluate_every;
-    if (held_out_every_ > 0)
+    if (evaluates())
       held_out_batches_ =
           validation_ ? validation_->batches(data_part::all) : data_->batches(data_part::held_out);
     if (int64_t most = options_.validation_batches; most > 0)
@@ -296,7 +297,7 @@ void trainer::settle_last_step() {
 }
 
 // Whether they are those of the run.
-void trainer::check_data() const {
+void trainer::check_data() {
   std::string before = choice_.configuration();
   if (!run_.is_first() || resumed_.path.empty() || before.empty())
     return;
@@ -311,9 +312,10 @@ void trainer::check_data() const {
   } catch (const failure &) {
     if (!is_said)
       throw;
+    evaluates_other_data_ = true;
     run_.warn(std::string("the validation data are others than before: held-out losses of the run "
                           "compare different data") +
-              (options_.keep.best_by == checkpoint_metric::held_out_loss
+              (is_of_evaluation(options_.keep.best_by)
                    ? ", and so does --keep-best\n  try: another --run DIR that branches off, with "
                      "--resume, to keep the best on these"
                    : ""));
@@ -324,6 +326,8 @@ void trainer::check_data() const {
 void trainer::decide() {
   run_.ranks.together([&] { check_train_options(run_.prog, options_); });
   run_.check_layout();
+  keep_ = options_.keep;
+  watched_ = keep_.watched();
   find_extent();
   if (options_.sample_every > 0)
     run_.ranks.together([&] {
@@ -346,10 +350,15 @@ void trainer::decide() {
   settle_last_step();
 }
 
+bool trainer::has_ended() const {
+  return !resumed_.path.empty() && (extent_.last <= extent_.first || is_stale());
+}
+
 int trainer::nothing_to_do() const {
   if (run_.is_first())
-    printf("nothing to do: the checkpoint is at step %" PRId64 " of %" PRId64 "; %s\n",
+    printf("nothing to do: the checkpoint is at step %" PRId64 " of %" PRId64 "%s; %s\n",
            extent_.first, extent_.last,
+           extent_.last > extent_.first ? (", " + of_patience()).c_str() : "",
            choice_.goes_on() ? "the run and its options stay as they are" : "no new run is made");
   return exit_success;
 }
@@ -378,8 +387,6 @@ void trainer::set_up() {
         [&] { load_tensors(resumed_, state_tensors(run_.prog, run_.places()), run_.target); });
 
   schedule_ = schedule_of(options_, extent_.last);
-  save_every_ = options_.checkpoint_every;
-  keep_ = options_.keep;
   if (options_.max_minutes)
     most_seconds_ = *options_.max_minutes * 60;
   if (saves)
@@ -473,6 +480,14 @@ void trainer::warn_of_links() const {
             ", which --keep neither counts nor removes");
 }
 
+// Of the log, those before the run went on included.
+int64_t trainer::steps_between_lines() const {
+  int64_t before = 1;
+  if (const std::string configuration = choice_.configuration(); !configuration.empty())
+    before = kept_options(run_.prog, configuration, run_.table).log_every;
+  return std::max(before, options_.log_every);
+}
+
 // The one place that changes the folder of a run, once nothing stands against the new work. What
 // the run is from now on is written last: until then a resumed one is what it was.
 void trainer::begin() {
@@ -496,11 +511,13 @@ void trainer::begin() {
       samples_.emplace(choice_.folder);
     }
     log_ = std::make_unique<step_log>(changes ? log_of(choice_.folder) : "", extent_.first);
+    log_->expect(held_out_->results());
     if (!log_->damaged().empty())
       run_.warn(log_of(choice_.folder) +
                 ": has lines that nobody wrote so; what it was is kept as " + log_->damaged() +
                 ", and it goes on with those that can be read");
-    else if (has_own_checkpoint_ && changes && log_->last_step() < extent_.first)
+    else if (has_own_checkpoint_ && changes &&
+             log_->last_step() + steps_between_lines() <= extent_.first)
       run_.warn(log_of(choice_.folder) + format_text(": has no line of the steps behind %" PRId64
                                                      ", and the run is at %" PRId64
                                                      ": they were removed, or could not be written",

@@ -61,8 +61,9 @@ void check_train_options(const program &program, const trainer_options &options)
   if (options.steps.has_value() == options.epochs.has_value())
     problems.add(options.steps ? "train: takes --steps or --epochs, not both"
                                : "train: needs --steps or --epochs\n  try: --steps 1000");
+  const bool evaluates = options.evaluate_every.count > 0;
   bool validates = !options.validation_tokens.empty() || !options.validation_data.empty();
-  if (options.evaluate_every > 0 && options.holdout == 0 && !validates)
+  if (evaluates && options.holdout == 0 && !validates)
     problems.add("option --evaluate-every: there is no held-out part of the data\n  try: --holdout "
                  "0.1, or --validation-data");
   if (validates && options.holdout > 0)
@@ -71,11 +72,14 @@ void check_train_options(const program &program, const trainer_options &options)
     problems.add("option --initialise: a resumed run has its parameters\n  try: one of the two, or "
                  "--resume auto, which takes them where it begins");
   for (const char *option : {"validation-data", "validation-tokens", "validation-batches"})
-    if (options.evaluate_every == 0 && options.asks_for(option, "evaluate-every"))
+    if (!evaluates && options.asks_for(option, "evaluate-every"))
       problems.add(std::string("option --") + option +
                    ": nothing is evaluated while training\n  try: --evaluate-every 100");
-  if (options.keep.best_by == checkpoint_metric::held_out_loss && options.evaluate_every == 0)
+  if (is_of_evaluation(options.keep.best_by) && !evaluates)
     problems.add("option --keep-best: no held-out loss is computed\n  try: --evaluate-every 100");
+  if (options.patience > 0 && !evaluates)
+    problems.add("option --patience: nothing is evaluated while training\n  try: --evaluate-every "
+                 "100");
   for (const char *option : {"prompt", "length", "temperature", "top-k"})
     if (options.sample_every == 0 && options.asks_for(option, "sample-every"))
       problems.add(std::string("option --") + option +

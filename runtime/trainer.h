@@ -39,6 +39,7 @@ private:
   void take_steps();
 
   void decide();
+  bool has_ended() const;
   int nothing_to_do() const;
   void set_up();
   void find_extent();
@@ -51,25 +52,35 @@ private:
   void find_layout();
   std::vector<std::pair<std::string, std::string>> describe_data() const;
   void find_position();
-  void check_data() const;
+  void check_data();
   void check_space() const;
   void warn_of_rate() const;
   void warn_of_links() const;
+  int64_t steps_between_lines() const;
   void begin();
   int64_t last_step_of(const trainer_options &options) const;
   void settle_last_step();
   void ask_for_end() const;
   void ask_for_save() const;
+  void ask_for_evaluation() const;
   void ask_for_writing() const;
   void proceed_with_save(int requests);
-  bool is_evaluated(int64_t step) const {
-    return held_out_every_ > 0 && (step % held_out_every_ == 0 || step == extent_.last);
+  bool evaluates() const { return options_.evaluate_every.count > 0; }
+  bool is_evaluated(int64_t step, int requests) const {
+    return evaluates() && (step == extent_.last || (requests & evaluation_request) ||
+                           is_due(options_.evaluate_every, step));
   }
-  bool is_last(int64_t step) const { return step == extent_.last || end_request_ != no_request; }
+  // Whether --patience is over.
+  bool is_stale() const { return options_.patience > 0 && best_.later >= options_.patience; }
+  bool is_last(int64_t step) const {
+    return step == extent_.last || end_request_ != no_request || is_stale();
+  }
   void look_at_folder();
   void look_at_bookkeeping();
   [[noreturn]] void give_up() const;
-  bool save_is_due(int64_t step) const;
+  bool is_due(const period &every, int64_t step) const;
+  bool has_passed(const period &every, double since_seconds) const;
+  std::string of_patience() const;
   template <typename Work> int or_save(int64_t done, Work work);
   int take_step(int64_t step);
   void note_log();
@@ -80,6 +91,7 @@ private:
   int show_held_out(int64_t step);
   bool is_sampled(int64_t step) const { return text_ && step % options_.sample_every == 0; }
   bool show(int64_t step, int (trainer::*work)(int64_t), bool saved);
+  void make_up_evaluation();
   int write_sample(int64_t step);
   void write_own_sample(int64_t step);
   void save(int64_t step, bool last);
@@ -115,12 +127,14 @@ private:
   rate_schedule schedule_;
   double start_seconds_ = 0, mark_seconds_ = 0, most_seconds_ = INFINITY;
   double data_of_shown_ = 0, exchanging_of_shown_ = 0; // seconds, of evaluations and samples
-  int64_t held_out_every_ = 0, held_out_batches_ = 0, steps_taken_ = 0;
-  period save_every_;
+  int64_t held_out_batches_ = 0, steps_taken_ = 0;
   keep_policy keep_;
-  double loss_ = NAN, held_out_loss_ = NAN, best_held_out_loss_ = NAN; // of the last step
-  double saved_seconds_ = 0;                                           // when, or the run began
-  double looked_seconds_ = 0;                                          // at the folder
+  std::string watched_;                              // the metric of best_
+  double loss_ = NAN;                                // of the last step
+  int64_t evaluated_step_ = -1;                      // of the results that held_out_ has
+  best_evaluation best_;                             // of the run
+  double saved_seconds_ = 0, evaluated_seconds_ = 0; // when, or the run began
+  double looked_seconds_ = 0;                        // at the folder
   loss_statistics losses_;                           // of the steps that were taken
   int64_t skipped_steps_ = 0, skipped_in_a_row_ = 0; // of the whole run, and just before
   int64_t saved_step_ = -1, last_step_ = 0;          // that was taken
@@ -133,7 +147,8 @@ private:
   bool log_lacks_lines_ = false;
   // And that is said.
   bool labels_lack_ = false, is_held_out_loss_said_ = false, was_data_looked_at_ = false;
-  bool is_taken_ = false; // the folder, by another run
+  bool is_taken_ = false;             // the folder, by another run
+  bool evaluates_other_data_ = false; // than before; the first rank knows
   std::set<std::string> said_of_bookkeeping_;
   int exit_code_ = exit_success;
 };

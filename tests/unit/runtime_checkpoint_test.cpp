@@ -210,23 +210,26 @@ TEST_F(CheckpointTest, PrunesWhenItIsTold) {
 }
 
 TEST_F(CheckpointTest, KeepsEveryAndTheBest) {
-  keep_policy policy = {2, 10, checkpoint_metric::held_out_loss};
+  keep_policy policy = {2, 10, "held-out-loss"};
   checkpoint_writer saver(trainer_program, memory.places, access, ranks, real_file_operations(),
                           folder.path(), policy, sample_order{17, 8, 3});
   saver.open();
   fill(1);
   double held_out[] = {3, NAN, 1.5, 2, 1.75, NAN, 1.5};
   for (int64_t i = 0; i < 7; ++i) {
-    EXPECT_EQ(saver.save({5 + i * 5, 0, 0, 0.25, held_out[i]}).error, 0);
+    const named_number loss = {"loss", held_out[i]};
+    run_position at = {5 + i * 5, 0, 0, 0.25};
+    at.evaluated = {&loss, std::isnan(held_out[i]) ? size_t{0} : size_t{1}};
+    EXPECT_EQ(saver.save(at).error, 0);
     saver.prune();
   }
   // 10, 20 and 30 are of every ten; 15 is the best, of two the older; 30 and 35 are the newest.
   EXPECT_EQ(names(), (std::vector<std::string>{"step-00000010", "step-00000015", "step-00000020",
                                                "step-00000030", "step-00000035"}));
   checkpoint_info best = read_manifest(folder / "step-00000015");
-  EXPECT_EQ(best.held_out_loss, 1.5);
+  EXPECT_EQ(best.metric("held-out-loss"), 1.5);
   EXPECT_EQ(best.loss, 0.25);
-  EXPECT_TRUE(std::isnan(read_manifest(folder / "step-00000010").held_out_loss));
+  EXPECT_TRUE(std::isnan(read_manifest(folder / "step-00000010").metric("held-out-loss")));
 }
 
 TEST(Period, StepsMinutesAndEpochs) {
@@ -235,6 +238,8 @@ TEST(Period, StepsMinutesAndEpochs) {
   EXPECT_TRUE(value.of == period::steps && value.count == 100);
   ASSERT_TRUE(to_period("2.5min", value));
   EXPECT_TRUE(value.of == period::minutes && value.count == 2.5);
+  ASSERT_TRUE(to_period("1epoch", value));
+  EXPECT_TRUE(value.of == period::epochs && value.count == 1);
   ASSERT_TRUE(to_period("0.5epochs", value));
   EXPECT_TRUE(value.of == period::epochs && value.count == 0.5);
   for (const char *text : {"", "min", "1.5", "-1min", "10 min", "10mins", "nan", "inf", "1e400min"})

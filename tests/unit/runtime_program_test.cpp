@@ -150,6 +150,7 @@ TEST(Log, LinesAreJsonAndTrimmedOnResume) {
   std::string path = folder / "run.jsonl";
   {
     step_log log(path, 0);
+    log.expect({{"loss", 0}, {"accuracy", 0}});
     for (int64_t step = 1; step <= 4; ++step)
       log.write({step, 0.1, 1e-300, 3e-4, 12.5, 80, step == 1 ? 0.0 : 640.0});
     log.write_held_out(4, {{"loss", 2.5}, {"accuracy", 0.5}});
@@ -180,14 +181,19 @@ TEST(Log, LinesAreJsonAndTrimmedOnResume) {
 TEST(Log, WhateverIsWrittenIsReadAgain) {
   scratch_folder folder;
   const std::string path = folder / "run.jsonl";
+  // Of several outputs a metric bears the name of its own, which may be anything.
+  const std::string long_name = "an \"output\"" + std::string(2000, 'x') + "_accuracy";
   for (int64_t resumed = 0; resumed <= 20; resumed += 10) {
     step_log log(path, resumed);
+    const std::vector<named_number> results = {
+        {"loss", NAN}, {"top_5_accuracy", 0.5}, {long_name.c_str(), 0.25}};
+    log.expect(results);
     EXPECT_EQ(log.damaged(), "");
     EXPECT_EQ(log.last_step(), resumed);
     for (int64_t step = resumed + 1; step <= resumed + 10; ++step) {
       log.write({step, 0.1, 1, 3e-4, 12.5, 80, 640});
       log.write({step, NAN, INFINITY, 3e-4, 12.5, 80, 0, true, {0.1, 0.2, 0.1}});
-      log.write_held_out(step, {{"loss", NAN}, {"top_5_accuracy", 0.5}});
+      log.write_held_out(step, results);
     }
     run_summary summary = {10, 10, 1.5, 1000};
     summary.ended = "preempted";
@@ -197,6 +203,26 @@ TEST(Log, WhateverIsWrittenIsReadAgain) {
     EXPECT_EQ(log.error(), 0);
   }
   EXPECT_EQ(files_of_log(path).size(), 1u);
+}
+
+TEST(Metric, TheBestIsTheLowestAndOfAnAccuracyTheHighest) {
+  const std::vector<named_number> results = {{"loss", 2}, {"top_5_accuracy", 0.5}};
+  EXPECT_EQ(metric_of("loss", 3, results), 3);
+  EXPECT_EQ(metric_of("held-out-loss", 3, results), 2);
+  EXPECT_EQ(metric_of("held-out-top-5-accuracy", 3, results), -0.5);
+  EXPECT_TRUE(std::isnan(metric_of("none", 3, results)));
+  EXPECT_TRUE(std::isnan(metric_of("held-out-accuracy", 3, results)));
+  EXPECT_TRUE(std::isnan(metric_of("held-out-loss", 3, {})));
+
+  best_evaluation best;
+  EXPECT_FALSE(best.add(1, NAN)); // as of data without labels
+  EXPECT_TRUE(best.add(2, 5));
+  EXPECT_FALSE(best.add(3, 5)); // of equals the first
+  EXPECT_FALSE(best.add(4, INFINITY));
+  EXPECT_TRUE(best.add(5, 4));
+  EXPECT_FALSE(best.add(6, 4.5));
+  EXPECT_EQ(best.step, 5);
+  EXPECT_EQ(best.later, 1);
 }
 
 TEST(CpuCheck, KnowsNamesAndFeatures) {
