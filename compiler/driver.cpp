@@ -388,6 +388,8 @@ private:
                                       kernelListJson(describeKernels(*model.module)), report)) &&
            succeeded(output.writeText("plan/parameters.json", parametersJson(model, *model.module),
                                       report)) &&
+           succeeded(
+               output.writeText("plan/nodes.json", nodesJson(model, *model.module), report)) &&
            succeeded(output.writeText("plan/memory.txt", memoryPlanText(*model.module), report)) &&
            (!recipe.trains || writeRecompute()) && writeStages() &&
            succeeded(output.writeText("plan/kernels.txt", kernelListText(*model.module), report)) &&

@@ -19,6 +19,8 @@ using namespace mlir;
 
 namespace trainc {
 
+constexpr llvm::StringLiteral kFunction = "  func.func ";
+constexpr size_t kLineLength = 100;      // of a function that stays in one line
 constexpr int64_t kElementsInPlace = 64; // of a constant that is printed where it is used
 
 /// The resource with these bytes. Named after them: the same in every file of a run.
@@ -76,6 +78,33 @@ static void eachToken(StringRef text, llvm::function_ref<void(StringRef, bool is
   }
 }
 
+static bool isBracket(StringRef token, StringRef brackets) {
+  return token.size() == 1 && brackets.contains(token.front());
+}
+
+/// A function's line with each argument and each result on a line of its own: there may be
+/// hundreds, with attributes and a location each.
+static void writeInLines(StringRef line, llvm::raw_ostream &stream) {
+  SmallVector<char> open;
+  bool isBreak = false, isArrow = false; // before the token, at it
+  eachToken(line, [&](StringRef token, bool isValue) {
+    const bool closes = !isValue && !isArrow && isBracket(token, ")]}>");
+    if (isBreak && token == " ")
+      return;
+    if (isBreak && !closes)
+      stream << "\n      ";
+    isBreak = false;
+    if (closes && !open.empty())
+      open.pop_back();
+    stream << (isValue ? "%" : "") << token;
+    if (!isValue && isBracket(token, "([{<"))
+      open.push_back(token.front());
+    const bool isInList = open.size() == 1 && open.back() == '(';
+    isBreak = isInList && !isValue && (token == "(" || token == ",");
+    isArrow = token == "-";
+  });
+}
+
 /// The printed module with the names of entry functions' arguments in the place of `%arg0`: the
 /// printer asks an operation for its arguments' names, and func.func has no answer.
 static void writeWithArguments(ModuleOp module, StringRef text, llvm::raw_ostream &stream) {
@@ -91,7 +120,7 @@ static void writeWithArguments(ModuleOp module, StringRef text, llvm::raw_ostrea
     size_t length = std::min(text.find('\n'), text.size() - 1) + 1;
     StringRef line = text.take_front(length);
     text = text.drop_front(length);
-    if (line.starts_with("  func.func ") && next != functions.end()) {
+    if (line.starts_with(kFunction) && next != functions.end()) {
       for (BlockArgument argument : (*next++).getArguments()) {
         std::string name = tensorName(argument);
         std::replace_if(
@@ -101,10 +130,16 @@ static void writeWithArguments(ModuleOp module, StringRef text, llvm::raw_ostrea
         names["arg" + std::to_string(argument.getArgNumber())] = taken.unique(name);
       }
     }
+    std::string renamed;
     eachToken(line, [&](StringRef token, bool isValue) {
       auto known = isValue ? names.find(token) : names.end();
-      stream << (isValue ? "%" : "") << (known == names.end() ? token : StringRef(known->second));
+      renamed += isValue ? "%" : "";
+      renamed += known == names.end() ? token : StringRef(known->second);
     });
+    if (line.starts_with(kFunction) && renamed.size() > kLineLength)
+      writeInLines(renamed, stream);
+    else
+      stream << renamed;
     if (line.starts_with("  }"))
       names.clear();
   }

@@ -5,6 +5,8 @@
 #include "compiler/plan_json.h"
 #include "compiler/json_text.h"
 #include "dialects/elements/element_type.h"
+#include "dialects/kernel/kernel.h"
+#include "dialects/names/node_name.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -252,6 +254,50 @@ std::string parametersJson(const Model &model, mlir::ModuleOp module) {
     all.push_back(std::move(object));
   }
   return documentText(json::Object{{"parameters", std::move(all)}});
+}
+
+static void writeNodes(json::OStream &json, ArrayRef<NamedNode> nodes) {
+  for (const NamedNode &node : nodes)
+    json.object([&] {
+      if (!node.name.empty())
+        json.attribute("name", jsonText(node.name));
+      json.attribute("node", jsonText(node.label));
+      json.attribute("operator", jsonText(node.operation));
+      json.attributeArray("values", [&] {
+        for (const std::string &value : node.outputs)
+          if (!value.empty())
+            json.value(jsonText(value));
+      });
+    });
+}
+
+static void writeComputations(json::OStream &json, mlir::func::FuncOp function) {
+  json.object([&] {
+    json.attributeArray("computes", [&] {
+      for (auto step : function.front().getOps<kernel::StepOpInterface>())
+        json.array([&] {
+          for (const std::string &title : nodeTitles(step->getLoc()))
+            json.value(jsonText(title));
+        });
+    });
+    json.attribute("entry", function.getName());
+  });
+}
+
+std::string nodesJson(const Model &model, mlir::ModuleOp module) {
+  std::string text;
+  raw_string_ostream stream(text);
+  json::OStream json(stream, kIndent); // as many nodes as the model has: no document in memory
+  json.object([&] {
+    json.attributeArray("entries", [&] {
+      for (auto function : module.getOps<mlir::func::FuncOp>())
+        writeComputations(json, function);
+    });
+    json.attributeArray("nodes", [&] { writeNodes(json, model.nodes); });
+    json.attribute("version", kPlanVersion);
+  });
+  stream << '\n';
+  return text;
 }
 
 } // namespace trainc

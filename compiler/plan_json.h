@@ -18,6 +18,8 @@ std::string recomputeJson(const RecomputeTable &plan);
 /// With the list of actions of every stage, as the trainer has it. `updatesInParts`: ranks may
 /// update a part each.
 std::string stagesJson(const StageTable &plan, bool updatesInParts);
+/// Nodes of the file with their names in IR and plans, and which of them each step computes.
+std::string nodesJson(const Model &model, mlir::ModuleOp module);
 /// Parameters and buffers with what the step does with them.
 std::string parametersJson(const Model &model, mlir::ModuleOp module);
 

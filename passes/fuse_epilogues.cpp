@@ -185,6 +185,10 @@ private:
 void nameResults(Operation *step, ArrayRef<Attribute> names) {
   step->setAttr("result_names", ArrayAttr::get(step->getContext(), names));
 }
+/// The step computes it besides what it computed.
+void takesOn(Operation *step, Operation *other) {
+  step->setLoc(jointLocation(step->getLoc(), other->getLoc()));
+}
 Attribute nameAfter(Operation *op) {
   return StringAttr::get(op->getContext(), nodeName(op->getLoc()).value());
 }
@@ -209,6 +213,7 @@ void EpilogueFusion::fuseBias(EpilogueOpInterface step) {
     return;
   step->moveBefore(add);
   nameResults(step, {nameAfter(add)});
+  takesOn(step, add);
   add.getResult().replaceAllUsesWith(result);
   add.erase();
 }
@@ -227,6 +232,7 @@ void EpilogueFusion::fuseGradient(nn::GeluTanhOp gelu) {
       continue;
     step->moveBefore(scaled);
     nameResults(step, {nameAfter(scaled)});
+    takesOn(step, scaled);
     scaled.getResult().replaceAllUsesWith(result);
     scaled.erase();
     fuseSum(step);
@@ -251,6 +257,7 @@ void EpilogueFusion::fuseGelu(EpilogueOpInterface step) {
   if (isKept)
     names.append(namesOf(step));
   nameResults(fused, names);
+  takesOn(fused, gelu);
   OpBuilder builder(gelu);
   nn::Builder at(builder, gelu.getLoc());
   gelu.getResult().replaceAllUsesWith(at.reshape(fused->getResult(0), sizesOf(gelu.getResult())));
@@ -280,6 +287,7 @@ void EpilogueFusion::fuseSum(EpilogueOpInterface step) {
     SmallVector<Attribute> names = namesOf(step);
     names.push_back(nameAfter(sum));
     nameResults(fused, names);
+    takesOn(fused, sum);
     sum.getResult().replaceAllUsesWith(fused->getResults().back());
     sum.erase();
     step->getResult(0).replaceAllUsesWith(fused->getResult(0));

@@ -128,6 +128,7 @@ private:
   static SmallVector<Attribute> sourcesOf(kernel::GroupOp group);
   static double flopsOf(kernel::GroupOp group);
   static ArrayAttr resultNames(kernel::GroupOp group);
+  static Location launchLocation(kernel::GroupOp group);
 
   // A group seen before: its kernel, and which outside values are the inputs.
   struct Known {
@@ -203,6 +204,16 @@ ArrayAttr Lowering::resultNames(kernel::GroupOp group) {
   return ArrayAttr::get(group.getContext(), names);
 }
 
+/// Names all that the group computes: equal groups are one function, which has the names of the
+/// first of them.
+Location Lowering::launchLocation(kernel::GroupOp group) {
+  SmallVector<Location> computations;
+  for (Operation &op : group.getBody().front())
+    if (!op.hasTrait<OpTrait::IsTerminator>() && !op.hasTrait<OpTrait::ConstantLike>())
+      computations.push_back(op.getLoc());
+  return jointLocation(group.getLoc(), computations);
+}
+
 /// The kernel with this function's text, the function itself where it is new.
 size_t Lowering::intern(kernel::FunctionOp function) {
   std::string text;
@@ -253,8 +264,8 @@ LogicalResult Lowering::lower(kernel::GroupOp group) {
     kernels[number].computes = whatComputes(group);
   }
   OpBuilder builder(group);
-  auto launch = builder.create<kernel::LaunchOp>(group.getLoc(), group.getResultTypes(), "kernel",
-                                                 inputs, ArrayAttr(), Attribute());
+  auto launch = builder.create<kernel::LaunchOp>(launchLocation(group), group.getResultTypes(),
+                                                 "kernel", inputs, ArrayAttr(), Attribute());
   launch->setAttr("result_names", resultNames(group));
   launches.push_back({launch, number});
   group.replaceAllUsesWith(launch.getOuts());

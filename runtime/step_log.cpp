@@ -6,6 +6,7 @@
 #include "runtime/bounded_json.h"
 #include "runtime/evaluation_results.h"
 #include "runtime/failure.h"
+#include "runtime/log_line.h"
 #include "runtime/output_file.h"
 
 #include <cerrno>
@@ -21,20 +22,7 @@
 namespace trainc {
 namespace {
 
-constexpr int deepest_line = 1; // object of numbers
-
-// What a line tells: the name of its first member. A log has lines of these kinds and no others.
-constexpr const char *step_line = "step", *summary_line = "summary", *machine_line = "machine";
-
 constexpr const char *loss_member = "loss"; // of a step, not of an evaluation
-
-bool is_line(const nlohmann::json &line) {
-  if (!line.is_object())
-    return false;
-  if (line.contains(step_line))
-    return line[step_line].is_number_integer();
-  return line.contains(summary_line) || line.contains(machine_line);
-}
 
 std::string bytes_of_log(const std::string &path) {
   struct stat information;
@@ -60,8 +48,8 @@ std::string lines_up_to(const std::string &text, int64_t last, bool &damaged, in
     }
     std::string line = text.substr(begin, end - begin + 1);
     auto parsed = bounded_json(line, deepest_line);
-    damaged |= !is_line(parsed);
-    const bool has_step = is_line(parsed) && parsed.contains(step_line);
+    damaged |= !is_log_line(parsed);
+    const bool has_step = is_log_line(parsed) && parsed.contains(step_line);
     if (const int64_t step = has_step ? parsed[step_line].get<int64_t>() : last + 1; step <= last) {
       kept += line;
       reached = std::max(reached, step);

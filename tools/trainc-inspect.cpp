@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trainc-inspect: shows the plans of an output folder. It reads the same text
+// trainc-inspect: shows the plans of an output folder and the log of a run. It reads the same text
 // files that a person can read, plan/*.txt, and draws the memory plan from them; it draws the
-// schedule from plan/stages.json.
+// schedule from plan/stages.json, and finds parts of the model by the names of plan/nodes.json.
 #include "compiler/standard_output.h"
 #include "runtime/failure.h"
 #include "runtime/output_file.h"
+#include "tools/inspect/loss_plot.h"
 #include "tools/inspect/memory_picture.h"
+#include "tools/inspect/run_log.h"
+#include "tools/inspect/where.h"
 #include "tools/simulate/schedule_picture.h"
 #include "tools/simulate/stage_plan.h"
 #include "tools/simulate/svg.h"
@@ -17,6 +20,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -30,13 +34,25 @@ namespace {
 
 cl::OptionCategory category("trainc-inspect options");
 cl::opt<std::string> folder(cl::Positional, cl::desc("FOLDER"), cl::cat(category));
-cl::opt<std::string> view(cl::Positional,
-                          cl::desc("[summary|memory|recompute|schedule|kernels|steps|parameters]"),
-                          cl::init("summary"), cl::cat(category));
+cl::opt<std::string>
+    view(cl::Positional,
+         cl::desc("[summary|memory|recompute|schedule|kernels|steps|parameters|where|log]"),
+         cl::init("summary"), cl::cat(category));
+cl::opt<std::string> subject(cl::Positional, cl::desc("[NAME]"), cl::cat(category));
 cl::opt<std::string>
     svg("svg", cl::value_desc("FILE"), cl::cat(category),
         cl::desc("draw the activations arena over the steps of forward and backward; with the view "
                  "schedule what each stage does when"));
+
+cl::opt<std::string> dumpIr("dump-ir", cl::value_desc("FOLDER"), cl::cat(category),
+                            cl::desc("with the view where: what trainc --dump-ir wrote (default: "
+                                     "the folder `ir` of the output, if it is there)"));
+cl::opt<bool>
+    all("all", cl::cat(category),
+        cl::desc("with the view where: every operation of each dump, not the first four"));
+cl::opt<std::string>
+    csv("csv", cl::value_desc("FILE"), cl::ValueOptional, cl::cat(category),
+        cl::desc("with the view log: write a row for each step, to FILE or else to stdout"));
 
 constexpr size_t kShown = 12; // lines of a summary's lists
 
@@ -146,6 +162,46 @@ void write(const std::string &picture, const std::vector<std::string> &read) {
   replace_file(svg, picture);
 }
 
+void printWhere() {
+  if (subject.empty())
+    throw failure(exit_usage,
+                  "trainc-inspect: the view where needs a name\n  try: trainc-inspect " + folder +
+                      " where NAME, of a node, value, parameter or module");
+  inspect::printWhere({folder, subject, dumpIr, all}, outs());
+}
+
+/// Of the terminal, where the shell says it.
+int width() {
+  constexpr int kDefault = 80, kMost = 1000;
+  int columns = 0;
+  const char *text = std::getenv("COLUMNS");
+  return text && !StringRef(text).getAsInteger(10, columns) && columns > 0
+             ? std::min(columns, kMost)
+             : kDefault;
+}
+
+/// `--csv FILE` is an option without a value, and a name behind it.
+void printLog() {
+  const inspect::RunLog log = inspect::readRunLog(folder);
+  if (!log.damaged.empty())
+    errs() << log.path << ": warning: line " << log.damaged.front()
+           << (log.damaged.size() > 1
+                   ? " and " + std::to_string(log.damaged.size() - 1) + " more are"
+                   : " is")
+           << " damaged and left out\n";
+  if (csv.getNumOccurrences() == 0) {
+    outs() << inspect::lossPlot(log, width());
+    return;
+  }
+  const std::string file = csv.empty() ? subject : csv;
+  if (file.empty()) {
+    outs() << inspect::csvOf(log);
+    return;
+  }
+  check_output_path(file, {log.path}, read_by_command, "--csv");
+  replace_file(file, inspect::csvOf(log));
+}
+
 void drawMemory() {
   const MemoryPlan plan = inspect::parseMemoryPlan(readPlan("memory"));
   if (plan.entries.empty())
@@ -189,6 +245,8 @@ const View kViews[] = {
     {"kernels", [] { printLines("kernels", SIZE_MAX); }, nullptr},
     {"steps", [] { printLines("steps", SIZE_MAX); }, nullptr},
     {"parameters", [] { printLines("parameters", SIZE_MAX); }, nullptr},
+    {"where", printWhere, nullptr},
+    {"log", printLog, nullptr},
 };
 
 /// `memory, schedule or steps`
@@ -203,12 +261,27 @@ std::string listed(bool (*isListed)(const View &)) {
   return text;
 }
 
+/// Throws where something is given that the view does not look at.
+void checkOptionsOf(const std::string &name) {
+  auto check = [&](const cl::Option &option, const char *what, bool isUsed, const char *view) {
+    if (option.getNumOccurrences() > 0 && !isUsed)
+      throw failure(exit_usage, std::string(what) + ": the view '" + name + "' has no use for it" +
+                                    "\n  try: " + view);
+  };
+  check(dumpIr, "option --dump-ir", name == "where", "it with the view where");
+  check(all, "option --all", name == "where", "it with the view where");
+  check(csv, "option --csv", name == "log", "it with the view log");
+  const bool isFile = name == "log" && csv.getNumOccurrences() > 0 && csv.empty();
+  check(subject, "NAME", name == "where" || isFile, "it with the view where");
+}
+
 void show() {
   const View *chosen = std::find_if(std::begin(kViews), std::end(kViews),
                                     [](const View &each) { return view == each.name; });
   if (chosen == std::end(kViews))
     throw failure(exit_usage, "trainc-inspect: there is no view '" + view +
                                   "'\n  try: " + listed([](const View &) { return true; }));
+  checkOptionsOf(view);
   if (svg.getNumOccurrences() == 0)
     return chosen->print();
   if (svg.empty())
@@ -231,10 +304,17 @@ constexpr const char *kOverview =
     "each is busy\n"
     "  trainc-inspect out kernels    every kernel with flops, bytes and launches\n"
     "  trainc-inspect out steps      the entry functions step by step\n"
+    "  trainc-inspect out where NAME    of a node, value, parameter or module of the model: its "
+    "operations in IR,\n"
+    "                                steps, lines of the source, and where its tensors lie how "
+    "long\n"
     "  trainc-inspect out --svg memory.svg    a picture of the activations arena\n"
-    "  trainc-inspect out schedule --svg schedule.svg    a picture of the schedule\n\n"
+    "  trainc-inspect out schedule --svg schedule.svg    a picture of the schedule\n"
+    "  trainc-inspect runs/first log    the losses of a run, from its log.jsonl, as wide as "
+    "COLUMNS says\n"
+    "  trainc-inspect runs/first log --csv losses.csv    a row for each step\n\n"
     "Exit status: 0; 2 the command line is wrong, or asks for what the program does not have; 3 a "
-    "plan\ncannot be read; 5 the result cannot be written; 6 too little memory\n";
+    "plan\nor log cannot be read; 5 the result cannot be written; 6 too little memory\n";
 
 } // namespace
 
@@ -246,7 +326,7 @@ int main(int argc, char **argv) {
     return exit_usage;
   try {
     if (folder.empty())
-      throw failure(exit_usage, "usage: trainc-inspect FOLDER [VIEW] [--svg FILE]\n"
+      throw failure(exit_usage, "usage: trainc-inspect FOLDER [VIEW] [NAME] [--svg FILE]\n"
                                 "trainc-inspect: no folder given\n"
                                 "  try: trainc-inspect out, or trainc-inspect --help");
     show();

@@ -118,6 +118,7 @@ public:
                                         const Decisions &decisions,
                                         llvm::ArrayRef<ModelInput> inputs);
   std::vector<NamedValue> namedValues();
+  std::vector<NamedNode> takeNodes() { return std::move(nodes); }
   std::vector<Known> evaluate(const Decisions &decisions, llvm::ArrayRef<ModelInput> inputs,
                               llvm::ArrayRef<std::string> names);
   Unknown whyUnknown(llvm::StringRef name);
@@ -206,6 +207,7 @@ private:
   mlir::func::FuncOp function;
   llvm::StringMap<ImportedValue> values;
   std::vector<std::string> paths;                      // module path by node
+  std::vector<NamedNode> nodes;                        // once operations have their names
   const std::set<const GraphNode *> *needed = nullptr; // where only these are imported
   std::optional<BatchAxis> batch; // where --batch gives another one than the file's
   bool repeatsSamples = false;    // an Expand of the node being imported

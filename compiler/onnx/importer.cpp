@@ -519,7 +519,7 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
   if (!report.empty() || !addOutputs())
     return nullptr;
   eraseUnused();
-  nameOperations(*module, graph, paths);
+  nodes = nameOperations(*module, graph, paths);
   // Importers check what their operators say; what a damaged file still gets wrong, the verifier
   // finds.
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -536,11 +536,13 @@ OwningOpRef<ModuleOp> importGraph(const ModelFile &file, const Graph &graph,
                                   ArrayRef<const Decision *> parameters, const Decisions &decisions,
                                   ArrayRef<ModelInput> inputs, nn::BatchNormMode batchNormMode,
                                   MLIRContext &context, Report &report,
-                                  std::vector<NamedValue> &values) {
+                                  std::vector<NamedValue> &values, std::vector<NamedNode> &nodes) {
   Importer importer(file, graph, batchNormMode, context, report);
   OwningOpRef<ModuleOp> module = importer.run(parameters, decisions, inputs);
-  if (module)
+  if (module) {
     values = importer.namedValues();
+    nodes = importer.takeNodes();
+  }
   return module;
 }
 

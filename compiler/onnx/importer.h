@@ -33,18 +33,19 @@ std::vector<Known> evaluateValues(const ModelFile &file, const Graph &graph,
                                   llvm::ArrayRef<std::string> names, mlir::MLIRContext &context);
 
 /// `func.func @model` with one argument per parameter and input, in these orders; what nodes make
-/// of buffers are results behind the outputs. `values` receives the graph's values by name. Null
-/// after errors, also earlier ones: then it only adds what else is wrong.
+/// of buffers are results behind the outputs. `values` receives the graph's values by name, `nodes`
+/// its nodes. Null after errors, also earlier ones: then it only adds what else is wrong.
 mlir::OwningOpRef<mlir::ModuleOp>
 importGraph(const ModelFile &file, const Graph &graph, llvm::ArrayRef<const Decision *> parameters,
             const Decisions &decisions, llvm::ArrayRef<ModelInput> inputs,
             nn::BatchNormMode batchNormMode, mlir::MLIRContext &context, Report &report,
-            std::vector<NamedValue> &values);
+            std::vector<NamedValue> &values, std::vector<NamedNode> &nodes);
 
 /// Gives the operations of each node its readable name: the module path where one node of the
 /// module makes operations, else the path and the operator. `provisional` maps locations to nodes.
-void nameOperations(mlir::ModuleOp module, const Graph &graph,
-                    const std::vector<std::string> &paths);
+/// All nodes with their names.
+std::vector<NamedNode> nameOperations(mlir::ModuleOp module, const Graph &graph,
+                                      const std::vector<std::string> &paths);
 
 /// Location of a node until `nameOperations`.
 mlir::Location provisionalLocation(mlir::MLIRContext &context, size_t node);

@@ -5,6 +5,7 @@
 #include "compiler/onnx/importer.h"
 #include "dialects/names/node_name.h"
 #include "dialects/names/unique_names.h"
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace llvm;
@@ -27,7 +28,19 @@ static std::optional<size_t> nodeOf(Location location) {
   return index;
 }
 
-void nameOperations(ModuleOp module, const Graph &graph, const std::vector<std::string> &paths) {
+/// As messages call them; the names are not known yet.
+static std::vector<NamedNode> unnamedNodes(const Graph &graph) {
+  std::vector<NamedNode> nodes;
+  for (const GraphNode *node : graph.nodes()) {
+    Subject subject = graph.subject(*node);
+    nodes.push_back({subject.node, subject.operatorName, "", node->outputs});
+  }
+  return nodes;
+}
+
+std::vector<NamedNode> nameOperations(ModuleOp module, const Graph &graph,
+                                      const std::vector<std::string> &paths) {
+  std::vector<NamedNode> named = unnamedNodes(graph);
   MapVector<size_t, SmallVector<Operation *>> operations; // by node, in order
   module.walk([&](Operation *operation) {
     if (auto node = nodeOf(operation->getLoc()))
@@ -37,15 +50,19 @@ void nameOperations(ModuleOp module, const Graph &graph, const std::vector<std::
   for (const auto &[node, made] : operations)
     ++inModule[paths[node]];
   UniqueNames names;
+  Builder at(module.getContext());
   for (const auto &[node, made] : operations) {
     const std::string &path = paths[node], &kind = graph.nodes()[node]->kind;
     std::string name = path.empty() ? kind : inModule[path] == 1 ? path : path + "." + kind;
-    Location location = NameLoc::get(StringAttr::get(module.getContext(), names.unique(name)));
+    named[node].name = names.unique(name);
+    Location location =
+        modelLocation(at.getStringAttr(named[node].name), at.getStringAttr(named[node].label));
     for (Operation *operation : made) {
       std::string role = nodeName(operation->getLoc()).role;
       operation->setLoc(role.empty() ? location : roleLocation(role, location));
     }
   }
+  return named;
 }
 
 } // namespace trainc::reader

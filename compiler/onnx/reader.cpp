@@ -149,7 +149,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
       model.parameters.push_back(makeParameter(*decision, tied.lookup(decision.get()), recipe));
     }
   model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs,
-                             batchNormModeOf(recipe), context, report, model.values);
+                             batchNormModeOf(recipe), context, report, model.values, model.nodes);
   if (!model.module)
     return failure();
   if (!checkRanks(*model.module, path, report))

@@ -48,11 +48,20 @@ struct NamedValue {
   nn::Tensor constant; // where there is no tensor
 };
 
+/// A node of the graph that a result needs.
+struct NamedNode {
+  std::string label;                // what messages call it
+  std::string operation;            // `MatMul`, `com.example::Wobble`
+  std::string name;                 // in IR and plans; empty: it made no operation
+  std::vector<std::string> outputs; // values; empty: absent
+};
+
 struct Model {
   std::string name;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<Parameter> parameters;    // in the order of the function's arguments
   std::vector<NamedValue> values;       // in order of the nodes; what no result needs is left out
+  std::vector<NamedNode> nodes;         // in the order of the graph
   std::vector<StateConstant> constants; // floats under names of the module's
   std::string parameterTable;           // every decision about initializers, with its reason
   std::shared_ptr<const reader::ModelFile> file;

@@ -2,12 +2,14 @@
 #include "dialects/names/node_name.h"
 #include "dialects/names/recomputed_name.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
 namespace trainc {
 
 constexpr llvm::StringLiteral enclosing = "gradient", ofGradient = "gradient of ", ofValue = "of ";
+constexpr llvm::StringLiteral inFile = "node";
 static const StringRef onceMore = recomputedPrefix.rtrim();
 
 std::string NodeName::title() const { return (gradient ? ofGradient.str() : "") + node; }
@@ -18,8 +20,16 @@ std::string NodeName::value() const {
   return role.empty() ? title() : node + "." + role;
 }
 
+/// What stands inside a node's location, which is no name of IR or plans.
+static bool isOfFile(FusedLoc location) {
+  auto kind = dyn_cast_or_null<StringAttr>(location.getMetadata());
+  return kind && kind.getValue() == inFile;
+}
+
 NodeName nodeName(Location location) {
   if (auto fused = dyn_cast<FusedLoc>(location)) {
+    if (isOfFile(fused))
+      return {};
     for (Location part : fused.getLocations())
       if (NodeName name = nodeName(part); !name.node.empty())
         return name;
@@ -41,6 +51,54 @@ NodeName nodeName(Location location) {
   if (inner.gradient && text.consume_front(ofValue))
     return {inner.node, true, "", text.str()};
   return {inner.node, inner.gradient, text.str(), ""};
+}
+
+namespace {
+
+/// Of locations, each once.
+struct Titles {
+  std::vector<std::string> inOrder;
+  llvm::StringSet<> known;
+
+  /// Whether it names what was not known.
+  bool add(Location location) {
+    if (auto fused = dyn_cast<FusedLoc>(location); fused && !isOfFile(fused)) {
+      bool any = false;
+      for (Location part : fused.getLocations())
+        any |= add(part);
+      return any;
+    }
+    NodeName name = nodeName(location);
+    if (name.node.empty() || !known.insert(name.title()).second)
+      return false;
+    inOrder.push_back(name.title());
+    return true;
+  }
+};
+
+} // namespace
+
+std::vector<std::string> nodeTitles(Location location) {
+  Titles titles;
+  titles.add(location);
+  return std::move(titles.inOrder);
+}
+
+Location modelLocation(StringAttr name, StringAttr labelInFile) {
+  MLIRContext *context = name.getContext();
+  Location label = NameLoc::get(labelInFile);
+  return NameLoc::get(name, FusedLoc::get(label, StringAttr::get(context, inFile), context));
+}
+
+Location jointLocation(Location own, ArrayRef<Location> others) {
+  Titles titles;
+  if (!titles.add(own)) // the first name would be another's
+    return own;
+  SmallVector<Location> all{own};
+  for (Location other : others)
+    if (titles.add(other))
+      all.push_back(withoutRole(other));
+  return FusedLoc::get(own.getContext(), all);
 }
 
 Location gradientLocation(Location node) {

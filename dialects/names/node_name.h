@@ -6,11 +6,18 @@
 //   loc("mean"("h.0.ln_1"))                        the mean of that node's computation
 //   loc("gradient"("h.0.ln_1"))                    something in the computation of its gradient
 //   loc("of h.0.add"("gradient"("h.0.ln_1")))      the gradient of h.0.add, computed there
+//
+// Inside stands what the file calls the node, as messages do. What several nodes are computed by
+// names all of them, its own first:
+//
+//   loc("h.0.ln_1"(fused<"node">["/h.0/ln_1/LayerNormalization"]))
+//   loc(fused["h.0.attn.softmax", "h.0.attn.mul"])
 #pragma once
 
 #include "mlir/IR/Location.h"
 #include "mlir/IR/OpImplementation.h"
 #include <string>
+#include <vector>
 
 namespace trainc {
 
@@ -25,7 +32,13 @@ struct NodeName {
   std::string value() const;
 };
 NodeName nodeName(mlir::Location location);
+/// Titles of all computations that the location names, each once, in its order.
+std::vector<std::string> nodeTitles(mlir::Location location);
 
+/// The location of a node: its name, and what the file calls it.
+mlir::Location modelLocation(mlir::StringAttr name, mlir::StringAttr inFile);
+/// The location of what is computed at `own` and, by the same step, at `others`.
+mlir::Location jointLocation(mlir::Location own, llvm::ArrayRef<mlir::Location> others);
 /// The location of what computes the gradient of `node`.
 mlir::Location gradientLocation(mlir::Location node);
 /// The location of a value that plays `role` in the computation `node`; of `node` where that has

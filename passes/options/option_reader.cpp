@@ -115,21 +115,6 @@ bool OptionReader::flag(llvm::StringRef option, llvm::StringRef text) {
   return isTrue;
 }
 
-llvm::StringRef nearestOf(llvm::ArrayRef<llvm::StringRef> names, llvm::StringRef name,
-                          llvm::StringRef otherwise) {
-  llvm::StringRef nearest = otherwise;
-  std::pair<size_t, size_t> least(name.size() / 3 + 2, 0);
-  for (llvm::StringRef other : names) {
-    const size_t lengths =
-        std::max(other.size(), name.size()) - std::min(other.size(), name.size());
-    if (std::pair<size_t, size_t> edits(name.edit_distance(other), lengths); edits < least) {
-      nearest = other;
-      least = edits;
-    }
-  }
-  return nearest;
-}
-
 std::string OptionReader::choice(llvm::StringRef option, llvm::StringRef text,
                                  llvm::ArrayRef<llvm::StringRef> known) {
   if (llvm::is_contained(known, text))

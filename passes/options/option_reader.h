@@ -4,6 +4,7 @@
 // wrong is said in the same words, each option written as where it comes from.
 #pragma once
 
+#include "passes/options/nearest_name.h"
 #include "passes/passes.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -67,10 +68,6 @@ private:
   std::function<void(const OptionProblem &)> report;
   bool isGood;
 };
-
-/// What was probably meant: the least edits away, of these the one whose length differs least.
-llvm::StringRef nearestOf(llvm::ArrayRef<llvm::StringRef> names, llvm::StringRef name,
-                          llvm::StringRef otherwise);
 
 /// What a message shows of a text of any length.
 std::string shortened(llvm::StringRef text);

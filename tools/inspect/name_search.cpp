@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/inspect/name_search.h"
+
+#include "passes/options/nearest_name.h"
+
+#include <algorithm>
+
+namespace trainc::inspect {
+
+namespace {
+
+bool contains(const std::vector<std::string> &names, const std::string &name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool isWithin(const std::string &name, const std::string &module) {
+  return name.size() > module.size() && name[module.size()] == '.' &&
+         name.compare(0, module.size(), module) == 0;
+}
+
+std::string moduleOf(const std::string &name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string::npos ? "" : name.substr(0, dot);
+}
+
+void addOnce(const std::string &name, std::vector<std::string> &names) {
+  if (!contains(names, name))
+    names.push_back(name);
+}
+
+} // namespace
+
+NameSearch::NameSearch(const ProgramNames &program) : program(program) {
+  for (const NamedStep &step : program.steps)
+    for (const std::string &title : step.computes)
+      if (auto &of = steps[subjectOf(title)]; of.empty() || of.back() != &step)
+        of.push_back(&step);
+  for (const NamedTensor &tensor : program.tensors) {
+    stored.insert(tensor.name);
+    stored.insert(subjectOf(tensor.name));
+  }
+  for (const NodeNames &node : program.nodes) {
+    if (node.name.empty())
+      continue;
+    nodes[node.name].push_back(&node);
+    if (std::string whole = computedAs(node.name); whole != node.name)
+      parts[whole].push_back(&node);
+  }
+}
+
+std::string NameSearch::computedAs(const std::string &name) const {
+  const std::string module = moduleOf(name);
+  return isComputed(name) || isStored(name) || !isComputed(module) ? name : module;
+}
+
+std::vector<const NodeNames *> NameSearch::nodesOf(const std::string &name) const {
+  for (const auto *named : {&nodes, &parts})
+    if (auto found = named->find(name); found != named->end())
+      return found->second;
+  return {};
+}
+
+std::vector<const NamedStep *> NameSearch::stepsOf(const std::string &name) const {
+  auto found = steps.find(name);
+  return found == steps.end() ? std::vector<const NamedStep *>() : found->second;
+}
+
+const ParameterNames *NameSearch::parameterOf(const std::string &name) const {
+  for (const ParameterNames &parameter : program.parameters)
+    if (parameter.title == name)
+      return &parameter;
+  return nullptr;
+}
+
+void NameSearch::addExact(const std::string &name, Meaning &meaning) const {
+  for (const NodeNames &node : program.nodes) {
+    if (node.node != name && node.name != name && !contains(node.values, name))
+      continue;
+    if (node.name.empty())
+      meaning.unoperated.push_back(&node);
+    else
+      addOnce(node.name, meaning.names);
+  }
+  for (const ParameterNames &parameter : program.parameters)
+    if (parameter.title == name || contains(parameter.others, name))
+      addOnce(parameter.title, meaning.names);
+  if (isComputed(name) || isStored(name))
+    addOnce(name, meaning.names);
+}
+
+void NameSearch::addMembers(const std::string &module, Meaning &meaning) const {
+  std::set<std::string> known;
+  auto add = [&](const std::string &name) {
+    if (isWithin(name, module) && known.insert(name).second)
+      meaning.names.push_back(name);
+  };
+  for (const NodeNames &node : program.nodes)
+    add(node.name);
+  for (const ParameterNames &parameter : program.parameters)
+    add(parameter.title);
+}
+
+Meaning NameSearch::find(const std::string &name) const {
+  Meaning meaning;
+  addExact(name, meaning);
+  if (meaning.isEmpty())
+    addMembers(name, meaning);
+  return meaning;
+}
+
+std::vector<std::string> NameSearch::nearest(const std::string &name) const {
+  constexpr size_t kMost = 3;
+  std::set<std::string> all = stored;
+  auto add = [&](const std::string &known) {
+    for (std::string module = known; !module.empty(); module = moduleOf(module))
+      all.insert(module);
+  };
+  for (const NodeNames &node : program.nodes) {
+    all.insert(node.node);
+    all.insert(node.values.begin(), node.values.end());
+    add(node.name);
+  }
+  for (const ParameterNames &parameter : program.parameters) {
+    all.insert(parameter.others.begin(), parameter.others.end());
+    add(parameter.title);
+  }
+  return nearestNames({all.begin(), all.end()}, name, kMost);
+}
+
+} // namespace trainc::inspect

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/inspect/where.h"
+
+#include "runtime/failure.h"
+#include "tools/inspect/emitted_source.h"
+#include "tools/inspect/ir_dump.h"
+#include "tools/inspect/name_search.h"
+#include "tools/inspect/step_texts.h"
+#include "tools/inspect/table.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <algorithm>
+
+namespace trainc::inspect {
+
+using llvm::raw_ostream;
+
+namespace {
+
+constexpr size_t kShownOperations = 4; // of each dump
+constexpr size_t kShownSteps = 6;      // that use a tensor
+
+std::string joined(const std::vector<std::string> &words) {
+  std::string text;
+  for (const std::string &word : words)
+    text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+/// `3, 5, 77 and 12 more`
+std::string listed(const std::vector<int> &numbers) {
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(numbers.size(), kShownSteps); ++i)
+    shown.push_back(std::to_string(numbers[i]));
+  return joined(shown) + (numbers.size() > kShownSteps
+                              ? " and " + std::to_string(numbers.size() - kShownSteps) + " more"
+                              : "");
+}
+
+class Where {
+public:
+  Where(const WhereQuestion &question, raw_ostream &stream)
+      : question(question), stream(stream), program(readProgramNames(question.folder)),
+        search(program) {}
+
+  void print() {
+    const Meaning meaning = search.find(question.name);
+    if (meaning.isEmpty())
+      refuse();
+    for (const NodeNames *node : meaning.unoperated)
+      stream << "node '" << node->node << "' (" << node->operation
+             << ") made no operation: it was computed when the model was read, or nothing needs "
+                "it\n";
+    if (meaning.names.size() == 1)
+      printOne(meaning.names.front());
+    else
+      printSeveral(meaning.names);
+  }
+
+private:
+  [[noreturn]] void refuse() const {
+    const std::vector<std::string> near = search.nearest(question.name);
+    throw failure(exit_usage, question.folder +
+                                  ": no node, value, parameter or module is called '" +
+                                  question.name + "'\n  try: " +
+                                  (near.empty() ? "a name that trainc-inspect " + question.folder +
+                                                      " steps shows, or one of the model's file"
+                                                : joined(near)));
+  }
+
+  void printSeveral(const std::vector<std::string> &names) const {
+    Table table;
+    for (const std::string &name : names) {
+      std::vector<std::string> labels, operations;
+      for (const NodeNames *node : search.nodesOf(name)) {
+        labels.push_back(node->node);
+        operations.push_back(node->operation);
+      }
+      const bool isParameter = search.parameterOf(name);
+      table.add({name, isParameter ? "parameter" : joined(operations), joined(labels),
+                 stepNumbers(name)});
+    }
+    table.print(stream, 0);
+  }
+
+  /// `forward_backward 3, 77; evaluate 3`
+  std::string stepNumbers(const std::string &name) const {
+    std::string text, entry;
+    std::vector<int> numbers;
+    auto finish = [&] {
+      if (!numbers.empty())
+        text += (text.empty() ? "" : "; ") + entry + " " + listed(numbers);
+      numbers.clear();
+    };
+    for (const NamedStep *step : search.stepsOf(search.computedAs(name))) {
+      if (step->entry != entry)
+        finish();
+      entry = step->entry;
+      numbers.push_back(step->number);
+    }
+    finish();
+    return text;
+  }
+
+  void printOne(const std::string &name) const {
+    const std::string whole = search.computedAs(name);
+    stream << name << "\n";
+    printNames(name, whole);
+    printDumps(name, whole);
+    const EmittedSource source(question.folder);
+    printSteps(whole, source);
+    printTensors(whole, source);
+  }
+
+  void printNames(const std::string &name, const std::string &whole) const {
+    Table table;
+    for (const NodeNames *node : search.nodesOf(name))
+      table.add({"node", node->node, node->operation, "makes " + joined(node->values)});
+    if (const ParameterNames *parameter = search.parameterOf(name))
+      table.add({"parameter", joined(parameter->others)});
+    if (whole != name)
+      table.add({"part of", whole + ", which is one operation"});
+    table.print(stream, 2);
+  }
+
+  void printSteps(const std::string &name, const EmittedSource &source) const {
+    const std::vector<const NamedStep *> steps = search.stepsOf(name);
+    if (steps.empty() && search.isStored(name)) // a parameter or an input
+      return;
+    const StepTexts texts(question.folder);
+    Table table;
+    for (const NamedStep *step : steps)
+      for (const std::string &title : step->computes)
+        if (subjectOf(title) == name)
+          table.add({step->entry, std::to_string(step->number), title, texts.of(*step),
+                     source.lineOfStep(step->entry, step->number),
+                     source.lineOfKernel(step->entry, step->number)});
+    stream << "\nsteps\n";
+    if (table.empty())
+      stream << "  none: nothing is left to compute, or an operation that it is a part of does\n";
+    table.print(stream, 2);
+  }
+
+  /// A tensor of the computation itself, of a role in it (`h.0.ln_1.mean`), or their gradients.
+  bool isOf(const NamedTensor &tensor, const std::string &name) const {
+    const std::string subject = subjectOf(tensor.name);
+    if (subject == name || tensor.name == name)
+      return true;
+    const size_t dot = subject.rfind('.');
+    return dot == name.size() && subject.compare(0, dot, name) == 0 &&
+           search.nodesOf(subject).empty() && !search.parameterOf(subject);
+  }
+
+  void printTensors(const std::string &name, const EmittedSource &source) const {
+    Table table;
+    for (const NamedTensor &tensor : program.tensors)
+      if (isOf(tensor, name))
+        table.add({tensor.entry, tensor.arena, "at " + std::to_string(tensor.offset),
+                   std::to_string(tensor.bytes) + " bytes",
+                   "steps " + std::to_string(tensor.first) + " to " + std::to_string(tensor.last),
+                   "in " + listed(source.stepsWith(tensor)), tensor.name,
+                   source.lineOfTensor(tensor)});
+    stream << "\nmemory\n";
+    if (table.empty())
+      stream << "  none: its value does not leave the step that computes it\n";
+    table.print(stream, 2);
+  }
+
+  std::vector<std::string> dumpFiles() const {
+    const std::string folder = question.dumps.empty() ? question.folder + "/ir" : question.dumps;
+    std::vector<std::string> files;
+    std::error_code error;
+    for (llvm::sys::fs::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error))
+      if (llvm::StringRef(entry->path()).ends_with(".mlir"))
+        files.push_back(entry->path());
+    std::sort(files.begin(), files.end());
+    if (files.empty() && !question.dumps.empty())
+      throw failure(exit_data, folder + ": has no files of IR" +
+                                   (error ? ": " + error.message() : "") +
+                                   "\n  try: the folder of trainc --dump-ir FOLDER");
+    return files;
+  }
+
+  void printDumps(const std::string &name, const std::string &whole) const {
+    const std::vector<std::string> files = dumpFiles();
+    if (files.empty())
+      return;
+    Table table;
+    auto isMeant = [&](const LocatedName &located) {
+      return located.name == name || located.name == whole;
+    };
+    for (const std::string &file : files) {
+      auto buffer = llvm::MemoryBuffer::getFile(file);
+      if (!buffer)
+        throw failure(exit_data, file + ": " + buffer.getError().message());
+      const auto found = operationsOf((*buffer)->getBuffer().str(), isMeant);
+      const size_t shown = question.all ? found.size() : std::min(found.size(), kShownOperations);
+      for (size_t i = 0; i < shown; ++i)
+        table.add({file + ":" + std::to_string(found[i].line), found[i].operation,
+                   found[i].title == name ? "" : found[i].title});
+      if (found.empty())
+        table.add({file, "none"});
+      if (shown < found.size())
+        table.add({file, "and " + std::to_string(found.size() - shown) + " more: --all"});
+    }
+    stream << "\nIR\n";
+    table.print(stream, 2);
+  }
+
+  const WhereQuestion &question;
+  raw_ostream &stream;
+  const ProgramNames program;
+  const NameSearch search;
+};
+
+} // namespace
+
+void printWhere(const WhereQuestion &question, raw_ostream &stream) {
+  Where(question, stream).print();
+}
+
+} // namespace trainc::inspect
