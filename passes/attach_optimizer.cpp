@@ -61,10 +61,10 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, CheckedPass> {
   TextOption kind{*this, "kind", "name", "adamw", "name of the optimizer"};
 
   void checkOptions(OptionReader &reader) const override {
-    std::vector<std::string> names = train::listOptimizers();
-    for (size_t i = 0, count = names.size(); i < count; ++i)
-      names.push_back(names[i] + train::kWithAverage.str());
-    reader.choice("kind", kind, SmallVector<StringRef>(names.begin(), names.end()));
+    const std::vector<std::string> names = train::listOptimizers();
+    StringRef name = kind;
+    name.consume_back(train::kWithAverage);
+    reader.choice("kind", name, SmallVector<StringRef>(names.begin(), names.end()));
   }
 
   void runOnOperation() override {

@@ -9,8 +9,8 @@
 namespace trainc::nn {
 
 enum class BatchNormMode {
-  file,   // what the node says: of a model that is only run
-  train,  // in training those of the batch, in inference the running ones, which each step replaces
+  file,  // what the node says: of a model that is only run
+  train, // in training those of the batch, in inference the running ones, which each step replaces
   trainByDefault, // as train, which nobody asked for: a node that says inference is warned of
   trainAllRanks,  // as train, of the batches of all ranks
   frozen          // always the running ones
