@@ -44,9 +44,10 @@ constexpr command_row commands[] = {
      "output\n"
      "without an axis of samples needs data of exactly one batch. Runs on one rank.",
      "predict --data input=x.npy -o outputs.safetensors"},
-    {command_export, "export", "write the trained model as ONNX",
+    {command_export, "export", "write the trained model as ONNX, or its weights for PyTorch",
      "Writes the forward model with trained weights. Weights above 1.5 GB go to a file NAME.data\n"
-     "beside it.",
+     "beside it. With --state-dict FILE.safetensors PyTorch's module loads the weights; no -o is\n"
+     "needed then.",
      "export --checkpoint latest -o trained.onnx"},
     {command_generate, "generate", "let a byte-token language model write text",
      "Continues the prompt byte by byte. The model must take tokens [batch, length] and give "
@@ -284,6 +285,10 @@ std::vector<option_row> common_rows() {
           .short_form('o'),
       row("external-data", &values::external_data, "", command_export,
           "put the weights into NAME.data at any size"),
+      row("state-dict", &values::state_dict, "FILE", command_export,
+          "write the weights as safetensors by the names and in the layouts of PyTorch's module"),
+      row("optimizer-state", &values::optimizer_state, "FILE", command_export,
+          "write the optimizer's state likewise, as state.PARAMETER.exp_avg and so on"),
       row("prompt", &values::prompt, "TEXT", writes_text, "text to continue"),
       row("length", &values::length, "N", writes_text, "bytes to write").at_least(1),
       row("temperature", &values::temperature, "T", writes_text,

@@ -108,6 +108,7 @@ struct trainer_options {
   int64_t measured_steps = 10;
   std::string output; // file
   bool external_data = false;
+  std::string state_dict, optimizer_state; // files
   std::string prompt = "\n";
   int64_t length = 200; // bytes
   double temperature = 1;

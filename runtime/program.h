@@ -251,7 +251,8 @@ struct program {
   // outputs. Empty: not known.
   const char *graph_digest = "";
   const char *objective = "";
-  // Parameters by what the state of PyTorch's module calls them, where that is not their name.
+  // Parameters by what the state of PyTorch's module calls them, under each of their names; what is
+  // not here nor in pieces has a name that an exporter made up.
   const export_initializer *module_tensors = nullptr;
   int64_t module_tensor_count = 0;
   const state_piece *state_pieces = nullptr;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The main of every trainer, and the two commands that need no computation.
+// The main of every trainer, and the command that only prints.
 #include "runtime/agreement.h"
 #include "runtime/cpu_check.h"
+#include "runtime/export.h"
 #include "runtime/host_memory.h"
 #include "runtime/input_files.h"
 #include "runtime/launcher.h"
-#include "runtime/onnx_export.h"
 #include "runtime/output_file.h"
 #include "runtime/own_files.h"
 #include "runtime/run.h"
@@ -24,20 +24,6 @@
 #include <unistd.h>
 
 namespace trainc {
-
-int export_model(run &run) {
-  std::string path = run.options.output;
-  run.target.allocate(memory_use::parameters, 1);
-  std::string parameters = run.load_chosen_parameters();
-  run.ranks.together([&] {
-    if (!run.is_first())
-      return;
-    export_onnx(run.prog, run.places(), own_file(run.folder, own_template), path,
-                run.options.external_data, real_file_operations());
-    printf("parameters  %s\nmodel       %s\n", parameters.c_str(), path.c_str());
-  });
-  return exit_success;
-}
 
 int info(run &run) {
   if (!run.is_first())
@@ -102,17 +88,16 @@ std::string read_by(const std::string &option) {
 }
 
 void check_output(const trainer_options &options) {
-  const std::string &path = options.output;
-  if (path.empty())
+  std::vector<result_file> written = {{options.output, "-o"}};
+  if (options.command->bit & command_export)
+    written = results_of_export(trainer_program, options);
+  else if (options.output.empty())
     throw failure(exit_usage,
                   std::string(options.command->name) + ": no file to write\n  try: -o FILE");
-  std::vector<std::string> written = {path};
-  if (options.command->bit & command_export)
-    written = files_of_export(trainer_program, path, options.external_data);
   const std::vector<input_file_name> inputs = input_files_of(trainer_program, options);
   std::string configuration; // of the run that is read, where there is something to take care of
-  for (const std::string &file : written)
-    if (can_replace(file) && (options.command->bit & reads_run))
+  for (const result_file &file : written)
+    if (can_replace(file.path) && (options.command->bit & reads_run))
       configuration = configuration_to_read(trainer_program, options);
   std::vector<input_file_name> of_run;
   if (!configuration.empty())
@@ -122,13 +107,14 @@ void check_output(const trainer_options &options) {
       if (is_first_by_environment())
         fprintf(stderr, "warning: %s\n", error.message.c_str());
     }
-  for (const std::string &file : written) {
+  for (const auto &[file, named_by] : written) {
     for (const auto &[input, option] : inputs)
-      check_output_path(file, {input}, read_by(option).c_str());
+      check_output_path(file, {input}, read_by(option).c_str(), named_by);
     for (const auto &[input, option] : of_run)
       check_output_path(file, {input},
-                        ("is what " + option + " of " + configuration + " names").c_str());
-    check_output_path(file, own_files(), "is a file of this trainer");
+                        ("is what " + option + " of " + configuration + " names").c_str(),
+                        named_by);
+    check_output_path(file, own_files(), "is a file of this trainer", named_by);
   }
 }
 

@@ -3,6 +3,7 @@
 // The steps of reading a model, each of which reports all its problems before the next begins.
 #include "compiler/onnx/reader.h"
 #include "compiler/model_name.h"
+#include "compiler/onnx/exported_program.h"
 #include "compiler/onnx/file_check.h"
 #include "compiler/onnx/graph_digest.h"
 #include "compiler/onnx/importer.h"
@@ -173,11 +174,22 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   return model;
 }
 
+/// The module has no other name for the parameter, and no exporter made up its own.
+static bool hasModulesName(const Parameter &parameter) {
+  return parameter.moduleTensor.empty() && parameter.pieces.empty() &&
+         parameter.moduleName == parameter.name && !isExporterName(parameter.name);
+}
+
 std::vector<ExportEntry> moduleTensors(const Model &model) {
   std::vector<ExportEntry> result;
   for (const Parameter &parameter : model.parameters) {
     if (!parameter.moduleTensor.empty())
       result.push_back({parameter.moduleTensor, parameter.name, parameter.isModulesTranspose});
+    else if (hasModulesName(parameter))
+      result.push_back({parameter.name, parameter.name, false});
+    for (const TiedInitializer &tied : parameter.tied)
+      if (!isExporterName(tied.onnxName))
+        result.push_back({tied.onnxName, parameter.name, tied.transposed});
     llvm::append_range(result, parameter.tiedModuleTensors);
   }
   return result;

@@ -87,8 +87,8 @@ mlir::LogicalResult writeExportTemplate(const Model &model, llvm::StringRef path
 /// The initializers that the template lacks, by ONNX name.
 std::vector<ExportEntry> exportInitializers(const Model &model);
 
-/// What the module's state calls parameters that have another name in the file, and whether it has
-/// them transposed.
+/// What the module's state calls parameters, each by all its names, and whether it has them
+/// transposed. One whose name an exporter made up may have none.
 std::vector<ExportEntry> moduleTensors(const Model &model);
 
 /// Of parameters that the module's state has in pieces.
