@@ -1,14 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lossless element conversions of the loader.
+// Element conversions of the loader.
 #include "runtime/conversion.h"
 
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
 namespace trainc {
 namespace {
+
+// Bits of a float of 16, whose values f32 has all.
+struct half {
+  uint16_t bits;
+
+  template <typename T> explicit operator T() const { return static_cast<T>(value()); }
+  float value() const {
+    constexpr uint32_t largest_exponent = 31, bias = 15, bias_of_f32 = 127;
+    const uint32_t exponent = bits >> 10 & largest_exponent, fraction = bits & 0x3ff;
+    const uint32_t wide_exponent =
+        exponent == largest_exponent ? 255 : exponent + bias_of_f32 - bias; // 255: not finite
+    const float size = exponent == 0 ? static_cast<float>(fraction) * 0x1p-24f
+                                     : std::bit_cast<float>(wide_exponent << 23 | fraction << 13);
+    return bits >> 15 ? -size : size;
+  }
+};
+struct bfloat {
+  uint16_t bits; // the upper half of an f32
+
+  template <typename T> explicit operator T() const {
+    return static_cast<T>(std::bit_cast<float>(uint32_t{bits} << 16));
+  }
+};
+template <typename T> constexpr bool is_half = std::is_same_v<T, half> || std::is_same_v<T, bfloat>;
+template <typename T> constexpr bool is_float_type = std::is_floating_point_v<T> || is_half<T>;
 
 // Calls `use` with a null pointer of the C++ type.
 template <typename F> auto with_type(file_type type, F use) {
@@ -31,6 +57,10 @@ template <typename F> auto with_type(file_type type, F use) {
     return use(static_cast<uint16_t *>(nullptr));
   case file_type::u32:
     return use(static_cast<uint32_t *>(nullptr));
+  case file_type::f16:
+    return use(static_cast<half *>(nullptr));
+  case file_type::bf16:
+    return use(static_cast<bfloat *>(nullptr));
   default:
     return use(static_cast<bool *>(nullptr));
   }
@@ -55,6 +85,8 @@ template <typename F> auto with_type(data_type type, F use) {
 template <typename From, typename To> constexpr bool lossless() {
   if (std::is_same_v<From, To>)
     return true;
+  if (is_half<From>)
+    return std::is_floating_point_v<To>;
   if (std::is_same_v<To, bool> || (std::is_floating_point_v<From> && std::is_integral_v<To>))
     return false;
   return std::numeric_limits<From>::digits <= std::numeric_limits<To>::digits &&
@@ -72,6 +104,15 @@ bool converts_without_loss(file_type from, data_type to) {
   });
 }
 
+bool is_float(file_type type) {
+  return with_type(
+      type, [](auto *element) { return is_float_type<std::remove_pointer_t<decltype(element)>>; });
+}
+
+bool converts_by_rounding(file_type from, data_type to) {
+  return is_float(from) && (to == data_type::f32 || to == data_type::f64);
+}
+
 void convert(file_type from, const void *source, data_type to, void *target, int64_t count) {
   with_type(from, [&](auto *source_type) {
     with_type(to, [&](auto *target_type) {
@@ -83,7 +124,7 @@ void convert(file_type from, const void *source, data_type to, void *target, int
         if constexpr (std::is_same_v<source_element, bool>) {
           out[i] = static_cast<target_element>(in[i] != 0); // a file may hold any byte
         } else {
-          source_element value;
+          source_element value = {};
           memcpy(&value, in + i * static_cast<int64_t>(sizeof value), sizeof value);
           // A signed char here is a small number, not a character.
           out[i] = static_cast<target_element>(value); // NOLINT(bugprone-signed-char-misuse)

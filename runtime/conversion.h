@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Conversions from element types of files to those of inputs, where no value
-// can change.
+// Conversions from element types of files to those of inputs: where no value can change, and of
+// floats to narrower ones.
 #pragma once
 
 #include "runtime/data_types.h"
@@ -10,6 +10,11 @@
 namespace trainc {
 
 bool converts_without_loss(file_type from, data_type to);
+
+// Floats of another width, rounded where they have more digits; one too large becomes infinite.
+bool converts_by_rounding(file_type from, data_type to);
+
+bool is_float(file_type type);
 
 // Converts `count` elements; the ranges must not overlap unless from == to.
 void convert(file_type from, const void *source, data_type to, void *target, int64_t count);

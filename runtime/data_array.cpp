@@ -98,7 +98,7 @@ constexpr stored_name safetensors_types[] = {
     {"F32", file_type::f32},      {"F64", file_type::f64}, {"I8", file_type::i8},
     {"I16", file_type::i16},      {"I32", file_type::i32}, {"I64", file_type::i64},
     {"U8", file_type::u8},        {"U16", file_type::u16}, {"U32", file_type::u32},
-    {"BOOL", file_type::boolean},
+    {"BOOL", file_type::boolean}, {"F16", file_type::f16}, {"BF16", file_type::bf16},
 };
 
 described describe_safetensors(std::unique_ptr<input_file> file, const std::string &tensor) {

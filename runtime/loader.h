@@ -86,6 +86,9 @@ public:
   // with every problem found.
   loader(const program &program, const data_request &request);
 
+  // What somebody may want to know who reads these data: conversions.
+  const std::vector<std::string> &notes() const { return notes_; }
+
   // Throws unless all indexes (token ids, labels) of this rank's share of the
   // files are in range.
   void check_values(int rank, int ranks) const;
@@ -203,6 +206,7 @@ private:
   std::string not_finite_in(const source &from, int64_t begin, int64_t end) const; // elements
 
   const program &program_;
+  std::vector<std::string> notes_;
   std::vector<source> sources_;
   std::vector<token_stream> streams_;
   std::vector<int64_t> shares_; // of the streams where they are a mixture

@@ -173,7 +173,10 @@ void loader::open_source(const input_place &input, const std::string &name, bool
   try {
     from.array = open_array(name, tensor.name);
     std::string start = name + ": input '" + tensor.name + "': ";
-    if (!converts_without_loss(from.array.type, tensor.type))
+    if (converts_by_rounding(from.array.type, tensor.type)) {
+      if (tensor.type == data_type::f32 && from.array.type != file_type::f32)
+        notes_.push_back(name + ": " + name_of(from.array.type) + ", converted to float32");
+    } else if (!converts_without_loss(from.array.type, tensor.type))
       problems.add(start + "dtype " + name_of(from.array.type) + ", expected " +
                    name_of(tensor.type) + "\n  try: array.astype(numpy." + name_of(tensor.type) +
                    ")");

@@ -14,16 +14,13 @@ namespace {
 
 constexpr int64_t scanned_at_once = 1 << 16; // elements
 
-// The first that is NaN or infinite as the program gets it; `count` where there is none.
-template <typename Number, typename Taken>
-int64_t not_finite_among(const char *bytes, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    Number value;
-    memcpy(&value, bytes + i * static_cast<int64_t>(sizeof value), sizeof value);
-    if (!std::isfinite(static_cast<Taken>(value)))
-      return i;
-  }
-  return count;
+// The first that is NaN or infinite; `count` where there is none.
+template <typename Number>
+int64_t not_finite_among(const std::vector<char> &values, int64_t count) {
+  const auto *numbers = reinterpret_cast<const Number *>(values.data());
+  return std::find_if(numbers, numbers + count,
+                      [](Number number) { return !std::isfinite(number); }) -
+         numbers;
 }
 
 } // namespace
@@ -93,17 +90,17 @@ void loader::check_values(int rank, int ranks) const {
 }
 
 std::string loader::not_finite_in(const source &from, int64_t begin, int64_t end) const {
-  const file_type type = from.array.type;
-  if (type != file_type::f32 && type != file_type::f64)
+  const data_type taken = from.input->tensor.type; // as the program gets them
+  if (!is_float(from.array.type) || (taken != data_type::f32 && taken != data_type::f64))
     return "";
-  std::vector<char> raw(static_cast<size_t>(scanned_at_once * bytes_of(type)));
+  std::vector<char> raw(static_cast<size_t>(scanned_at_once * bytes_of(from.array.type)));
+  std::vector<char> values(static_cast<size_t>(scanned_at_once * bytes_of(taken)));
   for (int64_t first = begin; first < end; first += scanned_at_once) {
     const int64_t count = std::min(scanned_at_once, end - first);
     from.array.read(first, count, raw.data());
-    const int64_t found = type == file_type::f32 ? not_finite_among<float, float>(raw.data(), count)
-                          : from.input->tensor.type == data_type::f64
-                              ? not_finite_among<double, double>(raw.data(), count)
-                              : not_finite_among<double, float>(raw.data(), count);
+    convert(from.array.type, raw.data(), taken, values.data(), count);
+    const int64_t found = taken == data_type::f32 ? not_finite_among<float>(values, count)
+                                                  : not_finite_among<double>(values, count);
     if (found == count)
       continue;
     const data_array::place at = from.array.place_of(first + found);

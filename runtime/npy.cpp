@@ -27,6 +27,7 @@ constexpr type_row type_table[] = {
     {file_type::i32, 4, "i4", "int32"},   {file_type::i64, 8, "i8", "int64"},
     {file_type::u8, 1, "u1", "uint8"},    {file_type::u16, 2, "u2", "uint16"},
     {file_type::u32, 4, "u4", "uint32"},  {file_type::boolean, 1, "b1", "bool"},
+    {file_type::f16, 2, "f2", "float16"}, {file_type::bf16, 2, "", "bfloat16"}, // none of NumPy's
 };
 
 // Walks the dict literal.

@@ -12,7 +12,7 @@
 namespace trainc {
 
 // Element types that a data file may hold.
-enum class file_type { f32, f64, i8, i16, i32, i64, u8, u16, u32, boolean };
+enum class file_type { f32, f64, i8, i16, i32, i64, u8, u16, u32, boolean, f16, bf16 };
 
 int64_t bytes_of(file_type type);
 const char *name_of(file_type type);

@@ -199,6 +199,9 @@ loader run::open(const data_request &request) {
   std::optional<loader> result;
   ranks.together([&] { result.emplace(prog, request); });
   refuse_differences(ranks, properties_of_data(result->identities()), exit_data);
+  for (const std::string &note : result->notes())
+    if (is_first())
+      fprintf(stderr, "%s\n", note.c_str());
   ranks.together([&] {
     result->check_values(ranks.rank(), ranks.size());
     if (options.check_data)

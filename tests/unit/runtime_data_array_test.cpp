@@ -92,7 +92,7 @@ TEST(DataArray, ReadsTensorsOfSafetensors) {
   scratch_folder folder;
   std::string header = R"({"x":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
                        R"("ids":{"dtype":"U16","shape":[3],"data_offsets":[16,22]},)"
-                       R"("half":{"dtype":"F16","shape":[1],"data_offsets":[22,24]}})";
+                       R"("eighth":{"dtype":"F8_E5M2","shape":[2],"data_offsets":[22,24]}})";
   std::string length(8, '\0');
   length[0] = static_cast<char>(header.size());
   folder.write("all.safetensors",
@@ -103,7 +103,7 @@ TEST(DataArray, ReadsTensorsOfSafetensors) {
   EXPECT_EQ(values<uint16_t>(open_tokens(path + ":ids", std::nullopt, 100)),
             (std::vector<uint16_t>{7, 8, 9}));
   EXPECT_SAYS(problem([&] { open_array(path + ":y", "x"); }), "has no tensor 'y'");
-  EXPECT_SAYS(problem([&] { open_array(path + ":half", "x"); }), "has dtype F16");
+  EXPECT_SAYS(problem([&] { open_array(path + ":eighth", "x"); }), "has dtype F8_E5M2");
   EXPECT_SAYS(problem([&] { open_tokens(path + ":x", std::nullopt, 100); }),
               "expected a flat array");
 }

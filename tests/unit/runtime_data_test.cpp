@@ -355,6 +355,22 @@ TEST(Conversion, OnlyWithoutLoss) {
   EXPECT_FALSE(converts_without_loss(file_type::i32, data_type::f32));
   EXPECT_FALSE(converts_without_loss(file_type::f32, data_type::i64));
   EXPECT_FALSE(converts_without_loss(file_type::u8, data_type::boolean));
+  EXPECT_TRUE(converts_without_loss(file_type::f16, data_type::f32));
+  EXPECT_TRUE(converts_without_loss(file_type::bf16, data_type::f64));
+  EXPECT_FALSE(converts_without_loss(file_type::f16, data_type::i64));
+}
+
+TEST(Conversion, RoundsFloatsAlone) {
+  EXPECT_TRUE(converts_by_rounding(file_type::f64, data_type::f32));
+  EXPECT_TRUE(converts_by_rounding(file_type::bf16, data_type::f32));
+  EXPECT_FALSE(converts_by_rounding(file_type::f64, data_type::i64));
+  EXPECT_FALSE(converts_by_rounding(file_type::i32, data_type::f32));
+  const uint16_t from[] = {0x3f80, 0xff80, 0x0001}; // 1, -infinity, a subnormal number
+  float to[3];
+  convert(file_type::bf16, from, data_type::f32, to, 3);
+  EXPECT_EQ(to[0], 1);
+  EXPECT_EQ(to[1], -INFINITY);
+  EXPECT_EQ(to[2], 0x1p-133f);
 }
 
 } // namespace

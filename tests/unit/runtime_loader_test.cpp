@@ -226,14 +226,56 @@ TEST(Loader, LeftoversNeedAMaskOrGoOn) {
 TEST(Loader, NamesEveryProblemAtOnce) {
   small_model model;
   data_request request = model.request(4);
-  request.data = {
-      "x=" + model.folder.write("d.npy", npy_array<double>("<f8", "4, 2", std::vector<double>(8))),
-      "pixels=" + model.folder / "nowhere.npy"};
+  request.data = {"x=" + model.folder.write(
+                             "i.npy", npy_array<int64_t>("<i8", "4, 2", std::vector<int64_t>(8))),
+                  "pixels=" + model.folder / "nowhere.npy"};
   std::string problem = model.problem(request);
-  for (const char *words : {"dtype float64, expected float32", "array.astype(numpy.float32)",
+  for (const char *words : {"dtype int64, expected float32", "array.astype(numpy.float32)",
                             "shape [4, 2], expected [samples, 3]", "no input 'pixels'",
                             "no data for input 'labels' (int64 [2])", "--data labels=FILE.npy"})
     EXPECT_NE(problem.find(words), std::string::npos) << words << "\n" << problem;
+}
+
+std::string not_finite(const loader &data) {
+  try {
+    data.check_finite(0, 1);
+  } catch (const failure &error) {
+    return error.message;
+  }
+  return "";
+}
+
+TEST(Loader, ConvertsFloatsOfOtherWidthsAndSaysSo) {
+  small_model model;
+  data_request request = model.request(2);
+  const std::string labels = request.data[1];
+  request.data = {
+      "x=" + model.folder.write("wide.npy",
+                                npy_array<double>("<f8", "2, 3", {1, 0.1, -2, 1e300, 4, 5})),
+      labels};
+  loader wide(model.prog, request);
+  EXPECT_EQ(wide.notes(),
+            std::vector<std::string>{model.folder / "wide.npy: float64, converted to float32"});
+  wide.load(data_part::training, 0, model.target());
+  EXPECT_EQ(model.x()[1], 0.1f);
+  EXPECT_NE(not_finite(wide).find(
+                "wide.npy: input 'x': a value of sample 1 is NaN or infinite: element 3"),
+            std::string::npos);
+  // 1, the least subnormal number, -2, the largest number, 0.333, -0.
+  request.data[0] =
+      "x=" + model.folder.write(
+                 "half.npy",
+                 npy_array<uint16_t>("<f2", "2, 3", {0x3c00, 1, 0xc000, 0x7bff, 0x3555, 0x8000}));
+  loader half(model.prog, request);
+  EXPECT_EQ(half.notes().at(0), model.folder / "half.npy: float16, converted to float32");
+  half.load(data_part::training, 0, model.target());
+  EXPECT_EQ(std::vector<float>(model.x(), model.x() + 6),
+            (std::vector<float>{1, 0x1p-24f, -2, 65504, 0.333251953125f, -0.0f}));
+  EXPECT_EQ(not_finite(half), "");
+  request.data[0] =
+      "x=" + model.folder.write("infinite.npy",
+                                npy_array<uint16_t>("<f2", "2, 3", {0, 0, 0, 0, 0xfc00, 0}));
+  EXPECT_NE(not_finite(loader(model.prog, request)).find("of sample 1"), std::string::npos);
 }
 
 TEST(Loader, RefusesDifferentCountsAndTooFewSamples) {
