@@ -186,7 +186,7 @@ private:
         continue;
       std::string found;
       llvm::raw_string_ostream(found) << type;
-      result = error("loss '" + term.recipe.loss->name + "' " + problem + ", but output '" +
+      result = error("loss '" + term.recipe.loss->name + "' " + problem + "; output '" +
                      train::resultNameOf(model, term.output) + "' is " + found);
     }
     if (failed(result))

@@ -156,7 +156,7 @@ module {
 // -----
 
 // ERRORS
-// expected-error@+1 {{loss 'cross_entropy' needs an output of floats with at least one axis, over classes, but output 'y' is tensor<5xi64>}}
+// expected-error@+1 {{loss 'cross_entropy' needs an output of floats with at least one axis, over classes; output 'y' is tensor<5xi64>}}
 module {
   func.func @model(%x: tensor<5xi64> {train.role = #train.input<"x">})
       -> (tensor<5xi64> {train.role = #train.output<"y">}) {
@@ -191,7 +191,7 @@ module attributes {train.losses = ["other=mse"]} {
 // -----
 
 // ERRORS
-// expected-error@+1 {{loss 'output' needs an output that is a scalar of floats, but output 'y' is tensor<5xf32>}}
+// expected-error@+1 {{loss 'output' needs an output that is a scalar of floats; output 'y' is tensor<5xf32>}}
 module attributes {train.losses = ["output"]} {
   func.func @model(%x: tensor<5xf32> {train.role = #train.input<"x">})
       -> (tensor<5xf32> {train.role = #train.output<"y">}) {
@@ -256,8 +256,8 @@ module attributes {train.losses = ["mse", "y=mse*2"]} {
 // -----
 
 // ERRORS
-// expected-error@+2 {{loss 'cross_entropy' has axis 2, but output 'y' is tensor<5x3xf32>}}
-// expected-error@+1 {{loss 'nll' has 2 class_weights for 3 classes, but output 'y' is tensor<5x3xf32>}}
+// expected-error@+2 {{loss 'cross_entropy' has axis 2; output 'y' is tensor<5x3xf32>}}
+// expected-error@+1 {{loss 'nll' has 2 class_weights for 3 classes; output 'y' is tensor<5x3xf32>}}
 module attributes {train.losses = ["cross_entropy,axis=2", "nll,class_weights=1,2"]} {
   func.func @model(%x: tensor<5x3xf32> {train.role = #train.input<"x">}) -> (tensor<5x3xf32> {train.role = #train.output<"y">}) {
     return %x : tensor<5x3xf32>
@@ -267,7 +267,7 @@ module attributes {train.losses = ["cross_entropy,axis=2", "nll,class_weights=1,
 // -----
 
 // ERRORS
-// expected-error@+1 {{loss 'bce_with_logits' has 2 numbers as pos_weight, which are one, or one for each element of the last axis, but output 'y' is tensor<5x3xf32>}}
+// expected-error@+1 {{loss 'bce_with_logits' has 2 numbers as pos_weight, which are one, or one for each element of the last axis; output 'y' is tensor<5x3xf32>}}
 module attributes {train.losses = ["bce_with_logits,pos_weight=1,2"]} {
   func.func @model(%x: tensor<5x3xf32> {train.role = #train.input<"x">}) -> (tensor<5x3xf32> {train.role = #train.output<"y">}) {
     return %x : tensor<5x3xf32>
@@ -299,7 +299,7 @@ module attributes {train.losses = ["y=cosine_embedding,input2=z"]} {
 // -----
 
 // ERRORS
-// expected-error@+1 {{loss 'cosine_embedding' needs outputs of floats, [samples, features] or [features], but output 'y' is tensor<5x3x2xf32>}}
+// expected-error@+1 {{loss 'cosine_embedding' needs outputs of floats, [samples, features] or [features]; output 'y' is tensor<5x3x2xf32>}}
 module attributes {train.losses = ["cosine_embedding,input2=y"]} {
   func.func @model(%x: tensor<5x3x2xf32> {train.role = #train.input<"x">}) -> (tensor<5x3x2xf32> {train.role = #train.output<"y">}) {
     return %x : tensor<5x3x2xf32>
