@@ -113,6 +113,7 @@ void write_pieces(output_file &file, const written_tensor &tensor) {
 void write_tensors(output_file &file, const std::vector<written_tensor> &tensors,
                    std::map<std::string, std::string> metadata) {
   std::vector<tensor_view> views;
+  views.reserve(tensors.size());
   for (const written_tensor &tensor : tensors)
     views.push_back(tensor.view);
   metadata.emplace("format", "pt");
