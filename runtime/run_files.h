@@ -15,8 +15,8 @@ constexpr run_file run_files[] = {
     {"configuration.json", false,
      "every option of the run, its ranks, the data it saw (size and a digest of sampled contents)"},
     {"log.jsonl", false,
-     "a line a step: step, loss, gradient norm, rate, milliseconds; held-out losses; a summary and "
-     "the machine"},
+     "a line a step, or with `--log-every N` every N steps: step, loss, gradient norm, rate, "
+     "milliseconds; held-out losses; a summary and the machine"},
     {"samples", true,
      "text that a byte-token model wrote after a step, where `--sample-every` asks for it; "
      "complete "
