@@ -4,6 +4,7 @@
 // training would train another model, else said in a warning.
 #include "compiler/onnx/parameters.h"
 #include "dialects/nn/onnx_node.h"
+#include "dialects/train/optimizer.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -258,11 +259,19 @@ static void warnOfNonFinite(const Decisions &decisions, const ModelFile &file, R
                    "a file written before the model diverged");
 }
 
+// Whether a moving average is kept beside it or not.
+static StringRef optimizerOf(const Recipe &recipe) {
+  StringRef optimizer = recipe.optimizer;
+  optimizer.consume_back(train::kWithAverage);
+  return optimizer;
+}
+
 // An update that takes norms, rows or columns of each parameter has no meaning for several. Muon's
 // does so of matrices that are not in AdamW's group.
 static bool isUpdatedAsWhole(const Decision &decision, const Recipe &recipe) {
-  if (recipe.optimizer != "muon")
-    return recipe.optimizer == "lamb" || recipe.optimizer == "adafactor";
+  StringRef optimizer = optimizerOf(recipe);
+  if (optimizer != "muon")
+    return optimizer == "lamb" || optimizer == "adafactor";
   const bool isOther = decision.group > 0 && recipe.groups[decision.group - 1].first == "adamw";
   return decision.tensor->shape.size() == 2 && !isOther;
 }
@@ -276,7 +285,7 @@ static void refuseStacked(const Decisions &decisions, const ModelFile &file, con
                          "initializer '" + decision->name() +
                              "' holds several parameters of the module, " +
                              quotedList(decision->stackedOf) + ", each of which " +
-                             recipe.optimizer + " updates as a whole",
+                             optimizerOf(recipe) + " updates as a whole",
                          "export again with torch.onnx.export(..., optimize=False)");
 }
 
