@@ -57,9 +57,8 @@ std::string checkpoint_by_word(const run &run, const std::string &word, const st
       return info.path;
     steps += (steps.empty() ? "step-" : ", step-") + std::to_string(info.step);
   }
-  throw failure(exit_checkpoint,
-                where + ": has no checkpoint of step " + std::to_string(step) +
-                    "\n  try: " + (steps.empty() ? "--run DIR" : "latest, " + steps));
+  throw failure(exit_checkpoint, where + ": has no checkpoint " + word + "\n  try: " +
+                                     (steps.empty() ? "--run DIR" : "latest, " + steps));
 }
 
 } // namespace trainc

@@ -146,9 +146,11 @@ checkpoint_info read_manifest(const std::string &folder) {
       info.losses = {losses->at("count").get<int64_t>(), losses->at("mean").get<double>(),
                      losses->at("variance").get<double>()};
     info.loss = number("loss");
+    // Null: not finite; where nothing is known of the best one, not evaluated.
+    const bool keeps_null = manifest.contains("best_evaluation");
     for (auto &[name, value] : manifest.items())
-      if (name.rfind(held_out_prefix, 0) == 0 && !value.is_null())
-        info.evaluated.emplace_back(name.substr(strlen(held_out_prefix)), value.get<double>());
+      if (name.rfind(held_out_prefix, 0) == 0 && (keeps_null || !value.is_null()))
+        info.evaluated.emplace_back(name.substr(strlen(held_out_prefix)), number(name.c_str()));
     std::stable_partition(info.evaluated.begin(), info.evaluated.end(),
                           [](const auto &result) { return result.first == "loss"; });
     if (auto best = manifest.find("best_evaluation"); best != manifest.end()) {

@@ -307,7 +307,8 @@ std::vector<option_row> common_rows() {
           .of_one_start()
           .of_one_rank(),
       row("log-every", &values::log_every, "N", command_train,
-          "write a line of the log every N steps; skipped steps and the last one have theirs")
+          "write a line of the log every N steps; skipped steps and the last of --steps have "
+          "theirs")
           .at_least(1),
       row("verbose", &values::verbose, "", command_train | command_profile,
           "print all options at the start, not only those that are not the defaults")

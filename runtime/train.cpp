@@ -69,8 +69,10 @@ void trainer::take_steps() {
   if (has_own_checkpoint_ && is_sampled(last_step_))
     show(last_step_, &trainer::write_sample, /*saved=*/true);
   if (has_own_checkpoint_ && is_due(options_.evaluate_every, last_step_) &&
-      resumed_.evaluated.empty())
-    make_up_evaluation();
+      resumed_.evaluated.empty()) {
+    show(last_step_, &trainer::show_held_out, /*saved=*/true);
+    save_evaluation(last_step_);
+  }
   while (!is_last(last_step_)) {
     const int64_t step = last_step_ + 1;
     ask_for_end();
@@ -89,21 +91,23 @@ void trainer::take_steps() {
       save(step, is_last(step));
     if (is_sampled(step))
       asked = show(step, &trainer::write_sample, asked);
-    if (is_evaluated(step, requests))
+    if (is_evaluated(step, requests)) {
       asked = show(step, &trainer::show_held_out, asked);
+      save_evaluation(step);
+    }
     if (!asked && (is_last(step) || (save_due_ && skipped_in_a_row_ == 0)))
       save(step, is_last(step));
   }
   end_save();
 }
 
-// The checkpoint is written again, with what the evaluation says of it.
-void trainer::make_up_evaluation() {
-  show(last_step_, &trainer::show_held_out, /*saved=*/true);
-  if (evaluated_step_ != last_step_)
+// A checkpoint that was written before the step's evaluation is written again, with its results.
+void trainer::save_evaluation(int64_t step) {
+  if (evaluated_step_ != step || saved_step_ != step)
     return;
+  end_save();
   saved_step_ = -1;
-  save(last_step_, is_last(last_step_));
+  save(step, is_last(step));
 }
 
 // Does what takes its time, for which no request waits: it begins anew behind the checkpoint, or is

@@ -69,6 +69,7 @@ void trainer::find_extent() {
   skipped_steps_ = resumed_.skipped_steps;
   extent_.order.seed = resumed_.order.seed;
   losses_ = resumed_.losses;
+  loss_ = resumed_.loss;
   if (has_own_checkpoint_ && resumed_.watched == watched_ && !options_.new_data)
     best_ = resumed_.best;
 }

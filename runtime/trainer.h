@@ -91,7 +91,7 @@ private:
   int show_held_out(int64_t step);
   bool is_sampled(int64_t step) const { return text_ && step % options_.sample_every == 0; }
   bool show(int64_t step, int (trainer::*work)(int64_t), bool saved);
-  void make_up_evaluation();
+  void save_evaluation(int64_t step);
   int write_sample(int64_t step);
   void write_own_sample(int64_t step);
   void save(int64_t step, bool last);
