@@ -239,11 +239,13 @@ void write_state_dict(const program &program, const arenas &arenas, output_file 
 void write_optimizer_state(const program &program, const std::vector<tensor_view> &states,
                            int64_t updates, output_file &file, const warning &warn) {
   const auto step = static_cast<float>(updates); // as PyTorch counts them
-  const bool counts = strcmp(program.optimizer_name, "sgd") != 0;
+  std::string optimizer = program.optimizer_name;
+  optimizer = optimizer.substr(0, optimizer.find('+')); // a moving average is no part of its name
+  const bool counts = optimizer != "sgd";
   optimizer_tensors tensors(program, counts ? &step : nullptr);
   for (const tensor_view &state : states)
     tensors.add(state);
-  write_tensors(file, tensors.tensors(), {{"optimizer", program.optimizer_name}});
+  write_tensors(file, tensors.tensors(), {{"optimizer", optimizer}});
   if (!tensors.own().empty())
     warn("optimizer state: in the layout of the program, since the module's is not known: " +
          list_of(tensors.own()));
