@@ -155,11 +155,21 @@ const tensor_place &place_of(const program &program, const std::string &paramete
                 "a state of the optimizer is of '" + parameter + "', which is no parameter");
 }
 
+constexpr char slot_of_rows[] = "row_var", slot_of_columns[] = "col_var";
+
+bool is_of_matrix(const std::string &slot) {
+  return slot == slot_of_rows || slot == slot_of_columns;
+}
+
 // Means over the rows of a matrix are those over the columns of its transpose.
 std::string slot_in_module(const std::string &slot, bool is_transposed) {
-  if (!is_transposed)
+  if (!is_transposed || !is_of_matrix(slot))
     return slot;
-  return slot == "row_var" ? "col_var" : slot == "col_var" ? "row_var" : slot;
+  return slot == slot_of_rows ? slot_of_columns : slot_of_rows;
+}
+
+bool has_other_matrices(const module_tensor &form, const std::vector<int64_t> &shape) {
+  return !form.is_transposed && shape_in_module(form, shape) != shape;
 }
 
 class optimizer_tensors {
@@ -170,14 +180,15 @@ public:
   void add(const tensor_view &state) {
     const auto [slot, parameter] = state_name_of(state.name);
     const tensor_place &place = place_of(program_, parameter);
-    const bool is_like_parameter =
-        state.shape == std::vector<int64_t>(place.shape, place.shape + place.rank);
+    const std::vector<int64_t> shape(place.shape, place.shape + place.rank);
+    const bool follows_elements = state.shape == shape && !is_of_matrix(slot);
     std::vector<module_tensor> forms = module_tensors_of(program_, parameter);
     if (forms.empty())
       forms.push_back({parameter, false, false, {}});
     for (const module_tensor &form : forms) {
-      if (!is_like_parameter && (!form.pieces.empty() || state.shape.size() < 2)) {
-        own_.push_back(parameter);
+      if (!follows_elements && has_other_matrices(form, shape)) {
+        if (std::find(own_.begin(), own_.end(), parameter) == own_.end())
+          own_.push_back(parameter);
         add_as(state, slot, {parameter, false, false, {}});
         return;
       }
@@ -190,7 +201,7 @@ public:
 private:
   void add_as(const tensor_view &state, const std::string &slot, const module_tensor &form) {
     const std::string start = "state." + form.name + ".";
-    if (updates_ && stepped_.insert(form.name).second)
+    if (updates_ && names_.insert(start + "step").second)
       tensors_.push_back({{start + "step",
                            data_type::f32,
                            {},
@@ -198,12 +209,14 @@ private:
                            sizeof *updates_},
                           {},
                           {}});
-    tensors_.push_back(written(start + slot_in_module(slot, form.is_transposed), state, form));
+    const std::string name = start + slot_in_module(slot, form.is_transposed);
+    if (names_.insert(name).second) // the table has a name twice where the exporter tied it
+      tensors_.push_back(written(name, state, form));
   }
 
   const program &program_;
   const float *updates_;
-  std::set<std::string> stepped_;
+  std::set<std::string> names_; // of the tensors
   std::vector<written_tensor> tensors_;
   std::vector<std::string> own_;
 };
