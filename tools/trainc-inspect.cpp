@@ -8,6 +8,7 @@
 #include "runtime/output_file.h"
 #include "tools/inspect/loss_plot.h"
 #include "tools/inspect/memory_picture.h"
+#include "tools/inspect/plan_text.h"
 #include "tools/inspect/run_log.h"
 #include "tools/inspect/where.h"
 #include "tools/simulate/schedule_picture.h"
@@ -17,7 +18,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <cstdlib>
@@ -61,14 +61,7 @@ std::string pathOf(const std::string &plan) { return folder + "/plan/" + plan; }
 bool has(const std::string &plan) { return sys::fs::exists(pathOf(plan)); }
 
 /// Of plan/NAME.txt.
-std::string readPlan(const std::string &name) {
-  const std::string path = pathOf(name + ".txt");
-  auto buffer = MemoryBuffer::getFile(path);
-  if (!buffer)
-    throw failure(exit_data, path + ": " + buffer.getError().message() +
-                                 "\n  try: the output folder of trainc");
-  return (*buffer)->getBuffer().str();
-}
+std::string readPlan(const std::string &name) { return inspect::readText(pathOf(name + ".txt")); }
 
 /// Tensors alive at the peak of an entry, largest first.
 void printPeak(const Entry &entry, size_t most) {

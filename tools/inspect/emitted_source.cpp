@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inspect/emitted_source.h"
 
-#include "runtime/failure.h"
+#include "tools/inspect/plan_text.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 using llvm::isAlnum;
@@ -25,15 +24,6 @@ template <typename Call> void eachLine(const std::string &text, Call call) {
   std::string line;
   for (int number = 1; std::getline(stream, line); ++number)
     call(line, number);
-}
-
-std::string contentsOf(const std::string &path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file)
-    throw failure(exit_data, path + ": cannot be read\n  try: the output folder of trainc");
-  return text.str();
 }
 
 /// kernels.cpp or kernels.cu.
@@ -80,9 +70,9 @@ const char *const kShared = "shared"; // the namespace of memory.h that all entr
 EmittedSource::EmittedSource(const std::string &folder)
     : stepFile(folder + "/source/step.cpp"), kernelFile(kernelsOf(folder)),
       memoryFile(folder + "/source/memory.h") {
-  readSteps(contentsOf(stepFile));
-  readKernels(contentsOf(kernelFile));
-  readPlaces(contentsOf(memoryFile));
+  readSteps(readText(stepFile));
+  readKernels(readText(kernelFile));
+  readPlaces(readText(memoryFile));
 }
 
 /// An entry function is several, each with some of its steps: `forward_backward_1`.

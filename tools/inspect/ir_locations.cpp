@@ -8,7 +8,9 @@
 
 namespace trainc::inspect {
 
-constexpr int kDeepest = 64; // of locations in each other: a damaged file may have an endless chain
+// Of locations in each other, and of all that one names: a damaged file may have an endless chain,
+// or one that divides.
+constexpr int kDeepest = 64, kMost = 1 << 14;
 constexpr std::string_view kOfFile = "\"node\"";
 
 std::string LocatedName::title() const {
@@ -22,11 +24,11 @@ std::string LocatedName::title() const {
 /// A location as it is printed. Of a damaged file it reads what it can.
 class LocationReader {
 public:
-  LocationReader(const IrLocations &locations, std::string_view text, int depth)
-      : locations(locations), text(text), depth(depth) {}
+  LocationReader(const IrLocations &locations, std::string_view text, int depth, int &count)
+      : locations(locations), text(text), depth(depth), count(count) {}
 
   std::vector<LocatedName> read() {
-    if (depth > kDeepest)
+    if (depth > kDeepest || ++count > kMost)
       return {};
     if (take("fused"))
       return readFused();
@@ -46,7 +48,7 @@ private:
   }
 
   std::vector<LocatedName> inner() {
-    LocationReader reader(locations, text, depth + 1);
+    LocationReader reader(locations, text, depth + 1, count);
     std::vector<LocatedName> names = reader.read();
     text = reader.text;
     return names;
@@ -60,7 +62,7 @@ private:
     text.remove_prefix(end);
     if (alias == locations.aliases.end())
       return {};
-    return LocationReader(locations, alias->second, depth + 1).read();
+    return LocationReader(locations, alias->second, depth + 1, count).read();
   }
 
   /// `fused["a", "b"]` are several names, `fused<"node">["a"]` labels of the file.
@@ -126,6 +128,7 @@ private:
   const IrLocations &locations;
   std::string_view text;
   int depth;
+  int &count; // of locations that were read
 };
 
 IrLocations::IrLocations(const std::vector<std::string_view> &lines) {
@@ -137,7 +140,8 @@ IrLocations::IrLocations(const std::vector<std::string_view> &lines) {
 }
 
 std::vector<LocatedName> IrLocations::namesIn(std::string_view text) const {
-  return LocationReader(*this, text, 0).read();
+  int count = 0;
+  return LocationReader(*this, text, 0, count).read();
 }
 
 } // namespace trainc::inspect

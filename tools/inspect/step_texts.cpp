@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inspect/step_texts.h"
 
-#include "runtime/failure.h"
+#include "tools/inspect/plan_text.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using llvm::StringRef;
 
@@ -13,13 +12,9 @@ namespace trainc::inspect {
 
 /// An entry function's line is followed by those of its steps: number, what it is, node.
 StepTexts::StepTexts(const std::string &folder) {
-  const std::string path = folder + "/plan/steps.txt";
-  auto buffer = llvm::MemoryBuffer::getFile(path);
-  if (!buffer)
-    throw failure(exit_data, path + ": " + buffer.getError().message() +
-                                 "\n  try: the output folder of trainc");
+  const std::string text = readText(folder + "/plan/steps.txt");
   llvm::SmallVector<StringRef> lines;
-  (*buffer)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
+  StringRef(text).split(lines, '\n', -1, /*KeepEmpty=*/false);
   std::string entry;
   for (StringRef line : lines) {
     int number = 0;

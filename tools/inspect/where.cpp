@@ -5,12 +5,13 @@
 #include "tools/inspect/emitted_source.h"
 #include "tools/inspect/ir_dump.h"
 #include "tools/inspect/name_search.h"
+#include "tools/inspect/plan_text.h"
 #include "tools/inspect/step_texts.h"
 #include "tools/inspect/table.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include <algorithm>
+#include <set>
 
 namespace trainc::inspect {
 
@@ -188,14 +189,12 @@ private:
     if (files.empty())
       return;
     Table table;
-    auto isMeant = [&](const LocatedName &located) {
-      return located.name == name || located.name == whole;
-    };
+    std::set<std::string> meant = {name, whole}; // and what the file calls a parameter
+    if (const ParameterNames *parameter = search.parameterOf(name))
+      meant.insert(parameter->others.begin(), parameter->others.end());
+    auto isMeant = [&](const LocatedName &located) { return meant.count(located.name) > 0; };
     for (const std::string &file : files) {
-      auto buffer = llvm::MemoryBuffer::getFile(file);
-      if (!buffer)
-        throw failure(exit_data, file + ": " + buffer.getError().message());
-      const auto found = operationsOf((*buffer)->getBuffer().str(), isMeant);
+      const auto found = operationsOf(readText(file), isMeant);
       const size_t shown = question.all ? found.size() : std::min(found.size(), kShownOperations);
       for (size_t i = 0; i < shown; ++i)
         table.add({file + ":" + std::to_string(found[i].line), found[i].operation,
