@@ -122,8 +122,9 @@ std::string figures(const RunLog &log) {
     timed += step.get("milliseconds", 0) > 0;
     milliseconds += std::max(0.0, step.get("milliseconds", 0));
   }
-  std::string text = lastLoss(log) + bestHeldOut(log) +
-                     format_text("skipped steps       %zu of %zu\n", skipped, log.steps.size());
+  std::string text =
+      lastLoss(log) + bestHeldOut(log) +
+      format_text("skipped steps       %zu of %zu in the log\n", skipped, log.steps.size());
   if (milliseconds > 0)
     text += format_text("steps/s             %.4g\n", double(timed) / milliseconds * 1e3);
   return text;
