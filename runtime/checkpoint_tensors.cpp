@@ -10,6 +10,13 @@
 
 namespace trainc {
 
+// Names of a checkpoint's states begin so.
+static constexpr const char *state_prefix = "optimizer/";
+
+static std::string name_of_state(const std::string &slot, const std::string &parameter) {
+  return state_prefix + slot + "/" + parameter;
+}
+
 std::vector<tensor_view> parameter_tensors(const program &program, const arenas &arenas) {
   std::vector<tensor_view> result;
   for (int64_t i = 0; i < program.parameter_count; ++i) {
@@ -33,7 +40,7 @@ std::vector<tensor_view> averaged_tensors(const program &program, const arenas &
   std::vector<tensor_view> result = parameter_tensors(program, arenas);
   for (size_t i = 0; i < result.size(); ++i)
     if (program.parameters[i].role == parameter_role::trained)
-      result[i].name = std::string("optimizer/") + average_state + "/" + result[i].name;
+      result[i].name = name_of_state(average_state, result[i].name);
   return result;
 }
 
@@ -42,7 +49,7 @@ std::vector<tensor_view> state_tensors(const program &program, const arenas &are
   if (program.state_places) {
     for (int64_t i = 0; i < program.state_place_count; ++i) {
       const tensor_place &place = program.state_places[i];
-      result.push_back(view_of(place, std::string("optimizer/") + place.name,
+      result.push_back(view_of(place, std::string(state_prefix) + place.name,
                                arenas[arena_kind::optimizer_state] + place.offset));
     }
     return result;
@@ -54,8 +61,7 @@ std::vector<tensor_view> state_tensors(const program &program, const arenas &are
         continue;
       char *base = arenas[arena_kind::optimizer_state] + slot * program.optimizer_slot_bytes;
       result.push_back(view_of(parameter.tensor,
-                               std::string("optimizer/") + program.state_names[slot] + "/" +
-                                   parameter.tensor.name,
+                               name_of_state(program.state_names[slot], parameter.tensor.name),
                                base + parameter.tensor.offset));
     }
   return result;

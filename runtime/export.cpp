@@ -35,7 +35,6 @@ std::vector<result_file> results_of_export(const program &program, const trainer
 
 namespace {
 
-// In memory that is laid out as the arena of a training run.
 struct optimizer_memory {
   std::vector<char> bytes;
   std::vector<tensor_view> states;
@@ -43,15 +42,17 @@ struct optimizer_memory {
 
 optimizer_memory load_optimizer(const program &program, const checkpoint_info &info) {
   optimizer_memory memory;
-  memory.bytes.resize(
-      static_cast<size_t>(program.arena_bytes[static_cast<int>(arena_kind::optimizer_state)] + 1));
-  char nowhere = 0;
-  arenas places = {};
-  for (char *&base : places.base)
-    base = &nowhere;
-  places.base[static_cast<int>(arena_kind::optimizer_state)] = memory.bytes.data();
-  memory.states = state_tensors(program, places);
+  memory.states = state_tensors(program);
   memory.states.erase(memory.states.begin(), memory.states.begin() + program.parameter_count);
+  int64_t bytes = 0;
+  for (const tensor_view &state : memory.states)
+    bytes += state.bytes;
+  memory.bytes.resize(static_cast<size_t>(bytes));
+  char *place = memory.bytes.data();
+  for (tensor_view &state : memory.states) {
+    state.data = place;
+    place += state.bytes;
+  }
   host_access access;
   load_tensors(info, memory.states, access);
   return memory;

@@ -8,6 +8,7 @@
 #include "runtime/data_types.h"
 #include "runtime/host_access.h"
 #include "runtime/safetensors.h"
+#include "runtime/words.h"
 
 #include <algorithm>
 #include <cstring>
@@ -218,12 +219,7 @@ std::vector<std::string> unknown_tensors(const safetensors_index &index, const p
 
 void warn_of_unknown(const run &run, const std::string &path,
                      const std::vector<std::string> &others) {
-  constexpr size_t shown = 8;
-  std::string names;
-  for (size_t i = 0; i < std::min(shown, others.size()); ++i)
-    add_to(names, "'" + others[i] + "'");
-  if (others.size() > shown)
-    names += " and " + std::to_string(others.size() - shown) + " more";
+  const std::string names = first_of(others);
   if (others.size() == 1)
     run.warn(path + ": " + names + " is no parameter of the model");
   else if (!others.empty())

@@ -7,6 +7,7 @@
 
 #include "runtime/checkpoint.h"
 #include "runtime/data_types.h"
+#include "runtime/words.h"
 
 #include <algorithm>
 #include <cstring>
@@ -128,16 +129,6 @@ void write_tensors(output_file &file, const std::vector<written_tensor> &tensors
       file.write(tensor.view.data, tensor.view.bytes);
 }
 
-std::string list_of(const std::vector<std::string> &names) {
-  constexpr size_t shown = 8;
-  std::string list;
-  for (size_t i = 0; i < std::min(shown, names.size()); ++i)
-    list += (i ? ", '" : "'") + names[i] + "'";
-  if (names.size() > shown)
-    list += " and " + std::to_string(names.size() - shown) + " more";
-  return list;
-}
-
 // Names of a checkpoint: `optimizer/exp_avg/h.0.weight`.
 struct state_name {
   std::string slot, parameter;
@@ -243,9 +234,9 @@ void write_state_dict(const program &program, const arenas &arenas, output_file 
   write_tensors(file, tensors, {});
   if (!nameless.empty())
     warn("state dict: under their ONNX names, since the module's are not known: " +
-         list_of(nameless));
+         first_of(nameless));
   if (!constants.empty())
-    warn("state dict: without what is a constant of the program: " + list_of(constants) +
+    warn("state dict: without what is a constant of the program: " + first_of(constants) +
          "\n  try: load_state_dict(..., strict=False), which leaves them as they are");
 }
 
@@ -261,7 +252,7 @@ void write_optimizer_state(const program &program, const std::vector<tensor_view
   write_tensors(file, tensors.tensors(), {{"optimizer", optimizer}});
   if (!tensors.own().empty())
     warn("optimizer state: in the layout of the program, since the module's is not known: " +
-         list_of(tensors.own()));
+         first_of(tensors.own()));
 }
 
 } // namespace trainc

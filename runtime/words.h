@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace trainc {
 
@@ -14,6 +15,17 @@ namespace trainc {
 inline std::string counted(int64_t number, const std::string &noun) {
   const bool hisses = noun.size() > 1 && noun.compare(noun.size() - 2, 2, "ch") == 0;
   return std::to_string(number) + " " + noun + (number == 1 ? "" : hisses ? "es" : "s");
+}
+
+// "'a', 'b' and 3 more"
+inline std::string first_of(const std::vector<std::string> &names) {
+  constexpr size_t shown = 8;
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < shown; ++i)
+    text += (text.empty() ? "'" : ", '") + names[i] + "'";
+  if (names.size() > shown)
+    text += " and " + std::to_string(names.size() - shown) + " more";
+  return text;
 }
 
 template <typename T> struct word_row {
