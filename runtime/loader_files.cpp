@@ -166,6 +166,17 @@ void loader::open_data(const std::vector<std::string> &items, bool constant,
   }
 }
 
+// Rounded to integers, class probabilities would be zeros.
+static std::string advice_of_type(const input_place &input, file_type type) {
+  const std::string conversion =
+      std::string("array.astype(numpy.") + name_of(input.tensor.type) + ")";
+  if (!input.is_label || !input.index_bound || !is_float(type))
+    return "\n  try: " + conversion;
+  return "\n  try: " + conversion +
+         " where they are class indices; for class probabilities, "
+         "trainc --loss cross_entropy,target=probabilities";
+}
+
 void loader::open_source(const input_place &input, const std::string &name, bool constant,
                          problem_list &problems) {
   const tensor_place &tensor = input.tensor;
@@ -178,8 +189,7 @@ void loader::open_source(const input_place &input, const std::string &name, bool
         notes_.push_back(name + ": " + name_of(from.array.type) + ", converted to float32");
     } else if (!converts_without_loss(from.array.type, tensor.type))
       problems.add(start + "dtype " + name_of(from.array.type) + ", expected " +
-                   name_of(tensor.type) + "\n  try: array.astype(numpy." + name_of(tensor.type) +
-                   ")");
+                   name_of(tensor.type) + advice_of_type(input, from.array.type));
     if (tensor.rank == 0 && from.array.shape.empty())
       from.array.shape = {1};
     const std::vector<int64_t> &shape = from.array.shape;
