@@ -4,14 +4,11 @@
 // the schedule is proved as trainc has proved it.
 #include "tools/simulate/stage_plan.h"
 #include "passes/planning/schedule_proof.h"
-#include "runtime/bounded_json.h"
 #include "runtime/failure.h"
+#include "tools/simulate/plan_fields.h"
 
 #include <array>
-#include <cmath>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
 namespace trainc::simulate {
 
@@ -21,79 +18,7 @@ using planning::ActionKind;
 
 namespace {
 
-constexpr int deepest = 8;        // steps of a profile: 7
 constexpr int64_t most = 1 << 20; // stages, micro-batches, places
-constexpr int64_t mostBytes = int64_t(1) << 52;
-
-[[noreturn]] void refuse(const std::string &path, const std::string &what) {
-  throw failure(exit_data, path + ": " + what + "\n  try: trainc again, into the same folder");
-}
-
-/// The fields of an object of a file, by names that messages have.
-class Fields {
-public:
-  Fields(const std::string &path, std::string where, const json &object)
-      : path(path), where(std::move(where)), object(object) {
-    if (!object.is_object())
-      refuse(path, this->where + " is no object");
-  }
-
-  int64_t integer(const char *name, int64_t least, int64_t end) const {
-    const json &value = get(name);
-    if (!value.is_number_integer() || value.get<int64_t>() < least || value.get<int64_t>() >= end)
-      refuse(path, where + " has no '" + name + "' from " + std::to_string(least) + " to " +
-                       std::to_string(end - 1));
-    return value.get<int64_t>();
-  }
-  /// -1 where it is not there.
-  int index(const char *name, size_t end) const {
-    return object.contains(name) ? int(integer(name, 0, int64_t(end))) : -1;
-  }
-  double amount(const char *name) const {
-    const json &value = get(name);
-    if (!value.is_number() || !(value.get<double>() >= 0) || std::isinf(value.get<double>()))
-      refuse(path, where + ": '" + name + "' is no amount");
-    return value.get<double>();
-  }
-  int64_t bytes(const char *name) const {
-    const json &value = get(name);
-    if (!value.is_number_integer() || value.get<int64_t>() < 0 || value.get<int64_t>() > mostBytes)
-      refuse(path, where + ": '" + name + "' is no amount");
-    return value.get<int64_t>();
-  }
-  bool flag(const char *name) const {
-    const json &value = get(name);
-    if (!value.is_boolean())
-      refuse(path, where + ": '" + name + "' is neither true nor false");
-    return value.get<bool>();
-  }
-  const json &at(const char *name) const { return get(name); }
-  std::string text(const char *name) const {
-    const json &value = get(name);
-    if (!value.is_string())
-      refuse(path, where + ": '" + name + "' is no text");
-    return value.get<std::string>();
-  }
-  bool has(const char *name) const { return object.contains(name); }
-  const json &list(const char *name) const {
-    const json &value = get(name);
-    if (!value.is_array())
-      refuse(path, where + ": '" + name + "' is no list");
-    return value;
-  }
-
-private:
-  const json &get(const char *name) const {
-    auto found = object.find(name);
-    if (found == object.end())
-      refuse(path, where + " has no '" + name + "'");
-    return *found;
-  }
-
-  const std::string &path;
-  std::string where;
-  const json &object;
-};
 
 template <typename Kind, size_t count>
 Kind kindCalled(const std::array<Kind, count> &kinds, const std::string &name,
@@ -101,7 +26,7 @@ Kind kindCalled(const std::array<Kind, count> &kinds, const std::string &name,
   for (Kind kind : kinds)
     if (planning::nameOf(kind) == name)
       return kind;
-  refuse(path, "'" + name + "' is unknown");
+  refusePlan(path, "'" + name + "' is unknown");
 }
 
 constexpr std::array scheduleKinds = {
@@ -129,8 +54,8 @@ public:
     pipeline.stages = int(stages.size());
     addProgram(fields);
     if (stages.empty() || chunks.size() != stages.size() * size_t(pipeline.chunksPerStage))
-      refuse(path, "has " + std::to_string(chunks.size()) + " chunks for " +
-                       std::to_string(stages.size()) + " stages");
+      refusePlan(path, "has " + std::to_string(chunks.size()) + " chunks for " +
+                           std::to_string(stages.size()) + " stages");
     for (const json &chunk : chunks)
       addChunk(chunk);
     for (const json &boundary : fields.list("boundaries"))
@@ -142,7 +67,7 @@ public:
         schedule.actions.back().push_back(actionOf(action));
     }
     for (const std::string &fault : planning::faultsOf(schedule, 1))
-      refuse(path, "the schedule cannot run: " + fault);
+      refusePlan(path, "the schedule cannot run: " + fault);
   }
 
 private:
@@ -154,7 +79,7 @@ private:
     else if (shared == "state")
       plan.shared = sharing::state;
     else if (shared != "none")
-      refuse(path, "'" + shared + "' is unknown");
+      refusePlan(path, "'" + shared + "' is unknown");
     plan.updatesInParts = fields.flag("updates_in_parts");
     Fields arenas(path, "'arenas'", fields.at("arenas"));
     plan.arenas.parameters = arenas.bytes("parameters");
@@ -176,9 +101,9 @@ private:
           chunk.buckets.empty() || chunk.buckets.back().ofWeightGradient != found.ofWeightGradient;
       if (!found.ofWeightGradient &&
           (function != chunk.backward || (isFirst && !chunk.buckets.empty())))
-        refuse(path, "a bucket of '" + function + "' is out of order");
+        refusePlan(path, "a bucket of '" + function + "' is out of order");
       if (found.behind > 1 || (!isFirst && found.behind < chunk.buckets.back().behind))
-        refuse(path, "the buckets of '" + function + "' are out of order");
+        refusePlan(path, "the buckets of '" + function + "' are out of order");
       chunk.buckets.push_back(found);
     }
   }
@@ -220,7 +145,7 @@ private:
     const auto chunks = int64_t(plan.chunks.size());
     int from = int(fields.integer("from", 0, chunks)), to = int(fields.integer("to", 0, chunks));
     if (from >= to)
-      refuse(path, "a boundary leads back");
+      refusePlan(path, "a boundary leads back");
     plan.schedule.pipeline.boundaries.push_back({from, to});
     plan.schedule.activationPlaces.push_back(int(fields.integer("activation_places", 1, most)));
     plan.schedule.gradientPlaces.push_back(int(fields.integer("gradient_places", 1, most)));
@@ -244,8 +169,8 @@ private:
     if ((isOfChunk && action.chunk < 0) ||
         (isOfMicroBatch && (action.microBatch < 0 || action.slot < 0)) ||
         (isMessage && (action.boundary < 0 || action.peer < 0)))
-      refuse(path,
-             "an action '" + std::string(planning::nameOf(action.kind)) + "' says too little");
+      refusePlan(path,
+                 "an action '" + std::string(planning::nameOf(action.kind)) + "' says too little");
     return action;
   }
 
@@ -270,26 +195,10 @@ void readKernels(StagePlan &plan) {
     for (const std::string &entry :
          {chunk.forward, chunk.backward, chunk.weightGradient, std::string("update")})
       if (!entry.empty() && !plan.entries.count(entry))
-        refuse(path, "has no entry function '" + entry + "', which stages.json names");
+        refusePlan(path, "has no entry function '" + entry + "', which stages.json names");
 }
 
 } // namespace
-
-json readDocument(const std::string &path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file)
-    throw failure(exit_data, path + ": cannot be read\n  try: the output folder of trainc that "
-                                    "trains, or a file that is there");
-  json document = bounded_json(text.str(), deepest);
-  const char *advice = "\n  try: the file as it was written";
-  if (!document.is_object())
-    throw failure(exit_data, path + ": is no JSON object" + advice);
-  if (auto version = document.find("version"); version != document.end() && *version != 1)
-    throw failure(exit_data, path + ": has another version than 1" + advice);
-  return document;
-}
 
 StagePlan readStagePlan(const std::string &folder) {
   StagePlan plan;

@@ -67,9 +67,6 @@ struct StagePlan {
 /// What the ranks of a schedule of the plan's chunks need.
 memory_needs needsOf(const StagePlan &plan, const planning::Schedule &schedule);
 
-/// A document, an object. Throws `failure` (exit_data) where the file cannot be read or is none.
-nlohmann::json readDocument(const std::string &path);
-
 /// Throws `failure` (exit_data) with what is wrong of the folder's files.
 StagePlan readStagePlan(const std::string &folder);
 

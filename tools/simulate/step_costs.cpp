@@ -5,6 +5,7 @@
 // bytes to ranks of its host and those to others go at the same time.
 #include "tools/simulate/step_costs.h"
 #include "runtime/failure.h"
+#include "tools/simulate/plan_fields.h"
 
 #include <algorithm>
 #include <cmath>
