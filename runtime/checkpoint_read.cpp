@@ -394,7 +394,9 @@ checkpoint_info find_checkpoint(const std::string &which, const std::string &fol
   if (damaged)
     refuse(path, "holds no undamaged checkpoint");
   if (which != "latest")
-    refuse(path, "is no checkpoint and no folder of checkpoints");
+    refuse(path,
+           "is not a checkpoint and not a folder of checkpoints\n  try: latest, best, step-N, "
+           "initial, or a path that checkpoints list shows");
   return {};
 }
 

@@ -38,11 +38,13 @@ template <typename Work> int trainer::or_save(int64_t done, Work work) {
 
 int trainer::operator()() {
   decide();
-  if (has_ended())
+  if (is_at_last_step())
     return nothing_to_do();
   run_.ranks.together([&] { check_data(); });
   if (!run_.ranks.broadcast(evaluates_other_data_ ? "yes" : "").empty())
     best_ = {}; // on every rank, which all end by it
+  if (!resumed_.path.empty() && is_stale())
+    return nothing_to_do();
   if (dry_)
     extent_.last = extent_.first + 1;
   set_up();
@@ -238,7 +240,8 @@ int trainer::take_step(int64_t step) {
                         per_second(data_->tokens_per_batch()),
                         !result.applied,
                         run_.target.last_exchange().since(mark_seconds_)};
-  if (step % options_.log_every == 0 || step == extent_.last || record.skipped)
+  if (step % options_.log_every == 0 || step == extent_.last || record.skipped ||
+      (result.requests & end_requests))
     log_->write(record);
   note_log();
   progress_->step(record, is_evaluated(step, result.requests));
@@ -375,13 +378,13 @@ int trainer::show_held_out(int64_t step) {
   if (!std::isfinite(held_out_->results()[0].value) && !labels_lack_ && !is_held_out_loss_said_) {
     is_held_out_loss_said_ = true;
     progress_->finish();
-    run_.warn(format_text("step %" PRId64 ": the held-out loss is not finite; --keep-best takes no "
-                          "such step\n  try: --check-data, which names a sample with NaN or an "
+    run_.warn(format_text("step %" PRId64 ": the held-out loss is not finite\n  try: --check-data, "
+                          "which names a sample with NaN or an "
                           "infinity; or a lower --learning-rate",
                           step));
   }
   const bool is_best = best_.add(step, metric_of(watched_, NAN, held_out_->results()));
-  save_due_ |= is_best && is_of_evaluation(keep_.best_by);
+  save_due_ |= is_best && is_of_evaluation(options_.keep.best_by);
   log_->write_held_out(step, held_out_->results());
   progress_->held_out(step, held_out_->results());
   return no_request;

@@ -327,8 +327,7 @@ void trainer::check_data() {
 void trainer::decide() {
   run_.ranks.together([&] { check_train_options(run_.prog, options_); });
   run_.check_layout();
-  keep_ = options_.keep;
-  watched_ = keep_.watched();
+  watched_ = options_.keep.watched();
   find_extent();
   if (options_.sample_every > 0)
     run_.ranks.together([&] {
@@ -351,8 +350,8 @@ void trainer::decide() {
   settle_last_step();
 }
 
-bool trainer::has_ended() const {
-  return !resumed_.path.empty() && (extent_.last <= extent_.first || is_stale());
+bool trainer::is_at_last_step() const {
+  return !resumed_.path.empty() && extent_.last <= extent_.first;
 }
 
 int trainer::nothing_to_do() const {
@@ -393,7 +392,8 @@ void trainer::set_up() {
   if (saves)
     checkpoints_ = std::make_unique<checkpoint_writer>(
         run_.prog, run_.places(), run_.target, run_.ranks, real_file_operations(),
-        checkpoints_of(run_.ranks.broadcast(choice_.folder)), keep_, extent_.order, background_);
+        checkpoints_of(run_.ranks.broadcast(choice_.folder)), options_.keep, extent_.order,
+        background_);
   run_.ranks.together([&] {
     if (run_.is_first() && !options_.no_checkpoints)
       check_space();

@@ -76,7 +76,8 @@ void check_train_options(const program &program, const trainer_options &options)
       problems.add(std::string("option --") + option +
                    ": nothing is evaluated while training\n  try: --evaluate-every 100");
   if (is_of_evaluation(options.keep.best_by) && !evaluates)
-    problems.add("option --keep-best: no held-out loss is computed\n  try: --evaluate-every 100");
+    problems.add(
+        "option --keep-best: nothing is evaluated while training\n  try: --evaluate-every 100");
   if (options.patience > 0 && !evaluates)
     problems.add("option --patience: nothing is evaluated while training\n  try: --evaluate-every "
                  "100");

@@ -39,7 +39,7 @@ private:
   void take_steps();
 
   void decide();
-  bool has_ended() const;
+  bool is_at_last_step() const;
   int nothing_to_do() const;
   void set_up();
   void find_extent();
@@ -128,7 +128,6 @@ private:
   double start_seconds_ = 0, mark_seconds_ = 0, most_seconds_ = INFINITY;
   double data_of_shown_ = 0, exchanging_of_shown_ = 0; // seconds, of evaluations and samples
   int64_t held_out_batches_ = 0, steps_taken_ = 0;
-  keep_policy keep_;
   std::string watched_;                              // the metric of best_
   double loss_ = NAN;                                // of the last step
   int64_t evaluated_step_ = -1;                      // of the results that held_out_ has
