@@ -256,6 +256,14 @@ std::optional<Recipe> Options::recipe(Report &report) const {
                "one --group for each name; a pattern may have alternatives: 'first|second'");
     recipe.groups.emplace_back(name, pattern);
   }
+  for (const std::string &text : batchNormOf) {
+    auto [pattern, mode] = StringRef(text).rsplit('=');
+    if (pattern.empty() || !is_contained({"train", "file", "all-ranks", "frozen"}, mode))
+      complain("--batch-norm-of",
+               "expects PATTERN=MODE with a mode of --batch-norm, found '" + text + "'",
+               "--batch-norm-of 'backbone\\..*=frozen'");
+    recipe.batchNormOf.emplace_back(pattern, mode);
+  }
   checkChoices(report);
   if (!parseCudaArchitectures(cudaArchitectures))
     complain("--cuda-arch",
@@ -280,7 +288,8 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.epilogues = !noEpilogues;
   if (shardsGradients() && target == "cuda")
     complain("--shard", "gradients are shared out for --target cpu alone so far", "--shard none");
-  if (batchNorm == "all-ranks" && target == "cuda")
+  auto isOfAllRanks = [](const auto &one) { return one.second == "all-ranks"; };
+  if ((batchNorm == "all-ranks" || any_of(recipe.batchNormOf, isOfAllRanks)) && target == "cuda")
     complain("--batch-norm", "statistics of all ranks are for --target cpu alone so far",
              "--batch-norm train, which takes those of each rank's batch");
   checkStage(recipe, report);
@@ -467,8 +476,8 @@ void Options::refuseIdleOptions(Report &report) const {
     refuse({"march"}, "to a trainer for --target " + target);
   if (forwardOnly)
     refuse({"loss", "optimizer", "ema", "decay", "group", "buffer", "freeze", "batch-norm",
-            "recompute", "recompute-pattern", "memory-budget", "memory-curve", "stages", "cut",
-            "schedule", "chunks-per-stage", "micro-batches", "shard"},
+            "batch-norm-of", "recompute", "recompute-pattern", "memory-budget", "memory-curve",
+            "stages", "cut", "schedule", "chunks-per-stage", "micro-batches", "shard"},
            "to a program that only runs the model forward",
            "the command without it, or without --forward-only");
 }

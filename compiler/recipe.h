@@ -23,8 +23,9 @@ struct Recipe {
   std::vector<std::string> freeze;
   std::vector<std::string> trainOnly;
   std::map<std::string, std::string> buffers; // initializer and the output that replaces it
-  std::string batchNorm = "train";            // or all-ranks, frozen
+  std::string batchNorm = "train";            // or file, all-ranks, frozen
   bool choosesBatchNorm = false;              // somebody has said so
+  std::vector<std::pair<std::string, std::string>> batchNormOf; // regular expressions and modes
   std::string precision = "f32";              // or f64
   std::string target = "cpu";                 // or cuda
   int64_t rowChunk = 0;  // bytes of what is computed in chunks of rows; 0: nothing is

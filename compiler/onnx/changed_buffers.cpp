@@ -25,7 +25,7 @@ struct BufferUses {
     for (const onnx::NodeProto &node : file.graph().node()) {
       for (const std::string &input : node.input())
         read.insert(input);
-      std::optional<ProgramCall> call = callOf(node);
+      const ProgramCall *call = program.callOf(node);
       if (!call)
         continue;
       bool isNorm = call->isBatchNorm();
@@ -39,7 +39,7 @@ struct BufferUses {
       if (!read.contains(tensor.name()))
         continue;
       targets.insert(tensor.name());
-      for (const std::string &source : program.sourcesOf(tensor))
+      for (const std::string &source : program.sourcesOf(tensor.name()))
         targets.insert(source);
     }
   }
@@ -54,7 +54,7 @@ struct BufferUses {
       values.insert(node.output().begin(), node.output().end());
     for (const onnx::TensorProto &tensor : file.graph().initializer()) {
       values.insert(tensor.name());
-      for (const std::string &source : program.sourcesOf(tensor))
+      for (const std::string &source : program.sourcesOf(tensor.name()))
         values.insert(source);
     }
     auto isLost = [&](StringRef name) {
@@ -70,8 +70,8 @@ struct BufferUses {
 
 } // namespace
 
-bool refuseChangedBuffers(const ModelFile &file, const Recipe &recipe, Report &report) {
-  ExportedProgram program(file);
+bool refuseChangedBuffers(const ModelFile &file, const ExportedProgram &program,
+                          const Recipe &recipe, Report &report) {
   std::vector<std::string> used, unused;
   BufferUses uses(file, program);
   for (const auto &[target, result] : program.changedBuffers()) {

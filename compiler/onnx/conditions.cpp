@@ -311,7 +311,8 @@ Conditions findConditions(const ModelFile &file, const Separation &separation, c
     for (const GraphNode *node : graph->nodes())
       if (isDecided(*node))
         open.push_back(node);
-    auto decisions = decideParameters(file, *graph, separation, recipe, ignored);
+    const BatchNormModes batchNorms(file, *graph, separation.program, recipe, ignored);
+    auto decisions = decideParameters(file, *graph, separation, batchNorms, recipe, ignored);
     auto inputs = resolveInputs(file, recipe, ignored);
     bool hasSizes = inputs.has_value();
     if (!decisions)

@@ -23,13 +23,21 @@ static void setValues(onnx::TensorProto &tensor, const TensorBytes &values) {
   tensor.set_raw_data(values.bytes.data(), values.bytes.size());
 }
 
-// What the exporter computed a parameter from stands with its values, which the trainer writes
-// anew: it moves to the description of the value, or the exported model would not train again.
-static void keepSources(onnx::GraphProto &graph, const onnx::TensorProto &tensor,
-                        const TensorBytes &values) {
-  std::string sources = metadata(tensor, kTensorMetadata, kSourcesKey);
-  if (!sources.empty())
-    describeInitializer(graph, values, kSourcesKey, sources);
+// What the file or its reader says of a parameter stands beside its values, which the trainer
+// writes anew: it moves to the description of the value, or the exported model would not train
+// again.
+static void keepRecord(onnx::GraphProto &graph, const TensorBytes &values,
+                       const ExportedProgram &program) {
+  auto isDescribed = [&](StringRef key) {
+    return any_of(graph.value_info(), [&](const onnx::ValueInfoProto &info) {
+      return info.name() == values.name && !metadata(info, kValueMetadata, key).empty();
+    });
+  };
+  if (StringRef kind = program.kindOf(values.name); !kind.empty() && !isDescribed(kKindKey))
+    describeInitializer(graph, values, kKindKey, kind);
+  if (ArrayRef<std::string> sources = program.sourcesOf(values.name);
+      !sources.empty() && !isDescribed(kSourcesKey))
+    describeInitializer(graph, values, kSourcesKey, "['" + join(sources, "', '") + "']");
 }
 
 // What was trained is run by its running statistics, as `predict` runs it.
@@ -64,7 +72,7 @@ LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &re
   for (int i = 0; i < model.file->graph().initializer_size(); ++i) {
     const onnx::TensorProto &tensor = model.file->graph().initializer(i);
     if (parameters.count(tensor.name())) {
-      keepSources(graph, tensor, model.file->initializer(i));
+      keepRecord(graph, model.file->initializer(i), *model.program);
       continue;
     }
     *graph.add_initializer() = tensor;

@@ -8,6 +8,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/JSON.h"
 
 using namespace llvm;
 
@@ -15,37 +16,88 @@ namespace trainc::reader {
 
 constexpr char kSignature[] = "pkg.torch.export.ExportedProgram.graph_signature";
 
-// Lines such as `p_wte_weight: PARAMETER target='wte.weight'`.
+static std::optional<ProgramCall> readCall(const onnx::NodeProto &node);
+
+static StringRef firstOutput(const onnx::NodeProto &node) {
+  auto found = llvm::find_if(node.output(), [](const std::string &name) { return !name.empty(); });
+  return found == node.output().end() ? StringRef() : StringRef(*found);
+}
+
 ExportedProgram::ExportedProgram(const ModelFile &file) {
+  std::string signature = metadata(file.graph(), kGraphMetadata, kSignature);
+  recorded = !signature.empty();
+  readSignature(signature);
+  StringMap<const onnx::ValueInfoProto *> described;
   for (const onnx::ValueInfoProto &value : file.graph().value_info())
     described[value.name()] = &value;
-  std::string text = metadata(file.graph(), kGraphMetadata, kSignature);
-  recorded = !text.empty();
+  for (const onnx::TensorProto &tensor : file.graph().initializer()) {
+    const onnx::ValueInfoProto *info = described.lookup(tensor.name());
+    auto read = [&](StringRef key) {
+      std::string value = metadata(tensor, kTensorMetadata, key);
+      return !value.empty() || !info ? value : metadata(*info, kValueMetadata, key);
+    };
+    Record record{read(kKindKey), quotedStrings(read(kSourcesKey))};
+    kinds |= !record.kind.empty();
+    if (record.kind == "PARAMETER" && known.insert(tensor.name()).second)
+      targets.push_back(tensor.name());
+    records[tensor.name()] = std::move(record);
+  }
+  recorded |= kinds;
+  readOwnRecord(file);
+  for (const onnx::NodeProto &node : file.graph().node())
+    if (std::optional<ProgramCall> call = readCall(node))
+      calls[firstOutput(node)] = std::move(*call);
+}
+
+// What python/trainc/export.py writes. A record that is damaged is none.
+void ExportedProgram::readOwnRecord(const ModelFile &file) {
+  for (const onnx::StringStringEntryProto &entry : file.model().metadata_props()) {
+    if (entry.key() != "trainc.export")
+      continue;
+    Expected<json::Value> record = json::parse(entry.value());
+    if (!record) {
+      consumeError(record.takeError());
+      return;
+    }
+    const json::Object *object = record->getAsObject();
+    const json::Array *parameters = object ? object->getArray("parameters") : nullptr;
+    ownExport = recorded && parameters && object->getInteger("version") == 1;
+    if (!ownExport)
+      return;
+    for (const json::Value &one : *parameters) {
+      const json::Object *parameter = one.getAsObject();
+      const json::Array *names = parameter ? parameter->getArray("names") : nullptr;
+      if (!names || parameter->getBoolean("requires_grad").value_or(true))
+        continue;
+      for (const json::Value &name : *names)
+        frozen.insert(name.getAsString().value_or(""));
+    }
+  }
+}
+
+// Lines such as `p_wte_weight: PARAMETER target='wte.weight'`.
+void ExportedProgram::readSignature(StringRef text) {
   SmallVector<StringRef> lines;
-  StringRef(text).split(lines, '\n');
+  text.split(lines, '\n');
   for (StringRef line : lines) {
     std::vector<std::string> quoted = quotedStrings(line);
+    StringRef name = line.split(':').first.trim();
     if (line.contains(": USER_OUTPUT"))
-      results.push_back(line.split(':').first.trim().str());
+      results.push_back(name.str());
     else if (line.contains(": BUFFER_MUTATION ") && !quoted.empty())
-      changes.emplace_back(quoted[0], line.split(':').first.trim().str());
+      changes.emplace_back(quoted[0], name.str());
     else if (!line.contains("_MUTATION"))
-      placeholders.insert(line.split(':').first.trim());
-    if ((line.contains(": BUFFER ") || line.contains(": CONSTANT_TENSOR ")) && !quoted.empty())
-      buffers[line.split(':').first.trim()] = quoted[0];
+      placeholders.insert(name);
+    if ((line.contains(": BUFFER ") || line.contains(": CONSTANT_TENSOR ")) && !quoted.empty()) {
+      buffers[name] = quoted[0];
+      bufferNames.insert(quoted[0]);
+    }
     if (!line.contains(": PARAMETER ") || quoted.empty())
       continue;
-    byPlaceholder[line.split(':').first.trim()] = quoted[0];
+    byPlaceholder[name] = quoted[0];
     if (known.insert(quoted[0]).second)
       targets.push_back(quoted[0]);
   }
-  for (const onnx::TensorProto &tensor : file.graph().initializer()) {
-    std::string kind = describe(tensor, kKindKey);
-    kinds |= !kind.empty();
-    if (kind == "PARAMETER" && known.insert(tensor.name()).second)
-      targets.push_back(tensor.name());
-  }
-  recorded |= kinds;
 }
 
 bool ProgramCall::isBatchNorm() const {
@@ -72,20 +124,29 @@ std::vector<std::string> ExportedProgram::parametersOf(const ProgramCall &call) 
   return result;
 }
 
-std::string ExportedProgram::describe(const onnx::TensorProto &tensor, StringRef key) const {
-  const onnx::ValueInfoProto *info = described.lookup(tensor.name());
-  std::string value = metadata(tensor, kTensorMetadata, key);
-  return !value.empty() || !info ? value : metadata(*info, kValueMetadata, key);
+const ProgramCall *ExportedProgram::callOf(const onnx::NodeProto &node) const {
+  auto found = calls.find(firstOutput(node));
+  return found == calls.end() ? nullptr : &found->second;
 }
 
-std::string ExportedProgram::kindOf(const onnx::TensorProto &tensor) const {
+StringRef ExportedProgram::kindOf(StringRef initializer) const {
   if (recorded && !kinds) // an exporter that wrote the signature alone
-    return isParameter(tensor.name()) ? "PARAMETER" : "";
-  return describe(tensor, kKindKey);
+    return isParameter(initializer) ? "PARAMETER" : "";
+  auto found = records.find(initializer);
+  return found == records.end() ? StringRef() : StringRef(found->second.kind);
 }
 
-std::vector<std::string> ExportedProgram::sourcesOf(const onnx::TensorProto &tensor) const {
-  return quotedStrings(describe(tensor, kSourcesKey));
+ArrayRef<std::string> ExportedProgram::sourcesOf(StringRef initializer) const {
+  auto found = records.find(initializer);
+  return found == records.end() ? ArrayRef<std::string>() : ArrayRef(found->second.sources);
+}
+
+void ExportedProgram::addKind(StringRef initializer, StringRef kind) {
+  records[initializer].kind = kind;
+}
+
+void ExportedProgram::addSources(StringRef initializer, std::vector<std::string> sources) {
+  records[initializer].sources = std::move(sources);
 }
 
 // Up to the bracket that closes the one before `text`; splits at commas outside brackets.
@@ -107,7 +168,7 @@ static std::vector<std::string> argumentsIn(StringRef text) {
   return result;
 }
 
-std::optional<ProgramCall> callOf(const onnx::NodeProto &node) {
+static std::optional<ProgramCall> readCall(const onnx::NodeProto &node) {
   std::string text = metadata(node, kNodeMetadata, "pkg.torch.onnx.fx_node");
   auto [result, rest] = StringRef(text).split(" = call_function[target=");
   auto [operation, arguments] = rest.split("](args = (");
@@ -133,7 +194,7 @@ std::optional<ProgramCall> callOf(const onnx::NodeProto &node) {
 bool isDetach(const onnx::NodeProto &node) {
   if (!isOnnx(node, "Identity"))
     return false;
-  std::optional<ProgramCall> call = callOf(node);
+  std::optional<ProgramCall> call = readCall(node);
   return call && call->is("aten.detach");
 }
 

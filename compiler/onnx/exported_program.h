@@ -28,6 +28,7 @@ struct ProgramCall {
 
 class ExportedProgram {
 public:
+  ExportedProgram() = default; // of a file that records none
   explicit ExportedProgram(const ModelFile &file);
 
   /// False for files of other exporters: there only names, uses and values tell.
@@ -45,34 +46,51 @@ public:
   const llvm::StringMap<std::string> &bufferTargets() const { return buffers; }
   /// Buffers that the program changes, by target: the calls that make their new values.
   llvm::ArrayRef<std::pair<std::string, std::string>> changedBuffers() const { return changes; }
+  /// Whether the signature has a buffer or constant of this name in the module.
+  bool isBuffer(llvm::StringRef target) const { return bufferNames.contains(target); }
   /// Whether the signature has an input of this name: parameter, buffer, constant or user's.
   bool listsInput(llvm::StringRef placeholder) const { return placeholders.contains(placeholder); }
   /// The parameters that a call names, in order, each once.
   std::vector<std::string> parametersOf(const ProgramCall &call) const;
 
-  /// PARAMETER, BUFFER, CONSTANT_TENSOR, or "" where the file does not say.
-  std::string kindOf(const onnx::TensorProto &initializer) const;
+  /// Whether trainc.export made the file: nothing was merged or taken out of it.
+  bool isOfTrainc() const { return ownExport; }
+  /// Whether the module trains a parameter (requires_grad), as far as the file says.
+  bool isFrozen(llvm::StringRef target) const { return frozen.contains(target); }
+
+  /// The call that a node was made from; null where the file does not say.
+  const ProgramCall *callOf(const onnx::NodeProto &node) const;
+
+  /// Of an initializer: PARAMETER, BUFFER, CONSTANT_TENSOR, or "" where the file does not say.
+  llvm::StringRef kindOf(llvm::StringRef initializer) const;
   /// The values that the exporter computed an initializer from.
-  std::vector<std::string> sourcesOf(const onnx::TensorProto &initializer) const;
+  llvm::ArrayRef<std::string> sourcesOf(llvm::StringRef initializer) const;
+
+  /// The same of initializers that were found to be parameters, buffers or made from parameters.
+  void addKind(llvm::StringRef initializer, llvm::StringRef kind);
+  void addSources(llvm::StringRef initializer, std::vector<std::string> sources);
 
 private:
-  std::string describe(const onnx::TensorProto &initializer, llvm::StringRef key) const;
+  struct Record {
+    std::string kind;
+    std::vector<std::string> sources;
+  };
+  void readSignature(llvm::StringRef text);
+  void readOwnRecord(const ModelFile &file);
 
-  llvm::StringMap<const onnx::ValueInfoProto *> described;
+  llvm::StringMap<Record> records;    // of initializers
+  llvm::StringMap<ProgramCall> calls; // by the node's first output
   std::vector<std::string> targets, results;
   std::vector<std::pair<std::string, std::string>> changes;
-  llvm::StringSet<> known;
+  llvm::StringSet<> known, bufferNames, frozen;
   llvm::StringMap<std::string> byPlaceholder, buffers;
   llvm::StringSet<> placeholders;
-  bool recorded = false, kinds = false;
+  bool recorded = false, kinds = false, ownExport = false;
 };
 
 /// Keys of what a file records about a value.
 constexpr char kKindKey[] = "pkg.torch.export.graph_signature.InputSpec.kind";
 constexpr char kSourcesKey[] = "pkg.onnxscript.optimizer.folded_from";
-
-/// The call that a node was made from; nullopt where the file does not say.
-std::optional<ProgramCall> callOf(const onnx::NodeProto &node);
 
 /// An Identity that stands for detach(): the graph itself cannot say that no gradient passes.
 bool isDetach(const onnx::NodeProto &node);

@@ -109,9 +109,9 @@ private:
 
 class Importer {
 public:
-  Importer(const ModelFile &file, const Graph &graph, nn::BatchNormMode batchNormMode,
+  Importer(const ModelFile &file, const Graph &graph, const BatchNormModes &batchNormModes,
            mlir::MLIRContext &context, Report &report)
-      : file(file), graph(graph), batchNormMode(batchNormMode), context(context), report(report),
+      : file(file), graph(graph), batchNormModes(batchNormModes), context(context), report(report),
         builder(&context), paths(graph.nodes().size()) {}
 
   mlir::OwningOpRef<mlir::ModuleOp> run(llvm::ArrayRef<const Decision *> parameters,
@@ -144,7 +144,7 @@ public:
 
   const ModelFile &file;
   const Graph &graph;
-  const nn::BatchNormMode batchNormMode;
+  const BatchNormModes batchNormModes;
   mlir::MLIRContext &context;
   Report &report;
   llvm::MapVector<llvm::StringRef, mlir::Value>

@@ -162,7 +162,7 @@ LogicalResult ImportedNode::refuseUnknown(unsigned input, const Twine &what) {
                cause.advice);
 }
 
-nn::BatchNormMode ImportedNode::batchNormMode() const { return importer.batchNormMode; }
+nn::BatchNormMode ImportedNode::batchNormMode() const { return importer.batchNormModes.of(node); }
 
 Value ImportedNode::buffer(unsigned index) {
   return hasInput(index) ? importer.buffers.lookup(node.inputs[index]) : Value();

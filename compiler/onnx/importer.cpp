@@ -534,10 +534,10 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
 
 OwningOpRef<ModuleOp> importGraph(const ModelFile &file, const Graph &graph,
                                   ArrayRef<const Decision *> parameters, const Decisions &decisions,
-                                  ArrayRef<ModelInput> inputs, nn::BatchNormMode batchNormMode,
+                                  ArrayRef<ModelInput> inputs, const BatchNormModes &batchNormModes,
                                   MLIRContext &context, Report &report,
                                   std::vector<NamedValue> &values, std::vector<NamedNode> &nodes) {
-  Importer importer(file, graph, batchNormMode, context, report);
+  Importer importer(file, graph, batchNormModes, context, report);
   OwningOpRef<ModuleOp> module = importer.run(parameters, decisions, inputs);
   if (module) {
     values = importer.namedValues();

@@ -3,11 +3,11 @@
 // Builds the nn function from the flat graph.
 #pragma once
 
+#include "compiler/onnx/batch_norm_modes.h"
 #include "compiler/onnx/conditions.h"
 #include "compiler/onnx/inputs.h"
 #include "compiler/onnx/parameters.h"
 #include "compiler/onnx/reader.h"
-#include "dialects/nn/batch_norm_mode.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -38,7 +38,7 @@ std::vector<Known> evaluateValues(const ModelFile &file, const Graph &graph,
 mlir::OwningOpRef<mlir::ModuleOp>
 importGraph(const ModelFile &file, const Graph &graph, llvm::ArrayRef<const Decision *> parameters,
             const Decisions &decisions, llvm::ArrayRef<ModelInput> inputs,
-            nn::BatchNormMode batchNormMode, mlir::MLIRContext &context, Report &report,
+            const BatchNormModes &batchNormModes, mlir::MLIRContext &context, Report &report,
             std::vector<NamedValue> &values, std::vector<NamedNode> &nodes);
 
 /// Gives the operations of each node its readable name: the module path where one node of the

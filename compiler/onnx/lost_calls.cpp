@@ -4,6 +4,7 @@
 // of each call, and the node that was made of it trains as another one.
 #include "compiler/onnx/exported_program.h"
 #include "compiler/onnx/graph.h"
+#include "compiler/onnx/parametric_calls.h"
 #include "compiler/onnx/separation.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -34,6 +35,9 @@ static std::string lostBy(const ProgramCall &call) {
   if (call.is("aten.cross_entropy_loss") && !argumentOf(call, 5).getAsDouble(smoothing) &&
       smoothing != 0)
     return "was called with label_smoothing=" + call.arguments[5];
+  // scatter_reduce(input, dim, index, source, reduce, include_self)
+  if (call.is("aten.scatter_reduce") && argumentOf(call, 4).contains("mean"))
+    return "was called with reduce='mean'";
   // embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
   if (call.is("aten.embedding") && argumentOf(call, 3) == "True")
     return "was called with scale_grad_by_freq=True";
@@ -73,19 +77,21 @@ static void refuseTrackedStatistics(const onnx::NodeProto &node, const Subject &
             (isEvaluated ? "" : "an export of the module in eval(), and ") + "--batch-norm frozen");
 }
 
-// Where the exporter's optimizer took the node of a detach() out, gradients would pass.
+// Where the exporter's optimizer took the node of a detach() out, gradients would pass, unless what
+// reads it has none.
 static void refuseLostDetach(const ModelFile &file, const ExportedProgram &program,
                              Report &report) {
   llvm::StringSet<> kept;
   for (const onnx::NodeProto &node : file.graph().node())
     if (isDetach(node))
-      kept.insert(callOf(node)->name);
+      kept.insert(program.callOf(node)->name);
   auto isLost = [&](StringRef reference) {
     return baseName(reference) == "detach" && !kept.contains(reference);
   };
   std::vector<std::string> readers;
   for (const onnx::NodeProto &node : file.graph().node())
-    if (std::optional<ProgramCall> call = callOf(node); call && any_of(call->references, isLost))
+    if (const ProgramCall *call = program.callOf(node);
+        call && any_of(call->references, isLost) && !hasNoGradient(baseName(call->name)))
       readers.push_back(node.name().empty() && node.output_size() ? node.output(0) : node.name());
   if (readers.empty() && none_of(program.outputs(), isLost))
     return;
@@ -98,11 +104,11 @@ static void refuseLostDetach(const ModelFile &file, const ExportedProgram &progr
                      "export again with torch.onnx.export(..., optimize=False), which keeps it");
 }
 
-bool refuseLostCalls(const ModelFile &file, const Recipe &recipe, Report &report) {
+bool refuseLostCalls(const ModelFile &file, const ExportedProgram &program, const Recipe &recipe,
+                     Report &report) {
   size_t before = report.size();
-  ExportedProgram program(file);
   for (const onnx::NodeProto &node : file.graph().node()) {
-    std::optional<ProgramCall> call = callOf(node);
+    const ProgramCall *call = program.callOf(node);
     if (!call)
       continue;
     StringRef name = node.name().empty() && node.output_size() ? StringRef(node.output(0))

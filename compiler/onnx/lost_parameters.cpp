@@ -23,7 +23,6 @@ static std::string batchNormsLost(const LostParameters &lost) {
 static std::string usesLost(const LostParameters &lost) {
   std::vector<std::string> names(lost.undecided.begin(), lost.undecided.end()),
       others(lost.unnamed.begin(), lost.unnamed.end());
-  others.insert(others.end(), lost.numbers.begin(), lost.numbers.end());
   std::string message =
       names.empty()
           ? "the exporter merged or took out operations, and the file does not tell whether they "
@@ -32,10 +31,7 @@ static std::string usesLost(const LostParameters &lost) {
                 quotedList(names) + (names.size() == 1 ? " belongs" : " belong");
   if (!others.empty())
     message += (names.empty() ? "" : ", nor whether what is gone ") + std::string("used ") +
-               quotedList(others) +
-               (lost.numbers.empty()   ? ", which no call that is left names"
-                : lost.unnamed.empty() ? " as well"
-                                       : "");
+               quotedList(others) + ", which no call that is left names";
   return message;
 }
 
@@ -50,16 +46,21 @@ void LostParameters::report(const std::string &path, Report &report) {
   for (const std::string &name : said) {
     undecided.erase(name);
     unnamed.erase(name);
-    numbers.erase(name);
   }
-  for (const std::string &name : undecided)
-    numbers.erase(name);
   if (!foldedNorms.empty() || !changed.empty())
     (void)report.error(ExitCode::unsupportedModel, path, batchNormsLost(*this), kWithoutOptimizer);
-  if (!undecided.empty() || !unnamed.empty() || !numbers.empty()) {
+  if (!undecided.empty() || !unnamed.empty()) {
     (void)report.error(ExitCode::unsupportedModel, path, usesLost(*this), kWithoutOptimizer);
     return;
   }
+  if (!shared.empty())
+    report.warning(
+        path,
+        "the exporter took out operations that may have read " +
+            quotedList(std::vector<std::string>(shared.begin(), shared.end()), kNamedAtMost) +
+            ", or numbers that were equal",
+        "where the module computes the same twice, once with a number or a buffer: " +
+            std::string(kWithoutOptimizer) + "; else nothing");
   if (!unclear.empty())
     report.warning(
         path,
@@ -68,14 +69,6 @@ void LostParameters::report(const std::string &path, Report &report) {
             " taken for unused",
         "where the module multiplies with it, or adds it: " + std::string(kWithoutOptimizer) +
             "; else nothing");
-  if (!elements.empty() && said.empty())
-    report.warning(
-        path,
-        "the exporter took out a product, a quotient, a sum or a difference with a number that "
-        "changes nothing, and the file does not tell whether that was an element of " +
-            quotedList(std::vector<std::string>(elements.begin(), elements.end()), kNamedAtMost),
-        "where the module takes elements out of a layer's parameters (bias[0]): " +
-            std::string(kWithoutOptimizer) + "; else nothing");
 }
 
 } // namespace trainc::reader

@@ -16,9 +16,8 @@ struct LostParameters {
   std::vector<std::string> changed;     // that have other values than in the module
   std::set<std::string> undecided;      // that several uses may have meant
   std::set<std::string> unnamed;        // that no call names, though calls are gone
-  std::set<std::string> unclear;        // that no call names, and that are in all likelihood unused
-  std::set<std::string> numbers;        // that calls name, and one that is gone may have as well
-  std::set<std::string> elements;       // of layers, that one that is gone may have an element of
+  std::set<std::string> shared;         // that calls name, and one that is gone may have, too
+  std::set<std::string> unclear;        // that no call names: in all likelihood unused
 
   /// An error for each kind of loss, which names each parameter once.
   void report(const std::string &path, Report &report);

@@ -28,14 +28,6 @@ bool multiplies(const Use &use, const TensorBytes &tensor) {
   return isProduct || isFactor(weightOf(use, tensor));
 }
 
-nn::BatchNormMode batchNormModeOf(const Recipe &recipe) {
-  return !recipe.trains                    ? nn::BatchNormMode::file
-         : recipe.batchNorm == "frozen"    ? nn::BatchNormMode::frozen
-         : recipe.batchNorm == "all-ranks" ? nn::BatchNormMode::trainAllRanks
-         : recipe.choosesBatchNorm         ? nn::BatchNormMode::train
-                                           : nn::BatchNormMode::trainByDefault;
-}
-
 // Through a Cast and what scales it, to an operator that learns it; empty where there is none.
 static std::string quantizedWeightOf(const Graph &graph, const Decision &decision) {
   constexpr int kFarthest = 6; // a Cast, a zero point, a scale and what moves elements
@@ -71,9 +63,9 @@ bool isUsedAs(const Graph &graph, const Decision &decision, OnnxWeight weight) {
 class Classifier {
 public:
   Classifier(const ModelFile &file, const Graph &graph, const Separation &separation,
-             const Recipe &recipe, Report &report)
+             const BatchNormModes &batchNorms, const Recipe &recipe, Report &report)
       : file(file), graph(graph), separation(separation), trains(recipe.trains),
-        batchNormMode(batchNormModeOf(recipe)), report(report), program(file) {}
+        batchNorms(batchNorms), report(report), program(separation.program) {}
 
   Decisions classify() {
     Decisions decisions;
@@ -104,7 +96,7 @@ private:
     } else if (const Use *use = useAs(OnnxWeight::setting, uses, *decision->tensor)) {
       decision->reason = "a setting of a " + use->node->opType().str();
     } else if (hasSignature()) {
-      bySignature(index, *decision);
+      bySignature(*decision);
     } else if (std::string op = quantizedWeightOf(graph, *decision); !op.empty()) {
       decision->isQuantized = true;
       decision->reason =
@@ -129,23 +121,27 @@ private:
 
   void runningStatistic(const Use &use, Decision &decision) {
     const GraphNode &node = *use.node;
-    bool trained = nn::trainsStatistics(batchNormMode);
-    decision.role = trained ? Role::buffer : Role::frozen;
+    const nn::BatchNormMode mode = batchNorms.of(node);
+    decision.role = nn::trainsStatistics(mode) ? Role::buffer : Role::frozen;
     decision.reason = "running statistics of a batch norm";
-    if (trained && !nn::saysBatchStatistics(node.opset, node.integer("training_mode", 0),
-                                            node.integer("is_test", 0), node.outputs.size()))
+    if (mode == nn::BatchNormMode::trainByDefault &&
+        !nn::saysBatchStatistics(node.opset, node.integer("training_mode", 0),
+                                 node.integer("is_test", 0), node.outputs.size()))
       decision.reason += ", which the file has in inference mode";
   }
 
-  void bySignature(int index, Decision &decision) {
-    const onnx::TensorProto &tensor = file.graph().initializer(index);
-    std::string kind = program.kindOf(tensor);
-    std::vector<std::string> sources = program.sourcesOf(tensor);
+  void bySignature(Decision &decision) {
+    StringRef kind = program.kindOf(decision.name());
+    ArrayRef<std::string> sources = program.sourcesOf(decision.name());
     decision.exporterMade = kind.empty();
     if (!kind.empty()) {
       bool trains = kind == "PARAMETER" && isFloat(decision.tensor->dataType);
       decision.role = trains ? Role::trained : Role::constant;
-      decision.reason = "the file says " + kind;
+      decision.reason = ("the file says " + kind).str();
+      if (trains && program.isFrozen(decision.name())) {
+        decision.role = Role::frozen;
+        decision.reason += ", of which requires_grad is False";
+      }
       decision.isUnlearnt = !trains && isFloat(decision.tensor->dataType);
       return;
     }
@@ -208,7 +204,7 @@ private:
     auto isNameless = [](StringRef name) { return baseName(name) == "val"; };
     return isNameless(decision.name()) && all_of(others, isNameless) &&
            all_of(graph.uses(decision.name()), [&](const Use &use) {
-             std::optional<ProgramCall> call = callOf(*use.node->proto);
+             const ProgramCall *call = program.callOf(*use.node->proto);
              OnnxWeight weight = weightOf(use, *decision.tensor);
              bool isMatrix = use.index == 1 && weight == OnnxWeight::matrix;
              if (!call) // a file that was stripped of its calls has their names
@@ -249,7 +245,7 @@ private:
       adds |= isSum(other);
       bool isOfNumbers = choosesRows && (isRepetition(other) || isSum(other));
       if (!isRearrangement(other) && !isChoice(other) && !isCast(other) && !isNumber(other) &&
-          !isOfNumbers)
+          !isOfNumbers && !program.isBuffer(name)) // a table of positions
         return false;
     }
     return (!casts || hasAllDigits(*decision.tensor)) &&
@@ -348,9 +344,9 @@ private:
   const Graph &graph;
   const Separation &separation;
   bool trains;
-  nn::BatchNormMode batchNormMode;
+  const BatchNormModes &batchNorms;
   Report &report;
-  ExportedProgram program;
+  const ExportedProgram &program;
 };
 
 // ---- the recipe's patterns
@@ -543,9 +539,10 @@ static void checkAnyTrained(const Decisions &decisions, const ModelFile &file, c
 }
 
 std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &graph,
-                                          const Separation &separation, const Recipe &recipe,
+                                          const Separation &separation,
+                                          const BatchNormModes &batchNorms, const Recipe &recipe,
                                           Report &report) {
-  Classifier classifier(file, graph, separation, recipe, report);
+  Classifier classifier(file, graph, separation, batchNorms, recipe, report);
   Decisions decisions = classifier.classify();
   std::vector<EqualWeights> undecided = separation.undecided;
   if (classifier.hasSignature())

@@ -3,11 +3,11 @@
 // Which initializers are parameters, and why: the rule of docs/parameters.md.
 #pragma once
 
+#include "compiler/onnx/batch_norm_modes.h"
 #include "compiler/onnx/graph.h"
 #include "compiler/onnx/recurrent_layout.h"
 #include "compiler/onnx/separation.h"
 #include "compiler/recipe.h"
-#include "dialects/nn/batch_norm_mode.h"
 #include "dialects/nn/onnx_node.h"
 
 namespace trainc::reader {
@@ -53,7 +53,8 @@ struct Decision {
 /// cannot be judged; others, of what an exporter lost, are in the report alone.
 using Decisions = std::vector<std::unique_ptr<Decision>>;
 std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &graph,
-                                          const Separation &separation, const Recipe &recipe,
+                                          const Separation &separation,
+                                          const BatchNormModes &batchNorms, const Recipe &recipe,
                                           Report &report);
 
 /// By parameter of the module: what the exporter made from it.
@@ -107,9 +108,6 @@ bool isFoldedNumber(const Decision &decision, const ModelFile &file);
 bool isSampleSize(const Decision &decision, const Decisions &decisions, const Graph &graph);
 /// Uses of a value, and of its elements elsewhere: behind Split, Reshape and the like.
 std::vector<Use> usesBehindViews(const Graph &graph, llvm::StringRef name);
-
-/// How the recipe reads batch norms.
-nn::BatchNormMode batchNormModeOf(const Recipe &recipe);
 
 /// What a matrix, a filter or a table is may be a weight that starts as ones and zeros; what is
 /// added or scales would be a mask.

@@ -60,4 +60,12 @@ bool hasNoParameters(StringRef base) {
              .Default(false);
 }
 
+bool hasNoGradient(StringRef base) {
+  return isNumber(base) ||
+         llvm::StringSwitch<bool>(base)
+             .Cases("argmax", "argmin", "argsort", "one_hot", "isnan", "isinf", "isfinite", true)
+             .Cases("floor", "ceil", "round", "sign", "floor_divide", "bincount", true)
+             .Default(false);
+}
+
 } // namespace trainc::reader

@@ -24,4 +24,7 @@ bool isTransposed(const ProgramCall &call, const onnx::NodeProto &node, int inpu
 /// nothing.
 bool hasNoParameters(llvm::StringRef base);
 
+/// Operations through which no gradient passes, by the base names of their results.
+bool hasNoGradient(llvm::StringRef base);
+
 } // namespace trainc::reader

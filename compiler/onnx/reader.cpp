@@ -64,8 +64,10 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
                               Report &report) {
   Opened opened;
   opened.file = ModelFile::open(path, report);
-  if (!opened.file || !checkFile(*opened.file, report) ||
-      !fixInputs(*opened.file, recipe, opened.separation, report))
+  if (!opened.file || !checkFile(*opened.file, report))
+    return failure();
+  opened.separation.program = ExportedProgram(*opened.file);
+  if (!fixInputs(*opened.file, recipe, opened.separation, report))
     return failure();
   if (recipe.trains)
     liftWeightsOfBranches(*opened.file);
@@ -75,9 +77,11 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
     separateBuffers(*opened.file, opened.separation);
     separateRecurrent(*opened.file, opened.separation);
   }
+  const ExportedProgram &program = opened.separation.program;
   opened.separated =
-      !recipe.trains || (refuseLostCalls(*opened.file, recipe, report) &&
-                         refuseChangedBuffers(*opened.file, recipe, report) &&
+      !recipe.trains || (restoreDropout(*opened.file, program, report) &&
+                         refuseLostCalls(*opened.file, program, recipe, report) &&
+                         refuseChangedBuffers(*opened.file, program, recipe, report) &&
                          separateParameters(*opened.file, opened.separation, report) &&
                          separateCopies(*opened.file, opened.separation, report));
   opened.conditions = findConditions(*opened.file, opened.separation, recipe, context);
@@ -87,10 +91,16 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
   return opened;
 }
 
-static std::optional<Decisions> decide(const Opened &opened, const Recipe &recipe, Report &report) {
+static BatchNormModes batchNormsOf(const Opened &opened, const Recipe &recipe, Report &report) {
+  return {*opened.file, *opened.graph, opened.separation.program, recipe, report};
+}
+
+static std::optional<Decisions> decide(const Opened &opened, const BatchNormModes &batchNorms,
+                                       const Recipe &recipe, Report &report) {
   if (!opened.separated)
     return std::nullopt;
-  return decideParameters(*opened.file, *opened.graph, opened.separation, recipe, report);
+  return decideParameters(*opened.file, *opened.graph, opened.separation, batchNorms, recipe,
+                          report);
 }
 
 FailureOr<std::string> readParameterTable(StringRef path, const Recipe &recipe,
@@ -98,7 +108,8 @@ FailureOr<std::string> readParameterTable(StringRef path, const Recipe &recipe,
   FailureOr<Opened> opened = open(path, recipe, context, report);
   if (failed(opened))
     return failure();
-  std::optional<Decisions> decisions = decide(*opened, recipe, report);
+  const BatchNormModes batchNorms = batchNormsOf(*opened, recipe, report);
+  std::optional<Decisions> decisions = decide(*opened, batchNorms, recipe, report);
   if (!decisions || !report.empty())
     return failure();
   return parameterTable(*decisions, opened->separation, recipe);
@@ -136,7 +147,8 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   // Problems of all kinds in one round: the import looks at what the others leave.
   (void)checkOperators(*graph, opened->conditions, report);
   auto inputs = resolveInputs(*model.file, recipe, report);
-  std::optional<Decisions> decisions = decide(*opened, recipe, report);
+  const BatchNormModes batchNorms = batchNormsOf(*opened, recipe, report);
+  std::optional<Decisions> decisions = decide(*opened, batchNorms, recipe, report);
   if (!inputs || !decisions)
     return failure();
   llvm::DenseMap<const Decision *, SmallVector<const Decision *>> tied;
@@ -149,8 +161,8 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
       parameters.push_back(decision.get());
       model.parameters.push_back(makeParameter(*decision, tied.lookup(decision.get()), recipe));
     }
-  model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs,
-                             batchNormModeOf(recipe), context, report, model.values, model.nodes);
+  model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs, batchNorms,
+                             context, report, model.values, model.nodes);
   if (!model.module)
     return failure();
   if (!checkRanks(*model.module, path, report))
@@ -171,6 +183,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
           {decision->name().str(), static_cast<int64_t>(decision->tensor->bytes.size()),
            crc32c(0, decision->tensor->bytes.data(), decision->tensor->bytes.size())});
   model.parameterTable = parameterTable(*decisions, opened->separation, recipe);
+  model.program = std::make_shared<ExportedProgram>(std::move(opened->separation.program));
   return model;
 }
 

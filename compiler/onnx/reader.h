@@ -15,8 +15,9 @@
 namespace trainc {
 
 namespace reader {
+class ExportedProgram;
 class ModelFile;
-}
+} // namespace reader
 
 /// A further initializer of the file that holds the same weight as a parameter.
 struct TiedInitializer {
@@ -65,7 +66,8 @@ struct Model {
   std::vector<StateConstant> constants; // floats under names of the module's
   std::string parameterTable;           // every decision about initializers, with its reason
   std::shared_ptr<const reader::ModelFile> file;
-  bool trains = true; // false: it is only run, as the file says
+  std::shared_ptr<const reader::ExportedProgram> program; // that the file records
+  bool trains = true;                                     // false: it is only run, as the file says
 };
 
 /// Reads the model at `path`. Every problem goes to `report`.

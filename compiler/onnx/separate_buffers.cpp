@@ -18,7 +18,7 @@ namespace trainc::reader {
 
 static StringRef bufferMeant(const ExportedProgram &program, const onnx::NodeProto &node,
                              int index) {
-  std::optional<ProgramCall> call = callOf(node);
+  const ProgramCall *call = program.callOf(node);
   if (!call || !call->isBatchNorm() || index >= static_cast<int>(call->arguments.size()))
     return "";
   StringRef text = call->arguments[index];
@@ -55,7 +55,7 @@ static void readOriginals(ModelFile &file, const StringMap<int> &initializers) {
 }
 
 void separateBuffers(ModelFile &file, Separation &separation) {
-  ExportedProgram program(file);
+  ExportedProgram &program = separation.program;
   if (!program.isRecorded())
     return;
   StringMap<int> initializers;
@@ -74,7 +74,7 @@ void separateBuffers(ModelFile &file, Separation &separation) {
         auto copy = sharedCopy(file.initializer(source->second), meant);
         initializers[meant] = file.graph().initializer_size();
         separation.origin[meant] = apartFrom(from);
-        describeInitializer(file.editableGraph(), *copy, kKindKey, "BUFFER");
+        program.addKind(meant, "BUFFER");
         file.addInitializer(std::move(copy));
       }
       node.set_input(index, meant);

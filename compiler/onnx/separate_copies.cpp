@@ -168,7 +168,7 @@ private:
 bool isFromPyTorch(const ModelFile &file) { return file.model().producer_name() == "pytorch"; }
 
 bool separateCopies(ModelFile &file, Separation &separation, Report &report) {
-  bool writesCopies = isFromPyTorch(file) && !ExportedProgram(file).isRecorded();
+  bool writesCopies = isFromPyTorch(file) && !separation.program.isRecorded();
   return !writesCopies || CopySeparator(file, separation, report).run();
 }
 

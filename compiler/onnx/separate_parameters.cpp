@@ -10,14 +10,14 @@
 // it, gets zeros. What an argument is to an operator, the operator's importer says.
 //
 // Weakness: equal nodes are merged after their parameters. The call of one is lost then, and with
-// it which parameters it named: references to values that no call defines show it (merged_calls.h).
+// it which parameters it named: references to values that no call defines show it (lost_values.h).
+// What the file has under its own name, and its calls name, is that parameter, whatever is gone.
 #include "compiler/onnx/graph.h"
 #include "compiler/onnx/lost_parameters.h"
-#include "compiler/onnx/merged_calls.h"
+#include "compiler/onnx/lost_values.h"
 #include "compiler/onnx/parameters.h"
 #include "compiler/onnx/parametric_calls.h"
 #include "compiler/onnx/separation.h"
-#include "compiler/onnx/taken_out.h"
 #include "compiler/onnx/wire.h"
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
@@ -54,22 +54,23 @@ struct InitializerUse {
 class Separator {
 public:
   Separator(ModelFile &file, Separation &separation, Report &report)
-      : file(file), separation(separation), report(report), program(file) {}
+      : file(file), separation(separation), report(report), program(separation.program) {}
 
   bool run() {
     size_t before = report.size();
-    if (!program.isRecorded())
+    if (!program.isRecorded() || program.isOfTrainc())
       return true;
     collect();
     if (definesTwice) // which is said of the graph
       return true;
     for (CallGroup &group : groups)
       place(group);
-    for (int i = 0, count = file.graph().initializer_size(); i < count; ++i)
+    for (int i = 0, count = file.graph().initializer_size(); i < count; ++i) {
       unfoldSum(i);
+      unfoldExpansion(i);
+    }
     refuseUnsaid();
     refuseMergedFunctions();
-    refuseMergedCalls();
     explainMissing();
     gone.report(file.path(), report);
     return report.size() == before;
@@ -83,8 +84,8 @@ private:
       const onnx::TensorProto &tensor = file.graph().initializer(i);
       initializers[tensor.name()] = i;
       std::vector<std::string> &from = origins[tensor.name()];
-      std::vector<std::string> sources = program.sourcesOf(tensor);
-      if (program.kindOf(tensor) == "PARAMETER")
+      ArrayRef<std::string> sources = program.sourcesOf(tensor.name());
+      if (program.kindOf(tensor.name()) == "PARAMETER")
         from.push_back(tensor.name());
       for (const std::string &source : sources) {
         values.insert(source);
@@ -104,7 +105,7 @@ private:
       for (int i = 0; i < node.input_size(); ++i)
         if (nn::onnxWeight(node.domain(), node.op_type(), i, {}) == OnnxWeight::statistic)
           statistics.insert(node.input(i));
-      std::optional<ProgramCall> call = callOf(node);
+      const ProgramCall *call = program.callOf(node);
       if (!call) {
         callless.push_back(&node);
         for (const std::string &output : node.output())
@@ -121,7 +122,7 @@ private:
       }
       auto [index, isNew] = groupOf.try_emplace(call->name, groups.size());
       if (isNew)
-        groups.push_back({std::move(*call), {}});
+        groups.push_back({*call, {}});
       groups[index->second].nodes.push_back(&node);
     }
   }
@@ -142,6 +143,12 @@ private:
   // A value that no call in the file makes.
   bool isLost(const std::string &reference) const {
     return !values.contains(reference) && !program.listsInput(reference);
+  }
+
+  // The call's own parameters are its layer's, and perhaps what the layer is applied to.
+  bool isNamed(const ProgramCall &call, const InitializerUse &use) const {
+    return any_of(program.parametersOf(call),
+                  [&](const std::string &parameter) { return isOwn(use, parameter); });
   }
 
   bool isOwn(const InitializerUse &use, StringRef parameter) const {
@@ -212,7 +219,7 @@ private:
     for (int i = 0; i < node.input_size(); ++i) {
       auto found = initializers.find(node.input(i));
       bool isUnnamed = found != initializers.end() && origins.at(node.input(i)).empty() &&
-                       program.kindOf(file.graph().initializer(found->second)).empty() &&
+                       program.kindOf(node.input(i)).empty() &&
                        !is_contained(group.call.references, node.input(i));
       if (!node.input(i).empty() && !isUnnamed)
         inputs.push_back({&node, i});
@@ -279,7 +286,7 @@ private:
   bool isOfEarlierCall(const ProgramCall &call, const InitializerUse &use) const {
     auto index = static_cast<size_t>(use.input);
     if (!call.isBatchNorm() || index >= call.arguments.size() ||
-        program.kindOf(file.graph().initializer(initializers.lookup(use.name()))) != "PARAMETER")
+        program.kindOf(use.name()) != "PARAMETER")
       return false;
     StringRef text = call.arguments[index];
     return text.consume_front("%") && program.bufferAt(text).empty();
@@ -312,7 +319,7 @@ private:
       else if (isInner ||
                (isTrained && !isOther && isConstantArgument(group.call, index, *use.node)) ||
                // of a norm written out
-               (!isOwn(use, weight) && !isOwn(use, bias) && none_of(group.call.references, lost)))
+               (!isNamed(group.call, use) && none_of(group.call.references, lost)))
         makeConstant(use);
     }
     if (!bias.empty())
@@ -369,13 +376,10 @@ private:
       if (module && moduleOfParameter(parameter) == *module && isMissing(parameter) &&
           !mentioned.contains(parameter))
         candidates.push_back(parameter);
-    llvm::erase_if(lost, [](StringRef name) { return isMovement(baseName(name)); });
-    SmallVector<std::string> functions;
-    for (const std::string &name : lost)
-      if (!hasNoParameters(baseName(name)))
-        functions.push_back(name);
-    if (candidates.size() == 1 && functions.size() == 1 && uses.size() == 1)
-      assignFunction(uses[0], candidates[0], functions[0]);
+    if (lost.size() > 1)
+      llvm::erase_if(lost, [](StringRef name) { return hasNoParameters(baseName(name)); });
+    if (candidates.size() == 1 && lost.size() == 1 && uses.size() == 1)
+      assignFunction(uses[0], candidates[0], lost[0]);
   }
 
   bool isMissing(StringRef parameter) const {
@@ -395,9 +399,9 @@ private:
     if (!initializers.count(name)) {
       addCopy(name, file.initializer(initializers[from]), apartFrom(from));
       if (transposed || reshaped)
-        describe(name, kSourcesKey, "['" + parameter + "']");
+        program.addSources(name, {parameter});
       else
-        describe(name, kKindKey, "PARAMETER");
+        program.addKind(name, "PARAMETER");
       origins[name] = {parameter};
     }
     use.node->set_input(use.input, name);
@@ -406,8 +410,8 @@ private:
   // What the exporter made of a parameter for a call: it may have axes that the parameter lacks.
   bool isRearranged(const std::string &name) const {
     const onnx::TensorProto &tensor = file.graph().initializer(initializers.lookup(name));
-    return tensor.dims_size() > 1 && program.kindOf(tensor).empty() && baseName(name) == "val" &&
-           !program.sourcesOf(tensor).empty();
+    return tensor.dims_size() > 1 && program.kindOf(name).empty() && baseName(name) == "val" &&
+           !program.sourcesOf(name).empty();
   }
 
   void assignFunction(const InitializerUse &use, const std::string &parameter,
@@ -417,15 +421,12 @@ private:
     placed.insert(parameter);
     resolved.insert(function);
     taken[from].push_back(parameter);
-    std::vector<std::string> sources =
-        program.sourcesOf(file.graph().initializer(initializers[from]));
+    std::vector<std::string> sources = program.sourcesOf(from).vec();
     for (std::string &source : sources)
       if (program.isParameter(source))
         source = parameter;
     addCopy(function, values, "merged with " + from + ", which was equal: apart again");
-    describe(function, kSourcesKey,
-             "['" + (sources.empty() ? parameter : join(sources, "', '")) + "']");
-    sourcesOfFunction[function] = sources;
+    program.addSources(function, sources.empty() ? std::vector{parameter} : sources);
     origins[function] = {parameter};
     use.node->set_input(use.input, function);
   }
@@ -435,8 +436,7 @@ private:
   void makeConstant(const InitializerUse &use) {
     const std::string from = use.name();
     const TensorBytes &values = file.initializer(initializers[from]);
-    bool isTrained = program.kindOf(file.graph().initializer(initializers[from])) == "PARAMETER" ||
-                     separation.stacked.contains(from);
+    bool isTrained = program.kindOf(from) == "PARAMETER" || separation.stacked.contains(from);
     if (!isTrained && !(statistics.contains(from) && weightOf(use) != OnnxWeight::statistic))
       return;
     std::string name = from + ".constant";
@@ -464,7 +464,7 @@ private:
       zeros->storage.assign(*outputs * elementBytes(zeros->dataType), '\0');
       zeros->bytes = {zeros->storage.data(), zeros->storage.size()};
       add(std::move(zeros), "zeros, which the exporter had taken out: back again");
-      describe(bias, kKindKey, "PARAMETER");
+      program.addKind(bias, "PARAMETER");
       origins[bias] = {bias};
     }
     placed.insert(bias);
@@ -483,11 +483,6 @@ private:
     file.addInitializer(std::move(values));
   }
 
-  void describe(const std::string &name, StringRef key, StringRef value) {
-    const TensorBytes &values = file.initializer(initializers[name]);
-    describeInitializer(file.editableGraph(), values, key, value);
-  }
-
   // ---- 1 + weight
 
   // Beside the parameter: were there none, it would be added to itself.
@@ -498,10 +493,7 @@ private:
   void unfoldSum(int index) {
     const TensorBytes &sum = file.initializer(index);
     std::string name = sum.name;
-    auto function = sourcesOfFunction.find(name);
-    std::vector<std::string> sources = function != sourcesOfFunction.end()
-                                           ? function->second
-                                           : program.sourcesOf(file.graph().initializer(index));
+    const std::vector<std::string> sources = program.sourcesOf(name).vec();
     bool isSum =
         baseName(name) == "add" &&
         all_of(sources,
@@ -533,8 +525,10 @@ private:
     initializers[own] = index;
     addSum(own, name);
     file.replaceInitializer(index, std::move(weight));
-    describe(own, reshaped ? kSourcesKey : kKindKey,
-             reshaped ? "['" + parameter + "']" : "PARAMETER");
+    if (reshaped)
+      program.addSources(own, {parameter});
+    else
+      program.addKind(own, "PARAMETER");
     initializers.erase(name);
   }
 
@@ -563,26 +557,97 @@ private:
 
   void addSum(const std::string &weight, const std::string &sum) {
     std::string one = weight + ".one";
-    auto value = std::make_unique<TensorBytes>();
-    value->name = one;
-    value->dataType = onnx::TensorProto::FLOAT;
-    value->count = 1;
     float number = 1;
-    value->storage.assign(reinterpret_cast<const char *>(&number), sizeof(number));
+    addConstant(one, onnx::TensorProto::FLOAT, {}, &number, 1, "of 1 + " + weight);
+    addNode("Add", {weight, one}, sum);
+  }
+
+  template <typename Number>
+  void addConstant(const std::string &name, int type, ArrayRef<int64_t> shape,
+                   const Number *numbers, int64_t count, const std::string &reason) {
+    auto value = std::make_unique<TensorBytes>();
+    value->name = name;
+    value->dataType = type;
+    value->shape.assign(shape.begin(), shape.end());
+    value->count = count;
+    value->storage.assign(reinterpret_cast<const char *>(numbers), count * sizeof(Number));
     value->bytes = {value->storage.data(), value->storage.size()};
-    add(std::move(value), "of 1 + " + weight);
+    add(std::move(value), reason);
+  }
+
+  // Before the first node that uses its output.
+  void addNode(const char *opType, ArrayRef<std::string> inputs, const std::string &output) {
     auto &nodes = *file.editableGraph().mutable_node();
     int user = 0;
-    while (user < nodes.size() && !is_contained(nodes[user].input(), sum))
+    while (user < nodes.size() && !is_contained(nodes[user].input(), output))
       ++user;
     NodeProto &node = *nodes.Add();
-    node.set_op_type("Add");
-    node.set_name(sum);
-    node.add_input(weight);
-    node.add_input(one);
-    node.add_output(sum);
-    for (int i = nodes.size() - 1; i > user; --i) // before what uses it
+    node.set_op_type(opType);
+    node.set_name(output);
+    for (const std::string &input : inputs)
+      node.add_input(input);
+    node.add_output(output);
+    for (int i = nodes.size() - 1; i > user; --i)
       nodes.SwapElements(i, i - 1);
+  }
+
+  // ---- a parameter for each sample
+
+  // A token that every sample begins with is spread over the batch, which the exporter computed:
+  // what is the same along an axis is there once again. A parameter that starts as one number is
+  // the same along its own axes, too.
+  void unfoldExpansion(int index) {
+    const TensorBytes &spread = file.initializer(index);
+    const std::string name = spread.name;
+    ArrayRef<std::string> sources = program.sourcesOf(name);
+    bool isSpread = baseName(name) == "expand" && all_of(sources, [&](StringRef source) {
+                      StringRef base = baseName(source);
+                      return program.isParameter(source) || isNumber(base) || keepsOrder(base);
+                    });
+    if (!isSpread || origins[name].size() != 1 || isUniform(spread) || !isFloat(spread.dataType))
+      return;
+    const std::string parameter = origins[name][0], own = parameter + kReshaped;
+    std::unique_ptr<TensorBytes> once = withoutRepetition(spread);
+    if (!once || initializers.count(parameter) || initializers.count(own) || mayBeWritten(*once))
+      return;
+    once->name = own;
+    SmallVector<int64_t> sizes = spread.shape;
+    separation.origin[own] = "the exporter spread it over an axis: apart again";
+    origins[own] = {parameter};
+    initializers[own] = index;
+    addConstant(own + ".sizes", onnx::TensorProto::INT64, {static_cast<int64_t>(sizes.size())},
+                sizes.data(), static_cast<int64_t>(sizes.size()), "of the axes of " + name);
+    addNode("Expand", {own, own + ".sizes"}, name);
+    file.replaceInitializer(index, std::move(once));
+    program.addSources(own, {parameter});
+    initializers.erase(name);
+  }
+
+  // With 1 for the leading axes along which all is the same; null where none is.
+  static std::unique_ptr<TensorBytes> withoutRepetition(const TensorBytes &tensor) {
+    auto result = std::make_unique<TensorBytes>();
+    result->dataType = tensor.dataType;
+    result->shape = tensor.shape;
+    ArrayRef<char> bytes = tensor.bytes;
+    for (int64_t &size : result->shape) {
+      const size_t each = size > 0 ? bytes.size() / size : 0;
+      for (int64_t i = 1; i < size; ++i)
+        if (bytes.slice(i * each, each) != bytes.take_front(each))
+          return result->shape == tensor.shape ? nullptr : finished(std::move(result), bytes);
+      bytes = bytes.take_front(each);
+      size = 1;
+    }
+    return nullptr; // one number
+  }
+
+  static std::unique_ptr<TensorBytes> finished(std::unique_ptr<TensorBytes> tensor,
+                                               ArrayRef<char> bytes) {
+    tensor->storage.assign(bytes.data(), bytes.size());
+    tensor->bytes = {tensor->storage.data(), tensor->storage.size()};
+    tensor->count = 1;
+    for (int64_t size : tensor->shape)
+      tensor->count *= size;
+    return tensor;
   }
 
   // ---- what is left
@@ -614,27 +679,20 @@ private:
     return equal;
   }
 
-  // A constant of the program (a buffer, or a tensor written in its code) that no call names and no
-  // initializer holds: a copy of it is some operand of which nothing tells. Of a table that every
-  // layer has, such as a mask, the first is there, and others of the same size were merged with
-  // that: not with a parameter of another size. Averages of weights, and what they begin as, are no
-  // such tables.
-  bool hasMergedConstant(const TensorBytes &parameter) const {
-    auto isNamed = [&](StringRef placeholder) {
-      return any_of(groups, [&](const CallGroup &group) {
-        return is_contained(group.call.references, placeholder);
-      });
-    };
+  // A buffer or a tensor of the module's code that no call names and no initializer holds: it was
+  // merged with some operand. Where there is another one of its name, such as a mask that every
+  // layer has, it was merged with that.
+  bool lacksConstant() const {
     llvm::StringSet<> there;
     for (const auto &buffer : program.bufferTargets())
-      if (auto found = initializers.find(StringRef(buffer.second)); found != initializers.end())
-        if (const TensorBytes &table = file.initializer(found->second);
-            mayBeWritten(table) && !isUniform(table) && table.count != parameter.count)
-          there.insert(attributeOf(buffer.second));
+      if (values.contains(StringRef(buffer.second)))
+        there.insert(attributeOf(buffer.second));
     return any_of(program.bufferTargets(), [&](const auto &buffer) {
       StringRef attribute = attributeOf(buffer.second);
-      return !values.contains(StringRef(buffer.second)) && attribute != "num_batches_tracked" &&
-             !there.contains(attribute) && !isNamed(buffer.first());
+      return attribute != "num_batches_tracked" && !there.contains(attribute) &&
+             none_of(groups, [&](const CallGroup &group) {
+               return is_contained(group.call.references, buffer.first());
+             });
     });
   }
 
@@ -643,91 +701,81 @@ private:
   // another parameter that was equal: nothing tells, so that nobody may train the two as one.
   void refuseMergedFunctions() {
     for (const CallGroup &group : groups) {
-      auto lost = [&](const std::string &name) { return isLost(name) && !resolved.contains(name); };
-      if (none_of(group.call.references, lost))
-        continue;
-      std::vector<std::string> named = program.parametersOf(group.call);
-      for (const NodeProto *node : group.nodes)
-        for (const std::string &input : node->input()) {
-          std::string name = initializerBehind(input);
-          if (name.empty() || !holdsFloats(name) || origins.at(name).empty())
-            continue;
-          auto isNamed = [&](const std::string &one) {
-            return is_contained(named, one) || is_contained(group.call.references, one);
-          };
-          const onnx::TensorProto &tensor = file.graph().initializer(initializers.lookup(name));
-          if (isNamed(name) || any_of(origins.at(name), isNamed) ||
-              any_of(program.sourcesOf(tensor), isNamed))
-            continue;
-          anyMerged = true;
-          std::vector<std::string> equal = equalParameters(name);
-          gone.undecided.insert(equal.begin(), equal.end());
-          bool isFunction = program.kindOf(tensor) != "PARAMETER";
-          const TensorBytes &numbers = file.initializer(initializers.lookup(name));
-          bool mayBeConstant = any_of(group.call.references, [&](const std::string &one) {
-            return lost(one) && isMovement(baseName(one)) && hasMergedConstant(numbers);
-          });
-          bool isRead = !isFunction && initializers.count(input);
-          bool isComputed = isRead && none_of(group.call.references, [&](StringRef one) {
-                              return lost(one.str()) &&
-                                     (isMovement(baseName(one)) || isRepetition(baseName(one)));
-                            });
-          if (!equal.empty() || mayBeConstant || isComputed || (isFunction && isUniform(numbers)) ||
-              (isRead && mayBeWritten(numbers)))
-            gone.undecided.insert(origins.at(name).begin(), origins.at(name).end());
-        }
+      SmallVector<StringRef> lost;
+      for (const std::string &reference : group.call.references)
+        if (isLost(reference) && !resolved.contains(reference))
+          lost.push_back(baseName(reference));
+      for (const NodeProto *node : lost.empty() ? SmallVector<NodeProto *>() : group.nodes)
+        for (const std::string &input : node->input())
+          if (std::string name = initializerBehind(input);
+              !name.empty() && holdsFloats(name) && !origins.at(name).empty() &&
+              (!isNamedBy(group.call, name) || isReadAgain(group, input)))
+            refuseMergedFunction(name, initializers.count(input) > 0, lost);
     }
   }
 
-  // A constant that is still there: the call names it, or it was too large to be merged.
-  bool equalsConstant(const std::string &name) const {
-    ArrayRef<char> bytes = file.initializer(initializers.lookup(name)).bytes;
-    return any_of(origins, [&](const auto &other) {
-      return other.first != name && other.second.empty() &&
-             file.initializer(initializers.lookup(other.first)).bytes == bytes;
-    });
+  // By the call's one node, more often than the call names it.
+  static bool isReadAgain(const CallGroup &group, const std::string &input) {
+    return group.nodes.size() == 1 && is_contained(group.call.references, input) &&
+           llvm::count(group.nodes[0]->input(), input) > llvm::count(group.call.references, input);
   }
 
-  // A call that stands for others, too: they may have read another parameter that was equal, a
-  // buffer, or a tensor or number of the module's code (F.prelu takes one as well).
-  void refuseMergedCalls() {
-    MergedCalls merged(file, program);
+  bool isNamedBy(const ProgramCall &call, const std::string &name) const {
+    std::vector<std::string> named = program.parametersOf(call);
+    auto isOne = [&](const std::string &one) {
+      return is_contained(named, one) || is_contained(call.references, one);
+    };
+    return isOne(name) || any_of(origins.at(name), isOne) || any_of(program.sourcesOf(name), isOne);
+  }
+
+  void refuseMergedFunction(const std::string &name, bool isWhole, ArrayRef<StringRef> lost) {
+    anyMerged = true;
+    std::vector<std::string> equal = equalParameters(name);
+    gone.undecided.insert(equal.begin(), equal.end());
+    const TensorBytes &numbers = file.initializer(initializers.lookup(name));
+    const bool isFunction = program.kindOf(name) != "PARAMETER", moves = any_of(lost, isMovement);
+    const bool isComputed = isWhole && !isFunction && !moves && none_of(lost, isRepetition);
+    if (!equal.empty() || isComputed || (moves && lacksConstant()) ||
+        (isFunction && isUniform(numbers)) || (isWhole && !isFunction && mayBeWritten(numbers)))
+      gone.undecided.insert(origins.at(name).begin(), origins.at(name).end());
+  }
+
+  // A call that stands for others, too: they may have read another parameter that was equal.
+  void refuseMergedCalls(const llvm::StringSet<> &merged) {
     for (const CallGroup &group : groups) {
-      if (!merged.names().contains(group.call.name))
+      if (!merged.contains(group.call.name))
         continue;
       for (const InitializerUse &use : usesIn(group)) {
         const std::vector<std::string> &own = origins.at(use.name());
-        const TensorBytes &numbers = file.initializer(initializers.lookup(use.name()));
-        // one that the operation is written with
-        if (own.empty() && numbers.count == 1 && group.nodes.size() > 1)
-          continue;
         std::vector<std::string> equal = equalParameters(use.name());
         gone.undecided.insert(equal.begin(), equal.end());
-        if (!equal.empty() || mayBeWritten(numbers) || hasMergedConstant(numbers) ||
-            equalsConstant(use.name()))
+        const TensorBytes &numbers = file.initializer(initializers.lookup(use.name()));
+        if (!equal.empty())
           gone.undecided.insert(own.begin(), own.end());
+        else if (mayBeWritten(numbers) || lacksConstant())
+          gone.shared.insert(own.begin(), own.end());
         anyMerged |= !own.empty() || !equal.empty();
       }
     }
   }
 
-  // Values that remaining calls refer to, but whose calls are gone and might have had parameters.
-  bool lostCalls() const {
-    for (const CallGroup &group : groups)
-      for (const std::string &reference : group.call.references)
-        if (isLost(reference) && !resolved.contains(reference) &&
-            !hasNoParameters(baseName(reference)))
-          return true;
-    return false;
+  // A parameter of one number without axes may be in a product or a sum that was taken out beside
+  // another use that is left.
+  void noteNumbers(const LostValues &lost) {
+    for (const auto &[name, from] : origins) {
+      const TensorBytes &values = file.initializer(initializers.lookup(name));
+      if (values.shape.empty() && program.kindOf(name) == "PARAMETER" && isWhole(values))
+        if (lost.calculates || lost.moves)
+          (lost.calculates ? gone.undecided : gone.shared).insert(name);
+    }
   }
 
   void explainMissing() {
-    TakenOut takenOut = findTakenOut(file, program, [&](const std::string &name) {
+    LostValues lost = findLostValues(file, program, [&](const std::string &name) {
       return isLost(name) && !resolved.contains(name);
     });
-    gone.numbers = takenOut.numbers;
-    gone.elements = takenOut.elements;
-    bool lost = lostCalls() || anyMerged;
+    refuseMergedCalls(lost.merged);
+    noteNumbers(lost);
     for (const std::string &parameter : program.parameters()) {
       if (!isMissing(parameter) || is_contained(gone.foldedNorms, parameter) ||
           is_contained(gone.changed, parameter))
@@ -736,35 +784,49 @@ private:
         gone.undecided.insert(parameter);
         continue;
       }
-      std::string module = moduleOfParameter(parameter).str(), tied;
-      bool mayBeGone = lost || takenOut.mayHaveRead(parameter);
-      for (const std::string &other : usedIn[module])
-        if (moduleOfParameter(other) != module && !StringRef(other).starts_with(module + ".") &&
-            (attributeOf(other) == attributeOf(parameter) || (tied.empty() && !mayBeGone)))
-          tied = other;
-      if (!tied.empty())
-        separation.absent.emplace_back(parameter, "the same parameter as " + tied);
-      else if (mayBeGone)
+      const bool mayBeGone = lost.calculates || anyMerged;
+      if (std::string other = otherNameOf(parameter, mayBeGone); !other.empty()) {
+        separation.absent.emplace_back(parameter, "the same parameter as " + other);
+        continue;
+      }
+      if (mayBeGone)
         gone.unnamed.insert(parameter);
       else
         separation.absent.emplace_back(parameter,
                                        "nothing uses it, or it is another name of a parameter");
-      if (tied.empty() && !mayBeGone && takenOut.isUnclear(parameter))
+      if (!mayBeGone && lost.moves)
         gone.unclear.insert(parameter);
     }
+  }
+
+  // A module that has a tied parameter calls with another module's, and one whose layer has the
+  // parameter lists it as well (predictions.bias, predictions.decoder.bias). "" where there is
+  // none.
+  std::string otherNameOf(const std::string &parameter, bool mayBeGone) const {
+    const StringRef module = moduleOfParameter(parameter), attribute = attributeOf(parameter);
+    std::string other;
+    if (auto used = usedIn.find(module.str()); used != usedIn.end())
+      for (StringRef one : used->second)
+        if (moduleOfParameter(one) != module && !one.starts_with((module + ".").str()) &&
+            (attributeOf(one) == attribute || (other.empty() && !mayBeGone)))
+          other = one.str();
+    for (StringRef one : program.parameters())
+      if (other.empty() && !mayBeGone && attributeOf(one) == attribute && mentioned.count(one) &&
+          moduleOfParameter(moduleOfParameter(one)) == module && !module.empty())
+        other = one.str();
+    return other;
   }
 
   ModelFile &file;
   Separation &separation;
   Report &report;
-  ExportedProgram program;
+  ExportedProgram &program;
   llvm::StringMap<int> initializers;                       // by name
   std::map<std::string, std::vector<std::string>> origins; // parameters, by initializer
   std::map<std::string, std::vector<std::string>> taken;   // parameters, by former initializer
   std::map<std::string, std::vector<std::string>> usedIn;  // parameters, by module
-  std::map<std::string, std::vector<std::string>> sourcesOfFunction; // by new initializer
-  std::vector<CallGroup> groups;                                     // in order
-  llvm::StringMap<size_t> groupOf;                                   // by call
+  std::vector<CallGroup> groups;                           // in order
+  llvm::StringMap<size_t> groupOf;                         // by call
   std::vector<const NodeProto *> callless;
   llvm::StringMap<std::string> passedOn; // first input of a callless node, by its outputs
   std::set<std::string, std::less<>> values, mentioned, held, placed, resolved, statistics;

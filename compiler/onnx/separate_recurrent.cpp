@@ -71,7 +71,7 @@ std::optional<Cells> cellsOf(const ProgramCall &call, const ExportedProgram &pro
 class RecurrentSeparator {
 public:
   RecurrentSeparator(ModelFile &file, Separation &separation)
-      : file(file), separation(separation), program(file) {}
+      : file(file), separation(separation), program(separation.program) {}
 
   void run() {
     if (!program.isRecorded())
@@ -80,12 +80,12 @@ public:
       initializers[file.graph().initializer(i).name()] = i;
     std::vector<std::pair<ProgramCall, std::vector<NodeProto *>>> calls;
     for (NodeProto &node : *file.editableGraph().mutable_node()) {
-      std::optional<ProgramCall> call = callOf(node);
+      const ProgramCall *call = program.callOf(node);
       if (!call || (!isOnnx(node, "LSTM") && !isOnnx(node, "GRU")))
         continue;
       auto found = find_if(calls, [&](const auto &one) { return one.first.name == call->name; });
       if (found == calls.end()) {
-        calls.emplace_back(std::move(*call), std::vector<NodeProto *>());
+        calls.emplace_back(*call, std::vector<NodeProto *>());
         found = std::prev(calls.end());
       }
       found->second.push_back(&node);
@@ -105,8 +105,7 @@ private:
   // All else that it was made from are sizes and the like; another operation would be named.
   std::optional<std::set<std::string>> originsOf(const std::string &name) const {
     std::set<std::string> origins;
-    for (const std::string &source :
-         program.sourcesOf(file.graph().initializer(initializers.lookup(name))))
+    for (const std::string &source : program.sourcesOf(name))
       if (program.isParameter(source))
         origins.insert(source);
       else if (!isNumber(baseName(source)))
@@ -135,8 +134,7 @@ private:
       auto copy = sharedCopy(file.initializer(initializers[from]), name);
       initializers[name] = file.graph().initializer_size();
       separation.origin[name] = apartFrom(from);
-      describeInitializer(file.editableGraph(), *copy, kSourcesKey,
-                          "['" + join(own, "', '") + "']");
+      program.addSources(name, own);
       file.addInitializer(std::move(copy));
     }
     separation.stacked[name] = own;
@@ -145,7 +143,7 @@ private:
 
   ModelFile &file;
   Separation &separation;
-  ExportedProgram program;
+  ExportedProgram &program;
   StringMap<int> initializers; // by name
 };
 

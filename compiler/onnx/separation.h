@@ -16,6 +16,8 @@ using EqualWeights = std::pair<std::string, std::string>;
 
 /// What was found out about the parameters of the module.
 struct Separation {
+  /// As the file records it, and what was found of further initializers.
+  ExportedProgram program;
   /// By initializer: where its values come from, for the parameter table.
   llvm::StringMap<std::string> origin;
   /// Initializers that were values of nodes, and which no operator learns.
@@ -47,11 +49,17 @@ inline std::string apartFrom(const std::string &other) {
 
 /// For files that record the exported program: refuses options of calls that the graph lost (label
 /// smoothing, detach()), and instance norms that keep running statistics.
-bool refuseLostCalls(const ModelFile &file, const Recipe &recipe, Report &report);
+bool refuseLostCalls(const ModelFile &file, const ExportedProgram &program, const Recipe &recipe,
+                     Report &report);
+
+/// For PyTorch's files: the dropout inside of attention drops again. Refuses calls of which no
+/// place for it is left.
+bool restoreDropout(ModelFile &file, const ExportedProgram &program, Report &report);
 
 /// For files that record the exported program: refuses buffers that the module changes and the
 /// graph does not, or warns of them.
-bool refuseChangedBuffers(const ModelFile &file, const Recipe &recipe, Report &report);
+bool refuseChangedBuffers(const ModelFile &file, const ExportedProgram &program,
+                          const Recipe &recipe, Report &report);
 
 /// For files that record the exported program: running statistics get their own initializers, which
 /// further calls of a norm read, too.
