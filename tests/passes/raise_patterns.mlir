@@ -199,3 +199,17 @@ func.func @masked_softmax(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
   %2 = nn.select %1, %zero, %0 : (tensor<4x3xi1>, tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   return %2 : tensor<4x3xf32>
 }
+
+// -----
+
+// Logits below -88 have a sigmoid of 0 in f32.
+// CHECK-LABEL: func.func @log_sigmoid
+// CHECK-NEXT: %[[N:.*]] = nn.neg %arg0
+// CHECK-NEXT: %[[S:.*]] = nn.softplus %[[N]]
+// CHECK-NEXT: %[[Y:.*]] = nn.neg %[[S]]
+// CHECK-NEXT: return %[[Y]]
+func.func @log_sigmoid(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = nn.sigmoid %x : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = nn.log %0 : (tensor<3xf32>) -> tensor<3xf32>
+  return %1 : tensor<3xf32>
+}
