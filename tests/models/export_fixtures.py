@@ -18,8 +18,10 @@ import families
 import local_functions
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "python"))
+import trainc  # noqa: E402  (of this tree)
 
-# name: family, exporter ("script" or "dynamo"), opset, options:
+# name: family, exporter ("script", "dynamo" or "trainc"), opset, options:
 #   dynamic   symbolic batch and sequence
 #   fold      constant folding (script) or optimization (dynamo); on by default
 #   external  weights in <name>.onnx.data
@@ -73,6 +75,7 @@ FIXTURES = {
                                                           "dynamic": True}),
     "resnet_dynamo20_raw": ("resnet", "dynamo", 20, {"fold": False}),
     "fresh_densenet_dynamo20": ("fresh_densenet", "dynamo", 20, {}),
+    "fresh_mixed_modes_trainc20": ("fresh_mixed_modes", "trainc", 20, {"dynamic": True}),
     "lstm_script14": ("lstm", "script", 14, {"dynamic": True}),
     "lstm_dynamo20_raw": ("lstm", "dynamo", 20, {"dynamic": True, "fold": False}),
     "gru_script17_raw": ("gru", "script", 17, {"dynamic": True, "fold": False}),
@@ -96,6 +99,9 @@ def export(fixture, path, data):
     output = "logits" if recipe["loss"] != "mse" else "prediction"
     fold = options.get("fold", True)
     arguments = dict(input_names=[name], output_names=[output], opset_version=opset)
+    if exporter == "trainc":
+        trainc.export(module, (example,), path, dynamic=bool(options.get("dynamic")), **arguments)
+        return
     if exporter == "script":
         if options.get("dynamic"):
             arguments["dynamic_axes"] = {name: axes, output: axes}

@@ -333,6 +333,40 @@ class DenseNet(nn.Module):
         return self.head(self.pool(x).mean((2, 3)))
 
 
+class MixedModes(nn.Module):
+    """What a file does not say by itself: a norm in eval() beside one in train(), a frozen layer, a tied
+    weight, a layer called twice, a number that is learnt and a table that is not."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(IMAGE_CHANNELS, CNN_WIDTH, 3, padding=1)
+        self.norm1 = nn.BatchNorm2d(CNN_WIDTH)
+        self.frozen = nn.Conv2d(CNN_WIDTH, CNN_WIDTH, 1)
+        self.norm2 = nn.BatchNorm2d(CNN_WIDTH)
+        self.twice = nn.Linear(CNN_WIDTH, CNN_WIDTH)
+        self.tied = nn.Linear(CNN_WIDTH, CNN_WIDTH)
+        self.tied.weight = self.twice.weight
+        self.before, self.behind = nn.LayerNorm(CNN_WIDTH), nn.LayerNorm(CNN_WIDTH)
+        self.scale = nn.Parameter(torch.ones(()))
+        self.register_buffer("table", torch.ones(CNN_WIDTH))
+        self.head = nn.Linear(CNN_WIDTH, MLP_OUTPUTS)
+        self.frozen.requires_grad_(False)
+        with torch.no_grad():
+            self.norm1.running_mean.uniform_(-0.5, 0.5)
+            self.norm1.running_var.uniform_(0.5, 2)
+
+    def train(self, mode=True):
+        super().train(mode)
+        self.norm1.eval()
+        return self
+
+    def forward(self, x):
+        x = functional.relu(self.norm1(self.conv1(x)))
+        x = self.norm2(self.frozen(x)).mean((2, 3))
+        x = functional.gelu(self.twice(self.twice(self.before(x)))) * self.table
+        return self.head(self.behind(self.tied(x)) * self.scale)
+
+
 def seed_weights(module, seed):
     """Weights that put every part of the model to work: norms off one, biases off zero."""
     generator = torch.Generator().manual_seed(seed)
@@ -412,6 +446,7 @@ FAMILIES = {
     # Batch norms: trained in train(), which is another function than eval().
     "resnet": (ResNet, 20, images()),
     "fresh_densenet": (DenseNet, 21, images()),
+    "fresh_mixed_modes": (MixedModes, 27, images()),
     "lstm": (lambda: Recurrent(nn.LSTM), 23, tokens("labels.npy")),
     "gru": (lambda: Recurrent(nn.GRU), 24, tokens("labels.npy")),
     "rnn": (lambda: Recurrent(nn.RNN, bidirectional=True), 25, tokens("labels.npy")),
@@ -419,7 +454,7 @@ FAMILIES = {
 
 
 def trains_batch_norm(family):
-    return family in ("resnet", "fresh_densenet")
+    return family in ("resnet", "fresh_densenet", "fresh_mixed_modes")
 
 
 def is_fresh(family):

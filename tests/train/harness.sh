@@ -89,12 +89,12 @@ recipe() {
   done < <(sed -n '/^ "freeze": \[$/,/^ \]/s/^  "\(.*\)",\{0,1\}$/\1/p' "$TRAINC_MODELS/expected/$1.json")
   case $1 in
   mlp_* | fresh_*_mlp_*) inputs=(--data "x=$data/x.npy") dimensions=(--dim batch=8) ;;
-  cnn_* | fresh_cnn_* | resnet_* | fresh_densenet_*) inputs=(--data "x=$data/images.npy") dimensions=(--dim batch=8) ;;
+  cnn_* | fresh_cnn_* | resnet_* | fresh_densenet_* | fresh_mixed_modes_*) inputs=(--data "x=$data/images.npy") dimensions=(--dim batch=8) ;;
   *) inputs=(--data "input_ids=$data/input_ids.npy") dimensions=(--dim batch=4 --dim sequence=16) ;;
   esac
   case $1 in
   mlp_relu_* | fresh_*_mlp_*) labels=classes.npy ;;
-  cnn_* | fresh_cnn_* | resnet_* | fresh_densenet_*) labels=image_classes.npy ;;
+  cnn_* | fresh_cnn_* | resnet_* | fresh_densenet_* | fresh_mixed_modes_*) labels=image_classes.npy ;;
   mlp_gelu_*) labels=targets.npy loss=mse ;;
   mlp_tanh_*) labels=bits.npy loss=bce_with_logits ;;
   nanogpt_erf_* | gpt2_sdpa_*) labels=labels_ignored.npy ;;
