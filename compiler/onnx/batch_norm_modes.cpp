@@ -60,7 +60,7 @@ BatchNormModes::BatchNormModes(const ModelFile &file, const Graph &graph,
       if (isBatchNorm(node))
         own[node->key()] = isMixed || saysTraining(*node, program) ? modeOf("file", *node, program)
                                                                    : BatchNormMode::trainByDefault;
-    if (isMixed && !program.isOfTrainc())
+    if (isMixed && !program.isOfTrainc() && recipe.batchNormOf.empty())
       report.warning(file.path(),
                      "the file has batch norms in both modes: " + quotedList(frozen, 3) +
                          (frozen.size() == 1 ? " keeps its" : " keep their") +

@@ -556,8 +556,8 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
   checkAnyTrained(decisions, file, recipe, report);
   refuseUndecided(decisions, undecided, separation, file, recipe, report);
   bool good = checkTypes(decisions, file, recipe, report);
-  suspectParameters(decisions, classifier.hasSignature(), file, graph, recipe, report);
   findModuleTensors(graph, classifier.hasSignature(), decisions);
+  suspectParameters(decisions, classifier.hasSignature(), file, graph, recipe, report);
   return good ? std::optional(std::move(decisions)) : std::nullopt;
 }
 

@@ -84,6 +84,8 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
                          refuseChangedBuffers(*opened.file, program, recipe, report) &&
                          separateParameters(*opened.file, opened.separation, report) &&
                          separateCopies(*opened.file, opened.separation, report));
+  if (recipe.trains && opened.separated)
+    unfoldParameters(*opened.file, opened.separation);
   opened.conditions = findConditions(*opened.file, opened.separation, recipe, context);
   opened.graph = Graph::build(*opened.file, opened.conditions.choices, report);
   if (!opened.graph)

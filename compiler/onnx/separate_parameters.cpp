@@ -58,17 +58,17 @@ public:
 
   bool run() {
     size_t before = report.size();
-    if (!program.isRecorded() || program.isOfTrainc())
+    if (!program.isRecorded())
       return true;
     collect();
     if (definesTwice) // which is said of the graph
       return true;
+    if (program.isOfTrainc()) {
+      listUnused();
+      return true;
+    }
     for (CallGroup &group : groups)
       place(group);
-    for (int i = 0, count = file.graph().initializer_size(); i < count; ++i) {
-      unfoldSum(i);
-      unfoldExpansion(i);
-    }
     refuseUnsaid();
     refuseMergedFunctions();
     explainMissing();
@@ -483,173 +483,6 @@ private:
     file.addInitializer(std::move(values));
   }
 
-  // ---- 1 + weight
-
-  // Beside the parameter: were there none, it would be added to itself.
-  static bool isSummand(StringRef base) { return base == "val" || base == "scalar_tensor_default"; }
-
-  // Scales such as Gemma's are stored as their distance from one. The exporter computes the sum;
-  // the weight itself can be had back from it without a loss, and with it the module's decay.
-  void unfoldSum(int index) {
-    const TensorBytes &sum = file.initializer(index);
-    std::string name = sum.name;
-    const std::vector<std::string> sources = program.sourcesOf(name).vec();
-    bool isSum =
-        baseName(name) == "add" &&
-        all_of(sources,
-               [&](StringRef source) {
-                 StringRef base = baseName(source);
-                 return program.isParameter(source) || isSummand(base) || isRearrangement(base);
-               }) &&
-        any_of(sources, [&](StringRef source) {
-          return !program.isParameter(source) && isSummand(baseName(source));
-        });
-    if (origins[name].size() != 1 || !isSum || initializers.count(origins[name][0]) ||
-        sum.dataType != onnx::TensorProto::FLOAT || !scalesOnly(name, sum.shape))
-      return;
-    const std::string parameter = origins[name][0];
-    bool reshaped = any_of(sources, [&](StringRef source) {
-      return !program.isParameter(source) && isRearrangement(baseName(source));
-    });
-    auto weight = std::make_unique<TensorBytes>();
-    weight->name = parameter + (reshaped ? kReshaped : "");
-    weight->dataType = sum.dataType;
-    weight->shape = sum.shape;
-    weight->count = sum.count;
-    if (!subtractOne(sum, weight->storage))
-      return;
-    weight->bytes = {weight->storage.data(), weight->storage.size()};
-    std::string own = weight->name;
-    separation.origin[own] = "the exporter computed 1 + it: apart again";
-    origins[own] = {parameter};
-    initializers[own] = index;
-    addSum(own, name);
-    file.replaceInitializer(index, std::move(weight));
-    if (reshaped)
-      program.addSources(own, {parameter});
-    else
-      program.addKind(own, "PARAMETER");
-    initializers.erase(name);
-  }
-
-  bool scalesOnly(const std::string &name, ArrayRef<int64_t> shape) const {
-    for (const NodeProto &node : file.graph().node())
-      for (int i = 0; i < node.input_size(); ++i)
-        if (node.input(i) == name &&
-            nn::onnxWeight(node.domain(), node.op_type(), i, shape) != OnnxWeight::scale)
-          return false;
-    return true;
-  }
-
-  // False where one added to the differences does not give the sums back.
-  static bool subtractOne(const TensorBytes &sum, std::string &storage) {
-    storage.resize(sum.bytes.size());
-    for (int64_t i = 0; i < sum.count; ++i) {
-      float value, difference;
-      std::memcpy(&value, sum.bytes.data() + i * sizeof(float), sizeof(float));
-      difference = value - 1;
-      if (1 + difference != value)
-        return false;
-      std::memcpy(storage.data() + i * sizeof(float), &difference, sizeof(float));
-    }
-    return true;
-  }
-
-  void addSum(const std::string &weight, const std::string &sum) {
-    std::string one = weight + ".one";
-    float number = 1;
-    addConstant(one, onnx::TensorProto::FLOAT, {}, &number, 1, "of 1 + " + weight);
-    addNode("Add", {weight, one}, sum);
-  }
-
-  template <typename Number>
-  void addConstant(const std::string &name, int type, ArrayRef<int64_t> shape,
-                   const Number *numbers, int64_t count, const std::string &reason) {
-    auto value = std::make_unique<TensorBytes>();
-    value->name = name;
-    value->dataType = type;
-    value->shape.assign(shape.begin(), shape.end());
-    value->count = count;
-    value->storage.assign(reinterpret_cast<const char *>(numbers), count * sizeof(Number));
-    value->bytes = {value->storage.data(), value->storage.size()};
-    add(std::move(value), reason);
-  }
-
-  // Before the first node that uses its output.
-  void addNode(const char *opType, ArrayRef<std::string> inputs, const std::string &output) {
-    auto &nodes = *file.editableGraph().mutable_node();
-    int user = 0;
-    while (user < nodes.size() && !is_contained(nodes[user].input(), output))
-      ++user;
-    NodeProto &node = *nodes.Add();
-    node.set_op_type(opType);
-    node.set_name(output);
-    for (const std::string &input : inputs)
-      node.add_input(input);
-    node.add_output(output);
-    for (int i = nodes.size() - 1; i > user; --i)
-      nodes.SwapElements(i, i - 1);
-  }
-
-  // ---- a parameter for each sample
-
-  // A token that every sample begins with is spread over the batch, which the exporter computed:
-  // what is the same along an axis is there once again. A parameter that starts as one number is
-  // the same along its own axes, too.
-  void unfoldExpansion(int index) {
-    const TensorBytes &spread = file.initializer(index);
-    const std::string name = spread.name;
-    ArrayRef<std::string> sources = program.sourcesOf(name);
-    bool isSpread = baseName(name) == "expand" && all_of(sources, [&](StringRef source) {
-                      StringRef base = baseName(source);
-                      return program.isParameter(source) || isNumber(base) || keepsOrder(base);
-                    });
-    if (!isSpread || origins[name].size() != 1 || isUniform(spread) || !isFloat(spread.dataType))
-      return;
-    const std::string parameter = origins[name][0], own = parameter + kReshaped;
-    std::unique_ptr<TensorBytes> once = withoutRepetition(spread);
-    if (!once || initializers.count(parameter) || initializers.count(own) || mayBeWritten(*once))
-      return;
-    once->name = own;
-    SmallVector<int64_t> sizes = spread.shape;
-    separation.origin[own] = "the exporter spread it over an axis: apart again";
-    origins[own] = {parameter};
-    initializers[own] = index;
-    addConstant(own + ".sizes", onnx::TensorProto::INT64, {static_cast<int64_t>(sizes.size())},
-                sizes.data(), static_cast<int64_t>(sizes.size()), "of the axes of " + name);
-    addNode("Expand", {own, own + ".sizes"}, name);
-    file.replaceInitializer(index, std::move(once));
-    program.addSources(own, {parameter});
-    initializers.erase(name);
-  }
-
-  // With 1 for the leading axes along which all is the same; null where none is.
-  static std::unique_ptr<TensorBytes> withoutRepetition(const TensorBytes &tensor) {
-    auto result = std::make_unique<TensorBytes>();
-    result->dataType = tensor.dataType;
-    result->shape = tensor.shape;
-    ArrayRef<char> bytes = tensor.bytes;
-    for (int64_t &size : result->shape) {
-      const size_t each = size > 0 ? bytes.size() / size : 0;
-      for (int64_t i = 1; i < size; ++i)
-        if (bytes.slice(i * each, each) != bytes.take_front(each))
-          return result->shape == tensor.shape ? nullptr : finished(std::move(result), bytes);
-      bytes = bytes.take_front(each);
-      size = 1;
-    }
-    return nullptr; // one number
-  }
-
-  static std::unique_ptr<TensorBytes> finished(std::unique_ptr<TensorBytes> tensor,
-                                               ArrayRef<char> bytes) {
-    tensor->storage.assign(bytes.data(), bytes.size());
-    tensor->bytes = {tensor->storage.data(), tensor->storage.size()};
-    tensor->count = 1;
-    for (int64_t size : tensor->shape)
-      tensor->count *= size;
-    return tensor;
-  }
-
   // ---- what is left
 
   // A node without a call may mean any of the parameters that shared its input.
@@ -770,6 +603,19 @@ private:
     }
   }
 
+  // Where nothing was merged or taken out.
+  void listUnused() {
+    for (const std::string &parameter : program.parameters())
+      if (isMissing(parameter))
+        listAbsent(parameter, otherNameOf(parameter, /*mayBeGone=*/false));
+  }
+
+  void listAbsent(const std::string &parameter, const std::string &other) {
+    separation.absent.emplace_back(
+        parameter, other.empty() ? "nothing uses it, or it is another name of a parameter"
+                                 : "the same parameter as " + other);
+  }
+
   void explainMissing() {
     LostValues lost = findLostValues(file, program, [&](const std::string &name) {
       return isLost(name) && !resolved.contains(name);
@@ -785,16 +631,12 @@ private:
         continue;
       }
       const bool mayBeGone = lost.calculates || anyMerged;
-      if (std::string other = otherNameOf(parameter, mayBeGone); !other.empty()) {
-        separation.absent.emplace_back(parameter, "the same parameter as " + other);
-        continue;
-      }
-      if (mayBeGone)
+      const std::string other = otherNameOf(parameter, mayBeGone);
+      if (other.empty() && mayBeGone)
         gone.unnamed.insert(parameter);
       else
-        separation.absent.emplace_back(parameter,
-                                       "nothing uses it, or it is another name of a parameter");
-      if (!mayBeGone && lost.moves)
+        listAbsent(parameter, other);
+      if (other.empty() && !mayBeGone && lost.moves)
         gone.unclear.insert(parameter);
     }
   }

@@ -73,6 +73,10 @@ void separateRecurrent(ModelFile &file, Separation &separation);
 /// initializer at the uses that meant it. Reports what cannot be decided.
 bool separateParameters(ModelFile &file, Separation &separation, Report &report);
 
+/// For files that record the exported program: parameters in the place of what can be computed from
+/// them again.
+void unfoldParameters(ModelFile &file, Separation &separation);
+
 /// How many outputs a layer has that multiplies by a weight of this shape: MatMul with a matrix,
 /// Gemm, or a convolution. None for other nodes.
 std::optional<int64_t> outputsOf(const onnx::NodeProto &node, llvm::ArrayRef<int64_t> weight);

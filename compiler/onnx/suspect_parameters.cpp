@@ -27,17 +27,18 @@ static StringRef seriesIn(const TensorBytes &tensor) {
                                   : "";
 }
 
+static bool isElementwise(const Use &use) {
+  return use.node->domain.empty() && llvm::StringSwitch<bool>(use.node->opType())
+                                         .Cases("Add", "Sub", "Mul", "Div", "Exp", true)
+                                         .Default(false);
+}
+
 // What a parameter looks like that modules keep fixed, as a buffer or by requires_grad=False;
 // empty where it looks like none. Files of some exporters record neither.
 static StringRef fixedTable(const Decision &decision, const Graph &graph, bool buffersRecorded) {
   const TensorBytes &tensor = *decision.tensor;
   if (StringRef series = seriesIn(tensor); !series.empty())
     return series;
-  auto isElementwise = [](const Use &use) {
-    return use.node->domain.empty() && llvm::StringSwitch<bool>(use.node->opType())
-                                           .Cases("Add", "Sub", "Mul", "Div", "Exp", true)
-                                           .Default(false);
-  };
   if (looksRelative(tensor)) {
     std::vector<Use> uses = usesBehindViews(graph, decision.name());
     if (any_of(uses, isElementwise) &&
@@ -192,6 +193,46 @@ static void warnOfScalars(const Decisions &decisions, const Graph &graph, const 
                    "--train-only with patterns of all parameters, where the model learns it");
 }
 
+// Files of PyTorch's TorchScript exporter do not tell a registered buffer from a parameter, nor
+// what was computed from one and only scales or is added. They are trained, and the user is told.
+static void warnOfUntold(const Decisions &decisions, const Graph &graph, const ModelFile &file,
+                         Report &report) {
+  auto isAddedToProduct = [&](const Use &use) {
+    return use.node->domain.empty() && use.node->opType() == "Add" &&
+           any_of(use.node->inputs, [&](const std::string &input) {
+             const GraphNode *maker = graph.producer(input);
+             return maker && maker->domain.empty() && maker->opType() == "MatMul";
+           });
+  };
+  std::vector<std::string> named, computed;
+  for (const auto &decision : decisions) {
+    const bool isLearnt = any_of(graph.uses(decision->name()), [&](const Use &use) {
+      return multiplies(use, *decision->tensor) || isAddedToProduct(use) ||
+             (nn::isWeight(weightOf(use, *decision->tensor)) && !isElementwise(use));
+    });
+    if (decision->role != Role::trained || decision->tensor->count == 1 || isLearnt)
+      continue;
+    const StringRef attribute = attributeOf(decision->name());
+    if (isTorchScriptName(decision->name())) {
+      if (decision->moduleTensor.empty() && decision->held.empty())
+        computed.push_back(decision->name().str());
+    } else if (!attribute.contains("weight") && !attribute.contains("bias"))
+      named.push_back(decision->name().str());
+  }
+  auto warn = [&](const std::vector<std::string> &names, const std::string &what) {
+    if (!names.empty())
+      report.warning(
+          file.path(),
+          quotedList(names, kShown) + what + (names.size() == 1 ? " it is" : " they are") +
+              " trained",
+          freezing(names) +
+              ", where the module does not learn that; or an export by trainc.export, which "
+              "says it; else nothing");
+  };
+  warn(named, ": a parameter or a registered buffer, which the file does not tell;");
+  warn(computed, ": what the exporter computed, perhaps from parameters;");
+}
+
 // Weights in nodes of functions and branches are no initializers of the graph: nothing trains them.
 // Those of other nodes are initializers by now, but in PyTorch's files, where they are no weights.
 static void warnOfInnerConstants(const Graph &graph, const ModelFile &file, Report &report) {
@@ -302,6 +343,8 @@ void suspectParameters(const Decisions &decisions, bool hasSignature, const Mode
   refuseFolded(decisions, file, graph, report);
   refuseSharedRecurrent(decisions, file, graph, report);
   suspectNameless(decisions, graph, file, report);
+  if (isFromPyTorch(file))
+    warnOfUntold(decisions, graph, file, report);
   warnOfStatistics(decisions, file, report);
   warnOfInnerConstants(graph, file, report);
   warnOfScalars(decisions, graph, file, report);
