@@ -10,7 +10,7 @@
 #include "compiler/ir_file.h"
 #include "compiler/memory_limit.h"
 #include "compiler/model_name.h"
-#include "compiler/onnx/custom_operators.h"
+#include "compiler/onnx/import/custom_operators.h"
 #include "compiler/onnx/reader.h"
 #include "compiler/operator_table.h"
 #include "compiler/output_folder.h"

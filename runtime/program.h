@@ -247,8 +247,8 @@ struct program {
   // what is computed twice counts twice.
   double micro_batch_flops = 0;
   // What is computed from the parameters: a digest of the graph, whose first two digits are the
-  // version of its rule (compiler/onnx/graph_digest.h), and the loss with all factors, settings and
-  // outputs. Empty: not known.
+  // version of its rule (compiler/onnx/graph/graph_digest.h), and the loss with all factors,
+  // settings and outputs. Empty: not known.
   const char *graph_digest = "";
   const char *objective = "";
   // Parameters by what the state of PyTorch's module calls them, under each of their names; what is

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trainc-run: evaluates a forward ONNX model without compiling it, in the reference interpreter.
-#include "compiler/onnx/evaluate.h"
+#include "compiler/onnx/import/evaluate.h"
 #include "compiler/standard_output.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/nn/nn.h"

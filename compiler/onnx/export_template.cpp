@@ -2,11 +2,11 @@
 //
 // The model without its parameters' values. What the schema does not know (metadata of newer
 // versions) survives: protobuf keeps unknown fields.
-#include "compiler/onnx/exported_program.h"
-#include "compiler/onnx/graph.h"
-#include "compiler/onnx/output_file.h"
+#include "compiler/onnx/file/output_file.h"
+#include "compiler/onnx/file/wire.h"
+#include "compiler/onnx/graph/graph.h"
+#include "compiler/onnx/provenance/dynamo/exported_program.h"
 #include "compiler/onnx/reader.h"
-#include "compiler/onnx/wire.h"
 #include <set>
 
 using namespace llvm;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parameters' values as safetensors: a length, a JSON header, then the bytes of each tensor.
-#include "compiler/onnx/output_file.h"
+#include "compiler/onnx/file/output_file.h"
 #include "compiler/onnx/reader.h"
 #include "runtime/crc32c.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

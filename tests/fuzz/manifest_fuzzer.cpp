@@ -4,8 +4,8 @@
 // are, the reader gives a manifest or an error and never both nor neither, and each of its
 // expressions a number or an error. Beside the manifest lie a header `f.h` and the sources `f.cpp`
 // and `f.cu`.
-#include "compiler/onnx/operator_manifest.h"
-#include "compiler/onnx/size_expression.h"
+#include "compiler/onnx/graph/size_expression.h"
+#include "compiler/onnx/import/operator_manifest.h"
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>

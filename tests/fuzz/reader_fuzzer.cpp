@@ -3,9 +3,9 @@
 // What reads model files, under libFuzzer with sanitizers: whatever the bytes are, the reader gives
 // a graph or an error and never both nor neither. TRAINC_FUZZ says how inputs are changed: `bytes`,
 // or `structure`, which keeps them protobuf messages and changes their fields.
-#include "compiler/onnx/file_check.h"
-#include "compiler/onnx/graph.h"
-#include "compiler/onnx/schema.h"
+#include "compiler/onnx/file/file_check.h"
+#include "compiler/onnx/file/schema.h"
+#include "compiler/onnx/graph/graph.h"
 #include <cstdlib>
 #include <cstring>
 #include <google/protobuf/unknown_field_set.h>

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Prints compiler/onnx/schemas.inc: what each operator of ONNX's own set takes and makes, by the
+# Prints compiler/onnx/file/schemas.inc: what each operator of ONNX's own set takes and makes, by the
 # operator set from which it holds. Only versions that operator sets from 6 on use, and of these only
 # those whose arity, types or attributes differ from the version before. An operator that ends has a last entry that
 # says `deprecated`. Needs the Python package onnx.
 #
-#   python3 tests/import/list_schemas.py >compiler/onnx/schemas.inc
+#   python3 tests/import/list_schemas.py >compiler/onnx/file/schemas.inc
 import re
 
 from onnx import defs

@@ -4,8 +4,8 @@
 // every test whose model can be imported must give the expected numbers. Those that cannot are
 // listed with the reason in docs/node_tests.md, which must be what this program would write;
 // `TRAINC_WRITE_NODE_TESTS=1 onnx_unit_tests --gtest_filter=OnnxNode*` writes it.
-#include "compiler/onnx/evaluate.h"
-#include "compiler/onnx/model_file.h"
+#include "compiler/onnx/file/model_file.h"
+#include "compiler/onnx/import/evaluate.h"
 #include "dialects/nn/nn.h"
 #include "dialects/nn/onnx_node.h"
 #include "dialects/train/train.h"

@@ -3,7 +3,7 @@
 // Hostile and damaged model files: each gets an error in the report, never a crash and never a
 // file outside the model's folder. Fixtures: every exporter's file gives the parameters that
 // PyTorch has.
-#include "compiler/onnx/graph_digest.h"
+#include "compiler/onnx/graph/graph_digest.h"
 #include "compiler/onnx/reader.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/onnx/size_expression.h"
+#include "compiler/onnx/graph/size_expression.h"
 #include <gtest/gtest.h>
 
 using namespace trainc;

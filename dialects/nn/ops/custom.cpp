@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nn.custom. compiler/onnx/custom_operators.cpp makes it from a manifest, optimizers for functions
-// of the runtime that they alone need.
+// nn.custom. compiler/onnx/import/custom_operators.cpp makes it from a manifest, optimizers for
+// functions of the runtime that they alone need.
 #include "dialects/nn/builder.h"
 #include "dialects/nn/library_step.h"
 

@@ -7,7 +7,7 @@ def GatherOp : Structured<"gather", [Differentiable, Interpreted, InfersShape]> 
     `result[i..., k...] = table[indices[i...], k...]`: the first dimension of the
     table is indexed. Indices are in [0, rows): the loader checks those that inputs
     hold; those that the model computes are normalised, clamped and checked where they
-    are (compiler/onnx/index_bounds.cpp), negative constants on import.
+    are (compiler/onnx/graph/index_bounds.cpp), negative constants on import.
 
         %1 = nn.gather %table, %ids : (tensor<100x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nn.random_bits, what every random operator of ONNX is made of
-// (compiler/onnx/compositions/random.h).
+// (compiler/onnx/import/compositions/random.h).
 #include "dialects/nn/nn.h"
 #include "runtime/kernels/random.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// log(sigmoid(x)), as exporters write PyTorch's logsigmoid: -softplus(-x), which is finite where the
-// sigmoid is rounded to 0.
+// log(sigmoid(x)), as exporters write PyTorch's logsigmoid: -softplus(-x), which is finite where
+// the sigmoid is rounded to 0.
 #include "dialects/nn/raised_pattern.h"
 
 using namespace mlir;

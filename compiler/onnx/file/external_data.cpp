@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weights outside the model's file. A model may come from anywhere, so its locations may only
+// name regular files inside its own folder, links resolved.
+#include "compiler/onnx/file/model_file.h"
+#include "llvm/ADT/StringExtras.h"
+#include <cstdlib>
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+// The folder and the file as the system resolves them; empty where there is none.
+static std::string resolved(const std::string &path) {
+  std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
+  return real ? std::string(real.get()) : std::string();
+}
+
+static std::string folderOf(StringRef path) {
+  size_t slash = path.rfind('/');
+  return slash == StringRef::npos ? "." : slash == 0 ? "/" : path.substr(0, slash).str();
+}
+
+// What ONNX does not allow of a path with `..` in it; else "".
+static std::string parentIn(StringRef location) {
+  SmallVector<StringRef> parts;
+  location.split(parts, '/');
+  int depth = 0;
+  for (StringRef part : parts) {
+    depth += part == ".." ? -1 : !part.empty() && part != ".";
+    if (depth < 0)
+      return "lies outside the model's folder";
+  }
+  return is_contained(parts, "..") ? "has '..' in it, which ONNX does not allow" : "";
+}
+
+static std::unique_ptr<MappedFile> openInside(const std::string &modelPath,
+                                              const std::string &location, std::string &why) {
+  StringRef name(location);
+  if (name.empty() || name.starts_with("/") || name.contains('\0')) {
+    why = "lies outside the model's folder";
+    return nullptr;
+  }
+  why = parentIn(name);
+  if (!why.empty())
+    return nullptr;
+  std::string folder = resolved(folderOf(modelPath));
+  std::string path = resolved(folder + "/" + location);
+  if (path.empty()) {
+    why = "does not exist";
+    return nullptr;
+  }
+  if (path == folder) {
+    why = "is the model's folder";
+    return nullptr;
+  }
+  if (!StringRef(path).starts_with(folder == "/" ? folder : folder + "/")) {
+    why = "is a link to outside the model's folder";
+    return nullptr;
+  }
+  auto file = MappedFile::open(path, why);
+  if (!file)
+    why = "cannot be opened: " + why;
+  return file;
+}
+
+std::vector<std::string> ModelFile::paths() const {
+  std::vector<std::string> all{filePath};
+  for (const auto &entry : external)
+    all.push_back(folderOf(filePath) + "/" + entry.first);
+  all.insert(all.end(), alsoRead.begin(), alsoRead.end());
+  return all;
+}
+
+bool ModelFile::resolveExternal(const onnx::TensorProto &tensor, TensorBytes &result,
+                                Report &report) {
+  std::string subject = "external data of initializer '" + tensor.name() + "'";
+  auto fail = [&](const Twine &message, const Twine &advice = "") {
+    (void)report.error(ExitCode::unreadableModel, filePath, subject + message, advice);
+    return false;
+  };
+  std::string location;
+  int64_t needed = result.count * elementBytes(result.dataType);
+  int64_t offset = 0, length = needed;
+  for (const onnx::StringStringEntryProto &entry : tensor.external_data()) {
+    if (entry.key() == "location")
+      location = entry.value();
+    int64_t *number = entry.key() == "offset"   ? &offset
+                      : entry.key() == "length" ? &length
+                                                : nullptr;
+    if (number && (!to_integer(entry.value(), *number, 10) || *number < 0))
+      return fail(": " + entry.key() + " '" + entry.value() + "' is not a size");
+  }
+  auto &file = external[location];
+  std::string why;
+  if (!file)
+    file = openInside(filePath, location, why);
+  if (!file)
+    return fail(
+        ": file '" + location + "' " + why,
+        "put the exporter's data file beside the model, under the name it was exported with");
+  if (length != needed)
+    return fail(" has " + Twine(length) + " bytes, but its shape needs " + Twine(needed));
+  int64_t size = static_cast<int64_t>(file->bytes().size());
+  if (offset > size || length > size - offset)
+    return fail(": file '" + location + "' has " + Twine(size) + " bytes, shorter than the " +
+                    Twine(offset) + " + " + Twine(length) + " declared",
+                "copy the data file again");
+  result.bytes = file->bytes().slice(offset, length);
+  return true;
+}
+
+} // namespace trainc::reader

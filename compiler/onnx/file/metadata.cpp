@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What exporters write besides the graph: metadata entries, and names of nodes made readable.
+#include "compiler/onnx/file/wire.h"
+#include "compiler/onnx/graph/graph.h"
+#include "llvm/ADT/StringExtras.h"
+#include <google/protobuf/unknown_field_set.h>
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+static bool readEntry(const std::string &bytes, StringRef key, std::string &value) {
+  WireReader reader({bytes.data(), bytes.size()});
+  Field field;
+  bool matches = false;
+  StringRef found;
+  while (reader.next(field)) {
+    StringRef text(field.contents.data(), field.contents.size());
+    if (field.number == 1 && field.wire == Wire::bytes)
+      matches = text == key;
+    if (field.number == 2 && field.wire == Wire::bytes)
+      found = text;
+  }
+  if (matches)
+    value = found.str();
+  return matches;
+}
+
+std::string metadata(const google::protobuf::Message &message, int fieldNumber, StringRef key) {
+  const auto &unknown = message.GetReflection()->GetUnknownFields(message);
+  std::string value;
+  for (int i = 0; i < unknown.field_count(); ++i) {
+    const auto &field = unknown.field(i);
+    if (field.number() == fieldNumber &&
+        field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED &&
+        readEntry(field.length_delimited(), key, value))
+      break;
+  }
+  return value;
+}
+
+void addMetadata(google::protobuf::Message &message, int fieldNumber, StringRef key,
+                 StringRef value) {
+  std::string entry;
+  appendBytesField(entry, 1, {key.data(), key.size()});
+  appendBytesField(entry, 2, {value.data(), value.size()});
+  message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(fieldNumber, entry);
+}
+
+void describeInitializer(onnx::GraphProto &graph, const TensorBytes &tensor, StringRef key,
+                         StringRef value) {
+  for (onnx::ValueInfoProto &info : *graph.mutable_value_info())
+    if (tensor.name == info.name())
+      return addMetadata(info, kValueMetadata, key, value);
+  onnx::ValueInfoProto &info = *graph.add_value_info();
+  info.set_name(tensor.name);
+  auto &type = *info.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(tensor.dataType);
+  type.mutable_shape();
+  for (int64_t size : tensor.shape)
+    type.mutable_shape()->add_dim()->set_dim_value(size);
+  addMetadata(info, kValueMetadata, key, value);
+}
+
+std::vector<std::string> quotedStrings(StringRef text) {
+  std::vector<std::string> result;
+  while (true) {
+    size_t open = text.find_first_of("'\"");
+    if (open == StringRef::npos)
+      return result;
+    char quote = text[open];
+    size_t close = text.find(quote, open + 1);
+    if (close == StringRef::npos)
+      return result;
+    result.push_back(text.slice(open + 1, close).str());
+    text = text.drop_front(close + 1);
+  }
+}
+
+std::string snakeCase(StringRef opType) {
+  if (opType == "MatMul") // as everywhere else in this project
+    return "matmul";
+  std::string result;
+  for (size_t i = 0; i < opType.size(); ++i) {
+    if (i && isUpper(opType[i]) && isLower(opType[i - 1]))
+      result += '_';
+    result += toLower(opType[i]);
+  }
+  return result;
+}
+
+// Names that PyTorch invents for values outside any module.
+static bool isNoModule(StringRef scope) { return scope.starts_with("_empty_nn_module_stack"); }
+
+static std::vector<std::string> scopesOf(const GraphNode &node) {
+  return quotedStrings(metadata(*node.proto, kNodeMetadata, "pkg.torch.onnx.name_scopes"));
+}
+
+std::string programOperation(const GraphNode &node) {
+  std::vector<std::string> scopes = scopesOf(node);
+  return scopes.empty() ? "" : scopes.back();
+}
+
+std::optional<std::string> modulePath(StringRef nodeName) {
+  if (!nodeName.contains('/'))
+    return std::nullopt;
+  SmallVector<StringRef> parts;
+  nodeName.split(parts, '/', -1, /*KeepEmpty=*/false);
+  if (!parts.empty())
+    parts.pop_back();
+  return join(parts, ".");
+}
+
+void nameNode(GraphNode &node) {
+  node.kind = snakeCase(node.opType());
+  std::vector<std::string> scopes = scopesOf(node);
+  StringRef name = node.proto->name();
+  if (scopes.size() >= 2) { // modules from the root to the innermost, then the operation
+    const std::string &module = scopes[scopes.size() - 2];
+    node.path = isNoModule(module) ? "" : module;
+  } else if (std::optional<std::string> path = modulePath(name)) {
+    node.path = std::move(path);
+  } else if (!name.empty() && !name.starts_with("node_")) {
+    node.kind = name.str();
+  }
+}
+
+} // namespace trainc::reader

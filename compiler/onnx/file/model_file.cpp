@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Opening a model and finding the values of its tensors, in whichever field they are.
+#include "compiler/onnx/file/model_file.h"
+#include "compiler/onnx/file/schema.h"
+#include "compiler/onnx/file/strip.h"
+#include "compiler/onnx/file/wire.h"
+#include "dialects/nn/onnx_types.h"
+#include <climits>
+#include <cstring>
+#undef MAP_TYPE // of sys/mman.h, and a name of ONNX
+#include <onnx/defs/parser.h>
+#include <set>
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+std::unique_ptr<TensorBytes> sharedCopy(const TensorBytes &values, std::string name) {
+  auto copy = std::make_unique<TensorBytes>();
+  copy->name = std::move(name);
+  copy->dataType = values.dataType;
+  copy->shape = values.shape;
+  copy->count = values.count;
+  copy->bytes = values.bytes;
+  return copy;
+}
+
+using onnx::TensorProto;
+
+int64_t elementBytes(int32_t dataType) {
+  const nn::OnnxType *type = nn::findOnnxType(dataType);
+  return type ? type->bits / 8 : 0;
+}
+
+bool isFloat(int32_t dataType) {
+  const nn::OnnxType *type = nn::findOnnxType(dataType);
+  return type && type->kind == nn::OnnxType::Kind::real;
+}
+
+static bool isHalf(int32_t dataType) {
+  return dataType == TensorProto::FLOAT16 || dataType == TensorProto::BFLOAT16;
+}
+
+bool isDouble(int32_t dataType) { return dataType == TensorProto::DOUBLE; }
+
+std::string elementName(int32_t dataType) {
+  if (TensorProto::DataType_IsValid(dataType))
+    return StringRef(TensorProto::DataType_Name(static_cast<TensorProto::DataType>(dataType)))
+        .lower();
+  constexpr int32_t kFirst = 17; // newer than the schema
+  constexpr StringRef kNewer[] = {
+      "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4",
+      "int4",         "float4e2m1",     "float8e8m0", "uint2",          "int2"};
+  if (dataType >= kFirst && dataType < kFirst + static_cast<int32_t>(std::size(kNewer)))
+    return kNewer[dataType - kFirst].str();
+  return "number " + std::to_string(dataType);
+}
+
+static const char *adviceOn(int32_t dataType) {
+  const std::string type = elementName(dataType);
+  StringRef name = type;
+  return isHalf(dataType)              ? "an export in single precision: module.float() before it"
+         : name == "string"            ? "the model behind what reads text"
+         : name.starts_with("complex") ? "pairs of real numbers in their place"
+         : name.contains("int") || name.starts_with("float") ? "the model before quantization"
+                                                             : "";
+}
+
+// Writes integers in the width of the file's element type.
+static void appendInteger(std::string &out, uint64_t value, int64_t width) {
+  out.append(reinterpret_cast<const char *>(&value), width); // little endian
+}
+
+// The field that holds values of an element type where raw_data does not.
+static int dataField(int32_t dataType) {
+  switch (dataType) {
+  case TensorProto::FLOAT:
+    return TensorProto::kFloatDataFieldNumber;
+  case TensorProto::DOUBLE:
+    return TensorProto::kDoubleDataFieldNumber;
+  case TensorProto::INT64:
+    return TensorProto::kInt64DataFieldNumber;
+  case TensorProto::UINT32:
+  case TensorProto::UINT64:
+    return TensorProto::kUint64DataFieldNumber;
+  default:
+    return TensorProto::kInt32DataFieldNumber;
+  }
+}
+
+// Brings values that are not in raw_data to the form they would have there.
+static bool decodeTyped(const Payload &payload, TensorBytes &result) {
+  int64_t width = elementBytes(result.dataType);
+  bool isReal = isFloat(result.dataType);
+  for (const auto &[field, pieces] : payload.typed) {
+    if (field != dataField(result.dataType))
+      return false;
+    if (isReal && pieces.size() == 1 && pieces[0].gathered.empty()) {
+      result.bytes = pieces[0].packed;
+      return true;
+    }
+    for (const Payload::Piece &piece : pieces) {
+      ArrayRef<char> bytes = piece.bytes();
+      if (isReal) {
+        result.storage.append(bytes.data(), bytes.size());
+        continue;
+      }
+      WireReader reader(bytes);
+      uint64_t value;
+      while (!reader.done() && reader.readVarint(value))
+        appendInteger(result.storage, value, width);
+      if (reader.malformed())
+        return false;
+    }
+  }
+  result.bytes = {result.storage.data(), result.storage.size()};
+  return true;
+}
+
+// The shape and the number of elements; a message where they make no sense.
+static std::string readShape(const TensorProto &tensor, TensorBytes &result) {
+  result.name = tensor.name();
+  result.dataType = tensor.data_type();
+  result.count = 1;
+  for (int64_t size : tensor.dims()) {
+    if (size < 0 || (size > 0 && result.count > INT64_MAX / 8 / size))
+      return "has an impossible size " + std::to_string(size);
+    result.shape.push_back(size);
+    result.count *= size;
+  }
+  if (!nn::findOnnxType(result.dataType))
+    return "has elements of type " + elementName(result.dataType) + ", which are not supported";
+  return "";
+}
+
+constexpr const char *kTwoFields = "has its values in two fields";
+
+static std::string readValues(const Payload &payload, TensorBytes &result) {
+  if (payload.typed.size() + (payload.raw.empty() ? 0 : 1) > 1)
+    return kTwoFields;
+  if (payload.typed.empty())
+    result.bytes = payload.raw;
+  else if (!decodeTyped(payload, result))
+    return "has its values in a field that does not suit its element type";
+  int64_t expected = result.count * elementBytes(result.dataType);
+  if (static_cast<int64_t>(result.bytes.size()) != expected)
+    return "has " + std::to_string(result.bytes.size()) + " bytes of values, but its shape needs " +
+           std::to_string(expected);
+  return "";
+}
+
+std::unique_ptr<TensorBytes> tensorBytes(const TensorProto &tensor, std::string &why) {
+  auto result = std::make_unique<TensorBytes>();
+  std::string serialized = tensor.SerializeAsString(), rest;
+  Payload payload;
+  why = readShape(tensor, *result);
+  if (why.empty() && !stripTensor({serialized.data(), serialized.size()}, rest, payload))
+    why = "cannot be read";
+  if (why.empty() && tensor.data_location() == TensorProto::EXTERNAL)
+    why = "is part of a node and has external values, which is not supported";
+  if (why.empty())
+    why = readValues(payload, *result);
+  if (!why.empty())
+    return nullptr;
+  if (result->storage.empty()) { // the serialized form is about to go
+    result->storage.assign(result->bytes.data(), result->bytes.size());
+    result->bytes = {result->storage.data(), result->storage.size()};
+  }
+  return result;
+}
+
+// Of a tensor whose values stay in the file.
+static std::optional<uint64_t> valuesNumber(const TensorProto &tensor) {
+  const auto &unknown = tensor.GetReflection()->GetUnknownFields(tensor);
+  for (int i = 0; i < unknown.field_count(); ++i)
+    if (unknown.field(i).number() == kValuesNumber &&
+        unknown.field(i).type() == google::protobuf::UnknownField::TYPE_VARINT)
+      return unknown.field(i).varint();
+  return std::nullopt;
+}
+
+std::unique_ptr<TensorBytes> ModelFile::tensorOfNode(const TensorProto &tensor,
+                                                     std::string &why) const {
+  std::optional<uint64_t> number = valuesNumber(tensor);
+  if (!number || *number >= valuesInNodes.size())
+    return tensorBytes(tensor, why);
+  auto result = std::make_unique<TensorBytes>();
+  Payload payload;
+  payload.raw = valuesInNodes[*number];
+  why = readShape(tensor, *result);
+  if (why.empty() && tensor.data_location() == TensorProto::EXTERNAL)
+    why = kTwoFields;
+  if (why.empty())
+    why = readValues(payload, *result);
+  return why.empty() ? std::move(result) : nullptr;
+}
+
+template <typename Numbers>
+static std::unique_ptr<TensorBytes>
+tensorOfNumbers(TensorProto::DataType type, ArrayRef<int64_t> shape, const Numbers &numbers) {
+  auto values = std::make_unique<TensorBytes>();
+  values->dataType = type;
+  values->shape.assign(shape.begin(), shape.end());
+  values->count = static_cast<int64_t>(std::size(numbers));
+  for (auto number : numbers)
+    values->storage.append(reinterpret_cast<const char *>(&number), sizeof(number));
+  values->bytes = {values->storage.data(), values->storage.size()};
+  return values;
+}
+
+std::unique_ptr<TensorBytes> ModelFile::tensorOfAttribute(const onnx::AttributeProto &attribute,
+                                                          std::string &why) const {
+  const StringRef kind = kindOf(attribute);
+  if (kind == "tensor")
+    return tensorOfNode(attribute.t(), why);
+  if (kind == "float")
+    return tensorOfNumbers(TensorProto::FLOAT, {}, ArrayRef<float>(attribute.f()));
+  if (kind == "floats")
+    return tensorOfNumbers(TensorProto::FLOAT, attribute.floats_size(), attribute.floats());
+  if (kind == "int")
+    return tensorOfNumbers(TensorProto::INT64, {}, ArrayRef<int64_t>(attribute.i()));
+  if (kind == "ints")
+    return tensorOfNumbers(TensorProto::INT64, attribute.ints_size(), attribute.ints());
+  why = "holds no numbers";
+  return nullptr;
+}
+
+void ModelFile::restoreValues(onnx::GraphProto &copy) const {
+  for (onnx::NodeProto &node : *copy.mutable_node())
+    for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
+      std::optional<uint64_t> number =
+          attribute.has_t() ? valuesNumber(attribute.t()) : std::nullopt;
+      if (!number || *number >= valuesInNodes.size())
+        continue;
+      TensorProto &tensor = *attribute.mutable_t();
+      ArrayRef<char> values = valuesInNodes[*number];
+      tensor.GetReflection()->MutableUnknownFields(&tensor)->DeleteByNumber(kValuesNumber);
+      tensor.set_raw_data(values.data(), values.size());
+    }
+}
+
+static void addRead(const onnx::GraphProto &graph, std::set<std::string> &names) {
+  for (const onnx::NodeProto &node : graph.node()) {
+    names.insert(node.input().begin(), node.input().end());
+    for (const onnx::AttributeProto &attribute : node.attribute())
+      if (attribute.has_g())
+        addRead(attribute.g(), names);
+  }
+  for (const onnx::ValueInfoProto &output : graph.output())
+    names.insert(output.name());
+}
+
+// Values of types that no tensor here has are no obstacle where nothing reads them.
+static void leaveOutUnread(onnx::GraphProto &graph, std::vector<Payload> &payloads, StringRef path,
+                           Report &report) {
+  std::set<std::string> read;
+  int kept = 0;
+  for (int i = 0; i < graph.initializer_size(); ++i) {
+    const TensorProto &tensor = graph.initializer(i);
+    bool isKnown = tensor.data_type() == 0 || nn::findOnnxType(tensor.data_type());
+    if (!isKnown && read.empty()) {
+      addRead(graph, read);
+      for (const onnx::ValueInfoProto &input : graph.input())
+        read.insert(input.name());
+    }
+    if (!isKnown && !read.count(tensor.name())) {
+      report.warning(path,
+                     "initializer '" + tensor.name() + "' has elements of type " +
+                         elementName(tensor.data_type()) +
+                         ", and nothing uses it: models that are exported do not have it",
+                     "nothing, where that is no loss");
+      continue;
+    }
+    if (kept != i) {
+      graph.mutable_initializer()->SwapElements(kept, i);
+      std::swap(payloads[kept], payloads[i]);
+    }
+    ++kept;
+  }
+  graph.mutable_initializer()->DeleteSubrange(kept, graph.initializer_size() - kept);
+  payloads.resize(kept);
+}
+
+bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
+  size_t before = report.size();
+  for (int i = 0; i < graph().initializer_size(); ++i) {
+    const TensorProto &tensor = graph().initializer(i);
+    auto result = std::make_unique<TensorBytes>();
+    std::string why = readShape(tensor, *result);
+    if (why.empty() && tensor.data_location() == TensorProto::EXTERNAL) {
+      if (!payloads[i].raw.empty() || !payloads[i].typed.empty())
+        why = kTwoFields;
+      else if (!resolveExternal(tensor, *result, report))
+        continue;
+    } else if (why.empty()) {
+      why = readValues(payloads[i], *result);
+    }
+    const bool isKnown = elementBytes(tensor.data_type()) > 0;
+    if (!why.empty())
+      (void)report.error(isKnown ? ExitCode::unreadableModel : ExitCode::unsupportedModel, filePath,
+                         "initializer '" + tensor.name() + "' " + why,
+                         isKnown ? "" : adviceOn(tensor.data_type()));
+    initializers.push_back(std::move(result));
+  }
+  return report.size() == before;
+}
+
+// ONNX's own domain has two names.
+template <typename Proto> static void useShortDomain(Proto &proto) {
+  if (proto.domain() == "ai.onnx")
+    proto.clear_domain();
+}
+
+static void useShortDomains(onnx::NodeProto &node) {
+  useShortDomain(node);
+  for (onnx::AttributeProto &attribute : *node.mutable_attribute())
+    if (attribute.has_g())
+      for (onnx::NodeProto &inner : *attribute.mutable_g()->mutable_node())
+        useShortDomains(inner);
+}
+
+static void useShortDomains(onnx::ModelProto &model) {
+  for (onnx::NodeProto &node : *model.mutable_graph()->mutable_node())
+    useShortDomains(node);
+  for (auto &import : *model.mutable_opset_import())
+    useShortDomain(import);
+  for (onnx::FunctionProto &function : *model.mutable_functions()) {
+    useShortDomain(function);
+    for (auto &import : *function.mutable_opset_import())
+      useShortDomain(import);
+    for (onnx::NodeProto &node : *function.mutable_node())
+      useShortDomains(node);
+  }
+}
+
+bool ModelFile::load(ArrayRef<char> bytes, Report &report) {
+  std::string stripped;
+  Payloads payloads;
+  proto = std::make_unique<onnx::ModelProto>();
+  const char *advice = "export the model again; the file is damaged or is no ONNX model";
+  if (!stripModel(bytes, stripped, payloads) || stripped.size() > INT_MAX ||
+      !proto->ParseFromArray(stripped.data(), static_cast<int>(stripped.size()))) {
+    (void)report.error(ExitCode::unreadableModel, filePath,
+                       "not an ONNX model, or cut off (" + Twine(bytes.size()) + " bytes)", advice);
+    return false;
+  }
+  if (!proto->has_graph() || proto->opset_import_size() == 0 ||
+      static_cast<size_t>(graph().initializer_size()) != payloads.initializers.size()) {
+    (void)report.error(ExitCode::unreadableModel, filePath,
+                       "not an ONNX model: it has no graph or no operator-set version", advice);
+    return false;
+  }
+  if (graph().sparse_initializer_size()) {
+    (void)report.error(ExitCode::unsupportedModel, filePath,
+                       "initializer '" + graph().sparse_initializer(0).values().name() +
+                           "' is sparse, which is not supported",
+                       "an export with dense weights");
+    return false;
+  }
+  useShortDomains(*proto);
+  valuesInNodes = std::move(payloads.inNodes);
+  leaveOutUnread(*proto->mutable_graph(), payloads.initializers, filePath, report);
+  return resolve(payloads.initializers, report);
+}
+
+static bool isText(StringRef path) {
+  return path.ends_with(".onnxtxt") || path.ends_with(".onnxtext");
+}
+
+// The parser knows no comments; lines that begin with // are taken out first.
+static std::string withoutComments(StringRef text) {
+  std::string result;
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    if (!line.ltrim().starts_with("//"))
+      result += line;
+    result += '\n';
+    text = rest;
+  }
+  return result;
+}
+
+static void describe(const TensorBytes &values, TensorProto &tensor) {
+  tensor.set_name(values.name);
+  tensor.set_data_type(values.dataType);
+  for (int64_t size : values.shape)
+    tensor.add_dims(size);
+}
+
+void ModelFile::addInitializer(std::unique_ptr<TensorBytes> values) {
+  describe(*values, *editableGraph().add_initializer());
+  initializers.push_back(std::move(values));
+}
+
+void ModelFile::replaceInitializer(int index, std::unique_ptr<TensorBytes> values) {
+  TensorProto &tensor = *editableGraph().mutable_initializer(index);
+  tensor.Clear();
+  describe(*values, tensor);
+  replaced.push_back(std::exchange(initializers[index], std::move(values)));
+}
+
+std::shared_ptr<ModelFile> ModelFile::open(StringRef path, Report &report) {
+  auto file = std::make_shared<ModelFile>();
+  file->filePath = path.str();
+  std::string why;
+  file->mapped = MappedFile::open(file->filePath, why);
+  if (!file->mapped) {
+    (void)report.error(ExitCode::unreadableModel, path, "cannot be opened: " + why);
+    return nullptr;
+  }
+  ArrayRef<char> bytes = file->mapped->bytes();
+  if (isText(path)) {
+    onnx::ModelProto model;
+    std::string text = withoutComments({bytes.data(), bytes.size()});
+    onnx::Common::Status status = onnx::OnnxParser::Parse(model, text.c_str());
+    if (!status.IsOK()) {
+      std::string message = status.ErrorMessage();
+      std::replace(message.begin(), message.end(), '\n', ' ');
+      (void)report.error(ExitCode::unreadableModel, path, message);
+      return nullptr;
+    }
+    file->converted = model.SerializeAsString();
+    bytes = {file->converted.data(), file->converted.size()};
+  }
+  return file->load(bytes, report) ? file : nullptr;
+}
+
+} // namespace trainc::reader

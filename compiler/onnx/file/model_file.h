@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An ONNX file in memory: the model as protobuf objects without the values of its
+// initializers, which stay mapped.
+#pragma once
+
+#include "compiler/onnx/file/mapped_file.h"
+#include "compiler/report.h"
+#include "llvm/ADT/SmallVector.h"
+#include <map>
+#include <onnx/onnx_pb.h>
+#include <vector>
+
+namespace trainc::reader {
+
+/// Where the values of one tensor lie before its element type is known.
+struct Payload {
+  /// Values in the form of a packed field: in the file, or gathered where they stand one by one.
+  struct Piece {
+    llvm::ArrayRef<char> packed;
+    std::string gathered;
+    llvm::ArrayRef<char> bytes() const {
+      return gathered.empty() ? packed : llvm::ArrayRef(gathered.data(), gathered.size());
+    }
+  };
+  llvm::ArrayRef<char> raw;
+  std::vector<std::pair<int, std::vector<Piece>>> typed; // field, its pieces
+};
+
+/// Values of a tensor as little-endian elements of the file's type.
+struct TensorBytes {
+  std::string name;
+  int32_t dataType = 0; // onnx::TensorProto::DataType
+  llvm::SmallVector<int64_t> shape;
+  int64_t count = 0;
+  llvm::ArrayRef<char> bytes;
+  std::string storage; // holds `bytes` where the file has them in another form
+};
+
+/// True of a node of ONNX's own operator, whose domain is written as "" once a file is open.
+inline bool isOnnx(const onnx::NodeProto &node, llvm::StringRef opType) {
+  return node.domain().empty() && node.op_type() == opType;
+}
+
+/// A tensor of another name with the same bytes, which remain those of the file or of `values`.
+std::unique_ptr<TensorBytes> sharedCopy(const TensorBytes &values, std::string name);
+
+class ModelFile {
+public:
+  /// Reads a binary file, or ONNX's text form where the name ends in .onnxtxt or .onnxtext.
+  static std::shared_ptr<ModelFile> open(llvm::StringRef path, Report &report);
+
+  const std::string &path() const { return filePath; }
+  /// That, the files of external data, and those that values came from besides.
+  std::vector<std::string> paths() const;
+  void noteRead(const std::string &path) { alsoRead.push_back(path); }
+  const onnx::ModelProto &model() const { return *proto; }
+  const onnx::GraphProto &graph() const { return proto->graph(); }
+  /// Of graph().initializer(index).
+  const TensorBytes &initializer(size_t index) const { return *initializers[index]; }
+
+  /// The values of a tensor of a node. Null, with a message, where they are not there.
+  std::unique_ptr<TensorBytes> tensorOfNode(const onnx::TensorProto &tensor,
+                                            std::string &why) const;
+  /// The same of an attribute that holds a tensor, numbers or one number.
+  std::unique_ptr<TensorBytes> tensorOfAttribute(const onnx::AttributeProto &attribute,
+                                                 std::string &why) const;
+  /// Puts the values of such tensors back into a copy of the model's nodes.
+  void restoreValues(onnx::GraphProto &copy) const;
+
+  /// For rewrites of the model, which exports then hold too.
+  onnx::GraphProto &editableGraph() { return *proto->mutable_graph(); }
+  /// Adds an initializer; `values.name` must be new. Its bytes may be those of another one.
+  void addInitializer(std::unique_ptr<TensorBytes> values);
+  /// Puts another one in the place of graph().initializer(index).
+  void replaceInitializer(int index, std::unique_ptr<TensorBytes> values);
+
+private:
+  bool load(llvm::ArrayRef<char> bytes, Report &report);
+  bool resolve(const std::vector<Payload> &payloads, Report &report);
+  bool resolveExternal(const onnx::TensorProto &tensor, TensorBytes &result, Report &report);
+
+  std::string filePath;
+  std::unique_ptr<MappedFile> mapped;
+  std::string converted; // binary form of a text file
+  std::unique_ptr<onnx::ModelProto> proto;
+  std::vector<llvm::ArrayRef<char>> valuesInNodes; // large ones, by number (strip.h)
+  std::vector<std::unique_ptr<TensorBytes>> initializers;
+  std::vector<std::unique_ptr<TensorBytes>> replaced;          // others may share their bytes
+  std::map<std::string, std::unique_ptr<MappedFile>> external; // by location
+  std::vector<std::string> alsoRead;
+};
+
+/// The values of a tensor that holds them. Null, with a message, where they are not there.
+std::unique_ptr<TensorBytes> tensorBytes(const onnx::TensorProto &tensor, std::string &why);
+
+/// Bytes of one element, 0 for types that no tensor here may have.
+int64_t elementBytes(int32_t dataType);
+bool isFloat(int32_t dataType);
+bool isDouble(int32_t dataType);
+std::string elementName(int32_t dataType);
+
+} // namespace trainc::reader

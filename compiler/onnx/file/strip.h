@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies a serialized model without its bulk.
+#pragma once
+
+#include "compiler/onnx/file/model_file.h"
+
+namespace trainc::reader {
+
+/// Where the values of a model's tensors lie in the file.
+struct Payloads {
+  std::vector<Payload> initializers;         // one for each, in order
+  std::vector<llvm::ArrayRef<char>> inNodes; // large ones; their tensors have kValuesNumber
+};
+
+/// A field that no version of ONNX has: the place of a tensor's values in Payloads::inNodes.
+constexpr int kValuesNumber = 500001;
+
+/// Appends to `out` the model in `bytes` without the values of initializers and of large tensors in
+/// nodes and without stack traces. False: not protobuf.
+bool stripModel(llvm::ArrayRef<char> bytes, std::string &out, Payloads &payloads);
+
+/// The same for one serialized tensor.
+bool stripTensor(llvm::ArrayRef<char> bytes, std::string &out, Payload &payload);
+
+} // namespace trainc::reader

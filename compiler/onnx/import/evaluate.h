@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs an imported model in the reference interpreter of nn.
+#pragma once
+
+#include "compiler/onnx/file/model_file.h"
+#include "compiler/onnx/reader.h"
+
+namespace trainc {
+
+using NamedTensors = std::map<std::string, nn::Tensor>;
+
+/// A tensor of the file's bytes; none where no tensor here has its element type. Without `copy` it
+/// may refer to the bytes.
+nn::Tensor tensorOfBytes(mlir::MLIRContext &context, const reader::TensorBytes &bytes, bool copy);
+
+struct EvaluatedTensor {
+  std::string name; // of the ONNX value
+  nn::Tensor value;
+};
+
+/// The model's outputs in its order, or with `all` every value that an output needs. `inputs` are
+/// the model's, of its shapes and types; `parameters` may replace initial values. A model that
+/// set-precision turned to f64 takes f32 values as they are.
+mlir::FailureOr<std::vector<EvaluatedTensor>> evaluateModel(Model &model,
+                                                            const NamedTensors &inputs,
+                                                            const NamedTensors &parameters,
+                                                            bool all, Report &report);
+
+} // namespace trainc

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Problem: scaled_dot_product_attention(..., dropout_p) is a call with a dropout inside. Both
+// exporters of PyTorch write the Dropout without its training mode, so that it drops nothing, and
+// the default exporter's optimizer then takes it out.
+//
+// Method: a module passes a rate only where it drops. A Dropout with a rate and no mode is given
+// the mode; where the recorded call has a rate and no Dropout is left, there is one again behind
+// the Softmax.
+#include "compiler/onnx/graph/graph.h"
+#include "compiler/onnx/provenance/separation.h"
+#include "llvm/ADT/STLExtras.h"
+#include <set>
+
+using namespace llvm;
+
+namespace trainc::reader {
+
+using onnx::NodeProto;
+
+namespace {
+
+// scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal)
+double rateOf(const ProgramCall &call) {
+  double rate = 0;
+  if (!call.is("aten.scaled_dot_product_attention") || call.arguments.size() < 5 ||
+      StringRef(call.arguments[4]).getAsDouble(rate))
+    return 0;
+  return rate;
+}
+
+class DropoutRestorer {
+public:
+  DropoutRestorer(ModelFile &file, const ExportedProgram &program, Report &report)
+      : file(file), program(program), report(report) {}
+
+  bool run() {
+    for (NodeProto &node : *file.editableGraph().mutable_node()) {
+      if (isOnnx(node, "Dropout") && node.input_size() == 2 && !node.input(1).empty())
+        node.add_input(constant("dropout.training", onnx::TensorProto::BOOL, std::string(1, 1)));
+      if (const ProgramCall *call = program.callOf(node); call && rateOf(*call) > 0)
+        calls.insert(call->name);
+      if (const ProgramCall *call = program.callOf(node); call && isOnnx(node, "Dropout"))
+        whole.insert(call->name);
+    }
+    size_t before = report.size();
+    for (const std::string &name : calls)
+      if (!whole.contains(name))
+        putBack(name);
+    return report.size() == before;
+  }
+
+private:
+  std::string constant(const std::string &name, int type, const std::string &bytes) {
+    if (made.insert(name).second) {
+      auto value = std::make_unique<TensorBytes>();
+      value->name = name;
+      value->dataType = type;
+      value->count = 1;
+      value->storage = bytes;
+      value->bytes = {value->storage.data(), value->storage.size()};
+      file.addInitializer(std::move(value));
+    }
+    return name;
+  }
+
+  void putBack(const std::string &name) {
+    auto &nodes = *file.editableGraph().mutable_node();
+    auto isOfCall = [&](const NodeProto &node, StringRef opType) {
+      const ProgramCall *call = program.callOf(node);
+      return call && call->name == name && isOnnx(node, opType);
+    };
+    auto softmax = find_if(nodes, [&](const NodeProto &node) { return isOfCall(node, "Softmax"); });
+    if (softmax == nodes.end()) {
+      auto node = find_if(nodes, [&](const NodeProto &one) {
+        const ProgramCall *call = program.callOf(one);
+        return call && call->name == name;
+      });
+      (void)report.error(ExitCode::unsupportedModel,
+                         Subject{file.path(), node->name(), node->op_type(), 0},
+                         "was called with dropout_p, which the exporter left out of the graph",
+                         "an export with an earlier opset_version, such as 20");
+      return;
+    }
+    const float rate = static_cast<float>(rateOf(*program.callOf(*softmax)));
+    const std::string kept = softmax->output(0), all = kept + ".before_dropout";
+    NodeProto dropout = *softmax; // and its module
+    softmax->set_output(0, all);
+    dropout.set_op_type("Dropout");
+    dropout.set_name(softmax->name() + ".dropout");
+    dropout.clear_attribute();
+    dropout.clear_input();
+    dropout.add_input(all);
+    dropout.add_input(constant(kept + ".dropout_rate", onnx::TensorProto::FLOAT,
+                               {reinterpret_cast<const char *>(&rate), sizeof(rate)}));
+    dropout.add_input(constant("dropout.training", onnx::TensorProto::BOOL, std::string(1, 1)));
+    const int place = static_cast<int>(softmax - nodes.begin()) + 1;
+    *nodes.Add() = std::move(dropout);
+    for (int i = nodes.size() - 1; i > place; --i)
+      nodes.SwapElements(i, i - 1);
+  }
+
+  ModelFile &file;
+  const ExportedProgram &program;
+  Report &report;
+  std::set<std::string> calls; // with a rate
+  llvm::StringSet<> whole;     // calls that have a Dropout
+  llvm::StringSet<> made;      // initializers
+};
+
+} // namespace
+
+bool restoreDropout(ModelFile &file, const ExportedProgram &program, Report &report) {
+  return !isFromPyTorch(file) || DropoutRestorer(file, program, report).run();
+}
+
+} // namespace trainc::reader
