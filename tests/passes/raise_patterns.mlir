@@ -213,3 +213,32 @@ func.func @log_sigmoid(%x: tensor<3xf32>) -> tensor<3xf32> {
   %1 = nn.log %0 : (tensor<3xf32>) -> tensor<3xf32>
   return %1 : tensor<3xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @log_of_rest
+// CHECK-NEXT: %[[S:.*]] = nn.softplus %arg0
+// CHECK-NEXT: %[[Y:.*]] = nn.neg %[[S]]
+// CHECK-NEXT: return %[[Y]]
+func.func @log_of_rest(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %one = nn.constant dense<1.0> : tensor<3xf32>
+  %0 = nn.sigmoid %x : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = nn.sub %one, %0 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %2 = nn.log %1 : (tensor<3xf32>) -> tensor<3xf32>
+  return %2 : tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @log_add_exp
+// CHECK-NEXT: %[[D:.*]] = nn.sub %arg1, %arg0
+// CHECK-NEXT: %[[S:.*]] = nn.softplus %[[D]]
+// CHECK-NEXT: %[[Y:.*]] = nn.add %arg0, %[[S]]
+// CHECK-NEXT: return %[[Y]]
+func.func @log_add_exp(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = nn.exp %a : (tensor<3xf32>) -> tensor<3xf32>
+  %1 = nn.exp %b : (tensor<3xf32>) -> tensor<3xf32>
+  %2 = nn.add %0, %1 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %3 = nn.log %2 : (tensor<3xf32>) -> tensor<3xf32>
+  return %3 : tensor<3xf32>
+}
