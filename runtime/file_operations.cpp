@@ -9,6 +9,7 @@
 #include "runtime/signs_of_life.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -27,6 +28,15 @@ static int noted(int result) {
   note_work();
   return result;
 }
+
+// What a file system says of a call that it does not have.
+static bool is_not_offered(int error) {
+  return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP || error == ENOLCK;
+}
+
+static std::atomic<bool> are_folders_unsynced = false;
+
+bool syncs_folders() { return !are_folders_unsynced; }
 
 int file_operations::create(const char *path) {
   // A pipe would wait for a reader, and what a link leads to is not ours.
@@ -50,7 +60,16 @@ ssize_t file_operations::write(int file, const void *data, size_t size) {
 ssize_t file_operations::write_at(int file, const void *data, size_t size, int64_t offset) {
   return ::pwrite(file, data, size, offset);
 }
-int file_operations::sync(int file) { return noted(::fsync(file)); }
+// CIFS, gocryptfs and others sync no folders: their entries are durable whenever they see fit.
+int file_operations::sync(int file) {
+  const int result = noted(::fsync(file));
+  struct stat information;
+  if (result == 0 || !is_not_offered(errno) || fstat(file, &information) != 0 ||
+      !S_ISDIR(information.st_mode))
+    return result;
+  are_folders_unsynced = true;
+  return 0;
+}
 int file_operations::close(int file) { return ::close(file); }
 int file_operations::rename(const char *from, const char *to) { return ::rename(from, to); }
 int file_operations::exchange(const char *from, const char *to) {
@@ -60,6 +79,8 @@ int file_operations::make_directory(const char *path) { return ::mkdir(path, 077
 int file_operations::remove_file(const char *path) { return noted(::unlink(path)); }
 int file_operations::remove_directory(const char *path) { return noted(::rmdir(path)); }
 int file_operations::lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB); }
+
+bool file_operations::lacks_locks(int error) { return is_not_offered(error); }
 
 // Calls write(bytes, size, written so far) until all is written.
 template <typename Write>

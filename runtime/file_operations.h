@@ -30,6 +30,7 @@ public:
   virtual int remove_file(const char *path);
   virtual int remove_directory(const char *path);
   virtual int lock(int file); // until it is closed; EWOULDBLOCK where another process has it
+  static bool lacks_locks(int error); // what `lock` failed with where there are none
 
   // Built from the above. Those that write handle short writes and EINTR.
   int write_all(int file, const void *data, size_t size);
@@ -44,6 +45,10 @@ public:
 };
 
 file_operations &real_file_operations();
+
+// Whether all folders were synced that should have been: some file systems offer it for files
+// alone.
+bool syncs_folders();
 
 // The path where it exists, else the nearest folder above it that does.
 std::string existing_part(const std::string &path);

@@ -324,7 +324,8 @@ std::vector<option_row> common_rows() {
 std::vector<option_row> cpu_rows() {
   return {
       row("threads", &values::threads, "N", computes,
-          "threads per rank (default: OMP_NUM_THREADS, else the host's cores divided by its ranks)")
+          "threads per rank (default: OMP_NUM_THREADS, else the host's cores, or a container's\n"
+          "quota of them, divided by its ranks)")
           .between(1, most_threads)
           .of_one_start()
           .of_one_rank(),

@@ -426,6 +426,10 @@ void run_folder::lock() {
   if (lock_ < 0)
     refuse("cannot be written");
   int result = files_.lock(lock_);
+  if (result != 0 && file_operations::lacks_locks(errno)) {
+    is_lockable_ = false; // Lustre and NFS without their lock services: the run goes on unguarded
+    result = 0;
+  }
   if (result != 0 && errno != EWOULDBLOCK)
     refuse("cannot be locked");
   struct stat information; // a run that did not begin may have removed it meanwhile

@@ -117,6 +117,8 @@ public:
   // Makes a file of the run's bookkeeping again that somebody has removed while the run goes on.
   // Its path; empty where all are there. Throws `failure`.
   std::string bring_back();
+  // Whether a second run would be kept out: not every file system has locks.
+  bool is_lockable() const { return is_lockable_; }
   // Whether the path still leads to this folder, which somebody may move or remove.
   bool is_there() const;
 
@@ -134,6 +136,7 @@ private:
   bool is_locked_ = false;    // by this run: nobody else may remove anything
   bool is_lock_made_ = false; // for a run that has not begun
   bool is_noted_ = false;     // and that it is durable
+  bool is_lockable_ = true;
   file_operations &files_;
   std::vector<std::string> made_; // and given to no run yet, the outermost first
   int lock_ = -1, folder_ = -1;

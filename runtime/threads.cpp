@@ -6,6 +6,7 @@
 #include "runtime/failure.h"
 #include "runtime/launcher.h"
 #include "runtime/option_values.h"
+#include "runtime/processor_quota.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -77,7 +78,9 @@ int share_of_cores(communicator &ranks) {
   for (size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank].host == own.host && rank != static_cast<size_t>(ranks.rank()))
       on_host.push_back(all[rank].cores);
-  return share_of_first(on_host);
+  const int cores = share_of_first(on_host);
+  const double quota = processor_quota() / static_cast<double>(on_host.size());
+  return quota > 0 ? std::clamp(static_cast<int>(quota), 1, cores) : cores;
 }
 
 // oneDNN computes other numbers where a team has fewer threads than it was promised.

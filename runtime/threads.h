@@ -16,7 +16,8 @@ constexpr int most_threads = 4096; // of a rank
 // each is divided among those that may use it. At least one.
 int share_of_first(const std::vector<cpu_set_t> &ranks);
 
-// The same of this rank: launchers may bind ranks to cores of their own, or to none. Collective.
+// The same of this rank: launchers may bind ranks to cores of their own, or to none. No more than
+// the quota of a container, divided by its ranks. Collective.
 int share_of_cores(communicator &ranks);
 
 // Must run before any thread starts, since threads inherit it. Open MPI binds two ranks to one core

@@ -176,8 +176,15 @@ std::string trainer::not_finite_data_of(int64_t step) {
       data_part::training, batch_of(step), gradient_->batches_per_step());
 }
 
-// At the first line that is lost.
+// At the first line that is lost, and after the first folder that could not be synced.
 void trainer::note_log() {
+  if (!syncs_folders() && !is_sync_said_) {
+    is_sync_said_ = true;
+    progress_->finish();
+    run_.warn(choice_.folder + ": the file system does not sync folders: a checkpoint may be lost "
+                               "with the machine, not with the run\n  try: --run on another file "
+                               "system");
+  }
   if (log_->error() == 0 || log_lacks_lines_)
     return;
   log_lacks_lines_ = true;

@@ -85,6 +85,10 @@ void trainer::take_folder(bool takes_over) {
         check_run_folder(choice_.folder, takes_over);
       else
         folder_.emplace(choice_.folder, takes_over);
+      if (folder_ && !folder_->is_lockable())
+        run_.warn(choice_.folder +
+                  ": the file system has no locks: a second run there would not be "
+                  "noticed\n  try: one run for each --run DIR");
       return;
     } catch (const folder_in_use &) {
       if (!is_numbered || tries == most_starts_at_once)

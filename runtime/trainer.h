@@ -128,6 +128,7 @@ private:
   double start_seconds_ = 0, mark_seconds_ = 0, most_seconds_ = INFINITY;
   double data_of_shown_ = 0, exchanging_of_shown_ = 0; // seconds, of evaluations and samples
   int64_t held_out_batches_ = 0, steps_taken_ = 0;
+  bool is_sync_said_ = false;
   std::string watched_;                              // the metric of best_
   double loss_ = NAN;                                // of the last step
   int64_t evaluated_step_ = -1;                      // of the results that held_out_ has

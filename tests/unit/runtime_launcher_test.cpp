@@ -2,7 +2,9 @@
 //
 // What the environment says of launchers, and the cores of ranks.
 #include "runtime/launcher.h"
+#include "runtime/processor_quota.h"
 #include "runtime/threads.h"
+#include "tests/unit/scratch_folder.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -64,6 +66,37 @@ TEST(CoresTest, RanksThatAreBoundApartHaveAllOfTheirOwn) {
   EXPECT_EQ(share_of_first({cores(0, 16), cores(0, 16), cores(16, 16), cores(16, 16)}), 8);
   EXPECT_EQ(share_of_first({cores(0, 12), cores(8, 8)}), 10);
   EXPECT_EQ(share_of_first({cores(0, 1), cores(0, 1), cores(0, 1)}), 1);
+}
+
+// A root with files of control groups, by path.
+double quota_of(std::initializer_list<std::pair<const char *, const char *>> files) {
+  scratch_folder root;
+  for (auto [path, text] : files) {
+    std::filesystem::create_directories(std::filesystem::path(root / path).parent_path());
+    root.write(path, text);
+  }
+  return processor_quota(root.path());
+}
+
+TEST(ProcessorQuotaTest, IsTheSmallestOfTheGroupsAround) {
+  constexpr const char *own = "proc/self/cgroup", *cgroup_2 = "0::/pod/box\n";
+  EXPECT_EQ(quota_of({}), 0);
+  EXPECT_EQ(quota_of({{own, cgroup_2}, {"sys/fs/cgroup/pod/box/cpu.max", "max 100000\n"}}), 0);
+  EXPECT_EQ(quota_of({{own, cgroup_2}, {"sys/fs/cgroup/pod/box/cpu.max", "150000 100000\n"}}), 1.5);
+  EXPECT_EQ(quota_of({{own, cgroup_2},
+                      {"sys/fs/cgroup/pod/box/cpu.max", "400000 100000\n"},
+                      {"sys/fs/cgroup/pod/cpu.max", "200000 100000\n"}}),
+            2);
+  EXPECT_EQ(quota_of({{own, cgroup_2}, {"sys/fs/cgroup/cpu.max", "50000 100000\n"}}), 0.5);
+  EXPECT_EQ(quota_of({{own, "4:memory:/a\n3:cpu,cpuacct:/a\n"},
+                      {"sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "300000\n"},
+                      {"sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"}}),
+            3);
+  EXPECT_EQ(quota_of({{own, "1:cpu:/a\n"},
+                      {"sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"},
+                      {"sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"}}),
+            0);
+  EXPECT_EQ(quota_of({{own, cgroup_2}, {"sys/fs/cgroup/cpu.max", "what\n"}}), 0);
 }
 
 } // namespace
