@@ -422,9 +422,6 @@ def graphs():
     yield Case("an output without a name", plain(outputs=[value("", [1])]), UNREADABLE, "output 0 has no name")
     yield Case("a value that is described otherwise", plain(nodes=[LAYER, node("Relu", ["h"], ["t"])], outputs=[value("t", [4, 6])], extra=message(13, value("h", [4, 6], INT64))), UNREADABLE,
                "value 'h': is described as int64, but its node makes float")
-    for name, sizes in {"size": [4, 5], "rank": [4, 6, 1]}.items():
-        yield Case(f"a value described with another {name}", plain(nodes=[LAYER, node("Relu", ["h"], ["t"])], outputs=[value("t", [4, 6])], extra=message(13, value("h", sizes))), UNREADABLE,
-                   rf"value 'h': is described as \[{', '.join(map(str, sizes))}\], but its node makes \[4, 6\]")
     yield Case("an output twice", plain(outputs=[value("h", [4, 6])] * 2), UNSUPPORTED, "output 'h' is listed twice, which is not supported")
     yield Case("an output that nothing makes", plain(outputs=[value("z", [1])]), UNREADABLE, "'z' is not defined")
     yield Case("an input of a node that nothing makes", chain(node("Add", ["h", "z"], ["t"]), output="t"), UNREADABLE, "'z' is not defined")

@@ -3,6 +3,7 @@
 // Sizes of inputs: from the file, or from --dim for symbolic ones, by name or by place. A dimension
 // that has neither size nor name in the file is called by its place, `input[axis]`.
 #include "compiler/onnx/graph/inputs.h"
+#include "compiler/onnx/graph/size_expression.h"
 #include "dialects/nn/tensor.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -28,6 +29,7 @@ public:
     size_t before = report.size();
     std::vector<ModelInput> inputs;
     bindPlaces();
+    workOut();
     findBatch();
     for (const onnx::ValueInfoProto &value : file.graph().input())
       if (isInput(value))
@@ -78,6 +80,33 @@ private:
           (void)report.error(ExitCode::usage, Subject::ofOption("--dim"),
                              "'" + name + "' is " + Twine(bound->second) + " by one --dim and " +
                                  Twine(given->second) + " by another");
+      }
+  }
+
+  // What a name such as `2*batch` says, from those of the given sizes. Names with other characters
+  // are names alone.
+  void workOut() {
+    for (const onnx::ValueInfoProto &value : file.graph().input())
+      for (auto [axis, dimension] : enumerate(value.type().tensor_type().shape().dim())) {
+        const std::string name = nameOf(dimension, "");
+        if (isFixed(dimension) || StringRef(name).find_first_of("+-*/") == StringRef::npos)
+          continue;
+        auto lookup = [&](StringRef part, std::optional<int64_t> index,
+                          std::string &problem) -> std::optional<int64_t> {
+          auto found = sizes.find(part.str());
+          if (found == sizes.end() || index)
+            problem = "not given";
+          return problem.empty() ? std::optional(found->second) : std::nullopt;
+        };
+        std::string problem;
+        std::optional<int64_t> size = evaluateSize(name, lookup, problem);
+        if (!size)
+          continue;
+        auto [bound, isNew] = sizes.try_emplace(name, *size);
+        if (!isNew && bound->second != *size)
+          (void)report.error(ExitCode::usage, Subject::ofOption("--dim"),
+                             "'" + name + "' is " + Twine(*size) + " by the other sizes, not " +
+                                 Twine(bound->second));
       }
   }
 
@@ -167,12 +196,22 @@ private:
     return 1;
   }
 
+  static std::string forShell(const std::string &word) {
+    auto isPlain = [](char c) { return isAlnum(c) || StringRef("_.-=/:%@").contains(c); };
+    if (all_of(word, isPlain))
+      return word;
+    std::string quoted = "'";
+    for (char c : word)
+      quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    return quoted + "'";
+  }
+
   void reportUnbound() {
     std::string names, advice;
     for (const auto &[name, positions] : users)
       if (!sizes.count(name)) {
         names += (names.empty() ? "'" : ", '") + name + "' (" + join(positions, ", ") + ")";
-        advice += (advice.empty() ? "--dim " : " --dim ") + name + "=SIZE";
+        advice += (advice.empty() ? "--dim " : " --dim ") + forShell(name + "=SIZE");
       }
     bool isMistyped =
         any_of(recipe.dimensions, [&](const auto &given) { return !isKnown(given.first); });

@@ -166,7 +166,7 @@ private:
   void addTied(const Decisions &decisions);
   bool checkDeclared(const onnx::ValueInfoProto &output, mlir::RankedTensorType type);
   bool checkDescribed();
-  bool checkShape(const onnx::ValueInfoProto &described, mlir::RankedTensorType type);
+  void warnOfShape(const onnx::ValueInfoProto &described, mlir::RankedTensorType type);
   bool addOutputs();
   const Causes &causesOf(llvm::StringRef name);
   bool importNode(const GraphNode &node);

@@ -201,33 +201,33 @@ bool Importer::checkDescribed() {
                        "is described as " + elementName(declared) + ", but its node makes " +
                            elementNameOf(element),
                        "a file that describes it as its node makes it"));
-    if (!checkShape(described, cast<RankedTensorType>(value->tensor.getType())))
-      return false;
+    warnOfShape(described, cast<RankedTensorType>(value->tensor.getType()));
   }
   return true;
 }
 
 // Sizes with names are not compared: a recipe gives them others. Nor are any with --batch.
-bool Importer::checkShape(const onnx::ValueInfoProto &described, RankedTensorType type) {
+void Importer::warnOfShape(const onnx::ValueInfoProto &described, RankedTensorType type) {
   const auto &declared = described.type().tensor_type();
   if (batch || !declared.has_shape())
-    return true;
+    return;
   bool fits = declared.shape().dim_size() == type.getRank();
   for (int i = 0; fits && i < type.getRank(); ++i)
     fits = !declared.shape().dim(i).has_dim_value() || declared.shape().dim(i).dim_value() < 0 ||
            declared.shape().dim(i).dim_value() == type.getDimSize(i);
+  if (fits)
+    return;
   std::vector<std::string> sizes;
   for (const auto &one : declared.shape().dim())
     sizes.push_back(one.has_dim_value() ? std::to_string(one.dim_value()) : one.dim_param());
-  return fits || succeeded(report.error(
-                     ExitCode::unreadableModel,
-                     Subject::ofPart(file.path(), "value '" + described.name() + "'"),
-                     "is described as [" + llvm::join(sizes, ", ") + "], but its node makes [" +
-                         llvm::join(map_range(type.getShape(),
-                                              [](int64_t size) { return std::to_string(size); }),
-                                    ", ") +
-                         "]",
-                     "a file that describes it as its node makes it"));
+  report.warning(
+      Subject::ofPart(file.path(), "value '" + described.name() + "'"),
+      "is described as [" + llvm::join(sizes, ", ") + "], but its node makes [" +
+          llvm::join(map_range(type.getShape(), [](int64_t size) { return std::to_string(size); }),
+                     ", ") +
+          "]",
+      "nothing, where the file was edited; else a file that describes it as its node "
+      "makes it");
 }
 
 bool Importer::addOutputs() {

@@ -35,9 +35,17 @@ static bool isOfSequences(const GraphNode &node) {
   return node.domain.empty() && llvm::is_contained(kOfSequences, node.opType());
 }
 
-static StringRef adviceFor(StringRef opType) {
-  return llvm::StringSwitch<StringRef>(opType)
-      .Cases("QuantizeLinear", "DequantizeLinear", "the model before quantization")
+static StringRef adviceFor(const GraphNode &node) {
+  if (node.domain == "com.microsoft" || node.domain == "com.ms.internal.nhwc")
+    return "the file before the optimizer of ONNX Runtime or Optimum, which writes this operator";
+  if (node.domain == "ai.onnx.ml")
+    return "a network: this is no model that gradients train (a tree, a classifier of vectors)";
+  if (!node.domain.empty())
+    return "its functions, forward and backward, by trainc --operator";
+  return llvm::StringSwitch<StringRef>(node.opType())
+      .Cases("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger",
+             "ConvInteger", "QLinearMatMul", "QLinearConv",
+             "the model before quantization: this file is quantized")
       .Default(kListsOperators);
 }
 
@@ -60,13 +68,8 @@ static LogicalResult reportMissing(const Graph &graph, const GraphNode &node, in
   }
   if (node.opset == 0 && !node.domain.empty())
     return report.error(ExitCode::unsupportedModel, subject,
-                        "unsupported operator of domain '" + node.domain + "'",
-                        "an export that uses ONNX's own operators only, or its functions by "
-                        "trainc --operator");
-  return report.error(ExitCode::unsupportedModel, subject, kUnsupportedOperator,
-                      node.domain.empty()
-                          ? adviceFor(node.opType())
-                          : "its functions, forward and backward, by trainc --operator");
+                        "unsupported operator of domain '" + node.domain + "'", adviceFor(node));
+  return report.error(ExitCode::unsupportedModel, subject, kUnsupportedOperator, adviceFor(node));
 }
 
 bool isImportable(const GraphNode &node) {

@@ -192,6 +192,18 @@ static Value replacements(OnnxNode &node, const IndexedRows &rows, int64_t table
   return builder.select(isNone, placesAlong(builder, tableRows, 0), builder.add(update, last));
 }
 
+// PyTorch's TorchScript exporter writes index_put(accumulate=True) so.
+static void warnOfRepeated(OnnxNode &node, const IndexedRows &rows, RankedTensorType table) {
+  if (!rows.known || !isa<FloatType>(table.getElementType()))
+    return;
+  std::vector<int64_t> sorted = *rows.known;
+  llvm::sort(sorted);
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    node.warning("its indices repeat: of several updates of one place the last one counts",
+                 "where the module adds them (index_put with accumulate=True): trainc.export, or "
+                 "scatter_add in the module; else nothing");
+}
+
 OnnxResults scatterRows(OnnxNode &node, Value table, const IndexedRows &rows, Value updates,
                         StringRef reduction, ArrayRef<int64_t> resultShape) {
   Builder &builder = node.builder();
@@ -207,6 +219,7 @@ OnnxResults scatterRows(OnnxNode &node, Value table, const IndexedRows &rows, Va
       results->front() = builder.reshape(results->front(), resultShape);
     return results;
   }
+  warnOfRepeated(node, rows, type);
   Value parts[] = {table, updates};
   Value both = builder.create<ConcatOp>(ValueRange(parts), 0);
   Value chosen = replacements(node, rows, type.getDimSize(0));
