@@ -253,7 +253,7 @@ void loader::load_windows(const input_target &target) {
     };
     fill(token_input_, 0);
     if (token_labels_)
-      fill(token_labels_, 1);
+      fill(token_labels_, label_shift_);
   }
 }
 

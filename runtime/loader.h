@@ -51,6 +51,7 @@ struct data_request {
   std::vector<std::string> constants;  // NAME=FILE
   std::vector<std::string> tokens;     // FILE, or FILE:WEIGHT all of them
   std::optional<file_type> token_type; // of files that do not say; nothing: bytes
+  std::optional<int64_t> label_shift;  // by which labels of the model's own follow; nothing: ask
   double holdout = 0;
   int64_t training_batches = 0; // the training part is so many batches from the beginning; 0: all
   bool shuffle = false;
@@ -212,9 +213,10 @@ private:
   std::vector<int64_t> shares_; // of the streams where they are a mixture
   mixture mixture_;
   const input_place *token_input_ = nullptr, *token_labels_ = nullptr;
-  int64_t window_ = 0;  // tokens
-  int64_t batch_ = 1;   // samples
-  int64_t samples_ = 0; // rows of the files
+  int64_t label_shift_ = 1; // tokens
+  int64_t window_ = 0;      // tokens
+  int64_t batch_ = 1;       // samples
+  int64_t samples_ = 0;     // rows of the files
   double holdout_;
   int64_t training_batches_;
   bool shuffle_, for_prediction_, partial_batches_ = false;

@@ -292,6 +292,15 @@ void loader::match_token_inputs(const data_request &request, problem_list &probl
                  " does not hold one label per token");
     return;
   }
+  if (found.labels && !found.labels->is_label) {
+    if (!request.label_shift)
+      problems.add(option + ": the loss is the model's own, and so is input '" +
+                   found.labels->tensor.name +
+                   "', which the model may shift itself\n  try: --labels-of-tokens same, as "
+                   "transformers' models take them, or --labels-of-tokens next, where the model "
+                   "compares token by token");
+    label_shift_ = request.label_shift.value_or(1);
+  }
   token_input_ = found.tokens;
   token_labels_ = found.labels;
   window_ = token_input_->tensor.shape[1];

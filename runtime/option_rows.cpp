@@ -82,6 +82,8 @@ constexpr word_row<std::optional<file_type>> token_types[] = {{"auto", std::null
                                                               {"u16", file_type::u16},
                                                               {"u32", file_type::u32},
                                                               {"i32", file_type::i32}};
+constexpr word_row<std::optional<int64_t>> label_shifts[] = {
+    {"ask", std::nullopt}, {"same", 0}, {"next", 1}};
 constexpr word_row<shard_kind> shards[] = {{"none", shard_kind::none},
                                            {"optimizer", shard_kind::optimizer},
                                            {"gradients", shard_kind::gradients}};
@@ -131,6 +133,12 @@ std::vector<option_row> common_rows() {
           .of_one_rank(),
       row("token-type", &values::token_type, token_types, "TYPE", reads_data,
           "type of a raw token file; auto: what trainc-data wrote beside it, else bytes"),
+      row("labels-of-tokens", &values::label_shift, label_shifts, "HOW", reads_data,
+          "what --tokens gives an input 'labels' or 'targets' of a model with a loss of its own: "
+          "the\n"
+          "same tokens, where the model shifts them itself (transformers), or the next ones; ask: "
+          "an\n"
+          "error where there is such an input"),
       row("check-data", &values::check_data, "", reads_data,
           "look through all floating-point data first: NaN or an infinity is an error that names "
           "the\n"

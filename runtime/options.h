@@ -45,11 +45,12 @@ struct trainer_options {
   }
 
   // ---- data
-  std::vector<std::string> data;              // NAME=FILE
-  std::vector<std::string> constant;          // NAME=FILE
-  std::vector<std::string> tokens;            // FILE, or FILE:WEIGHT all of them
-  std::optional<file_type> token_type;        // of files that do not say; nothing: bytes
-  double holdout = 0;                         // part of the samples
+  std::vector<std::string> data;       // NAME=FILE
+  std::vector<std::string> constant;   // NAME=FILE
+  std::vector<std::string> tokens;     // FILE, or FILE:WEIGHT all of them
+  std::optional<file_type> token_type; // of files that do not say; nothing: bytes
+  std::optional<int64_t> label_shift;  // of labels that the model's own loss takes; nothing: ask
+  double holdout = 0;                  // part of the samples
   std::vector<std::string> validation_data;   // NAME=FILE
   std::vector<std::string> validation_tokens; // FILE
   int64_t validation_batches = 0;             // 0: all

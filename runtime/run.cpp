@@ -168,6 +168,7 @@ std::optional<loader> run::open_validation_data() {
   request.constants = options.constant;
   request.tokens = options.validation_tokens;
   request.token_type = options.token_type;
+  request.label_shift = options.label_shift;
   request.partial_batches = true;
   if (request.data.empty() && request.tokens.empty())
     return std::nullopt;
@@ -192,6 +193,7 @@ data_request run::data_options() const {
   request.constants = options.constant;
   request.tokens = options.tokens;
   request.token_type = options.token_type;
+  request.label_shift = options.label_shift;
   return request;
 }
 
