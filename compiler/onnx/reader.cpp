@@ -79,7 +79,7 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
   }
   const ExportedProgram &program = opened.separation.program;
   opened.separated =
-      !recipe.trains || (restoreDropout(*opened.file, program, report) &&
+      !recipe.trains || (restoreDropout(*opened.file, opened.separation, report) &&
                          refuseLostCalls(*opened.file, program, recipe, report) &&
                          refuseChangedBuffers(*opened.file, program, recipe, report) &&
                          separateParameters(*opened.file, opened.separation, report) &&
@@ -180,7 +180,8 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   train::setGroups(*model.module, groups);
   for (const auto &decision : *decisions)
     if (decision->role == Role::constant && isFloat(decision->tensor->dataType) &&
-        !decision->exporterMade && !graph->uses(decision->name()).empty())
+        !decision->exporterMade && !graph->uses(decision->name()).empty() &&
+        !opened->separation.origin.count(decision->name()))
       model.constants.push_back(
           {decision->name().str(), static_cast<int64_t>(decision->tensor->bytes.size()),
            crc32c(0, decision->tensor->bytes.data(), decision->tensor->bytes.size())});

@@ -54,7 +54,7 @@ bool refuseLostCalls(const ModelFile &file, const ExportedProgram &program, cons
 
 /// For PyTorch's files: the dropout inside of attention drops again. Refuses calls of which no
 /// place for it is left.
-bool restoreDropout(ModelFile &file, const ExportedProgram &program, Report &report);
+bool restoreDropout(ModelFile &file, Separation &separation, Report &report);
 
 /// For files that record the exported program: refuses buffers that the module changes and the
 /// graph does not, or warns of them.

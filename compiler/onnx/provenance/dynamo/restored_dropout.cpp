@@ -31,8 +31,8 @@ double rateOf(const ProgramCall &call) {
 
 class DropoutRestorer {
 public:
-  DropoutRestorer(ModelFile &file, const ExportedProgram &program, Report &report)
-      : file(file), program(program), report(report) {}
+  DropoutRestorer(ModelFile &file, Separation &separation, Report &report)
+      : file(file), separation(separation), program(separation.program), report(report) {}
 
   bool run() {
     for (NodeProto &node : *file.editableGraph().mutable_node()) {
@@ -59,6 +59,7 @@ private:
       value->count = 1;
       value->storage = bytes;
       value->bytes = {value->storage.data(), value->storage.size()};
+      separation.origin[name] = "of the dropout inside of attention";
       file.addInitializer(std::move(value));
     }
     return name;
@@ -101,6 +102,7 @@ private:
   }
 
   ModelFile &file;
+  Separation &separation;
   const ExportedProgram &program;
   Report &report;
   std::set<std::string> calls; // with a rate
@@ -110,8 +112,8 @@ private:
 
 } // namespace
 
-bool restoreDropout(ModelFile &file, const ExportedProgram &program, Report &report) {
-  return !isFromPyTorch(file) || DropoutRestorer(file, program, report).run();
+bool restoreDropout(ModelFile &file, Separation &separation, Report &report) {
+  return !isFromPyTorch(file) || DropoutRestorer(file, separation, report).run();
 }
 
 } // namespace trainc::reader
