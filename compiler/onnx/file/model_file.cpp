@@ -16,6 +16,25 @@ using namespace llvm;
 
 namespace trainc::reader {
 
+std::unique_ptr<TensorBytes> ownTensor(std::string name, int32_t dataType, ArrayRef<int64_t> shape,
+                                       std::string values) {
+  auto tensor = std::make_unique<TensorBytes>();
+  tensor->name = std::move(name);
+  tensor->dataType = dataType;
+  tensor->shape.assign(shape.begin(), shape.end());
+  tensor->count = static_cast<int64_t>(values.size()) / elementBytes(dataType);
+  tensor->storage = std::move(values);
+  tensor->bytes = {tensor->storage.data(), tensor->storage.size()};
+  return tensor;
+}
+
+void insertNode(onnx::GraphProto &graph, onnx::NodeProto node, int number) {
+  auto &nodes = *graph.mutable_node();
+  *nodes.Add() = std::move(node);
+  for (int i = nodes.size() - 1; i > number; --i)
+    nodes.SwapElements(i, i - 1);
+}
+
 std::unique_ptr<TensorBytes> sharedCopy(const TensorBytes &values, std::string name) {
   auto copy = std::make_unique<TensorBytes>();
   copy->name = std::move(name);

@@ -45,6 +45,13 @@ inline bool isOnnx(const onnx::NodeProto &node, llvm::StringRef opType) {
 /// A tensor of another name with the same bytes, which remain those of the file or of `values`.
 std::unique_ptr<TensorBytes> sharedCopy(const TensorBytes &values, std::string name);
 
+/// A tensor with values of its own: little-endian elements of the type.
+std::unique_ptr<TensorBytes> ownTensor(std::string name, int32_t dataType,
+                                       llvm::ArrayRef<int64_t> shape, std::string values);
+
+/// Puts a node before the one that has this number.
+void insertNode(onnx::GraphProto &graph, onnx::NodeProto node, int number);
+
 class ModelFile {
 public:
   /// Reads a binary file, or ONNX's text form where the name ends in .onnxtxt or .onnxtext.

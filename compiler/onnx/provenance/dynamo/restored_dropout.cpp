@@ -53,14 +53,8 @@ public:
 private:
   std::string constant(const std::string &name, int type, const std::string &bytes) {
     if (made.insert(name).second) {
-      auto value = std::make_unique<TensorBytes>();
-      value->name = name;
-      value->dataType = type;
-      value->count = 1;
-      value->storage = bytes;
-      value->bytes = {value->storage.data(), value->storage.size()};
       separation.origin[name] = "of the dropout inside of attention";
-      file.addInitializer(std::move(value));
+      file.addInitializer(ownTensor(name, type, {}, bytes));
     }
     return name;
   }
@@ -95,10 +89,8 @@ private:
     dropout.add_input(constant(kept + ".dropout_rate", onnx::TensorProto::FLOAT,
                                {reinterpret_cast<const char *>(&rate), sizeof(rate)}));
     dropout.add_input(constant("dropout.training", onnx::TensorProto::BOOL, std::string(1, 1)));
-    const int place = static_cast<int>(softmax - nodes.begin()) + 1;
-    *nodes.Add() = std::move(dropout);
-    for (int i = nodes.size() - 1; i > place; --i)
-      nodes.SwapElements(i, i - 1);
+    insertNode(file.editableGraph(), std::move(dropout),
+               static_cast<int>(softmax - nodes.begin()) + 1);
   }
 
   ModelFile &file;

@@ -22,7 +22,6 @@
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include <cstring>
 #include <set>
 
 using namespace llvm;
@@ -456,14 +455,10 @@ private:
       return;
     }
     if (found == initializers.end()) {
-      auto zeros = std::make_unique<TensorBytes>();
-      zeros->name = bias;
-      zeros->dataType = file.initializer(weight->second).dataType;
-      zeros->shape = {*outputs};
-      zeros->count = *outputs;
-      zeros->storage.assign(*outputs * elementBytes(zeros->dataType), '\0');
-      zeros->bytes = {zeros->storage.data(), zeros->storage.size()};
-      add(std::move(zeros), "zeros, which the exporter had taken out: back again");
+      const int32_t type = file.initializer(weight->second).dataType;
+      std::string zeros(*outputs * elementBytes(type), '\0');
+      add(ownTensor(bias, type, {*outputs}, std::move(zeros)),
+          "zeros, which the exporter had taken out: back again");
       program.addKind(bias, "PARAMETER");
       origins[bias] = {bias};
     }

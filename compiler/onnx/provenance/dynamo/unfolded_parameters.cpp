@@ -75,16 +75,12 @@ private:
     bool reshaped = any_of(sources, [&](StringRef source) {
       return !program.isParameter(source) && isRearrangement(baseName(source));
     });
-    auto weight = std::make_unique<TensorBytes>();
-    weight->name = parameter + (reshaped ? kReshaped : "");
-    weight->dataType = sum.dataType;
-    weight->shape = sum.shape;
-    weight->count = sum.count;
-    if (!subtractOne(sum, weight->storage))
+    const std::string own = parameter + (reshaped ? kReshaped : "");
+    std::string differences;
+    if (!subtractOne(sum, differences))
       return;
-    weight->bytes = {weight->storage.data(), weight->storage.size()};
-    std::string own = weight->name;
     separation.origin[own] = "the exporter computed 1 + it: apart again";
+    auto weight = ownTensor(own, sum.dataType, sum.shape, std::move(differences));
     addSum(own, name);
     file.replaceInitializer(index, std::move(weight));
     if (reshaped)
@@ -117,40 +113,35 @@ private:
   }
 
   void addSum(const std::string &weight, const std::string &sum) {
-    std::string one = weight + ".one";
-    float number = 1;
-    addConstant(one, onnx::TensorProto::FLOAT, {}, &number, 1, "of 1 + " + weight);
+    const std::string one = weight + ".one";
+    const float number = 1;
+    addConstant(one, onnx::TensorProto::FLOAT, {}, bytesOf(&number, 1), "of 1 + " + weight);
     addNode("Add", {weight, one}, sum);
   }
 
-  template <typename Number>
-  void addConstant(const std::string &name, int type, ArrayRef<int64_t> shape,
-                   const Number *numbers, int64_t count, const std::string &reason) {
-    auto value = std::make_unique<TensorBytes>();
-    value->name = name;
-    value->dataType = type;
-    value->shape.assign(shape.begin(), shape.end());
-    value->count = count;
-    value->storage.assign(reinterpret_cast<const char *>(numbers), count * sizeof(Number));
-    value->bytes = {value->storage.data(), value->storage.size()};
+  template <typename Number> static std::string bytesOf(const Number *numbers, size_t count) {
+    return {reinterpret_cast<const char *>(numbers), count * sizeof(Number)};
+  }
+
+  void addConstant(const std::string &name, int type, ArrayRef<int64_t> shape, std::string values,
+                   const std::string &reason) {
     separation.origin[name] = reason;
-    file.addInitializer(std::move(value));
+    file.addInitializer(ownTensor(name, type, shape, std::move(values)));
   }
 
   // Before the first node that uses its output.
   void addNode(const char *opType, ArrayRef<std::string> inputs, const std::string &output) {
-    auto &nodes = *file.editableGraph().mutable_node();
+    const auto &nodes = file.graph().node();
     int user = 0;
     while (user < nodes.size() && !is_contained(nodes[user].input(), output))
       ++user;
-    NodeProto &node = *nodes.Add();
+    NodeProto node;
     node.set_op_type(opType);
     node.set_name(output);
     for (const std::string &input : inputs)
       node.add_input(input);
     node.add_output(output);
-    for (int i = nodes.size() - 1; i > user; --i)
-      nodes.SwapElements(i, i - 1);
+    insertNode(file.editableGraph(), std::move(node), user);
   }
 
   // A token that every sample begins with is spread over the batch, which the exporter computed:
@@ -167,44 +158,34 @@ private:
     const std::string parameter = originOf(name), own = parameter + kReshaped;
     if (!isSpread || parameter.empty() || isUniform(spread) || !isFloat(spread.dataType))
       return;
-    std::unique_ptr<TensorBytes> once = withoutRepetition(spread);
+    std::unique_ptr<TensorBytes> once = withoutRepetition(spread, own);
     if (!once || names.contains(parameter) || names.contains(own) || mayBeWritten(*once))
       return;
-    once->name = own;
     SmallVector<int64_t> sizes = spread.shape;
     separation.origin[own] = "the exporter spread it over an axis: apart again";
     addConstant(own + ".sizes", onnx::TensorProto::INT64, {static_cast<int64_t>(sizes.size())},
-                sizes.data(), static_cast<int64_t>(sizes.size()), "of the axes of " + name);
+                bytesOf(sizes.data(), sizes.size()), "of the axes of " + name);
     addNode("Expand", {own, own + ".sizes"}, name);
     file.replaceInitializer(index, std::move(once));
     program.addSources(own, {parameter});
   }
 
   // With 1 for the leading axes along which all is the same; null where none is.
-  static std::unique_ptr<TensorBytes> withoutRepetition(const TensorBytes &tensor) {
-    auto result = std::make_unique<TensorBytes>();
-    result->dataType = tensor.dataType;
-    result->shape = tensor.shape;
+  static std::unique_ptr<TensorBytes> withoutRepetition(const TensorBytes &tensor,
+                                                        const std::string &name) {
+    SmallVector<int64_t> shape = tensor.shape;
     ArrayRef<char> bytes = tensor.bytes;
-    for (int64_t &size : result->shape) {
+    for (int64_t &size : shape) {
       const size_t each = size > 0 ? bytes.size() / size : 0;
       for (int64_t i = 1; i < size; ++i)
         if (bytes.slice(i * each, each) != bytes.take_front(each))
-          return result->shape == tensor.shape ? nullptr : finished(std::move(result), bytes);
+          return shape == tensor.shape
+                     ? nullptr
+                     : ownTensor(name, tensor.dataType, shape, {bytes.data(), bytes.size()});
       bytes = bytes.take_front(each);
       size = 1;
     }
     return nullptr; // one number
-  }
-
-  static std::unique_ptr<TensorBytes> finished(std::unique_ptr<TensorBytes> tensor,
-                                               ArrayRef<char> bytes) {
-    tensor->storage.assign(bytes.data(), bytes.size());
-    tensor->bytes = {tensor->storage.data(), tensor->storage.size()};
-    tensor->count = 1;
-    for (int64_t size : tensor->shape)
-      tensor->count *= size;
-    return tensor;
   }
 
   ModelFile &file;
