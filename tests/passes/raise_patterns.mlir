@@ -230,11 +230,18 @@ func.func @log_of_rest(%x: tensor<3xf32>) -> tensor<3xf32> {
 
 // -----
 
+// Equal ones have no distance, also where both are infinite.
 // CHECK-LABEL: func.func @log_add_exp
-// CHECK-NEXT: %[[D:.*]] = nn.sub %arg1, %arg0
-// CHECK-NEXT: %[[S:.*]] = nn.softplus %[[D]]
-// CHECK-NEXT: %[[Y:.*]] = nn.add %arg0, %[[S]]
-// CHECK-NEXT: return %[[Y]]
+// CHECK-DAG: %[[Z:.*]] = nn.constant dense<0.0{{.*}}>
+// CHECK-DAG: %[[E:.*]] = nn.equal %arg0, %arg1
+// CHECK-DAG: %[[D:.*]] = nn.sub %arg0, %arg1
+// CHECK: %[[S:.*]] = nn.select %[[E]], %[[Z]], %[[D]]
+// CHECK: %[[A:.*]] = nn.abs %[[S]]
+// CHECK: %[[N:.*]] = nn.neg %[[A]]
+// CHECK: %[[P:.*]] = nn.softplus %[[N]]
+// CHECK: %[[M:.*]] = nn.maximum %arg0, %arg1
+// CHECK: %[[Y:.*]] = nn.add %[[M]], %[[P]]
+// CHECK: return %[[Y]]
 func.func @log_add_exp(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
   %0 = nn.exp %a : (tensor<3xf32>) -> tensor<3xf32>
   %1 = nn.exp %b : (tensor<3xf32>) -> tensor<3xf32>

@@ -6,7 +6,9 @@
 //
 //   log(sigmoid(x))       = -softplus(-x)
 //   log(1 - sigmoid(x))   = -softplus(x)
-//   log(exp(a) + exp(b))  = a + softplus(b - a)
+//   log(exp(a) + exp(b))  = max(a, b) + softplus(-|a - b|), where a - b of equal ones is 0: two may
+//   be
+//                           infinite, as in sums over paths
 #include "dialects/nn/raised_pattern.h"
 
 using namespace mlir;
@@ -44,9 +46,11 @@ private:
   }
 
   static LogicalResult replaceSum(LogOp op, Value a, Value b, PatternRewriter &rewriter) {
-    Value distance = rewriter.create<SubOp>(op.getLoc(), b, a);
-    Value softplus = rewriter.create<SoftplusOp>(op.getLoc(), distance);
-    rewriter.replaceOpWithNewOp<AddOp>(op, a, softplus);
+    Builder builder(rewriter, op.getLoc());
+    Value zero = builder.constant(0, a.getType());
+    Value distance = builder.select(builder.create<EqualOp>(a, b), zero, builder.sub(a, b));
+    Value softplus = builder.create<SoftplusOp>(builder.neg(builder.create<AbsOp>(distance)));
+    rewriter.replaceOp(op, builder.add(builder.create<MaximumOp>(a, b), softplus));
     return success();
   }
 };
