@@ -99,6 +99,7 @@ private:
   bool stopsAfter(StringRef stage) const { return options.stopAfter == stage; }
 
   bool steps() {
+    options.acceptFindings(report);
     std::optional<Recipe> parsed = options.recipe(report);
     std::optional<RecomputeOptions> again = options.recomputeOptions(report);
     std::optional<StageOptions> cut = options.stageOptions(report);
@@ -175,7 +176,7 @@ private:
     llvm::erase_if(operators, [&](const CustomOperator &custom) {
       const bool isUsed = used.count(custom.folder) > 0;
       if (!isUsed)
-        report.warning(Subject::ofOption("--operator", custom.manifest),
+        report.warning(Finding::unusedOperator, Subject::ofOption("--operator", custom.manifest),
                        "no node of the model is '" + custom.name + "'");
       return !isUsed;
     });
@@ -223,7 +224,7 @@ private:
       Subject subject(options.model, node, "", 0);
       std::string text = diagnostic.str();
       if (severity == DiagnosticSeverity::Warning) {
-        report.warning(subject, text);
+        report.warning(Finding::unreachedParameters, subject, text);
         return success();
       }
       auto [message, advice] = StringRef(text).split("; try: ");
@@ -483,7 +484,7 @@ private:
                                       "'" + compile.compiler + "' ended well, but made no trainer",
                                       "installing one, or --host-compiler PROGRAM"));
       if (!message.empty())
-        report.warning(options.model, message);
+        report.warning(Finding::hostCompiler, options.model, message);
       return report.empty() && // of the libraries
              (!options.bundle ||
               succeeded(checkBundle(compile.output, output.entry(kBundleFolder), report)));

@@ -359,6 +359,23 @@ std::optional<RecomputeOptions> Options::recomputeOptions(Report &report) const 
   return report.empty() ? std::optional(found) : std::nullopt;
 }
 
+void Options::acceptFindings(Report &report) const {
+  std::vector<StringRef> names;
+  for (const FindingEntry &entry : findingEntries())
+    if (StringRef(entry.severity).contains("warning"))
+      names.push_back(entry.name);
+  for (const std::string &name : accepted)
+    if (auto known = find(names, name); known != names.end())
+      report.accept(llvm::find_if(findingEntries(), [&](const FindingEntry &entry) {
+                      return entry.name == name;
+                    })->finding);
+    else
+      (void)report.error(ExitCode::usage, Subject::ofOption("--accept"),
+                         "no warning is called '" + name + "'",
+                         "--accept " + nearestOf(names, name, names.front()).str() + "; all are " +
+                             join(names, ", "));
+}
+
 std::optional<StageOptions> Options::stageOptions(Report &report) const {
   OptionReader reader = readerInto(report);
   StageTexts texts{stages, chunksPerStage, schedule, microBatches, cuts};
@@ -510,6 +527,12 @@ std::string optionsDocumentation() {
 #undef FLAG
   text += "\n## Losses\n\n" + train::lossDocumentation();
   text += "\n## Optimizers\n\n" + train::optimizerDocumentation();
+  text += "\n## Findings\n\nMessages about what a file does not tell, and about the host, end with "
+          "a name in brackets. "
+          "`--accept NAME` turns a warning off.\n\n| name | severity | meaning |\n|---|---|---|\n";
+  for (const FindingEntry &entry : findingEntries())
+    text +=
+        std::string("| `") + entry.name + "` | " + entry.severity + " | " + entry.meaning + " |\n";
   text += "\n## Exit codes\n\n| code | meaning |\n|---|---|\n";
   for (const ExitCodeEntry &entry : kExitCodes)
     text += "| " + std::to_string(static_cast<int>(entry.code)) + " | " + entry.meaning + " |\n";

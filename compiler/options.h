@@ -36,6 +36,8 @@ struct Options {
 
   /// How a step is cut; nothing where a value is malformed, which `report` says.
   std::optional<StageOptions> stageOptions(Report &report) const;
+  /// Tells the report whose warnings --accept turns off.
+  void acceptFindings(Report &report) const;
 
   /// Whether no rank of the trainer keeps all gradients.
   bool shardsGradients() const { return shard == "gradients"; }

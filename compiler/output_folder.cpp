@@ -220,12 +220,13 @@ LogicalResult OutputFolder::makePartial(Report &report) {
 
 void OutputFolder::warnOfMissingLocks(const FolderLock &lock, Report &report) const {
   if (lock.problem() != 0)
-    report.warning(
-        target, Twine(lock.problem() == EACCES ? "it may not be read, so that it cannot be locked ("
-                                               : "its file system has no locks (") +
-                    std::generic_category().message(lock.problem()) +
-                    "): compilations into it at once are not kept apart, and what a killed one "
-                    "left stays");
+    report.warning(Finding::noLocks, target,
+                   Twine(lock.problem() == EACCES
+                             ? "it may not be read, so that it cannot be locked ("
+                             : "its file system has no locks (") +
+                       std::generic_category().message(lock.problem()) +
+                       "): compilations into it at once are not kept apart, and what a killed one "
+                       "left stays");
 }
 
 std::string OutputFolder::entry(StringRef name) const { return partial + "/" + name.str(); }

@@ -119,40 +119,58 @@ std::string Report::shown(StringRef text) const {
   return before.str() + knownPath + shown(after);
 }
 
-bool Report::add(ExitCode code, const Subject &given, const std::string &text,
-                 const Twine &advice) {
-  Subject subject = given;
-  subject.file = shown(given.file);
-  std::string message = shown(text);
-  std::string separator(1, '\0'),
-      about = separator + (code == ExitCode::ok ? "warning" : "error") + separator + message;
+std::string Report::Problem::text() const {
+  if (!finding)
+    return message;
+  auto [first, rest] = StringRef(message).split('\n');
+  return first.str() + " [" + nameOf(*finding) + "]" + (rest.empty() ? "" : "\n" + rest.str());
+}
+
+bool Report::add(Problem problem) {
+  Subject &subject = problem.subject;
+  subject.file = shown(subject.file);
+  problem.message = shown(problem.message);
+  std::string separator(1, '\0'), about = separator +
+                                          (problem.code == ExitCode::ok ? "warning" : "error") +
+                                          separator + problem.message;
   std::string whole = subjectText(subject, {});
   if (!known.insert(whole + separator + subject.node + about).second)
     return false;
   if (!subject.node.empty()) {
     std::string cause =
-        whole + separator + operatorText(subject) + about + separator + advice.str();
+        whole + separator + operatorText(subject) + about + separator + problem.advice;
     auto [entry, isNew] = byCause.try_emplace(cause, problems.size());
     if (!isNew) {
       problems[entry->second].nodes.push_back(subject.node);
       return true;
     }
+    problem.nodes.push_back(subject.node);
   }
-  problems.push_back({subject, {}, message, advice.str(), code});
-  if (!subject.node.empty())
-    problems.back().nodes.push_back(subject.node);
+  problems.push_back(std::move(problem));
   return true;
 }
 
-LogicalResult Report::error(ExitCode code, const Subject &subject, const Twine &message,
-                            const Twine &advice) {
-  if (add(code, subject, message.str(), advice) && errors++ == 0)
+LogicalResult Report::addError(Problem problem) {
+  const ExitCode code = problem.code;
+  if (add(std::move(problem)) && errors++ == 0)
     firstCode = code;
   return failure();
 }
 
-void Report::warning(const Subject &subject, const Twine &message, const Twine &advice) {
-  add(ExitCode::ok, subject, message.str(), advice);
+LogicalResult Report::error(ExitCode code, const Subject &subject, const Twine &message,
+                            const Twine &advice) {
+  return addError({subject, {}, message.str(), advice.str(), code, std::nullopt});
+}
+
+LogicalResult Report::refuse(Finding finding, const Subject &subject, const Twine &message,
+                             const Twine &advice) {
+  return addError({subject, {}, message.str(), advice.str(), ExitCode::unsupportedModel, finding});
+}
+
+void Report::warning(Finding finding, const Subject &subject, const Twine &message,
+                     const Twine &advice) {
+  if (!llvm::is_contained(accepted, finding))
+    add({subject, {}, message.str(), advice.str(), ExitCode::ok, finding});
 }
 
 void Report::print(raw_ostream &stream, MessageFormat format) const {
@@ -240,7 +258,7 @@ constexpr size_t kProblemsInText = 40; // a damaged file may have hundreds
 void Report::printProblem(raw_ostream &stream, const Kind &alike) {
   const Problem &problem = *alike.front();
   stream << printable(subjectText(problem.subject, problem.nodes)) << ": "
-         << (problem.code == ExitCode::ok ? "warning: " : "") << printableLines(problem.message)
+         << (problem.code == ExitCode::ok ? "warning: " : "") << printableLines(problem.text())
          << '\n';
   std::vector<std::string> names = namesOf(alike);
   names.erase(names.begin(),
@@ -298,7 +316,7 @@ void Report::printTable(raw_ostream &stream) const {
     std::string about = nodes             ? operatorText(first.subject)
                         : kind.size() > 1 ? std::to_string(kind.size()) + " times"
                                           : first.subject.part + first.subject.option;
-    std::string text = (first.code == ExitCode::ok ? "warning: " : "") + first.message;
+    std::string text = (first.code == ExitCode::ok ? "warning: " : "") + first.text();
     if (nodes || kind.size() > 1)
       text += " (" + quotedList(namesOf(kind), 2) + ")";
     rows.push_back({nodes ? std::to_string(nodes) : "", printable(about), printableLines(text)});
@@ -365,6 +383,8 @@ void Report::printJson(raw_ostream &stream) const {
     object["severity"] = problem.code == ExitCode::ok ? "warning" : "error";
     object["kind"] = kindOf(problem.code);
     object["text"] = jsonText(problem.message);
+    if (problem.finding)
+      object["finding"] = nameOf(*problem.finding);
     if (!problem.advice.empty())
       object["remedy"] = jsonText(problem.advice);
     object["exit_code"] = static_cast<int>(problem.code);
@@ -402,7 +422,10 @@ static json::Array locationsOf(const Subject &subject, ArrayRef<std::string> nod
 }
 
 void Report::printSarif(raw_ostream &stream) const {
-  json::Array rules{json::Object{{"id", "warning"}}}, results;
+  json::Array rules, results;
+  for (const FindingEntry &entry : findingEntries())
+    rules.push_back(json::Object{{"id", entry.name},
+                                 {"shortDescription", json::Object{{"text", entry.meaning}}}});
   for (const ExitCodeEntry &entry : kExitCodes)
     if (entry.code != ExitCode::ok)
       rules.push_back(
@@ -417,11 +440,12 @@ void Report::printSarif(raw_ostream &stream) const {
     if (!problem.advice.empty())
       properties["remedy"] = jsonText(problem.advice);
     properties["exit_code"] = static_cast<int>(problem.code);
-    results.push_back(json::Object{{"ruleId", kindOf(problem.code)},
-                                   {"level", problem.code == ExitCode::ok ? "warning" : "error"},
-                                   {"message", json::Object{{"text", jsonText(text)}}},
-                                   {"locations", locationsOf(problem.subject, problem.nodes)},
-                                   {"properties", std::move(properties)}});
+    results.push_back(json::Object{
+        {"ruleId", problem.finding ? StringRef(nameOf(*problem.finding)) : kindOf(problem.code)},
+        {"level", problem.code == ExitCode::ok ? "warning" : "error"},
+        {"message", json::Object{{"text", jsonText(text)}}},
+        {"locations", locationsOf(problem.subject, problem.nodes)},
+        {"properties", std::move(properties)}});
   }
   json::Object driver{{"name", "trainc"}, {"rules", std::move(rules)}};
   json::Object document{

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/exit_codes.h"
+#include "compiler/findings.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
@@ -66,8 +67,16 @@ public:
   /// Adds `<subject>: <message>` and, where given, an indented `try: <advice>`; fails always.
   llvm::LogicalResult error(ExitCode code, const Subject &subject, const llvm::Twine &message,
                             const llvm::Twine &advice = "");
-  /// Adds `<subject>: warning: <message>`, which is no failure.
-  void warning(const Subject &subject, const llvm::Twine &message, const llvm::Twine &advice = "");
+  /// The same for a model that is not supported because of a finding, whose name the text ends
+  /// with.
+  llvm::LogicalResult refuse(Finding finding, const Subject &subject, const llvm::Twine &message,
+                             const llvm::Twine &advice);
+  /// Adds `<subject>: warning: <message> [<name>]`, which is not a failure. Of an accepted finding
+  /// nothing is added.
+  void warning(Finding finding, const Subject &subject, const llvm::Twine &message,
+               const llvm::Twine &advice = "");
+  /// Warnings of this finding are not wanted from here on.
+  void accept(Finding finding) { accepted.push_back(finding); }
 
   /// Problems that come later and name `path`, which people do not know, or a file in it, name
   /// `known` instead.
@@ -91,10 +100,14 @@ private:
     std::vector<std::string> nodes;
     std::string message, advice;
     ExitCode code; // ok: a warning
+    std::optional<Finding> finding;
+
+    /// As it is printed: with the finding's name.
+    std::string text() const;
   };
   /// False for one that is known already.
-  bool add(ExitCode code, const Subject &subject, const std::string &message,
-           const llvm::Twine &advice);
+  bool add(Problem problem);
+  llvm::LogicalResult addError(Problem problem);
   /// Problems that are told together, in the order of their first.
   using Kind = std::vector<const Problem *>;
   std::vector<Kind> kinds() const;
@@ -108,6 +121,7 @@ private:
   std::string shown(llvm::StringRef text) const;
 
   std::vector<Problem> problems;
+  std::vector<Finding> accepted;
   std::string unknownPath, knownPath;
   llvm::StringSet<> known;         // subjects with their messages
   llvm::StringMap<size_t> byCause; // problems of nodes by operator, message and advice

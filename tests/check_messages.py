@@ -34,7 +34,9 @@ def as_text(message):
     text += quoted(message.get("nodes", []))
     if "operator" in message:
         text += " (%s, opset %d)" % (message["operator"], message["opset"])
-    text += ": " + ("warning: " if message["severity"] == "warning" else "") + message["text"] + "\n"
+    first, newline, rest = message["text"].partition("\n")
+    name = " [%s]" % message["finding"] if "finding" in message else ""
+    text += ": " + ("warning: " if message["severity"] == "warning" else "") + first + name + newline + rest + "\n"
     if "remedy" in message:
         text += "  try: " + message["remedy"] + "\n"
     return text
@@ -60,7 +62,7 @@ def check_sarif(document, messages):
     rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
     assert len(run["results"]) == len(messages), "another number of results"
     for result, message in zip(run["results"], messages):
-        assert result["ruleId"] == message["kind"] and result["ruleId"] in rules
+        assert result["ruleId"] == message.get("finding", message["kind"]) and result["ruleId"] in rules
         assert result["level"] == message["severity"]
         assert message["text"] in result["message"]["text"]
         names = [place["name"] for location in result["locations"] for place in location.get("logicalLocations", [])

@@ -64,7 +64,9 @@ public:
   virtual void replaceBuffer(unsigned index, mlir::Value value) = 0;
 
   /// Records what a user should know though nothing is wrong.
-  virtual void warning(const llvm::Twine &message, const llvm::Twine &advice) = 0;
+  /// `finding`: a name of compiler/findings.def.
+  virtual void warning(llvm::StringRef finding, const llvm::Twine &message,
+                       const llvm::Twine &advice) = 0;
   /// Records an error of this node in the report's form and fails:
   /// `model.onnx: node 'x' (Softmax, opset 13): <message>` and, where given, `try: <advice>`.
   virtual mlir::LogicalResult error(const llvm::Twine &message, const llvm::Twine &advice = "") = 0;

@@ -284,7 +284,7 @@ static void leaveOutUnread(onnx::GraphProto &graph, std::vector<Payload> &payloa
         read.insert(input.name());
     }
     if (!isKnown && !read.count(tensor.name())) {
-      report.warning(path,
+      report.warning(Finding::unreadElements, path,
                      "initializer '" + tensor.name() + "' has elements of type " +
                          elementName(tensor.data_type()) +
                          ", and nothing uses it: models that are exported do not have it",

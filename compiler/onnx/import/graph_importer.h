@@ -91,7 +91,8 @@ public:
   void replaceBuffer(unsigned index, mlir::Value value) override;
   std::vector<InputType> inputTypes() const;
   mlir::LogicalResult refuseUnknown(unsigned input, const llvm::Twine &what) override;
-  void warning(const llvm::Twine &message, const llvm::Twine &advice) override;
+  void warning(llvm::StringRef finding, const llvm::Twine &message,
+               const llvm::Twine &advice) override;
   mlir::LogicalResult error(const llvm::Twine &message, const llvm::Twine &advice = "") override;
   /// Whether an error of the node was told; the report keeps equal ones of a loop's iterations
   /// once.

@@ -172,8 +172,8 @@ void ImportedNode::replaceBuffer(unsigned index, Value value) {
   importer.buffers.find(node.inputs[index])->second = value;
 }
 
-void ImportedNode::warning(const Twine &message, const Twine &advice) {
-  importer.report.warning(importer.graph.subject(node), message, advice);
+void ImportedNode::warning(StringRef name, const Twine &message, const Twine &advice) {
+  importer.report.warning(findingOf(name), importer.graph.subject(node), message, advice);
 }
 
 } // namespace trainc::reader

@@ -179,7 +179,7 @@ bool Importer::checkDeclared(const onnx::ValueInfoProto &output, RankedTensorTyp
     fits = !declared.shape().dim(i).has_dim_value() || declared.shape().dim(i).dim_value() < 0 ||
            declared.shape().dim(i).dim_value() == type.getDimSize(i);
   if (!fits)
-    report.warning(subject,
+    report.warning(Finding::staleShape, subject,
                    "is declared with another shape than its node makes, " +
                        shapeText(type.getShape()),
                    "nothing, where the file was edited; else an export with the right shape");
@@ -221,7 +221,7 @@ void Importer::warnOfShape(const onnx::ValueInfoProto &described, RankedTensorTy
   for (const auto &one : declared.shape().dim())
     sizes.push_back(one.has_dim_value() ? std::to_string(one.dim_value()) : one.dim_param());
   report.warning(
-      Subject::ofPart(file.path(), "value '" + described.name() + "'"),
+      Finding::staleShape, Subject::ofPart(file.path(), "value '" + described.name() + "'"),
       "is described as [" + llvm::join(sizes, ", ") + "], but its node makes [" +
           llvm::join(map_range(type.getShape(), [](int64_t size) { return std::to_string(size); }),
                      ", ") +

@@ -61,7 +61,7 @@ BatchNormModes::BatchNormModes(const ModelFile &file, const Graph &graph,
         own[node->key()] = isMixed || saysTraining(*node, program) ? modeOf("file", *node, program)
                                                                    : BatchNormMode::trainByDefault;
     if (isMixed && !program.isOfTrainc() && recipe.batchNormOf.empty())
-      report.warning(file.path(),
+      report.warning(Finding::batchNormMode, file.path(),
                      "the file has batch norms in both modes: " + quotedList(frozen, 3) +
                          (frozen.size() == 1 ? " keeps its" : " keep their") +
                          " running statistics, as in eval(); the others train",

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Problem: some exporters (paddle2onnx, spox) write weights as values of Constant nodes, and light
-// model-zoo files as ConstantOfShape. Parameters are initializers here.
+// model-zoo files as ConstantOfShape. PyTorch's TorchScript exporter does so for modules that were
+// frozen; else it writes numbers of the module's code there. Parameters are initializers here.
 //
 // Method: a Constant of several floats becomes an initializer of the same name, and so does what
 // ConstantOfShape fills where an operator learns it; then the rule for initializers decides. In a
-// branch of an `If` what is learnt becomes one of the branch. PyTorch's exporters never write
-// weights so.
+// branch of an `If` what is learnt becomes one of the branch. In PyTorch's files only a Constant
+// that an operator learns is lifted, and it stays untrained until --train-only chooses it.
 #include "compiler/onnx/graph/graph.h"
 #include "compiler/onnx/provenance/separation.h"
 #include "dialects/nn/onnx_node.h"
@@ -70,7 +71,8 @@ const onnx::TensorProto *tensorOf(const NodeProto &node) {
 class WeightLifter {
 public:
   WeightLifter(ModelFile &file, Separation &separation, Report &report)
-      : file(file), separation(separation), report(report), users(file.graph()) {
+      : file(file), separation(separation), report(report), ofPyTorch(isFromPyTorch(file)),
+        users(file.graph()) {
     for (const NodeProto &node : file.graph().node())
       if (node.output_size() == 1)
         makers[node.output(0)] = &node;
@@ -96,9 +98,13 @@ public:
       bool isNumber = values->count == 1 && place == Place::other;
       if (!learnt && (isNumber || !isOnnx(nodes[i], "Constant")))
         continue;
+      if (ofPyTorch && (!learnt || values->count == 1 || !isOnnx(nodes[i], "Constant")))
+        continue;
       if (values->count > kLargest) {
-        report.warning({file.path(), nodes[i].name().empty() ? nodes[i].output(0) : nodes[i].name(),
-                        nodes[i].op_type(), 0},
+        report.warning(Finding::mayBeParameter,
+                       Subject{file.path(),
+                               nodes[i].name().empty() ? nodes[i].output(0) : nodes[i].name(),
+                               nodes[i].op_type(), 0},
                        "fills a weight of " + llvm::Twine(values->count) + " elements, more than " +
                            llvm::Twine(kLargest) + ": it stays a constant and is not trained",
                        "keep the weight as an initializer");
@@ -108,7 +114,7 @@ public:
       values->name = nodes[i].output(0);
       separation.origin[values->name] = "the value of a " + nodes[i].op_type() + " node";
       note(values->name, place);
-      if (!learnt)
+      if (!learnt || ofPyTorch)
         separation.unlearnt.insert(values->name);
       file.addInitializer(std::move(values));
       lifted.push_back(i);
@@ -245,6 +251,7 @@ private:
   ModelFile &file;
   Separation &separation;
   Report &report;
+  const bool ofPyTorch;
   Users users;
   std::map<std::string, const NodeProto *> makers;
   std::map<std::string, int> initializers;
@@ -289,7 +296,7 @@ void liftWeightsOfBranches(ModelFile &file) {
 }
 
 void liftWeights(ModelFile &file, Separation &separation, Report &report) {
-  if (!isFromPyTorch(file))
+  if (!separation.program.isRecorded())
     WeightLifter(file, separation, report).run();
 }
 

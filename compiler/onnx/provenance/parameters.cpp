@@ -3,8 +3,8 @@
 // Decides about every initializer. PyTorch's dynamo exporter records what each is and, of those
 // that it computed itself, all values that they were computed from: there the decision is exact.
 // Other files have only names, uses and values.
-#include "compiler/onnx/provenance/parameters.h"
 #include "compiler/onnx/file/file_check.h"
+#include "compiler/onnx/provenance/doubts.h"
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -98,7 +98,7 @@ private:
     } else if (hasSignature()) {
       bySignature(*decision);
     } else if (std::string op = quantizedWeightOf(graph, *decision); !op.empty()) {
-      decision->isQuantized = true;
+      decision->doubt = Doubt::quantized;
       decision->reason =
           "integers that a Cast makes the weight of a " + op + ": they are not trained";
     } else if (!isFloat(decision->tensor->dataType)) {
@@ -142,7 +142,8 @@ private:
         decision.role = Role::frozen;
         decision.reason += ", of which requires_grad is False";
       }
-      decision.isUnlearnt = !trains && isFloat(decision.tensor->dataType);
+      if (!trains && isFloat(decision.tensor->dataType))
+        decision.doubt = Doubt::unlearnt;
       return;
     }
     if (auto stacked = separation.stacked.find(decision.name());
@@ -265,13 +266,14 @@ private:
 
   // `isCastAlone`: the parameter itself is of another type, one that nothing here trains.
   void reportFolded(StringRef name, ArrayRef<std::string> origins, bool isCastAlone) {
-    (void)report.error(ExitCode::unsupportedModel, file.path(),
-                       "initializer '" + name + "' was computed by the exporter from parameter" +
-                           (origins.size() > 1 ? "s '" : " '") + join(origins, "' and '") +
-                           "', which training would leave behind",
-                       isCastAlone ? "a module whose parameters all are of one type: module.float()"
-                                     " before the export"
-                                   : "export again with torch.onnx.export(..., optimize=False)");
+    (void)report.refuse(Finding::computedByExporter, file.path(),
+                        "initializer '" + name + "' was computed by the exporter from parameter" +
+                            (origins.size() > 1 ? "s '" : " '") + join(origins, "' and '") +
+                            "', which training would leave behind",
+                        isCastAlone
+                            ? "a module whose parameters all are of one type: module.float()"
+                              " before the export"
+                            : "export again with torch.onnx.export(..., optimize=False)");
   }
 
   void byNameAndUse(Decision &decision) {
@@ -280,23 +282,29 @@ private:
     bool dotted = name.contains('.') && !isExporterName(name);
     decision.exporterMade = isExporterName(name);
     bool isPlaced = tensor.count == 1 && !dotted && mayBeWeight(decision);
-    decision.isUnclear = isPlaced
-                             ? isPaddleConstant(name) || (mayBeWritten(tensor) && !isZero(tensor))
-                             : separation.unclearNumbers.contains(name);
+    bool isUnclear = isPlaced ? isPaddleConstant(name) || (mayBeWritten(tensor) && !isZero(tensor))
+                              : separation.unclearNumbers.contains(name);
+    if (isUnclear)
+      decision.doubt = Doubt::unclearNumber;
     if (tensor.count == 0 ||
         (tensor.count == 1 && !dotted && (!isPlaced || isPaddleConstant(name)))) {
       decision.reason = "at most one element and no module's name";
-      decision.isNumber = true;
-      decision.isUnlearnt = isFoldedNumber(decision, file);
+      const bool isFolded = tensor.shape.empty() && isTorchScriptName(name) && isFromPyTorch(file);
+      if (isFolded)
+        decision.doubt = Doubt::foldedNumber;
+      else if (!isUnclear)
+        decision.doubt = Doubt::number;
     } else if (name.ends_with("running_mean") || name.ends_with("running_var")) {
       decision.reason = "running statistics by its name";
-      decision.isNamedStatistic = true;
-    } else if (looksLikeMask(tensor) && !anyMultiplies(decision) &&
-               !(!decision.exporterMade && looksLikeIdentity(tensor))) {
+      decision.doubt = Doubt::statistic;
+    } else if (looksLikeMask(tensor) && !anyMultiplies(decision)) {
       decision.reason = "a mask: two values throughout";
+      if (!decision.exporterMade)
+        decision.doubt = Doubt::mask;
     } else if (separation.unlearnt.contains(name)) {
-      decision.reason = "not used as a weight";
-      decision.isUnlearnt = true;
+      const bool ofCode = isFromPyTorch(file);
+      decision.reason = ofCode ? "as a number of the module's code" : "not used as a weight";
+      decision.doubt = ofCode ? Doubt::inNode : Doubt::unlearnt;
     } else if (dotted) {
       decision.role = Role::trained;
       decision.reason = "floats under a module's name";
@@ -337,7 +345,7 @@ private:
       return;
     }
     decision.reason = "unnamed, and not used as a weight";
-    decision.isUnlearnt = true;
+    decision.doubt = Doubt::unlearnt;
   }
 
   const ModelFile &file;
@@ -481,11 +489,14 @@ static bool applyRecipe(const Decisions &decisions, const Graph &graph, const Re
       }
     }
   auto mayFreeze = [&](const Decision &decision) {
-    return isParameter(decision) || (decision.role == Role::constant && decision.isUnlearnt);
+    return isParameter(decision) ||
+           (decision.role == Role::constant &&
+            llvm::is_contained({Doubt::unlearnt, Doubt::inNode, Doubt::foldedNumber},
+                               decision.doubt));
   };
   good &=
       applyPatterns("freeze", recipe.freeze, decisions, report, mayFreeze, [](Decision &decision) {
-        decision.isKept = decision.isUnlearnt;
+        decision.doubt = Doubt::none;
         if (decision.role == Role::constant) {
           decision.reason += "; kept by --freeze";
           return;
@@ -554,10 +565,13 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
   if (!applyRecipe(decisions, graph, recipe, report))
     return std::nullopt;
   checkAnyTrained(decisions, file, recipe, report);
-  refuseUndecided(decisions, undecided, separation, file, recipe, report);
+  const bool isAsked = recipe.trains && recipe.trainOnly.empty() && !classifier.hasSignature();
+  refuseUndecided(decisions, undecided,
+                  isAsked ? sharedRecurrent(decisions, file, graph) : std::vector<std::string>(),
+                  separation, file, recipe, report);
   bool good = checkTypes(decisions, file, recipe, report);
   findModuleTensors(graph, classifier.hasSignature(), decisions);
-  suspectParameters(decisions, classifier.hasSignature(), file, graph, recipe, report);
+  reportDoubts(decisions, separation.program, file, graph, recipe, report);
   return good ? std::optional(std::move(decisions)) : std::nullopt;
 }
 
@@ -597,7 +611,7 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
   for (const auto &group : recipe.groups)
     groupWidth = std::max(groupWidth, group.first.size());
   auto shown = [](const Decision &decision) {
-    return isFloat(decision.tensor->dataType) || decision.isQuantized;
+    return isFloat(decision.tensor->dataType) || decision.doubt == Doubt::quantized;
   };
   int64_t trained = 0, elements = 0;
   for (const auto &decision : decisions) {

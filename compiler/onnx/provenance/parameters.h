@@ -14,6 +14,20 @@ namespace trainc::reader {
 
 enum class Role { trained, frozen, buffer, tied, constant, unused };
 
+/// Why a role that was decided by names and uses may be another one.
+enum class Doubt {
+  none,
+  number,        // a constant because it is one number without a module's name
+  unclearNumber, // one number where a weight may stand, or a number of the code
+  foldedNumber,  // one number without axes that PyTorch's TorchScript exporter folded: those of the
+                 // module's code are Constant nodes
+  statistic,     // a constant because of its name
+  mask,          // a constant because of its two values, under a name of its own
+  quantized,     // integers that stand for a weight
+  inNode,        // the value of a Constant node, as numbers of the module's code are
+  unlearnt,      // floats that no operator learns, or a recorded buffer
+};
+
 struct Decision {
   const TensorBytes *tensor = nullptr;
   Role role = Role::constant;
@@ -28,16 +42,11 @@ struct Decision {
   std::vector<std::pair<std::string, std::vector<LayoutPiece>>> held;
   std::vector<std::string> stackedOf; // the module's parameters that it holds, where several
   bool decays = false;
-  size_t group = 0;              // number of the recipe's, from 1; 0: in none
-  bool isNumber = false;         // a constant because it is one number without a module's name
-  bool isUnclear = false;        // one number where a weight may stand, or a number of the code
-  bool exporterMade = false;     // an intermediate value that the exporter computed
-  bool isNamedStatistic = false; // a constant because of its name
-  bool isQuantized = false;      // integers that stand for a weight
-  bool isUnlearnt = false;       // floats that no operator learns, or a recorded buffer
-  bool isFixed = false;          // an input, by --constant
-  bool isKept = false;           // unlearnt, and --freeze says that it stays
-  bool isPart = false;           // elements that the exporter chose of a parameter, perhaps all
+  size_t group = 0;          // number of the recipe's, from 1; 0: in none
+  bool exporterMade = false; // an intermediate value that the exporter computed
+  bool isFixed = false;      // an input, by --constant
+  Doubt doubt = Doubt::none;
+  bool isPart = false; // elements that the exporter chose of a parameter, perhaps all
   const Decision *canonical = nullptr; // of a tied one: the parameter
   bool transposed = false;             // of a tied one: it is the parameter's transpose
   size_t firstUse = 0;                 // node and input, for the order
@@ -67,45 +76,25 @@ void tieByRecord(const Decisions &decisions, MadeFrom &madeFrom, const ModelFile
 /// The same for other files, by values, uses and names. Those that may be one or two.
 std::vector<EqualWeights> tieByValue(const Decisions &decisions, const Graph &graph,
                                      const Separation &separation, const ModelFile &file);
-/// Refuses such pairs, where one is trained and --train-only does not say that they are two.
+/// Refuses such pairs, where one is trained and --train-only does not say that they are two; and
+/// others, as texts.
 void refuseUndecided(const Decisions &decisions, llvm::ArrayRef<EqualWeights> undecided,
-                     const Separation &separation, const ModelFile &file, const Recipe &recipe,
-                     Report &report);
+                     std::vector<std::string> pairs, const Separation &separation,
+                     const ModelFile &file, const Recipe &recipe, Report &report);
 
 /// Names the modules' tensors of the parameters: of recurrent layers, and for TorchScript's files,
 /// which have no signature, of linear layers and norms.
 void findModuleTensors(const Graph &graph, bool hasSignature, Decisions &decisions);
 
-/// Refuses, or warns of, what has been decided against a parameter's values or uses.
-/// `hasSignature`: the file says what is a parameter and what a buffer.
-void suspectParameters(const Decisions &decisions, bool hasSignature, const ModelFile &file,
-                       const Graph &graph, const Recipe &recipe, Report &report);
-
-/// Refuses what an exporter of models in inference mode computed from parameters, as far as values
-/// and places tell.
-void refuseFolded(const Decisions &decisions, const ModelFile &file, const Graph &graph,
-                  Report &report);
-
-/// Refuses weights in the files of PyTorch's TorchScript exporter that it computed from parameters,
-/// as far as their places and numbers tell, but those `explained`; warns where they do not tell.
-void refuseComputed(const Decisions &decisions, const llvm::StringSet<> &explained,
-                    const ModelFile &file, const Graph &graph, Report &report);
-
-/// Refuses equal weights of which PyTorch's TorchScript exporter brought one into the order of a
-/// recurrent layer's gates: nothing would keep the two equal.
-void refuseSharedRecurrent(const Decisions &decisions, const ModelFile &file, const Graph &graph,
-                           Report &report);
+/// Refuses, or warns of, what the file does not tell about what was decided.
+void reportDoubts(const Decisions &decisions, const ExportedProgram &program, const ModelFile &file,
+                  const Graph &graph, const Recipe &recipe, Report &report);
 
 /// What the operator learns in an input that is this tensor.
 nn::OnnxWeight weightOf(const Use &use, const TensorBytes &tensor);
 /// True where an operator learns it as that; also as a matrix behind a Transpose.
 bool isUsedAs(const Graph &graph, const Decision &decision, nn::OnnxWeight weight);
 
-/// One number without axes that PyTorch's TorchScript exporter folded: those of the module's code
-/// are Constant nodes.
-bool isFoldedNumber(const Decision &decision, const ModelFile &file);
-/// Such a number that counts what a variance was taken of.
-bool isSampleSize(const Decision &decision, const Decisions &decisions, const Graph &graph);
 /// Uses of a value, and of its elements elsewhere: behind Split, Reshape and the like.
 std::vector<Use> usesBehindViews(const Graph &graph, llvm::StringRef name);
 
@@ -130,8 +119,6 @@ bool sameValues(const TensorBytes &a, const TensorBytes &b, bool transposed);
 bool isUniform(const TensorBytes &tensor);
 /// Exactly two values, one of which an additive or multiplicative mask would have.
 bool looksLikeMask(const TensorBytes &tensor);
-/// Ones on the diagonal of each square matrix (of the last two axes) and zeros elsewhere.
-bool looksLikeIdentity(const TensorBytes &tensor);
 /// Rows of sines and cosines of their numbers, in one of the usual layouts.
 bool looksSinusoidal(const TensorBytes &tensor);
 /// Evenly spaced along its one axis above 1, and long enough not to be so by chance.
@@ -139,10 +126,6 @@ bool looksLikeRange(const TensorBytes &tensor);
 /// Each element a fixed multiple of the one before, along its one axis above 1: such as the
 /// frequencies of rotary positions. Too long to be so by chance.
 bool looksGeometric(const TensorBytes &tensor);
-/// A grid or a table of distances, as linear biases of attention are: evenly spaced in all lines of
-/// its last axis but for what is masked, or such that an element of its last two axes depends on
-/// the distance of the two positions.
-bool looksRelative(const TensorBytes &tensor);
 /// Of a tensor of floats that has elements.
 double firstNumber(const TensorBytes &tensor);
 /// Zeros throughout.

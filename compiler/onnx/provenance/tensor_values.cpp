@@ -85,17 +85,6 @@ bool looksLikeMask(const TensorBytes &tensor) {
   return two && two->first != two->second && masks(two->first) && masks(two->second);
 }
 
-bool looksLikeIdentity(const TensorBytes &tensor) {
-  size_t rank = tensor.shape.size();
-  int64_t size = rank < 2 ? 0 : tensor.shape[rank - 1];
-  if (size < 2 || tensor.shape[rank - 2] != size)
-    return false;
-  for (int64_t i = 0; i < tensor.count; ++i)
-    if (realAt(tensor, i) != (i % (size * size) % (size + 1) == 0))
-      return false;
-  return true;
-}
-
 // How a table orders its angles: sine and cosine in turn or one half each, and the exponents of
 // 10000 spread over the width or over the frequencies' number less one.
 struct AngleLayout {
@@ -187,72 +176,6 @@ bool looksGeometric(const TensorBytes &tensor) {
   return true;
 }
 
-static bool isMasked(double value) { return value <= -1e4; }
-
-// Whether nobody but a cast to half precision, or fewer digits yet, made them.
-static bool areHalves(const TensorBytes &tensor) {
-  return !isDouble(tensor.dataType) && all_of(llvm::seq<int64_t>(0, tensor.count), [&](int64_t i) {
-    constexpr uint32_t kFurtherDigits = 0x1fff;
-    uint32_t bits;
-    std::memcpy(&bits, tensor.bytes.data() + i * sizeof bits, sizeof bits);
-    return (bits & kFurtherDigits) == 0;
-  });
-}
-
-// Evenly spaced but for what is masked, within the rounding of the numbers. Told by four of them.
-static bool isSpacedLine(const TensorBytes &tensor, int64_t begin, int64_t columns, double rounding,
-                         bool &isTold) {
-  constexpr int64_t kFewest = 4;
-  int64_t first = -1, last = -1, seen = 0;
-  double largest = 0;
-  for (int64_t i = 0; i < columns; ++i) {
-    const double value = realAt(tensor, begin + i);
-    if (isMasked(value))
-      continue;
-    first = first < 0 ? i : first;
-    last = i;
-    largest = std::max(largest, std::abs(value));
-    ++seen;
-  }
-  if (seen < 3)
-    return true;
-  const double start = realAt(tensor, begin + first),
-               step = (realAt(tensor, begin + last) - start) / static_cast<double>(last - first);
-  for (int64_t i = first; i <= last; ++i) {
-    const double value = realAt(tensor, begin + i);
-    if (!isMasked(value) && !(std::abs(value - start - static_cast<double>(i - first) * step) <
-                              1e-3 * std::abs(step) + rounding * largest))
-      return false;
-  }
-  isTold |= seen >= kFewest;
-  return std::abs(step) > rounding * largest;
-}
-
-bool looksRelative(const TensorBytes &tensor) {
-  constexpr int64_t kFewest = 4; // rows and columns; fewer may be so by chance
-  const size_t rank = tensor.shape.size();
-  if (rank < 2 || tensor.shape[rank - 1] < kFewest || tensor.count < kFewest * kFewest ||
-      onlyValues(tensor))
-    return false;
-  const int64_t rows = tensor.shape[rank - 2], columns = tensor.shape[rank - 1],
-                lines = tensor.count / columns;
-  const double rounding = areHalves(tensor) ? 0x1p-10 : 0x1p-22;
-  bool isTold = false;
-  if (lines > 1 &&
-      all_of(llvm::seq<int64_t>(0, lines),
-             [&](int64_t line) {
-               return isSpacedLine(tensor, line * columns, columns, rounding, isTold);
-             }) &&
-      isTold)
-    return true;
-  const int64_t width = elementBytes(tensor.dataType), line = columns * width;
-  return rows >= kFewest && all_of(llvm::seq<int64_t>(1, lines), [&](int64_t row) {
-           const char *here = tensor.bytes.data() + row * line;
-           return row % rows == 0 ||
-                  std::memcmp(here + width, here - line, static_cast<size_t>(line - width)) == 0;
-         });
-}
-
 bool isZero(const TensorBytes &tensor) {
   return llvm::all_of(tensor.bytes, [](char byte) { return byte == 0; });
 }
@@ -283,7 +206,7 @@ bool mayBeWritten(const TensorBytes &tensor) {
       return isWrittenNumber(realAt(tensor, index), !isDouble(tensor.dataType));
     });
   return onlyValues(tensor) || isWhole(tensor) || looksLikeRange(tensor) ||
-         looksGeometric(tensor) || looksSinusoidal(tensor) || looksRelative(tensor);
+         looksGeometric(tensor) || looksSinusoidal(tensor);
 }
 
 namespace {

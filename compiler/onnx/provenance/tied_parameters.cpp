@@ -136,8 +136,8 @@ std::vector<EqualWeights> tieByValue(const Decisions &decisions, const Graph &gr
 }
 
 void refuseUndecided(const Decisions &decisions, ArrayRef<EqualWeights> undecided,
-                     const Separation &separation, const ModelFile &file, const Recipe &recipe,
-                     Report &report) {
+                     std::vector<std::string> pairs, const Separation &separation,
+                     const ModelFile &file, const Recipe &recipe, Report &report) {
   if (!recipe.trains)
     return;
   llvm::StringSet<> trained;
@@ -158,18 +158,20 @@ void refuseUndecided(const Decisions &decisions, ArrayRef<EqualWeights> undecide
       if (groupOf.try_emplace(name, group).second)
         groups[group].push_back(name);
   }
-  if (groups.empty())
+  if (groups.empty() && pairs.empty())
     return;
-  const char *advice = !isFromPyTorch(file)
-                           ? "one initializer where it is one, and names of their own where not"
-                       : separation.tellsNoModules
-                           ? "export again with torch.onnx.export(..., do_constant_folding=False), "
-                             "and the module itself, not what torch.jit.script made of it"
-                           : "export again with torch.onnx.export(..., do_constant_folding=False)";
-  (void)report.error(
-      ExitCode::unsupportedModel, file.path(),
+  for (const auto &group : groups)
+    pairs.push_back(quotedList(group));
+  const char *advice =
+      !isFromPyTorch(file) ? "one initializer where it is one, and names of their own where not"
+      : separation.tellsNoModules
+          ? "trainc.export; or torch.onnx.export(..., dynamo=False, do_constant_folding=False), "
+            "and the module itself, not what torch.jit.script made of it"
+          : "trainc.export; or torch.onnx.export(..., dynamo=False, do_constant_folding=False)";
+  (void)report.refuse(
+      Finding::equalWeights, file.path(),
       "weights are equal, and the file does not tell whether the module has one or several: " +
-          join(map_range(groups, [](const auto &group) { return quotedList(group); }), "; "),
+          join(pairs, "; "),
       std::string(advice) +
           "; or, where the module has several, --train-only with patterns of all parameters");
 }
@@ -190,12 +192,12 @@ void tieByRecord(const Decisions &decisions, MadeFrom &madeFrom, const ModelFile
       bool mayBeParts = first.exporterMade && (first.isPart || other->isPart);
       if (!mayBeParts && tieIfSame(*other, first))
         continue;
-      (void)report.error(ExitCode::unsupportedModel, file.path(),
-                         "the exporter made both '" + first.name() + "' and '" + other->name() +
-                             "' from parameter '" + origin + "', " +
-                             (mayBeParts ? "as parts of it" : "with different values") +
-                             ": training would part them",
-                         "export again with torch.onnx.export(..., optimize=False)");
+      (void)report.refuse(Finding::computedByExporter, file.path(),
+                          "the exporter made both '" + first.name() + "' and '" + other->name() +
+                              "' from parameter '" + origin + "', " +
+                              (mayBeParts ? "as parts of it" : "with different values") +
+                              ": training would part them",
+                          "trainc.export; or torch.onnx.export(..., optimize=False)");
     }
   }
 }

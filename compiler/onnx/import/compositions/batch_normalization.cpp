@@ -118,7 +118,8 @@ private:
       return node.error("has one value per channel in a batch, which has no variance",
                         "a larger batch, or --batch-norm frozen");
     if (!saysBatch && node.batchNormMode() == BatchNormMode::trainByDefault)
-      node.warning("the file says inference mode; in training it takes the statistics of the batch "
+      node.warning("batch-norm-mode",
+                   "the file says inference mode; in training it takes the statistics of the batch "
                    "and updates the running ones, as PyTorch's train() does",
                    "--batch-norm frozen, which keeps the running statistics, as eval() does; or "
                    "--batch-norm train, which says that this is meant");
@@ -138,7 +139,8 @@ private:
   void warnOfMomentum() {
     bool stays = momentum == 1;
     if (stays || momentum == 0)
-      node.warning(std::string("its momentum is ") +
+      node.warning("batch-norm-momentum",
+                   std::string("its momentum is ") +
                        (stays
                             ? "1, with which the running statistics stay as they are"
                             : "0, with which the running statistics are those of the last batch") +

@@ -199,7 +199,8 @@ static void warnOfRepeated(OnnxNode &node, const IndexedRows &rows, RankedTensor
   std::vector<int64_t> sorted = *rows.known;
   llvm::sort(sorted);
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-    node.warning("its indices repeat: of several updates of one place the last one counts",
+    node.warning("repeated-indices",
+                 "its indices repeat: of several updates of one place the last one counts",
                  "where the module adds them (index_put with accumulate=True): trainc.export, or "
                  "scatter_add in the module; else nothing");
 }

@@ -55,7 +55,8 @@ OnnxResults reduceUpdates(OnnxNode &node, Value table, Value rows, Value updates
   if (failed(comparisons))
     return failure();
   if (*comparisons > kManyComparisons)
-    node.warning("compares each of " + llvm::Twine(type.getNumElements()) + " elements with " +
+    node.warning("slow-scatter",
+                 "compares each of " + llvm::Twine(type.getNumElements()) + " elements with " +
                      llvm::Twine(count) + " updates whenever it runs",
                  "fewer updates a node, or reduction add of floats, which sorts them");
   for (int64_t d = 0; d < rank; ++d) {

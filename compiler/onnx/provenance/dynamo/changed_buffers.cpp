@@ -85,8 +85,8 @@ bool refuseChangedBuffers(const ModelFile &file, const ExportedProgram &program,
     (isRead ? used : unused).push_back(target);
   }
   if (!unused.empty() && uses.lacksCalls(file, program))
-    return succeeded(report.error(
-        ExitCode::unsupportedModel, file.path(),
+    return succeeded(report.refuse(
+        Finding::changedBuffers, file.path(),
         "the module changes " + quotedList(unused, 3) +
             (unused.size() == 1 ? ", a buffer" : ", buffers") +
             " that the graph does not have, and the exporter took operations out that may have "
@@ -94,15 +94,15 @@ bool refuseChangedBuffers(const ModelFile &file, const ExportedProgram &program,
             (unused.size() == 1 ? "it" : "them"),
         "export again with torch.onnx.export(..., optimize=False)"));
   if (!unused.empty())
-    report.warning(file.path(),
+    report.warning(Finding::changedBuffers, file.path(),
                    "the module changes " + quotedList(unused, 3) +
                        (unused.size() == 1 ? ", a buffer" : ", buffers") +
                        " that the graph does not have: here what was computed from " +
                        (unused.size() == 1 ? "it" : "them") + " stays as it was at the export",
                    "a module whose results do not depend on it; else an export without this part");
   return used.empty() ||
-         succeeded(report.error(
-             ExitCode::unsupportedModel, file.path(),
+         succeeded(report.refuse(
+             Finding::changedBuffers, file.path(),
              "the module changes " + quotedList(used) +
                  (used.size() == 1 ? ", a buffer" : ", buffers") +
                  " that the graph reads, but no output of it is the new value",

@@ -70,8 +70,8 @@ static void refuseTrackedStatistics(const onnx::NodeProto &node, const Subject &
                                     const Recipe &recipe, Report &report) {
   bool isEvaluated = isOnnx(node, "BatchNormalization");
   if (isEvaluated ? recipe.batchNorm != "frozen" : isOnnx(node, "InstanceNormalization"))
-    (void)report.error(
-        ExitCode::unsupportedModel, subject,
+    (void)report.refuse(
+        Finding::trackedInstanceNorm, subject,
         "the module evaluates by running statistics (track_running_stats) that no step can replace",
         std::string("a module without track_running_stats; or ") +
             (isEvaluated ? "" : "an export of the module in eval(), and ") + "--batch-norm frozen");
@@ -95,13 +95,13 @@ static void refuseLostDetach(const ModelFile &file, const ExportedProgram &progr
       readers.push_back(node.name().empty() && node.output_size() ? node.output(0) : node.name());
   if (readers.empty() && none_of(program.outputs(), isLost))
     return;
-  (void)report.error(ExitCode::unsupportedModel, file.path(),
-                     "the module calls detach()" +
-                         (readers.empty() ? " for an output"
-                                          : " before node '" + readers[0] + "'" +
-                                                (readers.size() > 1 ? " and others" : "")) +
-                         ", which the exporter took out: gradients would pass there",
-                     "export again with torch.onnx.export(..., optimize=False), which keeps it");
+  (void)report.refuse(Finding::lostDetach, file.path(),
+                      "the module calls detach()" +
+                          (readers.empty() ? " for an output"
+                                           : " before node '" + readers[0] + "'" +
+                                                 (readers.size() > 1 ? " and others" : "")) +
+                          ", which the exporter took out: gradients would pass there",
+                      "export again with torch.onnx.export(..., optimize=False), which keeps it");
 }
 
 bool refuseLostCalls(const ModelFile &file, const ExportedProgram &program, const Recipe &recipe,
@@ -118,8 +118,8 @@ bool refuseLostCalls(const ModelFile &file, const ExportedProgram &program, cons
       refuseTrackedStatistics(node, subject, recipe, report);
     bool isPart = projectsStates(*call) && !isOnnx(node, "LSTM"); // of what the call became
     if (std::string lost = lostBy(*call); !lost.empty() && !isPart)
-      (void)report.error(ExitCode::unsupportedModel, subject,
-                         lost + ", which the exporter left out of the graph", adviceOn(*call));
+      (void)report.refuse(Finding::lostArguments, subject,
+                          lost + ", which the exporter left out of the graph", adviceOn(*call));
   }
   refuseLostDetach(file, program, report);
   return report.size() == before;

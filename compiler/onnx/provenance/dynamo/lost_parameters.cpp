@@ -48,14 +48,14 @@ void LostParameters::report(const std::string &path, Report &report) {
     unnamed.erase(name);
   }
   if (!foldedNorms.empty() || !changed.empty())
-    (void)report.error(ExitCode::unsupportedModel, path, batchNormsLost(*this), kWithoutOptimizer);
+    (void)report.refuse(Finding::lostParameters, path, batchNormsLost(*this), kWithoutOptimizer);
   if (!undecided.empty() || !unnamed.empty()) {
-    (void)report.error(ExitCode::unsupportedModel, path, usesLost(*this), kWithoutOptimizer);
+    (void)report.refuse(Finding::lostParameters, path, usesLost(*this), kWithoutOptimizer);
     return;
   }
   if (!shared.empty())
     report.warning(
-        path,
+        Finding::perhapsUnused, path,
         "the exporter took out operations that may have read " +
             quotedList(std::vector<std::string>(shared.begin(), shared.end()), kNamedAtMost) +
             ", or numbers that were equal",
@@ -63,7 +63,7 @@ void LostParameters::report(const std::string &path, Report &report) {
             std::string(kWithoutOptimizer) + "; else nothing");
   if (!unclear.empty())
     report.warning(
-        path,
+        Finding::perhapsUnused, path,
         quotedList(std::vector<std::string>(unclear.begin(), unclear.end()), kNamedAtMost) +
             (unclear.size() == 1 ? ", which no call names, is" : ", which no call names, are") +
             " taken for unused",

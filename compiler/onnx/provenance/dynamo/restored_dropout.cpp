@@ -71,10 +71,10 @@ private:
         const ProgramCall *call = program.callOf(one);
         return call && call->name == name;
       });
-      (void)report.error(ExitCode::unsupportedModel,
-                         Subject{file.path(), node->name(), node->op_type(), 0},
-                         "was called with dropout_p, which the exporter left out of the graph",
-                         "an export with an earlier opset_version, such as 20");
+      (void)report.refuse(Finding::lostArguments,
+                          Subject{file.path(), node->name(), node->op_type(), 0},
+                          "was called with dropout_p, which the exporter left out of the graph",
+                          "an export with an earlier opset_version, such as 20");
       return;
     }
     const float rate = static_cast<float>(rateOf(*program.callOf(*softmax)));

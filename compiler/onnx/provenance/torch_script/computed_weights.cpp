@@ -14,7 +14,7 @@
 // Weakness: the first weight of a file has no number before it where the outputs have names. Sizes
 // may have numbers before those of other weights (of three views, all before the second weight), so
 // that more than the least cannot be counted.
-#include "compiler/onnx/provenance/parameters.h"
+#include "compiler/onnx/provenance/doubts.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <limits>
@@ -29,51 +29,29 @@ using nn::OnnxWeight;
 
 namespace {
 
-constexpr size_t kNamedTogether = 3; // in a message
-
 class ComputedWeights {
 public:
-  ComputedWeights(const Decisions &decisions, const llvm::StringSet<> &explained,
-                  const ModelFile &file, const Graph &graph)
-      : decisions(decisions), explained(explained), file(file), graph(graph) {
+  ComputedWeights(const Decisions &decisions, const ModelFile &file, const Graph &graph)
+      : decisions(decisions), file(file), graph(graph) {
     collectNumbers();
     for (const GraphNode *node : graph.nodes())
       if (node->path)
         collectPath(*node);
   }
 
-  void report(Report &report) {
-    std::vector<std::string> computed, unclear;
+  void find(Doubts &doubts) const {
     for (const auto &decision : decisions) {
       if (decision->role != Role::trained || !isTorchScriptName(decision->name()) ||
-          explained.contains(decision->name()))
+          doubts.has(Finding::computedByExporter, decision->name()))
         continue;
       if (isOfNamed(*decision) || isOfSeveral(*decision))
-        computed.push_back(decision->name().str());
-      else if (isOutsideLayers(*decision)) {
-        unclear.push_back(decision->name().str());
-        decision->reason += "; the file does not tell whether the exporter computed it";
-      }
+        doubts.add(Finding::computedByExporter, decision->name(),
+                   "in the place of a layer's parameter");
+      else if (isOutsideLayers(*decision))
+        doubts.add(Finding::mayBeConstant, decision->name(),
+                   "without a module's name and in no layer of its own: perhaps computed from "
+                   "parameters");
     }
-    if (!computed.empty())
-      (void)report.error(
-          ExitCode::unsupportedModel, file.path(),
-          quotedList(computed, kNamedTogether) + (computed.size() == 1 ? " is" : " are") +
-              " no parameter of a layer, but what the exporter computed from parameters of the "
-              "module: what would train is not the module",
-          "export again with torch.onnx.export(..., do_constant_folding=False); where the exporter "
-          "only chose or rearranged elements, --train-only with patterns of all parameters");
-    if (!unclear.empty() && computed.empty() && explained.empty())
-      report.warning(file.path(),
-                     quotedList(unclear, kNamedTogether) +
-                         (unclear.size() == 1
-                              ? ", which has no module's name and is in no layer of its own, "
-                                "is"
-                              : ", which have no module's name and are in no layer of their "
-                                "own, are") +
-                         " trained as one parameter" + (unclear.size() == 1 ? "" : " each"),
-                     "where the module computes it from parameters (w * mask): export again with "
-                     "torch.onnx.export(..., do_constant_folding=False); else nothing");
   }
 
 private:
@@ -240,7 +218,6 @@ private:
   }
 
   const Decisions &decisions;
-  const llvm::StringSet<> &explained;
   const ModelFile &file;
   const Graph &graph;
   // Values by the numbers that the exporter gave them; "" for an output of the model, which has the
@@ -252,10 +229,10 @@ private:
 
 } // namespace
 
-void refuseComputed(const Decisions &decisions, const llvm::StringSet<> &explained,
-                    const ModelFile &file, const Graph &graph, Report &report) {
+void findComputed(const Decisions &decisions, const ModelFile &file, const Graph &graph,
+                  Doubts &doubts) {
   if (isFromPyTorch(file))
-    ComputedWeights(decisions, explained, file, graph).report(report);
+    ComputedWeights(decisions, file, graph).find(doubts);
 }
 
 } // namespace trainc::reader

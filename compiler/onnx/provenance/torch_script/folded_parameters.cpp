@@ -9,7 +9,7 @@
 // Weakness: of other functions (a root, a norm), and where only the function is in the file,
 // nothing tells (docs/parameters.md).
 #include "compiler/onnx/graph/recurrent_layout.h"
-#include "compiler/onnx/provenance/parameters.h"
+#include "compiler/onnx/provenance/doubts.h"
 #include "dialects/nn/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -34,33 +34,19 @@ static bool isFoldedFilter(const Graph &graph, const Decision &decision, bool na
          isUsedAs(graph, decision, OnnxWeight::filter);
 }
 
-static void refuseFoldedFilters(const Decisions &decisions, const llvm::StringSet<> &explained,
-                                const ModelFile &file, const Graph &graph, Report &report) {
+static void findFoldedFilters(const Decisions &decisions, const Graph &graph, Doubts &doubts) {
   bool namesModules = any_of(decisions, [](const auto &decision) {
     return decision->isParameter() && !decision->exporterMade && decision->name().contains('.');
   });
-  std::vector<StringRef> folded;
   for (const auto &decision : decisions)
-    if (decision->role == Role::trained && !explained.contains(decision->name()) &&
+    if (decision->role == Role::trained &&
+        !doubts.has(Finding::computedByExporter, decision->name()) &&
         isFoldedFilter(graph, *decision, namesModules))
-      folded.push_back(decision->name());
-  if (folded.empty())
-    return;
-  std::string others =
-      folded.size() == 1 ? "" : " and " + std::to_string(folded.size() - 1) + " others";
-  bool isPyTorchs = !folded[0].contains(kFusedByTf2onnx);
-  (void)report.error(
-      ExitCode::unsupportedModel, file.path(),
-      "filter '" + folded[0] + "'" + others + (others.empty() ? " is" : " are") +
-          " what an exporter computed from a convolution's weight and the batch norm "
-          "(or weight norm) behind it" +
-          (isPyTorchs ? ", or from a parameter that is no filter in the module" : "") +
-          ": training would leave those parameters behind",
-      std::string(isPyTorchs ? "export again with torch.onnx.export(..., dynamo=False, "
-                               "training=torch.onnx.TrainingMode.TRAINING, "
-                               "do_constant_folding=False)"
-                             : "an export of the model as it trains") +
-          "; or --freeze 'PATTERN' to keep such filters and their biases as they are");
+      doubts.add(Finding::computedByExporter, decision->name(),
+                 decision->name().contains(kFusedByTf2onnx)
+                     ? "a filter with the batch norm after it"
+                     : "a filter with the batch norm or weight norm after it, or a parameter that "
+                       "is not a filter in the module");
 }
 
 // Equal but for the axes. What has the same axes, or is the transpose, is tied or apart by now.
@@ -84,10 +70,8 @@ static bool isMultipleInAnyOrder(const TensorBytes &folded, const TensorBytes &o
 
 // PyTorch's TorchScript exporter folds a function of a parameter under an invented name. Where the
 // parameter itself is in the file too, under its own name or folded, rows of it and multiples show.
-// Weights of recurrent layers always have other axes: refuseSharedRecurrent looks at those.
-static llvm::StringSet<> refuseFoldedParts(const Decisions &decisions, const ModelFile &file,
-                                           const Graph &graph, Report &report) {
-  llvm::StringSet<> found;
+// Weights of recurrent layers always have other axes: sharedRecurrent looks at those.
+static void findFoldedParts(const Decisions &decisions, const Graph &graph, Doubts &doubts) {
   auto isOfRecurrent = [&](const Decision &decision) {
     return any_of(graph.uses(decision.name()), [&](const Use &use) {
       return !recurrentLayout(*use.node, use.index, decision.tensor->shape).empty();
@@ -101,22 +85,17 @@ static llvm::StringSet<> refuseFoldedParts(const Decisions &decisions, const Mod
           (origin->exporterMade && !isFolded))
         continue;
       const TensorBytes &one = *folded->tensor, &other = *origin->tensor;
-      const char *relation = isPartOf(one, other)               ? "a part"
-                             : isMultipleInAnyOrder(one, other) ? "a multiple"
-                             : hasOtherAxes(one, other) && !isOfRecurrent(*folded)
-                                 ? "a copy with other axes"
-                                 : nullptr;
+      const std::string name = "'" + origin->name().str() + "'";
+      const std::string relation = isPartOf(one, other)               ? "a part of " + name
+                                   : isMultipleInAnyOrder(one, other) ? "a multiple of " + name
+                                   : hasOtherAxes(one, other) && !isOfRecurrent(*folded)
+                                       ? name + " with other axes"
+                                       : "";
       // Of two that are folded, each is a multiple of the other.
-      if (!relation || (isFolded && found.contains(origin->name())))
-        continue;
-      found.insert(folded->name());
-      (void)report.error(ExitCode::unsupportedModel, file.path(),
-                         "initializer '" + folded->name() + "' is " + relation + " of parameter '" +
-                             origin->name() +
-                             "' that the exporter computed: training would part the two",
-                         "export again with torch.onnx.export(..., do_constant_folding=False)");
+      if (!relation.empty() &&
+          !(isFolded && doubts.has(Finding::computedByExporter, origin->name())))
+        doubts.add(Finding::computedByExporter, folded->name(), relation);
     }
-  return found;
 }
 
 std::vector<Use> usesBehindViews(const Graph &graph, StringRef name) {
@@ -144,11 +123,6 @@ std::vector<Use> usesBehindViews(const Graph &graph, StringRef name) {
   return result;
 }
 
-bool isFoldedNumber(const Decision &decision, const ModelFile &file) {
-  return decision.tensor->shape.empty() && isTorchScriptName(decision.name()) &&
-         isFromPyTorch(file);
-}
-
 // The number that an initializer holds, also behind Identity nodes; nullopt for other values.
 static std::optional<double> numberAt(StringRef value, const Decisions &decisions,
                                       const Graph &graph) {
@@ -164,7 +138,7 @@ static std::optional<double> numberAt(StringRef value, const Decisions &decision
 }
 
 // var() multiplies a mean by n and divides by n - 1: of a parameter, the exporter folds both.
-bool isSampleSize(const Decision &decision, const Decisions &decisions, const Graph &graph) {
+static bool isSampleSize(const Decision &decision, const Decisions &decisions, const Graph &graph) {
   const double size = firstNumber(*decision.tensor);
   auto isAt = [&](const GraphNode *node, StringRef opType, unsigned index, double number) {
     return node && node->domain.empty() && node->opType() == opType &&
@@ -184,11 +158,27 @@ bool isSampleSize(const Decision &decision, const Decisions &decisions, const Gr
          });
 }
 
-void refuseFolded(const Decisions &decisions, const ModelFile &file, const Graph &graph,
-                  Report &report) {
-  llvm::StringSet<> explained = refuseFoldedParts(decisions, file, graph, report);
-  refuseFoldedFilters(decisions, explained, file, graph, report);
-  refuseComputed(decisions, explained, file, graph, report);
+// The exporter folds: there nobody may train the rest unasked.
+void findFoldedConstants(const Decisions &decisions, const ModelFile &file, const Graph &graph,
+                         Doubts &doubts) {
+  auto isSuspect = [&](const Decision &decision) {
+    const TensorBytes &tensor = *decision.tensor;
+    if (decision.doubt == Doubt::foldedNumber)
+      return !isSampleSize(decision, decisions, graph);
+    return decision.doubt == Doubt::unlearnt &&
+           (isFromPyTorch(file) || isTorchScriptName(decision.name())) &&
+           (!isUniform(tensor) || isCalculatedWith(graph, decision, isFromPyTorch(file))) &&
+           seriesIn(tensor).empty();
+  };
+  for (const auto &decision : decisions)
+    if (decision->role == Role::constant && isSuspect(*decision))
+      doubts.add(Finding::foldedConstants, decision->name(),
+                 "without a module's name, and no operator learns it");
+}
+
+void findFolded(const Decisions &decisions, const Graph &graph, Doubts &doubts) {
+  findFoldedParts(decisions, graph, doubts);
+  findFoldedFilters(decisions, graph, doubts);
 }
 
 } // namespace trainc::reader

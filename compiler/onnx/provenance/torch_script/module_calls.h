@@ -16,7 +16,7 @@ namespace trainc::reader {
 
 struct WeightUse {
   std::optional<std::string> path; // of the node's module; none where its name does not tell
-  bool isRecurrent = false;        // as what refuseSharedRecurrent looks at
+  bool isRecurrent = false;        // as what sharedRecurrent looks at
 };
 
 class ModuleCalls {

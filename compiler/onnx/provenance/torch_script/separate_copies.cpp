@@ -64,11 +64,12 @@ public:
     for (int index : llvm::reverse(separated))
       nodes.DeleteSubrange(index, 1);
     if (!computed.empty())
-      (void)report.error(ExitCode::unsupportedModel, file.path(),
-                         "the exporter wrote parameters in the place of equal values that it had "
-                         "computed, and the file does not tell from what: " +
-                             join(computed, ", "),
-                         "export again with torch.onnx.export(..., do_constant_folding=False)");
+      (void)report.refuse(
+          Finding::computedByExporter, file.path(),
+          "the exporter wrote parameters in the place of equal values that it had "
+          "computed, and the file does not tell from what: " +
+              join(computed, ", "),
+          "trainc.export; or torch.onnx.export(..., dynamo=False, do_constant_folding=False)");
     return computed.empty();
   }
 

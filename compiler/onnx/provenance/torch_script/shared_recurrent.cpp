@@ -7,11 +7,11 @@
 //
 // Method: each such initializer is read as the module's parameters again. Any that has the values
 // of another one, of a trained tensor or of its transpose, or of which a folded tensor is a part or
-// a multiple, is refused.
+// a multiple, is in doubt.
 //
 // Weakness: values that code may have written (zeros, ones, an identity) say nothing.
 #include "compiler/onnx/graph/recurrent_layout.h"
-#include "compiler/onnx/provenance/parameters.h"
+#include "compiler/onnx/provenance/doubts.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -117,20 +117,10 @@ private:
 
 } // namespace
 
-void refuseSharedRecurrent(const Decisions &decisions, const ModelFile &file, const Graph &graph,
-                           Report &report) {
-  if (!isFromPyTorch(file))
-    return;
-  std::vector<std::string> pairs = SharedRecurrent(decisions, graph).pairs();
-  if (pairs.empty())
-    return;
-  (void)report.error(
-      ExitCode::unsupportedModel, file.path(),
-      "weights are equal but for the order of gates that the exporter gave them, and the file does "
-      "not tell whether the module has one or several: " +
-          join(pairs, "; "),
-      "export again with torch.onnx.export(..., do_constant_folding=False); or, where the module "
-      "has several, --train-only with patterns of all parameters");
+std::vector<std::string> sharedRecurrent(const Decisions &decisions, const ModelFile &file,
+                                         const Graph &graph) {
+  return isFromPyTorch(file) ? SharedRecurrent(decisions, graph).pairs()
+                             : std::vector<std::string>();
 }
 
 } // namespace trainc::reader
