@@ -232,6 +232,15 @@ std::optional<Recipe> Options::recipe(Report &report) const {
     else if (!recipe.dimensions.emplace(name.str(), number).second)
       complain("--dim", "gives '" + name + "' twice", "one --dim for each dimension");
   }
+  for (const std::string &text : batchAxes) {
+    auto [name, axis] = StringRef(text).rsplit('=');
+    int64_t number = 0;
+    if (name.empty() || axis.getAsInteger(10, number) || number < 0)
+      complain("--batch-axis", "expects NAME=AXIS with an axis from 0, found '" + text + "'",
+               "--batch-axis x=1");
+    else if (!recipe.batchAxes.emplace(name.str(), number).second)
+      complain("--batch-axis", "gives '" + name + "' twice", "one --batch-axis for each name");
+  }
   if (!batch.empty() && (StringRef(batch).getAsInteger(10, recipe.batch) || recipe.batch <= 0))
     complain("--batch", "expects a positive number, found '" + batch + "'", "--batch 8");
   for (const std::string &text : buffers) {

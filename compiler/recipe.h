@@ -10,9 +10,13 @@
 
 namespace trainc {
 
+/// Which axis counts samples, of inputs and outputs by name, where it is not the first.
+using BatchAxes = std::map<std::string, int64_t, std::less<>>;
+
 struct Recipe {
   std::map<std::string, int64_t> dimensions; // --dim name=value
-  int64_t batch = 0; // --batch: of inputs whose first axis the file fixes; 0: as in the file
+  int64_t batch = 0;   // --batch: of inputs whose first axis the file fixes; 0: as in the file
+  BatchAxes batchAxes; // --batch-axis
   std::vector<std::string> constants; // --constant name=value or name=file
   bool trains = true;                 // false: forward only, perhaps without parameters
   std::vector<std::string> losses;    // --loss, as dialects/train/loss_term.h writes them

@@ -163,8 +163,8 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
       parameters.push_back(decision.get());
       model.parameters.push_back(makeParameter(*decision, tied.lookup(decision.get()), recipe));
     }
-  model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs, batchNorms,
-                             context, report, model.values, model.nodes);
+  model.module = importGraph(*model.file, *graph, parameters, *decisions, *inputs, recipe.batchAxes,
+                             batchNorms, context, report, model.values, model.nodes);
   if (!model.module)
     return failure();
   if (!checkRanks(*model.module, path, report))

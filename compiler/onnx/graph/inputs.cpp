@@ -28,6 +28,7 @@ public:
   std::optional<std::vector<ModelInput>> run() {
     size_t before = report.size();
     std::vector<ModelInput> inputs;
+    checkBatchAxes();
     bindPlaces();
     workOut();
     findBatch();
@@ -36,6 +37,7 @@ public:
         resolve(value, inputs.emplace_back());
     reportUnbound();
     reportUnknown();
+    warnOfBatchAxes();
     if (report.size() == before)
       reportBatch();
     return report.size() == before ? std::optional(std::move(inputs)) : std::nullopt;
@@ -120,9 +122,11 @@ private:
     if (recipe.batch == 0)
       return;
     for (const onnx::ValueInfoProto &value : file.graph().input())
-      if (const auto &shape = value.type().tensor_type().shape();
-          isInput(value) && shape.dim_size() && isFixed(shape.dim(0)))
-        firstAxes.insert(shape.dim(0).dim_value());
+      if (const auto &shape = value.type().tensor_type().shape(); isInput(value)) {
+        const int64_t axis = batchAxisOf(value);
+        if (axis < shape.dim_size() && isFixed(shape.dim(axis)))
+          firstAxes.insert(shape.dim(axis).dim_value());
+      }
     if (firstAxes.count(1) || firstAxes.size() == 1)
       batchInFile = *firstAxes.begin();
   }
@@ -153,17 +157,83 @@ private:
                   "one of float, double, int64, int32 and bool");
     for (const auto &dimension : type.shape().dim())
       input.shape.push_back(sizeOf(value, dimension, input.shape.size()));
-    if (batchInFile && type.shape().dim_size() && isFixed(type.shape().dim(0)) &&
-        input.shape[0] == batchInFile) {
+    input.batchAxis = batchAxisOf(value);
+    if (input.batchAxis > 0 && input.batchAxis >= type.shape().dim_size()) {
+      refuseAxis(value);
+      input.batchAxis = 0;
+    }
+    const auto axis = static_cast<int>(input.batchAxis);
+    if (batchInFile && type.shape().dim_size() && isFixed(type.shape().dim(axis)) &&
+        input.shape[axis] == batchInFile) {
       input.batchInFile = batchInFile;
       if (recipe.batch > kLargestSize)
         (void)report.error(ExitCode::usage, Subject::ofOption("--batch"),
                            Twine(recipe.batch) + " is above the largest size, " +
                                Twine(kLargestSize));
-      input.shape[0] = std::min(recipe.batch, kLargestSize);
+      input.shape[axis] = std::min(recipe.batch, kLargestSize);
     }
     if (!nn::elementCount(input.shape))
       (void)error(value, "has more than 2^40 elements, the largest tensor");
+  }
+
+  int64_t batchAxisOf(const onnx::ValueInfoProto &value) const {
+    auto given = recipe.batchAxes.find(value.name());
+    return given == recipe.batchAxes.end() ? 0 : given->second;
+  }
+
+  void refuseAxis(const onnx::ValueInfoProto &value) {
+    (void)report.error(ExitCode::usage, Subject::ofOption("--batch-axis"),
+                       "'" + value.name() + "' has " +
+                           Twine(value.type().tensor_type().shape().dim_size()) +
+                           " axes, no axis " + Twine(batchAxisOf(value)),
+                       "an axis from 0");
+  }
+
+  // Names of inputs and outputs, and axes of outputs that the file tells.
+  void checkBatchAxes() {
+    llvm::StringSet<> known;
+    for (const auto &input : file.graph().input())
+      if (isInput(input))
+        known.insert(input.name());
+    for (const auto &output : file.graph().output()) {
+      known.insert(output.name());
+      const auto &type = output.type().tensor_type();
+      if (batchAxisOf(output) > 0 && type.has_shape() &&
+          batchAxisOf(output) >= type.shape().dim_size())
+        refuseAxis(output);
+    }
+    for (const auto &[name, axis] : recipe.batchAxes)
+      if (!known.contains(name))
+        (void)report.error(
+            ExitCode::usage, Subject::ofOption("--batch-axis"),
+            "no input or output is called '" + name + "'",
+            "one of " +
+                join(llvm::map_range(known.keys(), [](StringRef one) { return one.str(); }), ", "));
+  }
+
+  // The file calls another axis than the first the batch.
+  void warnOfBatchAxes() {
+    std::vector<std::string> places, advice;
+    auto look = [&](const onnx::ValueInfoProto &value) {
+      const auto &shape = value.type().tensor_type().shape();
+      for (int axis = 1; axis < shape.dim_size(); ++axis)
+        if (StringRef(shape.dim(axis).dim_param()).contains_insensitive("batch") &&
+            !StringRef(shape.dim(0).dim_param()).contains_insensitive("batch") &&
+            !recipe.batchAxes.count(value.name())) {
+          places.push_back(placeOf(value, axis));
+          advice.push_back("--batch-axis " + forShell(value.name() + "=" + std::to_string(axis)));
+        }
+    };
+    for (const auto &input : file.graph().input())
+      if (isInput(input))
+        look(input);
+    for (const auto &output : file.graph().output())
+      look(output);
+    if (!places.empty())
+      report.warning(Finding::batchAxis, file.path(),
+                     "the file calls an axis the batch that is not the first: " +
+                         quotedList(places) + "; here the first axis counts samples",
+                     join(advice, " ") + "; or --accept batch-axis where that is right");
   }
 
   int64_t sizeOf(const onnx::ValueInfoProto &value, const Dimension &dimension, size_t axis) {

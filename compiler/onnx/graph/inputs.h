@@ -11,8 +11,9 @@ namespace trainc::reader {
 struct ModelInput {
   std::string name;
   int32_t dataType = 0;
-  llvm::SmallVector<int64_t> shape;
-  int64_t batchInFile = 0; // its first axis in the file, where --batch gives it another size
+  llvm::SmallVector<int64_t> shape; // as in the file
+  int64_t batchAxis = 0;            // which counts samples
+  int64_t batchInFile = 0;          // its size in the file, where --batch gives it another one
 };
 
 /// Nullopt after errors: unbound dimensions and sizes for unknown ones, all at once.

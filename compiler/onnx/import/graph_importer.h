@@ -117,7 +117,8 @@ public:
 
   mlir::OwningOpRef<mlir::ModuleOp> run(llvm::ArrayRef<const Decision *> parameters,
                                         const Decisions &decisions,
-                                        llvm::ArrayRef<ModelInput> inputs);
+                                        llvm::ArrayRef<ModelInput> inputs,
+                                        const BatchAxes &batchAxes);
   std::vector<NamedValue> namedValues();
   std::vector<NamedNode> takeNodes() { return std::move(nodes); }
   std::vector<Known> evaluate(const Decisions &decisions, llvm::ArrayRef<ModelInput> inputs,
@@ -168,7 +169,9 @@ private:
   bool checkDeclared(const onnx::ValueInfoProto &output, mlir::RankedTensorType type);
   bool checkDescribed();
   void warnOfShape(const onnx::ValueInfoProto &described, mlir::RankedTensorType type);
-  bool addOutputs();
+  bool addOutputs(const BatchAxes &batchAxes);
+  bool putSamplesFirst(llvm::StringRef output, const BatchAxes &batchAxes, mlir::Value &result,
+                       nn::Builder &at);
   const Causes &causesOf(llvm::StringRef name);
   bool importNode(const GraphNode &node);
   void takeBranch(const GraphNode &node);

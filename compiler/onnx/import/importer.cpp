@@ -82,6 +82,14 @@ void Importer::followSizes(const GraphNode &node) {
       output->followsBatch = follows && output->constant;
 }
 
+// The order of axes that puts one of them at another place.
+static SmallVector<int64_t> moveAxis(int64_t rank, int64_t from, int64_t to) {
+  SmallVector<int64_t> order = to_vector(seq<int64_t>(0, rank));
+  order.erase(order.begin() + from);
+  order.insert(order.begin() + to, from);
+  return order;
+}
+
 void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<ModelInput> inputs) {
   Block &body = function.front();
   auto add = [&](train::RoleAttrInterface role, ArrayRef<int64_t> shape, int32_t dataType) {
@@ -108,14 +116,25 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
         parameter->tensor->shape, parameter->tensor->dataType);
   }
   for (const ModelInput &input : inputs) {
-    add(train::InputAttr::get(&context, builder.getStringAttr(input.name), {}, {}), input.shape,
+    SmallVector<int64_t> shape = input.shape;
+    if (input.batchAxis > 0)
+      std::rotate(shape.begin(), shape.begin() + input.batchAxis,
+                  shape.begin() + input.batchAxis + 1);
+    add(train::InputAttr::get(&context, builder.getStringAttr(input.name), {}, {}), shape,
         input.dataType);
     if (input.batchInFile == 0)
       continue;
     if (!batch)
-      batch.emplace(input.batchInFile, input.shape[0]);
+      batch.emplace(input.batchInFile, shape[0]);
     batch->add(values[input.name].tensor);
   }
+  for (const ModelInput &input : inputs)
+    if (input.batchAxis > 0) {
+      Value &value = values[input.name].tensor;
+      nn::Builder at(builder, value.getLoc());
+      value = at.transpose(value,
+                           moveAxis(static_cast<int64_t>(input.shape.size()), 0, input.batchAxis));
+    }
 }
 
 void Importer::addConstants(const Decisions &decisions) {
@@ -230,7 +249,23 @@ void Importer::warnOfShape(const onnx::ValueInfoProto &described, RankedTensorTy
       "makes it");
 }
 
-bool Importer::addOutputs() {
+bool Importer::putSamplesFirst(StringRef output, const BatchAxes &batchAxes, Value &result,
+                               nn::Builder &at) {
+  auto given = batchAxes.find(output);
+  if (given == batchAxes.end())
+    return true;
+  const int64_t rank = nn::tensorType(result).getRank();
+  if (given->second >= rank)
+    return succeeded(report.error(ExitCode::usage, Subject::ofOption("--batch-axis"),
+                                  "'" + output + "' has " + Twine(rank) + " axes, no axis " +
+                                      Twine(given->second),
+                                  "an axis from 0"));
+  if (given->second > 0)
+    result = at.transpose(result, moveAxis(rank, given->second, 0));
+  return true;
+}
+
+bool Importer::addOutputs(const BatchAxes &batchAxes) {
   if (!checkDescribed())
     return false;
   nn::Builder at(builder, NameLoc::get(builder.getStringAttr("output")));
@@ -246,6 +281,9 @@ bool Importer::addOutputs() {
     types.push_back(results.back().getType());
     if (!checkDeclared(output, cast<RankedTensorType>(types.back())))
       return false;
+    if (!putSamplesFirst(output.name(), batchAxes, results.back(), at))
+      return false;
+    types.back() = results.back().getType();
     if (batch && !batch->isBatch(results.back()))
       return succeeded(report.error(ExitCode::unsupportedModel,
                                     Subject::ofPart(file.path(), "output '" + output.name() + "'"),
@@ -510,13 +548,14 @@ OwningOpRef<ModuleOp> Importer::begin(ArrayRef<const Decision *> parameters,
 }
 
 OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
-                                    const Decisions &decisions, ArrayRef<ModelInput> inputs) {
+                                    const Decisions &decisions, ArrayRef<ModelInput> inputs,
+                                    const BatchAxes &batchAxes) {
   OwningOpRef<ModuleOp> module = begin(parameters, decisions, inputs);
   const bool allImportable = report.empty(); // else it has those that are not
   for (const GraphNode *node : graph.nodes())
     if (allImportable || isImportable(*node))
       importNode(*node);
-  if (!report.empty() || !addOutputs())
+  if (!report.empty() || !addOutputs(batchAxes))
     return nullptr;
   eraseUnused();
   nodes = nameOperations(*module, graph, paths);
@@ -534,11 +573,12 @@ OwningOpRef<ModuleOp> Importer::run(ArrayRef<const Decision *> parameters,
 
 OwningOpRef<ModuleOp> importGraph(const ModelFile &file, const Graph &graph,
                                   ArrayRef<const Decision *> parameters, const Decisions &decisions,
-                                  ArrayRef<ModelInput> inputs, const BatchNormModes &batchNormModes,
-                                  MLIRContext &context, Report &report,
-                                  std::vector<NamedValue> &values, std::vector<NamedNode> &nodes) {
+                                  ArrayRef<ModelInput> inputs, const BatchAxes &batchAxes,
+                                  const BatchNormModes &batchNormModes, MLIRContext &context,
+                                  Report &report, std::vector<NamedValue> &values,
+                                  std::vector<NamedNode> &nodes) {
   Importer importer(file, graph, batchNormModes, context, report);
-  OwningOpRef<ModuleOp> module = importer.run(parameters, decisions, inputs);
+  OwningOpRef<ModuleOp> module = importer.run(parameters, decisions, inputs, batchAxes);
   if (module) {
     values = importer.namedValues();
     nodes = importer.takeNodes();

@@ -38,8 +38,9 @@ std::vector<Known> evaluateValues(const ModelFile &file, const Graph &graph,
 mlir::OwningOpRef<mlir::ModuleOp>
 importGraph(const ModelFile &file, const Graph &graph, llvm::ArrayRef<const Decision *> parameters,
             const Decisions &decisions, llvm::ArrayRef<ModelInput> inputs,
-            const BatchNormModes &batchNormModes, mlir::MLIRContext &context, Report &report,
-            std::vector<NamedValue> &values, std::vector<NamedNode> &nodes);
+            const BatchAxes &batchAxes, const BatchNormModes &batchNormModes,
+            mlir::MLIRContext &context, Report &report, std::vector<NamedValue> &values,
+            std::vector<NamedNode> &nodes);
 
 /// Gives the operations of each node its readable name: the module path where one node of the
 /// module makes operations, else the path and the operator. `provisional` maps locations to nodes.
