@@ -80,7 +80,8 @@ int file_operations::remove_file(const char *path) { return noted(::unlink(path)
 int file_operations::remove_directory(const char *path) { return noted(::rmdir(path)); }
 int file_operations::lock(int file) { return ::flock(file, LOCK_EX | LOCK_NB); }
 
-bool file_operations::lacks_locks(int error) { return is_not_offered(error); }
+// NFS says EBADF where it would need a file that is open for writing.
+bool file_operations::lacks_locks(int error) { return is_not_offered(error) || error == EBADF; }
 
 // Calls write(bytes, size, written so far) until all is written.
 template <typename Write>

@@ -73,6 +73,13 @@ void Doubts::report(const ModelFile &file, Report &report) const {
               ", which keeps them as they are; or, where the exporter only chose or "
               "rearranged elements, " +
               trainAll);
+    else if (finding == Finding::mergedWeights)
+      (void)report.refuse(
+          finding, file.path(),
+          "ONNX Runtime's optimizer merges equal weights, and the file does not tell whether the "
+          "module has one or several: " +
+              names,
+          "the file before the optimizer; or, where the module has one, " + trainAll);
     else if (finding == Finding::foldedConstants)
       (void)report.refuse(
           finding, file.path(),
@@ -120,6 +127,19 @@ bool isCalculatedWith(const Graph &graph, const Decision &decision, bool isFromP
                .Cases("MatMul", "Gemm", "Einsum", true)
                .Default(false);
   });
+}
+
+// Weights of fresh modules have one number throughout.
+static void findMerged(const Decisions &decisions, const Graph &graph, Doubts &doubts) {
+  for (const auto &decision : decisions) {
+    std::vector<std::string> readers;
+    for (const Use &use : graph.uses(decision->name()))
+      if (nn::isWeight(weightOf(use, *decision->tensor)) && !is_contained(readers, use.node->label))
+        readers.push_back(use.node->label);
+    if (decision->role == Role::trained && readers.size() > 1 && isUniform(*decision->tensor))
+      doubts.add(Finding::mergedWeights, decision->name(),
+                 "read by " + quotedList(readers, kShown));
+  }
 }
 
 namespace {
@@ -309,6 +329,8 @@ void reportDoubts(const Decisions &decisions, const ExportedProgram &program, co
     return;
   Doubts doubts;
   if (!program.isRecorded()) {
+    if (isOptimizedByOnnxRuntime(file))
+      findMerged(decisions, graph, doubts);
     findFolded(decisions, graph, doubts);
     findComputed(decisions, file, graph, doubts);
     findFoldedConstants(decisions, file, graph, doubts);

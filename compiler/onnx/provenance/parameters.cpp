@@ -162,7 +162,7 @@ private:
     if (origins.size() == 1 && isFloat(decision.tensor->dataType) &&
         isSelection(decision, origins[0], others)) {
       decision.role = Role::trained;
-      decision.isPart = isChoice(baseName(decision.name())) ||
+      decision.isPart = isChoice(baseName(decision.name())) || decision.name().ends_with(kRow) ||
                         any_of(others, [](StringRef name) { return isChoice(baseName(name)); });
       decision.moduleName = origins[0];
       bool isView = keepsOrder(baseName(decision.name())) && all_of(others, [](StringRef name) {
@@ -231,7 +231,7 @@ private:
   // would have the same gradient, and the same updates but for weight decay.
   bool isSelection(const Decision &decision, const std::string &parameter,
                    ArrayRef<std::string> others) const {
-    if (isArgument(decision, parameter, others))
+    if (isArgument(decision, parameter, others) || decision.name().ends_with(kRow))
       return true;
     StringRef base = baseName(decision.name());
     bool choosesRows = base == "embedding", chooses = false, casts = isCast(base), repeats = false,
@@ -256,6 +256,8 @@ private:
 
   std::string selectionName(const Decision &decision) const {
     StringRef base = baseName(decision.name());
+    if (decision.name().ends_with(kRow))
+      return "row";
     bool isMatrix = decision.name().ends_with(kTransposed) ||
                     any_of(graph.uses(decision.name()), [&](const Use &use) {
                       return weightOf(use, *decision.tensor) == OnnxWeight::matrix;

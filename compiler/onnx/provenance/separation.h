@@ -84,6 +84,9 @@ std::optional<int64_t> outputsOf(const onnx::NodeProto &node, llvm::ArrayRef<int
 /// Whether one of PyTorch's exporters made the file.
 bool isFromPyTorch(const ModelFile &file);
 
+/// Whether ONNX Runtime's optimizer wrote it, which imports all of its own domains.
+bool isOptimizedByOnnxRuntime(const ModelFile &file);
+
 /// For TorchScript's files: `Identity` nodes which stand for a weight that was equal to another
 /// become initializers. Weights that one module uses twice stay one.
 bool separateCopies(ModelFile &file, Separation &separation, Report &report);
@@ -98,5 +101,7 @@ void liftWeightsOfBranches(ModelFile &file);
 constexpr char kTransposed[] = ".transposed";
 /// The same, with other axes than the parameter has.
 constexpr char kReshaped[] = ".reshaped";
+/// Of one that is a row of a table.
+constexpr char kRow[] = ".row";
 
 } // namespace trainc::reader

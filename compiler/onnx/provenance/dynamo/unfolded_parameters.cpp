@@ -146,20 +146,28 @@ private:
 
   // A token that every sample begins with is spread over the batch, which the exporter computed:
   // what is the same along an axis is there once again. A parameter that starts as one number is
-  // the same along its own axes, too.
+  // the same along its own axes, too. So is the row of a table that every token has, such as that
+  // of the type of a text without a second one.
   void unfoldExpansion(int index) {
     const TensorBytes &spread = file.initializer(index);
     const std::string name = spread.name;
     ArrayRef<std::string> sources = program.sourcesOf(name);
-    bool isSpread = baseName(name) == "expand" && all_of(sources, [&](StringRef source) {
-                      StringRef base = baseName(source);
-                      return program.isParameter(source) || isNumber(base) || keepsOrder(base);
-                    });
-    const std::string parameter = originOf(name), own = parameter + kReshaped;
+    auto any = [&](auto is) {
+      return any_of(sources, [&](StringRef source) { return is(baseName(source)); });
+    };
+    const bool isRow = baseName(name) == "embedding" && any(isRepetition) &&
+                       !any([](StringRef base) { return base == "arange"; });
+    bool isSpread =
+        isRow || (baseName(name) == "expand" && all_of(sources, [&](StringRef source) {
+                    StringRef base = baseName(source);
+                    return program.isParameter(source) || isNumber(base) || keepsOrder(base);
+                  }));
+    const std::string parameter = originOf(name), own = parameter + (isRow ? kRow : kReshaped);
     if (!isSpread || parameter.empty() || isUniform(spread) || !isFloat(spread.dataType))
       return;
     std::unique_ptr<TensorBytes> once = withoutRepetition(spread, own);
-    if (!once || names.contains(parameter) || names.contains(own) || mayBeWritten(*once))
+    if (!once || names.contains(parameter) || names.contains(own) || mayBeWritten(*once) ||
+        (isRow && once->count != once->shape.back()))
       return;
     SmallVector<int64_t> sizes = spread.shape;
     separation.origin[own] = "the exporter spread it over an axis: apart again";

@@ -168,6 +168,11 @@ private:
 
 bool isFromPyTorch(const ModelFile &file) { return file.model().producer_name() == "pytorch"; }
 
+bool isOptimizedByOnnxRuntime(const ModelFile &file) {
+  return any_of(file.model().opset_import(),
+                [](const auto &set) { return set.domain() == "com.microsoft.nchwc"; });
+}
+
 bool separateCopies(ModelFile &file, Separation &separation, Report &report) {
   bool writesCopies = isFromPyTorch(file) && !separation.program.isRecorded();
   return !writesCopies || CopySeparator(file, separation, report).run();
