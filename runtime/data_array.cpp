@@ -90,17 +90,6 @@ described describe_npy(std::unique_ptr<input_file> file) {
       {std::move(file), header.data_offset, 0, header.element_count}, header.type, header.shape};
 }
 
-struct stored_name {
-  const char *stored;
-  file_type type;
-};
-constexpr stored_name safetensors_types[] = {
-    {"F32", file_type::f32},      {"F64", file_type::f64}, {"I8", file_type::i8},
-    {"I16", file_type::i16},      {"I32", file_type::i32}, {"I64", file_type::i64},
-    {"U8", file_type::u8},        {"U16", file_type::u16}, {"U32", file_type::u32},
-    {"BOOL", file_type::boolean}, {"F16", file_type::f16}, {"BF16", file_type::bf16},
-};
-
 described describe_safetensors(std::unique_ptr<input_file> file, const std::string &tensor) {
   const std::string &path = file->path();
   safetensors_index index = read_safetensors_index(*file, exit_data);
@@ -114,11 +103,10 @@ described describe_safetensors(std::unique_ptr<input_file> file, const std::stri
                            "'\n  try: FILE.safetensors:NAME, with one of " + known);
   }
   const stored_tensor &stored = found->second;
-  for (const stored_name &known : safetensors_types)
-    if (stored.type == known.stored) {
-      int64_t count = stored.bytes / bytes_of(known.type);
-      return {{std::move(file), stored.offset, 0, count}, known.type, stored.shape};
-    }
+  if (const std::optional<file_type> type = data_type_of_stored(stored.type)) {
+    int64_t count = stored.bytes / bytes_of(*type);
+    return {{std::move(file), stored.offset, 0, count}, *type, stored.shape};
+  }
   refuse_array(path, "tensor '" + tensor + "' has dtype " + stored.type +
                          ", which data cannot have\n  try: numpy.float32 or an integer type");
 }

@@ -56,16 +56,16 @@ uint32_t sampled_digest(const input_file &file) {
   return digest;
 }
 
-file_content content_of(const input_file &file) {
+file_content content_of(const input_file &file, file_content before) {
   std::vector<char> bytes(1 << 20);
-  uint32_t digest = 0;
+  uint32_t digest = before.digest;
   for (int64_t done = 0; done < file.size();) {
     const int64_t length = std::min(static_cast<int64_t>(bytes.size()), file.size() - done);
     file.read(done, bytes.data(), length);
     digest = crc32c(digest, bytes.data(), static_cast<size_t>(length));
     done += length;
   }
-  return {file.size(), digest};
+  return {before.bytes + file.size(), digest};
 }
 
 bool is_data_manifest(const std::string &name) { return manifest_in(name).has_value(); }

@@ -3,11 +3,11 @@
 
 #include "runtime/agreement.h"
 #include "runtime/checkpoint.h"
+#include "runtime/conversion.h"
 #include "runtime/crc32c.h"
-#include "runtime/data_manifest.h"
 #include "runtime/data_types.h"
 #include "runtime/host_access.h"
-#include "runtime/safetensors.h"
+#include "runtime/weight_files.h"
 #include "runtime/words.h"
 
 #include <algorithm>
@@ -40,15 +40,15 @@ struct parameter_source {
 using source_list = std::map<std::string, parameter_source>; // by parameter
 
 // By its own name, the one that the module has for it, or that of a copy which the exporter wrote.
-source_list sources_in(const safetensors_index &index, const program &program) {
+source_list sources_in(const weights &file, const program &program) {
   source_list sources;
   for (int64_t i = 0; i < program.parameter_count; ++i)
-    if (const char *name = program.parameters[i].tensor.name; index.tensors.count(name))
+    if (const char *name = program.parameters[i].tensor.name; file.find(name))
       sources[name].tensors.push_back({name});
   auto add = [&](const export_initializer *entries, int64_t count, name_origin origin) {
     for (int64_t i = 0; i < count; ++i) {
       const export_initializer &entry = entries[i];
-      if (!index.tensors.count(entry.onnx_name))
+      if (!file.find(entry.onnx_name))
         continue;
       std::vector<tensor_source> &tensors = sources[entry.parameter_name].tensors;
       if (std::none_of(tensors.begin(), tensors.end(),
@@ -60,7 +60,7 @@ source_list sources_in(const safetensors_index &index, const program &program) {
   add(program.exports, program.export_count, name_origin::copy);
   std::set<std::string> lacking; // parameters of which the file has not all pieces
   for (int64_t i = 0; i < program.state_piece_count; ++i)
-    if (const state_piece &piece = program.state_pieces[i]; index.tensors.count(piece.tensor_name))
+    if (const state_piece &piece = program.state_pieces[i]; file.find(piece.tensor_name))
       sources[piece.parameter_name].pieces.push_back(&piece);
     else
       lacking.insert(piece.parameter_name);
@@ -74,10 +74,9 @@ source_list sources_in(const safetensors_index &index, const program &program) {
 }
 
 // A tensor of the file with the elements of `like`, in the shape that it has there.
-std::vector<char> values_in(const input_file &file, const safetensors_index &index,
-                            const std::string &name, const tensor_view &like,
+std::vector<char> values_in(weights &file, const std::string &name, const tensor_view &like,
                             const std::vector<int64_t> &shape) {
-  const std::vector<int64_t> &stored = index.tensors.at(name).shape;
+  const std::vector<int64_t> &stored = file.find(name)->shape;
   auto elements = [](const std::vector<int64_t> &sizes) {
     return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
   };
@@ -89,21 +88,21 @@ std::vector<char> values_in(const input_file &file, const safetensors_index &ind
   std::vector<char> values(static_cast<size_t>(view.bytes));
   view.data = values.data();
   host_access memory;
-  read_tensor(file, index, view, memory, exit_checkpoint);
+  file.read(view, memory);
   return values;
 }
 
 // In the parameter's order: of what the module or a copy has transposed, or with other axes.
-std::vector<char> values_of(const input_file &file, const safetensors_index &index,
-                            const tensor_view &parameter, const tensor_source &from) {
+std::vector<char> values_of(weights &file, const tensor_view &parameter,
+                            const tensor_source &from) {
   if (!from.is_transposed)
-    return values_in(file, index, from.name, parameter, parameter.shape);
+    return values_in(file, from.name, parameter, parameter.shape);
   const auto columns = static_cast<size_t>(parameter.shape[1]),
              rows = static_cast<size_t>(parameter.shape[0]),
              width = static_cast<size_t>(bytes_of(parameter.type));
-  const std::vector<int64_t> &stored = index.tensors.at(from.name).shape;
+  const std::vector<int64_t> &stored = file.find(from.name)->shape;
   const std::vector<int64_t> turned = {parameter.shape[1], parameter.shape[0]};
-  const std::vector<char> values = values_in(file, index, from.name, parameter, turned);
+  const std::vector<char> values = values_in(file, from.name, parameter, turned);
   if (stored != turned)
     throw failure(exit_checkpoint, file.path() + ": tensor '" + from.name + "' has shape " +
                                        shape_text(stored.data(), stored.size()) +
@@ -115,8 +114,7 @@ std::vector<char> values_of(const input_file &file, const safetensors_index &ind
 }
 
 // Such as the gates of a recurrent layer, of as many tensors as the module has.
-std::vector<char> values_of(const input_file &file, const safetensors_index &index,
-                            const tensor_view &parameter,
+std::vector<char> values_of(weights &file, const tensor_view &parameter,
                             const std::vector<const state_piece *> &pieces) {
   const int64_t width = bytes_of(parameter.type);
   std::map<std::string, int64_t> elements; // by tensor
@@ -124,7 +122,7 @@ std::vector<char> values_of(const input_file &file, const safetensors_index &ind
     elements[piece->tensor_name] += piece->count;
   std::vector<char> result(static_cast<size_t>(parameter.bytes));
   for (const auto &[name, count] : elements) {
-    const std::vector<char> values = values_in(file, index, name, parameter, {count});
+    const std::vector<char> values = values_in(file, name, parameter, {count});
     for (const state_piece *piece : pieces)
       if (piece->tensor_name == name)
         memcpy(&result[static_cast<size_t>(piece->to * width)],
@@ -157,13 +155,13 @@ void add_to(std::string &list, const std::string &text) {
 }
 
 // A parameter that the file has under several names, as tied weights are, has one value.
-void check_equal(const input_file &file, const safetensors_index &index,
-                 const tensor_view &parameter, const std::vector<tensor_source> &tensors) {
+void check_equal(weights &file, const tensor_view &parameter,
+                 const std::vector<tensor_source> &tensors) {
   if (tensors.size() < 2)
     return;
-  const std::vector<char> first = values_of(file, index, parameter, tensors[0]);
+  const std::vector<char> first = values_of(file, parameter, tensors[0]);
   for (size_t i = 1; i < tensors.size(); ++i)
-    if (values_of(file, index, parameter, tensors[i]) != first)
+    if (values_of(file, parameter, tensors[i]) != first)
       throw failure(exit_checkpoint,
                     file.path() + ": '" + tensors[0].name + "' and '" + tensors[i].name +
                         "' have other values, and are one parameter of the model, '" +
@@ -172,14 +170,33 @@ void check_equal(const input_file &file, const safetensors_index &index,
                         "two; or a file without one of them");
 }
 
-// What is compiled into the program stays as it is.
-void check_constants(const input_file &file, const safetensors_index &index,
-                     const program &program) {
+// The bytes of a tensor as the model has them that is a constant of so many; of floats of another
+// type those that they become.
+std::vector<char> bytes_as(const weights &file, const stored_tensor &stored,
+                           const state_constant &constant) {
+  std::vector<char> bytes = file.bytes_of(constant.name);
+  const std::optional<file_type> type = data_type_of_stored(stored.type);
+  if (stored.bytes == constant.bytes || !type || !is_float(*type))
+    return bytes;
+  const int64_t count = stored.bytes / bytes_of(*type);
+  for (const data_type wanted : {data_type::f32, data_type::f64})
+    if (count * bytes_of(wanted) == constant.bytes) {
+      std::vector<char> converted(static_cast<size_t>(constant.bytes));
+      convert(*type, bytes.data(), wanted, converted.data(), count);
+      return converted;
+    }
+  return bytes;
+}
+
+// What is compiled into the program stays as it is. Returns the constants that the file has with
+// fewer digits, which may be other for that alone.
+std::vector<std::string> check_constants(const weights &file, const program &program) {
   problem_list problems;
+  std::vector<std::string> rounded;
   for (int64_t i = 0; i < program.state_constant_count; ++i) {
     const state_constant &constant = program.state_constants[i];
-    const auto found = index.tensors.find(constant.name);
-    if (found == index.tensors.end())
+    const stored_tensor *found = file.find(constant.name);
+    if (!found)
       continue;
     auto add = [&](const std::string &what) {
       problems.add(
@@ -187,20 +204,22 @@ void check_constants(const input_file &file, const safetensors_index &index,
           " than the model, of which it is a constant\n  try: trainc with an export of the "
           "module with these values");
     };
-    if (found->second.bytes != constant.bytes) {
+    const std::vector<char> values = bytes_as(file, *found, constant);
+    if (static_cast<int64_t>(values.size()) != constant.bytes)
       add("another size");
+    else if (crc32c(0, values.data(), values.size()) == constant.checksum)
       continue;
-    }
-    std::vector<char> values(static_cast<size_t>(constant.bytes));
-    file.read(found->second.offset, values.data(), constant.bytes);
-    if (crc32c(0, values.data(), values.size()) != constant.checksum)
+    else if (found->bytes < constant.bytes)
+      rounded.push_back(constant.name);
+    else
       add("other values");
   }
   problems.throw_if_any(exit_checkpoint);
+  return rounded;
 }
 
 // What the file has besides; nothing of what only counts batches.
-std::vector<std::string> unknown_tensors(const safetensors_index &index, const program &program,
+std::vector<std::string> unknown_tensors(const weights &file, const program &program,
                                          std::set<std::string> known) {
   for (int64_t i = 0; i < program.export_count; ++i)
     known.insert(program.exports[i].onnx_name);
@@ -208,7 +227,7 @@ std::vector<std::string> unknown_tensors(const safetensors_index &index, const p
     known.insert(program.state_constants[i].name);
   const std::string counter = "num_batches_tracked";
   std::vector<std::string> others;
-  for (const auto &[name, tensor] : index.tensors) {
+  for (const auto &[name, tensor] : file.tensors()) {
     const bool counts = name.size() >= counter.size() &&
                         name.compare(name.size() - counter.size(), counter.size(), counter) == 0;
     if (!known.count(name) && !counts)
@@ -227,25 +246,43 @@ void warn_of_unknown(const run &run, const std::string &path,
                          others.size(), names.c_str()));
 }
 
+// Whose names have the wrapper of a parallel or compiled module before them, once it is known that
+// they are not the model's.
+source_list sources_without_wrapper(run &run, weights &file) {
+  source_list sources = sources_in(file, run.prog);
+  std::string dropped;
+  while (sources.empty()) {
+    const std::string wrapper = file.drop_wrapper();
+    if (wrapper.empty())
+      return sources;
+    dropped += wrapper;
+    sources = sources_in(file, run.prog);
+  }
+  if (!dropped.empty())
+    run.warn(file.path() + ": names without '" + dropped +
+             "' at their beginning, as DataParallel and torch.compile put it there");
+  return sources;
+}
+
+void warn_of_conversions(const run &run, const weights &file, data_type type) {
+  for (const auto &[stored, names] : file.converted())
+    run.warn(file.path() + ": converted from " + stored + " to " + safetensors_name_of(type) +
+             ": " + first_of({names.begin(), names.end()}));
+}
+
 } // namespace
 
 void take_initial_values(run &run, const std::string &path) {
   std::string content;
   run.ranks.together([&] {
-    const file_content own = content_of(input_file(path, exit_checkpoint));
+    const file_content own = content_of_weights(path);
     content =
         format_text("%lld bytes with digest %08x", static_cast<long long>(own.bytes), own.digest);
   });
   refuse_differences(run.ranks, {{"option --initialise", content, path}}, exit_checkpoint);
   run.ranks.together([&] {
-    const input_file file(path, exit_checkpoint);
-    const safetensors_index index = read_safetensors_index(file, exit_checkpoint);
-    if (auto content = index.metadata.find(content_entry);
-        content != index.metadata.end() && content->second == content_gradients)
-      throw failure(exit_checkpoint, path + ": holds gradients, as `gradients` writes them, and no "
-                                            "parameters\n  try: a file of parameters, or the "
-                                            "safetensors file of a checkpoint");
-    const source_list sources = sources_in(index, run.prog);
+    weights file(path);
+    const source_list sources = sources_without_wrapper(run, file);
     const std::vector<tensor_view> parameters = parameter_tensors(run.prog, run.places());
     std::set<std::string> known; // a state has tied weights under each of their names
     std::string missing, of_module, of_copies, unsound;
@@ -258,11 +295,11 @@ void take_initial_values(run &run, const std::string &path) {
       }
       ++taken;
       const auto &[tensors, pieces] = found->second;
-      check_equal(file, index, tensor, tensors);
+      check_equal(file, tensor, tensors);
       for (const tensor_source &one : tensors)
         known.insert(one.name);
       if (tensors.empty()) {
-        put_values(run, tensor, values_of(file, index, tensor, pieces));
+        put_values(run, tensor, values_of(file, tensor, pieces));
         std::set<std::string> names;
         for (const state_piece *piece : pieces)
           if (names.insert(piece->tensor_name).second)
@@ -273,10 +310,10 @@ void take_initial_values(run &run, const std::string &path) {
       }
       const tensor_source &from = tensors[0];
       if (from.origin == name_origin::own) {
-        read_tensor(file, index, tensor, run.target, exit_checkpoint);
+        file.read(tensor, run.target);
         continue;
       }
-      put_values(run, tensor, values_of(file, index, tensor, from));
+      put_values(run, tensor, values_of(file, tensor, from));
       add_to(from.origin == name_origin::module ? of_module : of_copies,
              "'" + tensor.name + "' from '" + from.name + "'" +
                  (from.is_transposed ? ", transposed" : ""));
@@ -297,8 +334,12 @@ void take_initial_values(run &run, const std::string &path) {
     if (!missing.empty())
       run.warn(format_text("%s: has %zu of %zu parameters; initial values have %s", path.c_str(),
                            taken, parameters.size(), missing.c_str()));
-    check_constants(file, index, run.prog);
-    warn_of_unknown(run, path, unknown_tensors(index, run.prog, std::move(known)));
+    if (!parameters.empty())
+      warn_of_conversions(run, file, parameters.front().type);
+    if (const auto rounded = check_constants(file, run.prog); !rounded.empty())
+      run.warn(path + ": has constants of the model with fewer digits, which were not compared: " +
+               first_of(rounded));
+    warn_of_unknown(run, path, unknown_tensors(file, run.prog, std::move(known)));
   });
 }
 

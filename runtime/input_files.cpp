@@ -4,24 +4,26 @@
 #include "runtime/data_array.h"
 #include "runtime/data_manifest.h"
 #include "runtime/failure.h"
+#include "runtime/weight_files.h"
 
 namespace trainc {
 namespace {
 
-enum class naming { file, weighed, of_input }; // FILE, FILE[:WEIGHT], NAME=FILE
+enum class naming { weights, weighed, of_input }; // FILE, FILE[:WEIGHT], NAME=FILE
 
 struct input_option {
   const char *name;
   naming form;
   std::vector<std::string> trainer_options::*items; // none: --initialise, which is one file
 };
+constexpr input_option initialise = {"initialise", naming::weights, nullptr};
 constexpr input_option input_options[] = {
     {"data", naming::of_input, &trainer_options::data},
     {"constant", naming::of_input, &trainer_options::constant},
     {"tokens", naming::weighed, &trainer_options::tokens},
     {"validation-data", naming::of_input, &trainer_options::validation_data},
     {"validation-tokens", naming::weighed, &trainer_options::validation_tokens},
-    {"initialise", naming::file, nullptr}};
+    initialise};
 
 std::vector<std::string> items_of(const input_option &option, const trainer_options &options) {
   if (option.items)
@@ -33,9 +35,10 @@ std::vector<std::string> items_of(const input_option &option, const trainer_opti
 std::vector<std::string> named_files(const program &program, const input_option &option,
                                      const std::string &item) {
   try {
-    return files_of(option.form == naming::weighed    ? weighted(item).name
-                    : option.form == naming::of_input ? named_file_of(program, item).file
-                                                      : item);
+    if (option.form == naming::weights)
+      return weight_files_of(item);
+    return files_of(option.form == naming::weighed ? weighted(item).name
+                                                   : named_file_of(program, item).file);
   } catch (const failure &) { // who opens the data says so, of all of them
     return {};
   }
@@ -68,7 +71,7 @@ std::vector<input_file_name> input_files_of(const program &program,
     if (auto items = configuration.options.find(option.name); items != configuration.options.end())
       add(program, option, items->second, all);
   if (const std::string &from = configuration.origin.parameters; !from.empty())
-    all.push_back({from, "--initialise"});
+    add(program, initialise, {from}, all);
   return all;
 }
 

@@ -160,7 +160,7 @@ std::vector<option_row> common_rows() {
       row("initialise", &values::initialise, "FILE", command_train,
           "begin with what a safetensors file has of the parameters, by their ONNX names or those "
           "of\n"
-          "PyTorch's module")
+          "PyTorch's module; also a model.safetensors.index.json, or the folder that it is in")
           .of_one_start(),
       row("steps", &values::steps, "N", command_train,
           "steps to train, counted from the very first one")

@@ -5,9 +5,9 @@
 #include "runtime/safetensors.h"
 
 #include "runtime/bounded_json.h"
+#include "runtime/conversion.h"
 #include "runtime/crc32c.h"
 #include "runtime/failure.h"
-#include "runtime/npy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -25,11 +25,24 @@ constexpr int deepest_header = 4; // object of objects of arrays
 struct stored_type {
   const char *name;
   int64_t bytes;
+  std::optional<file_type> of_data = std::nullopt;
 };
 constexpr stored_type stored_types[] = {
-    {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1},
-    {"I16", 2},  {"U16", 2}, {"F16", 2}, {"BF16", 2},    {"I32", 4},
-    {"U32", 4},  {"F32", 4}, {"F64", 8}, {"I64", 8},     {"U64", 8},
+    {"BOOL", 1, file_type::boolean},
+    {"U8", 1, file_type::u8},
+    {"I8", 1, file_type::i8},
+    {"F8_E5M2", 1},
+    {"F8_E4M3", 1},
+    {"I16", 2, file_type::i16},
+    {"U16", 2, file_type::u16},
+    {"F16", 2, file_type::f16},
+    {"BF16", 2, file_type::bf16},
+    {"I32", 4, file_type::i32},
+    {"U32", 4, file_type::u32},
+    {"F32", 4, file_type::f32},
+    {"F64", 8, file_type::f64},
+    {"I64", 8, file_type::i64},
+    {"U64", 8},
 };
 
 class index_reader {
@@ -175,17 +188,22 @@ private:
   int64_t bytes_ = 0;
 };
 
-void widen_from_f32(const input_file &file, int64_t offset, double *target, int64_t count,
-                    running_checksum &checksum) {
-  constexpr int64_t piece = 16384;
-  std::vector<float> buffer(piece);
+void read_converted(const input_file &file, int64_t offset, file_type from, data_type to,
+                    char *target, int64_t count, running_checksum &checksum) {
+  constexpr int64_t piece = 16384; // elements
+  const int64_t width = bytes_of(from);
+  std::vector<char> buffer(static_cast<size_t>(piece * width));
   for (int64_t first = 0; first < count; first += piece) {
     int64_t length = std::min(piece, count - first);
-    file.read(offset + first * 4, buffer.data(), length * 4);
-    checksum.add(buffer.data(), length * 4);
-    for (int64_t i = 0; i < length; ++i)
-      target[first + i] = static_cast<double>(buffer[static_cast<size_t>(i)]);
+    file.read(offset + first * width, buffer.data(), length * width);
+    checksum.add(buffer.data(), length * width);
+    convert(from, buffer.data(), to, target + first * bytes_of(to), length);
   }
+}
+
+bool fills(file_type from, data_type to, taken_types types) {
+  return types == taken_types::all_floats ? converts_by_rounding(from, to)
+                                          : from == file_type::f32 && to == data_type::f64;
 }
 
 } // namespace
@@ -217,12 +235,19 @@ std::string safetensors_header(const std::vector<tensor_view> &tensors,
   return prefix + text;
 }
 
+std::optional<file_type> data_type_of_stored(const std::string &name) {
+  for (const stored_type &type : stored_types)
+    if (name == type.name)
+      return type.of_data;
+  return std::nullopt;
+}
+
 safetensors_index read_safetensors_index(const input_file &file, int failure_code) {
   return index_reader(file, failure_code).read();
 }
 
 void read_tensor(const input_file &file, const safetensors_index &index, const tensor_view &target,
-                 arena_access &arenas, int failure_code) {
+                 arena_access &arenas, int failure_code, taken_types types) {
   auto refuse = [&](const std::string &why) {
     throw failure(static_cast<exit_code>(failure_code), file.path() + ": " + why);
   };
@@ -235,16 +260,18 @@ void read_tensor(const input_file &file, const safetensors_index &index, const t
            shape_text(stored.shape.data(), stored.shape.size()) + "; the model has " +
            shape_text(target.shape.data(), target.shape.size()));
   bool same = stored.type == safetensors_name_of(target.type);
-  if (!same && !(stored.type == "F32" && target.type == data_type::f64))
+  const std::optional<file_type> type = data_type_of_stored(stored.type);
+  if (!same && !(type && fills(*type, target.type, types)))
     refuse("tensor '" + target.name + "' has type " + stored.type + "; the model has " +
            safetensors_name_of(target.type));
   const auto expected = index.metadata.find(tensor_checksum_prefix + target.name);
   running_checksum checksum;
   in_transfers(target.bytes, [&](int64_t begin, int64_t bytes) {
     arenas.write(target.data + begin, bytes, [&](char *host) {
+      const int64_t width = bytes_of(target.type);
       if (!same)
-        return widen_from_f32(file, stored.offset + begin / 2, reinterpret_cast<double *>(host),
-                              bytes / 8, checksum);
+        return read_converted(file, stored.offset + begin / width * bytes_of(*type), *type,
+                              target.type, host, bytes / width, checksum);
       file.read(stored.offset + begin, host, bytes);
       if (expected != index.metadata.end())
         checksum.add(host, bytes);

@@ -7,8 +7,10 @@
 #include "runtime/arena.h"
 #include "runtime/data_types.h"
 #include "runtime/file_operations.h"
+#include "runtime/npy.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,9 @@ tensor_view view_of(const tensor_place &tensor, std::string name, char *data);
 std::string safetensors_header(const std::vector<tensor_view> &tensors,
                                const std::map<std::string, std::string> &metadata);
 
+// What a type of the format is as one of data; nothing where data cannot have it.
+std::optional<file_type> data_type_of_stored(const std::string &name);
+
 struct stored_tensor {
   std::string type; // as in the file: "F32"
   std::vector<int64_t> shape;
@@ -50,9 +55,12 @@ constexpr char content_entry[] = "content", content_gradients[] = "gradients";
 // `failure` with `failure_code`.
 safetensors_index read_safetensors_index(const input_file &file, int failure_code);
 
+// Which other types of a file may fill a tensor of floats.
+enum class taken_types { narrower, all_floats };
+
 // Fills `target`, which lies in an arena, from the stored tensor of that name; an F32 tensor may
 // fill an f64 one. Throws when it is missing or differs in type or shape.
 void read_tensor(const input_file &file, const safetensors_index &index, const tensor_view &target,
-                 arena_access &arenas, int failure_code);
+                 arena_access &arenas, int failure_code, taken_types types = taken_types::narrower);
 
 } // namespace trainc

@@ -7,6 +7,7 @@
 #include "runtime/stage_layout.h"
 #include "runtime/train_options.h"
 #include "runtime/trainer.h"
+#include "runtime/weight_files.h"
 
 #include <cinttypes>
 #include <cmath>
@@ -122,7 +123,7 @@ void trainer::hold_to(const run_origin &before) {
   const std::string file = origin_.file();
   if (file.empty())
     return;
-  origin_.content = content_of(input_file(file, exit_checkpoint));
+  origin_.content = content_of_weights(file); // of a checkpoint's manifest likewise
   if (before.content && before.content != origin_.content)
     throw failure(exit_checkpoint,
                   format_text("%s: is not what the run began with: %s of %" PRId64
@@ -139,9 +140,8 @@ void trainer::warn_of_other_parameters(const run_origin &before) const {
   if (now.empty())
     return;
   const bool is_there = access(now.c_str(), R_OK) == 0;
-  const bool is_other = before.content && is_there
-                            ? content_of(input_file(now, exit_checkpoint)) != before.content
-                            : now != before.parameters;
+  const bool is_other = before.content && is_there ? content_of_weights(now) != before.content
+                                                   : now != before.parameters;
   if (is_other)
     run_.warn(now + ": is not what the run began with, and is not read: the run goes on from its "
                     "checkpoint\n  try: another --run DIR to begin with it");
