@@ -161,6 +161,7 @@ private:
     setModuleTensors(*model.module, moduleTensors(model));
     setStatePieces(*model.module, statePieces(model));
     setStateConstants(*model.module, model.constants);
+    setInfiniteParameters(*model.module, infiniteParameters(model));
     train::setLosses(*model.module, recipe.losses);
     if (options.shardsGradients())
       shardGradients(*model.module);

@@ -86,7 +86,8 @@ std::vector<tensor_view> state_tensors(const program &program, const arenas &are
 std::vector<tensor_view> state_tensors(const program &program); // at no address
 
 // Whether values of tensor `number` of state_tensors can be trained on: trained parameters are
-// finite (of frozen ones, such as masks, infinity is a value), states are numbers.
+// finite (of frozen ones, such as masks, infinity is a value; of those that begin so, -infinity),
+// states are numbers.
 bool is_sound(const program &program, size_t number, data_type type, const char *data,
               int64_t bytes);
 

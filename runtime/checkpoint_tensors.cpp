@@ -79,13 +79,15 @@ std::vector<tensor_view> state_tensors(const program &program) {
 }
 
 // A parameter that is not finite, or a state that is no number, would spoil the next step and all
-// after it.
+// after it, but for -infinity where the model has it.
 bool is_sound(const program &program, size_t number, data_type type, const char *data,
               int64_t bytes) {
   if (number >= static_cast<size_t>(program.parameter_count))
     return !holds(number_class::nan, type, data, bytes);
-  return program.parameters[number].role != parameter_role::trained ||
-         !holds(number_class::not_finite, type, data, bytes);
+  const parameter_place &parameter = program.parameters[number];
+  const number_class refused =
+      parameter.is_infinite ? number_class::nan_or_plus_infinity : number_class::not_finite;
+  return parameter.role != parameter_role::trained || !holds(refused, type, data, bytes);
 }
 
 } // namespace trainc

@@ -9,25 +9,28 @@
 
 namespace trainc {
 
-enum class number_class { nan, not_finite };
+enum class number_class { nan, nan_or_plus_infinity, not_finite };
 
-template <typename bits> bool any_above(const char *data, int64_t bytes, bits limit) {
+// `infinity`: its bits, those of the exponent.
+template <typename bits>
+bool holds_bits(number_class what, const char *data, int64_t bytes_of_data, bits infinity) {
+  constexpr bits sign = ~(~bits{0} >> 1);
+  const bits least = what == number_class::nan ? infinity + 1 : infinity;
+  const bits allowed = what == number_class::nan_or_plus_infinity ? sign | infinity : 0;
   bool found = false;
-  for (int64_t i = 0; i < bytes / static_cast<int64_t>(sizeof limit); ++i) {
+  for (int64_t i = 0; i < bytes_of_data / static_cast<int64_t>(sizeof infinity); ++i) {
     bits value;
-    memcpy(&value, data + i * static_cast<int64_t>(sizeof limit), sizeof limit);
-    found |= (value & (~bits{0} >> 1)) >= limit;
+    memcpy(&value, data + i * static_cast<int64_t>(sizeof infinity), sizeof infinity);
+    found |= ((value & ~sign) >= least) & (value != allowed);
   }
   return found;
 }
 
 // Whether one of the elements is of the class; integers never are.
 inline bool holds(number_class what, data_type type, const char *data, int64_t bytes) {
-  const unsigned beyond_infinity = what == number_class::nan ? 1 : 0;
   if (type == data_type::f32)
-    return any_above<uint32_t>(data, bytes, 0x7f800000u + beyond_infinity);
-  return type == data_type::f64 &&
-         any_above<uint64_t>(data, bytes, 0x7ff0000000000000u + beyond_infinity);
+    return holds_bits<uint32_t>(what, data, bytes, 0x7f800000u);
+  return type == data_type::f64 && holds_bits<uint64_t>(what, data, bytes, 0x7ff0000000000000u);
 }
 
 } // namespace trainc

@@ -63,7 +63,8 @@ enum class parameter_role { trained, frozen, buffer };
 struct parameter_place {
   tensor_place tensor;
   parameter_role role;
-  bool decays; // weight decay applies
+  bool decays;              // weight decay applies
+  bool is_infinite = false; // in places, from the start: -infinity, as masks have it
 };
 
 // An input of the model. The loader writes a batch at its place in the

@@ -90,6 +90,13 @@ void trainc::setStateConstants(ModuleOp module, ArrayRef<StateConstant> constant
   train::setStateConstants(module, rows);
 }
 
+void trainc::setInfiniteParameters(ModuleOp module, ArrayRef<std::string> names) {
+  SmallVector<Attribute> attributes;
+  for (const std::string &name : names)
+    attributes.push_back(StringAttr::get(module.getContext(), name));
+  train::setInfiniteParameters(module, attributes);
+}
+
 static Target targetOf(ModuleOp module) {
   Target target;
   train::TargetAttr attribute = train::targetOf(module);
@@ -167,5 +174,8 @@ ProgramTables trainc::programTables(ModuleOp module, StringRef compilerVersion) 
   for (ArrayAttr row : rowsOf(train::stateConstantsOf(module), 1, 2))
     tables.stateConstants.push_back(
         {nameIn(row, 0), numberIn(row, 1), static_cast<uint32_t>(numberIn(row, 2))});
+  if (ArrayAttr names = train::infiniteParametersOf(module))
+    for (StringAttr name : names.getAsRange<StringAttr>())
+      tables.infiniteParameters.insert(name.str());
   return tables;
 }

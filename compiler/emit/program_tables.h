@@ -7,6 +7,7 @@
 #include "compiler/export_entry.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct ProgramTables {
   std::vector<ExportEntry> moduleTensors; // by what the module calls them
   std::vector<StatePiece> statePieces;
   std::vector<StateConstant> stateConstants;
+  std::set<std::string> infiniteParameters; // that hold -infinity from the start
 };
 
 void setTarget(mlir::ModuleOp module, const Target &target);
@@ -52,6 +54,7 @@ void setExports(mlir::ModuleOp module, llvm::ArrayRef<ExportEntry> exports);
 void setModuleTensors(mlir::ModuleOp module, llvm::ArrayRef<ExportEntry> tensors);
 void setStatePieces(mlir::ModuleOp module, llvm::ArrayRef<StatePiece> pieces);
 void setStateConstants(mlir::ModuleOp module, llvm::ArrayRef<StateConstant> constants);
+void setInfiniteParameters(mlir::ModuleOp module, llvm::ArrayRef<std::string> names);
 
 /// Of a planned module. What it does not say is empty.
 ProgramTables programTables(mlir::ModuleOp module, llvm::StringRef compilerVersion);

@@ -75,7 +75,7 @@ private:
     return count == 0 ? "nullptr" : name.str();
   }
   void collectArguments(func::FuncOp function);
-  void addParameter(StringRef tensor, StringRef role, bool decays);
+  void addParameter(StringRef tensor, StringRef role, bool decays, bool isInfinite = false);
   void addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
                 std::optional<int64_t> ignored);
   void collectOutputs(func::FuncOp function);
@@ -127,7 +127,8 @@ void TablePrinter::collectArguments(func::FuncOp function) {
     if (auto parameter = dyn_cast_or_null<train::ParameterAttr>(role)) {
       precision = dataType(type);
       addParameter(tensor, parameter.isFrozen() ? "frozen" : "trained",
-                   parameter.getRun() == train::Run::decayed);
+                   parameter.getRun() == train::Run::decayed,
+                   tables.infiniteParameters.count(name.str()));
     } else if (isa_and_nonnull<train::BufferAttr>(role)) {
       addParameter(tensor, "buffer", false);
     } else if (auto input = dyn_cast_or_null<train::InputAttr>(role)) {
@@ -153,9 +154,9 @@ void TablePrinter::collectStepScalars(func::FuncOp function) {
           placeOf(function.getArgAttrDict(i), role.getTitle()).getOffset();
 }
 
-void TablePrinter::addParameter(StringRef tensor, StringRef role, bool decays) {
-  parameters.push_back(
-      llvm::formatv("{{{0}, parameter_role::{1}, {2}}", tensor, role, decays ? "true" : "false"));
+void TablePrinter::addParameter(StringRef tensor, StringRef role, bool decays, bool isInfinite) {
+  parameters.push_back(llvm::formatv("{{{0}, parameter_role::{1}, {2}{3}}", tensor, role,
+                                     decays ? "true" : "false", isInfinite ? ", true" : ""));
 }
 
 void TablePrinter::addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,

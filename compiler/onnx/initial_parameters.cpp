@@ -40,6 +40,32 @@ static void forEachPiece(const Parameter &parameter, bool isDouble,
   }
 }
 
+/// By blocks: a loop without an exit is computed with vectors.
+template <typename Bits> static bool holdsBits(ArrayRef<char> bytes, Bits wanted) {
+  constexpr size_t kBlock = 65536; // bytes
+  for (; !bytes.empty(); bytes = bytes.drop_front(std::min(kBlock, bytes.size()))) {
+    bool found = false;
+    for (size_t i = 0; i < std::min(kBlock, bytes.size()); i += sizeof(Bits)) {
+      Bits bits;
+      std::memcpy(&bits, bytes.data() + i, sizeof bits);
+      found |= bits == wanted;
+    }
+    if (found)
+      return true;
+  }
+  return false;
+}
+
+std::vector<std::string> infiniteParameters(const Model &model) {
+  std::vector<std::string> names;
+  for (const Parameter &parameter : model.parameters)
+    if (!parameter.frozen &&
+        (parameter.isDouble ? holdsBits<uint64_t>(parameter.bytes, 0xfff0000000000000)
+                            : holdsBits<uint32_t>(parameter.bytes, 0xff800000)))
+      names.push_back(parameter.name);
+  return names;
+}
+
 static std::string headerOf(const Model &model, bool isDouble, ArrayRef<uint32_t> checksums) {
   json::Object header, ofTensors;
   int64_t offset = 0;

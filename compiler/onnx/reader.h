@@ -96,6 +96,9 @@ std::vector<ExportEntry> moduleTensors(const Model &model);
 /// Of parameters that the module's state has in pieces.
 std::vector<StatePiece> statePieces(const Model &model);
 
+/// Those that are trained and hold -infinity, as masks do.
+std::vector<std::string> infiniteParameters(const Model &model);
+
 /// Writes all parameters as safetensors, in `precision` ("f32" or "f64"), straight from the maps.
 mlir::LogicalResult writeInitialParameters(const Model &model, llvm::StringRef path,
                                            llvm::StringRef precision, Report &report);

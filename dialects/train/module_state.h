@@ -15,6 +15,10 @@ void setStatePieces(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> rows)
 mlir::ArrayAttr stateConstantsOf(mlir::ModuleOp module);
 void setStateConstants(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> rows);
 
+/// Names of the parameters that hold -infinity in the model's file, as masks do.
+mlir::ArrayAttr infiniteParametersOf(mlir::ModuleOp module);
+void setInfiniteParameters(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> names);
+
 /// A state of the optimizer that is not like its parameter: name, parameter, slot, offset in the
 /// arena of states in elements, then the sizes of its axes. None: each slot has the layout of the
 /// parameters.

@@ -36,6 +36,7 @@ static constexpr llvm::StringLiteral kModuleTensors = "train.module_tensors";
 // Lists of rows (module_state.h).
 static constexpr llvm::StringLiteral kStatePieces = "train.state_pieces";
 static constexpr llvm::StringLiteral kStateConstants = "train.state_constants";
+static constexpr llvm::StringLiteral kInfiniteParameters = "train.infinite_parameters";
 static constexpr llvm::StringLiteral kStateLayout = "train.state_layout";
 
 void TrainDialect::initialize() {
@@ -258,7 +259,7 @@ LogicalResult TrainDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   auto list = dyn_cast<ArrayAttr>(value);
   if (isa<ModuleOp>(op) && name == kLosses)
     return expect(list && llvm::all_of(list, llvm::IsaPred<StringAttr>), "a list of strings");
-  if (isa<ModuleOp>(op) && name == kGroups)
+  if (isa<ModuleOp>(op) && (name == kGroups || name == kInfiniteParameters))
     return expect(list && !list.empty() && llvm::all_of(list, llvm::IsaPred<StringAttr>),
                   "a list of names");
   if (isa<ModuleOp>(op) && (name == kExports || name == kModuleTensors))
@@ -430,6 +431,13 @@ void setStatePieces(ModuleOp module, ArrayRef<Attribute> rows) {
 }
 void setStateConstants(ModuleOp module, ArrayRef<Attribute> rows) {
   setRows(module, kStateConstants, rows);
+}
+
+ArrayAttr infiniteParametersOf(ModuleOp module) {
+  return module->getAttrOfType<ArrayAttr>(kInfiniteParameters);
+}
+void setInfiniteParameters(ModuleOp module, ArrayRef<Attribute> names) {
+  setRows(module, kInfiniteParameters, names);
 }
 
 ArrayAttr stateLayoutOf(ModuleOp module) { return module->getAttrOfType<ArrayAttr>(kStateLayout); }
