@@ -9,6 +9,7 @@
 // its samples however they are split; a loss of elements has that of each sample, for the last
 // batch of an evaluation. Terms that weigh alike in every micro-batch are one mean. Where others
 // remain, each is a part of the loss with its own weight.
+#include "dialects/nn/raised_pattern.h"
 #include "dialects/train/loss_term.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -245,7 +246,8 @@ private:
     SmallVector<Part> parts;
     for (Term &term : terms) {
       nn::Builder builder(at, NameLoc::get(at.getStringAttr(title(term, "loss"))));
-      add(builder, parts, buildTerm(builder, term));
+      for (const Part &part : buildTerm(builder, term))
+        add(builder, parts, part);
     }
     nn::Builder builder(at, NameLoc::get(at.getStringAttr("loss")));
     Value total = parts.front().value;
@@ -269,24 +271,94 @@ private:
                              : (train::resultNameOf(model, term.output) + "_" + what).str();
   }
 
-  Part buildTerm(nn::Builder &builder, const Term &term) {
+  /// One part; of a loss of the model's own as many as it is the sum of.
+  SmallVector<Part> buildTerm(nn::Builder &builder, const Term &term) {
     Operation *terminator = model.getBody().front().getTerminator();
     Value output = terminator->getOperand(term.output);
     Value other = term.other ? terminator->getOperand(*term.other) : Value();
     const train::LossTerm &recipe = term.recipe;
     train::LossValue value =
         recipe.loss->build({builder, output, term.label, recipe.settings, other});
-    Part part = value.scalar ? weigh(builder, value.scalar)
-                             : reduce(builder, value.elements,
-                                      recipe.loss->findSetting("reduction")
-                                          ? recipe.settings.word("reduction")
-                                          : "mean");
-    if (recipe.factor != 1) {
-      part.value = builder.named("weighted", builder.scale(part.value, recipe.factor));
-      if (part.perSample)
-        part.perSample = builder.scale(part.perSample, recipe.factor);
+    SmallVector<Part> parts;
+    apart.clear();
+    if (isOwn(term))
+      parts = partsOf(builder, value.scalar);
+    else if (value.scalar)
+      parts = {weigh(builder, value.scalar)};
+    else
+      parts = {reduce(builder, value.elements,
+                      recipe.loss->findSetting("reduction") ? recipe.settings.word("reduction")
+                                                            : "mean")};
+    if (recipe.factor != 1)
+      for (Part &part : parts) {
+        part.value = builder.named("weighted", builder.scale(part.value, recipe.factor));
+        if (part.perSample)
+          part.perSample = builder.scale(part.perSample, recipe.factor);
+      }
+    return parts;
+  }
+
+  static bool isOwn(const Term &term) { return term.recipe.loss->name == "output"; }
+
+  /// What the model's own loss is the sum of. Terms that weigh alike stay together, as the model
+  /// computes them. A sum that is divided by a number may be a mean over the micro-batch.
+  SmallVector<Part> partsOf(nn::Builder &builder, Value loss, bool isDivided = false) {
+    loss = builder.reshape(loss, {});
+    Operation *op = behindViews(loss).getDefiningOp();
+    if (!apart.insert(op).second) // else a chain of doublings would take forever
+      return {weigh(builder, loss)};
+    SmallVector<Part> parts;
+    auto append = [&](Value term, double factor, bool divides = false) {
+      for (Part part : partsOf(builder, term, isDivided || divides)) {
+        part.value = factor == 1 ? part.value : builder.scale(part.value, factor);
+        parts.push_back(part);
+      }
+    };
+    auto number = [](Value value) { return nn::splatOfFloats(behindViews(value)); };
+    if (auto sum = dyn_cast_or_null<nn::AddOp>(op)) {
+      append(sum.getA(), 1);
+      append(sum.getB(), 1);
+    } else if (auto difference = dyn_cast_or_null<nn::SubOp>(op)) {
+      append(difference.getA(), 1);
+      append(difference.getB(), -1);
+    } else if (auto negative = dyn_cast_or_null<nn::NegOp>(op)) {
+      append(negative.getX(), -1);
+    } else if (auto product = dyn_cast_or_null<nn::MulOp>(op); product && number(product.getA())) {
+      append(product.getB(), *number(product.getA()));
+    } else if (product && number(product.getB())) {
+      append(product.getA(), *number(product.getB()));
+    } else if (auto quotient = dyn_cast_or_null<nn::DivOp>(op);
+               quotient && number(quotient.getB()).value_or(0) != 0) {
+      append(quotient.getA(), 1 / *number(quotient.getB()), /*divides=*/true);
+    } else if (!isDivided && isSumOfLabels(loss)) {
+      return {{loss, nullptr, nullptr, /*isSum=*/true}};
+    } else {
+      return {weigh(builder, loss)};
     }
-    return part;
+    bool weighAlike =
+        llvm::none_of(parts, [](const Part &part) { return part.weight || part.isSum; });
+    return weighAlike ? SmallVector<Part>{{loss, nullptr, nullptr}} : parts;
+  }
+
+  /// A sum with a summand for each label of one of ONNX's loss nodes, weighed by data alone.
+  bool isSumOfLabels(Value value) {
+    nn::ReduceSumOp sum = sumOfAll(value);
+    Value summand = sum ? sum.getX() : Value();
+    while (summand) {
+      summand = behindViews(summand);
+      auto product = summand.getDefiningOp<nn::MulOp>();
+      if (auto negative = summand.getDefiningOp<nn::NegOp>())
+        summand = negative.getX();
+      else if (product && dependsOnDataAlone(product.getB()).value_or(false))
+        summand = product.getA();
+      else if (product && dependsOnDataAlone(product.getA()).value_or(false))
+        summand = product.getB();
+      else
+        break;
+    }
+    auto picked = summand ? summand.getDefiningOp<nn::ReduceSumOp>() : nullptr;
+    auto chosen = picked ? picked.getX().getDefiningOp<nn::SelectOp>() : nullptr;
+    return chosen && chosen.getCondition().getDefiningOp<nn::LabelMaskOp>();
   }
 
   Part weigh(nn::Builder &builder, Value scalar) {
@@ -341,7 +413,7 @@ private:
   void eraseOwnLosses(Operation *terminator) {
     std::set<unsigned, std::greater<>> own;
     for (const Term &term : terms)
-      if (term.recipe.loss->name == "output")
+      if (isOwn(term))
         own.insert(term.output);
     for (unsigned index : own) {
       terminator->eraseOperand(index);
@@ -413,8 +485,7 @@ private:
   // ---- weights
 
   /// What a loss weighs that is a mean over some of its labels, the model's own too. Null: always
-  /// the same. Known weakness, here and below: of a loss of the model's own with further terms, no
-  /// part is seen to be such a mean.
+  /// the same.
   static Value countedShare(nn::Builder &builder, Value loss) {
     auto mean = behindViews(loss).getDefiningOp<nn::CountingMeanOpInterface>();
     return mean ? mean.buildCountedShare(builder) : Value();
@@ -423,25 +494,48 @@ private:
   /// The same of a mean that is written as one sum over another, which the data decide: labels with
   /// weights, masked losses of the model's own. Returns the divisor's share of what it would be if
   /// all counted fully, or null. The loss becomes one whose gradient is 0 where nothing counts, and
-  /// not NaN as its value is.
+  /// not NaN as its value is; one with a least divisor has that already.
   Value divideByCount(nn::Builder &builder, Value &loss) {
     auto mean = behindViews(loss).getDefiningOp<nn::DivOp>();
     auto type = cast<RankedTensorType>(loss.getType());
-    auto sum = mean ? sumOfAll(mean.getA()) : nullptr,
-         counts = mean ? sumOfAll(mean.getB()) : nullptr;
+    Value divisor = mean ? withoutLeast(mean.getB()) : Value();
+    auto sum = mean ? sumOfAll(mean.getA()) : nullptr, counts = mean ? sumOfAll(divisor) : nullptr;
     if (!sum || !counts || nn::tensorType(mean.getB()).getElementType() != type.getElementType())
       return nullptr;
-    std::optional<bool> isOfData = dependsOnDataAlone(mean.getB());
+    std::optional<bool> isOfData = dependsOnDataAlone(divisor);
     if (!isOfData || !*isOfData)
       return nullptr;
     Value total = builder.reshape(mean.getA(), type.getShape());
-    Value count = builder.reshape(mean.getB(), type.getShape());
+    Value count = builder.reshape(divisor, type.getShape());
     Value zero = builder.constant(0, type), one = builder.constant(1, type);
     Value none = builder.named("counts_none", builder.create<nn::EqualOp>(count, zero));
-    Value divided = builder.div(total, builder.select(none, one, count));
-    loss = builder.select(none, builder.div(zero, count), divided);
+    if (divisor == mean.getB()) {
+      Value divided = builder.div(total, builder.select(none, one, count));
+      loss = builder.select(none, builder.div(zero, count), divided);
+    } else { // where nothing counts in the whole step, its loss is 0 as well
+      constexpr double kNext = 1e-20; // to nothing beside any count
+      count = builder.select(none, builder.constant(kNext, type), count);
+    }
     auto all = static_cast<double>(nn::tensorType(counts.getOperand()).getNumElements());
     return builder.named("counted_share", builder.div(count, builder.constant(all, type)));
+  }
+
+  /// The divisor that the model keeps from being 0: max(value, e), value + e, or clip(value, e).
+  static Value withoutLeast(Value divisor) {
+    Operation *op = behindViews(divisor).getDefiningOp();
+    auto isLeast = [](Value value) {
+      return nn::splatOfFloats(behindViews(value)).value_or(0) > 0;
+    };
+    if (isa_and_nonnull<nn::MaximumOp, nn::AddOp>(op)) {
+      if (isLeast(op->getOperand(1)))
+        return op->getOperand(0);
+      return isLeast(op->getOperand(0)) ? op->getOperand(1) : divisor;
+    }
+    auto clip = dyn_cast_or_null<nn::SelectOp>(op);
+    auto isBelow = clip ? clip.getCondition().getDefiningOp<nn::LessOrEqualOp>() : nullptr;
+    const bool isClip = isBelow && isBelow.getA() == clip.getB() && isBelow.getB() == clip.getA() &&
+                        isLeast(clip.getA());
+    return isClip ? clip.getB() : divisor;
   }
 
   static Value behindViews(Value value) {
@@ -488,6 +582,7 @@ private:
 
   func::FuncOp model;
   std::vector<Term> terms;
+  llvm::SmallPtrSet<Operation *, 16> apart; // sums and factors of a loss of the model's own
 };
 
 const PassRegistration<AttachLoss> attachLossRegistration;

@@ -318,6 +318,12 @@ static void add_memory_rows(const run &run, int64_t micro_batches,
                       (stages ? format_text("stage %zu: ", i) : "") + describe_memory(all[i]));
 }
 
+// Of which it is not known how many samples or labels it is of, as of a loss of the model's own.
+static bool is_opaque(const program &prog) {
+  return prog.update && !prog.loss_weight.name && prog.loss_part_count == 0 &&
+         !prog.sample_losses.name;
+}
+
 void run::print_table(const std::vector<std::pair<std::string, std::string>> &more,
                       int64_t micro_batches) const {
   if (!is_first())
@@ -328,6 +334,12 @@ void run::print_table(const std::vector<std::pair<std::string, std::string>> &mo
   const bool in_stages = prog.stages && trains;
   rows.emplace_back("ranks", std::to_string(ranks.size()) +
                                  (in_stages ? describe_layout(prog, ranks.size()) : ""));
+  const int64_t parts = micro_batches * ranks.size() / (prog.stages ? prog.stages->stages : 1);
+  if (trains && parts > 1 && is_opaque(prog))
+    rows.emplace_back("loss of a step",
+                      format_text("the mean of what the model computes of %" PRId64
+                                  " micro-batches, which all weigh the same",
+                                  parts));
   rows.emplace_back("device", target.description());
   if (int64_t bytes = target.accumulator_bytes())
     rows.emplace_back("accumulation", grouped(bytes) + " bytes of gradients" +

@@ -9,6 +9,7 @@
 // RUN: %section ALIKE %s | %trainc-opt -attach-loss | %FileCheck %s --check-prefix=ALIKE
 // RUN: %section PARTS %s | %trainc-opt -attach-loss | %FileCheck %s --check-prefix=PARTS
 // RUN: %section WHOLE %s | %trainc-opt -attach-loss | %FileCheck %s --check-prefix=WHOLE
+// RUN: %section OWN %s | %trainc-opt -split-input-file -attach-loss | %FileCheck %s --check-prefix=OWN
 // RUN: %section ERRORS %s | %trainc-opt -split-input-file -verify-diagnostics -attach-loss -o /dev/null
 
 // CLASSES
@@ -137,6 +138,71 @@ module attributes {train.losses = ["own=output"]} {
       -> (tensor<5xf32> {train.role = #train.output<"y">},
           tensor<1xf32> {train.role = #train.output<"own">}) {
     return %x, %loss : tensor<5xf32>, tensor<1xf32>
+  }
+}
+
+// -----
+
+// OWN
+// A scaled mean over counts is one, too.
+// OWN-LABEL: func.func @model
+// OWN-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<f32> {train.role = #train.loss_weight})
+module attributes {train.losses = ["own=output"]} {
+  func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">}, %mask: tensor<2x3xf32> {train.role = #train.input<"mask">})
+      -> (tensor<f32> {train.role = #train.output<"own">}) {
+    %half = nn.constant dense<0.5> : tensor<f32>
+    %total = nn.reduce_sum %x {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+    %count = nn.reduce_sum %mask {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+    %mean = nn.div %total, %count : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %scaled = nn.mul %mean, %half : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    return %scaled : tensor<f32>
+  }
+}
+
+// -----
+
+// OWN
+// Beside a term that weighs alike everywhere it is a part by itself; what keeps its divisor from 0 does not count.
+// OWN-LABEL: func.func @model
+// OWN-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<f32> {train.role = #train.loss_part<0>}, tensor<f32> {train.role = #train.loss_weight<0>}, tensor<f32> {train.role = #train.loss_part<1>})
+// OWN: %[[COUNT:.*]] = nn.reduce_sum %arg1
+// OWN: %[[NONE:.*]] = nn.equal %[[COUNT]], %{{.*}}
+// OWN: %[[NEXT:.*]] = nn.constant dense<9.99{{.*}}E-21>
+// OWN: %[[COUNTED:.*]] = nn.select %[[NONE]], %[[NEXT]], %[[COUNT]]
+// OWN: nn.div %[[COUNTED]], %{{.*}}
+module attributes {train.losses = ["own=output"]} {
+  func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">}, %mask: tensor<2x3xf32> {train.role = #train.input<"mask">})
+      -> (tensor<f32> {train.role = #train.output<"own">}) {
+    %one = nn.constant dense<1.0> : tensor<f32>
+    %total = nn.reduce_sum %x {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+    %count = nn.reduce_sum %mask {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+    %divisor = nn.maximum %count, %one : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %mean = nn.div %total, %divisor : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %square = nn.mul %x, %x : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    %squares = nn.reduce_sum %square {dimensions = array<i64: 0, 1>} : (tensor<2x3xf32>) -> tensor<f32>
+    %loss = nn.add %mean, %squares : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// OWN
+// A sum over labels is the step's, but not where a number divides it, which may be how many the micro-batch has.
+// OWN-LABEL: func.func @model
+// OWN-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<f32> {train.role = #train.loss_part<0, is_sum = true>}, tensor<f32> {train.role = #train.loss_part<1>})
+module attributes {train.losses = ["sum=output", "mean=output"]} {
+  func.func @model(%x: tensor<2x3xf32> {train.role = #train.parameter<"x">}, %labels: tensor<2xi64> {train.role = #train.input<"labels">})
+      -> (tensor<f32> {train.role = #train.output<"sum">}, tensor<f32> {train.role = #train.output<"mean">}) {
+    %zero = nn.constant dense<0.0> : tensor<2x3xf32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %mask = nn.label_mask %labels : (tensor<2xi64>) -> tensor<2x3xi1>
+    %kept = nn.select %mask, %x, %zero : (tensor<2x3xi1>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    %picked = nn.reduce_sum %kept {dimensions = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2xf32>
+    %losses = nn.neg %picked : (tensor<2xf32>) -> tensor<2xf32>
+    %sum = nn.reduce_sum %losses {dimensions = array<i64: 0>} : (tensor<2xf32>) -> tensor<f32>
+    %mean = nn.div %sum, %two : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    return %sum, %mean : tensor<f32>, tensor<f32>
   }
 }
 
