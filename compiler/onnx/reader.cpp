@@ -136,6 +136,25 @@ static bool checkRanks(ModuleOp module, StringRef path, Report &report) {
   return report.size() == before;
 }
 
+// Converting is right for constants. A module that learns halves rounds each update to them; one
+// that learns a sparse weight leaves its zeros.
+static bool checkForms(const ModelFile &file, const Decisions &decisions, Report &report) {
+  const size_t before = report.size();
+  for (const auto &decision : decisions) {
+    const StringRef name = decision->name(), form = file.formInFile(name.str());
+    if (form.empty() || decision->role != Role::trained)
+      continue;
+    if (form == "sparse")
+      report.warning(file.path(),
+                     "parameter '" + name + "' is sparse in the file: its zeros are trained, too");
+    else
+      (void)report.error(ExitCode::unsupportedModel, file.path(),
+                         "parameter '" + name + "' is " + form + " in the file, and cast to float",
+                         "an export in single precision: module.float() before it; or --freeze");
+  }
+  return report.size() == before;
+}
+
 FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &context,
                            Report &report) {
   FailureOr<Opened> opened = open(path, recipe, context, report);
@@ -151,7 +170,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   auto inputs = resolveInputs(*model.file, recipe, report);
   const BatchNormModes batchNorms = batchNormsOf(*opened, recipe, report);
   std::optional<Decisions> decisions = decide(*opened, batchNorms, recipe, report);
-  if (!inputs || !decisions)
+  if (!inputs || !decisions || !checkForms(*model.file, *decisions, report))
     return failure();
   llvm::DenseMap<const Decision *, SmallVector<const Decision *>> tied;
   for (const auto &decision : *decisions)

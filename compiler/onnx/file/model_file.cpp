@@ -2,6 +2,7 @@
 //
 // Opening a model and finding the values of its tensors, in whichever field they are.
 #include "compiler/onnx/file/model_file.h"
+#include "compiler/onnx/file/converted_tensors.h"
 #include "compiler/onnx/file/schema.h"
 #include "compiler/onnx/file/strip.h"
 #include "compiler/onnx/file/wire.h"
@@ -55,10 +56,6 @@ int64_t elementBytes(int32_t dataType) {
 bool isFloat(int32_t dataType) {
   const nn::OnnxType *type = nn::findOnnxType(dataType);
   return type && type->kind == nn::OnnxType::Kind::real;
-}
-
-static bool isHalf(int32_t dataType) {
-  return dataType == TensorProto::FLOAT16 || dataType == TensorProto::BFLOAT16;
 }
 
 bool isDouble(int32_t dataType) { return dataType == TensorProto::DOUBLE; }
@@ -303,8 +300,14 @@ static void leaveOutUnread(onnx::GraphProto &graph, std::vector<Payload> &payloa
 
 bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
   size_t before = report.size();
+  const std::set<std::string> onlyCast = namesOnlyCast(graph());
+  widenHalvesInNodes(onlyCast);
   for (int i = 0; i < graph().initializer_size(); ++i) {
-    const TensorProto &tensor = graph().initializer(i);
+    TensorProto &tensor = *proto->mutable_graph()->mutable_initializer(i);
+    const int32_t type = tensor.data_type();
+    const bool widens = isHalf(type) && onlyCast.count(tensor.name());
+    if (widens)
+      tensor.set_data_type(TensorProto::UINT16); // it stands where halves do
     auto result = std::make_unique<TensorBytes>();
     std::string why = readShape(tensor, *result);
     if (why.empty() && tensor.data_location() == TensorProto::EXTERNAL) {
@@ -320,8 +323,66 @@ bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
       (void)report.error(isKnown ? ExitCode::unreadableModel : ExitCode::unsupportedModel, filePath,
                          "initializer '" + tensor.name() + "' " + why,
                          isKnown ? "" : adviceOn(tensor.data_type()));
+    if (widens && why.empty()) {
+      widenHalves(*result, type);
+      tensor.set_data_type(result->dataType);
+      forms[tensor.name()] = elementName(type);
+    }
     initializers.push_back(std::move(result));
   }
+  return report.size() == before;
+}
+
+static void describe(const TensorBytes &values, TensorProto &tensor) {
+  tensor.set_name(values.name);
+  tensor.set_data_type(values.dataType);
+  for (int64_t size : values.shape)
+    tensor.add_dims(size);
+}
+
+StringRef ModelFile::formInFile(const std::string &name) const {
+  const auto found = forms.find(name);
+  return found == forms.end() ? "" : found->second;
+}
+
+// Constants that nodes hold.
+void ModelFile::widenHalvesInNodes(const std::set<std::string> &onlyCast) {
+  for (onnx::NodeProto &node : *proto->mutable_graph()->mutable_node()) {
+    if (!isOnnx(node, "Constant") || node.output_size() != 1 || node.attribute_size() != 1 ||
+        !onlyCast.count(node.output(0)))
+      continue;
+    TensorProto &tensor = *node.mutable_attribute(0)->mutable_t();
+    const int32_t type = tensor.data_type();
+    if (kindOf(node.attribute(0)) != "tensor" || !isHalf(type))
+      continue;
+    tensor.set_data_type(TensorProto::UINT16);
+    std::string why;
+    std::unique_ptr<TensorBytes> values = tensorOfNode(tensor, why);
+    tensor.set_data_type(type);
+    if (!values) // who reads it says why
+      continue;
+    widenHalves(*values, type);
+    tensor.Clear();
+    describe(*values, tensor);
+    tensor.set_raw_data(values->bytes.data(), values->bytes.size());
+  }
+}
+
+bool ModelFile::makeDense(Report &report) {
+  const size_t before = report.size();
+  for (const onnx::SparseTensorProto &sparse : graph().sparse_initializer()) {
+    const std::string name = sparse.values().name();
+    std::string why;
+    std::unique_ptr<TensorBytes> dense = denseTensor(sparse, why);
+    if (!dense) {
+      (void)report.error(ExitCode::unsupportedModel, filePath, "initializer '" + name + "' " + why,
+                         "an export with dense weights");
+      continue;
+    }
+    forms[name] = "sparse";
+    addInitializer(std::move(dense));
+  }
+  proto->mutable_graph()->clear_sparse_initializer();
   return report.size() == before;
 }
 
@@ -370,17 +431,10 @@ bool ModelFile::load(ArrayRef<char> bytes, Report &report) {
                        "not an ONNX model: it has no graph or no operator-set version", advice);
     return false;
   }
-  if (graph().sparse_initializer_size()) {
-    (void)report.error(ExitCode::unsupportedModel, filePath,
-                       "initializer '" + graph().sparse_initializer(0).values().name() +
-                           "' is sparse, which is not supported",
-                       "an export with dense weights");
-    return false;
-  }
   useShortDomains(*proto);
   valuesInNodes = std::move(payloads.inNodes);
   leaveOutUnread(*proto->mutable_graph(), payloads.initializers, filePath, report);
-  return resolve(payloads.initializers, report);
+  return resolve(payloads.initializers, report) && makeDense(report);
 }
 
 static bool isText(StringRef path) {
@@ -398,13 +452,6 @@ static std::string withoutComments(StringRef text) {
     text = rest;
   }
   return result;
-}
-
-static void describe(const TensorBytes &values, TensorProto &tensor) {
-  tensor.set_name(values.name);
-  tensor.set_data_type(values.dataType);
-  for (int64_t size : values.shape)
-    tensor.add_dims(size);
 }
 
 void ModelFile::addInitializer(std::unique_ptr<TensorBytes> values) {
@@ -439,8 +486,8 @@ std::shared_ptr<ModelFile> ModelFile::open(StringRef path, Report &report) {
       (void)report.error(ExitCode::unreadableModel, path, message);
       return nullptr;
     }
-    file->converted = model.SerializeAsString();
-    bytes = {file->converted.data(), file->converted.size()};
+    file->binary = model.SerializeAsString();
+    bytes = {file->binary.data(), file->binary.size()};
   }
   return file->load(bytes, report) ? file : nullptr;
 }

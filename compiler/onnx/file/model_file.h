@@ -9,6 +9,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include <map>
 #include <onnx/onnx_pb.h>
+#include <set>
 #include <vector>
 
 namespace trainc::reader {
@@ -65,6 +66,9 @@ public:
   const onnx::GraphProto &graph() const { return proto->graph(); }
   /// Of graph().initializer(index).
   const TensorBytes &initializer(size_t index) const { return *initializers[index]; }
+  /// How the file has an initializer that is a dense float here: "float16", "bfloat16" or "sparse";
+  /// empty: as it is here.
+  llvm::StringRef formInFile(const std::string &name) const;
 
   /// The values of a tensor of a node. Null, with a message, where they are not there.
   std::unique_ptr<TensorBytes> tensorOfNode(const onnx::TensorProto &tensor,
@@ -85,14 +89,17 @@ public:
 private:
   bool load(llvm::ArrayRef<char> bytes, Report &report);
   bool resolve(const std::vector<Payload> &payloads, Report &report);
+  bool makeDense(Report &report);
+  void widenHalvesInNodes(const std::set<std::string> &onlyCast);
   bool resolveExternal(const onnx::TensorProto &tensor, TensorBytes &result, Report &report);
 
   std::string filePath;
   std::unique_ptr<MappedFile> mapped;
-  std::string converted; // binary form of a text file
+  std::string binary; // form of a text file
   std::unique_ptr<onnx::ModelProto> proto;
   std::vector<llvm::ArrayRef<char>> valuesInNodes; // large ones, by number (strip.h)
   std::vector<std::unique_ptr<TensorBytes>> initializers;
+  std::map<std::string, std::string> forms;                    // of those that were converted
   std::vector<std::unique_ptr<TensorBytes>> replaced;          // others may share their bytes
   std::map<std::string, std::unique_ptr<MappedFile>> external; // by location
   std::vector<std::string> alsoRead;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Constants that a file holds in another form than tensors here have: halves that it casts to
+// floats, and sparse ones.
+#pragma once
+
+#include "compiler/onnx/file/model_file.h"
+#include <set>
+
+namespace trainc::reader {
+
+bool isHalf(int32_t dataType);
+
+/// Names whose values only a Cast to floats reads, in the graph and in its branches: halves among
+/// them may be floats from the beginning.
+std::set<std::string> namesOnlyCast(const onnx::GraphProto &graph);
+
+/// Makes floats of the halves that `halves` holds as integers of 16 bits.
+void widenHalves(TensorBytes &halves, int32_t halfType);
+
+/// The dense form of an initializer. Null, with a message, where it has none.
+std::unique_ptr<TensorBytes> denseTensor(const onnx::SparseTensorProto &sparse, std::string &why);
+
+} // namespace trainc::reader
