@@ -10,6 +10,7 @@
 #include "runtime/cpu/shared_state.h"
 #include "runtime/cpu/shared_wait.h"
 #include "runtime/cpu/stage_memory.h"
+#include "runtime/cpu/team_waiting.h"
 #include "runtime/data_types.h"
 #include "runtime/program_memory.h"
 #include "runtime/threads.h"
@@ -27,6 +28,7 @@ struct device::implementation {
   int threads = 0; // none: nothing is computed
   int cores = 1;   // this rank's share of the host's
   arena_set memory = {};
+  std::optional<team_waiting> waiting = {};
   std::optional<gradient_sum> sum = {};
   std::optional<gradient_shards> shards = {}; // in place of it, where no rank keeps all gradients
   std::optional<shared_state> state = {};     // where ranks share it
@@ -132,8 +134,10 @@ device::device(const program &program, const trainer_options &options, communica
   own_->memory.places.constants = static_cast<const char *>(program.constants);
   own_->cores = share_of_cores(ranks);
   ranks.together([&] {
-    if (computes)
-      own_->threads = choose_threads(static_cast<int>(options.threads.value_or(0)), own_->cores);
+    if (!computes)
+      return;
+    own_->threads = choose_threads(static_cast<int>(options.threads.value_or(0)), own_->cores);
+    own_->waiting.emplace(own_->threads);
   });
 }
 
@@ -320,6 +324,8 @@ void device::finish() {
   if (own_->state && own_->updated)
     own_->ranks.barrier(); // the others have updated their parts
   own_->updated = false;
+  if (own_->waiting)
+    own_->waiting->look();
 }
 
 void device::observe(step_clock *clock) { own_->memory.places.clock = clock; }
