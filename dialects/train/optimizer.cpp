@@ -2,6 +2,7 @@
 //
 // The registry of optimizers.
 #include "dialects/train/optimizer.h"
+#include "dialects/train/module_state.h"
 #include "dialects/train/parameter_average.h"
 #include "dialects/train/train.h"
 #include "llvm/Support/Format.h"
@@ -44,7 +45,12 @@ Value Update::spread(Value f64Scalar) const {
 Value Update::penalizedGradient() const {
   if (!decays)
     return gradient;
-  Value penalty = b.mul(parameter, spread(scalar("weight_decay")));
+  Value decay = spread(scalar("weight_decay")), penalty = b.mul(parameter, decay);
+  if (infiniteParametersOf(penalty.getParentRegion()->getParentOfType<ModuleOp>())) {
+    // As PyTorch, which adds no penalty of 0: 0 times -infinity is no number.
+    Value zero = b.constant(0, penalty.getType());
+    penalty = b.select(b.create<nn::EqualOp>(decay, zero), zero, penalty);
+  }
   return b.named("decaying_gradient", b.add(gradient, penalty));
 }
 
