@@ -349,12 +349,11 @@ StringRef ModelFile::formInFile(const std::string &name) const {
 void ModelFile::widenHalvesInNodes(const std::set<std::string> &onlyCast) {
   for (onnx::NodeProto &node : *proto->mutable_graph()->mutable_node()) {
     if (!isOnnx(node, "Constant") || node.output_size() != 1 || node.attribute_size() != 1 ||
-        !onlyCast.count(node.output(0)))
+        !onlyCast.count(node.output(0)) || !node.attribute(0).has_t() ||
+        !isHalf(node.attribute(0).t().data_type()))
       continue;
     TensorProto &tensor = *node.mutable_attribute(0)->mutable_t();
     const int32_t type = tensor.data_type();
-    if (kindOf(node.attribute(0)) != "tensor" || !isHalf(type))
-      continue;
     tensor.set_data_type(TensorProto::UINT16);
     std::string why;
     std::unique_ptr<TensorBytes> values = tensorOfNode(tensor, why);
