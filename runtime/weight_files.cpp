@@ -19,7 +19,7 @@ constexpr const char *wrappers[] = {"module.", "_orig_mod."};
 constexpr int64_t largest_index = 64 << 20; // bytes
 constexpr int deepest_index = 2;            // the map in an object
 
-[[noreturn]] void refuse(const std::string &path, const std::string &why) {
+[[noreturn]] void refuse_weights(const std::string &path, const std::string &why) {
   throw failure(exit_checkpoint, path + ": " + why);
 }
 
@@ -41,24 +41,24 @@ std::string main_file_of(const std::string &path) {
   for (const std::string &file : {whole + index_end, whole})
     if (fs::exists(file, ignored))
       return file;
-  refuse(path, std::string("holds no ") + whole_name + " and no " + whole_name + index_end +
-                   "\n  try: the name of a safetensors file");
+  refuse_weights(path, std::string("holds no ") + whole_name + " and no " + whole_name + index_end +
+                           "\n  try: the name of a safetensors file");
 }
 
 // File by tensor.
 std::map<std::string, std::string> weight_map_of(const std::string &path) {
   const input_file file(path, exit_checkpoint);
   if (file.size() > largest_index)
-    refuse(path, "is too large for an index");
+    refuse_weights(path, "is too large for an index");
   std::string text(static_cast<size_t>(file.size()), '\0');
   file.read(0, text.data(), file.size());
   const json index = bounded_json(text, deepest_index);
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
-    refuse(path, "is no index of safetensors files: it has no weight_map");
+    refuse_weights(path, "is no index of safetensors files: it has no weight_map");
   std::map<std::string, std::string> files;
   for (auto &[name, shard] : index["weight_map"].items()) {
     if (!shard.is_string())
-      refuse(path, "its weight_map has no file for '" + name + "'");
+      refuse_weights(path, "its weight_map has no file for '" + name + "'");
     files[name] = (fs::path(path).parent_path() / shard.get<std::string>()).string();
   }
   return files;
@@ -72,12 +72,13 @@ void refuse_pickle(const input_file &file) {
   const bool is_zip = memcmp(begin, "PK\3\4", 4) == 0;
   const bool is_pickle = begin[0] == 0x80 && begin[1] >= 2 && begin[1] <= 5;
   if ((is_zip || is_pickle) && begin[8] != '{')
-    refuse(file.path(),
-           std::string("is a ") + (is_zip ? "zip file" : "pickle") +
-               ", as torch.save writes, and no safetensors file\n  try: "
-               "safetensors.torch.save_file(module.state_dict(), 'weights.safetensors') in Python, "
-               "or, where weights are tied, save_model(module, 'weights.safetensors') of the same "
-               "package");
+    refuse_weights(
+        file.path(),
+        std::string("is a ") + (is_zip ? "zip file" : "pickle") +
+            ", as torch.save writes, and no safetensors file\n  try: "
+            "safetensors.torch.save_file(module.state_dict(), 'weights.safetensors') in Python, "
+            "or, where weights are tied, save_model(module, 'weights.safetensors') of the same "
+            "package");
 }
 
 } // namespace
@@ -105,8 +106,9 @@ weights::opened_file::opened_file(const std::string &path) : file(path, exit_che
   index = read_safetensors_index(file, exit_checkpoint);
   if (auto content = index.metadata.find(content_entry);
       content != index.metadata.end() && content->second == content_gradients)
-    refuse(path, "holds gradients, as `gradients` writes them, and no parameters\n  try: a file of "
-                 "parameters, or the safetensors file of a checkpoint");
+    refuse_weights(
+        path, "holds gradients, as `gradients` writes them, and no parameters\n  try: a file of "
+              "parameters, or the safetensors file of a checkpoint");
 }
 
 weights::weights(const std::string &path) : path_(main_file_of(path)) {
@@ -122,7 +124,7 @@ weights::weights(const std::string &path) : path_(main_file_of(path)) {
     if (!home)
       home = files_.emplace_back(std::make_unique<opened_file>(file)).get();
     if (!home->index.tensors.count(name))
-      refuse(file, "has no tensor '" + name + "', which " + path_ + " says of it");
+      refuse_weights(file, "has no tensor '" + name + "', which " + path_ + " says of it");
     add(name, *home);
   }
 }
@@ -138,7 +140,7 @@ const stored_tensor *weights::find(const std::string &name) const {
 }
 
 std::string weights::drop_wrapper() {
-  for (const std::string wrapper : wrappers) {
+  for (std::string wrapper : wrappers) {
     if (tensors_.empty() || !std::all_of(tensors_.begin(), tensors_.end(), [&](const auto &entry) {
           return begins_with(entry.first, wrapper);
         }))
