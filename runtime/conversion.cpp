@@ -66,21 +66,6 @@ template <typename F> auto with_type(file_type type, F use) {
   }
 }
 
-template <typename F> auto with_type(data_type type, F use) {
-  switch (type) {
-  case data_type::f32:
-    return use(static_cast<float *>(nullptr));
-  case data_type::f64:
-    return use(static_cast<double *>(nullptr));
-  case data_type::i64:
-    return use(static_cast<int64_t *>(nullptr));
-  case data_type::i32:
-    return use(static_cast<int32_t *>(nullptr));
-  default:
-    return use(static_cast<bool *>(nullptr));
-  }
-}
-
 // Every value of From is a value of To: enough digits, and a sign where needed.
 template <typename From, typename To> constexpr bool lossless() {
   if (std::is_same_v<From, To>)
@@ -97,9 +82,8 @@ template <typename From, typename To> constexpr bool lossless() {
 
 bool converts_without_loss(file_type from, data_type to) {
   return with_type(from, [&](auto *source) {
-    return with_type(to, [&](auto *target) {
-      return lossless<std::remove_pointer_t<decltype(source)>,
-                      std::remove_pointer_t<decltype(target)>>();
+    return with_type(to, [&](auto target) {
+      return lossless<std::remove_pointer_t<decltype(source)>, decltype(target)>();
     });
   });
 }
@@ -115,9 +99,9 @@ bool converts_by_rounding(file_type from, data_type to) {
 
 void convert(file_type from, const void *source, data_type to, void *target, int64_t count) {
   with_type(from, [&](auto *source_type) {
-    with_type(to, [&](auto *target_type) {
+    with_type(to, [&](auto target_type) {
       using source_element = std::remove_pointer_t<decltype(source_type)>;
-      using target_element = std::remove_pointer_t<decltype(target_type)>;
+      using target_element = decltype(target_type);
       auto in = static_cast<const char *>(source);
       auto out = static_cast<target_element *>(target);
       for (int64_t i = 0; i < count; ++i) {

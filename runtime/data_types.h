@@ -6,77 +6,65 @@
 #include "runtime/program.h"
 
 #include <cstring>
-#include <type_traits>
 
 namespace trainc {
 
-constexpr int64_t bytes_of(data_type type) {
-  switch (type) {
-  case data_type::f32:
-  case data_type::i32:
-    return 4;
-  case data_type::f64:
-  case data_type::i64:
-    return 8;
-  case data_type::boolean:
-    return 1;
-  }
-  return 0;
+struct data_type_row {
+  data_type type;
+  int64_t bytes;
+  const char *name;        // as NumPy has it
+  const char *safetensors; // the spelling there
+  uint64_t onnx;           // the number there
+};
+
+constexpr data_type_row data_type_rows[] = {
+    {data_type::f32, 4, "float32", "F32", 1},   {data_type::f64, 8, "float64", "F64", 11},
+    {data_type::i64, 8, "int64", "I64", 7},     {data_type::i32, 4, "int32", "I32", 6},
+    {data_type::boolean, 1, "bool", "BOOL", 9}, {data_type::i8, 1, "int8", "I8", 3},
+    {data_type::i16, 2, "int16", "I16", 5},     {data_type::u8, 1, "uint8", "U8", 2},
+    {data_type::u16, 2, "uint16", "U16", 4},    {data_type::u32, 4, "uint32", "U32", 12},
+};
+
+constexpr const data_type_row &row_of(data_type type) {
+  const data_type_row *row = data_type_rows;
+  while (row->type != type)
+    ++row;
+  return *row;
 }
 
-constexpr const char *name_of(data_type type) {
+constexpr int64_t bytes_of(data_type type) { return row_of(type).bytes; }
+constexpr const char *name_of(data_type type) { return row_of(type).name; }
+constexpr const char *safetensors_name_of(data_type type) { return row_of(type).safetensors; }
+
+// Calls `use` with a zero of the C++ type.
+template <typename F> auto with_type(data_type type, F use) {
   switch (type) {
   case data_type::f32:
-    return "float32";
+    return use(float{});
   case data_type::f64:
-    return "float64";
+    return use(double{});
   case data_type::i64:
-    return "int64";
+    return use(int64_t{});
   case data_type::i32:
-    return "int32";
+    return use(int32_t{});
+  case data_type::i8:
+    return use(int8_t{});
+  case data_type::i16:
+    return use(int16_t{});
+  case data_type::u8:
+    return use(uint8_t{});
+  case data_type::u16:
+    return use(uint16_t{});
+  case data_type::u32:
+    return use(uint32_t{});
   case data_type::boolean:
-    return "bool";
+    break;
   }
-  return "";
+  return use(bool{});
 }
 
-// The safetensors spelling.
-constexpr const char *safetensors_name_of(data_type type) {
-  switch (type) {
-  case data_type::f32:
-    return "F32";
-  case data_type::f64:
-    return "F64";
-  case data_type::i64:
-    return "I64";
-  case data_type::i32:
-    return "I32";
-  case data_type::boolean:
-    return "BOOL";
-  }
-  return "";
-}
-
-// C++ types of elements; those of bool are uint8_t.
-template <typename T>
-constexpr bool has_data_type =
-    std::is_same_v<T, double> || std::is_same_v<T, float> || std::is_same_v<T, int64_t> ||
-    std::is_same_v<T, int32_t> || std::is_same_v<T, uint8_t>;
-
-// The type whose elements are of a C++ type.
-template <typename T> constexpr data_type data_type_of(T /*zero*/) {
-  if constexpr (std::is_same_v<T, double>)
-    return data_type::f64;
-  else if constexpr (std::is_same_v<T, float>)
-    return data_type::f32;
-  else if constexpr (std::is_same_v<T, int64_t>)
-    return data_type::i64;
-  else if constexpr (std::is_same_v<T, int32_t>)
-    return data_type::i32;
-  else {
-    static_assert(has_data_type<T>, "no type of a trainer's data");
-    return data_type::boolean;
-  }
+constexpr bool is_integer(data_type type) {
+  return type != data_type::f32 && type != data_type::f64 && type != data_type::boolean;
 }
 
 // An f32 or f64 in memory.

@@ -19,8 +19,6 @@ std::string batch_shape_text(const tensor_place &tensor) {
   return text + "]";
 }
 
-bool is_integer(data_type type) { return type == data_type::i64 || type == data_type::i32; }
-
 // Labels are what the compiler says, or what PyTorch's users call so when the
 // model brings its own loss.
 bool is_label(const input_place &input) {

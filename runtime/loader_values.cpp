@@ -29,7 +29,8 @@ void loader::check_indexes(const data_array &from, const input_place &input, int
                            const void *values, int64_t count) const {
   if (input.index_bound == 0 || always_below(from.type, input.index_bound))
     return;
-  auto check = [&](auto *elements) {
+  with_type(input.tensor.type, [&](auto zero) {
+    const auto *elements = static_cast<const decltype(zero) *>(values);
     for (int64_t i = 0; i < count; ++i) {
       auto value = static_cast<int64_t>(elements[i]);
       bool in_range = value >= 0 && value < input.index_bound;
@@ -48,24 +49,18 @@ void loader::check_indexes(const data_array &from, const input_place &input, int
                                            .c_str()
                                      : ""));
     }
-  };
-  if (input.tensor.type == data_type::i64)
-    check(static_cast<const int64_t *>(values));
-  else if (input.tensor.type == data_type::i32)
-    check(static_cast<const int32_t *>(values));
+  });
 }
 
 void loader::scan(const data_array &from, const input_place &input, int64_t begin,
                   int64_t end) const {
-  data_type type = input.tensor.type;
-  if (input.index_bound == 0 || always_below(from.type, input.index_bound) ||
-      (type != data_type::i64 && type != data_type::i32))
+  if (input.index_bound == 0 || always_below(from.type, input.index_bound))
     return;
   std::vector<char> raw(scanned_at_once * 8), values(scanned_at_once * 8);
   for (int64_t first = begin; first < end; first += scanned_at_once) {
     int64_t count = std::min(scanned_at_once, end - first);
     from.read(first, count, raw.data());
-    convert(from.type, raw.data(), type, values.data(), count);
+    convert(from.type, raw.data(), input.tensor.type, values.data(), count);
     check_indexes(from, input, first, values.data(), count);
   }
 }

@@ -8,8 +8,9 @@ namespace trainc {
 
 void make_up(const input_place &input, uint64_t seed, char *values) {
   const int64_t count = element_count(input.tensor);
-  auto fill = [&](auto *elements) {
-    using type = std::remove_pointer_t<decltype(elements)>;
+  with_type(input.tensor.type, [&](auto zero) {
+    using type = decltype(zero);
+    auto *elements = reinterpret_cast<type *>(values);
     for (int64_t i = 0; i < count; ++i)
       if constexpr (std::is_floating_point_v<type>)
         elements[i] =
@@ -22,19 +23,7 @@ void make_up(const input_place &input, uint64_t seed, char *values) {
                                                           static_cast<uint64_t>(i)) %
                                               static_cast<uint64_t>(input.index_bound))
                           : type{1};
-  };
-  switch (input.tensor.type) {
-  case data_type::f32:
-    return fill(reinterpret_cast<float *>(values));
-  case data_type::f64:
-    return fill(reinterpret_cast<double *>(values));
-  case data_type::i64:
-    return fill(reinterpret_cast<int64_t *>(values));
-  case data_type::i32:
-    return fill(reinterpret_cast<int32_t *>(values));
-  case data_type::boolean:
-    return fill(reinterpret_cast<uint8_t *>(values));
-  }
+  });
 }
 
 } // namespace trainc

@@ -50,22 +50,6 @@ void put_entry(std::string &text, const std::string &key, const std::string &val
   put_bytes(text, tensor_external_data, entry);
 }
 
-uint64_t onnx_type(data_type type) {
-  switch (type) {
-  case data_type::f32:
-    return 1;
-  case data_type::i32:
-    return 6;
-  case data_type::i64:
-    return 7;
-  case data_type::boolean:
-    return 9;
-  case data_type::f64:
-    return 11;
-  }
-  return 0;
-}
-
 // A field of the template: its place with tag and length, and its content.
 struct field {
   uint64_t number;
@@ -138,7 +122,7 @@ struct initializer {
     for (int axis = 0; axis < tensor->rank; ++axis)
       put_number(text, tensor_dims,
                  static_cast<uint64_t>(tensor->shape[transposed ? tensor->rank - 1 - axis : axis]));
-    put_number(text, tensor_data_type, onnx_type(tensor->type));
+    put_number(text, tensor_data_type, row_of(tensor->type).onnx);
     put_bytes(text, tensor_name, name);
     auto bytes = byte_count(*tensor);
     if (external_file.empty()) {

@@ -29,10 +29,9 @@ text_model find_text_model(const program &program, const std::string &who) {
   text_model model;
   for (int64_t i = 0; i < program.input_count; ++i) {
     const input_place &input = program.inputs[i];
-    bool integers = input.tensor.type == data_type::i64 || input.tensor.type == data_type::i32;
     if (input.is_label)
       continue;
-    if (model.tokens || !integers || input.tensor.rank != 2)
+    if (model.tokens || !is_integer(input.tensor.type) || input.tensor.rank != 2)
       refuse(std::string("input '") + input.tensor.name +
              "' is no token input; a model with integers [batch, length] alone is needed");
     model.tokens = &input.tensor;
@@ -120,7 +119,7 @@ void text_writer::place_window() {
     for (int64_t i = 0; i < window; ++i, target += bytes) {
       size_t index = skipped + static_cast<size_t>(i);
       int64_t value = index < text_.size() ? static_cast<unsigned char>(text_[index]) : 0;
-      memcpy(target, &value, static_cast<size_t>(bytes)); // little-endian: the low half for i32
+      memcpy(target, &value, static_cast<size_t>(bytes)); // little-endian: the low part
     }
 }
 

@@ -7,10 +7,10 @@
     tests/node_tests_compiled.py --trainc build/dev/bin/trainc --sample 60  # a fixed choice
     tests/node_tests_compiled.py --trainc build/dev/bin/trainc relu add     # these
 
-Old models are taken as of operator set 6, as in the interpreter's run, and integers of a type that programs do not
-write are compared as int64, to which a Cast behind them brings them. ONNX passes everything as an input, but sizes and axes must be known when a model is compiled: where
-a model or its data is refused, trainc is asked again with the integer inputs written into the model as
-constants, then with all of them. What it refuses still is counted by the message; other ends are failures.
+Old models are taken as of operator set 6, as in the interpreter's run; uint64 is int64 to programs. ONNX passes
+everything as an input, but sizes and axes must be known when a model is compiled: where a model or its data is refused, trainc is asked again with the integer inputs written into the model as
+constants, then with all of them. What passed is counted by what had to be known, what is refused still by the
+message of the last try; other ends are failures.
 """
 import argparse
 import concurrent.futures
@@ -35,14 +35,14 @@ UNSUPPORTED = {3, 4}  # exit codes of trainc: the model cannot be read, or is no
 # Tests whose outputs are what NumPy's generator drew.
 RANDOM = re.compile("bernoulli|training_dropout(?!_zero_ratio)")
 
+AS_IT_IS = "as they are"
 BAD_DATA = 3  # exit code of predict: data that programs do not take, such as negative indices
 
 # ONNX element type: NumPy's name, struct's letter, safetensors' name
-TYPES = {1: ("<f4", "f", "F32"), 6: ("<i4", "i", "I32"), 7: ("<i8", "q", "I64"), 9: ("|b1", "?", "BOOL"),
-         11: ("<f8", "d", "F64")}
+TYPES = {1: ("<f4", "f", "F32"), 2: ("|u1", "B", "U8"), 3: ("|i1", "b", "I8"), 4: ("<u2", "H", "U16"),
+         5: ("<i2", "h", "I16"), 6: ("<i4", "i", "I32"), 7: ("<i8", "q", "I64"), 9: ("|b1", "?", "BOOL"),
+         11: ("<f8", "d", "F64"), 12: ("<u4", "I", "U32"), 13: ("<i8", "q", "I64")}
 
-# The integers that programs have inside, but neither read nor write: struct's letter
-INSIDE = {2: "B", 3: "b", 4: "H", 5: "h", 12: "I", 13: "Q"}
 OLDEST = 6  # operator set
 
 
@@ -116,13 +116,6 @@ class Tensor:
             self.values = list(struct.unpack("<%d%s" % (count, letter), raw)) if raw is not None else values
             self.known = len(self.values) == count
 
-        elif self.type in INSIDE:
-            self.values = list(struct.unpack("<%d%s" % (math.prod(self.shape), INSIDE[self.type]), raw)) if raw is not None else values
-
-    def as_int64(self):
-        if self.type in INSIDE and len(self.values) == math.prod(self.shape):
-            self.values, self.type, self.known = [signed(value & (1 << 64) - 1) for value in self.values], 7, True
-
     def write(self, path):
         name, letter, _ = TYPES[self.type]
         shape = self.shape or [1]
@@ -175,24 +168,14 @@ def with_constants(model, known):
     return result
 
 
-def brought_up(model, wide):
-    """The model of operator set 7 at least, its outputs `wide` (name: shape) behind a Cast to int64."""
+def brought_up(model):
+    """The model, of OLDEST at least."""
     result = b""
     for number, _, value in fields(model):
         if number == 8:
             entry = dict((n, v) for n, _, v in fields(value))
             if not entry.get(1):
                 value = onnx_file.opset(max(entry.get(2, 1), OLDEST))
-        if number == 7 and wide:
-            graph = b""
-            for inner, _, part in fields(value):
-                name = dict((n, v) for n, _, v in fields(part))[1].decode() if inner == 12 else ""
-                if name in wide:
-                    part = onnx_file.value(name + "_as_int64", wide[name], onnx_file.INT64)
-                graph += field(inner, part)
-            for name in wide:
-                graph += field(1, onnx_file.node("Cast", [name], [name + "_as_int64"], {"to": onnx_file.INT64}))
-            value = graph
         result += field(number, value)
     return result
 
@@ -239,7 +222,7 @@ class Runner:
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
 
     def test(self, name):
-        """(verdict, text): passed, refused or failed."""
+        """(verdict, text): passed, and with which constants; refused, failed, and why."""
         if RANDOM.match(name):
             return "refused", "its numbers are those of NumPy's generator"
         of, _, test = name.rpartition("/")
@@ -258,11 +241,7 @@ class Runner:
                     values[value] = Tensor(read(path))
                 except (struct.error, IndexError, TypeError):
                     return "refused", "a value is not a tensor"
-        wide = {name: value.shape for name, value in outputs.items() if value.type in INSIDE}
-        for value in outputs.values():
-            value.as_int64()
-        model = brought_up(model, wide)
-        outputs = {name + "_as_int64" if name in wide else name: value for name, value in outputs.items()}
+        model = brought_up(model)
         if not all(value.known for value in outputs.values()):
             return "refused", "an output is of a type that programs do not have"
         folder = os.path.join(self.scratch, name)
@@ -281,7 +260,7 @@ class Runner:
         integers = {n: t.proto for n, t in inputs.items() if t.type not in (1, 11)}
         everything = {n: t.proto for n, t in inputs.items()}
         tried = []
-        for known in ({}, integers, everything):
+        for known, how in ({}, AS_IT_IS), (integers, "with known integers"), (everything, "with everything known"):
             if known in tried:
                 continue
             tried.append(known)
@@ -296,7 +275,7 @@ class Runner:
             if compiled.returncode == 0:
                 verdict, text = self.predict(folder, data, outputs)
                 if verdict != "refused":
-                    return verdict, text
+                    return verdict, text or how
                 refusal = text
                 continue
             if compiled.returncode not in UNSUPPORTED:
@@ -341,7 +320,7 @@ def main():
     names = options.names or every_test()
     if options.sample: # a choice that stays the same when tests are added
         names.sort(key=lambda name: hashlib.sha256(name.encode()).digest())
-    passed, failed, refused = [], [], {}
+    passed, failed, refused = {AS_IT_IS: []}, [], {}
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runner = Runner(options.trainc, scratch)
         step = options.jobs if options.sample else len(names)
@@ -349,19 +328,20 @@ def main():
             chosen = names[begin:begin + step]
             for name, (verdict, text) in zip(chosen, pool.map(runner.test, chosen)):
                 if verdict == "passed":
-                    passed.append(name)
+                    passed.setdefault(text, []).append(name)
                 elif verdict == "failed":
                     failed.append(name)
                     print("FAILED: %s: %s" % (name, text), flush=True)
                 else:
                     refused.setdefault(text, []).append(name)
-            if options.sample and len(passed) + len(failed) >= options.sample:
+            if options.sample and sum(map(len, passed.values())) + len(failed) >= options.sample:
                 break
     for reason, tests in sorted(refused.items(), key=lambda entry: -len(entry[1])):
         if not options.sample:
             print("%4d  %s: %s" % (len(tests), reason, " ".join(tests)))
-    print("%d passed, %d failed, %d not compiled" % (len(passed), len(failed), sum(map(len, refused.values()))))
-    return 1 if failed or not passed else 0
+    print("passed: " + ", ".join("%d %s" % (len(tests), how) for how, tests in passed.items()))
+    print("%d passed, %d failed, %d not compiled" % tuple(sum(map(len, group)) for group in (passed.values(), [failed], refused.values())))
+    return 1 if failed or not passed[AS_IT_IS] else 0
 
 
 sys.exit(main())

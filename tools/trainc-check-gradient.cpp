@@ -108,8 +108,10 @@ double elementOf(DenseElementsAttr elements, int64_t index) {
     return value.convertToDouble();
   }
   auto number = cast<IntegerAttr>(element);
-  return number.getType().isSignlessInteger(1) ? !number.getValue().isZero()
-                                               : static_cast<double>(number.getInt());
+  if (number.getType().isSignlessInteger(1))
+    return !number.getValue().isZero();
+  return number.getType().isUnsignedInteger() ? static_cast<double>(number.getUInt())
+                                              : static_cast<double>(number.getInt());
 }
 
 class Checker {

@@ -79,14 +79,11 @@ bool parseDimensions(Recipe &recipe, Report &report) {
   return report.empty();
 }
 
-/// Of inputs and values, whose types are compiled ones.
 data_type dataTypeOf(mlir::Type tensor) {
-  return trainc::withHostType(trainc::elementTypeOf(tensor).stored, [](auto zero) -> data_type {
-    if constexpr (has_data_type<decltype(zero)>)
-      return data_type_of(zero);
-    else
-      trainc::internalError("a value has a type that is not compiled");
-  });
+  for (const data_type_row &row : data_type_rows)
+    if (StringRef(row.safetensors).equals_insensitive(trainc::elementTypeOf(tensor).name))
+      return row.type;
+  trainc::internalError("a value has a type that no file has");
 }
 
 /// The whole file as elements of `type`, which is an input's.

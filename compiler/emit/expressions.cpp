@@ -22,7 +22,9 @@ std::string trainc::literal(Attribute element) {
     internalError("a literal is a number");
   if (number.getType().isSignlessInteger(1))
     return number.getValue().isZero() ? "0" : "1";
-  return integerLiteral(number.getInt());
+  return integerLiteral(number.getType().isUnsignedInteger()
+                            ? static_cast<int64_t>(number.getUInt())
+                            : number.getInt());
 }
 
 StringRef trainc::elementType(Type type) { return elementTypeOf(type).storedName; }
@@ -212,9 +214,15 @@ std::string ExpressionPrinter::element(Operation *access) {
   return buffers[argument] + "[" + (load && load.getIndex() ? indexed(load, at) : at) + "]";
 }
 
+static Type elementOf(Value buffer) {
+  return cast<kernel::BufferType>(buffer.getType()).getElement();
+}
+
 std::string ExpressionPrinter::loadText(kernel::LoadOp load) {
   std::string element = this->element(load);
   bool isBool = load.getType().isSignlessInteger(1);
+  if (elementOf(load.getBuffer()).isUnsignedInteger())
+    element = "static_cast<int64_t>(" + element + ")";
   if (load.getPredicate()) {
     if (isBool)
       element += " != 0";
@@ -403,7 +411,10 @@ std::string ExpressionPrinter::temporaryName(Operation &op) {
 
 void ExpressionPrinter::print(Operation &op) {
   if (auto store = dyn_cast<kernel::StoreOp>(op)) {
-    writer.line(element(store) + " = " + text(store.getValue()) + ";");
+    std::string value = text(store.getValue());
+    if (elementOf(store.getBuffer()).isUnsignedInteger())
+      value = "static_cast<" + elementType(elementOf(store.getBuffer())).str() + ">(" + value + ")";
+    writer.line(element(store) + " = " + value + ";");
     return;
   }
   if (op.getNumResults() != 1)

@@ -21,25 +21,30 @@ struct Row {
 
 // clang-format off
 const Row kRows[] = {
-    {Kind::floating, 32, {"f32", 4, HostType::f32, true, true, "float", "float", "f32",
+    {Kind::floating, 32, {"f32", 4, HostType::f32, true, "float", "float", "f32",
                           "0.0f", "1.0f", "INFINITY", "-INFINITY"}},
-    {Kind::floating, 64, {"f64", 8, HostType::f64, true, false, "double", "double", "f64",
+    {Kind::floating, 64, {"f64", 8, HostType::f64, false, "double", "double", "f64",
                           "0.0", "1.0",
                           "static_cast<double>(INFINITY)", "static_cast<double>(-INFINITY)"}},
-    {Kind::signless, 1,  {"bool", 1, HostType::u8, true, false, "bool", "uint8_t", "boolean",
+    {Kind::signless, 1,  {"bool", 1, HostType::u8, false, "bool", "uint8_t", "boolean",
                           "false", "true", "true", "false"}},
-    {Kind::signless, 32, {"i32", 4, HostType::i32, true, false, "int32_t", "int32_t", "i32",
+    {Kind::signless, 32, {"i32", 4, HostType::i32, false, "int32_t", "int32_t", "i32",
                           "0", "1", "INT32_MAX", "INT32_MIN"}},
-    {Kind::signless, 64, {"i64", 8, HostType::i64, true, false, "int64_t", "int64_t", "i64",
+    {Kind::signless, 64, {"i64", 8, HostType::i64, false, "int64_t", "int64_t", "i64",
                           "0", "1", "INT64_MAX", "INT64_MIN"}},
-    {Kind::signless, 8,  {"i8", 1, HostType::i8, false, false, "", "", "", "", "", "", ""}},
-    {Kind::signless, 16, {"i16", 2, HostType::i16, false, false, "", "", "", "", "", "", ""}},
+    {Kind::signless, 8,  {"i8", 1, HostType::i8, false, "int8_t", "int8_t", "i8",
+                          "0", "1", "INT8_MAX", "INT8_MIN"}},
+    {Kind::signless, 16, {"i16", 2, HostType::i16, false, "int16_t", "int16_t", "i16",
+                          "0", "1", "INT16_MAX", "INT16_MIN"}},
     {Kind::unsignedInteger, 8,
-                         {"u8", 1, HostType::u8, false, false, "", "", "", "", "", "", ""}},
+                         {"u8", 1, HostType::u8, false, "uint8_t", "uint8_t", "u8",
+                          "0", "1", "UINT8_MAX", "0"}},
     {Kind::unsignedInteger, 16,
-                         {"u16", 2, HostType::u16, false, false, "", "", "", "", "", "", ""}},
+                         {"u16", 2, HostType::u16, false, "uint16_t", "uint16_t", "u16",
+                          "0", "1", "UINT16_MAX", "0"}},
     {Kind::unsignedInteger, 32,
-                         {"u32", 4, HostType::u32, false, false, "", "", "", "", "", "", ""}},
+                         {"u32", 4, HostType::u32, false, "uint32_t", "uint32_t", "u32",
+                          "0", "1", "UINT32_MAX", "0"}},
 };
 // clang-format on
 
@@ -64,7 +69,7 @@ const ElementType &elementTypeOf(Type type) {
 SmallVector<StringRef> storedTypeNames() {
   SmallVector<StringRef> names;
   for (const Row &row : kRows)
-    if (!row.facts.storedName.empty() && !llvm::is_contained(names, row.facts.storedName))
+    if (!llvm::is_contained(names, row.facts.storedName))
       names.push_back(row.facts.storedName);
   return names;
 }

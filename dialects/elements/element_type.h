@@ -19,10 +19,9 @@ struct ElementType {
   llvm::StringRef name; // in comments and as --precision has it: `f32`, `bool`
   int64_t bytes;        // of an element in memory; a bool takes one
   HostType stored;      // what an element is in memory, little endian; bool is 0 or 1
-  bool isCompiled;      // programs have such tensors; others are widened when a model is read
   bool hasEpilogues;    // products of them in the libraries; f64 serves tests
 
-  // In emitted sources, of types that are compiled:
+  // In emitted sources:
   llvm::StringRef scalarName;  // C++ type of a value; i1 is bool
   llvm::StringRef storedName;  // C++ type of an element in memory; i1 is uint8_t
   llvm::StringRef runtimeName; // enumerator of data_type in runtime/data_types.h

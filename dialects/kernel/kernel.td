@@ -218,6 +218,7 @@ def LoadOp : Kernel_Op<"load", [AttrSizedOperandSegments]> {
   let description = [{
     With `at %i stride s` the address moves by `i * s` elements: an indexed row.
     With `if %p` the element is read only where p holds, else it is 0.
+    The value has the element's type, but that of unsigned integers, which arith does not have, is an i64.
   }];
   let arguments = (ins Kernel_Buffer:$buffer, Optional<AnySignlessInteger>:$index,
                        Optional<I1>:$predicate, DefaultValuedAttr<I64Attr, "0">:$index_stride);

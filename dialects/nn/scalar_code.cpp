@@ -236,17 +236,22 @@ Type scalarTypeOf(Type element) {
 }
 
 // A register holds more than an i32: what leaves its range wraps here, whether or not the value
-// goes through memory before its next use.
+// goes through memory before its next use. arith has no unsigned types.
 static Value wrapped(OpBuilder &builder, Location location, Value value, Type element) {
-  if (scalarTypeOf(element) == element || !elementTypeOf(element).isCompiled)
+  if (scalarTypeOf(element) == element)
     return value;
+  if (element.isUnsignedInteger())
+    return builder.create<arith::AndIOp>(
+        location, value,
+        scalarConstant(builder, location, std::exp2(element.getIntOrFloatBitWidth()) - 1,
+                       value.getType()));
   Value low = builder.create<arith::TruncIOp>(location, element, value);
   return builder.create<arith::ExtSIOp>(location, scalarTypeOf(element), low);
 }
 
 // Operations whose result can be an integer that none of the operands is.
 static bool canOverflow(StringRef name) {
-  return llvm::is_contained({"add", "sub", "mul", "div", "neg", "abs", "pow"}, name);
+  return llvm::is_contained({"add", "sub", "mul", "div", "neg", "abs", "pow", "bit_not"}, name);
 }
 
 Value scalarConstant(OpBuilder &builder, Location location, double value, Type type) {

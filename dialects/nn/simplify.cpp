@@ -25,8 +25,7 @@ std::optional<double> splatOf(Value value) {
   Type element = splat.getElementType();
   if (isa<FloatType>(element))
     return splat.getSplatValue<APFloat>().convertToDouble();
-  APInt integer = splat.getSplatValue<APInt>();
-  double number = element.isInteger(1) ? integer.getZExtValue() : integer.getSExtValue();
+  auto number = static_cast<double>(Tensor::of(splat).integer(0));
   constexpr double exact = 0x1p53; // beyond, a double does not hold every integer
   return std::abs(number) < exact ? std::optional(number) : std::nullopt;
 }

@@ -247,8 +247,8 @@ Value KernelBuilder::compute(Value value, const IndexMap &map, Value predicate) 
   Type type = scalarTypeOf(nn::tensorType(value).getElementType());
   if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
     auto splat = cast<SplatElementsAttr>(constant.getValue()).getSplatValue<Attribute>();
-    if (auto integer = dyn_cast<IntegerAttr>(splat); integer && !type.isInteger(1))
-      splat = builder.getIntegerAttr(type, integer.getValue().getSExtValue());
+    if (type.isInteger(64))
+      splat = builder.getIntegerAttr(type, nn::Tensor::of(constant.getValue()).integer(0));
     return builder.create<arith::ConstantOp>(op->getLoc(), cast<TypedAttr>(splat));
   }
   if (auto iota = dyn_cast<nn::IotaOp>(op))
@@ -521,10 +521,11 @@ Value KernelBuilder::load(Value tensor, const Affine &position, Value predicate)
     stride = 1;
   }
   BlockArgument buffer = inputArgument(tensor, access(position));
-  Type element = nn::tensorType(tensor).getElementType();
-  Value value =
-      builder.create<kernel::LoadOp>(tensor.getLoc(), element, buffer, index, predicate, stride);
-  if (Type scalar = scalarTypeOf(element); scalar != element)
+  Type element = nn::tensorType(tensor).getElementType(), scalar = scalarTypeOf(element);
+  Value value = builder.create<kernel::LoadOp>(tensor.getLoc(),
+                                               element.isUnsignedInteger() ? scalar : element,
+                                               buffer, index, predicate, stride);
+  if (value.getType() != scalar)
     value = builder.create<arith::ExtSIOp>(tensor.getLoc(), scalar, value);
   return value;
 }
@@ -586,7 +587,7 @@ void KernelBuilder::store(Value value, unsigned output, const std::optional<Inde
   if (!result)
     return;
   Type element = nn::tensorType(value).getElementType();
-  if (scalarTypeOf(element) != element)
+  if (scalarTypeOf(element) != element && !element.isUnsignedInteger())
     result = builder.create<arith::TruncIOp>(location, element, result);
   stored[output] = access(map->linear(sizesOf(value)));
   builder.create<kernel::StoreOp>(value.getLoc(), result, outputs[output]);

@@ -77,3 +77,18 @@ func.func @numbers_int32_wraps(%a: tensor<2xi32>, %b: tensor<2xi32>, %x: tensor<
   %y = nn.mul %real, %x : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64>
   return %y : tensor<2xf64>
 }
+
+// -----
+
+// NUMBERS
+// Wraps at 8 bits, and what has no sign gets none in a register.
+func.func @numbers_bytes_wrap(%a: tensor<2xui8>, %b: tensor<2xui8>, %c: tensor<2xi8>) -> (tensor<2xui8>, tensor<2xi8>, tensor<2xf64>) attributes {
+    check.inputs = [dense<[200, 7]> : tensor<2xui8>, dense<[100, 250]> : tensor<2xui8>, dense<[100, -100]> : tensor<2xi8>],
+    check.results = [dense<[44, 1]> : tensor<2xui8>, dense<[-56, 56]> : tensor<2xi8>, dense<[244.0, 8.0]> : tensor<2xf64>]} {
+  %sum = nn.add %a, %b : (tensor<2xui8>, tensor<2xui8>) -> tensor<2xui8>
+  %twice = nn.add %c, %c : (tensor<2xi8>, tensor<2xi8>) -> tensor<2xi8>
+  %real = nn.cast %sum : (tensor<2xui8>) -> tensor<2xf64>
+  %before = nn.cast %a : (tensor<2xui8>) -> tensor<2xf64>
+  %y = nn.add %real, %before : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64>
+  return %sum, %twice, %y : tensor<2xui8>, tensor<2xi8>, tensor<2xf64>
+}

@@ -72,3 +72,15 @@ func.func @numbers_one(%a: tensor<1x1xi64>) -> tensor<1x1xi64> attributes {
   %y = nn.bit_not %a : (tensor<1x1xi64>) -> tensor<1x1xi64>
   return %y : tensor<1x1xi64>
 }
+
+// -----
+
+// NUMBERS
+// What has no sign gets none in a register of 64 bits.
+func.func @numbers_unsigned(%a: tensor<2xui8>) -> (tensor<2xui8>, tensor<2xi64>) attributes {
+    check.inputs = [dense<[5, 255]> : tensor<2xui8>],
+    check.results = [dense<[250, 0]> : tensor<2xui8>, dense<[250, 0]> : tensor<2xi64>]} {
+  %y = nn.bit_not %a : (tensor<2xui8>) -> tensor<2xui8>
+  %wide = nn.cast %y : (tensor<2xui8>) -> tensor<2xi64>
+  return %y, %wide : tensor<2xui8>, tensor<2xi64>
+}

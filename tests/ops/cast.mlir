@@ -79,3 +79,19 @@ func.func @numbers_one(%x: tensor<1xf64>) -> tensor<1xf64> attributes {
   %y = nn.mul %whole, %x : (tensor<1xf64>, tensor<1xf64>) -> tensor<1xf64>
   return %y : tensor<1xf64>
 }
+
+// -----
+
+// NUMBERS
+// What a byte does not hold wraps; a constant above half of its range is no negative number.
+func.func @numbers_byte(%x: tensor<3xf64>) -> (tensor<3xui8>, tensor<3xf64>) attributes {
+    check.inputs = [dense<[300.5, 200.25, 3.5]> : tensor<3xf64>],
+    check.results = [dense<[44, 200, 3]> : tensor<3xui8>, dense<[73322.0, 80100.0, 710.5]> : tensor<3xf64>]} {
+  %byte = nn.cast %x : (tensor<3xf64>) -> tensor<3xui8>
+  %most = nn.constant dense<200> : tensor<3xui8>
+  %real = nn.cast %byte : (tensor<3xui8>) -> tensor<3xf64>
+  %other = nn.cast %most : (tensor<3xui8>) -> tensor<3xf64>
+  %sum = nn.add %real, %other : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  %y = nn.mul %sum, %x : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+  return %byte, %y : tensor<3xui8>, tensor<3xf64>
+}

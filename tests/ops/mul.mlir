@@ -69,3 +69,16 @@ func.func @numbers_same_operand(%x: tensor<7xf64>) -> tensor<7xf64> attributes {
   %y = nn.mul %x, %x : (tensor<7xf64>, tensor<7xf64>) -> tensor<7xf64>
   return %y : tensor<7xf64>
 }
+
+// -----
+
+// NUMBERS
+// Products that leave the type, and in C++ the int that it would be computed in.
+func.func @numbers_unsigned_wrap(%a: tensor<5xui16>, %b: tensor<5xui32>, %c: tensor<5xi16>) -> (tensor<5xui16>, tensor<5xui32>, tensor<5xi16>) attributes {
+    check.inputs = [dense<[65535, 300, 2, 0, 1]> : tensor<5xui16>, dense<[4294967295, 70000, 3, 0, 1]> : tensor<5xui32>, dense<[-32768, 300, -2, 0, 1]> : tensor<5xi16>],
+    check.results = [dense<[1, 24464, 4, 0, 1]> : tensor<5xui16>, dense<[1, 605032704, 9, 0, 1]> : tensor<5xui32>, dense<[0, 24464, 4, 0, 1]> : tensor<5xi16>]} {
+  %x = nn.mul %a, %a : (tensor<5xui16>, tensor<5xui16>) -> tensor<5xui16>
+  %y = nn.mul %b, %b : (tensor<5xui32>, tensor<5xui32>) -> tensor<5xui32>
+  %z = nn.mul %c, %c : (tensor<5xi16>, tensor<5xi16>) -> tensor<5xi16>
+  return %x, %y, %z : tensor<5xui16>, tensor<5xui32>, tensor<5xi16>
+}

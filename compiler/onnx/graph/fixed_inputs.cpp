@@ -181,20 +181,10 @@ private:
   }
 
   std::optional<data_type> dataType() const {
-    switch (values->dataType) {
-    case TensorProto::FLOAT:
-      return data_type::f32;
-    case TensorProto::DOUBLE:
-      return data_type::f64;
-    case TensorProto::INT32:
-      return data_type::i32;
-    case TensorProto::INT64:
-      return data_type::i64;
-    case TensorProto::BOOL:
-      return data_type::boolean;
-    default:
-      return std::nullopt;
-    }
+    for (const data_type_row &row : data_type_rows)
+      if (row.onnx == static_cast<uint64_t>(values->dataType))
+        return row.type;
+    return std::nullopt;
   }
 
   ModelFile &file;

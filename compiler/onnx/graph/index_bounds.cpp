@@ -35,6 +35,8 @@ Range rangeOfType(Type element) {
   auto integer = dyn_cast<IntegerType>(element);
   if (!integer || integer.getWidth() >= 64)
     return {INT64_MIN, INT64_MAX};
+  if (integer.isUnsigned())
+    return {0, (int64_t(1) << integer.getWidth()) - 1};
   return {-(int64_t(1) << (integer.getWidth() - 1)), (int64_t(1) << (integer.getWidth() - 1)) - 1};
 }
 

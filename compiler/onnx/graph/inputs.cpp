@@ -4,6 +4,7 @@
 // that has neither size nor name in the file is called by its place, `input[axis]`.
 #include "compiler/onnx/graph/inputs.h"
 #include "compiler/onnx/graph/size_expression.h"
+#include "dialects/nn/onnx_types.h"
 #include "dialects/nn/tensor.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -150,11 +151,9 @@ private:
     }
     const auto &type = value.type().tensor_type();
     input.dataType = type.elem_type();
-    if (!is_contained({onnx::TensorProto::FLOAT, onnx::TensorProto::DOUBLE,
-                       onnx::TensorProto::INT64, onnx::TensorProto::INT32, onnx::TensorProto::BOOL},
-                      input.dataType))
+    if (!nn::findOnnxType(input.dataType))
       (void)error(value, "has elements of type " + elementName(input.dataType),
-                  "one of float, double, int64, int32 and bool");
+                  "one of float, double, bool and the integers");
     for (const auto &dimension : type.shape().dim())
       input.shape.push_back(sizeOf(value, dimension, input.shape.size()));
     input.batchAxis = batchAxisOf(value);

@@ -19,16 +19,9 @@ using namespace mlir;
 
 namespace trainc::reader {
 
-static nn::Tensor widened(const nn::Tensor &value) {
-  if (elementTypeOf(value.type()).isCompiled)
-    return value;
-  auto wide = value.type().clone(IntegerType::get(value.type().getContext(), 64));
-  return nn::Tensor::ofIntegers(wide, value.integers());
-}
-
 Value Importer::tensorOf(ImportedValue &value, nn::Builder &at) {
   if (!value.tensor && !value.isSequence)
-    value.tensor = at.constant(widened(value.constant).attribute());
+    value.tensor = at.constant(value.constant.attribute());
   return value.tensor;
 }
 
@@ -158,11 +151,13 @@ void Importer::addTied(const Decisions &decisions) {
   }
 }
 
-// Whether elements of this type can be what the file declares; integers have become wider.
+// Whether elements of this type can be what the file declares; other integers do no harm.
 static bool isDeclaredType(Type element, int32_t declared) {
-  auto isWide = [](Type type) { return isa_and_nonnull<IntegerType>(type) && !type.isInteger(1); };
+  auto isNumber = [](Type type) {
+    return isa_and_nonnull<IntegerType>(type) && !type.isInteger(1);
+  };
   Type own = nn::onnxElementType(element.getContext(), declared);
-  return own == element || (isWide(own) && isWide(element));
+  return own == element || (isNumber(own) && isNumber(element));
 }
 
 static std::string elementNameOf(Type type) {
@@ -437,11 +432,6 @@ bool Importer::defineResult(const GraphNode &node, unsigned output, Value result
   if (!value.constant && type.getNumElements() == 0)
     return succeeded(
         fail(node, "result " + Twine(output) + " has no elements, which is not supported"));
-  if (!value.constant && !elementTypeOf(type).isCompiled)
-    return succeeded(fail(node,
-                          "makes integers below 32 bits or unsigned ones, which is supported only "
-                          "where they are known when the model is compiled",
-                          "export with int32 or int64"));
   if (!value.constant)
     value.tensor = result;
   return define(node, output, std::move(value));
@@ -529,7 +519,7 @@ std::vector<NamedValue> Importer::namedValues() {
       bool isTensor = value && value->tensor && !erased.contains(value->tensor);
       if (isTensor || (value && value->constant))
         named.push_back({output, isTensor ? value->tensor : Value(),
-                         isTensor ? nn::Tensor() : widened(value->constant)});
+                         isTensor ? nn::Tensor() : value->constant});
     }
   return named;
 }
