@@ -33,17 +33,17 @@ void loader::check_indexes(const data_array &from, const input_place &input, int
     const auto *elements = static_cast<const decltype(zero) *>(values);
     for (int64_t i = 0; i < count; ++i) {
       auto value = static_cast<int64_t>(elements[i]);
-      bool in_range = value >= 0 && value < input.index_bound;
+      bool in_range = value >= input.index_low && value < input.index_bound;
       if (in_range || (input.has_ignore_index && value == input.ignore_index))
         continue;
       data_array::place at = from.place_of(first + i);
       throw failure(
           exit_data,
           format_text(
-              "%s: input '%s': value %lld at element %lld (byte %lld) is outside [0, %lld)%s",
+              "%s: input '%s': value %lld at element %lld (byte %lld) is outside [%lld, %lld)%s",
               at.path->c_str(), input.tensor.name, static_cast<long long>(value),
               static_cast<long long>(at.element), static_cast<long long>(at.byte),
-              static_cast<long long>(input.index_bound),
+              static_cast<long long>(input.index_low), static_cast<long long>(input.index_bound),
               input.has_ignore_index ? format_text(" and is not the ignored %lld",
                                                    static_cast<long long>(input.ignore_index))
                                            .c_str()

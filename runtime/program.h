@@ -69,7 +69,7 @@ struct parameter_place {
 
 // An input of the model. The loader writes a batch at its place in the
 // activations arena before each step. An integer input that indexes a table
-// must stay in [0, index_bound); index_bound is 0 where any value is fine.
+// must stay in [index_low, index_bound); index_bound is 0 where any value is fine.
 // `ignore_index` values are allowed besides if `has_ignore_index`.
 struct input_place {
   tensor_place tensor;
@@ -77,6 +77,7 @@ struct input_place {
   int64_t index_bound;
   bool has_ignore_index;
   int64_t ignore_index;
+  int64_t index_low = 0;
 };
 
 // An index that the model computes: of `node`, into [low, end), where negative ones

@@ -107,7 +107,7 @@ static OwningOpRef<ModuleOp> buildModel(func::FuncOp function, const CheckCase &
 
   for (auto [i, argument] : llvm::enumerate(check.arguments)) {
     StringAttr name = builder.getStringAttr(argument.value.name);
-    train::RoleAttrInterface role = train::InputAttr::get(context, name, {}, {});
+    train::RoleAttrInterface role = train::InputAttr::get(context, name, {}, {}, {});
     if (reaching.contains(function.getArgument(i)))
       role = train::ParameterAttr::get(context, name, train::Run::undecayed, {}, 0);
     train::setRole(model, i, role);

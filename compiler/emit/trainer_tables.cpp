@@ -77,7 +77,7 @@ private:
   void collectArguments(func::FuncOp function);
   void addParameter(StringRef tensor, StringRef role, bool decays, bool isInfinite = false);
   void addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
-                std::optional<int64_t> ignored);
+                std::optional<int64_t> ignored, std::optional<int64_t> low);
   void collectOutputs(func::FuncOp function);
   void collectStatePlaces();
   std::vector<std::string> metricRows() const;
@@ -132,10 +132,10 @@ void TablePrinter::collectArguments(func::FuncOp function) {
     } else if (isa_and_nonnull<train::BufferAttr>(role)) {
       addParameter(tensor, "buffer", false);
     } else if (auto input = dyn_cast_or_null<train::InputAttr>(role)) {
-      addInput(tensor, false, input.getIndexBound(), input.getIgnoreIndex());
+      addInput(tensor, false, input.getIndexBound(), input.getIgnoreIndex(), input.getIndexLow());
       inputNames.push_back(name.str());
     } else if (auto label = dyn_cast_or_null<train::LabelAttr>(role)) {
-      addInput(tensor, true, label.getIndexBound(), label.getIgnoreIndex());
+      addInput(tensor, true, label.getIndexBound(), label.getIgnoreIndex(), {});
       inputNames.push_back(name.str());
     } else if (auto scale = dyn_cast_or_null<train::PartScaleAttr>(role)) {
       partScales[scale.getPart()] =
@@ -160,10 +160,11 @@ void TablePrinter::addParameter(StringRef tensor, StringRef role, bool decays, b
 }
 
 void TablePrinter::addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
-                            std::optional<int64_t> ignored) {
-  inputs.push_back(llvm::formatv("{{{0}, {1}, {2}, {3}}", tensor, isLabel ? "true" : "false",
+                            std::optional<int64_t> ignored, std::optional<int64_t> low) {
+  inputs.push_back(llvm::formatv("{{{0}, {1}, {2}, {3}{4}}", tensor, isLabel ? "true" : "false",
                                  bound.value_or(0),
-                                 ignored ? "true, " + integerLiteral(*ignored) : "false, 0"));
+                                 ignored ? "true, " + integerLiteral(*ignored) : "false, 0",
+                                 low ? ", " + integerLiteral(*low) : ""));
 }
 
 void TablePrinter::collectOutputs(func::FuncOp function) {

@@ -97,12 +97,13 @@ def Train_Buffer : Train_Role<"Buffer", "buffer"> {
 def Train_Input : Train_Role<"Input", "input"> {
   let summary = "What a sample brings";
   let description = [{
-    Integers that index a table are in [0, index_bound); a loss of the model's own also
-    allows `ignore_index`.
+    Integers that index a table are in [index_low, index_bound), from 0 unless it is said; a loss of
+    the model's own also allows `ignore_index`.
   }];
   let parameters = (ins "::mlir::StringAttr":$name, OptionalParameter<"std::optional<int64_t>">:$index_bound,
-                        OptionalParameter<"std::optional<int64_t>">:$ignore_index);
-  let assemblyFormat = "`<` $name (`,` struct($index_bound, $ignore_index)^)? `>`";
+                        OptionalParameter<"std::optional<int64_t>">:$ignore_index,
+                        OptionalParameter<"std::optional<int64_t>">:$index_low);
+  let assemblyFormat = "`<` $name (`,` struct($index_bound, $ignore_index, $index_low)^)? `>`";
 }
 
 def Train_Label : Train_Role<"Label", "label"> {

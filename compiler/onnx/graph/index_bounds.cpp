@@ -70,7 +70,7 @@ private:
   Range ofArgument(BlockArgument argument, Range all) {
     auto input = train::roleAs<train::InputAttr>(function, argument.getArgNumber());
     bool bounded = input && input.getIndexBound() && !input.getIgnoreIndex();
-    return bounded ? Range{0, *input.getIndexBound() - 1} : all;
+    return bounded ? Range{input.getIndexLow().value_or(0), *input.getIndexBound() - 1} : all;
   }
 
   Range compute(Operation *op, Range all) {
@@ -164,22 +164,27 @@ private:
 /// What an operation indexes with.
 struct Index {
   OpOperand *operand;
-  int64_t size;                   // of what is indexed
+  Value table;                    // what is indexed; classes
+  int64_t size;                   // of that
   bool fromEnd;                   // negative ones count from the end
   std::optional<int64_t> ignored; // is allowed besides
 };
 
 std::optional<Index> indexOf(Operation *op) {
-  auto ofLabels = [](OpOperand &labels, RankedTensorType classes, std::optional<uint64_t> ignored) {
-    return Index{&labels, classes.getShape().back(), false,
+  auto ofLabels = [](OpOperand &labels, Value classes, std::optional<uint64_t> ignored) {
+    return Index{&labels, classes, nn::tensorType(classes).getShape().back(), false,
                  ignored ? std::optional<int64_t>(*ignored) : std::nullopt};
   };
   if (auto gather = dyn_cast<nn::GatherOp>(op))
-    return Index{&gather.getIndicesMutable(), gather.getTable().getType().getDimSize(0), true, {}};
+    return Index{&gather.getIndicesMutable(),
+                 gather.getTable(),
+                 gather.getTable().getType().getDimSize(0),
+                 true,
+                 {}};
   if (auto loss = dyn_cast<nn::CrossEntropyOp>(op))
-    return ofLabels(loss.getLabelsMutable(), loss.getLogits().getType(), loss.getIgnoreIndex());
+    return ofLabels(loss.getLabelsMutable(), loss.getLogits(), loss.getIgnoreIndex());
   if (auto mask = dyn_cast<nn::LabelMaskOp>(op))
-    return ofLabels(mask.getLabelsMutable(), mask.getResult().getType(), mask.getIgnoreIndex());
+    return ofLabels(mask.getLabelsMutable(), mask.getResult(), mask.getIgnoreIndex());
   return std::nullopt;
 }
 
@@ -254,7 +259,8 @@ private:
     };
     auto isChecked = [&](BlockArgument argument) {
       auto input = train::roleAs<train::InputAttr>(function, argument.getArgNumber());
-      return input && (!input.getIgnoreIndex() || input.getIgnoreIndex() == index.ignored);
+      return input && !input.getIndexLow() &&
+             (!input.getIgnoreIndex() || input.getIgnoreIndex() == index.ignored);
     };
     auto isFitting = [&](Value other) {
       auto constant = other.getDefiningOp<nn::ConstantOp>();
@@ -263,14 +269,26 @@ private:
     return all_of(sources.arguments, isChecked) && all_of(sources.others, isFitting);
   }
 
+  /// Several users leave what all of them allow.
   void setBound(BlockArgument argument, const Index &index) {
     unsigned number = argument.getArgNumber();
-    if (auto input = train::roleAs<train::InputAttr>(function, number))
-      train::setRole(
-          function, number,
-          train::InputAttr::get(function.getContext(), input.getName(),
-                                std::min(input.getIndexBound().value_or(index.size), index.size),
-                                index.ignored ? index.ignored : input.getIgnoreIndex()));
+    auto input = train::roleAs<train::InputAttr>(function, number);
+    if (!input)
+      return;
+    int64_t bound = input.getIndexBound().value_or(index.size), low = 0;
+    if (index.fromEnd && !isParameter(index.table))
+      low = input.getIndexBound() ? std::max(-index.size, input.getIndexLow().value_or(0))
+                                  : -index.size;
+    train::setRole(function, number,
+                   train::InputAttr::get(function.getContext(), input.getName(),
+                                         std::min(bound, index.size),
+                                         index.ignored ? index.ignored : input.getIgnoreIndex(),
+                                         low ? std::optional(low) : std::nullopt));
+  }
+
+  bool isParameter(Value table) {
+    auto argument = dyn_cast<BlockArgument>(table);
+    return argument && train::roleAs<train::ParameterAttr>(function, argument.getArgNumber());
   }
 
   /// Brings an index into range, and notes it where it could be outside.

@@ -113,7 +113,7 @@ void Importer::addArguments(ArrayRef<const Decision *> parameters, ArrayRef<Mode
     if (input.batchAxis > 0)
       std::rotate(shape.begin(), shape.begin() + input.batchAxis,
                   shape.begin() + input.batchAxis + 1);
-    add(train::InputAttr::get(&context, builder.getStringAttr(input.name), {}, {}), shape,
+    add(train::InputAttr::get(&context, builder.getStringAttr(input.name), {}, {}, {}), shape,
         input.dataType);
     if (input.batchInFile == 0)
       continue;
