@@ -334,13 +334,14 @@ bool Importer::importNode(const GraphNode &node) {
   return true;
 }
 
-// Tensors of a compiled program have elements. Importers may read empty constants (axes, shapes,
-// scales that are not given) and leave them out of what they compute.
+static bool isEmpty(Type type) { return cast<RankedTensorType>(type).getNumElements() == 0; }
+
+// Importers may read empty constants (axes, shapes, scales that are not given) and leave them out
+// of what they compute; a value without elements is known, however it is computed.
 bool Importer::computesOnEmpty(ArrayRef<Operation *> made) {
   return llvm::any_of(made, [](Operation *op) {
-    return llvm::any_of(op->getOperandTypes(), [](Type type) {
-      return cast<RankedTensorType>(type).getNumElements() == 0;
-    });
+    return llvm::any_of(op->getOperandTypes(), isEmpty) &&
+           !llvm::all_of(op->getResultTypes(), isEmpty);
   });
 }
 
@@ -428,10 +429,8 @@ bool Importer::defineResult(const GraphNode &node, unsigned output, Value result
                             const Operations &made) {
   ImportedValue value;
   value.constant = knownValue(result, made);
-  auto type = nn::tensorType(result);
-  if (!value.constant && type.getNumElements() == 0)
-    return succeeded(
-        fail(node, "result " + Twine(output) + " has no elements, which is not supported"));
+  if (!value.constant && isEmpty(result.getType()))
+    value.constant = nn::Tensor(nn::tensorType(result));
   if (!value.constant)
     value.tensor = result;
   return define(node, output, std::move(value));
