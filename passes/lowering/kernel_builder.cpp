@@ -247,7 +247,7 @@ Value KernelBuilder::compute(Value value, const IndexMap &map, Value predicate) 
   Type type = scalarTypeOf(nn::tensorType(value).getElementType());
   if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
     auto splat = cast<SplatElementsAttr>(constant.getValue()).getSplatValue<Attribute>();
-    if (type.isInteger(64))
+    if (isa<IntegerType>(type) && !type.isInteger(1))
       splat = builder.getIntegerAttr(type, nn::Tensor::of(constant.getValue()).integer(0));
     return builder.create<arith::ConstantOp>(op->getLoc(), cast<TypedAttr>(splat));
   }
