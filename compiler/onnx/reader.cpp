@@ -145,7 +145,7 @@ static bool checkForms(const ModelFile &file, const Decisions &decisions, Report
     if (form.empty() || decision->role != Role::trained)
       continue;
     if (form == "sparse")
-      report.warning(file.path(),
+      report.warning(Finding::sparseParameters, file.path(),
                      "parameter '" + name + "' is sparse in the file: its zeros are trained, too");
     else
       (void)report.error(ExitCode::unsupportedModel, file.path(),
