@@ -282,12 +282,12 @@ static void warnOfNonFinite(const Decisions &decisions, const ModelFile &file, R
   std::vector<std::string> names;
   for (const auto &decision : decisions)
     if (decision->role == Role::trained || decision->role == Role::buffer)
-      if (!isFinite(*decision->tensor))
+      if (!isSound(*decision->tensor))
         names.push_back(decision->name().str());
   if (!names.empty())
     report.warning(Finding::nonFiniteParameters, file.path(),
                    (names.size() == 1 ? "parameter " : "parameters ") + quotedList(names, kShown) +
-                       (names.size() == 1 ? " holds" : " hold") + " NaN or infinity",
+                       (names.size() == 1 ? " holds" : " hold") + " NaN or +infinity",
                    "a file written before the model diverged");
 }
 

@@ -144,8 +144,8 @@ bool isPartOf(const TensorBytes &part, const TensorBytes &whole);
 bool isMultipleOf(const TensorBytes &multiple, const TensorBytes &tensor, bool transposed);
 /// The same values without its axes of size 1; they remain those of the tensor.
 TensorBytes withoutSingleAxes(const TensorBytes &tensor);
-/// No NaN and no infinity among its floats.
-bool isFinite(const TensorBytes &tensor);
+/// No NaN and no +infinity among its floats; -infinity is what masks hold.
+bool isSound(const TensorBytes &tensor);
 /// No two rows (of the last dimension) are equal.
 bool rowsDiffer(const TensorBytes &tensor);
 /// No two of all columns (of the last dimension) are equal.

@@ -124,14 +124,15 @@ bool looksSinusoidal(const TensorBytes &tensor) {
 }
 
 // By blocks: a loop without an exit is computed with vectors.
-template <typename Bits> static bool hasExponents(const TensorBytes &tensor, Bits exponent) {
+template <typename Bits> static bool hasUnsound(const TensorBytes &tensor, Bits infinity) {
+  constexpr Bits kSign = ~(~Bits(0) >> 1);
   constexpr int64_t kBlock = 4096; // elements
   for (int64_t start = 0; start < tensor.count; start += kBlock) {
     bool found = false;
     for (int64_t i = start; i < std::min(tensor.count, start + kBlock); ++i) {
       Bits bits;
       std::memcpy(&bits, tensor.bytes.data() + i * sizeof bits, sizeof bits);
-      found |= (bits & exponent) == exponent;
+      found |= ((bits & infinity) == infinity) & (bits != (kSign | infinity));
     }
     if (found)
       return true;
@@ -139,9 +140,9 @@ template <typename Bits> static bool hasExponents(const TensorBytes &tensor, Bit
   return false;
 }
 
-bool isFinite(const TensorBytes &tensor) {
-  return isDouble(tensor.dataType) ? !hasExponents<uint64_t>(tensor, 0x7ff0000000000000)
-                                   : !hasExponents<uint32_t>(tensor, 0x7f800000);
+bool isSound(const TensorBytes &tensor) {
+  return isDouble(tensor.dataType) ? !hasUnsound<uint64_t>(tensor, 0x7ff0000000000000)
+                                   : !hasUnsound<uint32_t>(tensor, 0x7f800000);
 }
 
 static bool liesAlongOneAxis(const TensorBytes &tensor, int64_t fewest) {
