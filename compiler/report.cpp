@@ -15,6 +15,22 @@ using namespace llvm;
 
 namespace trainc {
 
+llvm::ArrayRef<FindingEntry> findingEntries() {
+  static constexpr FindingEntry kEntries[] = {
+#define FINDING(member, name, severity, meaning) {Finding::member, name, severity, meaning},
+#include "compiler/findings.def"
+#undef FINDING
+  };
+  return kEntries;
+}
+
+Finding findingOf(StringRef name) {
+  for (const FindingEntry &entry : findingEntries())
+    if (entry.name == name)
+      return entry.finding;
+  llvm_unreachable("not a name of findings.def");
+}
+
 // A character that terminals act on rather than show.
 static bool isControl(UTF32 character) {
   return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x200e ||
@@ -189,6 +205,18 @@ std::string Report::text() const {
   raw_string_ostream stream(result);
   printText(stream);
   return result;
+}
+
+std::string quotedForShell(StringRef word) {
+  std::string quoted = "'";
+  for (char c : word)
+    quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string forShell(StringRef word) {
+  auto isPlain = [](char c) { return isAlnum(c) || StringRef("_.-=/:%@").contains(c); };
+  return all_of(word, isPlain) ? word.str() : quotedForShell(word);
 }
 
 /// A text without what tells two problems of one kind apart: quoted names, and numbers.

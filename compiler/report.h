@@ -29,6 +29,10 @@ inline constexpr const char *kUnsupportedOperator = "unsupported operator";
 inline constexpr const char *kListsOperators =
     "trainc --list-operators, which prints what can be imported";
 
+/// A word of a command to copy: between quotes, always or where a shell would read it otherwise.
+std::string quotedForShell(llvm::StringRef word);
+std::string forShell(llvm::StringRef word);
+
 /// `'a', 'b' and 3 more`: the first `shown` of the names.
 std::string quotedList(llvm::ArrayRef<std::string> names, size_t shown = 8);
 

@@ -301,15 +301,16 @@ private:
   static bool isOwn(const Term &term) { return term.recipe.loss->name == "output"; }
 
   /// What the model's own loss is the sum of. Terms that weigh alike stay together, as the model
-  /// computes them. A sum that is divided by a number may be a mean over the micro-batch.
+  /// computes them. A sum that is divided by a number, or multiplied by another one than 1 and -1,
+  /// may be a mean over the micro-batch.
   SmallVector<Part> partsOf(nn::Builder &builder, Value loss, bool isDivided = false) {
     loss = builder.reshape(loss, {});
     Operation *op = behindViews(loss).getDefiningOp();
     if (!apart.insert(op).second) // else a chain of doublings would take forever
       return {weigh(builder, loss)};
     SmallVector<Part> parts;
-    auto append = [&](Value term, double factor, bool divides = false) {
-      for (Part part : partsOf(builder, term, isDivided || divides)) {
+    auto append = [&](Value term, double factor) {
+      for (Part part : partsOf(builder, term, isDivided || std::abs(factor) != 1)) {
         part.value = factor == 1 ? part.value : builder.scale(part.value, factor);
         parts.push_back(part);
       }
@@ -329,7 +330,7 @@ private:
       append(product.getA(), *number(product.getB()));
     } else if (auto quotient = dyn_cast_or_null<nn::DivOp>(op);
                quotient && number(quotient.getB()).value_or(0) != 0) {
-      append(quotient.getA(), 1 / *number(quotient.getB()), /*divides=*/true);
+      append(quotient.getA(), 1 / *number(quotient.getB()));
     } else if (!isDivided && isSumOfLabels(loss)) {
       return {{loss, nullptr, nullptr, /*isSum=*/true}};
     } else {
@@ -340,7 +341,8 @@ private:
     return weighAlike ? SmallVector<Part>{{loss, nullptr, nullptr}} : parts;
   }
 
-  /// A sum with a summand for each label of one of ONNX's loss nodes, weighed by data alone.
+  /// A sum with a summand for each label of one of ONNX's loss nodes, weighed by data alone: by
+  /// what is not divided by a sum, as it may be normalised in the micro-batch already.
   bool isSumOfLabels(Value value) {
     nn::ReduceSumOp sum = sumOfAll(value);
     Value summand = sum ? sum.getX() : Value();
@@ -349,9 +351,9 @@ private:
       auto product = summand.getDefiningOp<nn::MulOp>();
       if (auto negative = summand.getDefiningOp<nn::NegOp>())
         summand = negative.getX();
-      else if (product && dependsOnDataAlone(product.getB()).value_or(false))
+      else if (product && isPlainWeight(product.getB()))
         summand = product.getA();
-      else if (product && dependsOnDataAlone(product.getA()).value_or(false))
+      else if (product && isPlainWeight(product.getA()))
         summand = product.getB();
       else
         break;
@@ -359,6 +361,21 @@ private:
     auto picked = summand ? summand.getDefiningOp<nn::ReduceSumOp>() : nullptr;
     auto chosen = picked ? picked.getX().getDefiningOp<nn::SelectOp>() : nullptr;
     return chosen && chosen.getCondition().getDefiningOp<nn::LabelMaskOp>();
+  }
+
+  /// Computed from data, without a division.
+  bool isPlainWeight(Value weight) {
+    if (!dependsOnDataAlone(weight).value_or(false))
+      return false;
+    llvm::SetVector<Value> values;
+    values.insert(weight);
+    for (size_t i = 0; i < values.size(); ++i) // grows meanwhile
+      if (Operation *op = values[i].getDefiningOp()) {
+        if (isa<nn::DivOp>(op))
+          return false;
+        values.insert(op->operand_begin(), op->operand_end());
+      }
+    return true;
   }
 
   Part weigh(nn::Builder &builder, Value scalar) {
@@ -520,11 +537,14 @@ private:
     return builder.named("counted_share", builder.div(count, builder.constant(all, type)));
   }
 
-  /// The divisor that the model keeps from being 0: max(value, e), value + e, or clip(value, e).
+  /// The divisor that the model keeps from being 0: max(value, e), value + e, or clip(value, e). A
+  /// larger e than one label, or than what rounding hides beside it, is another mean.
   static Value withoutLeast(Value divisor) {
     Operation *op = behindViews(divisor).getDefiningOp();
-    auto isLeast = [](Value value) {
-      return nn::splatOfFloats(behindViews(value)).value_or(0) > 0;
+    const double largest = isa_and_nonnull<nn::AddOp>(op) ? 1e-3 : 1;
+    auto isLeast = [&](Value value) {
+      const double least = nn::splatOfFloats(behindViews(value)).value_or(0);
+      return least > 0 && least <= largest;
     };
     if (isa_and_nonnull<nn::MaximumOp, nn::AddOp>(op)) {
       if (isLeast(op->getOperand(1)))

@@ -171,21 +171,22 @@ void check_equal(weights &file, const tensor_view &parameter,
 }
 
 // The bytes of a tensor as the model has them that is a constant of so many; of floats of another
-// type those that they become.
+// type those that they become. Empty where it has another size.
 std::vector<char> bytes_as(const weights &file, const stored_tensor &stored,
                            const state_constant &constant) {
-  std::vector<char> bytes = file.bytes_of(constant.name);
   const std::optional<file_type> type = data_type_of_stored(stored.type);
-  if (stored.bytes == constant.bytes || !type || !is_float(*type))
-    return bytes;
+  if (stored.bytes == constant.bytes)
+    return file.bytes_of(constant.name);
+  if (!type || !is_float(*type))
+    return {};
   const int64_t count = stored.bytes / bytes_of(*type);
   for (const data_type wanted : {data_type::f32, data_type::f64})
     if (count * bytes_of(wanted) == constant.bytes) {
       std::vector<char> converted(static_cast<size_t>(constant.bytes));
-      convert(*type, bytes.data(), wanted, converted.data(), count);
+      convert(*type, file.bytes_of(constant.name).data(), wanted, converted.data(), count);
       return converted;
     }
-  return bytes;
+  return {};
 }
 
 // What is compiled into the program stays as it is. Returns the constants that the file has with

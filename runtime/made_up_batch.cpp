@@ -4,6 +4,9 @@
 #include "runtime/data_types.h"
 #include "runtime/random.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace trainc {
 
 void make_up(const input_place &input, uint64_t seed, char *values) {
@@ -11,6 +14,9 @@ void make_up(const input_place &input, uint64_t seed, char *values) {
   with_type(input.tensor.type, [&](auto zero) {
     using type = decltype(zero);
     auto *elements = reinterpret_cast<type *>(values);
+    uint64_t bound = static_cast<uint64_t>(std::max<int64_t>(input.index_bound, 0));
+    if constexpr (sizeof(type) < sizeof(int32_t)) // it may not have all of them
+      bound = std::min(bound, uint64_t{std::numeric_limits<type>::max()} + 1);
     for (int64_t i = 0; i < count; ++i)
       if constexpr (std::is_floating_point_v<type>)
         elements[i] =
@@ -18,11 +24,10 @@ void make_up(const input_place &input, uint64_t seed, char *values) {
                                                                 static_cast<uint64_t>(i))) *
                               0.99f);
       else
-        elements[i] = input.index_bound > 0
-                          ? static_cast<type>(random_bits(seed, random_stream::made_up_data,
-                                                          static_cast<uint64_t>(i)) %
-                                              static_cast<uint64_t>(input.index_bound))
-                          : type{1};
+        elements[i] = bound > 0 ? static_cast<type>(random_bits(seed, random_stream::made_up_data,
+                                                                static_cast<uint64_t>(i)) %
+                                                    bound)
+                                : type{1};
   });
 }
 

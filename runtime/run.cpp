@@ -320,8 +320,12 @@ static void add_memory_rows(const run &run, int64_t micro_batches,
 
 // Of which it is not known how many samples or labels it is of, as of a loss of the model's own.
 static bool is_opaque(const program &prog) {
-  return prog.update && !prog.loss_weight.name && prog.loss_part_count == 0 &&
-         !prog.sample_losses.name;
+  const loss_part *parts = prog.loss_parts, *end = parts + prog.loss_part_count;
+  const bool has_opaque_part = std::any_of(parts, end, [](const loss_part &part) {
+    return !part.weight.name && !part.is_sum && !part.sample_losses.name;
+  });
+  return prog.update && !prog.loss_weight.name && !prog.sample_losses.name &&
+         (prog.loss_part_count == 0 || has_opaque_part);
 }
 
 void run::print_table(const std::vector<std::pair<std::string, std::string>> &more,

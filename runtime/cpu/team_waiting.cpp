@@ -17,7 +17,7 @@ namespace {
 constexpr double look_seconds = 0.2;
 constexpr double most_delay = 0.1;               // seconds a second, of all threads
 constexpr double least_rest = 1, most_rest = 32; // seconds
-constexpr int most_spares = 64;                  // threads
+constexpr int most_spares = 4; // for each thread of the team: ranks of a host share its processes
 
 // Seconds that threads were ready and did not run; 0 where the kernel does not say.
 double delay_of(const std::vector<pid_t> &threads) {
@@ -65,7 +65,7 @@ bool wait_choice::sleeps(double now, double delay) {
 team_waiting::team_waiting(int threads) {
   const int needed = omp_get_num_procs() - threads + 1;
   const bool is_told = getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT");
-  if (threads == 1 || is_told || needed <= 0 || needed > most_spares)
+  if (threads == 1 || is_told || needed <= 0 || needed > most_spares * threads)
     return;
   spares_ = needed;
   team_.resize(static_cast<size_t>(threads));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/onnx/file/converted_tensors.h"
-#include "llvm/ADT/APFloat.h"
+#include "runtime/conversion.h"
+#include "llvm/ADT/STLExtras.h"
 #include <cstring>
 #include <optional>
 
@@ -43,16 +44,9 @@ std::set<std::string> namesOnlyCast(const onnx::GraphProto &graph) {
 }
 
 void widenHalves(TensorBytes &halves, int32_t halfType) {
-  const fltSemantics &semantics =
-      halfType == TensorProto::FLOAT16 ? APFloat::IEEEhalf() : APFloat::BFloat();
-  std::string floats;
-  floats.reserve(2 * halves.bytes.size());
-  for (int64_t i = 0; i < halves.count; ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, halves.bytes.data() + i * sizeof bits, sizeof bits);
-    const float value = APFloat(semantics, APInt(16, bits)).convertToFloat();
-    floats.append(reinterpret_cast<const char *>(&value), sizeof value);
-  }
+  std::string floats(static_cast<size_t>(halves.count) * sizeof(float), '\0');
+  convert(halfType == TensorProto::FLOAT16 ? file_type::f16 : file_type::bf16, halves.bytes.data(),
+          data_type::f32, floats.data(), halves.count);
   halves.dataType = TensorProto::FLOAT;
   halves.storage = std::move(floats);
   halves.bytes = {halves.storage.data(), halves.storage.size()};
@@ -91,8 +85,8 @@ static std::optional<std::vector<int64_t>> placesOf(const TensorBytes &indices,
   return places;
 }
 
-std::unique_ptr<TensorBytes> denseTensor(const onnx::SparseTensorProto &sparse, std::string &why) {
-  constexpr int64_t kMostBytes = int64_t{2} << 30; // of what a small file may ask for
+std::unique_ptr<TensorBytes> denseTensor(const onnx::SparseTensorProto &sparse, int64_t &bytesLeft,
+                                         std::string &why) {
   std::unique_ptr<TensorBytes> values = tensorBytes(sparse.values(), why);
   if (!values)
     return nullptr;
@@ -104,12 +98,13 @@ std::unique_ptr<TensorBytes> denseTensor(const onnx::SparseTensorProto &sparse, 
   const int64_t width = elementBytes(values->dataType);
   int64_t bytes = width;
   for (int64_t size : sparse.dims()) {
-    if (size < 0 || (size > 0 && bytes > kMostBytes / size)) {
-      why = "is sparse, and would have more than 2 GiB when it is dense";
+    if (size < 0 || (size > 0 && bytes > bytesLeft / size)) {
+      why = "is sparse, and with the other ones would have more than 2 GiB when it is dense";
       return nullptr;
     }
     bytes *= size;
   }
+  bytesLeft -= bytes;
   const std::vector<int64_t> shape(sparse.dims().begin(), sparse.dims().end());
   std::optional<std::vector<int64_t>> places = placesOf(*indices, shape, values->count);
   if (!places) {

@@ -368,11 +368,12 @@ void ModelFile::widenHalvesInNodes(const std::set<std::string> &onlyCast) {
 }
 
 bool ModelFile::makeDense(Report &report) {
+  int64_t bytesLeft = int64_t{2} << 30; // of what a small file may ask for
   const size_t before = report.size();
   for (const onnx::SparseTensorProto &sparse : graph().sparse_initializer()) {
     const std::string name = sparse.values().name();
     std::string why;
-    std::unique_ptr<TensorBytes> dense = denseTensor(sparse, why);
+    std::unique_ptr<TensorBytes> dense = denseTensor(sparse, bytesLeft, why);
     if (!dense) {
       (void)report.error(ExitCode::unsupportedModel, filePath, "initializer '" + name + "' " + why,
                          "an export with dense weights");

@@ -220,7 +220,8 @@ public:
   }
 
 private:
-  /// None where arithmetic is in between, or a part is taken: the rest may be no index.
+  /// None where arithmetic is in between, or a part is taken: the rest may not be an index. Nor
+  /// where a cast may change the number.
   static std::optional<Sources> sourcesOf(Value index) {
     Sources sources;
     llvm::SetVector<Value> values;
@@ -236,7 +237,7 @@ private:
         sources.others.push_back(value);
       else if (isa<nn::CastOp, nn::ReshapeOp, nn::BroadcastOp, nn::TransposeOp, nn::ConcatOp,
                    nn::ReverseOp>(op) &&
-               !isTruth(op))
+               !narrows(op))
         values.insert(op->operand_begin(), op->operand_end());
       else
         return std::nullopt;
@@ -244,10 +245,14 @@ private:
     return sources;
   }
 
-  /// 0 and 1 made of other numbers.
-  static bool isTruth(Operation *op) {
+  /// A cast of integers to a type that does not have all of them.
+  static bool narrows(Operation *op) {
     auto cast = dyn_cast<nn::CastOp>(op);
-    return cast && cast.getResult().getType().getElementType().isInteger(1);
+    if (!cast)
+      return false;
+    const Range from = rangeOfType(nn::tensorType(cast.getOperand()).getElementType()),
+                to = rangeOfType(nn::tensorType(cast.getResult()).getElementType());
+    return !from.within(to.low, to.high);
   }
 
   /// True where the loader's checks are enough for what comes from inputs, and everything else is
@@ -286,7 +291,13 @@ private:
                                          low ? std::optional(low) : std::nullopt));
   }
 
+  /// A parameter, also in another form: PyTorch's embeddings take no negative indices.
   bool isParameter(Value table) {
+    while (Operation *op = table.getDefiningOp()) {
+      if (!isa<nn::ReshapeOp, nn::SliceOp, nn::TransposeOp, nn::CastOp>(op))
+        return false;
+      table = op->getOperand(0);
+    }
     auto argument = dyn_cast<BlockArgument>(table);
     return argument && train::roleAs<train::ParameterAttr>(function, argument.getArgNumber());
   }

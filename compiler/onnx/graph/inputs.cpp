@@ -265,16 +265,6 @@ private:
     return 1;
   }
 
-  static std::string forShell(const std::string &word) {
-    auto isPlain = [](char c) { return isAlnum(c) || StringRef("_.-=/:%@").contains(c); };
-    if (all_of(word, isPlain))
-      return word;
-    std::string quoted = "'";
-    for (char c : word)
-      quoted += c == '\'' ? "'\\''" : std::string(1, c);
-    return quoted + "'";
-  }
-
   void reportUnbound() {
     std::string names, advice;
     for (const auto &[name, positions] : users)

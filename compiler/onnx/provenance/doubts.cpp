@@ -54,8 +54,9 @@ static std::string escaped(StringRef name) {
 static std::string freezing(ArrayRef<std::string> names) {
   if (names.size() > kAdvised)
     return "--freeze PATTERN";
-  return join(map_range(names, [](StringRef name) { return "--freeze '" + escaped(name) + "'"; }),
-              " ");
+  return join(
+      map_range(names, [](StringRef name) { return "--freeze " + quotedForShell(escaped(name)); }),
+      " ");
 }
 
 void Doubts::report(const ModelFile &file, Report &report) const {
@@ -173,7 +174,9 @@ private:
         mayBeConstant(decision, "one number, in the place of a weight or bias");
       else if (!decision.exporterMade && tensor.shape.empty())
         mayBeConstant(decision, "one number, under a module's name");
-    } else if (StringRef series = seriesIn(tensor); !series.empty())
+    } else if (looksLikeMask(tensor))
+      mayBeConstant(decision, "two values throughout, as a mask has");
+    else if (StringRef series = seriesIn(tensor); !series.empty())
       mayBeConstant(decision, series);
     else if (isFromPyTorch(file) && !isLearnt(decision))
       ofScale(decision);
@@ -339,7 +342,10 @@ void reportDoubts(const Decisions &decisions, const ExportedProgram &program, co
     for (const auto &decision : decisions)
       if (StringRef series = decision->role == Role::trained ? seriesIn(*decision->tensor) : "";
           !series.empty())
-        doubts.add(Finding::mayBeConstant, decision->name(), series);
+        doubts.add(Finding::mayBeConstant,
+                   decision->moduleName.empty() ? decision->name()
+                                                : StringRef(decision->moduleName),
+                   series);
   doubts.report(file, report);
 }
 

@@ -152,11 +152,7 @@ private:
     const TensorBytes &spread = file.initializer(index);
     const std::string name = spread.name;
     ArrayRef<std::string> sources = program.sourcesOf(name);
-    auto any = [&](auto is) {
-      return any_of(sources, [&](StringRef source) { return is(baseName(source)); });
-    };
-    const bool isRow = baseName(name) == "embedding" && any(isRepetition) &&
-                       !any([](StringRef base) { return base == "arange"; });
+    const bool isRow = isRepeatedRow(name);
     bool isSpread =
         isRow || (baseName(name) == "expand" && all_of(sources, [&](StringRef source) {
                     StringRef base = baseName(source);
@@ -176,6 +172,21 @@ private:
     addNode("Expand", {own, own + ".sizes"}, name);
     file.replaceInitializer(index, std::move(once));
     program.addSources(own, {parameter});
+    names.insert(own);
+  }
+
+  // Rows that a lookup chose by a repeated number; nothing was computed of the table before.
+  bool isRepeatedRow(const std::string &name) const {
+    ArrayRef<std::string> sources = program.sourcesOf(name);
+    auto isOfNumbers = [&](StringRef source) {
+      StringRef base = baseName(source);
+      return program.isParameter(source) || program.isBuffer(source) || isNumber(base) ||
+             isRepetition(base) || isRearrangement(base) || isChoice(base) || isCast(base) ||
+             base == "gather";
+    };
+    return baseName(name) == "embedding" && all_of(sources, isOfNumbers) &&
+           any_of(sources, [](StringRef source) { return isRepetition(baseName(source)); }) &&
+           none_of(sources, [](StringRef source) { return baseName(source) == "arange"; });
   }
 
   // With 1 for the leading axes along which all is the same; null where none is.
