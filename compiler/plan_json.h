@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plans for programs: the JSON files beside the text of `plan/`. docs/messages.md describes
+// The plans for programs: the JSON files beside the text of `plan/`. docs/plans.md describes
 // them; kPlanVersion grows where a reader of an older one could misread.
 #pragma once
 

@@ -4,7 +4,7 @@
 //
 // Problem: nothing is allocated at run time, and memory decides the batch that
 // fits. Method: arguments and results with a fixed meaning go where
-// docs/architecture.md says. All other tensors live from the step that writes
+// docs/execution.md says. All other tensors live from the step that writes
 // them to the last that reads them. Tensors that may share memory are joined
 // first: a product added into another, a kernel's output over an input that dies
 // there, a result that has its own place. What is left is placed by

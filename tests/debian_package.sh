@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes the Debian package of a build, checks it with lintian, installs it in a fresh Debian root with
-# nothing but its declared dependencies, and runs the four commands of the README there as an
+# nothing but its declared dependencies, and runs the commands of the README there as an
 # ordinary user. Needs root, lintian, debootstrap and Debian's archive.
 #
 #   tests/debian_package.sh [BUILD_FOLDER [ROOT]]
@@ -48,14 +48,15 @@ in_root "$work/root" sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive
   --no-install-recommends /tmp/trainc.deb' >"$work/apt.log" 2>&1 || { tail -20 "$work/apt.log"; exit 1; }
 in_root "$work/root" dpkg-query -W -f '${Package} ${Version} ${db:Status-Status}\n' trainc
 
-say 'the four commands, by an ordinary user'
+say 'the commands of the README, by an ordinary user'
 in_root "$work/root" useradd -m user
 cp tests/models/graphs/bytes_4.onnx "$work/root/home/user/"
 head -c 20000 /dev/urandom >"$work/root/home/user/text.bin"
 {
   echo 'set -ex; cd; export OMPI_MCA_rmaps_base_oversubscribe=1; trainc --version'
   echo 'trainc-fill bytes_4.onnx -o model.onnx'
-  sed -n '/^## Four commands/,/^Models come/s/^    //p' README.md | sed 's/--steps 1000/--steps 3/'
+  sed -n '/^## Your own model/,/^## What it can do/s/^    //p' README.md |
+    sed 's/--steps 1000/--steps 3/; s/--dim batch=4/--dim batch=4 --dim sequence=64/'
   echo 'ls -l trained.onnx /usr/share/man/man1/trainc.1.gz'
 } >"$work/root/home/user/commands.sh"
 in_root --userspec=user:user "$work/root" bash /home/user/commands.sh

@@ -31,7 +31,7 @@ cd "$scratch"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
-# Else a rank that is killed while MPI starts may leave mpirun waiting for a lock in memory that they share (docs/runs.md).
+# Else a rank that is killed while MPI starts may leave mpirun waiting for a lock in memory that they share (docs/failures.md).
 export PMIX_MCA_gds=hash
 # In a build with sanitizers: Open MPI leaks at the end of ranks, and fatal signals are the trainer's own to report.
 asan_of_ranks=detect_leaks=0:verify_asan_link_order=0

@@ -82,7 +82,7 @@ const nlohmann::json &partOf(const std::string &path, const nlohmann::json &docu
   auto found = document.find(name);
   if (found == document.end() || !found->is_object())
     throw failure(exit_data, path + ": has no object '" + std::string(name) +
-                                 "'\n  try: the example in docs/stages.md");
+                                 "'\n  try: the example in docs/simulation.md");
   return *found;
 }
 

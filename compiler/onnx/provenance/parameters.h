@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which initializers are parameters, and why: the rule of docs/parameters.md.
+// Which initializers are parameters, and why: the rule of docs/parameter_rules.md.
 #pragma once
 
 #include "compiler/onnx/graph/graph.h"

@@ -7,7 +7,7 @@
 // itself is in the file too, its rows, multiples and other axes show by their values.
 //
 // Weakness: of other functions (a root, a norm), and where only the function is in the file,
-// nothing tells (docs/parameters.md).
+// nothing tells (docs/unrecorded.md).
 #include "compiler/onnx/graph/recurrent_layout.h"
 #include "compiler/onnx/provenance/doubts.h"
 #include "dialects/nn/onnx_node.h"
