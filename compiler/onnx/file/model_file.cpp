@@ -342,7 +342,7 @@ static void describe(const TensorBytes &values, TensorProto &tensor) {
 
 StringRef ModelFile::formInFile(const std::string &name) const {
   const auto found = forms.find(name);
-  return found == forms.end() ? "" : found->second;
+  return found == forms.end() ? StringRef() : StringRef(found->second);
 }
 
 // Constants that nodes hold.
