@@ -250,7 +250,7 @@ std::string convolution(const std::string &filter, const std::string &w) {
 // as another model.
 TEST_F(OnnxReader, RefusesToTrainFoldedFilters) {
   for (const char *name : {"onnx::Conv_12", "block/Conv2D_weights_fused_bn", "12"})
-    refuse(convolution(name, "fc.weight"), "filter '" + std::string(name) + "' is what an exporter",
+    refuse(convolution(name, "fc.weight"), "'" + std::string(name) + "' (a filter with the batch norm",
            ExitCode::unsupportedModel);
   EXPECT_NE(report.text().find("TrainingMode.TRAINING"), std::string::npos) << report.text();
 
