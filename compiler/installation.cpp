@@ -51,16 +51,23 @@ std::vector<std::string> Installation::archives(StringRef target) const {
   return arguments;
 }
 
+// The runtime has a folder for each target; all others are of every trainer.
+static bool isOfOtherTarget(const fs::path &folder, StringRef target) {
+  const std::string name = folder.filename();
+  return (name == "cpu" || name == "cuda") && name != target;
+}
+
 std::vector<std::string> Installation::files(StringRef target) const {
   std::vector<std::string> files = {program, libraryFolder + "/libtrainc_runtime.a"};
   if (fs::exists(targetArchive(target)))
     files.push_back(targetArchive(target));
   std::error_code error;
-  for (const std::string &part : {std::string(), std::string("kernels"), target.str()})
-    for (const fs::directory_entry &entry :
-         fs::directory_iterator(fs::path(includeFolder) / "runtime" / part, error))
-      if (entry.path().extension() == ".h")
-        files.push_back(entry.path());
+  fs::recursive_directory_iterator entry(fs::path(includeFolder) / "runtime", error), end;
+  for (; !error && entry != end; entry.increment(error))
+    if (isOfOtherTarget(*entry, target))
+      entry.disable_recursion_pending();
+    else if (entry->path().extension() == ".h")
+      files.push_back(entry->path());
   for (const fs::directory_entry &digest : // cmake/installed_digest.cmake
        fs::directory_iterator(fs::path(includeFolder) / "installed", error))
     files.push_back(digest.path());
@@ -69,16 +76,16 @@ std::vector<std::string> Installation::files(StringRef target) const {
 }
 
 // Not std::filesystem::copy, which calls a full disk an input/output error.
-static std::error_code copyFolder(const fs::path &from, const fs::path &to, bool recursive) {
+static std::error_code copyFolder(const fs::path &from, const fs::path &to, StringRef target) {
   std::error_code error;
   fs::create_directory(to, error);
   for (fs::directory_iterator entry(from, error), end; !error && entry != end;
        entry.increment(error)) {
-    const fs::path target = to / entry->path().filename();
+    const fs::path copy = to / entry->path().filename();
     if (!entry->is_directory())
-      error = llvm::sys::fs::copy_file(entry->path().string(), target.string());
-    else if (recursive)
-      error = copyFolder(entry->path(), target, true);
+      error = llvm::sys::fs::copy_file(entry->path().string(), copy.string());
+    else if (!isOfOtherTarget(*entry, target))
+      error = copyFolder(entry->path(), copy, target);
     if (error)
       break;
   }
@@ -87,13 +94,10 @@ static std::error_code copyFolder(const fs::path &from, const fs::path &to, bool
 
 std::error_code Installation::copyRuntime(StringRef target, StringRef folder) const {
   std::error_code error;
-  const fs::path from = fs::path(includeFolder) / "runtime",
-                 to = fs::path(folder.str()) / "runtime";
+  const fs::path to = fs::path(folder.str()) / "runtime";
   fs::remove_all(to, error);
-  fs::create_directory(to, error);
-  for (const std::string &part : {std::string(), std::string("kernels"), target.str()})
-    if (!error) // the folder's files; of a target also its folders
-      error = copyFolder(from / part, to / part, part == target);
+  if (!error)
+    error = copyFolder(fs::path(includeFolder) / "runtime", to, target);
   std::error_code ignored;
   for (const char *name : {"CMakeLists.txt", "cuda.cmake"}) // parts of another build
     fs::remove(to / name, ignored);

@@ -8,7 +8,7 @@
 #include "dialects/train/loss_term.h"
 #include "dialects/train/optimizer.h"
 #include "passes/options/option_reader.h"
-#include "runtime/conversion.h"
+#include "runtime/files/conversion.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"

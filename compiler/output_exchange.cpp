@@ -8,7 +8,7 @@
 #include "compiler/output_exchange.h"
 #include "compiler/report.h"
 #include "compiler/write_file.h"
-#include "runtime/own_files.h"
+#include "runtime/files/own_files.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/BuildID.h"

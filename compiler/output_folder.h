@@ -41,8 +41,8 @@ public:
   /// Whenever this process is killed, the trainer in the folder is the old one with the old files
   /// or the new one with the new files: renaming the trainer is the one moment that decides. What
   /// the new one reads lies before that in folders that no other looks into: with its build id in
-  /// the name (runtime/own_files.h), its libraries with a digest of themselves. The source and the
-  /// plans follow, file by file.
+  /// the name (runtime/files/own_files.h), its libraries with a digest of themselves. The source
+  /// and the plans follow, file by file.
   llvm::LogicalResult publish(Report &report);
 
 private:

@@ -4,8 +4,8 @@
 #include "runtime/arena.h"
 
 #include "runtime/failure.h"
-#include "runtime/host_memory.h"
-#include "runtime/signs_of_life.h"
+#include "runtime/process/host_memory.h"
+#include "runtime/ranks/signs_of_life.h"
 
 #include <algorithm>
 #include <cerrno>

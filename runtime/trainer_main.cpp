@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The main of every trainer, and the command that only prints.
-#include "runtime/agreement.h"
-#include "runtime/cpu_check.h"
-#include "runtime/export.h"
-#include "runtime/host_memory.h"
-#include "runtime/input_files.h"
-#include "runtime/launcher.h"
-#include "runtime/output_file.h"
-#include "runtime/own_files.h"
-#include "runtime/run.h"
-#include "runtime/run_folder.h"
-#include "runtime/signals.h"
-#include "runtime/standard_output.h"
-#include "runtime/threads.h"
+#include "runtime/checkpoint/export.h"
+#include "runtime/data/input_files.h"
+#include "runtime/files/output_file.h"
+#include "runtime/files/own_files.h"
+#include "runtime/process/cpu_check.h"
+#include "runtime/process/host_memory.h"
+#include "runtime/process/signals.h"
+#include "runtime/process/threads.h"
+#include "runtime/ranks/agreement.h"
+#include "runtime/ranks/launcher.h"
+#include "runtime/run/run.h"
+#include "runtime/run/run_folder.h"
+#include "runtime/run/standard_output.h"
 
 #include <cerrno>
 #include <cstdlib>

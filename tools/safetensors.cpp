@@ -4,7 +4,7 @@
 // the data. Offsets are checked against the file before anything is read.
 #include "tools/safetensors.h"
 
-#include "runtime/bounded_json.h"
+#include "runtime/files/bounded_json.h"
 
 #include <algorithm>
 #include <cstring>

@@ -13,8 +13,8 @@
 #include <optional>
 #include <sstream>
 
-#include "runtime/bounded_json.h"
-#include "runtime/standard_output.h"
+#include "runtime/files/bounded_json.h"
+#include "runtime/run/standard_output.h"
 #include "tools/safetensors.h"
 
 using nlohmann::json;

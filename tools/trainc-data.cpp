@@ -4,8 +4,8 @@
 #include "tools/data/commands.h"
 
 #include "runtime/failure.h"
-#include "runtime/signals.h"
-#include "runtime/standard_output.h"
+#include "runtime/process/signals.h"
+#include "runtime/run/standard_output.h"
 
 #include <cstdio>
 #include <cstring>

@@ -14,9 +14,9 @@
 // A tensor whose doc_string says "copy of NAME" or "transpose of NAME" gets the
 // values of that one: so a graph keeps the ties that its exporter wrote out.
 #include "runtime/failure.h"
-#include "runtime/output_file.h"
-#include "runtime/signals.h"
-#include "runtime/standard_output.h"
+#include "runtime/files/output_file.h"
+#include "runtime/process/signals.h"
+#include "runtime/run/standard_output.h"
 
 #include <charconv>
 #include <cmath>

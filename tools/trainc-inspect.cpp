@@ -5,7 +5,7 @@
 // schedule from plan/stages.json, and finds parts of the model by the names of plan/nodes.json.
 #include "compiler/standard_output.h"
 #include "runtime/failure.h"
-#include "runtime/output_file.h"
+#include "runtime/files/output_file.h"
 #include "tools/inspect/loss_plot.h"
 #include "tools/inspect/memory_picture.h"
 #include "tools/inspect/plan_text.h"

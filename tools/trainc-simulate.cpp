@@ -4,7 +4,7 @@
 // that trainc has emitted, one clock for each rank (passes/planning/schedule_simulation.h).
 #include "compiler/standard_output.h"
 #include "runtime/failure.h"
-#include "runtime/output_file.h"
+#include "runtime/files/output_file.h"
 #include "tools/simulate/schedule_picture.h"
 #include "tools/simulate/step_costs.h"
 

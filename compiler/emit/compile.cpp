@@ -304,7 +304,7 @@ private:
   /// The command that links; `runPath` says where the program looks for libraries.
   Arguments link(const std::vector<std::string> &runPath) const {
     Arguments arguments = {compiler, "-fopenmp", "-o", fs::absolute(options.output).string()};
-    // By its id a trainer knows the files that were made with it (runtime/own_files.h).
+    // By its id a trainer knows the files that were made with it (runtime/files/own_files.h).
     arguments.push_back("-Wl,--build-id");
     if (options.shared)
       arguments.push_back("-shared");

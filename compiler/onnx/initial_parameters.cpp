@@ -3,7 +3,7 @@
 // The parameters' values as safetensors: a length, a JSON header, then the bytes of each tensor.
 #include "compiler/onnx/file/output_file.h"
 #include "compiler/onnx/reader.h"
-#include "runtime/crc32c.h"
+#include "runtime/files/crc32c.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"

@@ -9,7 +9,7 @@
 #include "compiler/onnx/provenance/dynamo/exported_program.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "runtime/crc32c.h"
+#include "runtime/files/crc32c.h"
 #include "runtime/program.h"
 
 using namespace llvm;

@@ -24,7 +24,7 @@ struct ElementType {
   // In emitted sources:
   llvm::StringRef scalarName;  // C++ type of a value; i1 is bool
   llvm::StringRef storedName;  // C++ type of an element in memory; i1 is uint8_t
-  llvm::StringRef runtimeName; // enumerator of data_type in runtime/data_types.h
+  llvm::StringRef runtimeName; // enumerator of data_type in runtime/files/data_types.h
   llvm::StringRef zero, one;
   llvm::StringRef largest, smallest; // infinities where the type has them
 };

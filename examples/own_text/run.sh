@@ -35,7 +35,7 @@ if [ ${#texts[@]} -gt 0 ]; then
   validation=(--validation-tokens "$work/text-validation.bin")
 else
   show "$bin/trainc-data" text /usr/share/common-licenses/* --validation-share 0.1 -o "$work/licences.bin"
-  show "$bin/trainc-data" text runtime/*.cpp --validation-share 0.1 -o "$work/sources.bin"
+  show "$bin/trainc-data" text runtime/*/*.cpp --validation-share 0.1 -o "$work/sources.bin"
   tokens=(--tokens "$work/licences.bin:0.7" --tokens "$work/sources.bin:0.3")
   validation=(--validation-tokens "$work/licences-validation.bin" --validation-tokens "$work/sources-validation.bin")
 fi

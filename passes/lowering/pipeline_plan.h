@@ -8,7 +8,7 @@
 #include "dialects/train/train.h"
 #include "passes/plan_tables.h"
 #include "passes/planning/pipeline_schedule.h"
-#include "runtime/rank_memory.h"
+#include "runtime/ranks/rank_memory.h"
 
 namespace trainc {
 

@@ -11,9 +11,9 @@
 #include "runtime/cpu/shared_wait.h"
 #include "runtime/cpu/stage_memory.h"
 #include "runtime/cpu/team_waiting.h"
-#include "runtime/data_types.h"
-#include "runtime/program_memory.h"
-#include "runtime/threads.h"
+#include "runtime/files/data_types.h"
+#include "runtime/process/threads.h"
+#include "runtime/step/program_memory.h"
 
 #include <algorithm>
 #include <cstring>

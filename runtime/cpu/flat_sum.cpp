@@ -6,8 +6,8 @@
 // there once. Processors ask ahead of time for what a few arrays hold, and not of so many.
 #include "runtime/cpu/flat_sum.h"
 
-#include "runtime/data_types.h"
-#include "runtime/shared_memory.h"
+#include "runtime/files/data_types.h"
+#include "runtime/ranks/shared_memory.h"
 
 #include <algorithm>
 #include <cstring>

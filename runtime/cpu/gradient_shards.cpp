@@ -4,9 +4,9 @@
 // layout of the gradients arena, of which each rank touches its parts.
 #include "runtime/cpu/gradient_shards.h"
 
-#include "runtime/data_types.h"
-#include "runtime/gradient_parts.h"
-#include "runtime/shared_memory.h"
+#include "runtime/files/data_types.h"
+#include "runtime/ranks/shared_memory.h"
+#include "runtime/step/gradient_parts.h"
 
 #include <algorithm>
 

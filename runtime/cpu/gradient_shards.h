@@ -10,8 +10,8 @@
 #include "runtime/arena.h"
 #include "runtime/cpu/flat_sum.h"
 #include "runtime/cpu/rank_files.h"
-#include "runtime/options.h"
-#include "runtime/summation_order.h"
+#include "runtime/options/options.h"
+#include "runtime/step/summation_order.h"
 
 #include <memory>
 

@@ -15,11 +15,11 @@
 // tells the other stages of its replica.
 #include "runtime/cpu/gradient_sum.h"
 
-#include "runtime/clock.h"
 #include "runtime/cpu/rank_files.h"
 #include "runtime/cpu/shared_wait.h"
-#include "runtime/data_types.h"
-#include "runtime/mpi.h"
+#include "runtime/files/data_types.h"
+#include "runtime/process/clock.h"
+#include "runtime/ranks/mpi.h"
 
 #include <algorithm>
 #include <cstring>

@@ -5,14 +5,14 @@
 #pragma once
 
 #include "runtime/arena.h"
-#include "runtime/communicator.h"
 #include "runtime/cpu/flat_sum.h"
 #include "runtime/cpu/overlapped_exchange.h"
-#include "runtime/gradient_parts.h"
-#include "runtime/options.h"
+#include "runtime/options/options.h"
 #include "runtime/pipeline.h"
-#include "runtime/stage_layout.h"
-#include "runtime/summation_order.h"
+#include "runtime/ranks/communicator.h"
+#include "runtime/ranks/stage_layout.h"
+#include "runtime/step/gradient_parts.h"
+#include "runtime/step/summation_order.h"
 
 #include <initializer_list>
 #include <memory>

@@ -4,9 +4,9 @@
 // side counts for itself. Between chunks of one rank a place is written and read where it is.
 #include "runtime/cpu/message_mail.h"
 
-#include "runtime/clock.h"
 #include "runtime/cpu/shared_wait.h"
-#include "runtime/mpi.h"
+#include "runtime/process/clock.h"
+#include "runtime/ranks/mpi.h"
 
 #include <algorithm>
 #include <atomic>

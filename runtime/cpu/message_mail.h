@@ -8,9 +8,9 @@
 #pragma once
 
 #include "runtime/arena.h"
-#include "runtime/communicator.h"
 #include "runtime/cpu/stage_mail.h"
-#include "runtime/stage_layout.h"
+#include "runtime/ranks/communicator.h"
+#include "runtime/ranks/stage_layout.h"
 
 #include <functional>
 #include <memory>

@@ -5,10 +5,10 @@
 // what is whole, so the ranks meet once alone: where all have added their parts of all buckets.
 #include "runtime/cpu/overlapped_exchange.h"
 
-#include "runtime/clock.h"
 #include "runtime/cpu/shared_wait.h"
-#include "runtime/data_types.h"
-#include "runtime/gradient_parts.h"
+#include "runtime/files/data_types.h"
+#include "runtime/process/clock.h"
+#include "runtime/step/gradient_parts.h"
 
 #include <algorithm>
 #include <omp.h>

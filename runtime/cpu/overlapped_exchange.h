@@ -7,11 +7,11 @@
 // the constructor.
 #pragma once
 
-#include "runtime/background.h"
 #include "runtime/cpu/flat_sum.h"
 #include "runtime/cpu/rank_files.h"
-#include "runtime/exchange_times.h"
 #include "runtime/gradient_exchange.h"
+#include "runtime/process/background.h"
+#include "runtime/step/exchange_times.h"
 
 #include <atomic>
 #include <vector>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cpu/product_rate.h"
 
-#include "runtime/clock.h"
 #include "runtime/kernels/matmul.h"
+#include "runtime/process/clock.h"
 
 #include <algorithm>
 #include <cmath>

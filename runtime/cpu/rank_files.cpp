@@ -2,8 +2,8 @@
 #include "runtime/cpu/rank_files.h"
 
 #include "runtime/cpu/shared_wait.h"
-#include "runtime/shared_memory.h"
-#include "runtime/signs_of_life.h"
+#include "runtime/ranks/shared_memory.h"
+#include "runtime/ranks/signs_of_life.h"
 
 #include <algorithm>
 #include <cstring>

@@ -4,8 +4,8 @@
 // to each other, and behind that what they are opened for.
 #pragma once
 
-#include "runtime/communicator.h"
-#include "runtime/stage_layout.h"
+#include "runtime/ranks/communicator.h"
+#include "runtime/ranks/stage_layout.h"
 
 #include <atomic>
 #include <memory>

@@ -4,7 +4,7 @@
 // and they came there when they had read it. So an exchange is one meeting.
 #include "runtime/cpu/replica_exchange.h"
 
-#include "runtime/shared_memory.h"
+#include "runtime/ranks/shared_memory.h"
 
 #include <cstring>
 

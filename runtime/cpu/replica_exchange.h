@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/cpu/rank_files.h"
-#include "runtime/options.h"
+#include "runtime/options/options.h"
 #include "runtime/rank_exchange.h"
 
 #include <memory>

@@ -5,7 +5,7 @@
 #include "runtime/cpu/shared_mail.h"
 
 #include "runtime/cpu/shared_wait.h"
-#include "runtime/rank_memory.h"
+#include "runtime/ranks/rank_memory.h"
 
 #include <sys/mman.h>
 

@@ -5,9 +5,9 @@
 // while places are left.
 #pragma once
 
-#include "runtime/communicator.h"
 #include "runtime/cpu/stage_mail.h"
-#include "runtime/stage_layout.h"
+#include "runtime/ranks/communicator.h"
+#include "runtime/ranks/stage_layout.h"
 
 #include <vector>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cpu/shared_state.h"
 
-#include "runtime/data_types.h"
 #include "runtime/failure.h"
-#include "runtime/gradient_parts.h"
-#include "runtime/shared_memory.h"
+#include "runtime/files/data_types.h"
+#include "runtime/ranks/shared_memory.h"
+#include "runtime/step/gradient_parts.h"
 
 #include <sys/mman.h>
 

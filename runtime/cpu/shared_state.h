@@ -4,8 +4,8 @@
 // its part, in memory that all of them map, so nothing has to be exchanged behind the update.
 #pragma once
 
-#include "runtime/communicator.h"
 #include "runtime/program.h"
+#include "runtime/ranks/communicator.h"
 
 #include <vector>
 

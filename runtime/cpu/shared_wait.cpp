@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cpu/shared_wait.h"
 
-#include "runtime/clock.h"
+#include "runtime/process/clock.h"
 
 #include <climits>
 #include <immintrin.h>

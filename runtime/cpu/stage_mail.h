@@ -6,8 +6,8 @@
 #pragma once
 
 #include "runtime/pipeline.h"
-#include "runtime/rank_memory.h"
-#include "runtime/shared_memory.h"
+#include "runtime/ranks/rank_memory.h"
+#include "runtime/ranks/shared_memory.h"
 
 #include <cstddef>
 

@@ -5,11 +5,11 @@
 #pragma once
 
 #include "runtime/arena.h"
-#include "runtime/communicator.h"
 #include "runtime/cpu/message_mail.h"
 #include "runtime/cpu/shared_mail.h"
-#include "runtime/options.h"
-#include "runtime/stage_layout.h"
+#include "runtime/options/options.h"
+#include "runtime/ranks/communicator.h"
+#include "runtime/ranks/stage_layout.h"
 
 #include <memory>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cpu/team_waiting.h"
 
-#include "runtime/clock.h"
+#include "runtime/process/clock.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -4,7 +4,7 @@
 #include "runtime/cuda/batches.h"
 
 #include "runtime/cuda/errors.h"
-#include "runtime/data_types.h"
+#include "runtime/files/data_types.h"
 
 namespace trainc {
 namespace {

@@ -16,7 +16,7 @@
 #include "runtime/cuda/stage_memory.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/cuda/update_shares.h"
-#include "runtime/data_types.h"
+#include "runtime/files/data_types.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 // Which device a rank computes on, and whether it can.
 #pragma once
 
-#include "runtime/communicator.h"
+#include "runtime/ranks/communicator.h"
 
 #include <string>
 

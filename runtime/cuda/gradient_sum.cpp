@@ -5,7 +5,7 @@
 
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/launch.h"
-#include "runtime/data_types.h"
+#include "runtime/files/data_types.h"
 
 #include <algorithm>
 

@@ -7,15 +7,15 @@
 // stage's chunks have; then every stage gets the totals of the others.
 #pragma once
 
-#include "runtime/communicator.h"
 #include "runtime/cuda/flat_sum.h"
 #include "runtime/cuda/rank_group.h"
 #include "runtime/cuda/update_shares.h"
-#include "runtime/gradient_parts.h"
 #include "runtime/pipeline.h"
 #include "runtime/program.h"
-#include "runtime/stage_layout.h"
-#include "runtime/summation_order.h"
+#include "runtime/ranks/communicator.h"
+#include "runtime/ranks/stage_layout.h"
+#include "runtime/step/gradient_parts.h"
+#include "runtime/step/summation_order.h"
 
 #include <cstddef>
 #include <vector>

@@ -9,7 +9,7 @@
 // give different bits, and a run that is repeated or resumed must give the same.
 #pragma once
 
-#include "runtime/communicator.h"
+#include "runtime/ranks/communicator.h"
 
 #include <cstdint>
 #include <functional>

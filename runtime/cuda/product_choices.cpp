@@ -3,9 +3,9 @@
 // Lines "device; version; problem; algorithm in hexadecimal; checksum".
 #include "runtime/cuda/product_choices.h"
 
-#include "runtime/crc32c.h"
 #include "runtime/failure.h"
-#include "runtime/file_operations.h"
+#include "runtime/files/crc32c.h"
+#include "runtime/files/file_operations.h"
 
 #include <cstring>
 #include <fcntl.h>

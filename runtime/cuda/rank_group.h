@@ -3,7 +3,7 @@
 // Some ranks of a job, which talk to each other through NCCL.
 #pragma once
 
-#include "runtime/communicator.h"
+#include "runtime/ranks/communicator.h"
 
 #include <cuda_runtime.h>
 #include <nccl.h>

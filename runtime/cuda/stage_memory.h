@@ -7,10 +7,10 @@
 // message that it does not read while places are left.
 #pragma once
 
-#include "runtime/communicator.h"
 #include "runtime/cuda/rank_group.h"
 #include "runtime/cuda/streams.h"
-#include "runtime/stage_layout.h"
+#include "runtime/ranks/communicator.h"
+#include "runtime/ranks/stage_layout.h"
 
 #include <memory>
 #include <vector>

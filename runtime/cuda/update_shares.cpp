@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cuda/update_shares.h"
 
-#include "runtime/data_types.h"
-#include "runtime/gradient_parts.h"
+#include "runtime/files/data_types.h"
+#include "runtime/step/gradient_parts.h"
 
 #include <algorithm>
 

@@ -5,9 +5,9 @@
 // these out.
 #pragma once
 
-#include "runtime/communicator.h"
 #include "runtime/program.h"
-#include "runtime/stage_layout.h"
+#include "runtime/ranks/communicator.h"
+#include "runtime/ranks/stage_layout.h"
 
 #include <vector>
 

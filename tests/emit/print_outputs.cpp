@@ -2,11 +2,11 @@
 //
 // Runs @evaluate of an emitted program on made-up inputs and prints every element of
 // its outputs, for comparison between targets.
-#include "runtime/communicator.h"
-#include "runtime/data_types.h"
 #include "runtime/device.h"
-#include "runtime/option_table.h"
-#include "runtime/random.h"
+#include "runtime/files/data_types.h"
+#include "runtime/options/option_table.h"
+#include "runtime/ranks/communicator.h"
+#include "runtime/step/random.h"
 
 #include <cstdio>
 

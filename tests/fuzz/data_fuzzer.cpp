@@ -4,13 +4,13 @@
 // whatever the bytes are, a reader gives values or a `failure` with a message. TRAINC_FUZZ says
 // which reader: npy, tokens, data-manifest, safetensors, manifest, configuration, vocabulary, csv.
 // The model is the one of tests/unit/toy_program.cpp.
-#include "runtime/checkpoint.h"
-#include "runtime/crc32c.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/data/loader.h"
 #include "runtime/failure.h"
+#include "runtime/files/crc32c.h"
 #include "runtime/host_access.h"
-#include "runtime/loader.h"
-#include "runtime/option_table.h"
-#include "runtime/run_folder.h"
+#include "runtime/options/option_table.h"
+#include "runtime/run/run_folder.h"
 #include "tools/data/byte_pairs.h"
 #include "tools/data/commands.h"
 

@@ -178,7 +178,7 @@ toy_files() {
   } >parameters.safetensors
   # a model without weights: ir_version 8 and a graph named "toy"
   printf '\x08\x08\x3a\x05\x12\x03toy' >export_template.onnx
-  cat "$tree"/runtime/*.cpp >text.bin
+  cat "$tree"/runtime/{checkpoint,data,files,options,process,ranks,run,step}/*.cpp >text.bin
 }
 
 # count_allocations TRAINER: sets `counted`, words before it where its allocations are to be counted; none

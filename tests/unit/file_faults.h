@@ -3,7 +3,7 @@
 // A disk that fails at a call, or that writes down what it is asked for.
 #pragma once
 
-#include "runtime/file_operations.h"
+#include "runtime/files/file_operations.h"
 
 #include <cerrno>
 #include <filesystem>

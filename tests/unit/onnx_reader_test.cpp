@@ -9,7 +9,7 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
-#include "runtime/crc32c.h"
+#include "runtime/files/crc32c.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -250,8 +250,8 @@ std::string convolution(const std::string &filter, const std::string &w) {
 // as another model.
 TEST_F(OnnxReader, RefusesToTrainFoldedFilters) {
   for (const char *name : {"onnx::Conv_12", "block/Conv2D_weights_fused_bn", "12"})
-    refuse(convolution(name, "fc.weight"), "'" + std::string(name) + "' (a filter with the batch norm",
-           ExitCode::unsupportedModel);
+    refuse(convolution(name, "fc.weight"),
+           "'" + std::string(name) + "' (a filter with the batch norm", ExitCode::unsupportedModel);
   EXPECT_NE(report.text().find("TrainingMode.TRAINING"), std::string::npos) << report.text();
 
   for (const char *name : {"conv.weight", "conv_weight"}) {

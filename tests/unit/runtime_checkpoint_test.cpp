@@ -5,14 +5,14 @@
 // loads and nothing is left behind for good.
 #include "file_faults.h"
 #include "runtime/arena.h"
-#include "runtime/checkpoint.h"
-#include "runtime/crc32c.h"
+#include "runtime/checkpoint/checkpoint.h"
 #include "runtime/failure.h"
+#include "runtime/files/crc32c.h"
 #include "runtime/host_access.h"
-#include "runtime/random.h"
-#include "runtime/run_folder.h"
-#include "runtime/signs_of_life.h"
-#include "runtime/step_log.h"
+#include "runtime/ranks/signs_of_life.h"
+#include "runtime/run/run_folder.h"
+#include "runtime/run/step_log.h"
+#include "runtime/step/random.h"
 #include "scratch_folder.h"
 
 #include <cerrno>

@@ -2,9 +2,9 @@
 //
 // Formats of data files, several files as one array, and shares of a mixture.
 #include "npy_bytes.h"
-#include "runtime/data_array.h"
+#include "runtime/data/data_array.h"
+#include "runtime/data/mixture.h"
 #include "runtime/failure.h"
-#include "runtime/mixture.h"
 #include "scratch_folder.h"
 
 #include <cstring>

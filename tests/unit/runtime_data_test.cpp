@@ -2,11 +2,11 @@
 //
 // What a step is given besides batches: random numbers, the shuffle, learning rates,
 // conversions.
-#include "runtime/conversion.h"
+#include "runtime/data/permutation.h"
 #include "runtime/failure.h"
-#include "runtime/option_table.h"
-#include "runtime/permutation.h"
-#include "runtime/schedule_rate.h"
+#include "runtime/files/conversion.h"
+#include "runtime/options/option_table.h"
+#include "runtime/run/schedule_rate.h"
 
 #include <algorithm>
 #include <cmath>

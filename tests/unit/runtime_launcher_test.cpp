@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the environment says of launchers, and the cores of ranks.
-#include "runtime/launcher.h"
-#include "runtime/processor_quota.h"
-#include "runtime/threads.h"
+#include "runtime/process/processor_quota.h"
+#include "runtime/process/threads.h"
+#include "runtime/ranks/launcher.h"
 #include "tests/unit/scratch_folder.h"
 
 #include <cstdlib>

@@ -2,8 +2,8 @@
 //
 // Batches from files: which samples they hold, and what is refused.
 #include "npy_bytes.h"
+#include "runtime/data/loader.h"
 #include "runtime/failure.h"
-#include "runtime/loader.h"
 #include "scratch_folder.h"
 
 #include <algorithm>

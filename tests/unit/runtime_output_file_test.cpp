@@ -3,7 +3,7 @@
 // Results of commands: on the disk before they get their names, and all of them or none.
 #include "file_faults.h"
 #include "runtime/failure.h"
-#include "runtime/output_file.h"
+#include "runtime/files/output_file.h"
 #include "scratch_folder.h"
 
 #include <chrono>

@@ -3,14 +3,14 @@
 // The rest of a trainer: command line, sums in order, the log, the ONNX writer, the
 // CPU check and the counter of allocations.
 #include "runtime/arena.h"
+#include "runtime/checkpoint/onnx_export.h"
 #include "runtime/cpu/flat_sum.h"
-#include "runtime/cpu_check.h"
 #include "runtime/failure.h"
-#include "runtime/host_memory.h"
-#include "runtime/onnx_export.h"
-#include "runtime/option_table.h"
-#include "runtime/random.h"
-#include "runtime/step_log.h"
+#include "runtime/options/option_table.h"
+#include "runtime/process/cpu_check.h"
+#include "runtime/process/host_memory.h"
+#include "runtime/run/step_log.h"
+#include "runtime/step/random.h"
 #include "scratch_folder.h"
 
 #include <cerrno>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What ranks hold: whole programs and stages, alone and with shares of what a host has once.
-#include "runtime/rank_memory.h"
+#include "runtime/ranks/rank_memory.h"
 
 #include <gtest/gtest.h>
 

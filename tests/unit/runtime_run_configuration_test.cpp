@@ -4,8 +4,8 @@
 // names the file and the member.
 #include "file_faults.h"
 #include "runtime/failure.h"
-#include "runtime/run_configuration.h"
-#include "runtime/run_folder.h"
+#include "runtime/options/run_configuration.h"
+#include "runtime/run/run_folder.h"
 #include "scratch_folder.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 //
 // Samples of text: on the disk before they have their names, and no other file is touched.
 #include "file_faults.h"
-#include "runtime/sample_folder.h"
+#include "runtime/run/sample_folder.h"
 #include "scratch_folder.h"
 
 #include <gtest/gtest.h>

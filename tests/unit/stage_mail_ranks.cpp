@@ -4,8 +4,8 @@
 // those of a step do, without a model between.
 //
 //   stage_mail_ranks BYTES
-#include "runtime/clock.h"
 #include "runtime/cpu/message_mail.h"
+#include "runtime/process/clock.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -3,9 +3,9 @@
 // Byte-pair encoding.
 #include "tools/data/byte_pairs.h"
 
-#include "runtime/bounded_json.h"
 #include "runtime/failure.h"
-#include "runtime/file_operations.h"
+#include "runtime/files/bounded_json.h"
+#include "runtime/files/file_operations.h"
 
 #include <algorithm>
 #include <functional>

@@ -3,7 +3,7 @@
 // Rows of a CSV file.
 #pragma once
 
-#include "runtime/file_operations.h"
+#include "runtime/files/file_operations.h"
 
 #include <cstdint>
 #include <string>

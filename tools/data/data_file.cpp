@@ -3,10 +3,10 @@
 // Writing of data files and their manifests.
 #include "tools/data/data_file.h"
 
-#include "runtime/clock.h"
-#include "runtime/crc32c.h"
+#include "runtime/data/llmc.h"
 #include "runtime/failure.h"
-#include "runtime/llmc.h"
+#include "runtime/files/crc32c.h"
+#include "runtime/process/clock.h"
 
 #include <algorithm>
 #include <cerrno>

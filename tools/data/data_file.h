@@ -4,10 +4,10 @@
 // manifest with checksums is written beside it. All files of a command get their names at once.
 #pragma once
 
-#include "runtime/data_manifest.h"
-#include "runtime/npy.h"
-#include "runtime/output_file.h"
-#include "runtime/permutation.h"
+#include "runtime/data/data_manifest.h"
+#include "runtime/data/permutation.h"
+#include "runtime/files/npy.h"
+#include "runtime/files/output_file.h"
 
 #include <cmath>
 #include <memory>

@@ -4,7 +4,7 @@
 #include "tools/data/encoding.h"
 
 #include "runtime/failure.h"
-#include "runtime/file_operations.h"
+#include "runtime/files/file_operations.h"
 
 #include <algorithm>
 #include <array>

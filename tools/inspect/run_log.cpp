@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inspect/run_log.h"
 
-#include "runtime/bounded_json.h"
 #include "runtime/failure.h"
-#include "runtime/log_line.h"
+#include "runtime/files/bounded_json.h"
+#include "runtime/run/log_line.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log of a run (runtime/step_log.h) by its steps.
+// The log of a run (runtime/run/step_log.h) by its steps.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/simulate/plan_fields.h"
 
-#include "runtime/bounded_json.h"
 #include "runtime/failure.h"
+#include "runtime/files/bounded_json.h"
 
 #include <cmath>
 #include <fstream>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "passes/planning/pipeline_schedule.h"
-#include "runtime/rank_memory.h"
+#include "runtime/ranks/rank_memory.h"
 
 #include <cstdint>
 #include <map>

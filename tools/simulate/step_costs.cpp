@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replicas add their gradients as the runtime does (runtime/gradient_parts.h): each rank adds one
-// part of the elements for all, so it sends a part to every other and its total back to all. The
-// bytes to ranks of its host and those to others go at the same time.
+// Replicas add their gradients as the runtime does (runtime/step/gradient_parts.h): each rank adds
+// one part of the elements for all, so it sends a part to every other and its total back to all.
+// The bytes to ranks of its host and those to others go at the same time.
 #include "tools/simulate/step_costs.h"
 #include "runtime/failure.h"
 #include "tools/simulate/plan_fields.h"

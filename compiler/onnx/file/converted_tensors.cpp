@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/onnx/file/converted_tensors.h"
-#include "runtime/conversion.h"
+#include "runtime/files/conversion.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
 #include <optional>

@@ -6,7 +6,7 @@
 // Method: such an input becomes an initializer, which ONNX calls its default value. Exports keep
 // it.
 #include "compiler/onnx/graph/inputs.h"
-#include "runtime/conversion.h"
+#include "runtime/files/conversion.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>

@@ -4,7 +4,7 @@
 #include "compiler/onnx/import/operator_manifest.h"
 
 #include "compiler/onnx/graph/size_expression.h"
-#include "runtime/json_names.h"
+#include "runtime/files/json_names.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"

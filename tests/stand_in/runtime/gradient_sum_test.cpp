@@ -7,7 +7,7 @@
 #include "runtime/cuda/flat_sum.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/streams.h"
-#include "runtime/data_types.h"
+#include "runtime/files/data_types.h"
 #include "tests/stand_in/runtime/device_copy.h"
 
 #include <cstring>

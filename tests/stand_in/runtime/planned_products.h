@@ -4,10 +4,10 @@
 // it, and forgets the plans.
 #pragma once
 
-#include "runtime/communicator.h"
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/matmul.h"
 #include "runtime/cuda/streams.h"
+#include "runtime/ranks/communicator.h"
 
 #include <functional>
 

@@ -2,7 +2,6 @@
 //
 // Matrix products through cuBLASLt, on the stand-in: against plain loops over
 // layouts, batches and odd sizes; and what becomes of choices from run to run.
-#include "runtime/communicator.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/matmul.h"
 #include "runtime/cuda/product_choices.h"
@@ -10,6 +9,7 @@
 #include "runtime/cuda/streams.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/kernels/matrix_storage.h"
+#include "runtime/ranks/communicator.h"
 #include "tests/stand_in/runtime/device_copy.h"
 #include "tests/stand_in/runtime/planned_products.h"
 #include "tests/unit/scratch_folder.h"

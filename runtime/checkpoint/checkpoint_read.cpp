@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading of checkpoints. Nothing is believed before its checksum agrees: the
+// manifest ends in its own, and holds one for every MiB of each file.
+#include "runtime/checkpoint/checkpoint.h"
+
+#include "runtime/failure.h"
+#include "runtime/files/bounded_json.h"
+#include "runtime/files/crc32c.h"
+#include "runtime/host_access.h"
+#include "runtime/run/evaluation_results.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <sys/stat.h>
+
+namespace trainc {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t largest_manifest = 64 << 20;
+constexpr int manifest_nesting = 3; // object of a list of objects
+constexpr const char *checksum_member = ",\n  \"crc32c\": \"";
+
+[[noreturn]] void refuse(const std::string &path, const std::string &why) {
+  throw failure(exit_checkpoint, path + ": " + why);
+}
+
+std::string manifest_text(const std::string &path) {
+  input_file file(path, exit_checkpoint);
+  if (file.size() > largest_manifest)
+    refuse(path, "is too large for a manifest");
+  std::string text(static_cast<size_t>(file.size()), '\0');
+  file.read(0, text.data(), file.size());
+  size_t end = text.rfind(checksum_member);
+  if (end == std::string::npos)
+    refuse(path, "is truncated");
+  std::string expected = format_text("%s%08x\"\n}\n", checksum_member, crc32c(0, text.data(), end));
+  if (text.substr(end) != expected)
+    refuse(path, "is damaged: its checksum does not agree");
+  return text;
+}
+
+std::vector<uint32_t> checksums_of(const std::string &path, const std::string &digits,
+                                   int64_t bytes) {
+  size_t blocks = blocks_of(bytes);
+  if (digits.size() != blocks * 8 ||
+      digits.find_first_not_of("0123456789abcdef") != std::string::npos)
+    refuse(path, "is damaged: wrong number of checksums");
+  std::vector<uint32_t> result;
+  for (size_t block = 0; block < blocks; ++block)
+    result.push_back(static_cast<uint32_t>(std::stoul(digits.substr(block * 8, 8), nullptr, 16)));
+  return result;
+}
+
+sample_choice choice_of(const json &samples) {
+  const auto word = samples.at("leftovers").get<std::string>();
+  const std::optional<leftovers> rest = value_of(leftover_words, word);
+  if (!rest)
+    throw std::out_of_range(word);
+  return {samples.at("holdout").get<double>(), samples.at("shuffled").get<bool>(), *rest,
+          samples.at("overfit").get<int64_t>()};
+}
+
+} // namespace
+
+bool is_checkpoint_name(const std::string &name) {
+  return name.rfind("step-", 0) == 0 && name.size() > 5 &&
+         name.find_first_not_of("0123456789", 5) == std::string::npos;
+}
+
+int64_t step_of_checkpoint(const std::string &name) {
+  int64_t step = -1; // of more digits than any step has
+  std::from_chars(name.data() + strlen("step-"), name.data() + name.size(), step);
+  return step;
+}
+
+bool is_checkpoint(const std::string &path) {
+  std::error_code ignored;
+  return is_checkpoint_name(std::filesystem::path(path).filename()) &&
+         std::filesystem::exists(path + "/manifest.json", ignored);
+}
+
+bool is_link(const char *path) {
+  struct stat information;
+  return lstat(path, &information) == 0 && S_ISLNK(information.st_mode);
+}
+
+// Of entries that are checkpoints by name.
+static std::vector<std::string> names_of_checkpoints(const std::string &folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<std::string> names;
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::end(entry);
+       entry.increment(error))
+    if (is_checkpoint_name(entry->path().filename()))
+      names.push_back(entry->path().filename());
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
+    refuse(folder, "cannot be read: " + error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> linked_checkpoints(const std::string &folder) {
+  std::vector<std::string> names = names_of_checkpoints(folder);
+  names.erase(std::remove_if(
+                  names.begin(), names.end(),
+                  [&](const std::string &name) { return !is_link((folder + "/" + name).c_str()); }),
+              names.end());
+  return names;
+}
+
+bool has_checkpoints(const std::string &folder) {
+  std::error_code ignored;
+  for (auto &entry : std::filesystem::directory_iterator(folder, ignored))
+    if (is_checkpoint(entry.path()))
+      return true;
+  return false;
+}
+
+checkpoint_info read_manifest(const std::string &folder) {
+  std::string path = folder + "/manifest.json";
+  json manifest = bounded_json(manifest_text(path), manifest_nesting);
+  checkpoint_info info;
+  info.path = folder;
+  try {
+    if (manifest.at("format") != "trainc checkpoint 1")
+      refuse(path, "has an unknown format");
+    info.step = manifest.at("step").get<int64_t>();
+    info.batches_taken = manifest.at("batches_taken").get<int64_t>();
+    info.order.samples_per_batch = manifest.value("samples_per_batch", int64_t(0));
+    info.order.number = manifest.value("data_order", int64_t(0));
+    if (auto samples = manifest.find("samples"); samples != manifest.end())
+      info.order.choice = choice_of(*samples);
+    info.skipped_steps = manifest.value("skipped_steps", int64_t(0));
+    auto number = [&](const char *name) {
+      auto found = manifest.find(name);
+      return found == manifest.end() || found->is_null() ? NAN : found->get<double>();
+    };
+    if (auto losses = manifest.find("losses"); losses != manifest.end())
+      info.losses = {losses->at("count").get<int64_t>(), losses->at("mean").get<double>(),
+                     losses->at("variance").get<double>()};
+    info.loss = number("loss");
+    // Null: not finite; where nothing is known of the best one, not evaluated.
+    const bool keeps_null = manifest.contains("best_evaluation");
+    for (auto &[name, value] : manifest.items())
+      if (name.rfind(held_out_prefix, 0) == 0 && (keeps_null || !value.is_null()))
+        info.evaluated.emplace_back(name.substr(strlen(held_out_prefix)), number(name.c_str()));
+    std::stable_partition(info.evaluated.begin(), info.evaluated.end(),
+                          [](const auto &result) { return result.first == "loss"; });
+    if (auto best = manifest.find("best_evaluation"); best != manifest.end()) {
+      info.watched = best->at("metric").get<std::string>();
+      const json &value = best->at("value"); // null: none was finite
+      info.best = {best->at("step").get<int64_t>(), value.is_null() ? NAN : value.get<double>(),
+                   best->at("later").get<int64_t>()};
+    }
+    info.order.seed = manifest.at("seed").get<uint64_t>();
+    info.sequence = manifest.at("sequence").get<uint64_t>();
+    info.model = manifest.at("model").get<std::string>();
+    info.fingerprint = std::stoull(manifest.at("fingerprint").get<std::string>(), nullptr, 16);
+    info.computed = {manifest.value("graph", ""), manifest.value("objective", "")};
+    for (const json &entry : manifest.at("files")) {
+      checkpoint_info::file file;
+      file.name = entry.at("name").get<std::string>();
+      file.bytes = entry.at("bytes").get<int64_t>();
+      if (file.name.find('/') != std::string::npos || file.bytes < 0)
+        refuse(path, "is damaged");
+      file.block_checksums = checksums_of(path, entry.at("crc32c").get<std::string>(), file.bytes);
+      info.files.push_back(std::move(file));
+    }
+  } catch (const failure &) {
+    throw;
+  } catch (const std::exception &) {
+    refuse(path, "is damaged");
+  }
+  return info;
+}
+
+double checkpoint_info::metric(const std::string &name) const {
+  std::vector<named_number> results;
+  for (const auto &[result, value] : evaluated)
+    results.push_back({result.c_str(), value});
+  return metric_of(name, loss, results);
+}
+
+void verify_files(const checkpoint_info &info) {
+  std::vector<char> block(block_bytes);
+  for (const checkpoint_info::file &entry : info.files) {
+    input_file file(info.path + "/" + entry.name, exit_checkpoint);
+    if (file.size() != entry.bytes)
+      refuse(file.path(),
+             format_text("has %lld bytes, the manifest says %lld",
+                         static_cast<long long>(file.size()), static_cast<long long>(entry.bytes)));
+    for (size_t index = 0; index < entry.block_checksums.size(); ++index) {
+      int64_t begin = static_cast<int64_t>(index) * block_bytes;
+      int64_t length = std::min(block_bytes, entry.bytes - begin);
+      file.read(begin, block.data(), length);
+      if (crc32c(0, block.data(), static_cast<size_t>(length)) != entry.block_checksums[index])
+        refuse(file.path(),
+               format_text("is damaged between bytes %lld and %lld", static_cast<long long>(begin),
+                           static_cast<long long>(begin) + length));
+    }
+  }
+}
+
+void check_model(const checkpoint_info &info, const program &program) {
+  if (info.fingerprint != program.fingerprint)
+    refuse(
+        info.path,
+        format_text("is a checkpoint of another model: '%s' with fingerprint %016llx; this "
+                    "trainer is '%s' with fingerprint %016llx\n  try: the trainer that wrote it, "
+                    "or another --run folder",
+                    info.model.c_str(), static_cast<unsigned long long>(info.fingerprint),
+                    program.model_name, static_cast<unsigned long long>(program.fingerprint)));
+}
+
+std::string change_of_graph(const computed_from_parameters &before, const program &now) {
+  constexpr size_t version_digits = 2;
+  const std::string &was = before.graph_digest, is = now.graph_digest;
+  if (was == is || was.empty() || is.empty() ||
+      was.compare(0, version_digits, is, 0, version_digits) != 0)
+    return "";
+  return "the model's graph: other operators, attributes or constants, as in a file that was "
+         "exported for another batch";
+}
+
+std::vector<std::string> changes_of_computation(const computed_from_parameters &before,
+                                                const program &now) {
+  std::vector<std::string> changes;
+  const std::string &was = before.objective, is = now.objective;
+  if (was != is && !was.empty() && !is.empty())
+    changes.push_back("the loss " + is + ", was " + was);
+  if (std::string graph = change_of_graph(before, now); !graph.empty())
+    changes.push_back(graph);
+  return changes;
+}
+
+namespace {
+
+// The files of a checkpoint, and which has a tensor.
+class tensor_files {
+public:
+  explicit tensor_files(const checkpoint_info &info) : info_(info) {
+    for (const checkpoint_info::file &entry : info.files) {
+      auto file = std::make_unique<input_file>(info.path + "/" + entry.name, exit_checkpoint);
+      safetensors_index index = read_safetensors_index(*file, exit_checkpoint);
+      for (auto &[name, tensor] : index.tensors)
+        if (!holder_.emplace(name, files_.size()).second)
+          refuse(info.path, "names tensor '" + name + "' in two files");
+      files_.push_back({std::move(file), std::move(index)});
+    }
+  }
+  void read(const tensor_view &tensor, arena_access &access) const {
+    auto found = holder_.find(tensor.name);
+    if (found == holder_.end())
+      refuse(info_.path, "has no tensor '" + tensor.name + "'");
+    const opened &entry = files_[found->second];
+    read_tensor(*entry.file, entry.index, tensor, access, exit_checkpoint);
+  }
+
+private:
+  struct opened {
+    std::unique_ptr<input_file> file;
+    safetensors_index index;
+  };
+  const checkpoint_info &info_;
+  std::vector<opened> files_;
+  std::map<std::string, size_t> holder_;
+};
+
+} // namespace
+
+void load_tensors(const checkpoint_info &info, const std::vector<tensor_view> &tensors,
+                  arena_access &access) {
+  tensor_files files(info);
+  for (const tensor_view &tensor : tensors)
+    files.read(tensor, access);
+}
+
+void check_sound(const checkpoint_info &info, const program &program) {
+  tensor_files files(info);
+  host_access access;
+  std::vector<char> values;
+  std::vector<tensor_view> tensors = state_tensors(program);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    values.resize(static_cast<size_t>(tensors[i].bytes));
+    tensors[i].data = values.data();
+    files.read(tensors[i], access);
+    if (!is_sound(program, i, tensors[i].type, values.data(), tensors[i].bytes))
+      refuse(info.path, "'" + tensors[i].name + "' is not finite");
+  }
+}
+
+namespace {
+
+// Nothing where it is not whole.
+std::optional<checkpoint_info> whole_checkpoint(const std::string &path) {
+  try {
+    checkpoint_info info = read_manifest(path);
+    verify_files(info);
+    return info;
+  } catch (const failure &) {
+    return std::nullopt;
+  }
+}
+
+// Who wrote it may have been killed before.
+int make_durable(const checkpoint_info &info, file_operations &files) {
+  for (const checkpoint_info::file &file : info.files)
+    if (files.sync_path((info.path + "/" + file.name).c_str()) != 0)
+      return -1;
+  return files.sync_path((info.path + "/manifest.json").c_str()) == 0
+             ? files.sync_path(info.path.c_str())
+             : -1;
+}
+
+} // namespace
+
+void recover_checkpoints(const std::string &folder, file_operations &files) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<std::string> left;
+  for (auto &entry : fs::directory_iterator(folder, error))
+    left.push_back(entry.path().filename());
+  // The new one of a pair was complete before the old one lost its name: `.writing-` first.
+  std::sort(left.begin(), left.end(), std::greater<>());
+  for (const std::string &name : left)
+    for (const char *prefix : {temporary_prefix, removed_prefix}) {
+      if (name.rfind(prefix, 0) != 0)
+        continue;
+      std::string path = folder + "/" + name, final = name.substr(strlen(prefix));
+      std::optional<checkpoint_info> whole;
+      if (is_checkpoint_name(final) && !fs::exists(folder + "/" + final, error))
+        whole = whole_checkpoint(path);
+      if (!whole)
+        files.remove_tree(path); // what stays is removed by the next start
+      else if (make_durable(*whole, files) != 0 ||
+               files.rename(path.c_str(), (folder + "/" + final).c_str()) != 0 ||
+               files.sync_path(folder.c_str()) != 0)
+        throw failure(exit_disk, path + ": is a whole checkpoint that cannot get its name back: " +
+                                     strerror(errno));
+    }
+}
+
+std::vector<checkpoint_info> list_checkpoints(const std::string &folder,
+                                              const std::function<void(std::string)> &warn) {
+  std::vector<checkpoint_info> result;
+  for (const std::string &name : names_of_checkpoints(folder)) {
+    try {
+      result.push_back(read_manifest(folder + "/" + name));
+    } catch (const failure &error) {
+      warn(error.message);
+    }
+  }
+  std::sort(result.begin(), result.end(), [](const auto &a, const auto &b) {
+    return a.sequence != b.sequence ? a.sequence > b.sequence : a.step > b.step;
+  });
+  return result;
+}
+
+checkpoint_info find_checkpoint(const std::string &which, const std::string &folder,
+                                const program &program,
+                                const std::function<void(std::string)> &warn) {
+  std::string path = which == "latest" ? folder : which;
+  std::error_code ignored;
+  if (which != "latest" && !has_checkpoints(path) &&
+      std::filesystem::is_directory(path + "/checkpoints", ignored))
+    path += "/checkpoints"; // a run's folder
+  if (std::filesystem::exists(path + "/manifest.json", ignored)) {
+    checkpoint_info info = read_manifest(path);
+    check_model(info, program);
+    verify_files(info);
+    return info;
+  }
+  bool damaged = false;
+  auto note = [&](const std::string &problem) {
+    damaged = true;
+    warn(problem + "\n  this checkpoint is passed over");
+  };
+  for (checkpoint_info &info : list_checkpoints(path, note)) {
+    check_model(info, program);
+    try {
+      verify_files(info);
+      return info;
+    } catch (const failure &error) {
+      note(error.message);
+    }
+  }
+  if (damaged)
+    refuse(path, "holds no undamaged checkpoint");
+  if (which != "latest")
+    refuse(path,
+           "is not a checkpoint and not a folder of checkpoints\n  try: latest, best, step-N, "
+           "initial, or a path that checkpoints list shows");
+  return {};
+}
+
+} // namespace trainc

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a checkpoint holds: the tensors of a run's state, and which values they may have.
+#include "runtime/checkpoint/checkpoint.h"
+
+#include "runtime/checkpoint/number_class.h"
+
+#include <cstring>
+#include <string>
+
+namespace trainc {
+
+// Names of a checkpoint's states begin so.
+static constexpr const char *state_prefix = "optimizer/";
+
+static std::string name_of_state(const std::string &slot, const std::string &parameter) {
+  return state_prefix + slot + "/" + parameter;
+}
+
+std::vector<tensor_view> parameter_tensors(const program &program, const arenas &arenas) {
+  std::vector<tensor_view> result;
+  for (int64_t i = 0; i < program.parameter_count; ++i) {
+    const tensor_place &tensor = program.parameters[i].tensor;
+    char *base = arenas[arena_kind::parameters];
+    result.push_back(view_of(tensor, tensor.name, base + tensor.offset));
+  }
+  return result;
+}
+
+static constexpr const char *average_state = "ema"; // dialects/train/parameter_average.h
+
+bool keeps_average(const program &program) {
+  for (int64_t slot = 0; slot < program.state_count; ++slot)
+    if (strcmp(program.state_names[slot], average_state) == 0)
+      return true;
+  return false;
+}
+
+std::vector<tensor_view> averaged_tensors(const program &program, const arenas &arenas) {
+  std::vector<tensor_view> result = parameter_tensors(program, arenas);
+  for (size_t i = 0; i < result.size(); ++i)
+    if (program.parameters[i].role == parameter_role::trained)
+      result[i].name = name_of_state(average_state, result[i].name);
+  return result;
+}
+
+std::vector<tensor_view> state_tensors(const program &program, const arenas &arenas) {
+  std::vector<tensor_view> result = parameter_tensors(program, arenas);
+  if (program.state_places) {
+    for (int64_t i = 0; i < program.state_place_count; ++i) {
+      const tensor_place &place = program.state_places[i];
+      result.push_back(view_of(place, std::string(state_prefix) + place.name,
+                               arenas[arena_kind::optimizer_state] + place.offset));
+    }
+    return result;
+  }
+  for (int64_t slot = 0; slot < program.state_count; ++slot)
+    for (int64_t i = 0; i < program.parameter_count; ++i) {
+      const parameter_place &parameter = program.parameters[i];
+      if (parameter.role != parameter_role::trained)
+        continue;
+      char *base = arenas[arena_kind::optimizer_state] + slot * program.optimizer_slot_bytes;
+      result.push_back(view_of(parameter.tensor,
+                               name_of_state(program.state_names[slot], parameter.tensor.name),
+                               base + parameter.tensor.offset));
+    }
+  return result;
+}
+
+std::vector<tensor_view> state_tensors(const program &program) {
+  char nowhere = 0; // a null pointer has no offsets
+  arenas places = {};
+  for (char *&base : places.base)
+    base = &nowhere;
+  std::vector<tensor_view> result = state_tensors(program, places);
+  for (tensor_view &tensor : result)
+    tensor.data = nullptr;
+  return result;
+}
+
+// A parameter that is not finite, or a state that is no number, would spoil the next step and all
+// after it, but for -infinity where the model has it.
+bool is_sound(const program &program, size_t number, data_type type, const char *data,
+              int64_t bytes) {
+  if (number >= static_cast<size_t>(program.parameter_count))
+    return !holds(number_class::nan, type, data, bytes);
+  const parameter_place &parameter = program.parameters[number];
+  const number_class refused =
+      parameter.is_infinite ? number_class::nan_or_plus_infinity : number_class::not_finite;
+  return parameter.role != parameter_role::trained || !holds(refused, type, data, bytes);
+}
+
+} // namespace trainc

@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writing of checkpoints. Order of operations: files into a folder with a
+// temporary name, each synced; the manifest; the folder synced and renamed; its
+// parent synced; then, told so, old checkpoints removed. A kill at any point leaves the previous
+// checkpoint or the new one, never a mixture. Behind the constructor and `open` nothing here
+// allocates memory.
+#include "runtime/checkpoint/checkpoint.h"
+
+#include "runtime/failure.h"
+#include "runtime/files/crc32c.h"
+#include "runtime/ranks/signs_of_life.h"
+#include "runtime/run/evaluation_results.h"
+#include "runtime/run/step_log.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <unistd.h>
+
+namespace trainc {
+namespace {
+
+// Most checkpoints of a run that are pruned; what is written beyond stays.
+constexpr size_t kept_room = 1 << 16;
+
+// Errors of a save that are no errno: this less the number of a tensor that is not sound.
+constexpr int unsound_error = -1;
+
+path_text file_in(const path_text &folder, int rank, int ranks) {
+  return path_text("%s/rank-%05d-of-%05d.safetensors", static_cast<const char *>(folder), rank,
+                   ranks);
+}
+
+path_text manifest_in(const path_text &folder) {
+  return path_text("%s/manifest.json", static_cast<const char *>(folder));
+}
+
+path_text name_of_step(const char *prefix, int64_t step) {
+  return path_text("%sstep-%08" PRId64, prefix, step);
+}
+
+// Best effort: what stays is removed by the next start. Nothing is removed through a link.
+void remove_folder(const path_text &path, int ranks, file_operations &files) {
+  if (is_link(path)) {
+    files.remove_file(path);
+    return;
+  }
+  files.remove_file(manifest_in(path));
+  for (int rank = 0; rank < ranks; ++rank)
+    files.remove_file(file_in(path, rank, ranks));
+  files.remove_directory(path);
+}
+
+} // namespace
+
+checkpoint_writer::checkpoint_writer(const program &program, const arenas &arenas,
+                                     arena_access &access, communicator &ranks,
+                                     file_operations &files, std::string folder,
+                                     const keep_policy &policy, const sample_order &order,
+                                     bool background)
+    : program_(program), access_(access), ranks_(ranks), files_(files), folder_(std::move(folder)),
+      around_(std::filesystem::path(folder_).parent_path()), policy_(policy), order_(order),
+      reports_(static_cast<size_t>(ranks.size())) {
+  deal_out(program, arenas);
+  ranks_.together([&] {
+    if (!background && !copies_always(program, arenas, access))
+      return;
+    size_t bytes = 0;
+    for (size_t number : own_)
+      bytes += static_cast<size_t>(tensors_[number].bytes);
+    snapshot_.resize(bytes);
+    copies_ = true;
+    if (background)
+      worker_.emplace();
+  });
+}
+
+bool checkpoint_writer::copies_always(const program &program, const arenas &arenas,
+                                      const arena_access &access) {
+  for (const tensor_view &tensor : state_tensors(program, arenas))
+    if (int64_t bytes = tensor.bytes; access.holder(tensor.data, bytes) != arena_access::every_rank)
+      return true;
+  return false;
+}
+
+int64_t checkpoint_writer::snapshot_bytes(const program &program, int ranks) {
+  std::vector<tensor_view> tensors = state_tensors(program);
+  int64_t largest = 0;
+  for (const std::vector<size_t> &part : deal(tensors, ranks)) {
+    int64_t bytes = 0;
+    for (size_t number : part)
+      bytes += tensors[number].bytes;
+    largest = std::max(largest, bytes);
+  }
+  return largest;
+}
+
+// Numbers of the tensors of each rank: the largest first, each to the rank with the fewest bytes.
+std::vector<std::vector<size_t>> checkpoint_writer::deal(const std::vector<tensor_view> &tensors,
+                                                         int ranks) {
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return tensors[a].bytes > tensors[b].bytes; });
+  std::vector<std::vector<size_t>> dealt(static_cast<size_t>(ranks));
+  std::vector<int64_t> bytes(dealt.size());
+  for (size_t index : order) {
+    auto least = static_cast<size_t>(std::min_element(bytes.begin(), bytes.end()) - bytes.begin());
+    bytes[least] += tensors[index].bytes;
+    dealt[least].push_back(index);
+  }
+  for (std::vector<size_t> &part : dealt)
+    std::sort(part.begin(), part.end());
+  return dealt;
+}
+
+void checkpoint_writer::deal_out(const program &program, const arenas &arenas) {
+  tensors_ = state_tensors(program, arenas);
+  std::vector<std::vector<size_t>> dealt = deal(tensors_, ranks_.size());
+  auto ranks = dealt.size();
+  writer_of_.resize(tensors_.size());
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    std::vector<tensor_view> part;
+    int64_t bytes = 0;
+    for (size_t index : dealt[rank]) {
+      writer_of_[index] = static_cast<int>(rank);
+      part.push_back(tensors_[index]);
+      bytes += tensors_[index].bytes;
+    }
+    std::string header = safetensors_header(part, {{"model", program.model_name}});
+    file_bytes_.push_back(static_cast<int64_t>(header.size()) + bytes);
+    total_bytes_ += file_bytes_.back();
+    if (rank == static_cast<size_t>(ranks_.rank())) {
+      own_ = dealt[rank];
+      own_header_ = std::move(header);
+    }
+  }
+  blocks_room_ = blocks_of(*std::max_element(file_bytes_.begin(), file_bytes_.end()));
+  checksums_.resize(blocks_room_);
+  all_checksums_.resize(blocks_room_ * ranks);
+  model_json_ = nlohmann::json(program.model_name).dump();
+  computed_json_ = format_text("\"graph\": \"%s\",\n  \"objective\": %s", program.graph_digest,
+                               nlohmann::json(program.objective).dump().c_str());
+  size_t evaluated_bytes = 0;
+  for (const char *result : names_of_results(program)) {
+    evaluated_members_.push_back(held_out_member(result));
+    evaluated_bytes += evaluated_members_.back().size() + 64;
+  }
+  evaluated_.reserve(evaluated_members_.size());
+  watched_json_ = nlohmann::json(policy_.watched()).dump();
+  manifest_.resize(4096 + evaluated_bytes + watched_json_.size() + model_json_.size() +
+                   computed_json_.size() + ranks * 256 + all_checksums_.size() * 8);
+}
+
+void checkpoint_writer::open(uint64_t goes_on_from) {
+  ranks_.together([&] {
+    if (ranks_.rank() != 0)
+      return;
+    std::vector<std::string> made;
+    if (files_.make_directories(folder_, made) != 0)
+      throw failure(exit_disk, folder_ + ": the folder of checkpoints cannot be made: " +
+                                   strerror(errno) + "\n  try: --run DIR");
+    recover_checkpoints(folder_, files_);
+    std::vector<checkpoint_info> present = list_checkpoints(folder_, [](const std::string &) {});
+    kept_.reserve(present.size() + kept_room);
+    for (auto info = present.rbegin(); info != present.rend(); ++info) {
+      kept_.push_back(
+          {info->step, info->sequence, static_cast<int>(info->files.size()),
+           info->metric(policy_.best_by),
+           /*is_sound=*/info->sequence <= goes_on_from && !is_link(info->path.c_str())});
+      sequence_ = std::max(sequence_, info->sequence + 1);
+    }
+  });
+}
+
+int checkpoint_writer::failed(const char *operation) {
+  int error = errno ? errno : EIO;
+  if (!result_.operation[0])
+    snprintf(result_.operation, sizeof result_.operation, "%s", operation);
+  return error;
+}
+
+// Of the rank whose error it is; every rank gives its own. That of the first rank at the beginning.
+const checkpoint_writer::report &checkpoint_writer::gather_reports(int error) {
+  report own = {error,
+                "",
+                "",
+                available_bytes(folder_).value_or(-1),
+                available_files(folder_).value_or(-1),
+                file_size_limit().value_or(-1)};
+  memcpy(own.operation, result_.operation, sizeof own.operation);
+  if (ranks_.size() > 1)
+    gethostname(own.host, sizeof own.host - 1);
+  ranks_.gather(&own, sizeof own, reports_.data());
+  return reports_[static_cast<size_t>(result_.rank)];
+}
+
+// The error of the first rank that has one, or 0 when all succeeded.
+int checkpoint_writer::agree(int error) {
+  gather_reports(error);
+  for (const report &each : reports_)
+    if (each.error) {
+      result_.rank = static_cast<int>(&each - reports_.data());
+      memcpy(result_.operation, each.operation, sizeof result_.operation);
+      memcpy(result_.host, each.host, sizeof result_.host);
+      return each.error;
+    }
+  return 0;
+}
+
+int checkpoint_writer::write_block_wise(int file, const char *data, int64_t bytes) {
+  while (bytes > 0) {
+    int64_t piece = std::min(bytes, block_bytes - block_fill_);
+    block_checksum_ = crc32c(block_checksum_, data, static_cast<size_t>(piece));
+    if (files_.write_all(file, data, static_cast<size_t>(piece)) != 0)
+      return failed("write");
+    data += piece;
+    bytes -= piece;
+    block_fill_ += piece;
+    if (block_fill_ == block_bytes) {
+      checksums_[blocks_done_++] = block_checksum_;
+      block_checksum_ = 0;
+      block_fill_ = 0;
+    }
+  }
+  return 0;
+}
+
+// From the copy, whose next tensor `copy` is, or where there is none from the device.
+int checkpoint_writer::write_tensor(int file, size_t number, const char *copy) {
+  const tensor_view &tensor = tensors_[number];
+  int error = 0;
+  in_transfers(tensor.bytes, [&](int64_t begin, int64_t bytes) {
+    if (error)
+      return;
+    const char *data = copies_ ? copy + begin : access_.read(tensor.data + begin, bytes);
+    error = is_sound(program_, number, tensor.type, data, bytes)
+                ? write_block_wise(file, data, bytes)
+                : unsound_error - static_cast<int>(number);
+  });
+  return error;
+}
+
+// Of what other ranks keep alone they send the pieces, all ranks in one order.
+void checkpoint_writer::take_snapshot() {
+  char *copy = snapshot_.data();
+  for (size_t number = 0; number < tensors_.size(); ++number)
+    in_transfers(tensors_[number].bytes, [&](int64_t begin, int64_t bytes) {
+      for (int64_t end = begin + bytes; begin < end; begin += bytes) {
+        const char *place = tensors_[number].data + begin;
+        bytes = end - begin;
+        copy = copy_piece(place, bytes, writer_of_[number], copy);
+      }
+    });
+}
+
+// `bytes` become those that one rank keeps; returns the place of the next copy.
+char *checkpoint_writer::copy_piece(const char *place, int64_t &bytes, int writer, char *copy) {
+  const int self = ranks_.rank(), holder = access_.holder(place, bytes);
+  const bool writes = writer == self, reads = holder == arena_access::every_rank || holder == self;
+  if (writes && reads)
+    memcpy(copy, access_.read(place, bytes), static_cast<size_t>(bytes));
+  else if (writes)
+    ranks_.receive(copy, bytes, holder);
+  else if (holder == self)
+    ranks_.send(access_.read(place, bytes), bytes, writer);
+  if (writes || holder == self)
+    note_work();
+  return writes ? copy + bytes : copy;
+}
+
+int checkpoint_writer::write_own_file() {
+  blocks_done_ = 0;
+  block_checksum_ = 0;
+  block_fill_ = 0;
+  int file =
+      files_.create(file_in(folder_of(temporary_prefix, at_.step), ranks_.rank(), ranks_.size()));
+  if (file < 0)
+    return failed("create");
+  int error = write_block_wise(file, own_header_.data(), static_cast<int64_t>(own_header_.size()));
+  const char *copy = snapshot_.data();
+  for (size_t number : own_) {
+    if (!error)
+      error = write_tensor(file, number, copy);
+    copy += copies_ ? tensors_[number].bytes : 0;
+  }
+  if (block_fill_ > 0)
+    checksums_[blocks_done_++] = block_checksum_;
+  if (!error && files_.sync(file) != 0)
+    error = failed("fsync");
+  if (files_.close(file) != 0 && !error)
+    error = failed("close");
+  return error;
+}
+
+int checkpoint_writer::write_small_file(const path_text &path, const char *text, int64_t bytes) {
+  int file = files_.create(path);
+  if (file < 0)
+    return failed("create");
+  int error = 0;
+  if (files_.write_all(file, text, static_cast<size_t>(bytes)) != 0)
+    error = failed("write");
+  if (!error && files_.sync(file) != 0)
+    error = failed("fsync");
+  if (files_.close(file) != 0 && !error)
+    error = failed("close");
+  return error;
+}
+
+int checkpoint_writer::write_manifest(const run_position &at) {
+  char *text = manifest_.data();
+  size_t used = 0;
+  auto print = [&](const char *pattern, auto... values) {
+    used += static_cast<size_t>(snprintf(text + used, manifest_.size() - used, pattern, values...));
+  };
+  print("{\n  \"format\": \"trainc checkpoint 1\",\n  \"model\": %s,\n", model_json_.c_str());
+  print("  \"fingerprint\": \"%016" PRIx64 "\",\n  %s,\n  \"step\": %" PRId64 ",\n",
+        program_.fingerprint, computed_json_.c_str(), at.step);
+  print("  \"batches_taken\": %" PRId64 ",\n  \"skipped_steps\": %" PRId64
+        ",\n  \"samples_per_batch\": %" PRId64 ",\n  \"seed\": %" PRIu64
+        ",\n  \"data_order\": %" PRId64 ",\n  \"sequence\": %" PRIu64 ",\n",
+        at.batches_taken, at.skipped_steps, order_.samples_per_batch, order_.seed, order_.number,
+        sequence_);
+  char loss[32], number[32];
+  if (const auto &choice = order_.choice)
+    print("  \"samples\": {\"holdout\": %s, \"shuffled\": %s, \"leftovers\": \"%s\", "
+          "\"overfit\": %" PRId64 "},\n",
+          json_number(loss, choice->holdout), choice->shuffles ? "true" : "false",
+          word_of(leftover_words, choice->rest), choice->overfit);
+  print("  \"losses\": {\"count\": %" PRId64 ", \"mean\": %s, \"variance\": %s},\n",
+        at.losses.count, json_number(loss, at.losses.mean),
+        json_number(number, at.losses.variance));
+  print("  \"loss\": %s,\n", json_number(loss, at.loss));
+  for (size_t i = 0; i < evaluated_.size(); ++i)
+    print("  %s: %s,\n", evaluated_members_[i].c_str(), json_number(number, evaluated_[i].value));
+  if (at.best.step > 0 || at.best.later > 0)
+    print("  \"best_evaluation\": {\"metric\": %s, \"step\": %" PRId64
+          ", \"value\": %s, \"later\": %" PRId64 "},\n",
+          watched_json_.c_str(), at.best.step, json_number(number, at.best.value), at.best.later);
+  print("  \"files\": [");
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    int64_t bytes = file_bytes_[static_cast<size_t>(rank)];
+    print("%s\n    {\"name\": \"rank-%05d-of-%05d.safetensors\", \"bytes\": %" PRId64
+          ", \"crc32c\": \"",
+          rank ? "," : "", rank, ranks_.size(), bytes);
+    const uint32_t *sums = all_checksums_.data() + static_cast<size_t>(rank) * blocks_room_;
+    for (size_t block = 0; block < blocks_of(bytes); ++block)
+      print("%08x", sums[block]);
+    print("\"}");
+  }
+  print("\n  ]");
+  uint32_t checksum = crc32c(0, text, used);
+  print(",\n  \"crc32c\": \"%08x\"\n}\n", checksum);
+  return write_small_file(manifest_in(folder_of(temporary_prefix, at.step)), text,
+                          static_cast<int64_t>(used));
+}
+
+// Gives the complete folder its name.
+int checkpoint_writer::publish(const run_position &at) {
+  const path_text written = folder_of(temporary_prefix, at.step), name = folder_of("", at.step),
+                  removed = folder_of(removed_prefix, at.step);
+  if (files_.sync_path(written) != 0)
+    return failed("fsync");
+  const bool replaces = access(name, F_OK) == 0;
+  // Some file systems cannot exchange names; then there is a moment with neither.
+  const bool exchanges = replaces && files_.exchange(written, name) == 0;
+  const bool hides = replaces && !exchanges;
+  if (hides && files_.rename(name, removed) != 0)
+    return failed("rename");
+  if (!exchanges && files_.rename(written, name) != 0) {
+    int error = failed("rename");
+    if (hides)
+      files_.rename(removed, name);
+    return error;
+  }
+  if (files_.sync_path(folder_.c_str()) != 0) { // the names as they were
+    int error = failed("fsync");
+    const int back = exchanges ? files_.exchange(written, name) : files_.rename(name, written);
+    stays_hidden_ = back != 0 || (hides && files_.rename(removed, name) != 0) ||
+                    files_.sync_path(folder_.c_str()) != 0;
+    return error;
+  }
+  if (replaces)
+    forget(at.step);
+  if (kept_.size() < kept_.capacity())
+    kept_.push_back(
+        {at.step, sequence_, ranks_.size(), metric_of(policy_.best_by, at.loss, evaluated_)});
+  return 0;
+}
+
+// The older one of a step whose new one has the name.
+void checkpoint_writer::forget(int64_t step) {
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    if (kept_[i].step != step)
+      continue;
+    for (const char *prefix : {temporary_prefix, removed_prefix})
+      remove_folder(folder_of(prefix, step), kept_[i].ranks, files_);
+    kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
+  }
+}
+
+path_text checkpoint_writer::folder_of(const char *prefix, int64_t step) const {
+  return path_text("%s/%s", folder_.c_str(), static_cast<const char *>(name_of_step(prefix, step)));
+}
+
+int remove_checkpoint(const std::string &folder, const char *name, int ranks,
+                      file_operations &files) {
+  const path_text path("%s/%s", folder.c_str(), name),
+      removed("%s/%s%s", folder.c_str(), removed_prefix, name);
+  if (is_link(path)) {
+    errno = ELOOP;
+    return -1;
+  }
+  if (files.rename(path, removed) != 0)
+    return -1;
+  remove_folder(removed, ranks, files);
+  return 0;
+}
+
+void checkpoint_writer::prune() {
+  if (ranks_.rank() == 0)
+    run([](void *writer) { static_cast<checkpoint_writer *>(writer)->remove_superfluous(); });
+}
+
+void checkpoint_writer::remove_superfluous() {
+  for (size_t i; (i = first_superfluous(kept_, policy_)) < kept_.size();) {
+    const kept_checkpoint oldest = kept_[i];
+    kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
+    remove_checkpoint(folder_, name_of_step("", oldest.step), oldest.ranks, files_);
+  }
+}
+
+// Part of a save that needs no other rank.
+void checkpoint_writer::run(background_worker::job work) {
+  if (worker_)
+    worker_->start(work, this);
+  else
+    work(this);
+}
+
+void checkpoint_writer::begin(const run_position &at) {
+  if (stage_ != stage::over)
+    complete();
+  at_ = at;
+  evaluated_.assign(at.evaluated.begin(), at.evaluated.end());
+  result_ = {};
+  error_ = 0;
+  stays_hidden_ = false;
+  if (worker_)
+    worker_->wait(); // for what is pruned
+  if (ranks_.rank() == 0) {
+    const path_text written = folder_of(temporary_prefix, at.step);
+    remove_folder(written, ranks_.size(), files_); // of a failed attempt
+    if (files_.make_directory(written) != 0 &&
+        (errno != ENOENT || !make_folder() || files_.make_directory(written) != 0))
+      error_ = failed("mkdir");
+    else if (needs_sync_ && files_.sync_path(around_.c_str()) != 0)
+      error_ = failed("fsync");
+    needs_sync_ &= error_ != 0;
+  }
+  error_ = agree(error_);
+  stage_ = error_ ? stage::failed : stage::files;
+  if (error_)
+    return;
+  if (copies_)
+    take_snapshot();
+  run([](void *writer) {
+    auto *own = static_cast<checkpoint_writer *>(writer);
+    own->error_ = own->write_own_file();
+  });
+}
+
+// Where somebody has moved or removed it: the run has no older checkpoints any more.
+bool checkpoint_writer::make_folder() {
+  if (files_.make_directory(folder_.c_str()) != 0) {
+    errno = errno == EEXIST ? ENOENT : errno; // a link that leads nowhere
+    return false;
+  }
+  result_.made_folder = needs_sync_ = true;
+  kept_.clear();
+  return true;
+}
+
+bool checkpoint_writer::proceed() {
+  if (stage_ == stage::over)
+    return true;
+  if (worker_)
+    worker_->wait();
+  int error = stage_ == stage::failed ? error_ : agree(error_);
+  if (error || stage_ == stage::names) {
+    finish(error);
+    return true;
+  }
+  stage_ = stage::names;
+  ranks_.gather(checksums_.data(), static_cast<int64_t>(blocks_room_ * 4), all_checksums_.data());
+  if (ranks_.rank() == 0)
+    run([](void *writer) {
+      auto *own = static_cast<checkpoint_writer *>(writer);
+      int &error = own->error_;
+      if (!(error = own->write_manifest(own->at_)))
+        error = own->publish(own->at_);
+    });
+  return false;
+}
+
+void checkpoint_writer::finish(int error) {
+  stage_ = stage::over;
+  if (error && ranks_.rank() == 0 && !stays_hidden_)
+    remove_folder(folder_of(temporary_prefix, at_.step), ranks_.size(), files_);
+  if (error) {
+    ranks_.barrier(); // what was written in part no longer takes room
+    const report &of_failed = gather_reports(error);
+    result_.bytes_available = of_failed.bytes_available;
+    if (of_failed.files_available < ranks_.size() + 2) // its folder and the manifest
+      result_.files_available = of_failed.files_available;
+    result_.file_limit = of_failed.file_limit;
+  }
+  ++sequence_;
+  result_.error = error;
+  if (error <= unsound_error) {
+    result_.error = save_result::not_finite;
+    result_.tensor = tensors_[static_cast<size_t>(unsound_error - error)].name.c_str();
+  }
+  result_.bytes_needed = total_bytes_;
+}
+
+bool save_result::lacks_room() const {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
+std::string save_problem(const save_result &result, const std::string &folder, int64_t step) {
+  if (result.error == save_result::not_finite)
+    return format_text("%s: the checkpoint of step %lld was not written: '%s' is not finite",
+                       folder.c_str(), static_cast<long long>(step), result.tensor);
+  std::string where = result.operation;
+  if (result.host[0])
+    where += format_text(", rank %d on %s", result.rank, result.host);
+  std::string text =
+      format_text("%s: the checkpoint of step %lld was not written (%s): %s", folder.c_str(),
+                  static_cast<long long>(step), where.c_str(), strerror(result.error));
+  if (result.error == EFBIG && result.file_limit >= 0)
+    text += format_text("; a file may have %lld bytes (ulimit -f)",
+                        static_cast<long long>(result.file_limit));
+  else if (result.error == ENOSPC && result.files_available >= 0)
+    text += format_text("; the file system has room for %lld files (inodes, df -i)",
+                        static_cast<long long>(result.files_available));
+  else if (result.error == ENOSPC)
+    text += format_text("; it needs %lld bytes, %lld are available",
+                        static_cast<long long>(result.bytes_needed),
+                        static_cast<long long>(result.bytes_available));
+  return text;
+}
+
+} // namespace trainc

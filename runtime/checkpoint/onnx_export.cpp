@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ONNX writer. It knows as much of protobuf as it needs: it copies the
+// template's fields, opens up the one of the graph and appends initializers to it.
+// Weights go from the arena to the file without a copy of the model in memory.
+#include "runtime/checkpoint/onnx_export.h"
+
+#include "runtime/failure.h"
+#include "runtime/files/data_types.h"
+#include "runtime/files/output_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+namespace trainc {
+namespace {
+
+enum wire_type { wire_varint = 0, wire_fixed64 = 1, wire_bytes = 2, wire_fixed32 = 5 };
+constexpr uint64_t model_graph = 7;
+constexpr uint64_t graph_initializer = 5;
+constexpr uint64_t tensor_dims = 1, tensor_data_type = 2, tensor_name = 8, tensor_raw_data = 9,
+                   tensor_external_data = 13, tensor_data_location = 14;
+constexpr uint64_t entry_key = 1, entry_value = 2;
+constexpr uint64_t location_external = 1;
+constexpr int64_t external_alignment = 4096; // so that a reader can map each tensor
+
+void put_varint(std::string &text, uint64_t value) {
+  for (; value >= 128; value >>= 7)
+    text += static_cast<char>(value | 128);
+  text += static_cast<char>(value);
+}
+void put_number(std::string &text, uint64_t field, uint64_t value) {
+  put_varint(text, field << 3 | wire_varint);
+  put_varint(text, value);
+}
+void put_length(std::string &text, uint64_t field, uint64_t length) {
+  put_varint(text, field << 3 | wire_bytes);
+  put_varint(text, length);
+}
+void put_bytes(std::string &text, uint64_t field, const std::string &value) {
+  put_length(text, field, value.size());
+  text += value;
+}
+void put_entry(std::string &text, const std::string &key, const std::string &value) {
+  std::string entry;
+  put_bytes(entry, entry_key, key);
+  put_bytes(entry, entry_value, value);
+  put_bytes(text, tensor_external_data, entry);
+}
+
+// A field of the template: its place with tag and length, and its content.
+struct field {
+  uint64_t number;
+  size_t begin, content, end;
+};
+
+class template_reader {
+public:
+  explicit template_reader(const std::string &text) : text_(text) {}
+  bool next(field &result) {
+    if (at_ == text_.size())
+      return false;
+    result.begin = at_;
+    uint64_t tag = varint(), length = 0;
+    result.number = tag >> 3;
+    result.content = at_;
+    switch (tag & 7) {
+    case wire_varint:
+      varint();
+      break;
+    case wire_fixed64:
+      length = 8;
+      break;
+    case wire_bytes:
+      length = varint();
+      result.content = at_;
+      break;
+    case wire_fixed32:
+      length = 4;
+      break;
+    default:
+      damaged();
+    }
+    if (length > text_.size() - at_)
+      damaged();
+    at_ += length;
+    result.end = at_;
+    return true;
+  }
+
+private:
+  [[noreturn]] static void damaged() {
+    throw failure(exit_internal, "export_template.onnx beside the trainer is damaged");
+  }
+  uint64_t varint() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (at_ == text_.size())
+        damaged();
+      auto byte = static_cast<unsigned char>(text_[at_++]);
+      value |= uint64_t{byte & 127u} << shift;
+      if (byte < 128)
+        return value;
+    }
+    damaged();
+  }
+  const std::string &text_;
+  size_t at_ = 0;
+};
+
+struct initializer {
+  const tensor_place *tensor;
+  const char *name;
+  bool transposed;
+  const char *data;
+  int64_t external_offset;
+
+  std::string header(const std::string &external_file) const {
+    std::string text;
+    for (int axis = 0; axis < tensor->rank; ++axis)
+      put_number(text, tensor_dims,
+                 static_cast<uint64_t>(tensor->shape[transposed ? tensor->rank - 1 - axis : axis]));
+    put_number(text, tensor_data_type, row_of(tensor->type).onnx);
+    put_bytes(text, tensor_name, name);
+    auto bytes = byte_count(*tensor);
+    if (external_file.empty()) {
+      put_length(text, tensor_raw_data, static_cast<uint64_t>(bytes));
+    } else {
+      put_entry(text, "location", external_file);
+      put_entry(text, "offset", std::to_string(external_offset));
+      put_entry(text, "length", std::to_string(bytes));
+      put_number(text, tensor_data_location, location_external);
+    }
+    return text;
+  }
+
+  void write_data(output_file &out) const {
+    if (!transposed) {
+      out.write(data, byte_count(*tensor));
+      return;
+    }
+    int64_t rows = tensor->shape[0], columns = tensor->shape[1], size = bytes_of(tensor->type);
+    std::vector<char> column(static_cast<size_t>(rows * size));
+    for (int64_t c = 0; c < columns; ++c) {
+      for (int64_t r = 0; r < rows; ++r)
+        memcpy(column.data() + r * size, data + (r * columns + c) * size,
+               static_cast<size_t>(size));
+      out.write(column.data(), rows * size);
+    }
+  }
+};
+
+const tensor_place &parameter_of(const program &program, const export_initializer &entry) {
+  for (int64_t i = 0; i < program.parameter_count; ++i)
+    if (const tensor_place &tensor = program.parameters[i].tensor;
+        strcmp(tensor.name, entry.parameter_name) == 0 && (!entry.transposed || tensor.rank == 2))
+      return tensor;
+  throw failure(exit_internal,
+                std::string("exported initializer '") + entry.onnx_name + "' has no parameter");
+}
+
+std::vector<initializer> initializers_of(const program &program, const arenas &arenas) {
+  std::vector<initializer> result;
+  int64_t offset = 0;
+  for (int64_t i = 0; i < program.export_count; ++i) {
+    const export_initializer &entry = program.exports[i];
+    const tensor_place &tensor = parameter_of(program, entry);
+    result.push_back({&tensor, entry.onnx_name, entry.transposed,
+                      arenas[arena_kind::parameters] + tensor.offset, offset});
+    int64_t end = offset + byte_count(tensor);
+    offset = (end + external_alignment - 1) / external_alignment * external_alignment;
+  }
+  return result;
+}
+
+void write_external(const std::vector<initializer> &initializers, output_file &data) {
+  const std::string zeros(external_alignment, '\0');
+  for (const initializer &entry : initializers) {
+    data.write(zeros.data(), entry.external_offset - data.written());
+    entry.write_data(data);
+  }
+}
+
+} // namespace
+
+std::vector<std::string> files_of_export(const program &program, const std::string &path,
+                                         bool external_data) {
+  int64_t weights = 0;
+  for (int64_t i = 0; i < program.export_count; ++i)
+    weights += byte_count(parameter_of(program, program.exports[i]));
+  if (external_data || weights > largest_inline_weights)
+    return {path, path + ".data"};
+  return {path};
+}
+
+void export_onnx(const program &program, const arenas &arenas, const std::string &template_path,
+                 const std::string &path, bool external_data, file_operations &files) {
+  input_file template_file(template_path, exit_internal);
+  std::string model(static_cast<size_t>(template_file.size()), '\0');
+  template_file.read(0, model.data(), template_file.size());
+  std::vector<initializer> initializers = initializers_of(program, arenas);
+
+  const std::vector<std::string> paths = files_of_export(program, path, external_data);
+  std::string data_name;
+  external_data = paths.size() > 1;
+  if (external_data)
+    data_name = paths[1].substr(paths[1].rfind('/') + 1);
+
+  std::string before, graph, after;
+  template_reader reader(model);
+  for (field part; reader.next(part);)
+    if (part.number == model_graph)
+      graph += model.substr(part.content, part.end - part.content);
+    else
+      (graph.empty() ? before : after) += model.substr(part.begin, part.end - part.begin);
+
+  std::vector<std::string> headers;
+  uint64_t graph_bytes = graph.size();
+  for (const initializer &entry : initializers) {
+    std::string header = entry.header(data_name), start;
+    uint64_t bytes =
+        header.size() + (external_data ? 0 : static_cast<uint64_t>(byte_count(*entry.tensor)));
+    put_length(start, graph_initializer, bytes);
+    graph_bytes += start.size() + bytes;
+    headers.push_back(start + header);
+  }
+  put_length(before, model_graph, graph_bytes);
+
+  std::optional<output_file> data;
+  if (external_data)
+    write_external(initializers, data.emplace(paths[1], files));
+  output_file out(path, files);
+  auto put = [&](const std::string &text) {
+    out.write(text.data(), static_cast<int64_t>(text.size()));
+  };
+  put(before);
+  put(graph);
+  for (size_t i = 0; i < initializers.size(); ++i) {
+    put(headers[i]);
+    if (!external_data)
+      initializers[i].write_data(out);
+  }
+  put(after);
+  if (data)
+    publish_together({&*data, &out});
+  else
+    out.publish();
+}
+
+} // namespace trainc

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Known weakness: the table says how a module holds the elements of a parameter, and not the axes.
+// Of one with a single axis above 1 under another name, such as the scale [64, 1, 1] of a group
+// norm, it is taken to have that axis alone.
+#include "runtime/checkpoint/state_dict.h"
+
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/files/data_types.h"
+#include "runtime/words.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace trainc {
+namespace {
+
+constexpr int64_t piece_bytes = 1 << 20; // what is rearranged at once, about
+
+// How the module has a parameter: a tensor, or one of several, that consists of these pieces.
+struct module_tensor {
+  std::string name;
+  bool is_transposed = false;
+  bool is_renamed = false;
+  std::vector<const state_piece *> pieces; // empty: all elements, in the parameter's order
+};
+
+// A tensor of the file, and what it is made from.
+struct written_tensor {
+  tensor_view view; // as the file has it; the data are the parameter's
+  module_tensor form;
+  std::vector<int64_t> shape; // of the data
+};
+
+int64_t elements_of(const std::vector<int64_t> &shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+// Empty: the table has no name for it.
+std::vector<module_tensor> module_tensors_of(const program &program, const std::string &parameter) {
+  std::vector<module_tensor> result;
+  for (int64_t i = 0; i < program.module_tensor_count; ++i)
+    if (const export_initializer &entry = program.module_tensors[i];
+        entry.parameter_name == parameter)
+      result.push_back({entry.onnx_name, entry.transposed, entry.onnx_name != parameter, {}});
+  for (int64_t i = 0; i < program.state_piece_count; ++i) {
+    const state_piece &piece = program.state_pieces[i];
+    if (piece.parameter_name != parameter)
+      continue;
+    if (result.empty() || result.back().name != piece.tensor_name)
+      result.push_back({piece.tensor_name, false, true, {}});
+    result.back().pieces.push_back(&piece);
+  }
+  return result;
+}
+
+// Recurrent layers have further axes: a first one of directions, which the module keeps apart.
+std::vector<int64_t> shape_of_pieces(const module_tensor &form, std::vector<int64_t> shape) {
+  int64_t count = 0;
+  for (const state_piece *piece : form.pieces)
+    count += piece->count;
+  shape.erase(shape.begin());
+  shape[0] = count / elements_of({shape.begin() + 1, shape.end()});
+  return shape;
+}
+
+std::vector<int64_t> shape_in_module(const module_tensor &form, const std::vector<int64_t> &shape) {
+  if (!form.pieces.empty())
+    return shape_of_pieces(form, shape);
+  if (form.is_transposed)
+    return {shape.rbegin(), shape.rend()};
+  const auto above_one = [](int64_t size) { return size > 1; };
+  if (form.is_renamed && std::count_if(shape.begin(), shape.end(), above_one) == 1)
+    return {elements_of(shape)};
+  return shape;
+}
+
+written_tensor written(std::string name, const tensor_view &from, const module_tensor &form) {
+  tensor_view view = from;
+  view.name = std::move(name);
+  view.shape = shape_in_module(form, from.shape);
+  view.bytes = elements_of(view.shape) * bytes_of(from.type);
+  return {std::move(view), form, from.shape};
+}
+
+void write_transposed(output_file &file, const written_tensor &tensor) {
+  const int64_t rows = tensor.shape[0], columns = tensor.shape[1],
+                width = bytes_of(tensor.view.type);
+  const int64_t at_once = std::clamp<int64_t>(piece_bytes / std::max<int64_t>(rows * width, 1), 1,
+                                              std::max<int64_t>(columns, 1));
+  std::vector<char> turned(static_cast<size_t>(at_once * rows * width));
+  for (int64_t first = 0; first < columns; first += at_once) {
+    const int64_t count = std::min(at_once, columns - first);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t i = 0; i < count; ++i)
+        memcpy(turned.data() + (i * rows + row) * width,
+               tensor.view.data + (row * columns + first + i) * width, static_cast<size_t>(width));
+    file.write(turned.data(), count * rows * width);
+  }
+}
+
+void write_pieces(output_file &file, const written_tensor &tensor) {
+  const int64_t width = bytes_of(tensor.view.type);
+  std::vector<char> whole(static_cast<size_t>(tensor.view.bytes));
+  for (const state_piece *piece : tensor.form.pieces)
+    memcpy(whole.data() + piece->from * width, tensor.view.data + piece->to * width,
+           static_cast<size_t>(piece->count * width));
+  file.write(whole.data(), tensor.view.bytes);
+}
+
+void write_tensors(output_file &file, const std::vector<written_tensor> &tensors,
+                   std::map<std::string, std::string> metadata) {
+  std::vector<tensor_view> views;
+  views.reserve(tensors.size());
+  for (const written_tensor &tensor : tensors)
+    views.push_back(tensor.view);
+  metadata.emplace("format", "pt");
+  const std::string header = safetensors_header(views, metadata);
+  file.write(header.data(), static_cast<int64_t>(header.size()));
+  for (const written_tensor &tensor : tensors)
+    if (!tensor.form.pieces.empty())
+      write_pieces(file, tensor);
+    else if (tensor.form.is_transposed)
+      write_transposed(file, tensor);
+    else
+      file.write(tensor.view.data, tensor.view.bytes);
+}
+
+// Names of a checkpoint: `optimizer/exp_avg/h.0.weight`.
+struct state_name {
+  std::string slot, parameter;
+};
+state_name state_name_of(const std::string &name) {
+  const size_t begin = name.find('/') + 1, end = name.find('/', begin);
+  return {name.substr(begin, end - begin), name.substr(end + 1)};
+}
+
+const tensor_place &place_of(const program &program, const std::string &parameter) {
+  for (int64_t i = 0; i < program.parameter_count; ++i)
+    if (program.parameters[i].tensor.name == parameter)
+      return program.parameters[i].tensor;
+  throw failure(exit_internal,
+                "a state of the optimizer is of '" + parameter + "', which is no parameter");
+}
+
+constexpr char slot_of_rows[] = "row_var", slot_of_columns[] = "col_var";
+
+bool is_of_matrix(const std::string &slot) {
+  return slot == slot_of_rows || slot == slot_of_columns;
+}
+
+// Means over the rows of a matrix are those over the columns of its transpose.
+std::string slot_in_module(const std::string &slot, bool is_transposed) {
+  if (!is_transposed || !is_of_matrix(slot))
+    return slot;
+  return slot == slot_of_rows ? slot_of_columns : slot_of_rows;
+}
+
+bool has_other_matrices(const module_tensor &form, const std::vector<int64_t> &shape) {
+  return !form.is_transposed && shape_in_module(form, shape) != shape;
+}
+
+class optimizer_tensors {
+public:
+  explicit optimizer_tensors(const program &program, const float *updates)
+      : program_(program), updates_(updates) {}
+
+  void add(const tensor_view &state) {
+    const auto [slot, parameter] = state_name_of(state.name);
+    const tensor_place &place = place_of(program_, parameter);
+    const std::vector<int64_t> shape(place.shape, place.shape + place.rank);
+    const bool follows_elements = state.shape == shape && !is_of_matrix(slot);
+    std::vector<module_tensor> forms = module_tensors_of(program_, parameter);
+    if (forms.empty())
+      forms.push_back({parameter, false, false, {}});
+    for (const module_tensor &form : forms) {
+      if (!follows_elements && has_other_matrices(form, shape)) {
+        if (std::find(own_.begin(), own_.end(), parameter) == own_.end())
+          own_.push_back(parameter);
+        add_as(state, slot, {parameter, false, false, {}});
+        return;
+      }
+      add_as(state, slot, form);
+    }
+  }
+  const std::vector<written_tensor> &tensors() const { return tensors_; }
+  const std::vector<std::string> &own() const { return own_; } // parameters in our own layout
+
+private:
+  void add_as(const tensor_view &state, const std::string &slot, const module_tensor &form) {
+    const std::string start = "state." + form.name + ".";
+    if (updates_ && names_.insert(start + "step").second)
+      tensors_.push_back({{start + "step",
+                           data_type::f32,
+                           {},
+                           const_cast<char *>(reinterpret_cast<const char *>(updates_)),
+                           sizeof *updates_},
+                          {},
+                          {}});
+    const std::string name = start + slot_in_module(slot, form.is_transposed);
+    if (names_.insert(name).second) // the table has a name twice where the exporter tied it
+      tensors_.push_back(written(name, state, form));
+  }
+
+  const program &program_;
+  const float *updates_;
+  std::set<std::string> names_; // of the tensors
+  std::vector<written_tensor> tensors_;
+  std::vector<std::string> own_;
+};
+
+} // namespace
+
+void write_state_dict(const program &program, const arenas &arenas, output_file &file,
+                      const warning &warn) {
+  std::vector<written_tensor> tensors;
+  std::vector<std::string> nameless, constants;
+  std::set<std::string> names;
+  for (const tensor_view &parameter : parameter_tensors(program, arenas)) {
+    std::vector<module_tensor> forms = module_tensors_of(program, parameter.name);
+    if (forms.empty()) {
+      nameless.push_back(parameter.name);
+      forms.push_back({parameter.name, false, false, {}});
+    }
+    for (const module_tensor &form : forms)
+      if (names.insert(form.name).second)
+        tensors.push_back(written(form.name, parameter, form));
+  }
+  for (int64_t i = 0; i < program.state_constant_count; ++i)
+    constants.emplace_back(program.state_constants[i].name);
+  write_tensors(file, tensors, {});
+  if (!nameless.empty())
+    warn("state dict: under their ONNX names, since the module's are not known: " +
+         first_of(nameless));
+  if (!constants.empty())
+    warn("state dict: without what is a constant of the program: " + first_of(constants) +
+         "\n  try: load_state_dict(..., strict=False), which leaves them as they are");
+}
+
+void write_optimizer_state(const program &program, const std::vector<tensor_view> &states,
+                           int64_t updates, output_file &file, const warning &warn) {
+  const auto step = static_cast<float>(updates); // as PyTorch counts them
+  std::string optimizer = program.optimizer_name;
+  optimizer = optimizer.substr(0, optimizer.find('+')); // a moving average is no part of its name
+  const bool counts = optimizer != "sgd";
+  optimizer_tensors tensors(program, counts ? &step : nullptr);
+  for (const tensor_view &state : states)
+    tensors.add(state);
+  write_tensors(file, tensors.tensors(), {{"optimizer", optimizer}});
+  if (!tensors.own().empty())
+    warn("optimizer state: in the layout of the program, since the module's is not known: " +
+         first_of(tensors.own()));
+}
+
+} // namespace trainc

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `export --state-dict` and `--optimizer-state`: what PyTorch's module and optimizer load. The
+// names and layouts are those of the program's table of the module's tensors, which `train
+// --initialise` reads in the other direction (initial_values.h).
+#pragma once
+
+#include "runtime/files/output_file.h"
+#include "runtime/files/safetensors.h"
+#include "runtime/program.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+using warning = std::function<void(const std::string &)>;
+
+// All parameters. What the module has no name for is written under its ONNX name, and warned of, as
+// are constants, which the program has no values of. Throws `failure` (exit_disk).
+void write_state_dict(const program &program, const arenas &arenas, output_file &file,
+                      const warning &warn);
+
+// `state.<parameter>.<state>` for the states of trained parameters, and the number of updates:
+// `state.<parameter>.step`, where PyTorch's optimizer has that. Throws `failure` (exit_disk).
+void write_optimizer_state(const program &program, const std::vector<tensor_view> &states,
+                           int64_t updates, output_file &file, const warning &warn);
+
+} // namespace trainc

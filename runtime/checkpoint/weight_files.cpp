@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/checkpoint/weight_files.h"
+
+#include "runtime/failure.h"
+#include "runtime/files/bounded_json.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+namespace trainc {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char *index_end = ".index.json", *whole_name = "model.safetensors";
+constexpr const char *wrappers[] = {"module.", "_orig_mod."};
+constexpr int64_t largest_index = 64 << 20; // bytes
+constexpr int deepest_index = 2;            // the map in an object
+
+[[noreturn]] void refuse_weights(const std::string &path, const std::string &why) {
+  throw failure(exit_checkpoint, path + ": " + why);
+}
+
+bool begins_with(const std::string &text, const std::string &begin) {
+  return text.compare(0, begin.size(), begin) == 0;
+}
+
+bool is_index(const std::string &path) {
+  const size_t length = strlen(index_end);
+  return path.size() >= length && path.compare(path.size() - length, length, index_end) == 0;
+}
+
+// The file that a folder stands for.
+std::string main_file_of(const std::string &path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored))
+    return path;
+  const std::string whole = path + "/" + whole_name;
+  for (const std::string &file : {whole + index_end, whole})
+    if (fs::exists(file, ignored))
+      return file;
+  refuse_weights(path, std::string("holds no ") + whole_name + " and no " + whole_name + index_end +
+                           "\n  try: the name of a safetensors file");
+}
+
+// File by tensor.
+std::map<std::string, std::string> weight_map_of(const std::string &path) {
+  const input_file file(path, exit_checkpoint);
+  if (file.size() > largest_index)
+    refuse_weights(path, "is too large for an index");
+  std::string text(static_cast<size_t>(file.size()), '\0');
+  file.read(0, text.data(), file.size());
+  const json index = bounded_json(text, deepest_index);
+  if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
+    refuse_weights(path, "is no index of safetensors files: it has no weight_map");
+  std::map<std::string, std::string> files;
+  for (auto &[name, shard] : index["weight_map"].items()) {
+    if (!shard.is_string())
+      refuse_weights(path, "its weight_map has no file for '" + name + "'");
+    files[name] = (fs::path(path).parent_path() / shard.get<std::string>()).string();
+  }
+  return files;
+}
+
+// What torch.save wrote is a zip file, of old a pickle. A header's length may begin with the same
+// bytes, and `{` is behind it.
+void refuse_pickle(const input_file &file) {
+  unsigned char begin[9] = {};
+  file.read(0, begin, std::min(file.size(), int64_t{sizeof begin}));
+  const bool is_zip = memcmp(begin, "PK\3\4", 4) == 0;
+  const bool is_pickle = begin[0] == 0x80 && begin[1] >= 2 && begin[1] <= 5;
+  if ((is_zip || is_pickle) && begin[8] != '{')
+    refuse_weights(
+        file.path(),
+        std::string("is a ") + (is_zip ? "zip file" : "pickle") +
+            ", as torch.save writes, and no safetensors file\n  try: "
+            "safetensors.torch.save_file(module.state_dict(), 'weights.safetensors') in Python, "
+            "or, where weights are tied, save_model(module, 'weights.safetensors') of the same "
+            "package");
+}
+
+} // namespace
+
+std::vector<std::string> weight_files_of(const std::string &path) {
+  std::vector<std::string> files = {main_file_of(path)};
+  if (!is_index(files.front()))
+    return files;
+  std::set<std::string> shards;
+  for (const auto &[name, file] : weight_map_of(files.front()))
+    shards.insert(file);
+  files.insert(files.end(), shards.begin(), shards.end());
+  return files;
+}
+
+file_content content_of_weights(const std::string &path) {
+  file_content content;
+  for (const std::string &file : weight_files_of(path))
+    content = content_of(input_file(file, exit_checkpoint), content);
+  return content;
+}
+
+weights::opened_file::opened_file(const std::string &path) : file(path, exit_checkpoint) {
+  refuse_pickle(file);
+  index = read_safetensors_index(file, exit_checkpoint);
+  if (auto content = index.metadata.find(content_entry);
+      content != index.metadata.end() && content->second == content_gradients)
+    refuse_weights(
+        path, "holds gradients, as `gradients` writes them, and no parameters\n  try: a file of "
+              "parameters, or the safetensors file of a checkpoint");
+}
+
+weights::weights(const std::string &path) : path_(main_file_of(path)) {
+  if (!is_index(path_)) {
+    files_.push_back(std::make_unique<opened_file>(path_));
+    for (const auto &[name, tensor] : files_.front()->index.tensors)
+      add(name, *files_.front());
+    return;
+  }
+  std::map<std::string, const opened_file *> opened; // by path
+  for (const auto &[name, file] : weight_map_of(path_)) {
+    const opened_file *&home = opened[file];
+    if (!home)
+      home = files_.emplace_back(std::make_unique<opened_file>(file)).get();
+    if (!home->index.tensors.count(name))
+      refuse_weights(file, "has no tensor '" + name + "', which " + path_ + " says of it");
+    add(name, *home);
+  }
+}
+
+void weights::add(const std::string &name, const opened_file &file) {
+  tensors_[name] = file.index.tensors.at(name);
+  homes_[name] = &file;
+}
+
+const stored_tensor *weights::find(const std::string &name) const {
+  const auto found = tensors_.find(name);
+  return found == tensors_.end() ? nullptr : &found->second;
+}
+
+std::string weights::drop_wrapper() {
+  for (std::string wrapper : wrappers) {
+    if (tensors_.empty() || !std::all_of(tensors_.begin(), tensors_.end(), [&](const auto &entry) {
+          return begins_with(entry.first, wrapper);
+        }))
+      continue;
+    std::map<std::string, stored_tensor> tensors;
+    std::map<std::string, const opened_file *> homes;
+    for (const auto &[name, tensor] : tensors_) {
+      tensors[name.substr(wrapper.size())] = tensor;
+      homes[name.substr(wrapper.size())] = homes_[name];
+    }
+    tensors_ = std::move(tensors);
+    homes_ = std::move(homes);
+    dropped_ += wrapper;
+    return wrapper;
+  }
+  return "";
+}
+
+void weights::read(const tensor_view &target, arena_access &arenas) {
+  const opened_file &home = *homes_.at(target.name);
+  const std::string &type = tensors_.at(target.name).type;
+  tensor_view view = target;
+  view.name = dropped_ + target.name;
+  read_tensor(home.file, home.index, view, arenas, exit_checkpoint, taken_types::all_floats);
+  if (type != safetensors_name_of(target.type))
+    converted_[type].insert(target.name);
+}
+
+std::vector<char> weights::bytes_of(const std::string &name) const {
+  const stored_tensor &tensor = tensors_.at(name);
+  std::vector<char> bytes(static_cast<size_t>(tensor.bytes));
+  homes_.at(name)->file.read(tensor.offset, bytes.data(), tensor.bytes);
+  return bytes;
+}
+
+} // namespace trainc

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weights as people have them: a safetensors file, or several that an index lists, as Hugging Face
+// writes them.
+#pragma once
+
+#include "runtime/data/data_manifest.h"
+#include "runtime/files/safetensors.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+// The files that a name stands for, an index first: a folder for its model.safetensors.index.json
+// or model.safetensors. Throws `failure` (exit_checkpoint).
+std::vector<std::string> weight_files_of(const std::string &path);
+
+// Of all of them.
+file_content content_of_weights(const std::string &path);
+
+class weights {
+public:
+  // Throws `failure` (exit_checkpoint).
+  explicit weights(const std::string &path);
+
+  const std::string &path() const { return path_; }
+  const std::map<std::string, stored_tensor> &tensors() const { return tensors_; }
+  const stored_tensor *find(const std::string &name) const;
+
+  // Takes what nn.DataParallel or torch.compile puts before a module's names off all of them, and
+  // returns it; empty: they have nothing of that kind in common.
+  std::string drop_wrapper();
+
+  // Fills `target` from the tensor of that name, of any type of floats.
+  void read(const tensor_view &target, arena_access &arenas);
+  std::vector<char> bytes_of(const std::string &name) const;
+
+  // By type of the file, the names of tensors that were read as another one.
+  const std::map<std::string, std::set<std::string>> &converted() const { return converted_; }
+
+private:
+  struct opened_file {
+    input_file file;
+    safetensors_index index;
+    explicit opened_file(const std::string &path);
+  };
+  void add(const std::string &name, const opened_file &file);
+
+  std::string path_;
+  std::vector<std::unique_ptr<opened_file>> files_;
+  std::map<std::string, stored_tensor> tensors_;
+  std::map<std::string, const opened_file *> homes_; // by name
+  std::string dropped_;                              // before the names that the files have
+  std::map<std::string, std::set<std::string>> converted_;
+};
+
+} // namespace trainc

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/files/output_file.h"
+
+#include "runtime/failure.h"
+#include "runtime/run/run_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <initializer_list>
+#include <set>
+
+namespace trainc {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string temporary_of(const std::string &path) { return path + ".writing"; }
+
+bool begins(const std::string &text, std::initializer_list<const char *> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](const char *word) { return text.rfind(word, 0) == 0; });
+}
+
+// Whether a run in `folder` has a file of that path below it, or will have.
+bool is_of_run(const fs::path &below) {
+  auto part = below.begin();
+  const std::string first = *part++;
+  if (part == below.end())
+    return begins(first, {"log.jsonl.damaged"}) ||
+           std::any_of(std::begin(run_files), std::end(run_files), [&](const run_file &file) {
+             return first == file.name || (!file.is_folder && first == temporary_of(file.name));
+           });
+  const std::string second = *part;
+  return first == "checkpoints" ? begins(second, {"step-", ".writing-step-", ".removing-step-"})
+                                : first == "samples" && begins(second, {"step-", ".writing-step-"});
+}
+
+// By whatever path.
+bool belongs_to_run(const std::string &path) {
+  std::error_code ignored;
+  const fs::path folder = fs::path(path).parent_path();
+  const fs::path whole =
+      fs::weakly_canonical(folder.empty() ? "." : folder, ignored) / fs::path(path).filename();
+  for (fs::path at = whole.parent_path(); at.has_relative_path(); at = at.parent_path())
+    if (fs::exists(at / "configuration.json", ignored) && is_of_run(whole.lexically_relative(at)))
+      return true;
+  return false;
+}
+
+} // namespace
+
+output_file::output_file(std::string path, file_operations &files)
+    : path_(std::move(path)), files_(files) {
+  temporary_.emplace(temporary_of(path_));
+  file_ = files_.create(temporary_->path().c_str());
+  if (file_ < 0 && errno == EEXIST)
+    throw failure(exit_disk, path_ + ": cannot be written: " + temporary_->path() +
+                                 ", where it is written first, is no regular file"
+                                 "\n  try: to move that away");
+  if (file_ < 0)
+    refuse();
+}
+
+output_file::~output_file() {
+  if (file_ >= 0)
+    files_.close(file_);
+  if (temporary_)
+    files_.remove_file(temporary_->path().c_str());
+}
+
+void output_file::write(const void *data, int64_t bytes) {
+  if (files_.write_all(file_, data, static_cast<size_t>(bytes)) != 0)
+    refuse();
+  written_ += bytes;
+}
+
+void output_file::write_at(int64_t offset, const void *data, int64_t bytes) {
+  if (files_.write_all_at(file_, data, static_cast<size_t>(bytes), offset) != 0)
+    refuse();
+}
+
+void output_file::publish() { publish_together({this}); }
+
+void output_file::finish() {
+  if (files_.sync(file_) != 0)
+    refuse();
+  const int closed = files_.close(file_);
+  file_ = -1;
+  if (closed != 0)
+    refuse();
+}
+
+void output_file::give_name() {
+  if (files_.rename(temporary_->path().c_str(), path_.c_str()) != 0)
+    refuse();
+}
+
+std::string output_file::folder() const {
+  const std::string folder = std::filesystem::path(path_).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+void output_file::refuse() {
+  throw failure(exit_disk, path_ + ": cannot be written: " + strerror(errno));
+}
+
+void publish_together(const std::vector<output_file *> &files) {
+  for (output_file *file : files)
+    file->finish();
+  {
+    const auto held = hold_unfinished_files();
+    for (output_file *file : files)
+      file->give_name();
+  }
+  std::set<std::string> synced;
+  for (output_file *file : files)
+    if (synced.insert(file->folder()).second && file->files_.sync_path(file->folder().c_str()) != 0)
+      file->refuse();
+  for (output_file *file : files)
+    file->temporary_.reset();
+}
+
+void replace_file(const std::string &path, const std::string &text) {
+  output_file file(path);
+  file.write(text.data(), static_cast<int64_t>(text.size()));
+  file.publish();
+}
+
+bool can_replace(const std::string &path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) ||
+         std::filesystem::exists(temporary_of(path), ignored);
+}
+
+void check_output_path(const std::string &path, const std::vector<std::string> &kept,
+                       const char *why, const char *option) {
+  std::error_code ignored;
+  for (const std::string &name : {path, temporary_of(path)}) {
+    auto refuse = [&](const char *reason) {
+      throw failure(exit_usage, name + ": " + reason + "\n  try: " + option + " with another file");
+    };
+    const bool is_there = fs::exists(name, ignored);
+    if (is_there && !fs::is_regular_file(name, ignored))
+      refuse("is no regular file, and the result would take its place");
+    if (is_there && fs::exists(fs::path(name).parent_path() / "manifest.json", ignored))
+      refuse("belongs to a checkpoint");
+    if (belongs_to_run(name))
+      refuse("belongs to a run");
+    if (!is_there)
+      continue;
+    for (const std::string &other : kept)
+      if (fs::equivalent(name, other, ignored))
+        refuse(why);
+  }
+}
+
+} // namespace trainc

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The build id is in a note of the program that is mapped into memory.
+#include "runtime/files/own_files.h"
+
+#include <cstring>
+#include <filesystem>
+#include <link.h>
+
+namespace trainc {
+namespace {
+
+constexpr size_t note_alignment = 4; // bytes, of a note's name and its content
+
+size_t aligned(size_t bytes) {
+  return (bytes + note_alignment - 1) / note_alignment * note_alignment;
+}
+
+std::string hexadecimal(const unsigned char *bytes, size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i)
+    for (int nibble : {bytes[i] >> 4, bytes[i] & 15})
+      text += "0123456789abcdef"[nibble];
+  return text;
+}
+
+// The id among the notes of a segment.
+std::string id_among(const char *notes, size_t size) {
+  for (size_t at = 0; at + sizeof(ElfW(Nhdr)) <= size;) {
+    ElfW(Nhdr) head;
+    memcpy(&head, notes + at, sizeof head);
+    const char *name = notes + at + sizeof head, *content = name + aligned(head.n_namesz);
+    if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && memcmp(name, "GNU", 4) == 0)
+      return hexadecimal(reinterpret_cast<const unsigned char *>(content), head.n_descsz);
+    at += sizeof head + aligned(head.n_namesz) + aligned(head.n_descsz);
+  }
+  return "";
+}
+
+// Called for the program first; libraries have ids of their own.
+int find_id(dl_phdr_info *object, size_t, void *result) {
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const auto &segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE)
+      continue;
+    const auto *notes = reinterpret_cast<const char *>(object->dlpi_addr + segment.p_vaddr);
+    if (std::string id = id_among(notes, segment.p_memsz); !id.empty())
+      *static_cast<std::string *>(result) = id;
+  }
+  return 1; // no further object
+}
+
+} // namespace
+
+std::string own_build_id() {
+  std::string id;
+  dl_iterate_phdr(find_id, &id);
+  return id;
+}
+
+std::string own_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
+
+std::vector<std::string> own_files() {
+  return {"/proc/self/exe", own_file(own_folder(), own_parameters),
+          own_file(own_folder(), own_template)};
+}
+
+std::string own_file(const std::string &folder, const std::string &name) {
+  std::string early = folder + "/" + files_of_prefix + own_build_id() + "/" + name;
+  std::error_code error;
+  return std::filesystem::exists(early, error) ? early : folder + "/" + name;
+}
+
+} // namespace trainc

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every command and every option of a trainer.
+#include "runtime/options/option_rows.h"
+
+#include "runtime/process/threads.h"
+
+namespace trainc {
+namespace {
+
+using values = trainer_options;
+
+constexpr unsigned reads_data =
+    command_train | command_evaluate | command_gradients | command_predict | command_profile;
+constexpr unsigned takes_steps = command_train | command_gradients | command_profile;
+constexpr unsigned takes_part_of_data = command_train | command_evaluate | command_gradients;
+constexpr unsigned reads_parameters =
+    command_evaluate | command_gradients | command_predict | command_export | command_generate;
+constexpr unsigned computes = reads_data | command_generate;
+constexpr unsigned writes_text = command_train | command_generate;
+
+constexpr command_row commands[] = {
+    {command_train, "train", "train the model",
+     "Trains for --steps steps (or --epochs passes over the data), prints the loss while it goes\n"
+     "and writes checkpoints. One step takes --micro-batches batches on every rank.",
+     "train --tokens text.bin --holdout 0.1 --steps 1000 --learning-rate 1e-3"},
+    {command_evaluate, "evaluate", "print the mean loss over the data",
+     "Runs the model forward over all samples, each once, in file order, and prints the mean "
+     "loss.\n"
+     "With --holdout, only the held-out last part of the data is used.",
+     "evaluate --tokens text.bin --holdout 0.1"},
+    {command_gradients, "gradients", "write the gradient of every parameter for one batch",
+     "Computes loss and gradients of one batch and writes the gradients as safetensors, each "
+     "under\n"
+     "its parameter's ONNX name. The loss is printed and stands in the file's metadata. With\n"
+     "several ranks or micro-batches both are means over the labels of that many batches. Where "
+     "one\n"
+     "is not finite the file is written, and the exit status is 7.",
+     "gradients --data input=x.npy --data labels=y.npy -o gradients.safetensors"},
+    {command_predict, "predict", "write the model's outputs for every sample",
+     "Runs the model forward over all samples, in file order, and writes its outputs as "
+     "safetensors,\n"
+     "each under its ONNX name. Labels are not needed. The last batch may be incomplete; an "
+     "output\n"
+     "without an axis of samples needs data of exactly one batch. Runs on one rank.",
+     "predict --data input=x.npy -o outputs.safetensors"},
+    {command_export, "export", "write the trained model as ONNX, or its weights for PyTorch",
+     "Writes the forward model with trained weights. Weights above 1.5 GB go to a file NAME.data\n"
+     "beside it. With --state-dict FILE.safetensors PyTorch's module loads the weights; no -o is\n"
+     "needed then.",
+     "export --checkpoint latest -o trained.onnx"},
+    {command_generate, "generate", "let a byte-token language model write text",
+     "Continues the prompt byte by byte. The model must take tokens [batch, length] and give "
+     "logits\n"
+     "[batch, length, vocabulary] with a vocabulary of at most 256; text longer than its window\n"
+     "slides out at the front.",
+     "generate --prompt 'The licence' --length 200 --temperature 0.8"},
+    {command_checkpoints, "checkpoints", "list, verify or prune a run's checkpoints",
+     "list: what there is. verify: reads all of each, compares checksums and looks for parameters "
+     "that\n"
+     "are not finite; exit status 4 where one is not sound. prune: removes what --keep, "
+     "--keep-every "
+     "and\n"
+     "--keep-best do not keep, of the run unless they are given; those that are not sound neither\n"
+     "count nor go.",
+     "checkpoints verify --run runs/gpt2-0001", "list|verify|prune"},
+    {command_profile, "profile", "measure the steps of the plan",
+     "Takes training steps and measures what every step of plan/steps.txt, every action of a stage "
+     "and\n"
+     "every message takes, on each rank. Inputs without data are made up; parameters are the "
+     "initial\n"
+     "ones and nothing is kept of them. With -o also as JSON, which trainc-simulate reads.",
+     "profile --steps 10 -o profile.json"},
+    {command_info, "info", "describe the compiled model",
+     "Prints what the compiler built: model, "
+     "inputs, outputs, memory and kernels.",
+     "info"},
+};
+
+constexpr word_row<std::optional<file_type>> token_types[] = {{"auto", std::nullopt},
+                                                              {"u8", file_type::u8},
+                                                              {"u16", file_type::u16},
+                                                              {"u32", file_type::u32},
+                                                              {"i32", file_type::i32}};
+constexpr word_row<std::optional<int64_t>> label_shifts[] = {
+    {"ask", std::nullopt}, {"same", 0}, {"next", 1}};
+constexpr word_row<shard_kind> shards[] = {{"none", shard_kind::none},
+                                           {"optimizer", shard_kind::optimizer},
+                                           {"gradients", shard_kind::gradients}};
+constexpr word_row<shard_kind> device_shards[] = {{"none", shard_kind::none},
+                                                  {"optimizer", shard_kind::optimizer}};
+constexpr word_row<communication_kind> communications[] = {
+    {"auto", communication_kind::automatic},
+    {"shared", communication_kind::shared_memory},
+    {"messages", communication_kind::messages}};
+constexpr word_row<exchange_kind> exchanges[] = {{"auto", exchange_kind::automatic},
+                                                 {"overlapped", exchange_kind::overlapped},
+                                                 {"behind", exchange_kind::behind}};
+constexpr word_row<product_math> maths[] = {{"ieee", product_math::ieee},
+                                            {"tf32", product_math::tf32}};
+
+constexpr auto newest_kept = [](auto &options) -> auto & { return options.keep.newest; };
+constexpr auto every_kept = [](auto &options) -> auto & { return options.keep.every; };
+constexpr auto best_kept = [](auto &options) -> auto & { return options.keep.best_by; };
+
+// An option that some schedules read.
+template <typename Place>
+option_row schedule_row(const char *name, Place place, const char *placeholder,
+                        const char *meaning) {
+  return row(name, place, placeholder, command_train,
+             schedules_that_read(name, ", ") + ": " + meaning);
+}
+
+} // namespace
+
+std::span<const command_row> all_commands() { return commands; }
+
+std::vector<option_row> common_rows() {
+  return {
+      row("data", &values::data, "NAME=FILE", reads_data,
+          "data of one model input: FILE.npy or FILE.safetensors:TENSOR; the first axis counts\n"
+          "samples; a pattern ('x-*.npy') joins its files in natural order; repeat for every input")
+          .of_one_rank(),
+      row("constant", &values::constant, "NAME=FILE", reads_data,
+          "an input that is the same for every batch, of the input's whole shape")
+          .of_one_rank(),
+      row("tokens", &values::tokens, "FILE[:WEIGHT]", reads_data,
+          "text or tokens for a language model: windows of a flat file (raw integers, llm.c's "
+          ".bin,\n"
+          ".npy, a pattern of several); labels are the same tokens shifted by one; repeated, "
+          "samples\n"
+          "come from all files, or from each in the share of its WEIGHT")
+          .of_one_rank(),
+      row("token-type", &values::token_type, token_types, "TYPE", reads_data,
+          "type of a raw token file; auto: what trainc-data wrote beside it, else bytes"),
+      row("labels-of-tokens", &values::label_shift, label_shifts, "HOW", reads_data,
+          "what --tokens gives an input 'labels' or 'targets' of a model with a loss of its own: "
+          "the\n"
+          "same tokens, where the model shifts them itself (transformers), or the next ones; ask: "
+          "an\n"
+          "error where there is such an input"),
+      row("check-data", &values::check_data, "", reads_data,
+          "look through all floating-point data first: NaN or an infinity is an error that names "
+          "the\n"
+          "first sample which has it")
+          .of_one_start(),
+      row("holdout", &values::holdout, "FRACTION", takes_part_of_data,
+          "last part of the data, kept from training; evaluate uses only this part")
+          .between(0, 0.999),
+      row("validation-data", &values::validation_data, "NAME=FILE", command_train,
+          "data that --evaluate-every uses instead of a held-out part; repeat for every input")
+          .of_one_rank(),
+      row("validation-tokens", &values::validation_tokens, "FILE", command_train,
+          "the same for a language model, of the type of --tokens")
+          .of_one_rank(),
+      row("validation-batches", &values::validation_batches, "N", command_train,
+          "--evaluate-every uses the first N batches only; 0: all"),
+      row("overfit", &values::overfit, "N", command_train,
+          "train on the first N batches of the data alone, again and again; 0: on all"),
+      row("initialise", &values::initialise, "FILE", command_train,
+          "begin with what a safetensors file has of the parameters, by their ONNX names or those "
+          "of\n"
+          "PyTorch's module; also a model.safetensors.index.json, or the folder that it is in")
+          .of_one_start(),
+      row("steps", &values::steps, "N", command_train,
+          "steps to train, counted from the very first one")
+          .at_least(1),
+      row("steps", &values::measured_steps, "N", command_profile,
+          "steps to measure, behind two that are not")
+          .at_least(1),
+      row("epochs", &values::epochs, "N", command_train, "instead of --steps: passes over the data")
+          .at_least(1e-9),
+      row("learning-rate", &values::learning_rate, "RATE", command_train, "rate after warm-up")
+          .below(unbounded),
+      row("schedule", &values::schedule, schedule_words, "KIND", command_train,
+          "how the rate goes on after warm-up"),
+      row("warmup-steps", &values::warmup_steps, "N", command_train,
+          "steps over which the rate rises from zero"),
+      schedule_row("final-learning-rate", &values::final_learning_rate, "RATE", "rate at the end")
+          .below(unbounded),
+      schedule_row("schedule-steps", &values::schedule_steps, "N",
+                   "length, where it is not the number of steps")
+          .at_least(1),
+      schedule_row("schedule-power", &values::schedule_power, "P", "exponent").between(0, 1000),
+      schedule_row("cycle-steps", &values::cycle_steps, "N", "steps of the first cycle")
+          .at_least(1),
+      schedule_row("cycle-factor", &values::cycle_factor, "X",
+                   "length of a cycle over that of the one before")
+          .between(1, 1000),
+      schedule_row("decay-steps", &values::decay_steps, "N",
+                   "steps at the end over which the rate falls")
+          .at_least(1),
+      schedule_row("decay-every", &values::decay_every, "N", "steps between two falls of the rate")
+          .at_least(1),
+      schedule_row("decay-factor", &values::decay_factor, "X",
+                   "factor of each fall (0.1 unless given), or of each step")
+          .between(0, 1),
+      row("micro-batches", &values::micro_batches, "N", takes_steps,
+          "batches per step and rank, whose gradients are added up")
+          .between(1, most_micro_batches),
+      row("clip-norm", &values::clip_norm, "NORM", command_train,
+          "largest global norm of the gradient; 0 or inf: no clipping")
+          .between(0, unbounded),
+      row("clip-value", &values::clip_value, "X", command_train,
+          "largest size of each number of the gradient; 0 or inf: no clipping")
+          .between(0, unbounded),
+      row("mean-per-batch", &values::mean_per_batch, "", takes_steps,
+          "the loss is the mean of the batches' means, as PyTorch's data parallelism has it, and "
+          "not\n"
+          "of all labels of the step; they differ where batches have other numbers of ignored "
+          "labels"),
+      row("nonfinite-limit", &values::nonfinite_limit, "N", command_train,
+          "end the run after so many steps in a row whose loss or gradient is not finite; such a\n"
+          "step is skipped")
+          .at_least(1),
+      row("spike-limit", &values::spike_limit, "Z", command_train,
+          "skip a step too whose loss is Z standard deviations above the mean of the last 100 or "
+          "so\n"
+          "steps that were taken, from the 20th on; 0: never"),
+      row("leftovers", &values::rest, leftover_words, "POLICY", command_train,
+          "samples of an epoch that fill no batch: left out; the last batch filled up with rows "
+          "that\n"
+          "do not count (labels that are ignored); or completed with the next epoch's first"),
+      row("no-shuffle", &values::no_shuffle, "", command_train,
+          "take samples in the order of the files"),
+      row("seed", &values::seed, "N", takes_steps | command_generate,
+          "seed of every random choice"),
+      row("evaluate-every", &values::evaluate_every, "PERIOD", command_train,
+          "print the loss on the held-out part every N steps, Nmin or Nepochs; 0: never"),
+      row("patience", &values::patience, "N", command_train,
+          "end when the last N evaluations in a row were no better than the best before, by the\n"
+          "metric of --keep-best, else by the held-out loss; 0: never"),
+      row("sample-every", &values::sample_every, "N", command_train,
+          "of a byte-token language model: write --length bytes behind --prompt to samples/ of "
+          "the\n"
+          "run every N steps; 0: never"),
+      row("batches", &values::batches, "N", command_evaluate,
+          "use the first N batches only; 0: all"),
+      row("batch", &values::batch, "K", command_gradients, "which batch, in file order"),
+      row("step", &values::step, "N", command_gradients,
+          "of which training step the model's random numbers are")
+          .at_least(1),
+      row("run", &values::run, "DIR", command_train | reads_parameters | command_checkpoints,
+          "folder of the run: configuration.json, log.jsonl (a line a step), checkpoints/\n"
+          "(default: train begins the next of runs/MODEL-0001, ...; other commands read the "
+          "newest)")
+          .of_one_start(),
+      row("dry-run", &values::dry_run, "", command_train,
+          "check everything, take the memory and one step, keep nothing")
+          .of_one_start(),
+      row("overwrite", &values::overwrite, "", command_train, "give up the run that --run holds")
+          .of_one_start(),
+      row("config", &values::config, "FILE", command_train,
+          "options of a configuration.json; the command line goes before them")
+          .of_one_start(),
+      row("no-checkpoints", &values::no_checkpoints, "", command_train, "write no checkpoint")
+          .of_one_start(),
+      row("no-background", &values::no_background, "", command_train,
+          "training waits while a checkpoint is written: it takes no memory for a copy of "
+          "parameters "
+          "and states"),
+      row("checkpoint-every", &values::checkpoint_every, "PERIOD", command_train,
+          "write a checkpoint every N steps, Nmin or Nepochs; 0: only at the end"),
+      row("keep", newest_kept, "N", command_train | command_checkpoints,
+          "how many of the newest checkpoints stay")
+          .between(1, 10000),
+      row("keep-every", every_kept, "K", command_train | command_checkpoints,
+          "those of every K steps stay besides; 0: none"),
+      row("keep-best", best_kept, "METRIC", command_train | command_checkpoints,
+          "the one with the best METRIC stays besides: the lowest, of an accuracy the highest; "
+          "with\n"
+          "a held-out one, a checkpoint is written whenever an evaluation is the best so far"),
+      row("resume", &values::resume, "WHICH", command_train,
+          "go on with a run and its options: latest (the newest checkpoint of --run, else of\n"
+          "the newest run), auto (the same, or begin where there is no run) or the path of a\n"
+          "checkpoint; with another --run, a new run branches off there")
+          .of_one_start(),
+      row("new-data", &values::new_data, "", command_train,
+          "resume although the data are not those of the run; their order begins anew")
+          .of_one_start(),
+      row("max-time", &values::max_minutes, "MINUTES", command_train,
+          "end with a checkpoint after this time, whatever the steps")
+          .at_least(1e-9)
+          .of_one_start(),
+      row("checkpoint", &values::checkpoint, "WHICH", reads_parameters,
+          "parameters to use, of --run: latest, best (by --keep-best of the run, else by held-out\n"
+          "loss) or step-N; the path of a checkpoint; or initial"),
+      row("ema", &values::average, "", reads_parameters,
+          "use the moving average of the parameters, which programs keep that were compiled with\n"
+          "--ema"),
+      row("output", &values::output, "FILE",
+          command_gradients | command_predict | command_export | command_profile, "file to write")
+          .short_form('o'),
+      row("external-data", &values::external_data, "", command_export,
+          "put the weights into NAME.data at any size"),
+      row("state-dict", &values::state_dict, "FILE", command_export,
+          "write the weights as safetensors by the names and in the layouts of PyTorch's module"),
+      row("optimizer-state", &values::optimizer_state, "FILE", command_export,
+          "write the optimizer's state likewise, as state.PARAMETER.exp_avg and so on"),
+      row("prompt", &values::prompt, "TEXT", writes_text, "text to continue"),
+      row("length", &values::length, "N", writes_text, "bytes to write").at_least(1),
+      row("temperature", &values::temperature, "T", writes_text,
+          "below 1: likelier bytes preferred; 0: always the likeliest")
+          .between(0, 1000),
+      row("top-k", &values::top_k, "K", writes_text, "choose among the K likeliest; 0: all"),
+      row("json", &values::json, "", command_evaluate | command_info | command_checkpoints,
+          "print the result as one JSON line"),
+      row("hang-timeout", &values::hang_timeout, "SECONDS", computes,
+          "end the job when a rank gives no sign of life for so long, or its host waits for it\n"
+          "so long and five times a step; 0: wait for ever")
+          .between(0, 1e9)
+          .of_one_start(),
+      row("display-every", &values::display_every, "N", command_train,
+          "print a line every N steps; 0: every ten seconds where there is no progress bar")
+          .of_one_start()
+          .of_one_rank(),
+      row("log-every", &values::log_every, "N", command_train,
+          "write a line of the log every N steps; skipped steps and the last of --steps have "
+          "theirs")
+          .at_least(1),
+      row("verbose", &values::verbose, "", command_train | command_profile,
+          "print all options at the start, not only those that are not the defaults")
+          .of_one_start()
+          .of_one_rank(),
+      row("no-progress", &values::no_progress, "", command_train,
+          "print no progress bar and no line per step")
+          .of_one_start()
+          .of_one_rank(),
+  };
+}
+
+std::vector<option_row> cpu_rows() {
+  return {
+      row("threads", &values::threads, "N", computes,
+          "threads per rank (default: OMP_NUM_THREADS, else the host's cores, or a container's\n"
+          "quota of them, divided by its ranks)")
+          .between(1, most_threads)
+          .of_one_start()
+          .of_one_rank(),
+      row("communication", &values::communication, communications, "KIND", takes_steps,
+          "between ranks of one host: shared memory or messages; both give the same bits")
+          .of_one_start(),
+      row("exchange", &values::exchange, exchanges, "WHEN", takes_steps,
+          "when ranks of one host exchange gradients: overlapped with the backward pass by a "
+          "thread\n"
+          "more a rank, or behind it; auto overlaps where cores are left; the bits are the same")
+          .of_one_start(),
+      row("shard", &values::shard, shards, "WHAT", command_train | command_profile,
+          "what ranks of one host keep once instead of each, updating a part each: optimizer is "
+          "the\n"
+          "optimizer's state and the parameters, gradients (of a program compiled with that) "
+          "these\n"
+          "and the gradients; the bits are the same")
+          .of_one_start(),
+  };
+}
+
+std::vector<option_row> cuda_rows() {
+  return {
+      row("math", &values::math, maths, "KIND", computes,
+          "f32 matrix products: exact operands, or operands rounded to TF32 (faster)"),
+      row("no-tuning", &values::no_tuning, "", computes,
+          "do not measure algorithms for matrix products, take the first that fits"),
+      row("product-choices", &values::product_choices, "FILE", computes,
+          "where chosen algorithms are kept, so that later runs give the same bits\n"
+          "(default: `product_choices.txt` beside the trainer); none: nowhere")
+          .of_one_start()
+          .of_one_rank(),
+      row("shard", &values::shard, device_shards, "WHAT", command_train | command_profile,
+          "what ranks keep a part of instead of all, which they update: optimizer is the\n"
+          "optimizer's state; the bits are the same")
+          .of_one_start(),
+  };
+}
+
+} // namespace trainc

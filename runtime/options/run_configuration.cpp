@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads members of JSON by one accessor, which knows their types and limits: whatever a file holds,
+// a problem names it and the member.
+#include "runtime/options/run_configuration.h"
+
+#include "runtime/failure.h"
+#include "runtime/files/json_names.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <set>
+
+namespace trainc {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char *format = "trainc run 1";
+constexpr int64_t largest_configuration = 16 << 20;
+constexpr int deepest_configuration = 4; // object of lists of objects
+constexpr int64_t most_ranks = 1 << 20;  // more than any job has
+constexpr size_t digest_digits = 8;
+
+// Members.
+constexpr const char *training_member = "data", *validation_member = "validation",
+                     *origin_member = "began_with", *origin_checkpoint = "checkpoint",
+                     *origin_parameters = "initialise", *bytes_member = "bytes",
+                     *digest_member = "digest";
+
+// A value in a message, which it does not fill.
+std::string shown(const ordered_json &value) {
+  constexpr size_t longest = 60;
+  const std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true);
+  return text.size() <= longest ? text : text.substr(0, longest) + "...";
+}
+
+// The members of an object of the file; `inside` says which: "data[0].". Problems are collected; a
+// member that is not there, or not as it should be, is what the caller has for it.
+class member_reader {
+public:
+  member_reader(const std::string &path, const ordered_json &object, std::string inside,
+                problem_list &problems)
+      : path_(path), object_(object), inside_(std::move(inside)), problems_(problems) {}
+
+  bool has(const char *member) const { return object_.contains(member); }
+
+  std::string text(const char *member, const char *what = "text") const {
+    const ordered_json *value = find(member);
+    if (!value || value->is_string())
+      return value ? value->get<std::string>() : "";
+    expected(member, *value, what);
+    return "";
+  }
+  int64_t whole(const char *member, int64_t least, int64_t most, int64_t otherwise) const {
+    const ordered_json *value = find(member);
+    if (!value)
+      return otherwise;
+    // What is above the largest signed number is of the library's unsigned type.
+    const bool fits = value->is_number_unsigned()
+                          ? value->get<uint64_t>() <= static_cast<uint64_t>(most)
+                          : value->is_number_integer() && value->get<int64_t>() <= most;
+    if (fits && value->get<int64_t>() >= least)
+      return value->get<int64_t>();
+    expected(member, *value,
+             most == INT64_MAX
+                 ? format_text("a whole number from %" PRId64, least)
+                 : format_text("a whole number from %" PRId64 " to %" PRId64, least, most));
+    return otherwise;
+  }
+  // Eight hexadecimal digits.
+  uint32_t digest() const {
+    const std::string digits = text(digest_member);
+    if (!digits.empty() && digits.size() <= digest_digits &&
+        digits.find_first_not_of("0123456789abcdef") == std::string::npos)
+      return static_cast<uint32_t>(std::stoul(digits, nullptr, 16));
+    if (const ordered_json *value = find(digest_member); value && value->is_string())
+      expected(digest_member, *value, "8 hexadecimal digits");
+    return 0;
+  }
+  void need(std::initializer_list<const char *> members) const {
+    for (const char *member : members)
+      if (!has(member))
+        problems_.add(path_ + ": member '" + inside_ + member +
+                      "' is missing\n  try: the file as the run wrote it");
+  }
+  // In an object that a run wrote whole, nothing else is known.
+  void refuse_others(const std::set<std::string> &known) const {
+    for (auto &[name, value] : object_.items())
+      if (!known.count(name))
+        problems_.add(path_ + ": unknown member '" + inside_ + name +
+                      "'\n  try: the file as the run wrote it");
+  }
+  void expected(const char *member, const ordered_json &value, const std::string &what) const {
+    problems_.add(path_ + ": member '" + inside_ + member + "' is " + shown(value) + ", expected " +
+                  what + "\n  try: the file as the run wrote it");
+  }
+
+private:
+  const ordered_json *find(const char *member) const {
+    auto found = object_.find(member);
+    return found == object_.end() ? nullptr : &*found;
+  }
+
+  const std::string &path_;
+  const ordered_json &object_;
+  std::string inside_;
+  problem_list &problems_;
+};
+
+// In a file that somebody has written a name that says nothing is a mistake.
+void check_names(const std::string &path, const ordered_json &parsed, problem_list &problems) {
+  const std::set<std::string> known = {
+      "model", "optimizer",  "fingerprint", "graph",       "objective",     "compiler",
+      "ranks", "data_order", "options",     origin_member, training_member, validation_member};
+  for (auto &[name, value] : parsed.items())
+    if (!known.count(name))
+      problems.add(path + ": unknown member '" + name + "'\n  try: options");
+}
+
+std::optional<std::vector<data_identity>> read_files(const std::string &path,
+                                                     const ordered_json &parsed, const char *member,
+                                                     problem_list &problems) {
+  if (!parsed.contains(member))
+    return std::nullopt;
+  const member_reader all(path, parsed, "", problems);
+  const ordered_json &list = parsed[member];
+  std::vector<data_identity> files;
+  if (!list.is_array())
+    all.expected(member, list, "a list of files");
+  for (const ordered_json &entry : list) {
+    const std::string name = format_text("%s[%zu]", member, files.size());
+    data_identity &file = files.emplace_back();
+    if (!entry.is_object()) {
+      if (list.is_array())
+        all.expected(name.c_str(), entry, "a file with input, file, bytes and digest");
+      continue;
+    }
+    const member_reader read(path, entry, name + ".", problems);
+    read.need({"input", "file", bytes_member, digest_member});
+    read.refuse_others({"input", "file", bytes_member, digest_member, "share", "type"});
+    file.input = read.text("input");
+    file.path = read.text("file");
+    file.bytes = read.whole(bytes_member, 0, INT64_MAX, 0);
+    file.share = read.whole("share", 0, mixture::block_size, 0);
+    file.type = read.text("type");
+    file.digest = read.digest();
+  }
+  return files;
+}
+
+run_origin read_origin(const std::string &path, const ordered_json &parsed,
+                       problem_list &problems) {
+  if (!parsed.contains(origin_member))
+    return {};
+  const ordered_json &origin = parsed[origin_member];
+  if (!origin.is_object()) {
+    member_reader(path, parsed, "", problems)
+        .expected(origin_member, origin, "an object with checkpoint or initialise");
+    return {};
+  }
+  const member_reader read(path, origin, std::string(origin_member) + ".", problems);
+  read.refuse_others({origin_checkpoint, origin_parameters, bytes_member, digest_member});
+  run_origin result = {read.text(origin_checkpoint, "the path of a checkpoint"),
+                       read.text(origin_parameters, "the path of a file")};
+  if (!read.has(bytes_member) && !read.has(digest_member))
+    return result; // of a trainer that did not say it
+  read.need({bytes_member, digest_member});
+  result.content = {read.whole(bytes_member, 0, INT64_MAX, 0), read.digest()};
+  return result;
+}
+
+// A value of the file as it would stand on the command line.
+bool option_text(const ordered_json &value, std::vector<std::string> &texts) {
+  if (value.is_array())
+    return std::all_of(value.begin(), value.end(),
+                       [&](const ordered_json &item) { return option_text(item, texts); });
+  if (value.is_string())
+    texts.push_back(value.get<std::string>());
+  else if (value.is_boolean() || value.is_null()) { // a flag; null: not given
+    if (value.is_boolean() && value.get<bool>())
+      texts.emplace_back("yes");
+  } else if (value.is_number())
+    texts.push_back(value.dump());
+  else
+    return false;
+  return true;
+}
+
+// Discarded where it is no JSON; `twice` is a name that an object has again, of which the library
+// keeps the last.
+ordered_json parse(const std::string &text, std::string &twice) {
+  return bounded_json<ordered_json>(text, deepest_configuration, watch_names<ordered_json>(twice));
+}
+
+std::string text_of_file(const std::string &path) {
+  input_file file(path, exit_usage);
+  if (file.size() > largest_configuration)
+    throw failure(exit_usage, format_text("%s: is no configuration of a run: has %" PRId64
+                                          " bytes, expected at most %" PRId64,
+                                          path.c_str(), file.size(), largest_configuration));
+  std::string text(static_cast<size_t>(file.size()), '\0');
+  file.read(0, text.data(), file.size());
+  return text;
+}
+
+std::string digest_text(uint32_t digest) { return format_text("%08x", digest); }
+
+ordered_json list_of(const std::vector<data_identity> &data) {
+  ordered_json files = ordered_json::array();
+  for (const data_identity &file : data) {
+    files.push_back({{"input", file.input},
+                     {"file", file.path},
+                     {bytes_member, file.bytes},
+                     {"type", file.type},
+                     {digest_member, digest_text(file.digest)}});
+    if (file.share > 0)
+      files.back()["share"] = file.share;
+  }
+  return files;
+}
+
+bool is_json_text(const std::string &text) {
+  try {
+    ordered_json(text).dump();
+    return true;
+  } catch (const ordered_json::type_error &) {
+    return false;
+  }
+}
+
+} // namespace
+
+std::string run_configuration::option(const std::string &name) const {
+  auto found = options.find(name);
+  return found == options.end() ? "" : found->second.front();
+}
+
+std::optional<batch_layout> run_configuration::layout() const {
+  int64_t micro_batches = 0;
+  if (ranks == 0 ||
+      !read_value(option("micro-batches"), {1, most_micro_batches}, micro_batches).empty())
+    return std::nullopt;
+  return batch_layout{ranks, micro_batches};
+}
+
+run_configuration read_configuration(const std::string &path) {
+  std::string twice;
+  const ordered_json parsed = parse(text_of_file(path), twice);
+  if (!parsed.is_object() || !parsed.contains("options") || !parsed["options"].is_object())
+    throw failure(exit_usage, path + ": is no configuration of a run: a JSON object with a "
+                                     "member 'options' is expected");
+  if (!twice.empty())
+    throw failure(exit_usage, path + ": '" + twice + "' is there twice");
+
+  problem_list problems;
+  const member_reader read(path, parsed, "", problems);
+  run_configuration result;
+  result.path = path;
+  result.is_of_run = read.has("format");
+  if (!result.is_of_run)
+    check_names(path, parsed, problems);
+  else if (parsed["format"] != format)
+    read.expected("format", parsed["format"], format_text("\"%s\"", format));
+  result.model = read.text("model");
+  result.optimizer = read.text("optimizer");
+  read.text("fingerprint");
+  read.text("compiler");
+  result.computed = {read.text("graph"), read.text("objective")};
+  result.ranks = read.whole("ranks", 1, most_ranks, 0);
+  result.data_order = read.whole("data_order", 0, INT64_MAX, 0);
+  result.origin = read_origin(path, parsed, problems);
+  result.data = read_files(path, parsed, training_member, problems);
+  result.validation = read_files(path, parsed, validation_member, problems);
+  for (auto &[name, value] : parsed["options"].items()) {
+    std::vector<std::string> texts;
+    if (!option_text(value, texts))
+      problems.add(path + ": option '" + name +
+                   "' is neither text, number, true, false nor a list of these");
+    else if (!texts.empty())
+      result.options[name] = texts;
+  }
+  problems.throw_if_any(exit_usage);
+  return result;
+}
+
+bool is_configuration_of_run(const std::string &path) {
+  try {
+    std::string twice;
+    const ordered_json parsed = parse(text_of_file(path), twice);
+    return parsed.is_object() && parsed.contains("format") && parsed["format"] == format;
+  } catch (const failure &) {
+    return false;
+  }
+}
+
+void check_can_be_kept(const option_table &table, const trainer_options &options) {
+  problem_list problems;
+  auto check = [&](const std::string &option, const std::string &text) {
+    if (!is_json_text(text))
+      problems.add("option --" + option + ": '" + text +
+                   "' is not UTF-8, as which configuration.json keeps it\n  try: another name "
+                   "for the file or folder, or a link that has one");
+  };
+  for (const option_row *row : table.of_run(*options.command))
+    for (const std::string &text : table.kept_values(*row, options))
+      check(row->name, text);
+  check("resume", options.resume); // `began_with` of a branch
+  check("initialise", options.initialise);
+  problems.throw_if_any(exit_usage);
+}
+
+std::string configuration_text(const program &program, const option_table &table,
+                               const trainer_options &options, const run_facts &facts) {
+  ordered_json object = {{"format", format},
+                         {"model", program.model_name},
+                         {"optimizer", program.optimizer_name},
+                         {"fingerprint", format_text("%016" PRIx64, program.fingerprint)},
+                         {"graph", program.graph_digest},
+                         {"objective", program.objective},
+                         {"compiler", program.compiler_version},
+                         {"ranks", facts.layout.ranks},
+                         {"data_order", facts.data_order}};
+  if (!facts.origin.checkpoint.empty())
+    object[origin_member][origin_checkpoint] = facts.origin.checkpoint;
+  if (!facts.origin.parameters.empty())
+    object[origin_member][origin_parameters] = facts.origin.parameters;
+  if (const auto &content = facts.origin.content) {
+    object[origin_member][bytes_member] = content->bytes;
+    object[origin_member][digest_member] = digest_text(content->digest);
+  }
+  ordered_json &values = object["options"] = ordered_json::object();
+  for (const option_row *row : table.of_run(*options.command)) {
+    std::vector<std::string> texts = table.kept_values(*row, options);
+    if (row->is_list)
+      values[row->name] = texts;
+    else if (row->is_flag)
+      values[row->name] = texts.front() == "yes";
+    else if (!texts.front().empty())
+      values[row->name] = texts.front();
+  }
+  values["micro-batches"] = std::to_string(facts.layout.micro_batches);
+  values["seed"] = std::to_string(facts.seed);
+  object[training_member] = list_of(facts.data);
+  if (!facts.validation.empty())
+    object[validation_member] = list_of(facts.validation);
+  return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+} // namespace trainc

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything that is wrong with them is said at once.
+#include "runtime/options/train_options.h"
+
+#include "runtime/failure.h"
+#include "runtime/options/option_table.h"
+#include "runtime/run/schedule_rate.h"
+
+#include <cinttypes>
+#include <cmath>
+#include <cstring>
+
+namespace trainc {
+namespace {
+
+constexpr int64_t longest_sample = 1 << 30; // bytes
+
+struct given_number {
+  std::string option;
+  double value;
+};
+
+given_number number_of(const program &program, const trainer_options &options, const char *name) {
+  int64_t i = 0;
+  while (i < program.hyperparameter_count && strcmp(program.hyperparameters[i].name, name) != 0)
+    ++i;
+  if (i == program.hyperparameter_count)
+    throw failure(exit_internal,
+                  std::string("internal error: the program has no hyperparameter '") + name +
+                      "', which another one needs");
+  const hyperparameter &own = program.hyperparameters[i];
+  const std::optional<double> given = options.hyperparameters[static_cast<size_t>(i)];
+  return {"--" + option_name(own), given.value_or(own.default_value)};
+}
+
+void check_switches(const program &program, const trainer_options &options,
+                    problem_list &problems) {
+  for (int64_t i = 0; i < program.hyperparameter_count; ++i) {
+    const hyperparameter &own = program.hyperparameters[i];
+    if (!own.needs_above_zero)
+      continue;
+    const auto [option, value] = number_of(program, options, own.name);
+    if (value == 0)
+      continue;
+    if (value != 1)
+      problems.add(format_text("option %s: %g is neither 0 nor 1", option.c_str(), value));
+    if (auto needed = number_of(program, options, own.needs_above_zero); needed.value <= 0)
+      problems.add(format_text("option %s: needs %s, which is %g\n  try: %s 0.9", option.c_str(),
+                               needed.option.c_str(), needed.value, needed.option.c_str()));
+    if (auto other = number_of(program, options, own.needs_zero); other.value != 0)
+      problems.add(format_text("option %s: not beside %s, which is %g\n  try: %s 0", option.c_str(),
+                               other.option.c_str(), other.value, other.option.c_str()));
+  }
+}
+
+} // namespace
+
+void check_train_options(const program &program, const trainer_options &options) {
+  problem_list problems;
+  if (options.steps.has_value() == options.epochs.has_value())
+    problems.add(options.steps ? "train: takes --steps or --epochs, not both"
+                               : "train: needs --steps or --epochs\n  try: --steps 1000");
+  const bool evaluates = options.evaluate_every.count > 0;
+  bool validates = !options.validation_tokens.empty() || !options.validation_data.empty();
+  if (evaluates && options.holdout == 0 && !validates)
+    problems.add("option --evaluate-every: there is no held-out part of the data\n  try: --holdout "
+                 "0.1, or --validation-data");
+  if (validates && options.holdout > 0)
+    problems.add("option --holdout: --validation-data and --validation-tokens take its place");
+  if (!options.initialise.empty() && !options.resume.empty() && options.resume != "auto")
+    problems.add("option --initialise: a resumed run has its parameters\n  try: one of the two, or "
+                 "--resume auto, which takes them where it begins");
+  for (const char *option : {"validation-data", "validation-tokens", "validation-batches"})
+    if (!evaluates && options.asks_for(option, "evaluate-every"))
+      problems.add(std::string("option --") + option +
+                   ": nothing is evaluated while training\n  try: --evaluate-every 100");
+  if (is_of_evaluation(options.keep.best_by) && !evaluates)
+    problems.add(
+        "option --keep-best: nothing is evaluated while training\n  try: --evaluate-every 100");
+  if (options.patience > 0 && !evaluates)
+    problems.add("option --patience: nothing is evaluated while training\n  try: --evaluate-every "
+                 "100");
+  for (const char *option : {"prompt", "length", "temperature", "top-k"})
+    if (options.sample_every == 0 && options.asks_for(option, "sample-every"))
+      problems.add(std::string("option --") + option +
+                   ": no samples are written\n  try: --sample-every 1000");
+  if (options.sample_every > 0 && options.length > longest_sample)
+    problems.add(format_text("option --length: %" PRId64
+                             " bytes are more than a sample has, which is "
+                             "held in memory\n  try: --length %" PRId64 " or less",
+                             options.length, longest_sample));
+  if (options.overwrite && !options.resume.empty())
+    problems.add("option --overwrite: not beside --resume, which goes on with a run or begins in "
+                 "an empty folder\n  try: one of the two");
+  auto clips = [](double most) { return most > 0 && std::isfinite(most); };
+  if (clips(options.clip_norm) && clips(options.clip_value))
+    problems.add("option --clip-value: with --clip-norm their order would matter\n  try: one of "
+                 "the two");
+  check_schedule(options, problems);
+  check_switches(program, options, problems);
+  problems.throw_if_any(exit_usage);
+}
+
+} // namespace trainc

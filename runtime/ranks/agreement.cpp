@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/ranks/agreement.h"
+
+#include "runtime/files/own_files.h"
+
+#include <cinttypes>
+#include <map>
+#include <unistd.h>
+
+namespace trainc {
+namespace {
+
+constexpr char separator = '\0'; // no name, value or path holds it
+
+std::string to_text(const std::vector<rank_property> &properties) {
+  std::string text;
+  for (const rank_property &property : properties)
+    for (const std::string *part : {&property.name, &property.value, &property.origin})
+      text += *part + separator;
+  return text;
+}
+
+std::vector<rank_property> from_text(const std::string &text) {
+  std::vector<std::string> parts(1);
+  for (char c : text)
+    if (c == separator)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  std::vector<rank_property> properties;
+  for (size_t i = 0; i + 2 < parts.size(); i += 3)
+    properties.push_back({parts[i], parts[i + 1], parts[i + 2]});
+  return properties;
+}
+
+std::string shown(const rank_property *property) {
+  if (!property || property->value.empty())
+    return "-";
+  return property->value + (property->origin.empty() ? "" : " (" + property->origin + ")");
+}
+
+} // namespace
+
+std::vector<rank_property> properties_of_start(const program &program, const option_table &table,
+                                               const trainer_options &options) {
+  std::vector<rank_property> result = {
+      {"program",
+       format_text("model '%s', optimizer %s, fingerprint %016" PRIx64 ", compiled by trainc %s "
+                   "for %s, build %s",
+                   program.model_name, program.optimizer_name, program.fingerprint,
+                   program.compiler_version, program.march, own_build_id().c_str()),
+       ""},
+      {"command", options.command->name, ""}};
+  for (auto &[name, value] : table.shared_values(options))
+    result.push_back({"option --" + name, value, ""});
+  return result;
+}
+
+std::vector<rank_property> properties_of_data(const std::vector<data_identity> &data) {
+  std::vector<rank_property> result;
+  result.reserve(data.size());
+  std::map<std::string, int> files; // of each input
+  for (const data_identity &file : data)
+    result.push_back(
+        {format_text("data of input '%s', file %d", file.input.c_str(), ++files[file.input]),
+         format_text("%" PRId64 " bytes of %s with digest %08x, share %.2f %%", file.bytes,
+                     file.type.c_str(), file.digest, static_cast<double>(file.share) / 100),
+         file.path});
+  return result;
+}
+
+void refuse_differences(communicator &ranks, const std::vector<rank_property> &mine,
+                        exit_code code) {
+  std::string text = to_text(mine), first = ranks.broadcast(text);
+  ranks.together([&] {
+    if (text == first)
+      return;
+    std::map<std::string, const rank_property *> theirs;
+    std::vector<rank_property> of_first = from_text(first);
+    for (const rank_property &property : of_first)
+      theirs[property.name] = &property;
+    std::string differences;
+    auto compare = [&](const std::string &name, const rank_property *here,
+                       const rank_property *there) {
+      if ((here ? here->value : "") != (there ? there->value : ""))
+        differences += format_text("\n  %s: here %s, on rank 0 %s", name.c_str(),
+                                   shown(here).c_str(), shown(there).c_str());
+    };
+    for (const rank_property &property : mine) {
+      auto there = theirs.find(property.name);
+      compare(property.name, &property, there == theirs.end() ? nullptr : there->second);
+      if (there != theirs.end())
+        theirs.erase(there);
+    }
+    for (auto &[name, property] : theirs)
+      compare(name, nullptr, property);
+    if (!differences.empty())
+      throw failure(code, rank_name(ranks.rank(), getpid()) +
+                              " does not agree with rank 0:" + differences +
+                              "\n  try: the same program, options and data for every rank");
+  });
+}
+
+} // namespace trainc

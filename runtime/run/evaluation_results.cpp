@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/run/evaluation_results.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace trainc {
+
+std::vector<const char *> names_of_results(const program &program) {
+  std::vector<const char *> names = {"loss"};
+  if (program.loss_is_log_perplexity)
+    names.push_back("perplexity");
+  for (int64_t i = 0; i < program.metric_count; ++i)
+    names.push_back(program.metrics[i].values.name);
+  return names;
+}
+
+std::string held_out_member(const char *result) {
+  return nlohmann::json(std::string(held_out_prefix) + result)
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::vector<std::string> names_of_metrics(const program &program) {
+  std::vector<std::string> metrics = {"none", "loss"};
+  for (const char *result : names_of_results(program)) {
+    std::string name = std::string(held_out_prefix) + result;
+    std::replace(name.begin(), name.end(), '_', '-');
+    metrics.push_back(name);
+  }
+  return metrics;
+}
+
+} // namespace trainc

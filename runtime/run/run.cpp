@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Set-up that the commands share.
+#include "runtime/run/run.h"
+
+#include "runtime/checkpoint/best_checkpoint.h"
+#include "runtime/files/data_types.h"
+#include "runtime/files/own_files.h"
+#include "runtime/files/safetensors.h"
+#include "runtime/ranks/agreement.h"
+#include "runtime/ranks/stage_layout.h"
+#include "runtime/run/run_folder.h"
+#include "runtime/step/program_memory.h"
+
+#include <cinttypes>
+#include <unistd.h>
+
+namespace trainc {
+namespace {
+
+std::string grouped(int64_t value) {
+  std::string digits = std::to_string(value);
+  for (auto i = static_cast<int64_t>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(static_cast<size_t>(i), 1, ',');
+  return digits;
+}
+
+} // namespace
+
+run::run(const program &program, const option_table &table, const trainer_options &options,
+         communicator &ranks, watchdog &watch)
+    : prog(program), table(table), options(options), folder(own_folder()), ranks(ranks),
+      watch(watch), target(program, options, ranks, options.command->bit & computing_commands) {}
+
+void run::check_layout() const {
+  ranks.together([&] {
+    const bool wants_shards = options.shard == shard_kind::gradients;
+    if (wants_shards == prog.shards_gradients)
+      return;
+    throw failure(exit_usage,
+                  wants_shards ? "option --shard: gradients are shared out by programs that were "
+                                 "compiled for it\n  try: trainc --shard gradients; or --shard "
+                                 "optimizer"
+                               : "option --shard: the program was compiled for gradients of which "
+                                 "no rank keeps all\n  try: the command without it; or trainc "
+                                 "--shard none");
+  });
+  ranks.together([&] {
+    const bool is_fixed = prog.shards_gradients || prog.stages; // by the compiler
+    if (is_fixed && options.exchange != exchange_kind::automatic)
+      throw failure(exit_usage, "option --exchange: the program has its own times to exchange "
+                                "gradients, of stages or of shards\n  try: the command without it");
+    if (options.exchange == exchange_kind::overlapped && prog.buckets.count == 0)
+      throw failure(exit_usage, "option --exchange: the program does not tell which gradients are "
+                                "whole\n  try: --exchange behind");
+  });
+  if (!prog.stages)
+    return;
+  ranks.together([&] {
+    const int stages = prog.stages->stages;
+    if (ranks.size() % stages != 0)
+      throw failure(exit_usage,
+                    format_text("the program has %d stages, which %d rank%s cannot share"
+                                "\n  try: mpirun -n %d, or a multiple of that",
+                                stages, ranks.size(), ranks.size() == 1 ? "" : "s", stages));
+    if (options.given.count("micro-batches") && options.micro_batches != prog.stages->micro_batches)
+      throw failure(exit_usage,
+                    format_text("option --micro-batches: the program's stages take %" PRId64
+                                " a step\n  try: trainc --stages %d --micro-batches %" PRId64
+                                ", or another number of ranks",
+                                prog.stages->micro_batches, stages, options.micro_batches));
+  });
+}
+
+void run::load_initial_parameters() {
+  ranks.together([&] {
+    std::string path = own_file(folder, own_parameters);
+    if (access(path.c_str(), F_OK) != 0)
+      throw failure(exit_checkpoint,
+                    path + ": is missing; the compiler wrote it with the trainer\n  try: copy the "
+                           "trainer with its whole folder, or compile it again");
+    input_file file(path, exit_checkpoint);
+    safetensors_index index = read_safetensors_index(file, exit_checkpoint);
+    for (const tensor_view &tensor : parameter_tensors(prog, places()))
+      read_tensor(file, index, tensor, target, exit_checkpoint);
+  });
+}
+
+std::string run::load_chosen_parameters() {
+  ranks.together([&] {
+    if (options.average && !keeps_average(prog))
+      throw failure(exit_usage, "option --ema: the program keeps no moving average of its "
+                                "parameters\n  try: trainc --ema, and to train with it");
+  });
+  const std::string &which = options.checkpoint;
+  if (which == "initial") {
+    if (options.given.count("run") && !options.given.count("checkpoint"))
+      ranks.together([] {
+        throw failure(exit_usage, "option --run: this program has its own parameters; a checkpoint "
+                                  "is one of the program that trains\n  try: that program, or "
+                                  "trainc --forward-only of the model that its export wrote");
+      });
+    load_initial_parameters();
+    return "initial parameters";
+  }
+  std::string path;
+  ranks.together([&] {
+    if (!is_first())
+      return;
+    const std::string folder =
+        is_checkpoint_of_run(options) ? latest_run_to_read(prog, options) : "";
+    const std::string where = folder.empty() ? "" : checkpoints_of(folder);
+    const bool is_word = !folder.empty() && which != "latest";
+    path = find_checkpoint(is_word ? checkpoint_by_word(*this, which, folder) : which, where, prog,
+                           [&](const std::string &text) { warn(text); })
+               .path;
+    if (path.empty())
+      throw failure(exit_checkpoint, where +
+                                         ": holds no checkpoint\n  try: --run DIR, or --checkpoint "
+                                         "initial for the parameters that the model came with");
+  });
+  path = ranks.broadcast(path);
+  ranks.together([&] {
+    const checkpoint_info info = read_manifest(path);
+    if (std::string change = change_of_graph(info.computed, prog); !change.empty())
+      warn(path + ": is of a run that computes something else: now " + change);
+    // Before the first update the average is that of nothing.
+    const bool averages = options.average && info.step > info.skipped_steps;
+    load_tensors(info,
+                 averages ? averaged_tensors(prog, places()) : parameter_tensors(prog, places()),
+                 target);
+  });
+  return path;
+}
+
+data_request run::request_of_data(bool shuffle, uint64_t seed, bool partial_batches) const {
+  data_request request = data_options();
+  request.partial_batches = partial_batches;
+  request.holdout = options.holdout;
+  if (options.command->bit & command_train) {
+    request.training_batches = options.overfit;
+    request.rest = options.rest;
+  }
+  request.shuffle = shuffle;
+  request.seed = seed;
+  return request;
+}
+
+loader run::open_data(bool shuffle, uint64_t seed, bool partial_batches) {
+  return open(request_of_data(shuffle, seed, partial_batches));
+}
+
+std::string run::not_finite_data(const data_request &request, data_part part, int64_t first,
+                                 int64_t count) const {
+  std::string found;
+  try {
+    loader data(prog, request);
+    for (int64_t i = 0; i < count && found.empty(); ++i)
+      found = data.not_finite_in(part, first + i);
+  } catch (const std::exception &) { // it says why, and must not be another reason
+  }
+  return found;
+}
+
+std::optional<loader> run::open_validation_data() {
+  data_request request;
+  request.data = options.validation_data;
+  request.constants = options.constant;
+  request.tokens = options.validation_tokens;
+  request.token_type = options.token_type;
+  request.label_shift = options.label_shift;
+  request.partial_batches = true;
+  if (request.data.empty() && request.tokens.empty())
+    return std::nullopt;
+  return open(request);
+}
+
+loader run::open_prediction_data() {
+  data_request request = data_options();
+  request.for_prediction = true;
+  return open(request);
+}
+
+loader run::open_available_data() {
+  data_request request = data_options();
+  request.may_lack_data = true;
+  return open(request);
+}
+
+data_request run::data_options() const {
+  data_request request;
+  request.data = options.data;
+  request.constants = options.constant;
+  request.tokens = options.tokens;
+  request.token_type = options.token_type;
+  request.label_shift = options.label_shift;
+  return request;
+}
+
+loader run::open(const data_request &request) {
+  std::optional<loader> result;
+  ranks.together([&] { result.emplace(prog, request); });
+  refuse_differences(ranks, properties_of_data(result->identities()), exit_data);
+  for (const std::string &note : result->notes())
+    if (is_first())
+      fprintf(stderr, "%s\n", note.c_str());
+  ranks.together([&] {
+    result->check_values(ranks.rank(), ranks.size());
+    if (options.check_data)
+      result->check_finite(ranks.rank(), ranks.size());
+  });
+  return std::move(*result);
+}
+
+void run::warn(const std::string &text) const {
+  if (is_first())
+    fprintf(stderr, "warning: %s\n", text.c_str());
+}
+
+std::vector<std::pair<std::string, std::string>> describe(const program &program) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  auto tensor_text = [](const tensor_place &tensor) {
+    return std::string(tensor.name) + " " + name_of(tensor.type) + " " +
+           shape_text(tensor.shape, static_cast<size_t>(tensor.rank));
+  };
+  rows.emplace_back("model", program.model_name);
+  rows.emplace_back("compiled by", std::string("trainc ") + program.compiler_version);
+  rows.emplace_back("target", std::string(program.target) + ", " + program.march);
+  rows.emplace_back("precision", name_of(program.precision));
+  if (program.update) {
+    rows.emplace_back("loss", program.loss_name);
+    rows.emplace_back("optimizer", program.optimizer_name);
+    std::string of_groups;
+    for (int64_t i = 0; i < program.hyperparameter_count; ++i)
+      if (const hyperparameter &value = program.hyperparameters[i]; value.follows)
+        of_groups += (of_groups.empty() ? "--" : ", --") + option_name(value);
+    if (!of_groups.empty())
+      rows.emplace_back("groups have", of_groups);
+  }
+  int64_t counts[3] = {}; // by role
+  for (int64_t i = 0; i < program.parameter_count; ++i)
+    counts[static_cast<int>(program.parameters[i].role)] +=
+        element_count(program.parameters[i].tensor);
+  auto [trained, frozen, buffers] = counts;
+  rows.emplace_back("parameters", grouped(trained) + " trained" +
+                                      (frozen ? ", " + grouped(frozen) + " frozen" : "") +
+                                      (buffers ? ", " + grouped(buffers) + " in buffers" : ""));
+  for (int64_t i = 0; i < program.input_count; ++i)
+    rows.emplace_back(i ? "" : "inputs", tensor_text(program.inputs[i].tensor));
+  for (int64_t i = 0; i < program.output_count; ++i)
+    rows.emplace_back(i ? "" : "outputs", tensor_text(program.outputs[i]));
+  int64_t total = 0;
+  for (int kind = 0; kind < arena_count; ++kind) {
+    int64_t bytes = program.arena_bytes[kind], bound = program.arena_lower_bound[kind];
+    total += bytes;
+    std::string text = format_text("%-16s %12s bytes", name_of(static_cast<arena_kind>(kind)),
+                                   grouped(bytes).c_str());
+    if (bound > 0)
+      text += format_text("  %.3f of the lower bound",
+                          static_cast<double>(bytes) / static_cast<double>(bound));
+    rows.emplace_back(kind ? "" : "arenas", text);
+  }
+  rows.emplace_back("", format_text("%-16s %12s bytes", "together", grouped(total).c_str()));
+  for (int i = 0; program.stages && i < program.stages->chunk_count; ++i) {
+    const chunk_program &own = program.stages->chunks[i];
+    const bool is_stage = program.stages->chunk_count == program.stages->stages;
+    rows.emplace_back(i > 0      ? ""
+                      : is_stage ? "stages"
+                                 : "chunks",
+                      format_text("%d: activations %s, stash %d x %s bytes", i,
+                                  grouped(own.activation_bytes).c_str(), own.slots,
+                                  grouped(own.slot_bytes).c_str()));
+  }
+  return rows;
+}
+
+// "; 2 replicas of 2 stages (1f1b, 8 micro-batches): 0 1 | 2 3"
+static std::string describe_layout(const program &program, int ranks) {
+  const stage_layout layout(program, 0, ranks);
+  std::string text =
+      format_text("; %d replica%s of %d stages (%s, %" PRId64 " micro-batches):", layout.replicas,
+                  layout.replicas == 1 ? "" : "s", layout.stages, program.stages->schedule,
+                  program.stages->micro_batches);
+  for (int rank = 0; rank < ranks; ++rank)
+    text += (rank > 0 && rank % layout.stages == 0 ? " | " : " ") + std::to_string(rank);
+  return text;
+}
+
+// "stage 0: parameters 1,024, activations 2,048; together 3,072 bytes", without what is none.
+static std::string describe_memory(const rank_memory &memory) {
+  std::string text;
+  for (auto [name, bytes] : {std::pair("parameters", memory.parameters),
+                             {"gradients", memory.gradients},
+                             {"accumulators", memory.accumulators},
+                             {"optimizer_state", memory.state},
+                             {"activations", memory.activations},
+                             {"stash", memory.stash},
+                             {"messages", memory.messages},
+                             {"workspace", memory.workspace},
+                             {"constants", memory.constants}})
+    if (bytes > 0)
+      text += (text.empty() ? "" : ", ") + std::string(name) + " " + grouped(bytes);
+  return text + "; together " + grouped(memory.bytes()) + " bytes";
+}
+
+// A rank of each stage, planned; libraries and batches that are read ahead come on top.
+static void add_memory_rows(const run &run, int64_t micro_batches,
+                            std::vector<std::pair<std::string, std::string>> &rows) {
+  const pipeline *stages = run.prog.stages;
+  const stage_layout layout(run.prog, 0, run.ranks.size());
+  const bool shares_memory = run.ranks.size() == 1 || run.target.shares_memory();
+  const std::vector<rank_memory> all =
+      memory_of_ranks(memory_needs_of(run.prog, shares_memory),
+                      {layout.replicas, run.ranks.ranks_on_host(), micro_batches,
+                       sharing_of(run.prog, run.options.shard, shares_memory), shares_memory});
+  for (size_t i = 0; i < all.size(); ++i)
+    rows.emplace_back(i > 0 ? "" : "a rank holds",
+                      (stages ? format_text("stage %zu: ", i) : "") + describe_memory(all[i]));
+}
+
+// Of which it is not known how many samples or labels it is of, as of a loss of the model's own.
+static bool is_opaque(const program &prog) {
+  const loss_part *parts = prog.loss_parts, *end = parts + prog.loss_part_count;
+  const bool has_opaque_part = std::any_of(parts, end, [](const loss_part &part) {
+    return !part.weight.name && !part.is_sum && !part.sample_losses.name;
+  });
+  return prog.update && !prog.loss_weight.name && !prog.sample_losses.name &&
+         (prog.loss_part_count == 0 || has_opaque_part);
+}
+
+void run::print_table(const std::vector<std::pair<std::string, std::string>> &more,
+                      int64_t micro_batches) const {
+  if (!is_first())
+    return;
+  auto rows = describe(prog);
+  rows.insert(rows.end(), more.begin(), more.end());
+  const bool trains = options.command->bit & (command_train | command_gradients | command_profile);
+  const bool in_stages = prog.stages && trains;
+  rows.emplace_back("ranks", std::to_string(ranks.size()) +
+                                 (in_stages ? describe_layout(prog, ranks.size()) : ""));
+  const int64_t parts = micro_batches * ranks.size() / (prog.stages ? prog.stages->stages : 1);
+  if (trains && parts > 1 && is_opaque(prog))
+    rows.emplace_back("loss of a step",
+                      format_text("the mean of what the model computes of %" PRId64
+                                  " micro-batches, which all weigh the same",
+                                  parts));
+  rows.emplace_back("device", target.description());
+  if (int64_t bytes = target.accumulator_bytes())
+    rows.emplace_back("accumulation", grouped(bytes) + " bytes of gradients" +
+                                          (prog.shards_gradients ? ", the arena's share too" : ""));
+  if (trains)
+    add_memory_rows(*this, prog.stages ? prog.stages->micro_batches : micro_batches, rows);
+  const auto shown = options.verbose ? table.values(options) : table.changed_values(options);
+  for (auto &[name, value] : shown)
+    rows.emplace_back("--" + name, value.empty() ? "-" : value);
+  if (!options.verbose)
+    rows.emplace_back("other options", "the defaults, which --verbose shows");
+  for (auto &[name, value] : rows)
+    printf("%-22s %s\n", visible(name).c_str(), visible(value).c_str());
+  fflush(stdout);
+}
+
+} // namespace trainc

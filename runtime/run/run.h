@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the commands share: ranks, the device, parameters, and how a command talks
+// to its user.
+#pragma once
+
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/data/loader.h"
+#include "runtime/device.h"
+#include "runtime/options/option_table.h"
+#include "runtime/ranks/communicator.h"
+#include "runtime/ranks/watchdog.h"
+
+#include <optional>
+#include <string>
+
+namespace trainc {
+
+struct run {
+  run(const program &program, const option_table &table, const trainer_options &options,
+      communicator &ranks, watchdog &watch);
+
+  const program &prog;
+  const option_table &table;
+  const trainer_options &options;
+  std::string folder; // of the binary, where the compiler put its files
+  communicator &ranks;
+  watchdog &watch;
+  device target;
+
+  bool is_first() const { return ranks.rank() == 0; }
+  const arenas &places() const { return target.places(); }
+
+  // Collective; before a step. Of a program in stages throws `failure` (exit_usage) where the ranks
+  // or --micro-batches are not what it was made for.
+  void check_layout() const;
+  // Collective.
+  void load_initial_parameters();
+  // As --checkpoint says; returns what it was, for the user.
+  std::string load_chosen_parameters();
+  loader open_data(bool shuffle, uint64_t seed, bool partial_batches = false);
+  // What open_data opens.
+  data_request request_of_data(bool shuffle, uint64_t seed, bool partial_batches) const;
+  // Says which value of `count` batches from `first` on is not finite; empty: none is, or the files
+  // are gone. With a loader of its own, since another may be at work. For one rank alone.
+  std::string not_finite_data(const data_request &request, data_part part, int64_t first,
+                              int64_t count) const;
+  // Of --validation-data and --validation-tokens; nothing where neither is given.
+  std::optional<loader> open_validation_data();
+  loader open_prediction_data();
+  // Inputs without data are left as they are.
+  loader open_available_data();
+
+  // From the first rank alone. Warnings go to standard error.
+  void warn(const std::string &text) const;
+  // The model, what the command says of its work, the machine and every option.
+  // `micro_batches` of a rank and step, which may be others than were asked for.
+  void print_table(const std::vector<std::pair<std::string, std::string>> &more,
+                   int64_t micro_batches) const;
+
+private:
+  data_request data_options() const;
+  loader open(const data_request &request);
+};
+
+// The model as rows of a table: name and value.
+std::vector<std::pair<std::string, std::string>> describe(const program &program);
+
+// The commands. Each returns an exit code.
+int train(run &);
+int evaluate(run &);
+int gradients(run &);
+int predict(run &);
+int export_model(run &);
+int generate(run &);
+int checkpoints(run &);
+int profile(run &);
+int info(run &);
+
+} // namespace trainc

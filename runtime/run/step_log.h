@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machine-readable log: one JSON object per line, written at once, so that
+// a reader or a crash never sees half a line that a later one continues.
+#pragma once
+
+#include "runtime/checkpoint/checkpoint_policy.h"
+#include "runtime/files/file_operations.h"
+#include "runtime/step/exchange_times.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+struct step_record {
+  int64_t step;
+  double loss, gradient_norm, learning_rate, milliseconds;
+  double samples_per_second;
+  double tokens_per_second;     // 0: the data are not tokens
+  bool skipped = false;         // loss or gradient was not finite: nothing was updated
+  exchange_times exchange = {}; // of this rank, since the step began
+};
+
+struct run_summary {
+  int64_t steps, skipped_steps;
+  double seconds;
+  int64_t peak_resident_bytes;
+  double computing = 0, data = 0, exchanging = 0, evaluating = 0, saving = 0; // of the seconds
+  const char *ended = "done"; // or "preempted", "max-time", "patience"
+  double rate = 0; // floating-point operations per second and rank in the steps; 0: not known
+};
+
+// The log at `path` and what it was kept as where it was damaged, as far as they are there.
+std::vector<std::string> files_of_log(const std::string &path);
+
+class step_log {
+public:
+  // An empty path: no log. `resumed_step` above 0 keeps the lines up to that step;
+  // otherwise the file begins anew. Its name is durable then. A file that has anything but lines as
+  // they are written here is kept besides, under another name. Throws `failure` (exit_disk).
+  step_log(const std::string &path, int64_t resumed_step,
+           file_operations &files = real_file_operations());
+  ~step_log();
+  step_log(const step_log &) = delete;
+  step_log &operator=(const step_log &) = delete;
+
+  // What lines of evaluations will have; takes their memory.
+  void expect(const std::vector<named_number> &results);
+
+  void write(const step_record &record);
+  // As expected. Of a step whose evaluation is made up for the line may be there.
+  void write_held_out(int64_t step, const std::vector<named_number> &results);
+  void write_summary(const run_summary &summary);
+  // Behind the summary: operations per second of a large matrix product, and the steps' over these.
+  void write_machine(double product_rate, double share);
+  // Whether the file was removed, which then is an error as below.
+  void look();
+  // What a damaged file is kept as; empty: it was none.
+  const std::string &damaged() const { return damaged_; }
+  // Of the lines that were there up to the resumed step; 0: none has a step.
+  int64_t last_step() const { return last_step_; }
+  // An errno, where a line could not be written; the log goes on without it.
+  int error() const { return error_; }
+
+private:
+  void put(const char *line, int length);
+  int file_ = -1;
+  int64_t last_step_ = 0, last_evaluated_ = 0;
+  int error_ = 0;
+  std::string damaged_;
+  std::vector<std::string> held_out_members_;
+  std::vector<char> held_out_line_;
+  bool torn_ = false; // half a line is at the end
+};
+
+// Shortest decimal text that reads back as the same number; null where JSON has
+// none. `text` has at least 32 bytes.
+const char *json_number(char *text, double value);
+
+} // namespace trainc

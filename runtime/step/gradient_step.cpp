@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Forward, backward and update over the micro-batches of a step.
+#include "runtime/step/gradient_step.h"
+
+#include "runtime/process/signals.h"
+#include "runtime/step/index_check.h"
+#include "runtime/step/random.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trainc {
+
+gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches, uint64_t seed,
+                             bool mean_per_batch)
+    : run_(run), feed_(feed), layout_(run.prog, run.ranks.rank(), run.ranks.size()),
+      micro_batches_(micro_batches), seed_(seed),
+      mean_per_batch_(mean_per_batch ||
+                      (run.prog.loss_part_count > 0 && micro_batches * run.ranks.size() == 1)),
+      faults_(static_cast<size_t>(micro_batches)),
+      reports_(run, static_cast<size_t>(micro_batches)) {
+  if (run.prog.count_labels && !mean_per_batch_)
+    own_weights_.resize(static_cast<size_t>(run.prog.loss_part_count * micro_batches));
+  all_weights_.resize(own_weights_.size() * static_cast<size_t>(run.ranks.size()));
+}
+
+// A rank that fails goes on to meet the others in the sums, where its fault stops the update.
+void gradient_step::submit(data_part part, int64_t batch, int64_t next) {
+  try {
+    if (status_ == 0)
+      feed_.submit(part, batch, next);
+  } catch (const failure &error) {
+    status_ = error.code;
+    message_ = error.message;
+  }
+  if (status_ != 0)
+    feed_.submit_nothing();
+  run_.target.set_scalar(run_.prog.batch_fault_offset, status_ != 0 ? 1 : 0);
+  if (run_.prog.loss_weight.name || run_.prog.count_labels)
+    run_.target.set_scalar(run_.prog.mean_per_batch_offset, mean_per_batch_ ? 1 : 0);
+}
+
+// What the parts of the loss weigh in each micro-batch of the step, on every rank.
+void gradient_step::count_labels(data_part part, int64_t first_batch, int64_t step) {
+  const int64_t parts = run_.prog.loss_part_count;
+  auto for_each_weight = [&](const auto &visit) {
+    for (int64_t i = 0; i < parts; ++i)
+      if (run_.prog.loss_parts[i].weight.name)
+        visit(run_.prog.loss_parts[i].weight, i);
+  };
+  for (int64_t j = 0; j < micro_batches_; ++j) {
+    const bool is_last = j == micro_batches_ - 1;
+    const int64_t next = is_last ? first_batch + number_of(0) : batch_behind(first_batch, j);
+    submit(part, first_batch + number_of(j), next);
+    set_random_key(step, j);
+    run_.target.run(entry::count_labels);
+    for_each_weight([&](const tensor_place &weight, int64_t i) {
+      run_.target.keep(weight, static_cast<int>(j * parts + i));
+    });
+    feed_.load_ahead(part, next);
+  }
+  run_.target.finish();
+  for (int64_t j = 0; j < micro_batches_; ++j)
+    for_each_weight([&](const tensor_place &, int64_t i) {
+      own_weights_[static_cast<size_t>(j * parts + i)] =
+          run_.target.kept(static_cast<int>(j * parts + i));
+    });
+  run_.watch.now(activity::exchanging);
+  run_.ranks.gather(own_weights_.data(), static_cast<int64_t>(own_weights_.size() * sizeof(double)),
+                    all_weights_.data());
+  run_.watch.now(activity::computing);
+}
+
+// A part that has weights is divided by their sum over the step, which must be known before its
+// first micro-batch: parts weigh differently, so that no factor behind the sum of the gradients
+// could make up for it. Added in the micro-batches' order, whichever rank has them.
+void gradient_step::set_part_scales(data_part part, int64_t first_batch, int64_t step) {
+  if (!own_weights_.empty())
+    count_labels(part, first_batch, step);
+  const auto parts = static_cast<size_t>(run_.prog.loss_part_count);
+  for (size_t i = 0; i < parts; ++i) {
+    const loss_part &of = run_.prog.loss_parts[i];
+    if (of.scale_offset < 0)
+      continue;
+    double weight = of.is_sum ? 1 : 0;
+    if (!of.is_sum && !all_weights_.empty())
+      for_each_micro_batch([&](int replica, int64_t j) {
+        const auto number = static_cast<size_t>(replica * micro_batches_ + j);
+        weight += all_weights_[number * parts + i];
+      });
+    const auto batches = static_cast<double>(batches_per_step());
+    run_.target.set_scalar(of.scale_offset, mean_per_batch_ ? 1 : batches / weight);
+  }
+}
+
+// The batch that is asked for after the one of a micro-batch: of this step or the next.
+int64_t gradient_step::batch_behind(int64_t first_batch, int64_t micro_batch) const {
+  return micro_batch == micro_batches_ - 1 ? first_batch + batches_per_step() + number_of(0)
+                                           : first_batch + number_of(micro_batch + 1);
+}
+
+void gradient_step::set_random_key(int64_t step, int64_t micro_batch) {
+  if (run_.prog.draws_random_numbers)
+    run_.target.set_bits(run_.prog.random_key_offset,
+                         micro_batch_key(seed_, step, number_of(micro_batch)));
+}
+
+void gradient_step::keep_losses(int64_t micro_batch, int stash_slot) {
+  tensor_place loss = run_.prog.loss, weight = run_.prog.loss_weight, check = run_.prog.index_check;
+  if (const pipeline *stages = run_.prog.stages) {
+    loss.arena = weight.arena = check.arena = arena_kind::stash;
+    loss.offset = stages->loss_offset;
+    weight.offset = stages->loss_weight_offset;
+    check.offset = stages->index_check_offset;
+  }
+  run_.target.keep(loss, static_cast<int>(micro_batch), stash_slot);
+  if (weight.name)
+    run_.target.keep(weight, weight_slot(micro_batch), stash_slot);
+  keep_index_check(run_.target, run_.prog, check, index_slot(micro_batch), stash_slot);
+}
+
+void gradient_step::queue(data_part part, int64_t first_batch, int64_t step, bool with_update) {
+  for (int64_t j = 0; j < micro_batches_; ++j) {
+    const int64_t next = batch_behind(first_batch, j);
+    note({.kind = stage_action_kind::backward, .micro_batch = static_cast<int>(j)});
+    submit(part, first_batch + number_of(j), next);
+    set_random_key(step, j);
+    run_.target.run(entry::forward_backward);
+    run_.watch.now(activity::exchanging);
+    if (j == micro_batches_ - 1)
+      note({.kind = stage_action_kind::reduce});
+    run_.target.sum_gradients(j);
+    run_.watch.now(activity::computing);
+    keep_losses(j, 0);
+    if (j == micro_batches_ - 1 && with_update) {
+      note({.kind = stage_action_kind::update});
+      run_.target.run(entry::update);
+    }
+    feed_.load_ahead(part, next);
+  }
+}
+
+// The batch that this rank's stage reads after the one of a forward action: chunks read the same
+// ones in turn.
+int64_t gradient_step::batch_behind_action(int64_t first_batch, int64_t action) const {
+  const pipeline &stages = *run_.prog.stages;
+  const action_list &list = stages.lists[layout_.stage];
+  for (int64_t ahead = 1; ahead <= list.count; ++ahead) {
+    const int64_t i = (action + ahead) % list.count;
+    const stage_action &next = list.actions[i];
+    if (next.kind == stage_action_kind::forward && stages.chunks[next.chunk].input_count > 0)
+      return first_batch + number_of(next.micro_batch) + (i <= action ? batches_per_step() : 0);
+  }
+  return -1;
+}
+
+// The actions of this rank's stage. Micro-batches come to each chunk in ascending order, forward
+// and backward.
+void gradient_step::act(data_part part, int64_t first_batch, int64_t step, bool with_update) {
+  const pipeline &stages = *run_.prog.stages;
+  const action_list &list = stages.lists[layout_.stage];
+  for (int64_t i = 0; i < list.count; ++i) {
+    const stage_action &action = list.actions[i];
+    const int64_t j = action.micro_batch;
+    note(action);
+    switch (action.kind) {
+    case stage_action_kind::forward: {
+      const bool reads_batch = stages.chunks[action.chunk].input_count > 0;
+      const int64_t next = reads_batch ? batch_behind_action(first_batch, i) : -1;
+      if (reads_batch) {
+        submit(part, first_batch + number_of(j), next);
+        run_.target.keep_inputs(action);
+        faults_[static_cast<size_t>(j)] |= status_ != 0 ? 1 : 0;
+      }
+      set_random_key(step, j);
+      run_.target.run(action);
+      if (action.chunk == stages.loss_chunk)
+        keep_losses(j, action.slot);
+      if (reads_batch)
+        feed_.load_ahead(part, next);
+      break;
+    }
+    case stage_action_kind::backward:
+    case stage_action_kind::input_gradient:
+    case stage_action_kind::weight_gradient:
+      set_random_key(step, j);
+      run_.target.set_scalar(run_.prog.batch_fault_offset, faults_[static_cast<size_t>(j)]);
+      run_.target.run(action);
+      break;
+    case stage_action_kind::send_activation:
+    case stage_action_kind::receive_activation:
+    case stage_action_kind::send_gradient:
+    case stage_action_kind::receive_gradient:
+      run_.watch.now(activity::exchanging);
+      faults_[static_cast<size_t>(j)] |=
+          run_.target.move(action, faults_[static_cast<size_t>(j)] != 0) ? 1 : 0;
+      run_.watch.now(activity::computing);
+      break;
+    case stage_action_kind::reduce:
+    case stage_action_kind::norm:
+      run_.watch.now(activity::exchanging);
+      run_.target.run(action);
+      run_.watch.now(activity::computing);
+      break;
+    case stage_action_kind::update:
+      if (with_update)
+        run_.target.run(entry::update);
+    }
+  }
+}
+
+step_result gradient_step::take(data_part part, int64_t first_batch, int64_t step,
+                                bool with_update) {
+  status_ = 0;
+  run_.watch.now(activity::computing);
+  set_part_scales(part, first_batch, step);
+  std::fill(faults_.begin(), faults_.end(), 0);
+  if (run_.prog.stages)
+    act(part, first_batch, step, with_update);
+  else
+    queue(part, first_batch, step, with_update);
+  if (observer_)
+    observer_->ends();
+  if (with_update)
+    run_.target.keep({"gradient_norm",
+                      data_type::f64,
+                      0,
+                      {},
+                      arena_kind::workspace,
+                      run_.prog.gradient_norm_offset},
+                     norm_slot());
+  run_.watch.now(activity::exchanging); // a device that replays exchanges meanwhile
+  run_.target.finish();
+
+  for (int64_t j = 0; j < micro_batches_ && status_ == 0; ++j)
+    if (message_ = index_problem(run_.target, run_.prog, index_slot(j)); !message_.empty())
+      status_ = exit_data;
+
+  reports_.mine() = {status_, take_signal_requests()};
+  for (int64_t j = 0; j < micro_batches_; ++j)
+    reports_.my_means()[static_cast<size_t>(j)] = {
+        run_.target.kept(static_cast<int>(j)),
+        run_.prog.loss_weight.name ? run_.target.kept(weight_slot(j)) : 1};
+  reports_.exchange(message_);
+  run_.watch.now(activity::computing);
+
+  step_result result = {0, 0, with_update ? run_.target.kept(norm_slot()) : 0, with_update,
+                        reports_.requests()};
+  const pipeline *stages = run_.prog.stages;
+  const int stage = stages ? stages->stage_of(stages->loss_chunk) : 0; // which has the losses
+  for_each_micro_batch([&](int replica, int64_t j) {
+    const weighed_mean &loss =
+        reports_.means_of(layout_.rank_of(replica, stage))[static_cast<size_t>(j)];
+    result.loss += loss.part();
+    result.weight += loss.weight;
+  });
+  result.loss /= result.weight;
+  for (double *value : {&result.loss, &result.gradient_norm})
+    if (std::isnan(*value))
+      *value = NAN; // of no sign
+  result.applied = with_update && std::isfinite(result.gradient_norm);
+  return result;
+}
+
+} // namespace trainc
