@@ -21,7 +21,7 @@ struct CudaToolkit {
 /// something is missing; `missing` then says all of it in one sentence.
 std::optional<CudaToolkit> findCudaToolkit(llvm::StringRef nvcc, std::string &missing);
 
-/// The parts of a list like `80,90,100`, or nothing where one is no compute capability.
+/// The parts of a list like `80,90,100`, or nothing where one is not a compute capability.
 std::optional<std::vector<std::string>> parseCudaArchitectures(llvm::StringRef list);
 
 } // namespace trainc

@@ -72,7 +72,7 @@ LogicalResult writeDepfile(StringRef path, StringRef target, ArrayRef<std::strin
     return report.error(
         ExitCode::outputNotWritten, path,
         isRead ? "is read by this command, and the rule of --depfile would take its place"
-               : "is no regular file, and the rule of --depfile would take its place",
+               : "is not a regular file, and the rule of --depfile would take its place",
         "another --depfile");
   // Whole or not at all: a build reads it whenever it starts.
   if (std::error_code error = writeWholeFile(path, rule + "\n"))

@@ -52,11 +52,11 @@ std::string temporaryPath(StringRef name) {
   return (folder + "/" + file).str(); // apart: a % in the folder's name is no place for a digit
 }
 
-/// The last pass of --check: the passes behind it do what is asked of them, or there is an internal
+/// The last pass of --check: the passes after it do what is asked of them, or there is an internal
 /// error.
 constexpr const char *kCheckedUntil = "differentiate";
 
-/// The pass that plan-recompute, and so --memory-curve, stands behind.
+/// The pass that plan-recompute, and so --memory-curve, stands after.
 constexpr const char *kCurveBehind = "form-products";
 
 constexpr const char *kBundleFolder = "trainer.libs";
@@ -481,9 +481,10 @@ private:
       letInterruptEnd();
     if (compiled) {
       if (!llvm::sys::fs::exists(compile.output))
-        return succeeded(report.error(ExitCode::hostCompilerFailed, options.model,
-                                      "'" + compile.compiler + "' ended well, but made no trainer",
-                                      "installing one, or --host-compiler PROGRAM"));
+        return succeeded(
+            report.error(ExitCode::hostCompilerFailed, options.model,
+                         "'" + compile.compiler + "' succeeded but produced no trainer",
+                         "installing one, or --host-compiler PROGRAM"));
       if (!message.empty())
         report.warning(Finding::hostCompiler, options.model, message);
       return report.empty() && // of the libraries

@@ -15,7 +15,7 @@ struct Installation {
   std::string program;                    // the running one
   std::string includeFolder;              // holds runtime/
   std::string libraryFolder;              // holds the archives
-  std::vector<std::string> linkArguments; // what every trainer needs behind them
+  std::vector<std::string> linkArguments; // what every trainer needs after them
 
   /// The archives of a target, `cpu` or `cuda`: the runtime's core and what implements its seam.
   std::string targetArchive(llvm::StringRef target) const;

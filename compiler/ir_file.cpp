@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Constants above a limit are printed as resources: `dense_resource<constant_3f...>` where they
-// are used, their bytes behind the module. Passes know dense elements alone.
+// are used, their bytes after the module. Passes know dense elements alone.
 #include "compiler/ir_file.h"
 #include "dialects/names/unique_names.h"
 #include "dialects/nn/nn.h"

@@ -94,7 +94,7 @@ public:
       : words(words.begin(), words.end()), report(report) {}
 
   bool run() {
-    bool areModels = false; // behind `--`
+    bool areModels = false; // after `--`
     for (size_t i = 1; i < words.size(); ++i)
       if (areModels || !words[i].starts_with("-") || words[i] == "-")
         models.push_back(words[i].str());
@@ -102,7 +102,7 @@ public:
         areModels = true;
       else
         i += checkOption(words[i], i + 1 < words.size() ? words[i + 1] : StringRef()) ? 1 : 0;
-    if (models.size() > 1 && report.empty()) // else the value of what is no option
+    if (models.size() > 1 && report.empty()) // else the value of what is not an option
       (void)report.error(ExitCode::usage, Subject::ofProgram("trainc"),
                          Twine(models.size()) + " models given, " + quotedList(models) +
                              "; expected one",

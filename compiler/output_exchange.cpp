@@ -96,7 +96,7 @@ void collect(const fs::path &folder, const std::string &name, Paths &paths) {
   }
 }
 
-/// What stands behind the paths: a digest of them.
+/// What stands after the paths: a digest of them.
 std::string lastLineFor(StringRef paths) {
   auto bytes = ArrayRef(reinterpret_cast<const uint8_t *>(paths.data()), paths.size());
   return "# do not edit: " + utohexstr(xxh3_64bits(bytes), /*LowerCase=*/true) + "\n";
@@ -206,7 +206,7 @@ private:
       if (!namesFolder(name) || !isThere(folder))
         continue;
       if (!isFolder(folder))
-        return fails(folder, "is no folder, where trainc writes one");
+        return fails(folder, "is not a folder, where trainc writes one");
       if (!canHold(folder))
         return false;
     }
@@ -263,7 +263,7 @@ private:
     return sameContent(partial / name, target / kList) || rename(partial / name, target / kList);
   }
 
-  /// What a compilation left that was killed behind renaming its trainer.
+  /// What a compilation left that was killed after renaming its trainer.
   bool finishKilled() {
     std::string id = buildIdOf(target / "trainer");
     return id.empty() || giveUsualNames(files_of_prefix + id);

@@ -126,7 +126,7 @@ private:
   unsigned number = 0;
 };
 
-/// The passes behind each, as trainc-opt takes them.
+/// The passes after each, as trainc-opt takes them.
 std::vector<std::string> textBehindEach(ArrayRef<std::unique_ptr<Pass>> passes) {
   std::vector<std::string> texts(passes.size());
   for (size_t i = passes.size(); i-- > 1;) {
@@ -137,7 +137,7 @@ std::vector<std::string> textBehindEach(ArrayRef<std::unique_ptr<Pass>> passes) 
   return texts;
 }
 
-/// The verifier would take a third of a long model's time behind every pass. What is invalid does
+/// The verifier would take a third of a long model's time after every pass. What is invalid does
 /// not get past the end of a phase; --dump-ir tells which pass made it.
 bool endsPhase(StringRef pass) {
   return llvm::is_contained({"differentiate", "decompose", "lower-to-kernels", "plan-memory"},

@@ -51,7 +51,7 @@ void nameRunningPass(mlir::PassManager &manager);
 /// not about trainc.
 std::optional<ExitCode> userErrorOf(llvm::StringRef pass);
 
-/// What the recipe says to the passes behind plan-recompute.
+/// What the recipe says to the passes after plan-recompute.
 PlacementOptions placementOptions(const Recipe &recipe);
 
 } // namespace trainc

@@ -24,7 +24,7 @@ inline std::error_code finishStandardOutput() {
 
 /// At the end of the process, that by --help included: where something was printed that cannot be
 /// written, says so and ends with exit code 5. A limit on the size of files is an error of writing
-/// too: its signal is ignored from here on. To be called before options are read, and behind
+/// too: its signal is ignored from here on. To be called before options are read, and after
 /// llvm::InitLLVM, which hears that signal.
 inline void watchStandardOutput(const char *program) {
   static const char *name = program;

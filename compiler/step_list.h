@@ -8,7 +8,7 @@
 
 namespace trainc {
 
-/// Of a module behind lower-to-kernels: `plan/steps.txt` of the output folder.
+/// Of a module after lower-to-kernels: `plan/steps.txt` of the output folder.
 std::string stepListText(mlir::ModuleOp module);
 
 } // namespace trainc

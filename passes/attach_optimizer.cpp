@@ -291,7 +291,7 @@ private:
     return normBuilder.select(applied, norm, skipped);
   }
 
-  /// `now` where the step is taken, else `before`; made right behind `now`.
+  /// `now` where the step is taken, else `before`; made right after `now`.
   Value replaced(nn::Builder &b, Value before, Value now) {
     if (!applied)
       return now;

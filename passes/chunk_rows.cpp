@@ -57,7 +57,7 @@ ArrayRef<int64_t> dimensionsOf(Operation *op) {
   return op->getAttrOfType<DenseI64ArrayAttr>("dimensions").asArrayRef();
 }
 
-/// Those of an operation behind its rows, where one dimension numbers these instead of `own`.
+/// Those of an operation after its rows, where one dimension numbers these instead of `own`.
 SmallVector<int64_t> behindRows(ArrayRef<int64_t> dimensions, int64_t own) {
   return llvm::to_vector(llvm::map_range(dimensions, [&](int64_t d) { return d - own + 1; }));
 }
@@ -257,7 +257,7 @@ private:
     return own->getResult(0);
   }
 
-  static constexpr int kDeepest = 8; // operations that are made anew one behind the other
+  static constexpr int kDeepest = 8; // operations that are made anew one after the other
 
   /// The chunk's rows of a value from outside of the region; a large one is made anew from smaller
   /// ones where it can be.

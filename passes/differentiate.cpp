@@ -9,7 +9,7 @@
 // reach the loss are visited, so frozen parts cost nothing. The result is
 // @forward_backward. Parameters that reach it not, of a second head for instance,
 // are frozen with a warning; so are, as a known weakness, those whose gradient is
-// zero for a structural reason (behind a floor).
+// zero for a structural reason (after a floor).
 #include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
 #include "dialects/train/train.h"
@@ -115,7 +115,7 @@ public:
     findActive();
   }
 
-  /// Builds gradients of all trainable parameters behind the forward operations.
+  /// Builds gradients of all trainable parameters after the forward operations.
   LogicalResult run() {
     if (failed(checkOperations()))
       return failure();
@@ -230,7 +230,7 @@ private:
   }
 
   /// Contributions of which each is another part of the value along one dimension, as one tensor
-  /// behind the other, zeros where none is; else null. A sum reads all of them at every place, so
+  /// after the other, zeros where none is; else null. A sum reads all of them at every place, so
   /// from a few on it costs more: of a loop that was unrolled there is one for each step.
   static Value joined(trainc::nn::Builder &builder, ArrayRef<Contribution> parts) {
     constexpr size_t kFew = 4;
@@ -396,7 +396,7 @@ private:
     return isa_and_nonnull<trainc::train::NewValueAttr, trainc::train::IndexCheckAttr>(role);
   }
 
-  // Parameters' gradients become the results behind the loss.
+  // Parameters' gradients become the results after the loss.
   LogicalResult collect(OpBuilder &at) {
     SmallVector<Value> results{terminator->getOperand(0)};
     SmallVector<DictionaryAttr> attributes{function.getResultAttrDict(0)};

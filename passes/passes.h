@@ -22,7 +22,7 @@ struct RecomputeOptions {
 struct StageOptions {
   int64_t stages = 1;            // 1: a step is not cut
   int64_t chunksPerStage = 1;    // above 1 for interleaved only
-  std::vector<std::string> cuts; // nodes behind which it is; empty: where the planner says
+  std::vector<std::string> cuts; // nodes after which it is; empty: where the planner says
   std::string schedule = "1f1b"; // or gpipe, interleaved, zb-h1
   int64_t microBatches = 1;      // of a step and replica
   int64_t memoryLimit = 0;       // bytes that a rank of a stage shall hold at most; 0: none
@@ -31,7 +31,7 @@ struct StageOptions {
   int64_t chunks() const { return stages * chunksPerStage; }
 };
 
-/// What the passes behind plan-recompute follow.
+/// What the passes after plan-recompute follow.
 struct PlacementOptions {
   std::string target = "cpu"; // or cuda
   bool epilogues = true;      // of matrix products, where the target's library has them
@@ -59,7 +59,7 @@ std::unique_ptr<mlir::Pass> createScheduleKernelsPass(llvm::StringRef target);
 std::unique_ptr<mlir::Pass> createOrderOperationsPass();
 std::unique_ptr<mlir::Pass> createPlanMemoryPass();
 
-/// Those behind plan-recompute: from primitives and steps to places. `split`, if any, is
+/// Those after plan-recompute: from primitives and steps to places. `split`, if any, is
 /// split-pipeline: it runs behind what chooses the arithmetic of libraries, which so is that of the
 /// step in one piece.
 std::vector<std::unique_ptr<mlir::Pass>>
@@ -73,7 +73,7 @@ std::string kernelListText(mlir::ModuleOp module);
 std::string recomputeText(mlir::ModuleOp module);
 /// The stages of a step, what they send each other and when: of a module whose step is cut.
 std::string stageListText(mlir::ModuleOp module, llvm::StringRef target);
-/// Of a module behind form-products, what less memory costs: one line for each of some budgets.
+/// Of a module after form-products, what less memory costs: one line for each of some budgets.
 std::string memoryCurveText(mlir::ModuleOp module, const RecomputeOptions &options,
                             const PlacementOptions &placement);
 

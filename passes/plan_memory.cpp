@@ -171,7 +171,7 @@ struct Storage {
   int first = 0, last = 0;
   std::optional<Place> place;
   bool isArgument = false;
-  bool isOfOtherRanks = false; // who read it behind a step, as long as it is alive
+  bool isOfOtherRanks = false; // who read it after a step, as long as it is alive
 };
 
 class EntryPlan {
@@ -188,7 +188,7 @@ public:
 
 private:
   Place placeOf(train::RoleAttrInterface role, Type type, const llvm::Twine &fallback);
-  /// An activation that lives on behind its last reader.
+  /// An activation that lives on after its last reader.
   bool isOutput(unsigned result) {
     return bool(train::resultRoleAs<train::OutputAttr>(function, result)) || isSharded(result);
   }
@@ -525,7 +525,7 @@ struct PlanMemory : PassWrapper<PlanMemory, OperationPass<ModuleOp>> {
       if (shardsGradients(module) && !function.isDeclaration())
         formGradientBuckets(function);
     std::vector<EntryPlan> plans;
-    for (bool ofChunks : {false, true}) // whose passed tensors lie behind what the others pin
+    for (bool ofChunks : {false, true}) // whose passed tensors lie after what the others pin
       for (auto function : module.getOps<func::FuncOp>())
         if (!function.isDeclaration() && bool(train::chunkOf(function)) == ofChunks)
           plans.emplace_back(function, fixed, symbols);

@@ -9,9 +9,9 @@
 // (planning/recompute_cut.h), which true plans are compared by
 // (lowering/recompute_planner.h): `light` takes the price at which fuse, too, holds a
 // tensor rather than read it again, and 3 % of the step's time; `full` is the plan with the least
-// memory; a budget asks for the fastest that fits it. Runs behind form-products, where the cost of
+// memory; a budget asks for the fastest that fits it. Runs after form-products, where the cost of
 // every operation is known, and in front of fuse, which joins clones with their readers. No pass
-// behind it merges equal operations: that would undo it. A clone computes what its original does,
+// after it merges equal operations: that would undo it. A clone computes what its original does,
 // random bits too (nn.random_bits is a function of its operands). Weakness: a value is repeated
 // once, for all that read it, and lives between them.
 #include "dialects/kernel/kernel.h"

@@ -47,7 +47,7 @@ struct MemoryTable {
   int64_t bytes() const;
 };
 
-/// Of a module behind plan-memory.
+/// Of a module after plan-memory.
 MemoryTable describeMemory(mlir::ModuleOp module);
 
 /// Equal steps of an entry function.
@@ -95,10 +95,10 @@ struct RecomputeTable {
   std::vector<KeptTensor> kept;      // activations that the backward pass reads, the largest first
 };
 
-/// Of a module behind plan-memory.
+/// Of a module after plan-memory.
 RecomputeTable describeRecompute(mlir::ModuleOp module);
 
-/// Of a module behind lower-to-kernels.
+/// Of a module after lower-to-kernels.
 std::vector<ListedEntry> describeKernels(mlir::ModuleOp module);
 
 } // namespace trainc

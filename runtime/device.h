@@ -84,7 +84,7 @@ public:
   void run(entry which);
   // Of a step in stages, whose functions work on a slot of a chunk's stash: does what an action
   // says. Gradients are added as by sum_gradients; the ranks exchange their sums where the list has
-  // it, and behind the norm the total is in the first rank's arena.
+  // it, and after the norm the total is in the first rank's arena.
   void run(const stage_action &action);
   // Moves a message of a micro-batch, with whether that has a fault.
   bool move(const stage_action &message, bool fault);

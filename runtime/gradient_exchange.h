@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a function tells of its gradients, behind the step with which a bucket of them is whole.
+// What a function tells of its gradients, after the step with which a bucket of them is whole.
 // Where each rank keeps all of them, in the gradients arena, no later step reads or writes a
 // bucket: the ranks may add it meanwhile. Where no rank does (trainc --shard gradients) they are
 // made in the activations arena, and a bucket stays as it is until the next one is whole, or the

@@ -58,7 +58,7 @@ enum class parameter_role { trained, frozen, buffer };
 // A parameter has the same byte offset in the parameters arena, in the gradients
 // arena (where a buffer has its new value) and, per state slot, in the
 // optimizer-state arena (slot s of it begins at s * optimizer_slot_bytes), which has
-// no buffers, unless the program has `state_places`. A frozen parameter lies behind all others in
+// no buffers, unless the program has `state_places`. A frozen parameter lies after all others in
 // the parameters arena and has neither gradient nor state.
 struct parameter_place {
   tensor_place tensor;

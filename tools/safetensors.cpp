@@ -90,7 +90,7 @@ void SafetensorsFile::readFile(const std::string &path) {
   if (bytes.size() >= sizeof(headerBytes))
     std::memcpy(&headerBytes, bytes.data(), sizeof(headerBytes));
   if (bytes.size() < sizeof(headerBytes) || headerBytes > bytes.size() - sizeof(headerBytes))
-    throw InputError(path + ": is no safetensors file, or a truncated one");
+    throw InputError(path + ": is not safetensors file, or a truncated one");
 
   const char *header = bytes.data() + sizeof(headerBytes);
   const char *data = header + headerBytes;

@@ -59,7 +59,7 @@ struct Command {
   size_t steps = 0;
 };
 
-/// False where the text is no number of the type, the whole of it, from 0 on.
+/// False where the text is not a number of the type, the whole of it, from 0 on.
 template <typename Number> bool readNumber(const std::string &text, Number &value) {
   const char *end = text.data() + text.size();
   auto [rest, error] = std::from_chars(text.data(), end, value);
@@ -100,7 +100,7 @@ json parseJson(const std::string &path, const std::string &text, int deepest) {
   return value;
 }
 
-// One value of every line that has a step; a value that is no number reads as NaN.
+// One value of every line that has a step; a value that is not a number reads as NaN.
 std::vector<double> columnOfLog(const std::string &path, const char *key) {
   std::istringstream lines(readWholeFile(path));
   std::vector<double> values;
@@ -193,7 +193,7 @@ std::vector<ExpectedTensor> expectedOfFixture(const std::string &path) {
     bool turns = parameter.value("transposed", false);
     auto rows = parameter.contains("rows") ? parameter["rows"].get<size_t>() : 0;
     if ((turns || rows > 0) && tensor.shape.size() != 2)
-      throw InputError(path + ": the gradient of '" + name + "' is no matrix");
+      throw InputError(path + ": the gradient of '" + name + "' is not a matrix");
     if (turns)
       values = transposed(values, tensor.shape[0], tensor.shape[1]);
     if (rows > static_cast<size_t>(tensor.shape.empty() ? 0 : tensor.shape[0]))

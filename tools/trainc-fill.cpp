@@ -56,7 +56,7 @@ struct Options {
   double deviation = 0.02; // 0: by the number of inputs
 };
 
-/// False where the text is no number, the whole of it.
+/// False where the text is not a number, the whole of it.
 bool readNumber(const std::string &text, bool isSeed, Options &options) {
   if (!isSeed && text == "he") {
     options.deviation = 0;
@@ -191,7 +191,7 @@ private:
     if (found == byName.end() || elementsOf(*found->second) != elementsOf(tensor) ||
         (transposed && tensor.dims_size() != 2))
       throw trainc::failure(trainc::exit_data, "initializer '" + tensor.name() + "' is tied to '" +
-                                                   source + "', which is no tensor of its size");
+                                                   source + "', which is not a tensor of its size");
     std::vector<double> values = ownValues(*found->second);
     if (!transposed)
       return values;
@@ -251,7 +251,7 @@ void fill(const Options &options) {
     throw trainc::failure(trainc::exit_data, options.graph + ": cannot be read");
   if (!model.ParseFromIstream(&stream) || !model.has_graph())
     throw trainc::failure(trainc::exit_data,
-                          options.graph + ": is no ONNX model, or a truncated one");
+                          options.graph + ": is not an ONNX model, or a truncated one");
   for (const std::string &file : {options.model, options.model + ".data"})
     trainc::check_output_path(file, filesOf(options.graph, model));
   Filler filler(options, *model.mutable_graph());

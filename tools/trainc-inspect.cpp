@@ -173,7 +173,7 @@ int width() {
              : kDefault;
 }
 
-/// `--csv FILE` is an option without a value, and a name behind it.
+/// `--csv FILE` is an option without a value, and a name after it.
 void printLog() {
   const inspect::RunLog log = inspect::readRunLog(folder);
   if (!log.damaged.empty())

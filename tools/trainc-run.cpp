@@ -161,7 +161,7 @@ bool readParameters(const Model &model, mlir::MLIRContext &context, NamedTensors
           !llvm::StringRef(name).starts_with("optimizer/"))
         (void)report.error(ExitCode::usage, parameterFile,
                            "has a tensor '" + name +
-                               "' that is no parameter of this model as it "
+                               "' that is not a parameter of this model as it "
                                "stands in its file",
                            "the model that the trainer's export wrote with these parameters");
     for (const Parameter &parameter : model.parameters) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// constants.h and constants.cpp: data of constants that are no splats, as the arrays of
+// constants.h and constants.cpp: data of constants that are not splats, as the arrays of
 // one object whose members lie where plan-memory put them. A device takes a copy of it.
 // Where one of them is large, the object's bytes are a file that the assembler takes in.
 #include "compiler/emit/expressions.h"

@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace trainc;
 
 /// Loops of a region in form column: walked dimensions, then the lanes of a block of
-/// columns innermost. `end` prints behind the last operation of the innermost loop.
+/// columns innermost. `end` prints after the last operation of the innermost loop.
 void CpuKernel::columnLoops(Block &block, uint64_t outer, llvm::function_ref<void()> end) {
   uint64_t visible = outer;
   printAt(block, visible, nothing);

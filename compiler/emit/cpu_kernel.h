@@ -43,7 +43,7 @@ private:
 
   const kernel::CpuScheduleAttr schedule;
   const bool inParts;
-  NameTable outsideLoops; // names visible behind the loops that printLoops opened
+  NameTable outsideLoops; // names visible after the loops that printLoops opened
 };
 
 } // namespace trainc

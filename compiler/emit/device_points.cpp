@@ -123,7 +123,7 @@ void DeviceFunction::openResults() {
 }
 
 /// The operations of a block for the points of a thread side by side, without those
-/// printed for the dimensions `printed`: vectors are read before and written behind a
+/// printed for the dimensions `printed`: vectors are read before and written after a
 /// loop over lanes.
 void DeviceFunction::printBody(Block &block, uint64_t printed, llvm::function_ref<void()> end) {
   if (step == 1) {

@@ -78,7 +78,7 @@ void DeviceFunction::combineOwn(kernel::ReduceOp reduce, ArrayRef<std::string> o
     code.setText(result, name);
   });
   if (worker == Worker::block)
-    read.clear(); // behind the barrier
+    read.clear(); // after the barrier
 }
 
 void DeviceFunction::reduceShared(kernel::ReduceOp reduce) {

@@ -208,7 +208,7 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
       resultNames[value] = "index_check";
   }
 
-  int step = 0; // behind the last one: the end of the function
+  int step = 0; // after the last one: the end of the function
   for (auto op : function.getBody().front().getOps<kernel::StepOpInterface>()) {
     for (Value operand : op->getOperands())
       if (PlacedTensor *tensor = const_cast<PlacedTensor *>(find(operand)))

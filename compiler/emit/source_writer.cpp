@@ -17,7 +17,7 @@ static constexpr size_t kLineWidth = 100; // width of emitted lines
 
 size_t trainc::columns(StringRef text) { return text.size() - text.count(kChosenName); }
 
-/// Breaks a statement of more than 100 columns behind an operator or comma; later lines are
+/// Breaks a statement of more than 100 columns after an operator or comma; later lines are
 /// indented by `indent`. Lines with comments or literals stay as they are.
 static std::string broken(StringRef text, size_t indent) {
   if (text.contains("//") || text.contains('"') || text.contains('\n'))

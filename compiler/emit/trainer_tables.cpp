@@ -265,7 +265,7 @@ int64_t TablePrinter::scalar(StringRef name, bool required) {
 std::string TablePrinter::arenaList(StringRef attribute) {
   auto values = module->getAttrOfType<DenseI64ArrayAttr>(attribute);
   std::string text = "{";
-  for (int i = 0; i < 5; ++i) // the sixth, constants, is no arena of the runtime
+  for (int i = 0; i < 5; ++i) // the sixth, constants, is not an arena of the runtime
     text +=
         (i ? ", " : "") + std::to_string(values && i < values.size() ? values.asArrayRef()[i] : 0);
   if (!values) {

@@ -89,7 +89,7 @@ static std::string headerOf(const Model &model, bool isDouble, ArrayRef<uint32_t
 }
 
 /// In one pass over values that may be larger than memory: checksums, which all have the same
-/// width, take their places in the header behind them.
+/// width, take their places in the header after them.
 LogicalResult writeInitialParameters(const Model &model, StringRef path, StringRef precision,
                                      Report &report) {
   bool isDouble = precision == "f64";

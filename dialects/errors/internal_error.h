@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checks of what the compiler itself promises, on in every build. One that fails ends
-// the process: what the pass made so far is no program. The message names the pass, the
+// the process: what the pass made so far is not a program. The message names the pass, the
 // operation, and the file that its module was written to.
 #pragma once
 
@@ -24,7 +24,7 @@ inline void check(bool holds, mlir::Operation *op, const llvm::Twine &message) {
 
 /// What internal errors are told about the process, by who runs passes.
 struct InternalErrorContext {
-  std::string pass;       // running now, `emit` behind the last
+  std::string pass;       // running now, `emit` after the last
   std::string dumpFolder; // for the module of the operation; empty: it is not written
   /// Prints the message where the process has a way of its own; then the process ends with 1.
   std::function<void(const std::string &message)> report;

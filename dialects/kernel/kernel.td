@@ -181,7 +181,7 @@ def FunctionOp : Kernel_Op<"function", [Symbol, IsolatedFromAbove, SingleBlock, 
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Bytes in the workspace arena that the schedule asks for, handed over behind the outputs.
+    /// Bytes in the workspace arena that the schedule asks for, handed over after the outputs.
     int64_t getScratchBytes();
     /// Whether the schedule, if any, fits form and sizes.
     ::mlir::LogicalResult verifySchedule();

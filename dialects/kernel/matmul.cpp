@@ -237,7 +237,7 @@ StepCost MatmulOp::cost(SymbolTableCollection &) {
 }
 
 std::optional<unsigned> MatmulOp::operandTaken(unsigned) {
-  return getInit() ? std::optional(2U) : std::nullopt; // behind a and b
+  return getInit() ? std::optional(2U) : std::nullopt; // after a and b
 }
 
 bool MatmulOp::accumulateInto(Value init) {

@@ -12,7 +12,7 @@ constexpr int64_t warpThreads = 32;
 constexpr int64_t vectorElements = 4; // of a vector access: 16 bytes of f32
 
 /// What a device function of this stage runs. Parts: the reduction and what it needs; total: what
-/// is stored behind it.
+/// is stored after it.
 llvm::DenseSet<mlir::Operation *> operationsOfStage(FunctionOp function, Stage stage);
 
 /// Results that a block works on at a time.

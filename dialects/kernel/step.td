@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a step of an entry function must answer. Every pass and printer behind
+// What a step of an entry function must answer. Every pass and printer after
 // fuse asks it and knows no kind of step by name; a new kind is an operation with
 // this interface.
 #ifndef TRAINC_KERNEL_STEP

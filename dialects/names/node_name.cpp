@@ -20,7 +20,7 @@ std::string NodeName::value() const {
   return role.empty() ? title() : node + "." + role;
 }
 
-/// What stands inside a node's location, which is no name of IR or plans.
+/// What stands inside a node's location, which is not a name of IR or plans.
 static bool isOfFile(FusedLoc location) {
   auto kind = dyn_cast_or_null<StringAttr>(location.getMetadata());
   return kind && kind.getValue() == inFile;

@@ -196,7 +196,7 @@ private:
         failed(inference->inferReturnTypes(context, builder.location(), operands,
                                            DictionaryAttr::get(context), nullptr, {}, types)))
       internalError(llvm::Twine("pointwise expression calls '") + mnemonic +
-                    "', which is no pointwise operation or does not take the operands");
+                    "', which is not a pointwise operation or does not take the operands");
     OperationState state(builder.location(), name);
     state.addOperands(operands);
     state.addTypes(types);

@@ -29,7 +29,7 @@ LabelLosses labelLosses(Builder &builder, mlir::Value logProbabilities, mlir::Va
 mlir::Value meanOf(Builder &builder, const LabelLosses &rows);
 mlir::Value sumOf(Builder &builder, mlir::Value elements);
 
-/// The dimension `axis`, which holds the classes, behind all others.
+/// The dimension `axis`, which holds the classes, after all others.
 mlir::Value moveLast(Builder &builder, mlir::Value x, int64_t axis);
 
 } // namespace trainc::nn

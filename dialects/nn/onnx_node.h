@@ -96,8 +96,8 @@ using OnnxResults = mlir::FailureOr<llvm::SmallVector<mlir::Value>>;
 using OnnxImporter = std::function<OnnxResults(OnnxNode &)>;
 
 /// What an operator does with an input, where that is something that models learn. A statistic is
-/// not trained: training replaces it. A setting is no weight under any name: the compiler must know
-/// it.
+/// not trained: training replaces it. A setting is not a weight under any name: the compiler must
+/// know it.
 enum class OnnxWeight { none, table, matrix, filter, scale, bias, statistic, setting };
 
 /// What a model may keep in its initializers: all but `none` and `setting`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ONNX's LSTM, GRU and RNN as far as they are alike: the product of all inputs with W is one, in
-// front of the recurrence, and what a direction gives is put together behind it.
+// front of the recurrence, and what a direction gives is put together after it.
 #include "dialects/nn/recurrence.h"
 
 using namespace mlir;
@@ -68,7 +68,7 @@ public:
     return result;
   }
 
-  /// Y of one direction, [steps, 1, batch, hidden]: zero behind a sequence's end.
+  /// Y of one direction, [steps, 1, batch, hidden]: zero after a sequence's end.
   Value outputs(const RecurrentDirection &of, Value states) {
     Value y = behindSteps(builder, states, of.reverse);
     if (isMasked) {

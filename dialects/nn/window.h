@@ -18,7 +18,7 @@ std::array<int64_t, 3> inSpace(llvm::ArrayRef<int64_t> numbers, int64_t otherwis
 inline int64_t reachOf(int64_t size, int64_t dilation) { return (size - 1) * dilation + 1; }
 
 /// Where the windows of an operation lie. `pads` has those before each dimension, then those
-/// behind. Point p of the result and tap k meet at p * stride + k * dilation - before.
+/// after. Point p of the result and tap k meet at p * stride + k * dilation - before.
 struct WindowSpace {
   std::array<int64_t, 3> input, kernel, result, strides, dilations, before;
 

@@ -8,7 +8,7 @@
 
 namespace trainc::train {
 
-/// `axis`, `class_weights`, `ignore_index` and `reduction`, behind those of the loss.
+/// `axis`, `class_weights`, `ignore_index` and `reduction`, after those of the loss.
 std::vector<LossSetting> classSettings(std::vector<LossSetting> own = {});
 
 /// Integers of the output's shape without the axis of the classes.

@@ -43,7 +43,7 @@ public:
     return found != values.end() && !found->second.empty();
   }
 
-  /// False for what is no number or word that the setting allows.
+  /// False for what is not a number or word that the setting allows.
   bool set(const LossSetting &setting, llvm::StringRef text);
   bool set(const LossSetting &setting, std::vector<double> numbers);
 

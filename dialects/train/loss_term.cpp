@@ -100,7 +100,7 @@ private:
     if (!isNumber) {
       term.factor = 1;
       return star != 0 || fail("loss '" + term.loss->name + "' has the factor '" + number +
-                                   "', which is no number",
+                                   "', which is not a number",
                                term.loss->name + "*0.5");
     }
     rest = rest.take_front(star);
@@ -172,7 +172,7 @@ private:
   NumberReader readNumbers;
   LossProblem &problem;
   LossTerm term;
-  StringRef rest; // behind the name
+  StringRef rest; // after the name
   std::vector<std::pair<const LossSetting *, std::string>> given;
 };
 

@@ -35,7 +35,7 @@ struct LossProblem {
 using NumberReader =
     llvm::function_ref<std::vector<double>(const std::string &path, std::string &problem)>;
 
-/// The loss is the first known name at the beginning or behind an `=`, so that an output's name may
+/// The loss is the first known name at the beginning or after an `=`, so that an output's name may
 /// hold equals signs, commas and stars; the factor is what follows the last `*`, where it is a
 /// number. A part without `=` goes on with the setting before it. Null after a problem.
 std::optional<LossTerm> parseLossTerm(llvm::StringRef text, NumberReader readNumbers,

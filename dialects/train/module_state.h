@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the state of PyTorch's module has that is no parameter under a name, and what the
+// What the state of PyTorch's module has that is not a parameter under a name, and what the
 // optimizer's state has that does not look like a parameter: rows of names and numbers.
 #pragma once
 

@@ -47,7 +47,7 @@ Value Update::penalizedGradient() const {
     return gradient;
   Value decay = spread(scalar("weight_decay")), penalty = b.mul(parameter, decay);
   if (infiniteParametersOf(penalty.getParentRegion()->getParentOfType<ModuleOp>())) {
-    // As PyTorch, which adds no penalty of 0: 0 times -infinity is no number.
+    // As PyTorch, which adds no penalty of 0: 0 times -infinity is not a number.
     Value zero = b.constant(0, penalty.getType());
     penalty = b.select(b.create<nn::EqualOp>(decay, zero), zero, penalty);
   }

@@ -4,7 +4,7 @@ NAME.json, the losses that PyTorch has from the weights that trainc-fill puts in
 gpt2 is that of tests/models, whose module it takes, too.
 
     python examples/reference/models.py export [NAME...]
-    python examples/reference/models.py record FOLDER NAME       # behind run.sh NAME with WORK=FOLDER
+    python examples/reference/models.py record FOLDER NAME       # after run.sh NAME with WORK=FOLDER
 
 Needs torch, torchvision, onnx and numpy. run.sh needs none of it.
 """

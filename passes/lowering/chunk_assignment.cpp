@@ -132,7 +132,7 @@ void ChunkAssignment::findHeld() {
     nodes[node].held += 2 * bytes + int64_t(double(state) * double(bytes) / double(parameters));
 }
 
-/// Nodes behind which no more crosses than behind their neighbours.
+/// Nodes after which no more crosses than after their neighbours.
 std::vector<int> ChunkAssignment::narrowCuts() const {
   std::vector<int> cuts;
   for (int i = 0; i + 1 < int(nodes.size()); ++i) {

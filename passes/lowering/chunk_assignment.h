@@ -20,7 +20,7 @@ bool isOfForwardPass(train::RoleAttrInterface role);
 
 class ChunkAssignment {
 public:
-  /// Of a function behind form-products.
+  /// Of a function after form-products.
   explicit ChunkAssignment(mlir::func::FuncOp function);
 
   /// Diagnostics where there are not as many cuts, or where one that is asked for is none.
@@ -30,7 +30,7 @@ public:
   /// what a partition really takes, plan-memory says. Diagnostics as above.
   mlir::FailureOr<std::vector<std::vector<std::string>>> candidates(const StageOptions &options);
 
-  /// Whether it is needed for the loss; else it runs behind that, with the gradients.
+  /// Whether it is needed for the loss; else it runs after that, with the gradients.
   bool isForward(mlir::Operation *op) const { return forward.contains(op); }
   int64_t chunkOf(mlir::Operation *op) const { return chunks.lookup(op); }
   /// Whoever reads it computes it again, of what the functions it is part of have.
@@ -45,7 +45,7 @@ private:
     double time = 0;      // forward and backward, as bytes of traffic
     int64_t kept = 0;     // bytes, for the backward pass
     int64_t held = 0;     // bytes of parameters that no node before reads, gradients and state
-    int64_t crossing = 0; // bytes that the nodes behind it read of it and of those before it
+    int64_t crossing = 0; // bytes that the nodes after it read of it and of those before it
   };
 
   void findForward();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forward is what the results that are no gradients come from: the loss, outputs, new values of
+// Forward is what the results that are not gradients come from: the loss, outputs, new values of
 // buffers (forward_part.h).
 #include "passes/lowering/forward_part.h"
 #include "dialects/elements/element_type.h"

@@ -26,7 +26,7 @@ llvm::DenseSet<mlir::Operation *> operationsFor(mlir::func::FuncOp function,
 class ForwardPart {
 public:
   ForwardPart() = default; // of no function
-  /// Of a function behind form-products. Operations of nodes whose whole names match `pattern` are
+  /// Of a function after form-products. Operations of nodes whose whole names match `pattern` are
   /// forced, if there is one.
   ForwardPart(mlir::func::FuncOp function, llvm::StringRef pattern);
 

@@ -110,7 +110,7 @@ bool FusionRoots::storingIsCheaper(Operation *op, const ExpressionCost &cost) co
   return storingOverhead * stored * (repetitions + 2) <= again * repetitions;
 }
 
-/// Computed per row (or once) and repeated: at every point where it is no root.
+/// Computed per row (or once) and repeated: at every point where it is not a root.
 static bool isRepeated(Operation *op, const ExpressionCost &cost) {
   if (cost.flops == 0)
     return false;

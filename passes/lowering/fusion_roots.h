@@ -53,7 +53,7 @@ public:
 
   llvm::ArrayRef<mlir::Operation *> all() const { return roots; }
   bool contains(mlir::Operation *op) const { return numbers.contains(op); }
-  /// -1 for what is no root.
+  /// -1 for what is not a root.
   int numberOf(mlir::Operation *op) const {
     auto found = numbers.find(op);
     return found == numbers.end() ? -1 : found->second;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which gradients of a function the ranks of a host add at once. A function's buckets follow each
-// other in the order of its steps: each is whole behind a step. Where no rank keeps all gradients
+// other in the order of its steps: each is whole after a step. Where no rank keeps all gradients
 // (--shard gradients) the ranks meet there and then read it from each other, so it may be written
-// over once they have met again, behind the next bucket or at the function's end. Where each rank
+// over once they have met again, after the next bucket or at the function's end. Where each rank
 // keeps all of them, others may add a bucket from there on while the function goes on: no later
 // step reads or writes it.
 #pragma once
@@ -13,12 +13,12 @@
 
 namespace trainc {
 
-/// Whether no rank keeps all gradients: what the driver asks for behind the import.
+/// Whether no rank keeps all gradients: what the driver asks for after the import.
 bool shardsGradients(mlir::ModuleOp module);
 void shardGradients(mlir::ModuleOp module);
 
 struct GradientBucket {
-  int step;  // behind which it is whole; numbers of plan/steps.txt
+  int step;  // after which it is whole; numbers of plan/steps.txt
   int until; // the last step that must leave it; the return's is one too
   llvm::SmallVector<unsigned> gradients; // results of the function, in the order of their steps
 };
@@ -27,7 +27,7 @@ using GradientBuckets = llvm::SmallVector<GradientBucket>;
 /// Whether ranks sum a result: gradients, new values of buffers, the step's totals.
 bool isSummed(mlir::func::FuncOp function, unsigned result);
 
-/// Marks the steps of an ordered function behind which buckets are whole.
+/// Marks the steps of an ordered function after which buckets are whole.
 void formGradientBuckets(mlir::func::FuncOp function);
 /// By these marks; none where gradients are not sharded.
 GradientBuckets gradientBucketsOf(mlir::func::FuncOp function);

@@ -12,7 +12,7 @@ struct ElementRange {
   int64_t begin, end;
 };
 
-/// With the padding behind them, ascending.
+/// With the padding after them, ascending.
 llvm::SmallVector<ElementRange> gradientRangesOf(mlir::func::FuncOp function);
 int64_t gradientBytesOf(mlir::func::FuncOp function);
 

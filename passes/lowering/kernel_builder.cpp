@@ -613,7 +613,7 @@ std::optional<IndexMap> KernelBuilder::mapOfWhole(Value value) {
 }
 
 /// In form column or full, what has an element for every point is stored in the loop of the
-/// first reduction that comes behind all that it needs: there its operands are at hand, and
+/// first reduction that comes after all that it needs: there its operands are at hand, and
 /// a reduction with its stores still stands alone.
 void KernelBuilder::storeWhole(int phase) {
   if (group.getForm() == kernel::Form::row)

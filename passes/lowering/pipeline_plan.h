@@ -19,7 +19,7 @@ struct CrossingTensor {
   kernel::PlaceAttr from, to; // at the sender, at the receiver
 };
 
-/// What chunk `from` sends chunk `to`, which comes behind it, and what comes back.
+/// What chunk `from` sends chunk `to`, which comes after it, and what comes back.
 struct ChunkBoundary {
   int from, to;
   std::vector<CrossingTensor> activations, gradients;
@@ -32,14 +32,14 @@ struct PipelinePlan {
   planning::Schedule schedule;
 };
 
-/// Of a module behind split-pipeline.
+/// Of a module after split-pipeline.
 PipelinePlan pipelinePlan(mlir::ModuleOp module);
 
 /// Gradients that the replicas of a stage add at once, of a program that shards them.
 struct PlannedBucket {
   std::string function;
   int64_t bytes;
-  double behind; // the share of the function's predicted time behind which it is whole
+  double behind; // the share of the function's predicted time after which it is whole
 };
 
 /// What a chunk computes for a micro-batch and what a rank of its stage holds for it.
@@ -71,7 +71,7 @@ struct StageTable {
   std::vector<rank_memory> memoryOfRanks(int replicas) const;
 };
 
-/// Of a module behind plan-memory that has @update.
+/// Of a module after plan-memory that has @update.
 StageTable describeStages(mlir::ModuleOp module, llvm::StringRef target);
 
 /// What a rank of a step in one piece holds, for some numbers of ranks and micro-batches.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of the passes behind plan-recompute, which runs them on clones to see what a plan comes
+// The order of the passes after plan-recompute, which runs them on clones to see what a plan comes
 // to; compiler/pipeline.cpp runs them on the module.
 #include "passes/passes.h"
 

@@ -17,7 +17,7 @@ using namespace mlir;
 namespace trainc {
 namespace {
 
-/// Steps of the forward pass: what the results that are no gradients come from.
+/// Steps of the forward pass: what the results that are not gradients come from.
 llvm::DenseSet<Operation *> forwardSteps(func::FuncOp function) {
   llvm::DenseSet<Operation *> found;
   for (OpOperand &result : function.front().getTerminator()->getOpOperands())

@@ -25,7 +25,7 @@ struct RecomputePlan {
 
 class RecomputePlanner {
 public:
-  /// Of a module behind form-products, which stays as it is.
+  /// Of a module after form-products, which stays as it is.
   RecomputePlanner(mlir::ModuleOp module, const RecomputeOptions &options,
                    PlacementOptions placement);
 

@@ -19,7 +19,7 @@ static std::string onOneLine(StringRef text) {
 }
 
 LogicalResult CheckedPass::initialize(MLIRContext *context) {
-  // At no operation: MLIR would print it behind the message, and it would be the module.
+  // At no operation: MLIR would print it after the message, and it would be the module.
   OptionReader reader(kOfPass, [&](const OptionProblem &problem) {
     std::string advice = problem.advice.empty() ? "" : "; try: " + problem.advice;
     emitError(UnknownLoc::get(context))

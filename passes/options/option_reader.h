@@ -24,7 +24,7 @@ inline constexpr llvm::StringRef kSchedules[] = {"gpipe", "1f1b", "interleaved",
 /// How options are written: `--stages 4` or `stages=4`.
 struct OptionSpelling {
   const char *dashes, *assignment;
-  const char *cut; // the option whose values are nodes behind which to cut
+  const char *cut; // the option whose values are nodes after which to cut
 
   std::string name(llvm::StringRef option) const { return dashes + option.str(); }
   std::string with(llvm::StringRef option, const llvm::Twine &value) const {
@@ -55,7 +55,7 @@ public:
   int64_t number(llvm::StringRef option, llvm::StringRef text, int64_t most);
   /// A size or 0, such as `example`.
   int64_t bytesOrZero(llvm::StringRef option, llvm::StringRef text, llvm::StringRef example);
-  /// Nothing behind the option's name means true.
+  /// Nothing after the option's name means true.
   bool flag(llvm::StringRef option, llvm::StringRef text);
   std::string choice(llvm::StringRef option, llvm::StringRef text,
                      llvm::ArrayRef<llvm::StringRef> known);

@@ -6,7 +6,7 @@
 // lies between the two; it goes down from the first and up from the second in
 // turn and ends when either side is exhausted or they meet (after Pearce and
 // Kelly, "A dynamic topological sort algorithm", 2007). What it found moves
-// behind or before the joined unit. Weakness: a search that visits more edges
+// after or before the joined unit. Weakness: a search that visits more edges
 // than the limit counts as a path.
 #pragma once
 

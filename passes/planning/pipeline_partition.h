@@ -22,7 +22,7 @@ struct Segment {
 
 struct Chain {
   std::vector<Segment> segments;
-  std::vector<double> cutSeconds; // of the messages at the cut behind each segment but the last
+  std::vector<double> cutSeconds; // of the messages at the cut after each segment but the last
   int64_t memoryLimit = 0;        // bytes of a stage; 0 for none
   /// How many micro-batches are in flight on a stage of so many.
   std::function<int(int stage, int stages)> inFlight;

@@ -148,7 +148,7 @@ private:
     }
   }
 
-  // A chunk's messages come before what reads them and behind what makes them.
+  // A chunk's messages come before what reads them and after what makes them.
   void addCompute(int stage, Action action) {
     action.slot = action.microBatch % schedule.stashSlots[action.chunk];
     if (action.kind == ActionKind::forward)

@@ -13,8 +13,8 @@
 namespace trainc::planning {
 
 /// What waits for what: edges between actions numbered over all stages, in the order of
-/// the stages. An action comes behind the one before it on its stage, a receive behind its
-/// send, a send behind the action that frees its place at the receiver; those of one
+/// the stages. An action comes after the one before it on its stage, a receive after its
+/// send, a send after the action that frees its place at the receiver; those of one
 /// collective are one, so each is behind what comes before any of them.
 struct ActionGraph {
   std::vector<int> firstOfStage; // and the number of actions at the end

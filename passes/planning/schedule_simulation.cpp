@@ -364,7 +364,7 @@ std::string cellOf(const Pipeline &pipeline, const Action &action) {
   return number + (action.kind == ActionKind::weightGradient ? "\"" : "'");
 }
 
-/// From the first to behind the last, of `columns`; none of what is too short.
+/// From the first to after the last, of `columns`; none of what is too short.
 std::pair<size_t, size_t> columnsOf(const Span &span, double unit, size_t columns) {
   auto column = [&](double time) {
     return std::min(columns, size_t(std::max(0.0, std::floor(time / unit + 0.5))));

@@ -15,14 +15,14 @@ namespace trainc::planning {
 /// bucket is whole, and go on when each has added its part.
 struct BucketSeconds {
   double behind;   // share of the function's seconds
-  double exchange; // behind the meeting
+  double exchange; // after the meeting
 };
 
 struct ChunkSeconds {
   double forward = 0, inputGradient = 0, weightGradient = 0;
   double reduce = 0; // over the replicas of the stage
   double update = 0;
-  /// Of either function, ascending; where both are one, the two lists are of it, one behind the
+  /// Of either function, ascending; where both are one, the two lists are of it, one after the
   /// other. The replicas meet once more at the end of a function that has some.
   std::vector<BucketSeconds> inputBuckets = {}, weightBuckets = {};
 };
@@ -39,7 +39,7 @@ struct StepCosts {
   std::function<Transfer(int boundary, bool ofGradients, int fromRank, int toRank)> transfer;
   std::vector<double> addShared; // by shared parameter
   double norm = 0;
-  double rest = 0; // of the step as a whole, behind the last action of all ranks
+  double rest = 0; // of the step as a whole, after the last action of all ranks
 };
 
 struct Span {
@@ -51,7 +51,7 @@ struct StepTimes {
   double bubble = 0;             // share of the ranks' time in which they do not compute
   std::vector<double> computing; // by rank, seconds, the update too
   std::vector<double> exposed;   // by rank: seconds in reductions and waiting for them
-  double rest = 0;               // of `seconds`: behind the last action of all ranks
+  double rest = 0;               // of `seconds`: after the last action of all ranks
   // Of the first replica, by stage.
   std::vector<std::vector<Span>> spans;     // by action, waiting included
   std::vector<std::vector<Span>> exchanges; // of gradients and totals, in which the rank computes

@@ -20,7 +20,7 @@ int64_t elementCount(const Sizes &sizes);
 Sizes rowMajorStrides(const Sizes &sizes);
 
 /// `offset + sum_d coefficients[d] * point[d]`. Missing coefficients are 0: the
-/// space may have grown behind (symbols, see IndexMap).
+/// space may have grown after (symbols, see IndexMap).
 struct Affine {
   int64_t offset = 0;
   std::vector<int64_t> coefficients;

@@ -183,7 +183,7 @@ public:
   void open(uint64_t goes_on_from = UINT64_MAX);
 
   // Collective. After an error the checkpoints written before are as they were. Parameters that
-  // are not finite, and states that are no numbers, are not written.
+  // are not finite, and states that are not numbers, are not written.
   save_result save(const run_position &at) {
     begin(at);
     return complete();
@@ -278,7 +278,7 @@ private:
   bool needs_sync_ = false;                    // the folder's name, since it was made again
   bool stays_hidden_ = false;                  // what has the temporary name, for the next start
   bool copies_ = false;
-  std::vector<char> snapshot_; // own tensors, one behind the other, where it copies them
+  std::vector<char> snapshot_; // own tensors, one after the other, where it copies them
   std::optional<background_worker> worker_; // last: it uses the others
 };
 

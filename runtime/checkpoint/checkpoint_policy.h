@@ -17,7 +17,7 @@ struct period {
   double count = 0;
 };
 
-// False where the text is no period; a number of steps is whole.
+// False where the text is not a period; a number of steps is whole.
 bool to_period(const std::string &text, period &value);
 
 // A result of an evaluation: the loss, a metric.

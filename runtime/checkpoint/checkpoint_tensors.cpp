@@ -78,8 +78,8 @@ std::vector<tensor_view> state_tensors(const program &program) {
   return result;
 }
 
-// A parameter that is not finite, or a state that is no number, would spoil the next step and all
-// after it, but for -infinity where the model has it.
+// A parameter that is not finite, or a state that is not a number, would spoil the next step and
+// all after it, but for -infinity where the model has it.
 bool is_sound(const program &program, size_t number, data_type type, const char *data,
               int64_t bytes) {
   if (number >= static_cast<size_t>(program.parameter_count))

@@ -29,7 +29,7 @@ namespace {
 // Most checkpoints of a run that are pruned; what is written beyond stays.
 constexpr size_t kept_room = 1 << 16;
 
-// Errors of a save that are no errno: this less the number of a tensor that is not sound.
+// Errors of a save that are not errno: this less the number of a tensor that is not sound.
 constexpr int unsound_error = -1;
 
 path_text file_in(const path_text &folder, int rank, int ranks) {

@@ -241,9 +241,9 @@ void warn_of_unknown(const run &run, const std::string &path,
                      const std::vector<std::string> &others) {
   const std::string names = first_of(others);
   if (others.size() == 1)
-    run.warn(path + ": " + names + " is no parameter of the model");
+    run.warn(path + ": " + names + " is not a parameter of the model");
   else if (!others.empty())
-    run.warn(format_text("%s: %zu tensors are no parameters of the model: %s", path.c_str(),
+    run.warn(format_text("%s: %zu tensors are not parameters of the model: %s", path.c_str(),
                          others.size(), names.c_str()));
 }
 

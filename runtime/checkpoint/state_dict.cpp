@@ -143,7 +143,7 @@ const tensor_place &place_of(const program &program, const std::string &paramete
     if (program.parameters[i].tensor.name == parameter)
       return program.parameters[i].tensor;
   throw failure(exit_internal,
-                "a state of the optimizer is of '" + parameter + "', which is no parameter");
+                "a state of the optimizer is of '" + parameter + "', which is not a parameter");
 }
 
 constexpr char slot_of_rows[] = "row_var", slot_of_columns[] = "col_var";

@@ -54,7 +54,7 @@ std::map<std::string, std::string> weight_map_of(const std::string &path) {
   file.read(0, text.data(), file.size());
   const json index = bounded_json(text, deepest_index);
   if (!index.is_object() || !index.contains("weight_map") || !index["weight_map"].is_object())
-    refuse_weights(path, "is no index of safetensors files: it has no weight_map");
+    refuse_weights(path, "is not an index of safetensors files: it has no weight_map");
   std::map<std::string, std::string> files;
   for (auto &[name, shard] : index["weight_map"].items()) {
     if (!shard.is_string())
@@ -65,7 +65,7 @@ std::map<std::string, std::string> weight_map_of(const std::string &path) {
 }
 
 // What torch.save wrote is a zip file, of old a pickle. A header's length may begin with the same
-// bytes, and `{` is behind it.
+// bytes, and `{` is after it.
 void refuse_pickle(const input_file &file) {
   unsigned char begin[9] = {};
   file.read(0, begin, std::min(file.size(), int64_t{sizeof begin}));

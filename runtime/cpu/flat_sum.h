@@ -17,7 +17,7 @@ struct summand {
   int additions;
 };
 
-// Adds elements [begin, end) of f32 or f64 arrays: each summand is put behind the sums that wait,
+// Adds elements [begin, end) of f32 or f64 arrays: each summand is put after the sums that wait,
 // and the two last of them become one as often as it says; one is left, which is written to every
 // target. A target may be one of the summands.
 void sum_in_order(data_type type, const std::vector<summand> &summands, char *const *targets,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's file: its activations; behind those of the first rank the accumulators, all with the
+// A rank's file: its activations; after those of the first rank the accumulators, all with the
 // layout of the gradients arena, of which each rank touches its parts.
 #include "runtime/cpu/gradient_shards.h"
 

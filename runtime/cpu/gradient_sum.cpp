@@ -51,7 +51,7 @@ struct gradient_sum::shared_transport final : transport {
   std::unique_ptr<rank_files> files;
   std::vector<char *> targets = {}; // of the exchange that is going on
 
-  // What is added behind a step's last micro-batch, and where the total goes.
+  // What is added after a step's last micro-batch, and where the total goes.
   void find(const gradient_sum &sum, std::vector<summand> &summands, std::vector<char *> &to) {
     const stage_layout &layout = sum.layout_;
     summands.clear();

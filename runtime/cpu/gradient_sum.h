@@ -63,7 +63,7 @@ public:
   const exchange_times &times() const { return times_; } // of the last one; of no step in stages
 
   // The same of some of the elements of a step in stages. An exchange is one of the stage's
-  // replicas alone; once all ranks have shared their totals behind all exchanges and have met, the
+  // replicas alone; once all ranks have shared their totals after all exchanges and have met, the
   // total is whole.
   void add(int64_t micro_batch, range_list ranges);
   void exchange(std::initializer_list<range_list> lists);
@@ -78,7 +78,7 @@ private:
   int64_t memory_bytes() const; // of the arena and the accumulators, as addresses
   // Which arena of a rank's memory each place of the order has, the gradients first.
   using places = std::vector<int>;
-  places places_of(const summation_order &order) const; // behind a step's last micro-batch
+  places places_of(const summation_order &order) const; // after a step's last micro-batch
   void begin_step();
   void touch_own();
   char *place_in(char *memory, const places &of_rank, int accumulator) const {
@@ -93,13 +93,13 @@ private:
   std::vector<element_range> ranges_; // of the arena that this rank has gradients of: its stage's
   char *memory_ = nullptr;            // of the gradients and the accumulators
   places places_;                     // now
-  std::vector<places> last_places_;   // behind a step's last micro-batch, of each replica
+  std::vector<places> last_places_;   // after a step's last micro-batch, of each replica
   char *gradients_ = nullptr;
   char *total_ = nullptr;
   bool shares_memory_ = false;
   std::vector<summand> summands_;                   // of the addition that is going on
   std::unique_ptr<transport> transport_;            // none for a single rank
-  std::unique_ptr<overlapped_exchange> overlapped_; // none where it begins behind the function
+  std::unique_ptr<overlapped_exchange> overlapped_; // none where it begins after the function
   exchange_times times_;
 };
 

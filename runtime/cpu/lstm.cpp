@@ -91,7 +91,7 @@ void compute_lstm(RECURRENCE, bool coupled, const T *r, const T *h, const T *c,
   std::copy_n(tensors.cells + last.behind * state, state, last_cell);
 }
 
-// dh and dc hold what the step behind leaves to this one: of the state, beside the product, and of
+// dh and dc hold what the step after leaves to this one: of the state, beside the product, and of
 // the cell.
 template <typename T, typename Cell>
 void lstm_gradient_rows(const recurrence_sizes &sizes, const lstm_tensors<T> &tensors,
@@ -144,7 +144,7 @@ void compute_lstm_gradient(RECURRENCE, bool coupled, const T *r, const lstm_tens
           copy_columns(r, 4 * sizes.hidden, sizes.hidden, own.unit, own.units, own.r);
         },
         [&](int64_t step, int, const part<T> &own) {
-          if (step < steps - 1) // the product of the step behind
+          if (step < steps - 1) // the product of the step after
             multiply_states(own.rows, own.units, 4 * sizes.hidden,
                             tensors.gates +
                                 (place_of(sizes, reverse, step + 1).at * sizes.batch + own.row) *

@@ -168,7 +168,7 @@ public:
 
 private:
   static constexpr T lowest = -std::numeric_limits<T>::infinity();
-  static constexpr Place nowhere = std::numeric_limits<Place>::max(); // behind all rows
+  static constexpr Place nowhere = std::numeric_limits<Place>::max(); // after all rows
 
   template <typename Stride> void choose(Stride stride) {
     T *best = best_.data();
@@ -187,7 +187,7 @@ private:
         const T value = values[p * stride];
         const Place row = rows[p * stride];
         const bool none = is_none(value), best_is_none = is_none(best[p]);
-        // Of equal ones the first, of several that are no numbers the last.
+        // Of equal ones the first, of several that are not numbers the last.
         const bool takes = (value > best[p]) | ((value == best[p]) & (row < best_rows[p])) |
                            (none & (!best_is_none | (row >= best_rows[p])));
         best[p] = takes ? value : best[p];

@@ -12,7 +12,7 @@
 namespace trainc {
 namespace {
 
-constexpr int64_t gather_bytes = 1 << 14; // of a rank's file, behind its first page
+constexpr int64_t gather_bytes = 1 << 14; // of a rank's file, after its first page
 
 } // namespace
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A memory file of each rank, all on one host, that the others map: where ranks meet, what they say
-// to each other, and behind that what they are opened for.
+// to each other, and after that what they are opened for.
 #pragma once
 
 #include "runtime/ranks/communicator.h"
@@ -15,7 +15,7 @@ namespace trainc {
 
 class rank_files final : public message_path {
 public:
-  // Of `bytes` each, a rank's own number of them, behind what this class needs. Null where ranks do
+  // Of `bytes` each, a rank's own number of them, after what this class needs. Null where ranks do
   // not see each other's memory, on several hosts or in several containers. While it is there,
   // barriers and gathering go this way. Collective.
   static std::unique_ptr<rank_files> open(communicator &ranks, const char *name,

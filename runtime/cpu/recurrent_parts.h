@@ -137,7 +137,7 @@ public:
   }
 
   // copy(part) once for each copy of r, then work(step, stage, part) for steps in order, all parts
-  // of one stage before any of the next. With `back` from the last step to the first, and -1 behind
+  // of one stage before any of the next. With `back` from the last step to the first, and -1 after
   // it, for the initial state.
   template <typename Copy, typename Work>
   void run(bool back, int stages, Copy copy, Work work) const {

@@ -39,7 +39,7 @@ void spread_values(int64_t count, int64_t elements, const T *values, const int64
 #pragma omp parallel for schedule(static) if (elements > few_elements)
   for (int64_t first = 0; first < elements; first += block_elements) {
     const int64_t last = std::min(first + block_elements, elements);
-    int64_t low = 0, high = count; // the first segment that ends behind `first`
+    int64_t low = 0, high = count; // the first segment that ends after `first`
     while (low < high) {
       const int64_t middle = (low + high) / 2;
       if (segments[2 * middle + 1] > first)

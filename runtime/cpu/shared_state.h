@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parameters and optimizer state, once for all ranks of a host (--shard optimizer): each updates
-// its part, in memory that all of them map, so nothing has to be exchanged behind the update.
+// its part, in memory that all of them map, so nothing has to be exchanged after the update.
 #pragma once
 
 #include "runtime/program.h"

@@ -2,7 +2,7 @@
 //
 // How messages of a step in stages get from one chunk to another: through memory that both ranks
 // map (shared_mail.h), which ranks of one host do, or by MPI (message_mail.h). A message has its
-// tensors whole, behind a line whose first byte says whether the micro-batch has a fault.
+// tensors whole, after a line whose first byte says whether the micro-batch has a fault.
 #pragma once
 
 #include "runtime/pipeline.h"

@@ -93,7 +93,7 @@ void team_waiting::add_spares() {
   ends_ = false;
   owner_.emplace([this] {
 #pragma omp parallel num_threads(spares_ + 1)
-    asm volatile(""); // a region without anything in it is no region
+    asm volatile(""); // a region without anything in it is not a region
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return ends_; });
   });

@@ -211,7 +211,7 @@ private:
   }
   matrix_layout column_matrix() const {
     matrix_layout matrix;
-    if (is_input(shape_)) { // images lie one behind the other
+    if (is_input(shape_)) { // images lie one after the other
       matrix.row_stride = columns_.points;
       matrix.batch_strides[0] = columns_.channels * columns_.points;
       matrix.batch_strides[1] = rows_ * columns_.points;

@@ -20,7 +20,7 @@ struct summand {
 // Arrays of one type. All addresses and strides are multiples of 16 bytes.
 struct summand_arrays {
   const char *gradients;
-  const char *accumulators; // one behind the other, accumulator_stride elements apart
+  const char *accumulators; // one after the other, accumulator_stride elements apart
   int64_t accumulator_stride;
   const char *received; // likewise
   int64_t received_stride;
@@ -33,7 +33,7 @@ struct summand_list {
   int accumulators, received; // how many arrays of each there are
 };
 
-// Queues the sum of `count` elements of f32 or f64: each summand is put behind the sums that wait,
+// Queues the sum of `count` elements of f32 or f64: each summand is put after the sums that wait,
 // and the two last of them become one as often as it says; one is left. The target may be one of
 // the arrays.
 void queue_flat_sum(data_type type, const summand_arrays &arrays, const summand_list &list,

@@ -68,7 +68,7 @@ private:
     int accumulators, received; // how many arrays of each it may name
   };
   table_part enter(const std::vector<addend> &addends);
-  // Replicas each sum a part of a range, in pieces, the one at hand `done` behind a part's begin.
+  // Replicas each sum a part of a range, in pieces, the one at hand `done` after a part's begin.
   struct parted_range {
     int64_t first;
     gradient_parts parts;

@@ -30,7 +30,7 @@ struct product_settings {
 // device chosen and before the arenas are allocated: it takes memory of its own for
 // measuring and gives it back.
 //
-// `walk` calls the entry functions of this run with the addresses it is given, behind
+// `walk` calls the entry functions of this run with the addresses it is given, after
 // which nothing lies; while it runs, only_planning() (defined by matmul.cpp) is true.
 // compute_stream() must be there. Throws `failure` (exit_machine) where the library has
 // no algorithm for a product; rank 0 prints warnings on standard error.

@@ -28,7 +28,7 @@ __device__ void sum_squares(int64_t count, const T *x, double *sums,
     sums[blockIdx.x] = sum;
 }
 
-// A kernel that is no template has its own shared memory, as the stand-in wants it.
+// A kernel that is not a template has its own shared memory, as the stand-in wants it.
 __global__ void sum_squares_f32(int64_t count, const float *x, double *sums) {
   __shared__ double of_warp[block_warps];
   sum_squares(count, x, sums, of_warp);

@@ -33,7 +33,7 @@ struct product_geometry {
   int64_t batch = 1;
   std::vector<batch_loop> loops;
 
-  // Elements from the first one that any matrix of the operand touches to behind the last.
+  // Elements from the first one that any matrix of the operand touches to after the last.
   int64_t a_extent = 0, b_extent = 0, c_extent = 0;
 };
 

@@ -21,7 +21,7 @@ constexpr int block_threads = 256;
 constexpr int loads_ahead = 8;            // rows on their way to a warp at a time
 constexpr int64_t most_rows = UINT32_MAX; // keys and positions have 32 bits
 
-// Rows outside [0, rows) get the key `rows`, behind all others.
+// Rows outside [0, rows) get the key `rows`, after all others.
 template <typename Index>
 __global__ void key_of_updates(const Index *indices, int64_t count, int64_t rows, uint32_t *keys,
                                uint32_t *positions) {

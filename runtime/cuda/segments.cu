@@ -28,7 +28,7 @@ __device__ void sum_piece(int64_t pieces, const T *x, const int64_t *segments, d
     sums[s * pieces + piece] = sum;
 }
 
-// A kernel that is no template has its own shared memory, as the stand-in wants it.
+// A kernel that is not a template has its own shared memory, as the stand-in wants it.
 __global__ void sum_pieces_f32(int64_t pieces, const float *x, const int64_t *segments,
                                double *sums) {
   __shared__ double of_warp[block_warps];
@@ -53,7 +53,7 @@ __global__ void root_of_sums(int64_t count, int64_t pieces, const double *sums, 
   norms[s] = sqrt(total);
 }
 
-// Block row s writes segment s and the gap in front of it; the last one, behind all segments,
+// Block row s writes segment s and the gap in front of it; the last one, after all segments,
 // what is left.
 template <typename T>
 __global__ void spread(int64_t count, int64_t elements, const T *values, const int64_t *segments,

@@ -9,7 +9,7 @@
 namespace trainc {
 namespace {
 
-// Of parameters and buffers: behind them are the step's totals, which nobody updates.
+// Of parameters and buffers: after them are the step's totals, which nobody updates.
 int64_t updated_elements(const program &program) {
   const int64_t bytes =
       program.step_totals.name ? program.step_totals.offset : program.summed_bytes;

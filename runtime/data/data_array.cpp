@@ -40,7 +40,7 @@ std::pair<std::string, std::string> apart(const std::string &name) {
   return {name.substr(0, colon), name.substr(colon + 1)};
 }
 
-// Numbers within names by their value, so that shard 10 comes behind shard 9.
+// Numbers within names by their value, so that shard 10 comes after shard 9.
 bool comes_before(const std::string &a, const std::string &b) {
   auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   size_t i = 0, j = 0;
@@ -154,7 +154,7 @@ described describe_raw(std::unique_ptr<input_file> file, std::optional<file_type
                              static_cast<long long>(vocabulary)));
   file_type type = asked.value_or(file_type::u8);
   if (file->size() % bytes_of(type) != 0)
-    refuse_array(path, std::to_string(file->size()) + " bytes are no whole number of " +
+    refuse_array(path, std::to_string(file->size()) + " bytes are not whole number of " +
                            name_of(type) + " tokens");
   int64_t count = file->size() / bytes_of(type);
   return {{std::move(file), 0, 0, count}, type, {count}};

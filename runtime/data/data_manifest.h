@@ -35,7 +35,7 @@ struct file_content {
   uint32_t digest = 0; // CRC-32C of all of it
   bool operator==(const file_content &) const = default;
 };
-file_content content_of(const input_file &file, file_content before = {}); // behind other files
+file_content content_of(const input_file &file, file_content before = {}); // after other files
 
 // Whether the file says that it is one, sound or not. Throws `failure` (exit_data) where it is too
 // large.

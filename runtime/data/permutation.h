@@ -49,7 +49,7 @@ private:
     }
   }
 
-  // The finaliser of SplitMix64: a cheap mix is enough, this is no secret.
+  // The finaliser of SplitMix64: a cheap mix is enough, this is not a secret.
   static uint64_t mix(uint64_t value) {
     value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
     value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;

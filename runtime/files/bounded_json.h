@@ -9,7 +9,7 @@
 
 namespace trainc {
 
-// The value that the text says; a discarded one (`is_discarded`) where it is no JSON or nests
+// The value that the text says; a discarded one (`is_discarded`) where it is not JSON or nests
 // deeper than `deepest`: 1 is an object of plain values. `see(depth, event, value)` is called for
 // every part on the way.
 template <typename Json = nlohmann::json, typename See>

@@ -17,7 +17,7 @@ namespace trainc {
 class file_operations {
 public:
   virtual ~file_operations() = default;
-  // For writing, truncated; EEXIST where something stands there that is no regular file.
+  // For writing, truncated; EEXIST where something stands there that is not a regular file.
   virtual int create(const char *path);
   virtual int open_existing(const char *path); // a file or a folder, for `sync`
   virtual ssize_t write(int file, const void *data, size_t size);

@@ -57,7 +57,7 @@ output_file::output_file(std::string path, file_operations &files)
   file_ = files_.create(temporary_->path().c_str());
   if (file_ < 0 && errno == EEXIST)
     throw failure(exit_disk, path_ + ": cannot be written: " + temporary_->path() +
-                                 ", where it is written first, is no regular file"
+                                 ", where it is written first, is not a regular file"
                                  "\n  try: to move that away");
   if (file_ < 0)
     refuse();
@@ -143,7 +143,7 @@ void check_output_path(const std::string &path, const std::vector<std::string> &
     };
     const bool is_there = fs::exists(name, ignored);
     if (is_there && !fs::is_regular_file(name, ignored))
-      refuse("is no regular file, and the result would take its place");
+      refuse("is not a regular file, and the result would take its place");
     if (is_there && fs::exists(fs::path(name).parent_path() / "manifest.json", ignored))
       refuse("belongs to a checkpoint");
     if (belongs_to_run(name))

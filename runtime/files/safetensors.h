@@ -47,7 +47,7 @@ struct safetensors_index {
   std::map<std::string, std::string> metadata;
 };
 
-// An entry of the metadata that says what a file holds that is no state of a model.
+// An entry of the metadata that says what a file holds that is not a state of a model.
 constexpr char content_entry[] = "content", content_gradients[] = "gradients";
 
 // Validates everything: header size, JSON, duplicate names, types, shapes against

@@ -9,13 +9,13 @@
 
 namespace trainc {
 
-// Batch, channels and space of a contiguous tensor; 0 behind the last. Of weights: output
+// Batch, channels and space of a contiguous tensor; 0 after the last. Of weights: output
 // channels, input channels of one group, kernel.
 struct convolution_sizes {
   int64_t of[2 + max_space] = {};
 };
 
-// One number per dimension of space. Of pads: those before each dimension, then those behind.
+// One number per dimension of space. Of pads: those before each dimension, then those after.
 struct space_numbers {
   int64_t of[2 * max_space] = {};
 };

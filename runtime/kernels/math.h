@@ -413,7 +413,7 @@ TRAINC_INLINE double exp2_f64(double x) {
 }
 
 // 1 ulp. Special cases as C has them: pow(x, 0) = pow(1, e) = 1, a negative base
-// with an exponent that is no integer gives NaN.
+// with an exponent that is not an integer gives NaN.
 TRAINC_INLINE float pow(float x, float e) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const float a = abs(x);

@@ -19,7 +19,7 @@ struct matrix_layout {
   int64_t batch_strides[max_batch_rank] = {};
 };
 
-// c [m, n] = a [m, k] b [k, n] for every batch; `batch` holds sizes, 0 behind the last.
+// c [m, n] = a [m, k] b [k, n] for every batch; `batch` holds sizes, 0 after the last.
 struct matmul_shape {
   int64_t m = 0;
   int64_t n = 0;

@@ -25,10 +25,10 @@ struct pool_windows {
 // alone, whatever the number of threads.
 // NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types
 #define DECLARE_POOLS(T)                                                                           \
-  /* y: the largest element of each window; a window has one. What is no number is larger. */      \
+  /* y: the largest element of each window; a window has one. What is not a number is larger. */   \
   void max_pool(POOL_WINDOWS, const T *x, T *y);                                                   \
   /* picked: of `values`, what stands where the window's largest element of x is; of equal ones    \
-     the first, of several that are no numbers the last. */                                        \
+     the first, of several that are not numbers the last. */                                       \
   void max_pool_of(POOL_WINDOWS, const T *x, const T *values, T *picked);                          \
   void max_pool_of(POOL_WINDOWS, const T *x, const int64_t *values, int64_t *picked);              \
   /* dx: each dy added where its window's largest element of x is. */                              \

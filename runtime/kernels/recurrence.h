@@ -36,7 +36,7 @@ struct activation_numbers {
 // ---- for the compiler and the implementations
 
 // Of the steps in the order in which they are computed, from 0: where each is, and the states
-// before and behind it.
+// before and after it.
 struct step_place {
   int64_t at, before, behind;
 };

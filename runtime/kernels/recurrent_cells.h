@@ -144,7 +144,7 @@ template <typename T, typename F, typename G, typename H, bool coupled> struct l
   bounded<T, G> input;
   H output; // of the cell, which has no bound
 
-  // From gates before their functions to those behind; c becomes the new cell.
+  // From gates before their functions to those after; c becomes the new cell.
   TRAINC_INLINE T step(lstm_gates<T> &gates, const lstm_peepholes<T> &peepholes, T &c) const {
     gates.i = gate.value(gates.i + peepholes.i * c);
     const T own = gate.value(gates.f + peepholes.f * c);
@@ -155,7 +155,7 @@ template <typename T, typename F, typename G, typename H, bool coupled> struct l
     return gates.o * output.value(c);
   }
 
-  // From the gates behind their functions to their gradients; dc, that of the cell, becomes that
+  // From the gates after their functions to their gradients; dc, that of the cell, becomes that
   // of the one before.
   TRAINC_INLINE void gradient(lstm_gates<T> &gates, const lstm_peepholes<T> &peepholes, T before,
                               T c, T dh, T &dc) const {

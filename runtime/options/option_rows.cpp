@@ -306,7 +306,7 @@ std::vector<option_row> common_rows() {
       row("json", &values::json, "", command_evaluate | command_info | command_checkpoints,
           "print the result as one JSON line"),
       row("hang-timeout", &values::hang_timeout, "SECONDS", computes,
-          "end the job when a rank gives no sign of life for so long, or its host waits for it\n"
+          "end the job when a rank has not responded for so long, or its host waits for it\n"
           "so long and five times a step; 0: wait for ever")
           .between(0, 1e9)
           .of_one_start(),

@@ -318,7 +318,7 @@ std::string option_table::help_of(const command_row &command) const {
   return text;
 }
 
-// In lines, each behind a blank.
+// In lines, each after a blank.
 std::string option_table::options_of_one_start() const {
   constexpr size_t width = 78;
   std::string text, line = std::string(width, ' ');

@@ -62,7 +62,7 @@ std::string read_value(const std::string &text, value_range, std::string &value)
 std::string read_value(const std::string &text, value_range, period &value) {
   return to_period(text, value)
              ? ""
-             : "'" + text + "' is no period\n  try: 100 (steps), 10min or 0.5epochs";
+             : "'" + text + "' is not a period\n  try: 100 (steps), 10min or 0.5epochs";
 }
 
 std::string read_value(const std::string &text, value_range range,

@@ -22,7 +22,7 @@ struct command_row;
 // messages.
 enum class communication_kind { automatic, shared_memory, messages };
 
-// When ranks exchange gradients: beside the backward pass, with a thread more, or behind it;
+// When ranks exchange gradients: beside the backward pass, with a thread more, or after it;
 // automatic is beside it where cores allow.
 enum class exchange_kind { automatic, overlapped, behind };
 

@@ -187,7 +187,7 @@ bool option_text(const ordered_json &value, std::vector<std::string> &texts) {
   return true;
 }
 
-// Discarded where it is no JSON; `twice` is a name that an object has again, of which the library
+// Discarded where it is not JSON; `twice` is a name that an object has again, of which the library
 // keeps the last.
 ordered_json parse(const std::string &text, std::string &twice) {
   return bounded_json<ordered_json>(text, deepest_configuration, watch_names<ordered_json>(twice));
@@ -196,7 +196,7 @@ ordered_json parse(const std::string &text, std::string &twice) {
 std::string text_of_file(const std::string &path) {
   input_file file(path, exit_usage);
   if (file.size() > largest_configuration)
-    throw failure(exit_usage, format_text("%s: is no configuration of a run: has %" PRId64
+    throw failure(exit_usage, format_text("%s: is not a configuration of a run: has %" PRId64
                                           " bytes, expected at most %" PRId64,
                                           path.c_str(), file.size(), largest_configuration));
   std::string text(static_cast<size_t>(file.size()), '\0');
@@ -248,7 +248,7 @@ run_configuration read_configuration(const std::string &path) {
   std::string twice;
   const ordered_json parsed = parse(text_of_file(path), twice);
   if (!parsed.is_object() || !parsed.contains("options") || !parsed["options"].is_object())
-    throw failure(exit_usage, path + ": is no configuration of a run: a JSON object with a "
+    throw failure(exit_usage, path + ": is not a configuration of a run: a JSON object with a "
                                      "member 'options' is expected");
   if (!twice.empty())
     throw failure(exit_usage, path + ": '" + twice + "' is there twice");

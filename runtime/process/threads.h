@@ -28,7 +28,7 @@ void widen_affinity(int requested);
 // Sets and returns the number of OpenMP threads: `requested`, else
 // OMP_NUM_THREADS, else `cores`. Throws `failure`
 // (exit_usage) where `requested` is more than OMP_THREAD_LIMIT allows; the others obey it. So it
-// does where OMP_NUM_THREADS counts and is no number of threads.
+// does where OMP_NUM_THREADS counts and is not a number of threads.
 int choose_threads(int requested, int cores);
 
 } // namespace trainc

@@ -53,7 +53,7 @@ process_status status_of(int process) {
   return status;
 }
 
-// What a variable holds, 0 where there is none; where it is no number from `least` on, `problem`
+// What a variable holds, 0 where there is none; where it is not a number from `least` on, `problem`
 // says so.
 int number_in(const char *variable, int least, std::string &problem) {
   const char *text = variable ? getenv(variable) : nullptr;
@@ -64,7 +64,7 @@ int number_in(const char *variable, int least, std::string &problem) {
   auto [rest, error] = std::from_chars(text, end, value);
   if (error == std::errc() && rest == end && value >= least)
     return value;
-  problem = std::string(variable) + " is '" + text + "', which is no number of a launcher's";
+  problem = std::string(variable) + " is '" + text + "', which is not a number of a launcher's";
   return 0;
 }
 

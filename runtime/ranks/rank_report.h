@@ -18,8 +18,8 @@ struct rank_report {
   int requests = no_request; // signal_request bits
 };
 
-// A mean of a batch and what counts in it. Without a label that counts the mean is no number, and
-// no part of a sum.
+// A mean of a batch and what counts in it. Without a label that counts the mean is not a number,
+// and no part of a sum.
 struct weighed_mean {
   double mean, weight;
   double part() const { return weight > 0 ? mean * weight : 0; }

@@ -2,7 +2,7 @@
 //
 // Memory that the ranks of one host see together: each makes an anonymous memory file
 // and maps those of the others. Such files are not limited by the size of /dev/shm and
-// leave nothing behind.
+// leave nothing after.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace trainc {
 
 constexpr int64_t page_bytes = 4096, line_bytes = 64; // a line: of a processor's cache
 
-// The least multiple of `unit` that is no smaller.
+// The least multiple of `unit` that is not smaller.
 constexpr int64_t round_up(int64_t bytes, int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 // A file of `bytes`, each rank's own number of them, of every rank of this host in rank order,

@@ -332,11 +332,10 @@ void watchdog::watch() {
     if (time < judges_from || own_->what == activity::end)
       continue;
     if (const page *culprit = silent(time))
-      end_job(*culprit, format_text("gives no sign of life since %.0f s", time - culprit->alive),
-              advice);
+      end_job(*culprit, format_text("has not responded for %.0f s", time - culprit->alive), advice);
     if (const page *culprit = awaited(time); culprit && (culprit != own_ || !others_.empty()))
       end_job(*culprit,
-              format_text("makes no progress since %.0f s, and others wait for it",
+              format_text("has made no progress for %.0f s while other ranks wait for it",
                           time - culprit->worked),
               advice);
   }

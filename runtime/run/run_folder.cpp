@@ -388,7 +388,7 @@ void check_run_folder(const std::string &path, bool takes_over) {
       throw failure(exit_usage, file + ": is not what a run wrote, and would be replaced\n  try: "
                                        "another --run DIR, or --overwrite");
   const std::string there = existing_part(path);
-  if (access((there + "/.").c_str(), W_OK | X_OK) != 0) // `.`: a file is no folder
+  if (access((there + "/.").c_str(), W_OK | X_OK) != 0) // `.`: a file is not a folder
     throw failure(exit_disk, path + ": the folder of the run cannot be made or written: " + there +
                                  ": " + strerror(errno) + "\n  try: --run DIR");
 }

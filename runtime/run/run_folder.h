@@ -82,7 +82,7 @@ trainer_options kept_options(const program &program, const std::string &configur
 // made or written. Changes nothing.
 void check_run_folder(const std::string &path, bool takes_over);
 
-// Refuses, as `failure`, what stands where samples of text go and is no folder.
+// Refuses, as `failure`, what stands where samples of text go and is not a folder.
 void check_sample_folder(const std::string &folder);
 
 // Refuses, as `failure`, to give up what is in the folder where a file of the new run lies in it.
@@ -107,7 +107,7 @@ public:
 
   // Removes the run that is given up.
   void clear();
-  // Removes samples of text of steps behind `last`, which are taken again, and makes room where
+  // Removes samples of text of steps after `last`, which are taken again, and makes room where
   // the run `writes` some.
   void begin_samples(int64_t last, bool writes);
   void write_configuration(const program &program, const option_table &table,

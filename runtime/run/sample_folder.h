@@ -18,7 +18,7 @@ public:
   const std::string &path() const { return path_; }
   // Makes the folder. -1, with errno, where that fails; likewise below.
   int make();
-  // Removes samples of steps behind this one, -1: of all, and what a kill left half written. Of
+  // Removes samples of steps after this one, -1: of all, and what a kill left half written. Of
   // other files none.
   int remove_behind(int64_t step);
   bool has(int64_t step) const;

@@ -40,7 +40,7 @@ inline constexpr word_row<schedule_kind> schedule_words[] = {
 struct rate_schedule {
   schedule_kind kind = schedule_kind::constant;
   double peak = 0;           // rate after warm-up
-  double final_rate = 0;     // rate that the schedule reaches behind its last step
+  double final_rate = 0;     // rate that the schedule reaches after its last step
   int64_t warmup_steps = 0;  // rate rises linearly over these
   int64_t total_steps = 0;   // warm-up included
   double power = 1;          // polynomial

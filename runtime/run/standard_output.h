@@ -11,7 +11,7 @@
 namespace trainc {
 
 // To be called with the exit code at the end of `main`: that code where all that was printed has
-// come out or the program failed before, else exit_disk, said behind `prefix` ("trainc-fill: ").
+// come out or the program failed before, else exit_disk, said after `prefix` ("trainc-fill: ").
 inline int finish_standard_output(int code, const char *prefix) {
   if (fflush(stdout) == 0 && !ferror(stdout))
     return code;

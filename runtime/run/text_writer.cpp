@@ -33,7 +33,7 @@ text_model find_text_model(const program &program, const std::string &who) {
       continue;
     if (model.tokens || !is_integer(input.tensor.type) || input.tensor.rank != 2)
       refuse(std::string("input '") + input.tensor.name +
-             "' is no token input; a model with integers [batch, length] alone is needed");
+             "' is not a token input; a model with integers [batch, length] alone is needed");
     model.tokens = &input.tensor;
   }
   if (!model.tokens)
@@ -108,7 +108,7 @@ text_writer::text_writer(run &run, uint64_t seed, const std::string &who)
   text_.reserve(run.options.prompt.size() + 4 * static_cast<size_t>(model_.window()) + 1);
 }
 
-// The last `window` bytes of the text at the front of every row, zeros behind.
+// The last `window` bytes of the text at the front of every row, zeros after.
 void text_writer::place_window() {
   const tensor_place &tokens = *model_.tokens;
   int64_t window = tokens.shape[1], bytes = bytes_of(tokens.type);

@@ -112,7 +112,7 @@ void trainer::save_evaluation(int64_t step) {
   save(step, is_last(step));
 }
 
-// Does what takes its time, for which no request waits: it begins anew behind the checkpoint, or is
+// Does what takes its time, for which no request waits: it begins anew after the checkpoint, or is
 // left out where the run ends. Returns whether there is a checkpoint that was asked for.
 bool trainer::show(int64_t step, int (trainer::*work)(int64_t), bool saved) {
   while (end_request_ == no_request) {

@@ -8,7 +8,7 @@ namespace trainc {
 // Of one rank. All 0: there was no exchange.
 struct exchange_times {
   double begin = 0, end = 0; // seconds_now(); of a record the seconds since the step began
-  double exposed = 0;        // in which the rank did nothing else: behind its backward pass
+  double exposed = 0;        // in which the rank did nothing else: after its backward pass
   double adding = 0;         // without what it waited for others, added over its threads
   double beside = 0;         // of that, what was done before the backward pass ended
 

@@ -73,7 +73,7 @@ void gradient_step::count_labels(data_part part, int64_t first_batch, int64_t st
 }
 
 // A part that has weights is divided by their sum over the step, which must be known before its
-// first micro-batch: parts weigh differently, so that no factor behind the sum of the gradients
+// first micro-batch: parts weigh differently, so that no factor after the sum of the gradients
 // could make up for it. Added in the micro-batches' order, whichever rank has them.
 void gradient_step::set_part_scales(data_part part, int64_t first_batch, int64_t step) {
   if (!own_weights_.empty())

@@ -6,7 +6,7 @@
 namespace trainc {
 namespace {
 
-// The sum of numbers [index << level, (index + 1) << level), those behind the last left out.
+// The sum of numbers [index << level, (index + 1) << level), those after the last left out.
 struct tree_node {
   int level;
   int64_t index;
@@ -19,7 +19,7 @@ public:
 
   const std::vector<tree_node> &nodes() const { return nodes_; }
 
-  // Puts a sum behind the others; returns how often the two last ones are added then.
+  // Puts a sum after the others; returns how often the two last ones are added then.
   int push(tree_node node) {
     nodes_.push_back(node);
     int additions = 0;

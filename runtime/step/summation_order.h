@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The order in which the gradients of a step's micro-batches are added: pairwise, along the binary
-// tree over their numbers, whose leaves behind the last are missing. A rank takes neighbours
+// tree over their numbers, whose leaves after the last are missing. A rank takes neighbours
 // (micro-batch j of rank r is number r * micro_batches + j), so what it can add alone is one node
 // of the tree where both numbers are powers of two, and a few otherwise; ranks exchange nodes, once
 // a step, and the bits are those of one rank that took all. While a rank adds, nodes wait in
@@ -67,7 +67,7 @@ public:
   summation_rounds(int ranks, int64_t micro_batches);
 
   // What is added, one sum after the other, once all ranks' gradients arenas have their
-  // micro-batch j; behind the last one accumulator 0 has the step's total. Accumulators have no
+  // micro-batch j; after the last one accumulator 0 has the step's total. Accumulators have no
   // rank.
   const std::vector<summation> &round(int64_t micro_batch) const {
     return rounds_[static_cast<size_t>(micro_batch)];

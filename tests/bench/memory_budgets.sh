@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Ten budgets from the least that can be met to plenty: what is planned is never above the budget, and
-# the predicted time falls as budgets grow, but for a part in a hundred. With --train, the words behind
+# the predicted time falls as budgets grow, but for a part in a hundred. With --train, the words after
 # `trainer train` that name the data, each is trained three steps, too: what is resident is at most 60 MB
 # more than planned. Seconds of a step are printed; they mean something on a machine that does nothing else.
 #

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# How much of the exchange of gradients two ranks of one thread hide behind the backward pass: `profile` of a trainer on
+# How much of the exchange of gradients two ranks of one thread hide after the backward pass: `profile` of a trainer on
 # made-up data, in turns. `behind` and `overlapped` have two cores for all threads, so that the exchange takes the
 # backward pass's time; `one core` and `a core more` have both ranks' own threads on the first core, and what exchanges
 # on the first or the second. The second of these is what a rank sees that has a core to spare. For a machine that does

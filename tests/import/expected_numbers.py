@@ -81,7 +81,7 @@ def max_unpool(inputs):
     image, line, few, places, one = inputs
     corners = [5, 7, 13, 15]
     even = [[[row[:4] for row in channel[:4]] for channel in batch] for batch in image]
-    # Indices count the smallest tensor, which zeros then make larger behind its rows and columns.
+    # Indices count the smallest tensor, which zeros then make larger after its rows and columns.
     known = unpool(flat(few), corners, 16)
     padded = [known[row * 4 + column] if row < 4 and column < 4 else 0.0 for row in range(5) for column in range(6)]
     return [unpool(*pool(image, 2, 2), 50), unpool(*pool(line, 3, 1), 10), unpool(flat(few), flat(places), 16),

@@ -70,7 +70,7 @@ def plain(initializers=(W,), nodes=None, inputs=(X,), outputs=(value("h", [4, 6]
     return model(graph(nodes or [LAYER], inputs, outputs, initializers, extra=extra), version, **more)
 
 
-# ---- operators: name, versions, inputs beside h, attributes, whether the result is no float, initializers
+# ---- operators: name, versions, inputs beside h, attributes, whether the result is not a float, initializers
 
 SHAPE = tensor("shape", [2], INT64, [6, 4])
 AXES = tensor("axes", [1], INT64, [1])
@@ -395,7 +395,7 @@ def bytes_of_files():
                            ("zeros", bytes(200)), ("a text", b"This is a note, not a model.\n"), ("an image", b"\x89PNG\r\n\x1a\n" + bytes(40)),
                            ("an archive", b"PK\x03\x04" + bytes(60)), ("JSON", b'{"ir_version": 8}')):
         yield Case(label, content, UNREADABLE, "not an ONNX model")
-    yield Case("text that is no model", b"<ir_version: 7>\n", UNREADABLE, "not an ONNX model")
+    yield Case("text that is not a model", b"<ir_version: 7>\n", UNREADABLE, "not an ONNX model")
     nested = b""
     for _ in range(300):
         nested = graph([node("If", ["c"], ["d"], {"then_branch": (nested,)})])
@@ -567,7 +567,7 @@ def initializers():
             ("an offset beyond the end", [("location", "w.bin"), ("offset", "80")], "shorter than"),
             ("an offset of 2^63 - 1", [("location", "w.bin"), ("offset", str((1 << 63) - 1))], "shorter than"),
             ("a negative offset", [("location", "w.bin"), ("offset", "-4")], "is not a size"),
-            ("an offset that is no number", [("location", "w.bin"), ("offset", "4x")], "is not a size"),
+            ("an offset that is not a number", [("location", "w.bin"), ("offset", "4x")], "is not a size"),
             ("an offset of 2^70", [("location", "w.bin"), ("offset", str(1 << 70))], "is not a size"),
             ("a short length", [("location", "w.bin"), ("length", "71")], "but its shape needs"),
             ("a length beyond the end", [("location", "w.bin"), ("offset", "4"), ("length", "72")], "shorter than")):
@@ -826,8 +826,8 @@ def conditions_unknown():
     yield Case("a Loop whose body takes nothing", around([node("Loop", ["", "flag"], ["t"], {"body": relu})], inputs=flag), UNREADABLE, "its body has 0 inputs and 1 outputs, which do not fit")
     yield Case("a missing operator in the branch that is taken", choosing(branch([node("StringNormalizer", ["h"], ["b"])]), inputs=flag), UNSUPPORTED,
                "StringNormalizer", ["--constant", "flag=true"])
-    for text, says in (("flag", "no input is given a value"), ("other=1", "no input is given a value"), ("flag=maybe", "is no value of input 'flag', which is bool"), ("x=1e999", "'1e999' is no value of input 'x'"), ("x=nan", "'nan' is no value"),
-                       ("flag=1,0", "is not of 2 elements"), ("flag=nowhere.npy", "nowhere.npy"), ("x=1,2", "is not of 2 elements"), ("flag=", "is no value")):
+    for text, says in (("flag", "no input is given a value"), ("other=1", "no input is given a value"), ("flag=maybe", "is not a value of input 'flag', which is bool"), ("x=1e999", "'1e999' is not a value of input 'x'"), ("x=nan", "'nan' is not a value"),
+                       ("flag=1,0", "is not of 2 elements"), ("flag=nowhere.npy", "nowhere.npy"), ("x=1,2", "is not of 2 elements"), ("flag=", "is not a value")):
         yield Case(f"--constant {text}", choosing(inputs=flag), USAGE, says, ["--constant", text])
 
 

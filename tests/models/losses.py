@@ -149,7 +149,7 @@ def compare(gradients, expected):
         begin, end = header[f"w{i}"]["data_offsets"]
         found = struct.unpack(f"<{len(row)}f", data[8 + size + begin:8 + size + end])
         for a, b in zip(found, row):
-            if not abs(a - b) <= max(1e-6 * abs(b), 1e-38):  # below are no normal floats
+            if not abs(a - b) <= max(1e-6 * abs(b), 1e-38):  # below are not normal floats
                 sys.exit(f"{BOUNDS[i][0]}: {found}, expected {row}")
 
 

@@ -83,7 +83,7 @@ func.func @numbers_one(%x: tensor<1xf64>) -> tensor<1xf64> attributes {
 // -----
 
 // NUMBERS
-// What a byte does not hold wraps; a constant above half of its range is no negative number.
+// What a byte does not hold wraps; a constant above half of its range is not a negative number.
 func.func @numbers_byte(%x: tensor<3xf64>) -> (tensor<3xui8>, tensor<3xf64>) attributes {
     check.inputs = [dense<[300.5, 200.25, 3.5]> : tensor<3xf64>],
     check.results = [dense<[44, 200, 3]> : tensor<3xui8>, dense<[73322.0, 80100.0, 710.5]> : tensor<3xf64>]} {

@@ -15,7 +15,7 @@ func.func @training_form_c1(%a: tensor<3xf32>, %b: tensor<1xf32>) {
 
 // -----
 
-// Nothing behind derive-evaluate takes one for the other.
+// Nothing after derive-evaluate takes one for the other.
 // GRADIENT
 // CHECK: 'nn.training_form' op is both forms yet: derive-evaluate comes before differentiate
 func.func @model(%x: tensor<3xf32> {train.role = #train.parameter<"x">})

@@ -111,7 +111,7 @@ module attributes {train.losses = ["own=output"]} {
 // -----
 
 // MASKED
-// What training changes is no count.
+// What training changes is not a count.
 // MASKED-LABEL: func.func @model
 // MASKED-NOT: loss_weight
 module attributes {train.losses = ["own=output"]} {

@@ -11,7 +11,7 @@
 // RUN: %section ERRORS %s | %trainc-opt -split-input-file -verify-diagnostics -differentiate -allow-unregistered-dialect -o /dev/null
 
 // PARTS
-// Of many parts of a value the gradients stand one behind the other, zeros where none was read.
+// Of many parts of a value the gradients stand one after the other, zeros where none was read.
 // PARTS-LABEL: func.func @forward_backward(
 // PARTS-NOT: nn.pad
 // PARTS: nn.concat {{.*}}(tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>, tensor<2x2xf32>, tensor<1x2xf32>) -> tensor<7x2xf32>
@@ -61,7 +61,7 @@ func.func @model(%w: tensor<3xf32> {train.role = #train.parameter<"w">})
 // -----
 
 // NEEDED
-// Neither the input nor the frozen parameter and what lies behind them costs anything.
+// Neither the input nor the frozen parameter and what lies after them costs anything.
 // NEEDED-LABEL: func.func @forward_backward(
 // NEEDED-COUNT-1: nn.exp
 // NEEDED-COUNT-1: nn.matmul
@@ -168,7 +168,7 @@ module {
 // -----
 
 // BUFFER
-// A buffer has no gradient; what the model makes of it comes behind the gradients.
+// A buffer has no gradient; what the model makes of it comes after the gradients.
 // BUFFER-LABEL: func.func @forward_backward(
 // BUFFER-SAME: -> (tensor<f32> {train.role = #train.loss}, tensor<3xf32> {train.role = #train.gradient<"w">}, tensor<3xf32> {train.role = #train.new_value<"mean">})
 // BUFFER: %[[NEW:.*]] = nn.add %arg1, %{{.*}}

@@ -118,7 +118,7 @@ func.func @rows(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) -> 
 
 // -----
 
-// The exact GELU, a length that is no multiple of 8: the bias alone. f64, a batch: nothing.
+// The exact GELU, a length that is not a multiple of 8: the bias alone. f64, a batch: nothing.
 // UNFIT
 // UNFIT-LABEL: func.func @exact
 // UNFIT: kernel.matmul %arg0, %arg1 bias %arg2

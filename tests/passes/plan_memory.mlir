@@ -11,7 +11,7 @@
 // RUN: %section UNKNOWN %s | %trainc-opt -plan-memory -verify-diagnostics -o /dev/null
 // RUN: %section MODEL %s | %trainc-opt -decompose -form-products -fuse -lower-to-kernels -order-operations -plan-memory | %FileCheck %s --check-prefix=MODEL
 
-// Arguments and results of a plain function lie one after the other, the rest behind them. A dying
+// Arguments and results of a plain function lie one after the other, the rest after them. A dying
 // tensor read at the same points is written over, also in the result's place; one read elsewhere is not.
 // PLAIN
 // PLAIN: kernel.arena_bytes = array<i64: 0, 0, 0, 192, 0, 64>

@@ -55,7 +55,7 @@ func.func @layer_norm_by_reciprocal(%x: tensor<4x3xf32>) -> tensor<4x3xf32> {
 
 // -----
 
-// Over another dimension than the last it is no layer norm.
+// Over another dimension than the last it is not a layer norm.
 // CHECK-LABEL: func.func @column_norm
 // CHECK-NOT: nn.layer_norm
 // CHECK: nn.sqrt

@@ -42,7 +42,7 @@ func.func @movement(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
   return %6 : tensor<2x3x4xf32>
 }
 
-// A whole reversed by its slice is no identity.
+// A whole reversed by its slice is not an identity.
 // CHECK-LABEL: func.func @backwards
 // CHECK: nn.slice
 func.func @backwards(%x: tensor<3xf32>) -> tensor<3xf32> {
@@ -70,7 +70,7 @@ func.func @transposes_into_matmul(%a: tensor<2x3x4xf32>, %b: tensor<2x5x4xf32>) 
   return %2 : tensor<2x3x5xf32>
 }
 
-// The root of -0 is -0 and that of -infinity is no number; the powers are 0 and infinity.
+// The root of -0 is -0 and that of -infinity is not a number; the powers are 0 and infinity.
 // CHECK-LABEL: func.func @powers
 // CHECK-DAG: %[[ZERO:.*]] = nn.constant dense<0.000000e+00>
 // CHECK-DAG: %[[INFINITY:.*]] = nn.constant dense<0x7F800000>

@@ -14,7 +14,7 @@
 // CHECK: %[[FAULTY:.*]] = nn.greater %[[FAULT]]
 // CHECK: %[[NUMBER:.*]] = nn.slice %[[CHECK]] {{.*}}starts = array<i64: 0>
 // CHECK: nn.or %[[FAULTY]]
-// A mean over no label is no number, and no part of the sum.
+// A mean over no label is not a number, and no part of the sum.
 // CHECK: %[[COUNTS:.*]] = nn.greater %[[WEIGHT]]
 // CHECK: %[[PRODUCT:.*]] = nn.mul %{{.*}}, %[[WEIGHT]]
 // CHECK: nn.select %[[COUNTS]], %[[PRODUCT]]
@@ -30,7 +30,7 @@
 // CHECK: %[[SOUND:.*]] = nn.and
 // CHECK: %[[WITHIN:.*]] = nn.less_or_equal %{{.*}}, %{{.*}} : (tensor<f64>, tensor<f64>) -> tensor<i1>
 // CHECK: %[[APPLIED:.*]] = nn.and %[[SOUND]], %[[WITHIN]]
-// The norm is no number where the step is not sound, negative where the loss is above the limit.
+// The norm is not a number where the step is not sound, negative where the loss is above the limit.
 // CHECK: %[[MINUS:.*]] = nn.neg %[[GRADIENT_NORM:[a-z_0-9]+]]
 // CHECK: %[[SKIPPED:.*]] = nn.select %[[SOUND]], %[[MINUS]]
 // CHECK: %[[NORM:.*]] = nn.select %[[APPLIED]], %[[GRADIENT_NORM]], %[[SKIPPED]]

@@ -496,7 +496,7 @@ void check_extents(const kernel_call &call) {
                std::to_string(extent.bytes / extent.element_bytes) +
                " elements) reaches outside device memory: it starts at " +
                (is_device(extent.data) ? describe_device(extent.data)
-                                       : "an address that is no device memory"));
+                                       : "an address that is not device memory"));
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses that get memory in pages: those without any are no device memory.
+// Addresses that get memory in pages: those without any are not device memory.
 #include "test_kernels.h"
 
 #include <cuda.h>

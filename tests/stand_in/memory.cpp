@@ -111,7 +111,7 @@ bool free_device(void *address) {
 
 uintptr_t reserve_device(size_t bytes, size_t page) {
   const uintptr_t at =
-      find_room(bytes + page, page); // and a page behind, so that a step too far shows
+      find_room(bytes + page, page); // and a page after, so that a step too far shows
   if (at != 0)
     reserved()[at] = bytes + page;
   return at;
@@ -208,7 +208,7 @@ size_t checked_offset(const void *address, size_t bytes, const char *what) {
     fail(current_operation(), std::string(what) + " (" + std::to_string(bytes) +
                                   " bytes) reaches outside device memory: it starts at " +
                                   (is_device(address) ? describe_device(address)
-                                                      : "an address that is no device memory"));
+                                                      : "an address that is not device memory"));
   return reinterpret_cast<uintptr_t>(address) - device_region.base;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is behind the handles of streams, events and graphs.
+// What is after the handles of streams, events and graphs.
 #pragma once
 
 #include "operations.h"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What tests of models with batch norm share. Sourced behind harness.sh.
+# What tests of models with batch norm share. Sourced after harness.sh.
 
 # check_running_statistics FIXTURE: of the trainer in out, after the 20 steps of check_fixture, the
 # running statistics and what the model predicts by them, against PyTorch in eval().

@@ -203,6 +203,6 @@ allocates_nothing() {
 # file_faults: sets `faults`, words before a command whose disk or threads are to fail as FAULTS_... say
 file_faults() {
   "${CC:-cc}" -shared -fPIC -o faults.so "$tree/tests/train/file_faults.c" -ldl
-  # a sanitizer's own library comes behind it
+  # a sanitizer's own library comes after it
   faults=(env "LD_PRELOAD=$PWD/faults.so" "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0:verify_asan_link_order=0")
 }

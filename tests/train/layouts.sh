@@ -10,7 +10,7 @@ set --
 . "$tree/tests/train/same_as_one_rank.sh"
 
 micro_batches=8 each=2
-# what it is called, ranks, and options of trainc or, behind --, of the trainer
+# what it is called, ranks, and options of trainc or, after --, of the trainer
 layouts=(
   "one 1 --"
   "replicas 2 --"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What tests of stages share, behind harness.sh: a run on one rank, and the same in stages.
+# What tests of stages share, after harness.sh: a run on one rank, and the same in stages.
 
 # make_trainer MODEL FOLDER OPTIONS...; a test of another target has another one, and other options to train
 make_trainer() {

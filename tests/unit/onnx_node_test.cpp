@@ -227,7 +227,7 @@ void raiseOperatorSet(onnx::ModelProto &model) {
       entry.set_version(std::max<int64_t>(entry.version(), 6));
 }
 
-// Old models have their weights among the inputs, behind those that have data.
+// Old models have their weights among the inputs, after those that have data.
 int inputsWithData(const onnx::ModelProto &model) {
   std::set<std::string> weights;
   for (const onnx::TensorProto &weight : model.graph().initializer())

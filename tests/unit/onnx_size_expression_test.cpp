@@ -38,14 +38,14 @@ TEST(SizeExpression, SaysWhatIsWrong) {
   EXPECT_EQ(valueOf("1 2"), "'2' is not expected");
   EXPECT_EQ(valueOf("(1"), "a ')' is missing");
   EXPECT_EQ(valueOf("x[0"), "a ']' is missing");
-  EXPECT_EQ(valueOf("x[y]"), "'' is no whole number of 64 bits");
+  EXPECT_EQ(valueOf("x[y]"), "'' is not a whole number of 64 bits");
   EXPECT_EQ(valueOf("#"), "'#' is not expected");
   EXPECT_EQ(valueOf("b"), "nothing is b");
-  EXPECT_EQ(valueOf("5 / 2"), "5 / 2 is no whole number");
-  EXPECT_EQ(valueOf("5 / 0"), "5 / 0 is no whole number");
+  EXPECT_EQ(valueOf("5 / 2"), "5 / 2 is not a whole number");
+  EXPECT_EQ(valueOf("5 / 0"), "5 / 0 is not a whole number");
   EXPECT_EQ(valueOf("4611686018427387904 * 2"), "is beyond 64 bits");
   EXPECT_EQ(valueOf("99999999999999999999"),
-            "'99999999999999999999' is no whole number of 64 bits");
+            "'99999999999999999999' is not a whole number of 64 bits");
   EXPECT_EQ(valueOf(std::string(2000, '(')), "is longer than 1000 characters");
 }
 

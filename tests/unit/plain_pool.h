@@ -43,7 +43,7 @@ inline std::vector<pool_case> pool_cases() {
   };
 }
 
-// Distinct but for some ties, infinities and, where asked for, what is no number.
+// Distinct but for some ties, infinities and, where asked for, what is not a number.
 inline std::vector<double> pool_values(int64_t count, bool with_nan) {
   std::vector<double> values;
   for (int64_t i = 0; i < count; ++i)

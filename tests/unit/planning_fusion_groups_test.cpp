@@ -94,7 +94,7 @@ TEST(FusionGroups, ReadersOfOneTensorShareALoop) {
 
 TEST(FusionGroups, SharingDoesNotBlockALaterJoin) {
   // Cross-entropy: the count of labels must not join the sum of the rows' losses, which would put
-  // it behind the row kernel that the gradient, which needs the count, belongs to.
+  // it after the row kernel that the gradient, which needs the count, belongs to.
   Graph graph;
   int rows = graph.add(Kind::row, 8, 16, {Graph::memory(0, 128)});
   int count = graph.add(Kind::full, 1, 8, {Graph::memory(1, 8)});

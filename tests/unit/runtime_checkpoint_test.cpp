@@ -500,7 +500,7 @@ TEST_F(CheckpointTest, WhatCannotGetItsNameBackStays) {
 TEST_F(CheckpointTest, WhatGetsItsNameBackIsSynced) {
   fill(1);
   save(*writer(real_file_operations()), 1);
-  // a kill behind its last write, before any fsync
+  // a kill after its last write, before any fsync
   std::filesystem::rename(folder / "step-00000001", folder / ".writing-step-00000001");
   recording_operations files;
   recover_checkpoints(folder.path(), files);

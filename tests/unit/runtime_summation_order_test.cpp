@@ -36,7 +36,7 @@ std::string number(int64_t micro_batch) {
   return std::string(micro_batch < 10 ? "0" : "") + std::to_string(micro_batch);
 }
 
-// Of numbers [begin, begin + 2^level), those behind the last left out.
+// Of numbers [begin, begin + 2^level), those after the last left out.
 std::string pairwise(int64_t begin, int level, int64_t summands) {
   const int64_t half = level == 0 ? 0 : int64_t{1} << (level - 1);
   if (level == 0)

@@ -32,7 +32,7 @@ struct CommandRow {
 
 class Arguments {
 public:
-  std::vector<std::string> words; // what is no option
+  std::vector<std::string> words; // what is not an option
 
   /// Value of an option of the command; the default where it is not given.
   const std::string &text(const std::string &name) const;
@@ -47,7 +47,7 @@ private:
   std::map<std::string, std::vector<std::string>> values_;
 };
 
-/// Words behind the command's name. Throws `failure` (exit_usage) with every problem.
+/// Words after the command's name. Throws `failure` (exit_usage) with every problem.
 Arguments parseArguments(const CommandRow &command, int count, char **words);
 
 /// The page of `trainc-data COMMAND --help`.
@@ -56,7 +56,7 @@ std::string helpOf(const CommandRow &command);
 /// The numbers of a text such as 0.5,0.5,0.5. Throws `failure` (exit_usage) naming the option.
 std::vector<double> numbersOf(const std::string &text, const std::string &option);
 
-/// A text without and with its last part behind the separator: name and value.
+/// A text without and with its last part after the separator: name and value.
 std::vector<std::string> splitAt(const std::string &text, char separator);
 
 } // namespace trainc::data

@@ -141,9 +141,10 @@ BytePairs::~BytePairs() = default;
 void BytePairs::readVocabulary(const std::string &path) {
   auto object = bounded_json(contentsOf(path), kDeepestVocabulary);
   if (!object.is_object())
-    throw failure(exit_data, path + ": is no vocabulary: a JSON object of tokens and their ids is "
-                                    "expected\n  try: GPT-2's vocab.json with --merges, or a file "
-                                    "of ranks without");
+    throw failure(exit_data, path +
+                                 ": is not a vocabulary: a JSON object of tokens and their ids is "
+                                 "expected\n  try: GPT-2's vocab.json with --merges, or a file "
+                                 "of ranks without");
   for (auto &[token, id] : object.items()) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() > INT32_MAX)
       throw failure(exit_data,
@@ -169,7 +170,7 @@ void BytePairs::readMerges(const std::string &path) {
     std::string left, right;
     if (space == std::string::npos || !bytesOf(line.substr(0, space), left) ||
         !bytesOf(line.substr(space + 1), right))
-      throw failure(exit_data, format_text("%s: line %lld is no pair of tokens", path.c_str(),
+      throw failure(exit_data, format_text("%s: line %lld is not a pair of tokens", path.c_str(),
                                            static_cast<long long>(number)));
     if (!ids_.count(left + right))
       throw failure(exit_data,
@@ -191,9 +192,10 @@ void BytePairs::readRanks(const std::string &path) {
     std::string token, bytes;
     int64_t rank = -1;
     if (!(words >> token >> rank) || !fromBase64(token, bytes) || rank < 0 || rank > INT32_MAX)
-      throw failure(exit_data, format_text("%s: line %lld is no token in base 64 and its rank\n  "
-                                           "try: --merges merges.txt with GPT-2's vocab.json",
-                                           path.c_str(), static_cast<long long>(number)));
+      throw failure(exit_data,
+                    format_text("%s: line %lld is not a token in base 64 and its rank\n  "
+                                "try: --merges merges.txt with GPT-2's vocab.json",
+                                path.c_str(), static_cast<long long>(number)));
     ids_[bytes] = static_cast<uint32_t>(rank);
     if (bytes.size() > 1)
       merges_[bytes] = {{0, rank}};

@@ -26,7 +26,7 @@ public:
   ~BytePairs();
 
   /// Appends the tokens of the pieces of a text, and returns how many of its bytes they have.
-  /// Unless the text is at its end (`last`), the pieces next to it are left, which may go on behind
+  /// Unless the text is at its end (`last`), the pieces next to it are left, which may go on after
   /// it.
   size_t encode(std::string_view text, bool last, std::vector<uint32_t> &tokens);
 

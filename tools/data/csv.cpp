@@ -32,12 +32,12 @@ public:
     const std::string &text = arguments.text("delimiter");
     if (text != "tab" && text.size() != 1)
       throw failure(exit_usage,
-                    "option --delimiter: '" + text + "' is no single character, nor tab");
+                    "option --delimiter: '" + text + "' is not a single character, nor tab");
     delimiter_ = text == "tab" ? '\t' : text[0];
     if (arguments.words.size() > 1)
       throw failure(exit_usage, "csv: takes one file; " + arguments.words[1] + " is another");
     if (asked() == "i64" && arguments.has("normalise"))
-      throw failure(exit_usage, "option --normalise: its numbers are no whole ones\n  try: --type "
+      throw failure(exit_usage, "option --normalise: its numbers are not whole ones\n  try: --type "
                                 "f32 or f64");
   }
 
@@ -83,7 +83,7 @@ private:
     }
   }
 
-  // Of a table that is no UTF-8. No byte says which encoding it is; that one is the most common.
+  // Of a table that is not a UTF-8. No byte says which encoding it is; that one is the most common.
   std::string foreignText(const std::string &byte) const {
     return "the byte " + byte +
            ", which is not UTF-8\n  try: " + conversionOf(file_.path(), "WINDOWS-1252") +

@@ -43,7 +43,7 @@ struct Column {
   bool numbers = true;
   bool whole = true;                       // int64 holds them
   bool digits = true;                      // they are written as whole numbers, however large
-  std::map<std::string, int64_t> texts;    // the classes, in order, where they are no numbers
+  std::map<std::string, int64_t> texts;    // the classes, in order, where they are not numbers
   Sight empty, number, text, fraction;     // fraction: a number that int64 does not hold
   Sight beyond;                            // of too many different texts
   Sight foreign;                           // not UTF-8

@@ -57,7 +57,7 @@ std::string Outputs::claim(std::string path) {
   std::string manifest = manifest_of(path);
   claimName(manifest);
   if (std::error_code ignored; fs::exists(manifest, ignored) && !is_data_manifest(manifest))
-    throw failure(exit_usage, manifest + ": is no manifest of trainc-data, and that of " + path +
+    throw failure(exit_usage, manifest + ": is not a manifest of trainc-data, and that of " + path +
                                   " would take its place\n  try: -o with another file");
   return path;
 }

@@ -16,7 +16,7 @@ namespace trainc::data {
 /// How far a text is UTF-8.
 struct Utf8Part {
   size_t whole;  // bytes of whole characters at its beginning
-  bool isBroken; // what follows is no beginning of a character, either
+  bool isBroken; // what follows is not the beginning of a character, either
 };
 Utf8Part utf8Part(std::string_view text);
 

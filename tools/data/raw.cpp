@@ -34,7 +34,7 @@ void makeArray(const Arguments &arguments) {
       if (!isInRange || extent != static_cast<double>(shape.back()) ||
           __builtin_mul_overflow(bytes, shape.back(), &bytes))
         throw failure(exit_usage, "option --shape: '" + arguments.text("shape") +
-                                      "' is no shape of a sample\n  try: --shape 3,32,32");
+                                      "' is not a shape of a sample\n  try: --shape 3,32,32");
     }
   const int64_t skipped = arguments.integer("skip", 0, INT32_MAX);
   const int64_t between = arguments.integer("skip-each", 0, INT32_MAX);
@@ -48,7 +48,7 @@ void makeArray(const Arguments &arguments) {
     int64_t content = files.back()->size() - skipped;
     if (content <= 0 || content % stride != 0)
       throw failure(exit_data, format_text("%s: %" PRId64 " bytes behind the first %" PRId64
-                                           " are no whole number of samples of %" PRId64 " bytes",
+                                           " are not whole number of samples of %" PRId64 " bytes",
                                            path.c_str(), content, skipped, stride));
     samples += content / stride;
   }

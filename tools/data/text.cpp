@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kChunkBytes = 1 << 20; // of text, encoded at once
 
-// How many bytes at the end begin a character that goes on behind them; throws where the text is no
+// How many bytes at the end begin a character that goes on after them; throws where the text is no
 // UTF-8.
 size_t unfinishedBytes(std::string_view text, bool last, const std::string &path, int64_t offset) {
   const Utf8Part part = utf8Part(text);
@@ -128,7 +128,7 @@ private:
     return border;
   }
 
-  // Text behind the border is for validation.
+  // Text after the border is for validation.
   void take(const input_file &file, Progress &progress) {
     isValidation_ = validation_ && before_ >= border_;
     if (before_ > 0 && between_ >= 0)
@@ -154,7 +154,7 @@ private:
     isValidation_ = validation_ && before_ + begin >= border_;
     std::string text;
     std::vector<uint32_t> tokens;
-    if (pairs_ && begin == 0) // a byte order mark is no text
+    if (pairs_ && begin == 0) // a byte order mark is not text
       begin = static_cast<int64_t>(markBytes(file));
     for (int64_t at = begin; at < end || !text.empty();) {
       size_t kept = text.size();

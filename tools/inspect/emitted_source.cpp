@@ -36,7 +36,7 @@ StringRef identifierAt(StringRef text) {
   return text.take_while([](char c) { return isAlnum(c) || c == '_'; });
 }
 
-/// What stands behind `word` in the line; empty where that is not in it.
+/// What stands after `word` in the line; empty where that is not in it.
 std::string identifierBehind(StringRef line, StringRef word) {
   const size_t at = line.find(word);
   return at == StringRef::npos ? "" : identifierAt(line.drop_front(at + word.size())).str();

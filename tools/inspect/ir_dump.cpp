@@ -26,7 +26,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// `nn.matmul` of `%0 = nn.matmul %a ...`; with the symbol behind it.
+/// `nn.matmul` of `%0 = nn.matmul %a ...`; with the symbol after it.
 std::string operationIn(std::string_view line) {
   line = trimmed(line);
   if (line.substr(0, 1) == "%")
@@ -69,7 +69,7 @@ private:
       ends = regions.back();
       regions.pop_back();
     }
-    size_t last = 0; // behind the location before
+    size_t last = 0; // after the location before
     for (size_t i = 0; i < line.size(); ++i) {
       if (line[i] == '"') {
         while (++i < line.size() && line[i] != '"')

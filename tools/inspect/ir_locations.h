@@ -25,7 +25,7 @@ public:
   /// Reads the aliases of a file.
   explicit IrLocations(const std::vector<std::string_view> &lines);
 
-  /// The names in what stands behind `loc(`.
+  /// The names in what stands after `loc(`.
   std::vector<LocatedName> namesIn(std::string_view text) const;
 
 private:

@@ -12,7 +12,7 @@ namespace trainc::inspect {
 
 struct LoggedStep {
   int64_t step;
-  std::map<std::string, double> values; // by member; without those that are no finite numbers
+  std::map<std::string, double> values; // by member; without those that are not finite numbers
   double get(const std::string &name, double otherwise) const {
     auto found = values.find(name);
     return found == values.end() ? otherwise : found->second;

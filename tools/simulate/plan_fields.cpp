@@ -29,7 +29,7 @@ json readDocument(const std::string &path) {
   json document = bounded_json(text.str(), deepest);
   const char *advice = "\n  try: the file as it was written";
   if (!document.is_object())
-    throw failure(exit_data, path + ": is no JSON object" + advice);
+    throw failure(exit_data, path + ": is not a JSON object" + advice);
   if (auto version = document.find("version"); version != document.end() && *version != 1)
     throw failure(exit_data, path + ": has another version than 1" + advice);
   return document;
@@ -42,7 +42,7 @@ void refusePlan(const std::string &path, const std::string &what) {
 Fields::Fields(const std::string &path, std::string where, const json &object)
     : path(path), where(std::move(where)), object(object) {
   if (!object.is_object())
-    refusePlan(path, this->where + " is no object");
+    refusePlan(path, this->where + " is not an object");
 }
 
 int64_t Fields::integer(const char *name, int64_t least, int64_t end) const {
@@ -60,14 +60,14 @@ int Fields::index(const char *name, size_t end) const {
 double Fields::amount(const char *name) const {
   const json &value = at(name);
   if (!value.is_number() || !(value.get<double>() >= 0) || std::isinf(value.get<double>()))
-    refusePlan(path, where + ": '" + name + "' is no amount");
+    refusePlan(path, where + ": '" + name + "' is not an amount");
   return value.get<double>();
 }
 
 int64_t Fields::bytes(const char *name) const {
   const json &value = at(name);
   if (!value.is_number_integer() || value.get<int64_t>() < 0 || value.get<int64_t>() > mostBytes)
-    refusePlan(path, where + ": '" + name + "' is no amount");
+    refusePlan(path, where + ": '" + name + "' is not an amount");
   return value.get<int64_t>();
 }
 
@@ -81,14 +81,14 @@ bool Fields::flag(const char *name) const {
 std::string Fields::text(const char *name) const {
   const json &value = at(name);
   if (!value.is_string())
-    refusePlan(path, where + ": '" + name + "' is no text");
+    refusePlan(path, where + ": '" + name + "' is not text");
   return value.get<std::string>();
 }
 
 const json &Fields::list(const char *name) const {
   const json &value = at(name);
   if (!value.is_array())
-    refusePlan(path, where + ": '" + name + "' is no list");
+    refusePlan(path, where + ": '" + name + "' is not a list");
   return value;
 }
 
@@ -98,7 +98,7 @@ std::vector<std::string> Fields::texts(const json &list) const {
     refusePlan(path, where + ": a list of names is expected where there is none");
   for (const json &each : list) {
     if (!each.is_string())
-      refusePlan(path, where + ": a name is no text");
+      refusePlan(path, where + ": a name is not text");
     all.push_back(each.get<std::string>());
   }
   return all;

@@ -99,7 +99,7 @@ Network networkOfFile(const std::string &path) {
   network.between = linkOfFile(path, document, "between_hosts");
   const double ranks = amount(path, document, "the file", "ranks_per_host", false);
   if (ranks != std::floor(ranks) || ranks > INT32_MAX)
-    throw failure(exit_data, path + ": 'ranks_per_host' is no number of ranks");
+    throw failure(exit_data, path + ": 'ranks_per_host' is not a number of ranks");
   network.ranksPerHost = int(ranks);
   return network;
 }
@@ -141,8 +141,9 @@ Network networkOf(const std::string &text) {
   }
   if (alone && plus == std::string::npos)
     return {*alone, *alone, 1};
-  throw failure(exit_usage, "option --network: '" + text + "' is no network\n  try: nvlink+400G (" +
-                                networkNames() + "), or a JSON file");
+  throw failure(exit_usage, "option --network: '" + text +
+                                "' is not a network\n  try: nvlink+400G (" + networkNames() +
+                                "), or a JSON file");
 }
 
 Device deviceOf(const std::string &text) {

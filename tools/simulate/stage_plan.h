@@ -19,7 +19,7 @@ namespace trainc::simulate {
 /// Gradients that replicas add at once, where no rank keeps all of them.
 struct PlanBucket {
   bool ofWeightGradient = false; // of that function, where there is one
-  double bytes = 0, behind = 0;  // the share of the function's time behind which it is whole
+  double bytes = 0, behind = 0;  // the share of the function's time after which it is whole
 };
 
 struct ChunkPlan {
@@ -29,7 +29,7 @@ struct ChunkPlan {
   double forwardTime = 0, backwardTime = 0; // predicted, as bytes of traffic
   double weightGradientShare = 0;           // of the backward time
   int64_t gradientBytes = 0, activationBytes = 0, slotBytes = 0;
-  /// Of sharded gradients, those of the weight gradient's function behind the others.
+  /// Of sharded gradients, those of the weight gradient's function after the others.
   std::vector<PlanBucket> buckets;
 };
 

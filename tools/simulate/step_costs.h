@@ -30,7 +30,7 @@ struct Profile {
   /// By boundary and whether of gradients: of the sender and of the receiver.
   std::map<std::pair<int, bool>, std::pair<double, double>> messages;
   sharing shared = sharing::none;
-  double meeting = 0; // of all ranks, behind the exchanges
+  double meeting = 0; // of all ranks, after the exchanges
   double rest = 0;
 };
 

@@ -40,7 +40,7 @@ std::vector<double> roundTicks(double most, int count) {
   return ticks;
 }
 
-/// With as many digits behind the point as `pattern` says.
+/// With as many digits after the point as `pattern` says.
 static std::string inUnits(double bytes, const char *pattern) {
   const char *units[] = {"B", "KB", "MB", "GB", "TB"};
   int unit = 0;

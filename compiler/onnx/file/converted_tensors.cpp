@@ -52,7 +52,7 @@ void widenHalves(TensorBytes &halves, int32_t halfType) {
   halves.bytes = {halves.storage.data(), halves.storage.size()};
 }
 
-/// Elements before each of the values, ascending; nothing where they are no places of the tensor.
+/// Elements before each of the values, ascending; nothing where they are not places of the tensor.
 static std::optional<std::vector<int64_t>> placesOf(const TensorBytes &indices,
                                                     ArrayRef<int64_t> shape, int64_t values) {
   const auto rank = static_cast<int64_t>(shape.size());
@@ -108,7 +108,7 @@ std::unique_ptr<TensorBytes> denseTensor(const onnx::SparseTensorProto &sparse, 
   const std::vector<int64_t> shape(sparse.dims().begin(), sparse.dims().end());
   std::optional<std::vector<int64_t>> places = placesOf(*indices, shape, values->count);
   if (!places) {
-    why = "is sparse, and its indices are no ascending places of a tensor of its shape";
+    why = "is sparse, and its indices are not ascending places of a tensor of its shape";
     return nullptr;
   }
   std::string dense(bytes, '\0');

@@ -267,7 +267,7 @@ static void addRead(const onnx::GraphProto &graph, std::set<std::string> &names)
     names.insert(output.name());
 }
 
-// Values of types that no tensor here has are no obstacle where nothing reads them.
+// Values of types that no tensor here has are not obstacle where nothing reads them.
 static void leaveOutUnread(onnx::GraphProto &graph, std::vector<Payload> &payloads, StringRef path,
                            Report &report) {
   std::set<std::string> read;
@@ -418,7 +418,7 @@ bool ModelFile::load(ArrayRef<char> bytes, Report &report) {
   std::string stripped;
   Payloads payloads;
   proto = std::make_unique<onnx::ModelProto>();
-  const char *advice = "export the model again; the file is damaged or is no ONNX model";
+  const char *advice = "export the model again; the file is damaged or is not an ONNX model";
   if (!stripModel(bytes, stripped, payloads) || stripped.size() > INT_MAX ||
       !proto->ParseFromArray(stripped.data(), static_cast<int>(stripped.size()))) {
     (void)report.error(ExitCode::unreadableModel, filePath,

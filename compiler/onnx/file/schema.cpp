@@ -295,7 +295,7 @@ std::string checkTypes(const GraphNode &node, ArrayRef<InputType> inputs) {
 
 // The operator set from which on a node of the same inputs and attributes computes something else,
 // which declarations do not show: what is of training where nothing is said, where slopes lie, axes
-// behind the one it names, the default of an axis, and scales of channels instead of groups.
+// after the one it names, the default of an axis, and scales of channels instead of groups.
 static int64_t changedIn(StringRef opType) {
   return llvm::StringSwitch<int64_t>(opType)
       .Cases("BatchNormalization", "Dropout", "PRelu", 7)

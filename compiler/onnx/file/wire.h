@@ -30,7 +30,7 @@ class WireReader {
 public:
   explicit WireReader(llvm::ArrayRef<char> bytes) : at(bytes.begin()), end(bytes.end()) {}
 
-  /// False at the end and where the bytes are no protobuf message; `malformed` tells which.
+  /// False at the end and where the bytes are not protobuf message; `malformed` tells which.
   bool next(Field &field);
   bool readVarint(uint64_t &value);
   bool malformed() const { return bad; }

@@ -76,7 +76,7 @@ bool BatchAxis::isSameForAll(Value value, const Place &place) const {
 bool BatchAxis::isSameForAll(Value value, int64_t stride) const {
   Operation *op = value.getDefiningOp();
   auto place = locate(tensorType(value).getShape(), stride);
-  if (!op || !place) // an argument: a parameter, or an input that is no sample
+  if (!op || !place) // an argument: a parameter, or an input that is not a sample
     return false;
   auto each = [&](const Place &of) {
     return llvm::all_of(op->getOperands(),

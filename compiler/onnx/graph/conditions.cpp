@@ -5,11 +5,11 @@
 // flow.
 //
 // Method: the values that conditions and numbers of iterations need are imported by themselves,
-// with both branches of every `If` in the graph; where a condition is known, the values behind it
+// with both branches of every `If` in the graph; where a condition is known, the values after it
 // are those of its branch. Once more with the branches and iterations that are left, which may have
 // fewer parameters: until nothing is new. A `Loop` that ends by a condition is tried: so many of
-// its iterations are in the graph, and once more twice as many where the condition holds behind all
-// of them. One inside of another makes what it makes behind its last iteration, so that a walk
+// its iterations are in the graph, and once more twice as many where the condition holds after all
+// of them. One inside of another makes what it makes after its last iteration, so that a walk
 // decides the loops of all iterations around it, in their order; new ones are tried as often as
 // those before them ran. What cannot be built is tried by itself, and half as often.
 //
@@ -40,7 +40,7 @@ static size_t ownInputs(const GraphNode &node) {
 std::vector<std::string> decidingValues(const GraphNode &node) {
   if (node.key().empty())
     return {};
-  if (node.isScan()) // behind its own: the sizes of what it scans
+  if (node.isScan()) // after its own: the sizes of what it scans
     return {node.inputs.begin() + ownInputs(node), node.inputs.end()};
   if (!node.isIf() && !node.isLoop())
     return {};

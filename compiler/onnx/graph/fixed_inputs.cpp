@@ -41,7 +41,7 @@ public:
     if (!separation.fixed.insert(name).second)
       return fail("input '" + name + "' is given twice", "one --constant for each input");
     if (!input->type().has_tensor_type())
-      return fail("input '" + name + "' is no tensor");
+      return fail("input '" + name + "' is not a tensor");
     type = &input->type().tensor_type();
     StringRef value = text.drop_front(equals + 1);
     values = std::make_unique<TensorBytes>();
@@ -107,7 +107,7 @@ private:
     values->count = 0;
     for (StringRef part : parts)
       if (!appendNumber(part.trim())) {
-        fail("'" + part + "' is no value of input '" + name + "', which is " +
+        fail("'" + part + "' is not a value of input '" + name + "', which is " +
                  elementName(values->dataType),
              "numbers between commas, or FILE.npy");
         return false;

@@ -31,7 +31,7 @@ struct GraphNode {
   /// Of a Loop, for what is not unrolled yet: whether the condition that its body makes may be
   /// false, so that it ends before its count does.
   bool changesCondition = false;
-  /// Of such a loop: iterations that are in the graph to see behind which its condition is false.
+  /// Of such a loop: iterations that are in the graph to see after which its condition is false.
   /// Behind its own inputs it reads the condition of each, inside of other loops also its states.
   size_t tried = 0;
 

@@ -146,7 +146,7 @@ private:
   void resolve(const onnx::ValueInfoProto &value, ModelInput &input) {
     input.name = value.name();
     if (!value.type().has_tensor_type() || !value.type().tensor_type().has_shape()) {
-      (void)error(value, "is no tensor with a known rank");
+      (void)error(value, "is not a tensor with a known rank");
       return;
     }
     const auto &type = value.type().tensor_type();

@@ -49,7 +49,7 @@ private:
     if (operation != '/')
       return result;
     if (*b <= 0 || *a % *b != 0)
-      return fail(std::to_string(*a) + " / " + std::to_string(*b) + " is no whole number");
+      return fail(std::to_string(*a) + " / " + std::to_string(*b) + " is not a whole number");
     return *a / *b;
   }
 
@@ -82,7 +82,7 @@ private:
     rest = rest.drop_front(digits.size());
     int64_t value = 0;
     if (digits.getAsInteger(10, value))
-      return fail("'" + digits.str() + "' is no whole number of 64 bits");
+      return fail("'" + digits.str() + "' is not a whole number of 64 bits");
     return value;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `Loop` and `Scan` whose number of iterations is known, or tried to find it: one body behind the
+// `Loop` and `Scan` whose number of iterations is known, or tried to find it: one body after the
 // other, each with values of its own.
 //
 // Known weakness: the emitted program grows with the iterations. Recurrent layers have operators of
@@ -23,10 +23,10 @@ struct Inliner::Iterations {
   const onnx::GraphProto &body;
   int64_t times;
   int states; // values that go from one iteration to the next
-  /// The names that the body's inputs stand for in an iteration, before the states and behind them.
+  /// The names that the body's inputs stand for in an iteration, before the states and after them.
   std::function<std::vector<std::string>(int64_t i, const std::string &prefix)> before, behind;
   std::vector<std::string> first; // states
-  int skipped;                 // outputs of the body that are no results: the condition of a Loop
+  int skipped;                 // outputs of the body that are not results: the condition of a Loop
   std::vector<int64_t> axes;   // along which results are put together
   std::vector<bool> backwards; // whether in the opposite order
   bool isTried = false;        // only for what the node reads then (GraphNode::tried)
@@ -138,7 +138,7 @@ bool Inliner::unroll(Iterations &loop, const Scope &around, int depth) {
   const size_t size = nodesIn(loop.body);
   if (around.isIteration)
     inlinedNodes -= std::min(size, inlinedNodes);
-  const bool readsStates = loop.isTried && around.isInIteration(); // for loops behind it
+  const bool readsStates = loop.isTried && around.isInIteration(); // for loops after it
   if (loop.isTried)
     loop.times = std::min(loop.times, roomFor(size));
   if (!enter(node, size, loop.times, depth))

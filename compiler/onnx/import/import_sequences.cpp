@@ -63,11 +63,11 @@ ImportedValue *Importer::sequenceOf(const GraphNode &node, unsigned input) {
   ImportedValue *value = find(node.inputs[input]);
   if (value->isSequence)
     return value;
-  (void)fail(node, "its input " + Twine(input) + " is no sequence");
+  (void)fail(node, "its input " + Twine(input) + " is not a sequence");
   return nullptr;
 }
 
-/// A position in a sequence of that size, or with `mayEnd` behind it; negative ones count from the
+/// A position in a sequence of that size, or with `mayEnd` after it; negative ones count from the
 /// end. Null after errors.
 std::optional<int64_t> Importer::positionOf(ImportedNode &view, const GraphNode &node,
                                             unsigned input, int64_t size, bool mayEnd,
@@ -78,7 +78,7 @@ std::optional<int64_t> Importer::positionOf(ImportedNode &view, const GraphNode 
     return std::nullopt;
   }
   if (position->size() != 1) {
-    (void)fail(node, "its position is no single number");
+    (void)fail(node, "its position is not a single number");
     return std::nullopt;
   }
   const int64_t index = (*position)[0];
@@ -234,7 +234,7 @@ bool Importer::importOfSequences(const GraphNode &node, nn::Builder &at, bool &h
   return define(node, 0, std::move(result));
 }
 
-/// Whether nothing that is imported behind the node reads the value.
+/// Whether nothing that is imported after the node reads the value.
 bool Importer::isLastUse(const GraphNode &node, StringRef value) const {
   auto isLater = [&](const Use &use) {
     return use.node->index > node.index && (!needed || needed->count(use.node));

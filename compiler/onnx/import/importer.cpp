@@ -269,9 +269,9 @@ bool Importer::addOutputs(const BatchAxes &batchAxes) {
   for (const onnx::ValueInfoProto &output : file.graph().output()) {
     ImportedValue *value = find(output.name());
     if (!value || value->isSequence)
-      return succeeded(report.error(ExitCode::unsupportedModel,
-                                    file.path() + ": output '" + output.name() + "'",
-                                    "is no tensor", "an output for each tensor of the sequence"));
+      return succeeded(
+          report.error(ExitCode::unsupportedModel, file.path() + ": output '" + output.name() + "'",
+                       "is not a tensor", "an output for each tensor of the sequence"));
     results.push_back(tensorOf(*value, at));
     types.push_back(results.back().getType());
     if (!checkDeclared(output, cast<RankedTensorType>(types.back())))

@@ -33,7 +33,7 @@ std::vector<Known> evaluateValues(const ModelFile &file, const Graph &graph,
                                   llvm::ArrayRef<std::string> names, mlir::MLIRContext &context);
 
 /// `func.func @model` with one argument per parameter and input, in these orders; what nodes make
-/// of buffers are results behind the outputs. `values` receives the graph's values by name, `nodes`
+/// of buffers are results after the outputs. `values` receives the graph's values by name, `nodes`
 /// its nodes. Null after errors, also earlier ones: then it only adds what else is wrong.
 mlir::OwningOpRef<mlir::ModuleOp>
 importGraph(const ModelFile &file, const Graph &graph, llvm::ArrayRef<const Decision *> parameters,

@@ -39,7 +39,7 @@ static StringRef adviceFor(const GraphNode &node) {
   if (node.domain == "com.microsoft" || node.domain == "com.ms.internal.nhwc")
     return "the file before the optimizer of ONNX Runtime or Optimum, which writes this operator";
   if (node.domain == "ai.onnx.ml")
-    return "a network: this is no model that gradients train (a tree, a classifier of vectors)";
+    return "a network: this is not a model that gradients train (a tree, a classifier of vectors)";
   if (!node.domain.empty())
     return "its functions, forward and backward, by trainc --operator";
   return llvm::StringSwitch<StringRef>(node.opType())

@@ -88,7 +88,7 @@ public:
     made->name = text(top, "", "operator");
     made->domain = text(top, "", "domain");
     if (!made->name.empty() && !isIdentifier(made->name))
-      fail("member 'operator' is '" + made->name + "', which is no name of an operator");
+      fail("member 'operator' is '" + made->name + "', which is not a name of an operator");
     std::string folder = made->domain + "." + made->name;
     for (char &c : folder)
       c = llvm::isAlnum(c) || c == '.' || c == '_' || c == '-' ? c : '_';
@@ -125,7 +125,7 @@ private:
                     : std::errc::file_too_large;
     if (!file) {
       fail(llvm::sys::fs::is_regular_file(path) ? "cannot be read: " + file.getError().message()
-                                                : "is no regular file",
+                                                : "is not a regular file",
            "the path of a manifest");
       return std::nullopt;
     }
@@ -138,7 +138,7 @@ private:
     }
     if (document.is_object())
       return document;
-    fail("is no manifest: a JSON object is expected, of values no deeper than " +
+    fail("is not a manifest: a JSON object is expected, of values no deeper than " +
          llvm::Twine(kDeepestManifest));
     return std::nullopt;
   }
@@ -161,7 +161,7 @@ private:
       return found;
     }
     if (object.contains(member))
-      fail("member " + named(where, member) + " is no text");
+      fail("member " + named(where, member) + " is not text");
     else if (isNeeded)
       fail("has no member " + named(where, member));
     return "";
@@ -172,7 +172,7 @@ private:
     if (object.contains(member) && object[member].is_array())
       return {object[member].begin(), object[member].end()};
     if (object.contains(member))
-      fail("member " + named(where, member) + " is no list");
+      fail("member " + named(where, member) + " is not a list");
     else if (isNeeded)
       fail("has no member " + named(where, member));
     return {};
@@ -187,7 +187,7 @@ private:
       else if (entry.is_number_integer())
         result.push_back(entry.dump());
       else
-        fail("member " + named(where, member) + " has an entry that is no text: " + entry.dump());
+        fail("member " + named(where, member) + " has an entry that is not text: " + entry.dump());
     return result;
   }
 
@@ -250,7 +250,7 @@ private:
       fail("names '" + name + "', which has other characters than letters, digits and . _ - +",
            "a plain name");
     else if (!llvm::sys::fs::is_regular_file(file))
-      fail("names '" + name + "', which is no regular file", "paths from the manifest's folder");
+      fail("names '" + name + "', which is not a regular file", "paths from the manifest's folder");
   }
 
   /// What a run may not change under its checkpoints, on either target.
@@ -316,12 +316,13 @@ private:
     if (!top.contains("attributes"))
       return;
     if (!top["attributes"].is_object())
-      return fail("member 'attributes' is no object");
+      return fail("member 'attributes' is not an object");
     for (auto &[name, entry] : top["attributes"].items()) {
       ManifestAttribute attribute;
       attribute.name = newName(name, "attributes");
       if (!entry.is_object()) {
-        fail("attribute '" + name + "' is no object such as {\"type\": \"float\", \"default\": 1}");
+        fail("attribute '" + name +
+             "' is not an object such as {\"type\": \"float\", \"default\": 1}");
         continue;
       }
       checkMembers(entry, "attributes." + name, {"type", "default"});
@@ -350,7 +351,7 @@ private:
   void readOutputs(const Json &top) {
     for (const Json &entry : list(top, "", "outputs")) {
       if (!entry.is_object()) {
-        fail("member 'outputs' has an entry that is no object");
+        fail("member 'outputs' has an entry that is not an object");
         continue;
       }
       checkMembers(entry, "outputs", {"name", "shape", "type"});
@@ -384,7 +385,7 @@ private:
       if (index && !made->input(name))
         wrong = "'" + name.str() + "' is no input";
       else if (!index && (!attribute || attribute->isFloat))
-        wrong = "'" + name.str() + "' is no attribute of type int; sizes are NAME[AXIS]";
+        wrong = "'" + name.str() + "' is not an attribute of type int; sizes are NAME[AXIS]";
       return std::nullopt;
     };
     (void)evaluateSize(expression, lookup, problem);
@@ -396,7 +397,7 @@ private:
   ManifestFunction function(const Json &entry, const char *member, bool isBackward) {
     ManifestFunction result;
     if (!entry.is_object()) {
-      fail("member '" + llvm::Twine(member) + "' is no object");
+      fail("member '" + llvm::Twine(member) + "' is not an object");
       return result;
     }
     std::set<std::string> known = {"function", "numbers", "flops"};
@@ -406,7 +407,7 @@ private:
     result.name = text(entry, member, "function");
     if (!result.name.empty() && !isFunctionName(result.name))
       fail("member '" + llvm::Twine(member) + "' has the function '" + result.name +
-           "', which is no name in C++");
+           "', which is not a name in C++");
     result.numbers = texts(entry, member, "numbers", false);
     for (const std::string &number : result.numbers)
       if (const ManifestAttribute *attribute = made->attribute(number);

@@ -61,7 +61,7 @@ struct OperatorManifest {
 std::shared_ptr<const OperatorManifest>
 readOperatorManifest(const std::string &path, llvm::StringRef target, Report &report);
 
-/// Null for what is no name of an element type in a manifest.
+/// Null for what is not a name of an element type in a manifest.
 mlir::Type manifestType(llvm::StringRef word, mlir::MLIRContext *context);
 
 } // namespace trainc

@@ -44,7 +44,7 @@ void findFoldedConstants(const Decisions &decisions, const ModelFile &file, cons
 std::vector<std::string> sharedRecurrent(const Decisions &decisions, const ModelFile &file,
                                          const Graph &graph);
 
-/// One number throughout is filling, unless something is calculated with it, also behind views: it
+/// One number throughout is filling, unless something is calculated with it, also after views: it
 /// may be what a parameter was computed into that starts so. PyTorch's exporters write filling as
 /// ConstantOfShape: what they folded may be a token that is put beside others, or in their place.
 bool isCalculatedWith(const Graph &graph, const Decision &decision, bool isFromPyTorch);

@@ -35,7 +35,7 @@ public:
         users[node.input(i)].push_back({&node, i});
   }
 
-  // By an operator, or by one behind a transposition. What ConstantOfShape fills is a weight for
+  // By an operator, or by one after a transposition. What ConstantOfShape fills is a weight for
   // one axis or two factors; else it is a state to begin with.
   bool isLearnt(const NodeProto &maker, const std::string &value, ArrayRef<int64_t> shape) const {
     auto found = users.find(value);

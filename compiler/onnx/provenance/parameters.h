@@ -92,10 +92,10 @@ void reportDoubts(const Decisions &decisions, const ExportedProgram &program, co
 
 /// What the operator learns in an input that is this tensor.
 nn::OnnxWeight weightOf(const Use &use, const TensorBytes &tensor);
-/// True where an operator learns it as that; also as a matrix behind a Transpose.
+/// True where an operator learns it as that; also as a matrix after a Transpose.
 bool isUsedAs(const Graph &graph, const Decision &decision, nn::OnnxWeight weight);
 
-/// Uses of a value, and of its elements elsewhere: behind Split, Reshape and the like.
+/// Uses of a value, and of its elements elsewhere: after Split, Reshape and the like.
 std::vector<Use> usesBehindViews(const Graph &graph, llvm::StringRef name);
 
 /// What a matrix, a filter or a table is may be a weight that starts as ones and zeros; what is

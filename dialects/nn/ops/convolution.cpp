@@ -89,7 +89,7 @@ FailureOr<RankedTensorType> convolved(std::optional<Location> location, Adaptor 
   return x.clone(shape);
 }
 
-/// A type with the first two sizes given and `sizes` behind; null where these are no sizes.
+/// A type with the first two sizes given and `sizes` after; null where these are not sizes.
 RankedTensorType inSpaceOf(RankedTensorType like, int64_t first, int64_t second,
                            ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> shape{first, second};

@@ -57,7 +57,7 @@ static OnnxResults importGather(OnnxNode &node) {
     auto i64 = IntegerType::get(builder.op().getContext(), 64);
     indices = builder.constant(DenseElementsAttr::get(indexType.clone(i64), ArrayRef(*known)));
   }
-  // The indexed dimension first; then the index dimensions go back behind the leading ones.
+  // The indexed dimension first; then the index dimensions go back after the leading ones.
   Value rowsFirst = builder.transpose(table, moveToFront(rank, axis));
   Value gathered = builder.create<GatherOp>(rowsFirst, indices);
   int64_t count = indexType.getRank();

@@ -49,7 +49,7 @@ static FailureOr<double> padValue(OnnxNode &node) {
   return node.knownNumber(2, unknownValue.told("padding value"));
 }
 
-// Elements of x itself before and behind it along one dimension.
+// Elements of x itself before and after it along one dimension.
 static Value extended(Builder &builder, Value x, int64_t dimension, int64_t before, int64_t after,
                       StringRef mode) {
   int64_t size = tensorType(x).getDimSize(dimension);
@@ -179,7 +179,7 @@ FailureOr<Tensor> PadOp::interpret(ArrayRef<Tensor> operands) {
   return result;
 }
 
-// Its sizes, value and axes stand behind the input.
+// Its sizes, value and axes stand after the input.
 static OnnxRegistration pad = OnnxRegistration("Pad", 2, importPad, settingsFrom<1>)
                                   .takes("mode", {"constant", "reflect", "edge", "wrap"})
                                   .mustKnow(1, "pads")

@@ -68,7 +68,7 @@ FailureOr<RankedTensorType> pooled(std::optional<Location> location, Adaptor op,
   return x.clone(shape);
 }
 
-/// Windows along one dimension, which has `size` elements behind `before` pads.
+/// Windows along one dimension, which has `size` elements after `before` pads.
 struct WindowRow {
   int64_t kernel, stride, dilation, before, size, points;
 
@@ -188,7 +188,7 @@ static LogicalResult padDimension(OnnxNode &node, WindowPool &pool, int64_t d, i
   if (reach > padded)
     return node.error("the kernel reaches over " + llvm::Twine(reach) + " elements of dimension " +
                       llvm::Twine(d + 2) + ", which has " + llvm::Twine(padded) + " with its pads");
-  // One more window for what is left, unless it would begin behind the input.
+  // One more window for what is left, unless it would begin after the input.
   int64_t points = (padded - reach) / stride + 1;
   if (node.integer("ceil_mode", 0) && (padded - reach) % stride != 0 &&
       points * stride < size + before)

@@ -14,7 +14,7 @@ def MaxPoolOp : Pool<"max_pool"> {
     A window at point p of the result has the elements at `p * strides + k * dilations - pads` of
     each plane of space, k in `kernel`, that lie inside; `pads` counts those before each dimension,
     then those behind. Of equal elements the first is largest, in row-major order; as in PyTorch, of
-    several that are no numbers the last is taken, before any number. `values` is x itself in
+    several that are not numbers the last is taken, before any number. `values` is x itself in
     the pool that models have; where it holds positions, the result says where the largest are.
 
         %y = nn.max_pool %x, %x {kernel = array<i64: 3, 3>, strides = array<i64: 2, 2>,

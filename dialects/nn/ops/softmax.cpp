@@ -52,7 +52,7 @@ namespace {
 
 // where(isnan(y), 0, y) of y = softmax(x): how exporters write attention whose rows
 // may be masked throughout. Left in two operations, the gradient of such a row would
-// be NaN behind the selection that hides its value.
+// be NaN after the selection that hides its value.
 struct RaiseMaskedSoftmax : OpRewritePattern<SelectOp> {
   using OpRewritePattern::OpRewritePattern;
 

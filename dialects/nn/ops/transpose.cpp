@@ -27,7 +27,7 @@ static OnnxResults importTranspose(OnnxNode &node) {
   for (int64_t &dimension : *permutation)
     dimension = dimension < 0 ? dimension + rank : dimension;
   if (!isPermutation(*permutation, rank))
-    return node.error("perm is no permutation of " + llvm::Twine(rank) + " dimensions");
+    return node.error("perm is not a permutation of " + llvm::Twine(rank) + " dimensions");
   return SmallVector<Value>{node.builder().transpose(x, *permutation)};
 }
 

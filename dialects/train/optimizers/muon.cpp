@@ -2,7 +2,7 @@
 //
 // Muon (Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/) with the arithmetic of
 // torch.optim.Muon, but that matrices are orthogonalized in the model's precision and not in bf16.
-// Parameters that are no matrices, and those of the group `adamw`, are updated by AdamW.
+// Parameters that are not matrices, and those of the group `adamw`, are updated by AdamW.
 #include "dialects/train/adam.h"
 #include "runtime/kernels/orthogonalize.h"
 #include <cmath>

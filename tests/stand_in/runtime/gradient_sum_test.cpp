@@ -37,7 +37,7 @@ template <typename T> std::vector<T> own_gradients(int rank, int64_t micro_batch
   return values;
 }
 
-// Of the step's micro-batches [begin, begin + 2^level), those behind the last left out.
+// Of the step's micro-batches [begin, begin + 2^level), those after the last left out.
 template <typename T>
 std::vector<T> pairwise(int64_t begin, int level, int ranks, int64_t micro_batches, int64_t count) {
   if (level == 0)

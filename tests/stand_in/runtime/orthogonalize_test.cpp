@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Newton and Schulz's iteration on the device: singular values of wide, tall and square matrices
-// come near 1, a matrix of zeros stays, and what is no matrix is copied.
+// come near 1, a matrix of zeros stays, and what is not a matrix is copied.
 #include "runtime/kernels/orthogonalize.h"
 
 #include "tests/stand_in/runtime/device_copy.h"

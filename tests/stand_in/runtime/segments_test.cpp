@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t pieces = 5;
 
-// Gaps in front, between and behind; an empty segment; one of more elements than a block has
+// Gaps in front, between and after; an empty segment; one of more elements than a block has
 // threads for in all its pieces.
 const std::vector<int64_t> bounds = {3, 4, 4, 40, 48, 48, 64, 3000, 3008, 3010};
 constexpr int64_t elements = 3020;

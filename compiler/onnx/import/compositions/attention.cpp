@@ -125,7 +125,7 @@ private:
     return success();
   }
 
-  /// How many keys of each sample count; those behind are pads.
+  /// How many keys of each sample count; those after are pads.
   LogicalResult readValidKeys() {
     Value counts = node.input(kValidKeys);
     if (node.hasInput(kPastKeys))
@@ -147,7 +147,7 @@ private:
 
   int64_t valueSize() const { return tensorType(values).getDimSize(3); }
 
-  /// Rows of all query heads that share a key head, one behind the other.
+  /// Rows of all query heads that share a key head, one after the other.
   Value grouped(Value x) {
     ArrayRef<int64_t> of = tensorType(x).getShape();
     return builder.reshape(x, {shape[0], keyHeads, shape[1] / keyHeads * shape[2], of.back()});
@@ -198,7 +198,7 @@ private:
         builder.constant(-std::numeric_limits<double>::infinity(), masked.getType()));
   }
 
-  /// Whether a key is as near the query as this, before it and behind it; -1: however far.
+  /// Whether a key is as near the query as this, before it and after it; -1: however far.
   Value window(int64_t left, int64_t right) {
     SmallVector<int64_t> sizes{shape[2], tokens};
     if (validKeys) // the last query stands beside the last key that counts

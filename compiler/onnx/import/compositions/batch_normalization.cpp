@@ -37,7 +37,7 @@ public:
     if (trainsStatistics(mode) && hasBuffers)
       return replacingStatistics();
     if (trainsStatistics(mode))
-      return node.error("its running statistics are no initializers, so that no step can replace "
+      return node.error("its running statistics are not initializers, so that no step can replace "
                         "them",
                         "--batch-norm frozen");
     bool ofBatch = mode == BatchNormMode::file && saysBatch;

@@ -26,7 +26,7 @@ static OnnxResults importBitShift(OnnxNode &node) {
       builder.create<GreaterOrEqualOp>(distance, number(0)),
       builder.create<LessOp>(distance, number(element.getIntOrFloatBitWidth())));
   distance = builder.select(isWithin, distance, number(0));
-  // In two steps: 2^63 is no number of 64 bits.
+  // In two steps: 2^63 is not a number of 64 bits.
   Value first = builder.create<MinimumOp>(distance, number(32));
   SmallVector<Value> factors;
   for (Value part : {first, builder.sub(distance, first)}) {

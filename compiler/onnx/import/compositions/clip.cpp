@@ -30,7 +30,7 @@ static OnnxResults importClip(OnnxNode &node) {
     Value bound = node.input(i);
     if (tensorType(bound).getNumElements() != 1 ||
         tensorType(bound).getElementType() != tensorType(x).getElementType())
-      return node.error("a bound is no scalar of the operand's type",
+      return node.error("a bound is not a scalar of the operand's type",
                         tensorType(bound).getNumElements() == 1 ? "insert a Cast before the node"
                                                                 : "");
     Builder &builder = node.builder();

@@ -12,7 +12,7 @@ static OnnxResults importCompress(OnnxNode &node) {
   Value x = node.input(0);
   Tensor condition = node.constant(1);
   if (condition.type().getRank() != 1)
-    return node.error("its condition is no list");
+    return node.error("its condition is not a list");
   if (!node.hasAttribute("axis"))
     x = builder.reshape(x, tensorType(x).getNumElements());
   FailureOr<int64_t> axis = axisOf(node, tensorType(x).getRank(), 0);

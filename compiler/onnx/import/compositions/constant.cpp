@@ -34,7 +34,7 @@ static OnnxResults importConstantOfShape(OnnxNode &node) {
   if (!value)
     return failure();
   if (value.count() != 1)
-    return node.error("its value is no tensor with one element");
+    return node.error("its value is not a tensor with one element");
   return SmallVector<Value>{node.literal(
       Tensor::splat(value.type().clone(*shape), ArrayRef<char>(value.at(0), value.width())))};
 }

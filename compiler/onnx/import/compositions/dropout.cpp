@@ -49,7 +49,7 @@ static OnnxResults importDropout(OnnxNode &node) {
   Value keep = builder.named("keep", builder.create<GreaterOrEqualOp>(
                                          random, builder.constant(dropped, random.getType())));
   Value scale = builder.constant(*ratio < 1 ? 1 / (1 - *ratio) : 0, type);
-  // A factor, as in PyTorch: what is no number stays none.
+  // A factor, as in PyTorch: what is not a number stays none.
   Value mask = builder.named("mask", builder.select(keep, scale, builder.constant(0, type)));
   Value y = builder.create<TrainingFormOp>(builder.mul(x, mask), x);
   if (!all)
@@ -58,7 +58,7 @@ static OnnxResults importDropout(OnnxNode &node) {
   return SmallVector<Value>{y, builder.create<TrainingFormOp>(kept, all)};
 }
 
-// Its ratio and mode stand behind the input.
+// Its ratio and mode stand after the input.
 static OnnxRegistration dropout = OnnxRegistration("Dropout", 6, importDropout, settingsFrom<1>)
                                       .mustKnow(1, "ratio")
                                       .mustKnow(2, "training_mode");

@@ -103,7 +103,7 @@ LogicalResult Einsum::parseOperands(StringRef text) {
   return success();
 }
 
-/// Labels behind the arrow; without one those that occur once, sorted, behind the ellipsis.
+/// Labels after the arrow; without one those that occur once, sorted, after the ellipsis.
 FailureOr<Labels> Einsum::resultLabels(StringRef equation) {
   auto [operands, result] = equation.split("->");
   int64_t ellipsis = 0;

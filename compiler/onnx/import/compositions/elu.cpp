@@ -17,7 +17,7 @@ static OnnxResults importExponentialUnit(OnnxNode &node, double factor, double a
     return node.error("its operand is not of a float type", "insert a Cast before the node");
   Value zero = builder.constant(0, type);
   Value positive = builder.create<GreaterOp>(x, zero);
-  // Without the zeros, exp overflows where its value is not taken, and 0 * inf is no gradient.
+  // Without the zeros, exp overflows where its value is not taken, and 0 * inf is not a gradient.
   Value negative = builder.select(positive, zero, x);
   if (width != 1)
     negative = builder.scale(negative, 1 / width);

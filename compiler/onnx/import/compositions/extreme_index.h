@@ -31,7 +31,7 @@ inline mlir::Value extremeIndex(Builder &builder, mlir::Value x, int64_t dimensi
   if (candidates)
     hit = builder.create<AndOp>(hit, candidates);
   mlir::Value index = indicesAlong(builder, x, dimension);
-  // What is no hit has the index that wins only where it is one, so that known bounds are exact.
+  // What is not a hit has the index that wins only where it is one, so that known bounds are exact.
   double other = tie == Tie::first ? static_cast<double>(shape[dimension] - 1) : 0;
   mlir::Value hits = builder.select(hit, index, builder.constant(other, index.getType()));
   return tie == Tie::first ? builder.create<ReduceMinOp>(hits, dimension)

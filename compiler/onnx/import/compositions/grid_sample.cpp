@@ -47,7 +47,7 @@ public:
       around.push_back(neighbours(coordinate(grid, space - 1 - d, size)));
       rows *= size;
     }
-    SmallVector<int64_t> order{0}; // channels behind
+    SmallVector<int64_t> order{0}; // channels after
     llvm::append_range(order, llvm::seq<int64_t>(2, rank));
     order.push_back(1);
     channels = builder.reshape(builder.transpose(x, order), {rows, type.getDimSize(1)});

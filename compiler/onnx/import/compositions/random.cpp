@@ -32,7 +32,7 @@ static FailureOr<RankedTensorType> resultType(OnnxNode &node) {
   } else {
     auto sizes = node.integers("shape");
     if (!sizes || llvm::any_of(*sizes, [](int64_t size) { return size < 0; }))
-      return node.error("attribute 'shape' is no list of sizes");
+      return node.error("attribute 'shape' is not a list of sizes");
     shape = *sizes;
   }
   if (node.hasAttribute("dtype"))
@@ -75,7 +75,7 @@ static OnnxResults importBernoulli(OnnxNode &node) {
   auto type = tensorType(probability);
   Builder &builder = node.builder();
   if (!isa<FloatType>(type.getElementType()))
-    return node.error("its probabilities are no floats", "insert a Cast before the node");
+    return node.error("its probabilities are not floats", "insert a Cast before the node");
   Type element = type.getElementType();
   if (node.hasAttribute("dtype"))
     element = onnxElementType(type.getContext(), node.integer("dtype", 0));
@@ -93,7 +93,7 @@ static OnnxResults importMultinomial(OnnxNode &node) {
   Builder &builder = node.builder();
   auto type = tensorType(node.input(0));
   if (!isa<FloatType>(type.getElementType()))
-    return node.error("its logarithms of probabilities are no floats",
+    return node.error("its logarithms of probabilities are not floats",
                       "insert a Cast before the node");
   if (type.getRank() != 2 || type.getDimSize(1) < 1)
     return node.error("its input has " + llvm::Twine(type.getRank()) +

@@ -143,7 +143,7 @@ private:
     if (failed(countElements(node, shape)))
       return failure();
     if (!isa<FloatType>(type.getElementType()) && mode != "nearest")
-      return node.error(interpolatedIntegers.told("interpolates numbers that are no floats"),
+      return node.error(interpolatedIntegers.told("interpolates numbers that are not floats"),
                         "mode nearest");
     Value y = x;
     for (const Axis &axis : axes)
@@ -306,7 +306,7 @@ private:
 static OnnxResults importResize(OnnxNode &node) { return Resize(node).build(); }
 static OnnxResults importUpsample(OnnxNode &node) { return Resize(node).byScalesAlone(); }
 
-// Its crop and its scales or sizes stand behind the input.
+// Its crop and its scales or sizes stand after the input.
 static const StringRef kResizeModes[] = {"nearest", "linear", "cubic"};
 static OnnxRegistration resizeByScales("Resize", 10, importUpsample, settingsFrom<1>);
 static OnnxRegistration resize =

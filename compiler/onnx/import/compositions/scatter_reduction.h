@@ -11,8 +11,8 @@
 
 namespace trainc::nn {
 
-/// `table` with `updates` along `axis` where `rows`, of the shape of `updates`, says; -1 is no row.
-/// Both have one shape but for the axis. `reduction` is ONNX's: add, mul, min or max.
+/// `table` with `updates` along `axis` where `rows`, of the shape of `updates`, says; -1 is not a
+/// row. Both have one shape but for the axis. `reduction` is ONNX's: add, mul, min or max.
 OnnxResults reduceUpdates(OnnxNode &node, mlir::Value table, mlir::Value rows, mlir::Value updates,
                           int64_t axis, llvm::StringRef reduction);
 

@@ -66,7 +66,7 @@ static OnnxResults oneByOne(Builder &builder, Value x, const TopKOptions &option
   SmallVector<Value> values, indices;
   for (int64_t i = 0; i < options.count; ++i) {
     Value allowed = candidates;
-    if (isNumber) { // what is none comes behind all infinities
+    if (isNumber) { // what is none comes after all infinities
       Value gone = builder.create<LessOrEqualOp>(
           numbers, builder.constant(static_cast<double>(i), numbers.getType()));
       gone = builder.expand(gone, axis, type.getShape());

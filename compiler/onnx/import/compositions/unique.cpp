@@ -23,7 +23,7 @@ struct Distinct {
 
 } // namespace
 
-// As NumPy sorts: what is no number comes last, and is one value.
+// As NumPy sorts: what is not a number comes last, and is one value.
 static int compare(double a, double b) {
   bool isNumber = !std::isnan(a), isOtherNumber = !std::isnan(b);
   if (!isNumber || !isOtherNumber)

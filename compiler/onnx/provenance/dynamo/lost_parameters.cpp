@@ -16,7 +16,7 @@ static std::string batchNormsLost(const LostParameters &lost) {
   if (!lost.changed.empty())
     message += (lost.foldedNorms.empty() ? "the exporter " : "") +
                std::string("changed the values of ") + quotedList(lost.changed);
-  return message + ": what would train is not the module";
+  return message + ": training this file would update a different model from the one you exported";
 }
 
 // Of parameters that no call names, any may be unused: only what was taken out knows.

@@ -5,7 +5,7 @@
 // the default exporter's optimizer then takes it out.
 //
 // Method: a module passes a rate only where it drops. A Dropout with a rate and no mode is given
-// the mode; where the recorded call has a rate and no Dropout is left, there is one again behind
+// the mode; where the recorded call has a rate and no Dropout is left, there is one again after
 // the Softmax.
 #include "compiler/onnx/graph/graph.h"
 #include "compiler/onnx/provenance/separation.h"

@@ -258,7 +258,7 @@ private:
   }
 
   // What a norm has no parameter for, the exporter fills in. A product may have got a bias from an
-  // addition behind it.
+  // addition after it.
   bool isConstantArgument(const ProgramCall &call, int index, const NodeProto &node) const {
     bool isAbsent = index < 0 || index >= static_cast<int>(call.arguments.size()) ||
                     !StringRef(call.arguments[index]).starts_with("%");

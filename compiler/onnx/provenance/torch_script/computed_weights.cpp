@@ -142,7 +142,7 @@ private:
            !mayHaveHad(*number - before - 1, earlier, *node);
   }
 
-  // Whether so many numbers may be those of what nodes behind `from` and before `to` read.
+  // Whether so many numbers may be those of what nodes after `from` and before `to` read.
   bool mayHaveHad(uint64_t missing, const GraphNode *from, const GraphNode &to) const {
     if (from && from->number > to.number)
       return true;

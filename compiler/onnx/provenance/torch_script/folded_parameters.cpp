@@ -123,7 +123,7 @@ std::vector<Use> usesBehindViews(const Graph &graph, StringRef name) {
   return result;
 }
 
-// The number that an initializer holds, also behind Identity nodes; nullopt for other values.
+// The number that an initializer holds, also after Identity nodes; nullopt for other values.
 static std::optional<double> numberAt(StringRef value, const Decisions &decisions,
                                       const Graph &graph) {
   for (const GraphNode *node = graph.producer(value); node; node = graph.producer(value)) {

@@ -10,8 +10,8 @@
 // modules: nodes there bear no module's path, and no copy is told. A copy under a name that the
 // exporter invented (it had transposed a weight) is the same weight if the same module uses both,
 // as a layer that is called twice does, and mostly not told where two modules do (module_calls.h).
-// But where that is a copy of a parameter under its own name, which is no weight or which the same
-// module uses, it is what was computed from some parameter
+// But where that is a copy of a parameter under its own name, which is not a weight or which the
+// same module uses, it is what was computed from some parameter
 // (-v, of zeros).
 #include "compiler/onnx/graph/graph.h"
 #include "compiler/onnx/graph/recurrent_layout.h"

@@ -50,7 +50,7 @@ template <typename... Parameters> struct bound_kernel {
   void (*kernel)(Parameters...);
   std::tuple<Parameters...> arguments;
 
-  // Reading the arguments is no access of the kernel's.
+  // Reading the arguments is not an access of the kernel's.
   __attribute__((no_sanitize("thread"))) static void run_thread(const void *self) {
     const auto &bound = *static_cast<const bound_kernel *>(self);
     run(bound, std::index_sequence_for<Parameters...>());
