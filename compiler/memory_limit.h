@@ -4,8 +4,8 @@
 #pragma once
 
 #include "compiler/report.h"
-#include "passes/lowering/pipeline_plan.h"
 #include "passes/plan_tables.h"
+#include "passes/stages/pipeline_plan.h"
 
 namespace trainc {
 

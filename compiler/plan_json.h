@@ -5,8 +5,8 @@
 #pragma once
 
 #include "compiler/onnx/reader.h"
-#include "passes/lowering/pipeline_plan.h"
 #include "passes/plan_tables.h"
+#include "passes/stages/pipeline_plan.h"
 
 namespace trainc {
 

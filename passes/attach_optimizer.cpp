@@ -20,9 +20,9 @@
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/lowering/updated_parameters.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
+#include "passes/sharding/updated_parameters.h"
 #include <cmath>
 
 using namespace mlir;

@@ -5,7 +5,7 @@
 // Problem: a product reads views of tensors, transposed or cut, and its reader may
 // want its result in another order; libraries take strides, so none of these needs a
 // copy. Method: each operation lowers itself (LibraryOpInterface), with what
-// lowering/matrix_products.h finds out about views. A sum of two steps' results is one
+// kernels/matrix_products.h finds out about views. A sum of two steps' results is one
 // computed in place of the other, where a step can add (StepOpInterface). Runs in front
 // of fuse, which leaves steps as they are. Weakness: an operand that no strides
 // describe is copied as a whole.
@@ -14,8 +14,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "passes/lowering/matrix_products.h"
-#include "passes/lowering/value_views.h"
+#include "passes/kernels/matrix_products.h"
+#include "passes/kernels/value_views.h"
 #include "passes/passes.h"
 #include "llvm/ADT/SetVector.h"
 

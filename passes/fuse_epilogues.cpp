@@ -20,9 +20,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "passes/lowering/tensor_places.h"
-#include "passes/lowering/value_views.h"
+#include "passes/kernels/value_views.h"
 #include "passes/passes.h"
+#include "passes/plans/tensor_places.h"
 
 using namespace mlir;
 

@@ -11,10 +11,10 @@
 #include "dialects/kernel/kernel.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
 #include "passes/planning/memory_plan.h"
 #include "passes/planning/step_order.h"
+#include "passes/plans/tensor_places.h"
 
 using namespace mlir;
 

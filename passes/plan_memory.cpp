@@ -10,17 +10,17 @@
 // there, a result that has its own place. What is left is placed by
 // planning/memory_plan.h. Entry functions never run at once, so they share the
 // arenas. Where gradients are sharded, no arena holds them between micro-batches: they are
-// activations until the ranks have added them (lowering/gradient_buckets.h). Weakness: a tensor
+// activations until the ranks have added them (sharding/gradient_buckets.h). Weakness: a tensor
 // joins the first input that fits, not the best.
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/module_state.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/lowering/gradient_buckets.h"
-#include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
 #include "passes/planning/memory_plan.h"
+#include "passes/plans/tensor_places.h"
+#include "passes/sharding/gradient_buckets.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 #include <map>

@@ -7,7 +7,7 @@
 // placed in front of the first backward operation that needs them; originals then die in
 // the forward pass. Which ones is the answer of a minimum cut for a price of a byte
 // (planning/recompute_cut.h), which true plans are compared by
-// (lowering/recompute_planner.h): `light` takes the price at which fuse, too, holds a
+// (recompute/recompute_planner.h): `light` takes the price at which fuse, too, holds a
 // tensor rather than read it again, and 3 % of the step's time; `full` is the plan with the least
 // memory; a budget asks for the fastest that fits it. Runs after form-products, where the cost of
 // every operation is known, and in front of fuse, which joins clones with their readers. No pass
@@ -17,10 +17,10 @@
 #include "dialects/kernel/kernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "passes/lowering/recompute_planner.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/planning/fusion_groups.h"
+#include "passes/recompute/recompute_planner.h"
 
 using namespace mlir;
 

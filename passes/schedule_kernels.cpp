@@ -14,10 +14,10 @@
 // dependent reductions is not cut.
 #include "dialects/kernel/loop_nest.h"
 #include "dialects/kernel/schedule.h"
-#include "passes/lowering/tensor_places.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/planning/memory_plan.h"
+#include "passes/plans/tensor_places.h"
 
 using namespace mlir;
 

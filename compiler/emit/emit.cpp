@@ -10,7 +10,7 @@
 #include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
 #include "dialects/train/train.h"
-#include "passes/lowering/update_parts.h"
+#include "passes/sharding/update_parts.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;

@@ -5,7 +5,7 @@
 #include "dialects/elements/element_type.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/train/train.h"
-#include "passes/lowering/gradient_buckets.h"
+#include "passes/sharding/gradient_buckets.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>
 

@@ -4,9 +4,9 @@
 #include "compiler/emit/pipeline_tables.h"
 #include "compiler/emit/gradient_tables.h"
 #include "dialects/elements/element_type.h"
-#include "passes/lowering/gradient_buckets.h"
-#include "passes/lowering/gradient_ranges.h"
-#include "passes/lowering/pipeline_plan.h"
+#include "passes/sharding/gradient_buckets.h"
+#include "passes/sharding/gradient_ranges.h"
+#include "passes/stages/pipeline_plan.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>

@@ -8,8 +8,8 @@
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
-#include "passes/lowering/gradient_buckets.h"
-#include "passes/lowering/update_parts.h"
+#include "passes/sharding/gradient_buckets.h"
+#include "passes/sharding/update_parts.h"
 
 using namespace mlir;
 using namespace trainc;

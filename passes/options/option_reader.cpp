@@ -2,7 +2,7 @@
 //
 // Values of options and what is said of wrong ones (option_reader.h).
 #include "passes/options/option_reader.h"
-#include "passes/lowering/pipeline_plan.h"
+#include "passes/stages/pipeline_plan.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"

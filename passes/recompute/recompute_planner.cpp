@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A search along one number (recompute_planner.h).
-#include "passes/lowering/recompute_planner.h"
+#include "passes/recompute/recompute_planner.h"
 #include "dialects/errors/internal_error.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/lowering/fusion_roots.h"
+#include "passes/kernels/fusion_roots.h"
 #include "passes/passes.h"
 #include "passes/planning/fusion_groups.h"
 

@@ -7,9 +7,9 @@
 // Result: transposes and reshapes which alone use it are taken over, so that the
 // product is written in the order its reader wants. Batch dimensions that
 // continue the rows of one matrix are merged into it.
-#include "passes/lowering/matrix_products.h"
+#include "passes/kernels/matrix_products.h"
 #include "dialects/errors/internal_error.h"
-#include "passes/lowering/value_views.h"
+#include "passes/kernels/value_views.h"
 
 using namespace mlir;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Roots by the bytes they move (fusion_roots.h).
-#include "passes/lowering/fusion_roots.h"
+#include "passes/kernels/fusion_roots.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/reduction.h"
-#include "passes/lowering/tensor_places.h"
-#include "passes/lowering/value_views.h"
+#include "passes/kernels/value_views.h"
+#include "passes/plans/tensor_places.h"
 
 using namespace mlir;
 

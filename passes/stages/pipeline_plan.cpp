@@ -2,7 +2,7 @@
 //
 // Messages follow from the names that results and arguments share (pipeline_plan.h); the schedule
 // is proved before anybody uses it.
-#include "passes/lowering/pipeline_plan.h"
+#include "passes/stages/pipeline_plan.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/errors/internal_error.h"
 #include "passes/planning/schedule_proof.h"

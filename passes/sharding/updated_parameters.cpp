@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/lowering/updated_parameters.h"
+#include "passes/sharding/updated_parameters.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/module_state.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

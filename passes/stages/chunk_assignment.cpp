@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Nodes and their costs, cuts, and the chunks of operations (chunk_assignment.h).
-#include "passes/lowering/chunk_assignment.h"
+#include "passes/stages/chunk_assignment.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/reduction.h"
 #include "dialects/nn/views.h"
-#include "passes/lowering/forward_part.h"
-#include "passes/lowering/fusion_roots.h"
-#include "passes/lowering/tensor_places.h"
+#include "passes/kernels/fusion_roots.h"
 #include "passes/planning/fusion_groups.h"
+#include "passes/plans/tensor_places.h"
+#include "passes/recompute/forward_part.h"
 #include <limits>
 
 using namespace mlir;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/lowering/gradient_buckets.h"
+#include "passes/sharding/gradient_buckets.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Index maps through nn's view operations (value_views.h).
-#include "passes/lowering/value_views.h"
+#include "passes/kernels/value_views.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

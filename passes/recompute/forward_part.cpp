@@ -2,7 +2,7 @@
 //
 // Forward is what the results that are not gradients come from: the loss, outputs, new values of
 // buffers (forward_part.h).
-#include "passes/lowering/forward_part.h"
+#include "passes/recompute/forward_part.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/names/node_name.h"
@@ -11,9 +11,9 @@
 #include "dialects/nn/views.h"
 #include "dialects/train/train.h"
 #include "mlir/IR/IRMapping.h"
-#include "passes/lowering/fusion_roots.h"
-#include "passes/lowering/tensor_places.h"
+#include "passes/kernels/fusion_roots.h"
 #include "passes/planning/fusion_groups.h"
+#include "passes/plans/tensor_places.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Regex.h"
 

@@ -4,7 +4,7 @@
 // kernels look equal whatever the shapes they came from. No later step drops or
 // merges any.
 #include "dialects/nn/scalar_code.h"
-#include "passes/lowering/kernel_builder.h"
+#include "passes/kernels/kernel_builder.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;

@@ -6,10 +6,10 @@
 #include "dialects/names/recomputed_name.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"
-#include "passes/lowering/recompute_planner.h"
-#include "passes/lowering/tensor_places.h"
 #include "passes/passes.h"
 #include "passes/plan_tables.h"
+#include "passes/plans/tensor_places.h"
+#include "passes/recompute/recompute_planner.h"
 #include "llvm/Support/Format.h"
 
 using namespace mlir;

@@ -8,11 +8,11 @@
 // an iteration dimension, the dimension is split and the kernel is built anew.
 // In row form whatever does not depend on the walked dimensions is computed once
 // per row. Reductions of the same depth share a loop.
-#include "passes/lowering/kernel_builder.h"
+#include "passes/kernels/kernel_builder.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/nn/reduction.h"
 #include "dialects/nn/scalar_code.h"
-#include "passes/lowering/value_views.h"
+#include "passes/kernels/value_views.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/lowering/update_parts.h"
+#include "passes/sharding/update_parts.h"
 #include "dialects/kernel/loop_nest.h"
 #include "dialects/train/module_state.h"
 #include "dialects/train/train.h"

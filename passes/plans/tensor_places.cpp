@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sizes and names of tensors (tensor_places.h).
-#include "passes/lowering/tensor_places.h"
+#include "passes/plans/tensor_places.h"
 #include "dialects/names/node_name.h"
 #include "dialects/train/optimizer.h"
 #include "dialects/train/train.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/lowering/gradient_ranges.h"
+#include "passes/sharding/gradient_ranges.h"
 #include "dialects/elements/element_type.h"
 #include "dialects/train/train.h"
 #include "llvm/ADT/StringMap.h"

@@ -7,9 +7,9 @@
 #pragma once
 
 #include "mlir/IR/OwningOpRef.h"
-#include "passes/lowering/forward_part.h"
 #include "passes/passes.h"
 #include "passes/plan_tables.h"
+#include "passes/recompute/forward_part.h"
 #include <map>
 #include <optional>
 
