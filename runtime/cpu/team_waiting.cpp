@@ -4,11 +4,11 @@
 #include "runtime/process/clock.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <fcntl.h>
 #include <omp.h>
 #include <string>
-#include <system_error>
 #include <unistd.h>
 
 namespace trainc {
@@ -19,34 +19,19 @@ constexpr double most_delay = 0.1;               // seconds a second, of all thr
 constexpr double least_rest = 1, most_rest = 32; // seconds
 constexpr int most_spares = 4; // for each thread of the team: ranks of a host share its processes
 
-// Seconds that threads were ready and did not run; 0 where the kernel does not say.
-double delay_of(const std::vector<pid_t> &threads) {
-  double nanoseconds = 0;
-  for (pid_t thread : threads) {
-    double ran = 0, delayed = 0;
-    std::ifstream("/proc/self/task/" + std::to_string(thread) + "/schedstat") >> ran >> delayed;
-    nanoseconds += delayed;
-  }
-  return nanoseconds * 1e-9;
+// Of one thread, in nanoseconds: how long it was ready and did not run; 0 where the kernel does not
+// say.
+double delay_in(int schedstat) {
+  char text[64] = {};
+  double ran = 0, delayed = 0;
+  if (pread(schedstat, text, sizeof text - 1, 0) > 0)
+    sscanf(text, "%lf %lf", &ran, &delayed);
+  return delayed;
 }
 
-// libgomp ends the program where it gets no thread.
-bool can_start(int count) {
-  std::vector<std::thread> threads;
-  std::mutex all_there;
-  bool can = true;
-  {
-    std::lock_guard lock(all_there);
-    try {
-      for (int i = 0; i < count; ++i)
-        threads.emplace_back([&] { std::lock_guard waits(all_there); });
-    } catch (const std::system_error &) {
-      can = false;
-    }
-  }
-  for (std::thread &thread : threads)
-    thread.join();
-  return can;
+void *wait_for(void *lock) {
+  std::lock_guard waits(*static_cast<std::mutex *>(lock));
+  return nullptr;
 }
 
 } // namespace
@@ -68,12 +53,41 @@ team_waiting::team_waiting(int threads) {
   if (threads == 1 || is_told || needed <= 0 || needed > most_spares * threads)
     return;
   spares_ = needed;
-  team_.resize(static_cast<size_t>(threads));
+  probes_.resize(static_cast<size_t>(spares_ + 1));
+  schedstats_.resize(static_cast<size_t>(threads));
 #pragma omp parallel num_threads(threads)
-  team_[static_cast<size_t>(omp_get_thread_num())] = gettid();
+  schedstats_[static_cast<size_t>(omp_get_thread_num())] = open(
+      ("/proc/self/task/" + std::to_string(gettid()) + "/schedstat").c_str(), O_RDONLY | O_CLOEXEC);
 }
 
-team_waiting::~team_waiting() { end_spares(); }
+team_waiting::~team_waiting() {
+  end_spares();
+  for (int file : schedstats_)
+    if (file >= 0)
+      close(file);
+}
+
+double team_waiting::delay() const {
+  double nanoseconds = 0;
+  for (int file : schedstats_)
+    nanoseconds += delay_in(file);
+  return nanoseconds * 1e-9;
+}
+
+// libgomp ends the program where it gets no thread.
+bool team_waiting::can_start() {
+  std::mutex all_there;
+  size_t started = 0;
+  {
+    std::lock_guard lock(all_there);
+    while (started < probes_.size() &&
+           pthread_create(&probes_[started], nullptr, wait_for, &all_there) == 0)
+      ++started;
+  }
+  for (size_t i = 0; i < started; ++i)
+    pthread_join(probes_[i], nullptr);
+  return started == probes_.size();
+}
 
 void team_waiting::look() {
   if (spares_ == 0)
@@ -81,34 +95,38 @@ void team_waiting::look() {
   const double now = seconds_now();
   if (!choice_.is_due(now))
     return;
-  if (choice_.sleeps(now, delay_of(team_)))
+  if (choice_.sleeps(now, delay()))
     add_spares();
   else
     end_spares();
 }
 
+void *team_waiting::own_spares(void *self) {
+  team_waiting &team = *static_cast<team_waiting *>(self);
+#pragma omp parallel num_threads(team.spares_ + 1)
+  asm volatile(""); // a region without anything in it is no region
+  std::unique_lock lock(team.mutex_);
+  team.changed_.wait(lock, [&] { return team.ends_; });
+  return nullptr;
+}
+
 void team_waiting::add_spares() {
-  if (owner_ || !can_start(spares_ + 1))
+  if (has_spares_ || !can_start())
     return;
   ends_ = false;
-  owner_.emplace([this] {
-#pragma omp parallel num_threads(spares_ + 1)
-    asm volatile(""); // a region without anything in it is not a region
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return ends_; });
-  });
+  has_spares_ = pthread_create(&owner_, nullptr, own_spares, this) == 0;
 }
 
 void team_waiting::end_spares() {
-  if (!owner_)
+  if (!has_spares_)
     return;
   {
     std::lock_guard lock(mutex_);
     ends_ = true;
   }
   changed_.notify_all();
-  owner_->join();
-  owner_.reset();
+  pthread_join(owner_, nullptr);
+  has_spares_ = false;
 }
 
 } // namespace trainc

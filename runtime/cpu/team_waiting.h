@@ -9,9 +9,7 @@
 
 #include <condition_variable>
 #include <mutex>
-#include <optional>
-#include <sys/types.h>
-#include <thread>
+#include <pthread.h>
 #include <vector>
 
 namespace trainc {
@@ -31,6 +29,7 @@ private:
   double rest_ = 0;                         // the next one's seconds of sleep
 };
 
+// Takes no memory of the heap between steps; the system's threads are made without.
 class team_waiting {
 public:
   explicit team_waiting(int threads);
@@ -41,16 +40,20 @@ public:
   void look(); // between steps
 
 private:
+  double delay() const;
+  bool can_start();
   void add_spares();
   void end_spares();
+  static void *own_spares(void *self);
 
   wait_choice choice_;
-  std::vector<pid_t> team_;
-  int spares_ = 0; // 0: the threads wait as the environment says
+  std::vector<int> schedstats_;   // files of the team's threads; -1: not there
+  std::vector<pthread_t> probes_; // room for one spare more than there are
+  int spares_ = 0;                // 0: the threads wait as the environment says
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ends_ = false;
-  std::optional<std::thread> owner_; // of the spares
+  bool ends_ = false, has_spares_ = false;
+  pthread_t owner_ = {}; // of the spares
 };
 
 } // namespace trainc

@@ -802,7 +802,7 @@ def conditions_unknown():
         yield Case(f"Tanh of {word}", around([node("Tanh", ["i"], ["f"]), node("Cast", ["f"], ["g"], {"to": FLOAT}), node("Mul", ["h", "g"], ["t"])],
                                              initializers=[tensor("i", [6], kind)]), UNSUPPORTED, f"computes on real numbers, found {word}")
     yield Case("a sum of no elements beside others", around([node("Add", ["none", "layer.scale"], ["n"]), node("Mul", ["h", "n"], ["t"])],
-                                                            initializers=[tensor("none", [4, 0])]), UNSUPPORTED, "no elements")
+                                                            initializers=[tensor("none", [4, 0])]), UNSUPPORTED, "do not broadcast")
     yield Case("an If without a condition", choosing(condition=""), UNREADABLE, "input 0 is missing")
     yield Case("branches of other counts", choosing(branch([node("Split", ["h"], ["b", "e"], {"axis": 1})], ("b", "e")), inputs=flag), UNREADABLE,
                "has 1 outputs, but one of its branches 2")
