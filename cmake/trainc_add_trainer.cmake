@@ -37,7 +37,7 @@ function(_trainc_check_options name)
           message(FATAL_ERROR "trainc_add_trainer(${name}): ${word}: it has to be --bundle, by which the "
             "build knows that libraries belong to the trainer")
         elseif(word MATCHES "^--?(${names})(=.*)?$")
-          message(FATAL_ERROR "trainc_add_trainer(${name}): ${word} is no option of a trainer's "
+          message(FATAL_ERROR "trainc_add_trainer(${name}): ${word} is not an option of a trainer's "
             "target: ${why}")
         endif()
       endwhile()

@@ -51,6 +51,7 @@ static std::string targetParts(const ProgramTables &tables) {
   if (tables.target.name == "cpu")
     return R"(find_library(DNNL dnnl REQUIRED)
 
+file(GLOB target_runtime runtime/cpu/*.cpp)
 set(emitted constants.cpp kernels.cpp step.cpp trainer.cpp)
 set(libraries ${DNNL})
 )";
@@ -58,6 +59,7 @@ set(libraries ${DNNL})
 find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} REQUIRED)
 find_library(NCCL nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib REQUIRED)
 
+file(GLOB target_runtime runtime/cuda/*.cpp)
 file(GLOB device_runtime runtime/cuda/*.cu)
 set(emitted constants.cpp kernels.cu step.cpp trainer.cpp)
 set(libraries CUDA::cudart_static CUDA::cublasLt ${NCCL})
@@ -92,9 +94,10 @@ find_path(JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 )" + targetParts(tables) +
          R"(
 file(GLOB_RECURSE runtime runtime/*.cpp)
+list(REMOVE_ITEM runtime ${target_runtime})
 file(GLOB tables ${CMAKE_CURRENT_SOURCE_DIR}/constants.bin)
 file(GLOB_RECURSE operators operators/*.cpp operators/*.cu)
-add_executable(trainer ${emitted} ${operators} ${runtime} ${device_runtime})
+add_executable(trainer ${emitted} ${operators} ${runtime} ${target_runtime} ${device_runtime})
 target_compile_features(trainer PRIVATE cxx_std_20)
 set_target_properties(trainer PROPERTIES CXX_EXTENSIONS OFF)
 target_include_directories(trainer PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${MPI_CXX_INCLUDE_DIRS}

@@ -157,7 +157,7 @@ FailureOr<std::vector<int>> ChunkAssignment::chosenCuts(ArrayRef<std::string> na
     int next = found->second + 1;
     if (next >= int(nodes.size()) || next <= first.back()) {
       emitError(UnknownLoc::get(function.getContext()))
-          << "there is no cut behind node '" << name << "': "
+          << "there is no cut after node '" << name << "': "
           << (next >= int(nodes.size()) ? "it is the last" : "another cut is behind it or equal")
           << "; try: cuts in the order of the model";
       return failure();

@@ -75,7 +75,7 @@ void refuse_pickle(const input_file &file) {
     refuse_weights(
         file.path(),
         std::string("is a ") + (is_zip ? "zip file" : "pickle") +
-            ", as torch.save writes, and no safetensors file\n  try: "
+            ", as torch.save writes, and not a safetensors file\n  try: "
             "safetensors.torch.save_file(module.state_dict(), 'weights.safetensors') in Python, "
             "or, where weights are tied, save_model(module, 'weights.safetensors') of the same "
             "package");

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
+#include <malloc.h>
 #include <omp.h>
 #include <string>
 #include <unistd.h>
@@ -53,11 +54,14 @@ team_waiting::team_waiting(int threads) {
   if (threads == 1 || is_told || needed <= 0 || needed > most_spares * threads)
     return;
   spares_ = needed;
-  probes_.resize(static_cast<size_t>(spares_ + 1));
+  probes_.resize(static_cast<size_t>(spares_) + 1);
   schedstats_.resize(static_cast<size_t>(threads));
 #pragma omp parallel num_threads(threads)
   schedstats_[static_cast<size_t>(omp_get_thread_num())] = open(
       ("/proc/self/task/" + std::to_string(gettid()) + "/schedstat").c_str(), O_RDONLY | O_CLOEXEC);
+  add_spares(); // what stacks and libgomp take is there from now on
+  end_spares();
+  mallopt(M_ARENA_MAX, 1); // further threads share it
 }
 
 team_waiting::~team_waiting() {

@@ -154,7 +154,7 @@ described describe_raw(std::unique_ptr<input_file> file, std::optional<file_type
                              static_cast<long long>(vocabulary)));
   file_type type = asked.value_or(file_type::u8);
   if (file->size() % bytes_of(type) != 0)
-    refuse_array(path, std::to_string(file->size()) + " bytes are not whole number of " +
+    refuse_array(path, std::to_string(file->size()) + " bytes are not a whole number of " +
                            name_of(type) + " tokens");
   int64_t count = file->size() / bytes_of(type);
   return {{std::move(file), 0, 0, count}, type, {count}};

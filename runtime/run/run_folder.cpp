@@ -116,7 +116,7 @@ void check_place(const std::string &path) {
 
 // What stands in the place of a file of the run, and is none, is neither waited for nor replaced.
 [[noreturn]] void refuse_kind(const std::string &name, const char *what) {
-  throw failure(exit_disk, name + ": is no " + what +
+  throw failure(exit_disk, name + ": is not a " + what +
                                ", and a run has one there\n  try: to move it away, or another "
                                "--run DIR");
 }

@@ -50,7 +50,7 @@ module attributes {train.model = "kernels"} {
     }
   }
 
-  // Element by element: sizes that are not multiple of four, a transposed input.
+  // Element by element: sizes that are not a multiple of four, a transposed input.
   // CHECK: static __global__ void odd_points(
   // CHECK-NEXT: const int point = threadIdx.x;
   // CHECK-NEXT: if (point >= 105)

@@ -130,7 +130,8 @@ TEST(DataArray, TokensSayTheirTypeOrAreTold) {
   EXPECT_EQ(open_tokens(path, file_type::u8, 50257).element_count(), 6);
   EXPECT_EQ(open_tokens(path, std::nullopt, 256).element_count(), 6);
   EXPECT_SAYS(token_problem(path, std::nullopt, 50257), "try: --token-type u16");
-  EXPECT_SAYS(token_problem(path, file_type::u32), "6 bytes are not whole number of uint32 tokens");
+  EXPECT_SAYS(token_problem(path, file_type::u32),
+              "6 bytes are not a whole number of uint32 tokens");
   folder.write("nano.bin.json", R"({"format": "trainc data 1", "type": "uint16", "shape": [3],
     "bytes": 6, "checksum": "0", "digest": "0"})");
   EXPECT_SAYS(token_problem(path, std::nullopt, 50257), "has other contents than");

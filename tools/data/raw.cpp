@@ -47,9 +47,10 @@ void makeArray(const Arguments &arguments) {
     files.push_back(std::make_unique<input_file>(path, exit_data));
     int64_t content = files.back()->size() - skipped;
     if (content <= 0 || content % stride != 0)
-      throw failure(exit_data, format_text("%s: %" PRId64 " bytes behind the first %" PRId64
-                                           " are not whole number of samples of %" PRId64 " bytes",
-                                           path.c_str(), content, skipped, stride));
+      throw failure(exit_data,
+                    format_text("%s: %" PRId64 " bytes behind the first %" PRId64
+                                " are not a whole number of samples of %" PRId64 " bytes",
+                                path.c_str(), content, skipped, stride));
     samples += content / stride;
   }
   Split split(samples, arguments.real("validation-share", 0, 0.999),

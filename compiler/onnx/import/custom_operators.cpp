@@ -77,8 +77,8 @@ private:
       // Exporters write a float that is whole as they like.
       if (kind != nn::AttributeKind::integer &&
           (!entry->isFloat || kind != nn::AttributeKind::real))
-        return node.error("attribute '" + name + "' is no " + (entry->isFloat ? "float" : "int") +
-                          ", which its manifest says");
+        return node.error("attribute '" + name + "' is not " +
+                          (entry->isFloat ? "a float" : "an int") + ", which its manifest says");
       if (kind == nn::AttributeKind::integer)
         whole.insert(name);
     }

@@ -345,7 +345,7 @@ private:
       attribute.integer = value.get<int64_t>();
     else
       fail("the default of attribute '" + attribute.name + "' is " + value.dump() +
-           ", which is no " + (attribute.isFloat ? "number" : "whole number of 64 bits"));
+           ", which is not a " + (attribute.isFloat ? "number" : "whole number of 64 bits"));
   }
 
   void readOutputs(const Json &top) {

@@ -37,7 +37,8 @@ static OnnxResults importDepthToSpace(OnnxNode &node) {
   int64_t b = *block;
   ArrayRef<int64_t> size = tensorType(x).getShape();
   if (size[1] % (b * b) != 0)
-    return node.error(llvm::Twine(size[1]) + " channels are not multiple of " + llvm::Twine(b * b));
+    return node.error(llvm::Twine(size[1]) + " channels are not a multiple of " +
+                      llvm::Twine(b * b));
   int64_t channels = size[1] / (b * b);
   FailureOr<bool> first = blocksFirst(node);
   if (failed(first))
