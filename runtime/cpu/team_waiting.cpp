@@ -59,9 +59,6 @@ team_waiting::team_waiting(int threads) {
 #pragma omp parallel num_threads(threads)
   schedstats_[static_cast<size_t>(omp_get_thread_num())] = open(
       ("/proc/self/task/" + std::to_string(gettid()) + "/schedstat").c_str(), O_RDONLY | O_CLOEXEC);
-  add_spares(); // what stacks and libgomp take is there from now on
-  end_spares();
-  mallopt(M_ARENA_MAX, 1); // further threads share it
 }
 
 team_waiting::~team_waiting() {
@@ -96,6 +93,12 @@ bool team_waiting::can_start() {
 void team_waiting::look() {
   if (spares_ == 0)
     return;
+  if (!is_rehearsed_) { // the first step is done, so every lasting thread has its stack
+    is_rehearsed_ = true;
+    mallopt(M_ARENA_MAX, 1); // further threads share what is there
+    add_spares();            // what stacks and libgomp take stays with the process
+    end_spares();
+  }
   const double now = seconds_now();
   if (!choice_.is_due(now))
     return;

@@ -29,7 +29,8 @@ private:
   double rest_ = 0;                         // the next one's seconds of sleep
 };
 
-// Takes no memory of the heap between steps; the system's threads are made without.
+// Takes no memory after the first step: spare threads are started and ended then, and the C library
+// keeps their stacks for the next ones.
 class team_waiting {
 public:
   explicit team_waiting(int threads);
@@ -52,7 +53,7 @@ private:
   int spares_ = 0;                // 0: the threads wait as the environment says
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ends_ = false, has_spares_ = false;
+  bool is_rehearsed_ = false, ends_ = false, has_spares_ = false;
   pthread_t owner_ = {}; // of the spares
 };
 
