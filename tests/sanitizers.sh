@@ -24,7 +24,7 @@ runtime() {
   cmake --build --preset "$preset" --target runtime_unit_tests toy_trainer
   OMP_NUM_THREADS=1 "build/$preset/bin/runtime_unit_tests" --gtest_brief=1 --gtest_filter="$filter"
   for test in "$@"; do
-    OMP_NUM_THREADS=1 TRAINC_TOY=$tree/build/$preset/bin/toy_trainer bash "tests/train/$test.test" "$scratch/$test" >"$scratch/log" 2>&1 ||
+    OMP_NUM_THREADS=1 TRAINC_TOY=$tree/build/$preset/bin/toy_trainer bash tests/train/*/"$test".test "$scratch/$test" >"$scratch/log" 2>&1 ||
       { cat "$scratch/log"; echo "$test: failed"; return 1; }
     echo "$test: passed"
   done

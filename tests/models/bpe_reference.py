@@ -5,7 +5,7 @@
     python3 tests/models/bpe_reference.py
 
 Writes data/bpe_vocab.json and bpe_merges.txt (trained here, in GPT-2's format), bpe_text.bin and
-bpe_ids.json, which tests/train/trainc_data.test reads. Needs the package tokenizers.
+bpe_ids.json, which tests/train/data/trainc_data.test reads. Needs the package tokenizers.
 """
 import json
 import pathlib

@@ -2,7 +2,7 @@
 #
 # The cases that losses of the recipe are tested with: losses of one output by themselves, and a model
 # of which several outputs have one each. loss_reference.py computes both with PyTorch and records the
-# numbers; tests/train/losses.test writes what it needs from here, without PyTorch.
+# numbers; tests/train/numbers/losses.test writes what it needs from here, without PyTorch.
 #
 #   python3 losses.py model BATCH >model.onnxtxt
 #   python3 losses.py data SAMPLES     x.npy and the labels

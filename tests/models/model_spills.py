@@ -70,7 +70,7 @@ def main():
     sources = sorted(options.folder.glob("*/out/source/kernels.cu"))
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     parts, distinct = max(1, min(len(sources), os.cpu_count())), options.folder / "distinct"
-    subprocess.run([sys.executable, ROOT / "tests/train/distinct_kernels.py", str(parts), distinct, *sources], check=True)
+    subprocess.run([sys.executable, ROOT / "tests/train/compile/distinct_kernels.py", str(parts), distinct, *sources], check=True)
     spills, registers, kernels, failures = [], collections.Counter(), 0, []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [pool.submit(compile_kernels, nvcc, distinct / f"kernels_{part}.cu", architecture)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests/train/stage_mail.test runs under mpirun: two stages that send each other messages as
+// What tests/train/ranks/stage_mail.test runs under mpirun: two stages that send each other messages as
 // those of a step do, without a model between.
 //
 //   stage_mail_ranks BYTES
