@@ -4,7 +4,7 @@
 // RUN: %section GRADIENT %s | not %trainc-opt -differentiate 2>&1 | %FileCheck %s
 // RUN: %section KERNEL %s | not %trainc-opt -fuse -lower-to-kernels 2>&1 | %FileCheck %s --check-prefix=KERNELS
 //
-// tests/passes/derive_evaluate.mlir has it resolved, tests/import/dropout.onnxtxt run.
+// tests/passes/derive_evaluate.mlir has it resolved, tests/import/layers/dropout.onnxtxt run.
 
 // training_form-c1
 func.func @training_form_c1(%a: tensor<3xf32>, %b: tensor<1xf32>) {
