@@ -2,9 +2,7 @@
 //
 // The compiler from command line to output folder: read, passes, emit, host compile.
 #include "compiler/driver.h"
-#include "compiler/bundle.h"
 #include "compiler/cuda_toolkit.h"
-#include "compiler/depfile.h"
 #include "compiler/emit/emit.h"
 #include "compiler/installation.h"
 #include "compiler/ir_file.h"
@@ -13,9 +11,11 @@
 #include "compiler/onnx/import/custom_operators.h"
 #include "compiler/onnx/reader.h"
 #include "compiler/operator_table.h"
-#include "compiler/output_folder.h"
+#include "compiler/output/bundle.h"
+#include "compiler/output/depfile.h"
+#include "compiler/output/output_folder.h"
+#include "compiler/output/plan_json.h"
 #include "compiler/pipeline.h"
-#include "compiler/plan_json.h"
 #include "compiler/stage_clock.h"
 #include "compiler/standard_output.h"
 #include "compiler/step_list.h"

@@ -3,8 +3,8 @@
 // The public support table, made from the importers that are there.
 #include "compiler/operator_table.h"
 #include "compiler/onnx/import/built_in.h"
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>

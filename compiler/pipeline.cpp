@@ -3,7 +3,7 @@
 // The order of passes, in one function.
 #include "compiler/pipeline.h"
 #include "compiler/ir_file.h"
-#include "compiler/write_file.h"
+#include "compiler/output/write_file.h"
 #include "dialects/errors/internal_error.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassInstrumentation.h"

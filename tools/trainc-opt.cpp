@@ -3,9 +3,9 @@
 // trainc-opt: runs passes one by one on textual IR, such as the files of trainc --dump-ir. The
 // passes are those linked in; each registers itself.
 #include "compiler/ir_file.h"
+#include "compiler/output/write_file.h"
 #include "compiler/pipeline.h"
 #include "compiler/standard_output.h"
-#include "compiler/write_file.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/train.h"

@@ -51,7 +51,7 @@ static std::string targetParts(const ProgramTables &tables) {
   if (tables.target.name == "cpu")
     return R"(find_library(DNNL dnnl REQUIRED)
 
-file(GLOB target_runtime runtime/cpu/*.cpp)
+file(GLOB_RECURSE target_runtime runtime/cpu/*.cpp)
 set(emitted constants.cpp kernels.cpp step.cpp trainer.cpp)
 set(libraries ${DNNL})
 )";
@@ -59,7 +59,7 @@ set(libraries ${DNNL})
 find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} REQUIRED)
 find_library(NCCL nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib REQUIRED)
 
-file(GLOB target_runtime runtime/cuda/*.cpp)
+file(GLOB_RECURSE target_runtime runtime/cuda/*.cpp)
 file(GLOB device_runtime runtime/cuda/*.cu)
 set(emitted constants.cpp kernels.cu step.cpp trainer.cpp)
 set(libraries CUDA::cudart_static CUDA::cublasLt ${NCCL})

@@ -5,8 +5,8 @@
 // in the folder and name its files without it: so objects do not depend on where it is, and
 // ccache knows a file again that another folder held.
 #include "compiler/emit/emit.h"
+#include "compiler/output/write_file.h"
 #include "compiler/process_group.h"
-#include "compiler/write_file.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"

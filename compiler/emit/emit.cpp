@@ -6,7 +6,7 @@
 #include "compiler/emit/cuda_kernels.h"
 #include "compiler/emit/device_function.h"
 #include "compiler/emit/step_program.h"
-#include "compiler/write_file.h"
+#include "compiler/output/write_file.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
 #include "dialects/train/train.h"

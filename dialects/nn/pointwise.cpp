@@ -2,7 +2,7 @@
 //
 // Import from ONNX of every pointwise record that names an ONNX operator: the
 // list of operations is the generated one, none is named here.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "dialects/nn/scalar_code.h"
 #include "llvm/ADT/StringExtras.h"
 

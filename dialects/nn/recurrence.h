@@ -5,7 +5,7 @@
 #pragma once
 
 #include "dialects/nn/library_step.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "runtime/kernels/recurrent_cells.h"
 
 namespace trainc::nn {

@@ -4,7 +4,7 @@
 // operators, whose axes moved from an attribute to an input.
 #pragma once
 
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 namespace trainc::nn {
 

@@ -4,7 +4,7 @@
 // channels: what convolutions and pools share.
 #pragma once
 
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include <array>
 
 namespace trainc::nn {

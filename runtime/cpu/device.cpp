@@ -3,12 +3,12 @@
 // The CPU as a device: arenas in this process's memory, work done at once.
 #include "runtime/device.h"
 
-#include "runtime/cpu/gradient_shards.h"
-#include "runtime/cpu/gradient_sum.h"
 #include "runtime/cpu/product_rate.h"
-#include "runtime/cpu/replica_exchange.h"
-#include "runtime/cpu/shared_state.h"
-#include "runtime/cpu/shared_wait.h"
+#include "runtime/cpu/ranks/gradient_shards.h"
+#include "runtime/cpu/ranks/gradient_sum.h"
+#include "runtime/cpu/ranks/replica_exchange.h"
+#include "runtime/cpu/ranks/shared_state.h"
+#include "runtime/cpu/ranks/shared_wait.h"
 #include "runtime/cpu/stage_memory.h"
 #include "runtime/cpu/team_waiting.h"
 #include "runtime/files/data_types.h"

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "runtime/arena.h"
-#include "runtime/cpu/message_mail.h"
-#include "runtime/cpu/shared_mail.h"
+#include "runtime/cpu/ranks/message_mail.h"
+#include "runtime/cpu/ranks/shared_mail.h"
 #include "runtime/options/options.h"
 #include "runtime/ranks/communicator.h"
 #include "runtime/ranks/stage_layout.h"

@@ -26,7 +26,7 @@ constexpr char own_parameters[] = "parameters.safetensors", own_template[] = "ex
 std::vector<std::string> own_files();
 
 // The name of the folder that holds a trainer's files until they have their place; the compiler
-// makes it (compiler/output_exchange.cpp).
+// makes it (compiler/output/output_exchange.cpp).
 constexpr char files_of_prefix[] = ".files-of-";
 
 } // namespace trainc

@@ -4,7 +4,7 @@
 // copies of the same bytes by all ranks at the same time, in turns.
 //
 //   exchange ELEMENTS MICRO_BATCHES ROUNDS shared|messages
-#include "runtime/cpu/gradient_sum.h"
+#include "runtime/cpu/ranks/gradient_sum.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -7,7 +7,7 @@
 #include "compiler/onnx/file/model_file.h"
 #include "compiler/onnx/import/evaluate.h"
 #include "dialects/nn/nn.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"

@@ -4,7 +4,7 @@
 // CPU check and the counter of allocations.
 #include "runtime/arena.h"
 #include "runtime/checkpoint/onnx_export.h"
-#include "runtime/cpu/flat_sum.h"
+#include "runtime/cpu/ranks/flat_sum.h"
 #include "runtime/failure.h"
 #include "runtime/options/option_table.h"
 #include "runtime/process/cpu_check.h"

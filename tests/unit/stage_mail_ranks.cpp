@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests/train/ranks/stage_mail.test runs under mpirun: two stages that send each other messages as
-// those of a step do, without a model between.
+// What tests/train/ranks/stage_mail.test runs under mpirun: two stages that send each other
+// messages as those of a step do, without a model between.
 //
 //   stage_mail_ranks BYTES
-#include "runtime/cpu/message_mail.h"
+#include "runtime/cpu/ranks/message_mail.h"
 #include "runtime/process/clock.h"
 
 #include <cstdio>

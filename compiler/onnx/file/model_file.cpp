@@ -6,7 +6,7 @@
 #include "compiler/onnx/file/schema.h"
 #include "compiler/onnx/file/strip.h"
 #include "compiler/onnx/file/wire.h"
-#include "dialects/nn/onnx_types.h"
+#include "dialects/nn/onnx/onnx_types.h"
 #include <climits>
 #include <cstring>
 #undef MAP_TYPE // of sys/mman.h, and a name of ONNX

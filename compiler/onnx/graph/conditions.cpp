@@ -17,7 +17,7 @@
 // anything else (a count, or what they put together) cost an import each.
 #include "compiler/onnx/graph/conditions.h"
 #include "compiler/onnx/import/importer.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;

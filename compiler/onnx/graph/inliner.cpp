@@ -3,7 +3,7 @@
 // Functions and branches (inliner.h).
 #include "compiler/onnx/graph/inliner.h"
 #include "compiler/onnx/file/schema.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;

@@ -4,7 +4,7 @@
 // that has neither size nor name in the file is called by its place, `input[axis]`.
 #include "compiler/onnx/graph/inputs.h"
 #include "compiler/onnx/graph/size_expression.h"
-#include "dialects/nn/onnx_types.h"
+#include "dialects/nn/onnx/onnx_types.h"
 #include "dialects/nn/tensor.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -6,7 +6,7 @@
 // Known weakness: the emitted program grows with the iterations. Recurrent layers have operators of
 // their own, which are loops in the program.
 #include "compiler/onnx/graph/inliner.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 
 using namespace llvm;
 

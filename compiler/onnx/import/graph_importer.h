@@ -9,8 +9,8 @@
 #include "compiler/onnx/import/importer.h"
 #include "compiler/onnx/provenance/dynamo/exported_program.h"
 #include "dialects/nn/interpreter.h"
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -43,7 +43,7 @@ struct Workplace {
 
 class Importer;
 
-/// What an importer of one operator sees: see dialects/nn/onnx_node.h.
+/// What an importer of one operator sees: see dialects/nn/onnx/onnx_node.h.
 class ImportedNode : public nn::OnnxNode {
 public:
   /// Without a workplace, operations are added to the function.

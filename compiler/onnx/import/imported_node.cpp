@@ -4,7 +4,7 @@
 #include "compiler/onnx/import/evaluate.h"
 #include "compiler/onnx/import/graph_importer.h"
 #include "compiler/onnx/provenance/parameters.h"
-#include "dialects/nn/onnx_types.h"
+#include "dialects/nn/onnx/onnx_types.h"
 
 using namespace llvm;
 using namespace mlir;

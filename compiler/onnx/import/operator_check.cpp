@@ -5,8 +5,8 @@
 #include "compiler/onnx/file/schema.h"
 #include "compiler/onnx/import/built_in.h"
 #include "compiler/onnx/import/importer.h"
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;

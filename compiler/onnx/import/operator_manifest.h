@@ -4,7 +4,7 @@
 #pragma once
 
 #include "compiler/report.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include <memory>
 #include <optional>
 #include <string>

@@ -10,7 +10,7 @@
 // that an operator learns is lifted, and it stays untrained until --train-only chooses it.
 #include "compiler/onnx/graph/graph.h"
 #include "compiler/onnx/provenance/separation.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <cstring>

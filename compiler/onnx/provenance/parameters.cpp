@@ -5,7 +5,7 @@
 // Other files have only names, uses and values.
 #include "compiler/onnx/file/file_check.h"
 #include "compiler/onnx/provenance/doubts.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"

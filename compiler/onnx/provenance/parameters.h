@@ -8,7 +8,7 @@
 #include "compiler/onnx/provenance/batch_norm_modes.h"
 #include "compiler/onnx/provenance/separation.h"
 #include "compiler/recipe.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 namespace trainc::reader {
 

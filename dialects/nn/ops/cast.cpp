@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nn.cast; ONNX Cast and CastLike.
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_refusal.h"
-#include "dialects/nn/onnx_types.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_types.h"
 
 using namespace mlir;
 

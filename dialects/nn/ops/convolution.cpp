@@ -4,7 +4,7 @@
 // bias becomes an addition, and ConvTranspose, which is the gradient of an input.
 #include "runtime/kernels/convolution.h"
 #include "dialects/nn/library_step.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include "dialects/nn/window.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 

@@ -2,7 +2,7 @@
 //
 // nn.gather; ONNX Gather over any axis. Constant indices in arithmetic
 // progression are slices, whose gradient needs no scatter.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include <cstring>
 

@@ -3,7 +3,7 @@
 // nn.layer_norm; ONNX LayerNormalization, whose scale and bias become pointwise
 // operations.
 #include "dialects/nn/normalization.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "dialects/nn/raised_pattern.h"
 
 using namespace mlir;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nn.log_softmax; ONNX LogSoftmax.
-#include "dialects/nn/onnx_softmax.h"
+#include "dialects/nn/onnx/onnx_softmax.h"
 
 using namespace mlir;
 

@@ -2,7 +2,7 @@
 //
 // nn.matmul; ONNX MatMul by NumPy's rules.
 #include "dialects/nn/library_step.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;

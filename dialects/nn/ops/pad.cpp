@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nn.pad, and ONNX Pad in every mode.
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include <cstring>
 

@@ -7,7 +7,7 @@
 // have to keep, positions of four bytes or more for each element of the result.
 #include "dialects/nn/pool.h"
 #include "dialects/nn/library_step.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;

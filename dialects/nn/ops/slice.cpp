@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nn.slice; ONNX Slice with starts, ends, axes and steps known at compile time.
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_slice.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_slice.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;

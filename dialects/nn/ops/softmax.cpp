@@ -2,7 +2,7 @@
 //
 // nn.softmax; ONNX Softmax, which below opset 13 runs over all dimensions from
 // `axis` on together.
-#include "dialects/nn/onnx_softmax.h"
+#include "dialects/nn/onnx/onnx_softmax.h"
 #include "dialects/nn/raised_pattern.h"
 #include <limits>
 

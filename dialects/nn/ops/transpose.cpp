@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nn.transpose; ONNX Transpose.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/cuda/errors.h"
-#include "runtime/cuda/matmul.h"
+#include "runtime/cuda/products/matmul.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/ranks/communicator.h"
 

@@ -3,9 +3,9 @@
 // Matrix products through cuBLASLt, on the stand-in: against plain loops over
 // layouts, batches and odd sizes; and what becomes of choices from run to run.
 #include "runtime/cuda/launch.h"
-#include "runtime/cuda/matmul.h"
-#include "runtime/cuda/product_choices.h"
-#include "runtime/cuda/product_geometry.h"
+#include "runtime/cuda/products/matmul.h"
+#include "runtime/cuda/products/product_choices.h"
+#include "runtime/cuda/products/product_geometry.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/kernels/matrix_storage.h"

@@ -2,7 +2,7 @@
 //
 // ONNX AffineGrid: where the elements of an image or a volume, -1 to 1 along each dimension, come
 // to lie by a matrix for each sample; coordinates in the order x, y, z.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

@@ -3,8 +3,8 @@
 // ONNX Attention: softmax of scaled products of queries and keys, and with that the mean of the
 // values (Vaswani et al., 2017). A group of query heads that share a key (Ainslie et al., "GQA",
 // 2023) is one matrix product with it, so that keys and values are not repeated.
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>

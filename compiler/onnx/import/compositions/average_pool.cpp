@@ -4,7 +4,7 @@
 // how many elements its window has, with count_include_pad by those and the pads that the node asks
 // for.
 #include "dialects/nn/interpreter.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include "dialects/nn/pool.h"
 
 using namespace mlir;

@@ -10,8 +10,8 @@
 // The running variance takes the unbiased variance of the batch, as in PyTorch and as its exporters
 // mean it; ONNX's operator would take the biased one.
 #include "dialects/nn/normalization.h"
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 
 using namespace mlir;
 

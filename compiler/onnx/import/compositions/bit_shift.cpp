@@ -2,7 +2,7 @@
 //
 // ONNX BitShift: products with powers of two, which wrap at the width, and quotients by them,
 // rounded down. Distances outside of the width leave the sign alone.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

@@ -2,7 +2,7 @@
 //
 // ONNX CenterCropPad: the middle of each axis, or zeros around it. An odd difference takes the
 // smaller half in front.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

@@ -3,7 +3,7 @@
 // ONNX Clip. Bounds are attributes below opset 11, optional inputs from there on. NaN stays NaN.
 // Gradients are PyTorch's (2.15): known bounds are those of clamp, hardtanh and relu6, and a value
 // equal to one passes nothing; bounds that are computed or learnt share a tie evenly.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

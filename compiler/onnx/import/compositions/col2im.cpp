@@ -3,7 +3,7 @@
 // ONNX Col2Im: blocks of an image, one of a column each, added where they lie. A dimension after
 // the other, so that there are as many additions as a block is long, high and wide together; blocks
 // that tile a dimension are moved only.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "dialects/nn/window.h"
 
 using namespace mlir;

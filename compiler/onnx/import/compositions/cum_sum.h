@@ -3,7 +3,7 @@
 // Partial sums, as ONNX CumSum has them.
 #pragma once
 
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 namespace trainc::nn {
 

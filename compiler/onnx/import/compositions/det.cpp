@@ -5,7 +5,7 @@
 // then means that all that is left is zero, so that value and gradient hold for singular matrices,
 // too, of any rank.
 #include "compiler/onnx/import/compositions/extreme_index.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include <map>
 
 using namespace mlir;

@@ -3,7 +3,7 @@
 // ONNX Einsum: sums of products over named dimensions. Operands are joined from left to right: two
 // by one batched matrix product, or by a pointwise product, summed, where it would be of single
 // rows or columns. What is only in one operand and not in the result is summed first.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>

@@ -3,7 +3,7 @@
 // Where the largest elements along a dimension are: what ArgMax, ArgMin, Hardmax and TopK share.
 #pragma once
 
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 namespace trainc::nn {
 

@@ -3,7 +3,7 @@
 // ONNX DFT and STFT: products with a matrix of sines and cosines, which is known when the model is
 // compiled. The last dimension holds a number, or its real and imaginary parts; in the result both,
 // but where half of the frequencies of a real signal go back to it.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "dialects/nn/tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include <cmath>

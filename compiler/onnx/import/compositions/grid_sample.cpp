@@ -4,7 +4,7 @@
 // the grid gives, -1 to 1 along width, height and depth. Formulas are those of PyTorch's
 // grid_sample. Neighbours are gathered, their indices brought inside; the gradient reaches both
 // image and grid.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

@@ -2,7 +2,7 @@
 //
 // ONNX GroupNormalization: layer norm of each sample's groups of channels, then a scale and a bias
 // per channel (below opset 21 per group). InstanceNormalization has one channel per group.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

@@ -2,7 +2,7 @@
 //
 // ONNX HardSigmoid, max(0, min(1, alpha * x + beta)), and HardSwish, x times that. Where the line
 // meets 0 or 1, HardSigmoid's gradient is 0, as in PyTorch.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

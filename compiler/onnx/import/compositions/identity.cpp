@@ -2,7 +2,7 @@
 //
 // ONNX Identity, which is also what PyTorch's default exporter writes for detach().
 #include "dialects/nn/nn.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

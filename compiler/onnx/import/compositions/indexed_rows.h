@@ -5,7 +5,7 @@
 // the step runs, where each is checked against its own dimension.
 #pragma once
 
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 namespace trainc::nn {
 

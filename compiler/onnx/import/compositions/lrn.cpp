@@ -2,7 +2,7 @@
 //
 // ONNX LRN: x / (bias + alpha / size * sum)^beta, the sum of squares over `size` channels around
 // each.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

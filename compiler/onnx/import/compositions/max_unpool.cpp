@@ -7,7 +7,7 @@
 // its result: so says ONNX. What MaxPool itself makes of a larger tensor counts the elements of
 // that one, which then is the result.
 #include "compiler/onnx/import/compositions/indexed_rows.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include "dialects/nn/pool.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 

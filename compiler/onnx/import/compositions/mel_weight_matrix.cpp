@@ -3,8 +3,8 @@
 // ONNX MelWeightMatrix: triangles over the bins of a spectrum, their corners evenly spaced on the
 // mel scale, 2595 log10(1 + hertz / 700). Everything is known when the model is compiled.
 #include "dialects/nn/interpreter.h"
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_types.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_types.h"
 #include <cmath>
 
 using namespace mlir;

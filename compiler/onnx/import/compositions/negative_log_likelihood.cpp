@@ -4,7 +4,7 @@
 // [N, ...], the weighted negative log-probability of each label's class; weights are by class. Mean
 // divides by the sum of the weights that count. The plain mean of a softmax is nn.cross_entropy.
 #include "dialects/nn/label_loss.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

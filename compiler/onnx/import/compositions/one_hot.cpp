@@ -3,7 +3,7 @@
 // ONNX OneHot: the second of two values where an index along the new axis is given, elsewhere the
 // first. Indices may be computed when the step runs; those out of range select nothing. From opset
 // 11 on negative ones count from the end.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;

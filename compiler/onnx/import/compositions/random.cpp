@@ -5,8 +5,8 @@
 // micro-batch of training.
 #include "compiler/onnx/import/compositions/random.h"
 #include "compiler/onnx/import/compositions/cum_sum.h"
-#include "dialects/nn/onnx_refusal.h"
-#include "dialects/nn/onnx_types.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_types.h"
 #include <numbers>
 
 using namespace mlir;

@@ -4,7 +4,7 @@
 // the trainer's --seed, so that each step and micro-batch has others.
 #pragma once
 
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 namespace trainc::nn {
 

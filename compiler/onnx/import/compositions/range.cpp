@@ -2,8 +2,8 @@
 //
 // ONNX Range: start + i * step.
 #include "dialects/nn/interpreter.h"
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include <cmath>
 
 using namespace mlir;

@@ -3,8 +3,8 @@
 // ONNX Resize and Upsample: interpolation along each resized dimension, one after the other. Sizes
 // and scales are known when the model is compiled, so that each is an nn.resample. Formulas are
 // those of the operator's specification; indices beyond the edge are those of the edge.
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 #include "dialects/nn/tensor.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>

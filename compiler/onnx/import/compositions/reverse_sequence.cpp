@@ -3,7 +3,7 @@
 // ONNX ReverseSequence: the first elements of each sequence in reverse order, as many as a tensor
 // of lengths says, the others as they are. Lengths may be computed when the step runs; one that is
 // larger than the sequence indexes beyond it and is reported as such.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

@@ -2,7 +2,7 @@
 //
 // ONNX RMSNormalization: the dimensions from `axis` on, over the root of their mean square. What is
 // computed has the operand's type, or f64 sums, whatever `stash_type` says: never a smaller one.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

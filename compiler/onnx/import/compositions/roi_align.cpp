@@ -3,8 +3,8 @@
 // ONNX RoiAlign: of each box of an image as many parts as asked for, each the mean of samples
 // between elements, or the largest of their weighed neighbours (so ONNX defines it). As in
 // torchvision the gradient reaches the image and not the boxes.
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
 
 using namespace mlir;
 

@@ -2,7 +2,7 @@
 //
 // ONNX RotaryEmbedding: pairs of numbers of each head, turned by the angle of their position (Su et
 // al., "RoFormer", 2021). The cosines and sines are a table by position, or given for each token.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

@@ -7,7 +7,7 @@
 // zero makes zero still has that factor's. Known weakness: the work is elements times updates.
 #pragma once
 
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 namespace trainc::nn {
 

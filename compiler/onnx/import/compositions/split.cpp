@@ -2,7 +2,7 @@
 //
 // ONNX Split: one slice per output. Sizes are an attribute below opset 13, an input from
 // there on; equal parts, the last one smaller, where neither is there.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

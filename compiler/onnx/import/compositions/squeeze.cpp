@@ -2,7 +2,7 @@
 //
 // ONNX Squeeze and Unsqueeze: sizes of 1 dropped or added. Axes are an attribute below
 // opset 13, an input from there on.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

@@ -6,7 +6,7 @@
 // Inputs are the rate R, the number T of steps before, then n tensors of each kind: X, their
 // gradients, and states. The results are the new tensors and states. Formulas are those of the ONNX
 // specification.
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 
 using namespace mlir;
 

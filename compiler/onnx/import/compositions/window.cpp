@@ -3,9 +3,9 @@
 // ONNX HannWindow, HammingWindow and BlackmanWindow: sums of cosines over the size, or over one
 // less where the window is symmetric.
 #include "dialects/nn/interpreter.h"
-#include "dialects/nn/onnx_node.h"
-#include "dialects/nn/onnx_refusal.h"
-#include "dialects/nn/onnx_types.h"
+#include "dialects/nn/onnx/onnx_node.h"
+#include "dialects/nn/onnx/onnx_refusal.h"
+#include "dialects/nn/onnx/onnx_types.h"
 #include <cmath>
 
 using namespace mlir;

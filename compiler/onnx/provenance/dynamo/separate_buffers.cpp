@@ -9,7 +9,7 @@
 // statistics where its second call reads those that the first one made: they are the same buffers.
 #include "compiler/onnx/graph/graph.h"
 #include "compiler/onnx/provenance/separation.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace llvm;

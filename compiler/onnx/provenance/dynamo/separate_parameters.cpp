@@ -19,7 +19,7 @@
 #include "compiler/onnx/provenance/dynamo/parametric_calls.h"
 #include "compiler/onnx/provenance/parameters.h"
 #include "compiler/onnx/provenance/separation.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <set>

@@ -8,7 +8,7 @@
 #include "compiler/onnx/graph/graph.h"
 #include "compiler/onnx/provenance/parameters.h"
 #include "compiler/onnx/provenance/separation.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
 

@@ -10,7 +10,7 @@
 // nothing tells (docs/unrecorded.md).
 #include "compiler/onnx/graph/recurrent_layout.h"
 #include "compiler/onnx/provenance/doubts.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"

@@ -19,7 +19,7 @@
 #include "compiler/onnx/provenance/parameters.h"
 #include "compiler/onnx/provenance/separation.h"
 #include "compiler/onnx/provenance/torch_script/module_calls.h"
-#include "dialects/nn/onnx_node.h"
+#include "dialects/nn/onnx/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 

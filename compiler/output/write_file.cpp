@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/output/write_file.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include <random>
+
+using namespace llvm;
+
+namespace trainc {
+
+static std::error_code finish(raw_fd_ostream &stream) {
+  stream.close();
+  std::error_code error = stream.error();
+  stream.clear_error();
+  return error;
+}
+
+static std::error_code writeInPlace(StringRef path, llvm::function_ref<void(raw_ostream &)> write) {
+  std::error_code error;
+  raw_fd_ostream stream(path, error);
+  if (error)
+    return error;
+  write(stream);
+  return finish(stream);
+}
+
+std::error_code writeFile(StringRef path, StringRef text) {
+  return writeInPlace(path, [&](raw_ostream &stream) { stream << text; });
+}
+
+/// A new file beside `path`. Not createUniqueFile, which would take a % of the folder's name for a
+/// place of a digit.
+static std::error_code createBeside(StringRef path, int &file, std::string &name) {
+  constexpr unsigned kDigits = 8;
+  std::random_device device;
+  std::error_code error;
+  do {
+    name = path.str() + "." + utohexstr(device(), /*LowerCase=*/true, kDigits);
+    error = sys::fs::openFileForWrite(name, file, sys::fs::CD_CreateNew);
+  } while (error == std::errc::file_exists);
+  return error;
+}
+
+std::error_code writeWholeFile(StringRef path, llvm::function_ref<void(raw_ostream &)> write) {
+  if (sys::fs::exists(path) && !sys::fs::is_regular_file(path))
+    return writeInPlace(path, write);
+  int file = 0;
+  std::string partial;
+  if (std::error_code error = createBeside(path, file, partial))
+    return error;
+  raw_fd_ostream stream(file, /*shouldClose=*/true);
+  write(stream);
+  std::error_code error = finish(stream);
+  if (!error)
+    error = sys::fs::rename(partial, path);
+  if (error)
+    sys::fs::remove(partial);
+  return error;
+}
+
+std::error_code writeWholeFile(StringRef path, StringRef text) {
+  return writeWholeFile(path, [&](raw_ostream &stream) { stream << text; });
+}
+
+} // namespace trainc

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The matrix products of a trainer: plans made at start-up, algorithms chosen by
+// measuring, and the functions of runtime/kernels/matmul.h that look plans up.
+#include "runtime/cuda/products/matmul.h"
+
+#include "runtime/cuda/errors.h"
+#include "runtime/cuda/launch.h"
+#include "runtime/cuda/products/product_choices.h"
+#include "runtime/cuda/products/product_plan.h"
+#include "runtime/cuda/products/product_timing.h"
+#include "runtime/failure.h"
+#include "runtime/kernels/matmul.h"
+#include "runtime/kernels/matrix_storage.h"
+#include "runtime/ranks/signs_of_life.h"
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <stdexcept>
+
+namespace trainc {
+namespace {
+
+constexpr int proposal_count = 8; // to measure; they come in the order of estimated time
+
+struct key_order {
+  bool operator()(const product_key &x, const product_key &y) const {
+    return std::memcmp(&x, &y, sizeof x) < 0;
+  }
+};
+
+using plan_table = std::map<product_key, std::unique_ptr<product_plan>, key_order>;
+
+struct product_library {
+  explicit product_library(const product_settings &settings) : settings(settings) {
+    const cublasStatus_t status = cublasLtCreate(&handle);
+    if (status != CUBLAS_STATUS_SUCCESS)
+      throw failure(
+          exit_machine,
+          format_text("cuBLASLt cannot start: it reports: %s\n  try: CUBLASLT_LOG_LEVEL=1 "
+                      "in the environment, which shows why, and nvidia-smi, which shows "
+                      "whether the device is full",
+                      cublasLtGetStatusString(status)));
+  }
+  ~product_library() {
+    plans.clear();
+    cublasLtDestroy(handle);
+  }
+  product_library(const product_library &) = delete;
+  product_library &operator=(const product_library &) = delete;
+
+  product_settings settings;
+  cublasLtHandle_t handle = nullptr;
+  char *workspace = nullptr;
+  plan_table plans;
+};
+
+std::unique_ptr<product_library> library;
+bool planning = false;
+
+std::string device_name() {
+  int device = 0;
+  cudaDeviceProp properties = {};
+  check_cuda(cudaGetDevice(&device), "look-up of the device");
+  check_cuda(cudaGetDeviceProperties(&properties, device), "look-up of the device");
+  return properties.name;
+}
+
+cublasLtMatmulAlgo_t chosen(product_plan &plan, product_timing &timing) {
+  const bool timed = library->settings.timed;
+  const auto proposals = plan.proposals(library->handle, timed ? proposal_count : 1);
+  if (proposals.empty())
+    throw failure(exit_machine,
+                  "cuBLASLt has no algorithm for the " + plan.name() + " on this device (" +
+                      plan.problem() + ")" +
+                      (plan.key().epilogue == product_epilogue::none
+                           ? "\n  try: a newer version of cuBLAS"
+                           : "\n  try: trainc --no-epilogues when compiling the model"));
+  return proposals.size() == 1 ? proposals[0] : timing.fastest(library->handle, plan, proposals);
+}
+
+// On rank 0: an algorithm for every plan, from the file or by measuring.
+void choose_algorithms(product_choices &choices) {
+  const product_settings &settings = library->settings;
+  // Without measuring, the choice is the library's own and the same every time.
+  const bool keeps = settings.timed && !settings.choice_file.empty();
+  if (keeps)
+    read_choices(settings.choice_file, choices);
+  product_timing timing(compute_stream());
+  bool any_new = false;
+  for (auto &[key, plan] : library->plans) {
+    const cublasLtMatmulAlgo_t *known = choices.find(plan->problem());
+    if (known && plan->accepts(library->handle, *known))
+      continue;
+    choices.add(plan->problem(), chosen(*plan, timing));
+    note_work(); // the other ranks wait
+    any_new = true;
+  }
+  if (keeps && any_new)
+    write_choices(settings.choice_file, choices);
+}
+
+void adopt_algorithms(const product_choices &choices) {
+  for (auto &[key, plan] : library->plans) {
+    const cublasLtMatmulAlgo_t *algorithm = choices.find(plan->problem());
+    if (!algorithm || !plan->accepts(library->handle, *algorithm))
+      throw failure(exit_machine, "this rank cannot compute the " + plan->name() +
+                                      " with the algorithm that rank 0 chose\n"
+                                      "  try: devices of one kind and one version of cuBLAS on "
+                                      "all hosts");
+    plan->adopt(*algorithm);
+  }
+}
+
+// Addresses that only differ and are aligned as real ones.
+arenas addresses_for_planning() {
+  constexpr uintptr_t apart = uintptr_t(1) << 44;
+  arenas places = {};
+  for (int i = 0; i < arena_count; ++i)
+    places.base[i] = reinterpret_cast<char *>(apart * static_cast<uintptr_t>(i + 1));
+  places.constants = reinterpret_cast<const char *>(apart * (arena_count + 1));
+  return places;
+}
+
+template <typename T>
+void multiply(const matmul_shape &shape, product_epilogue epilogue, bool adds,
+              const product_operands &operands) {
+  if (!library)
+    throw std::logic_error("a matrix product before plan_products");
+  product_key key = {};
+  key.shape = shape;
+  key.is_double = sizeof(T) == sizeof(double);
+  key.adds = adds;
+  key.epilogue = epilogue;
+  auto alignment = [&](const matrix_layout &matrix, const void *address) {
+    return operand_alignment(shape, matrix, address, sizeof(T));
+  };
+  key.alignment[0] = alignment(shape.a, operands.a);
+  key.alignment[1] = alignment(shape.b, operands.b);
+  key.alignment[2] = alignment(shape.c, operands.c);
+  key.alignment[3] = operands.vector ? alignment(matrix_layout(), operands.vector) : 0;
+  key.alignment[4] = operands.linear ? alignment(matrix_layout(), operands.linear) : 0;
+  auto found = library->plans.find(key);
+  if (planning) {
+    if (found == library->plans.end())
+      library->plans[key] = std::make_unique<product_plan>(key, library->settings.tf32);
+    return;
+  }
+  if (found == library->plans.end())
+    throw std::logic_error("a matrix product that was not planned");
+  found->second->run(library->handle, operands, library->workspace, compute_stream());
+}
+
+} // namespace
+
+bool only_planning() { return planning; }
+
+void plan_products(const product_settings &settings, communicator &ranks,
+                   const std::function<void(const arenas &)> &walk) {
+  std::unique_ptr<product_choices> choices;
+  ranks.together([&] {
+    library = std::make_unique<product_library>(settings);
+    choices = std::make_unique<product_choices>(device_name(), cublasLtGetVersion());
+    planning = true;
+    walk(addresses_for_planning());
+    planning = false;
+    if (ranks.rank() == 0)
+      choose_algorithms(*choices);
+  });
+  choices->add_lines(ranks.broadcast(choices->own_lines()));
+  ranks.together([&] { adopt_algorithms(*choices); });
+}
+
+void set_product_workspace(char *workspace) { library->workspace = workspace; }
+
+void forget_products() { library.reset(); }
+
+void matmul(const matmul_shape &shape, const float *a, const float *b, float *c) {
+  multiply<float>(shape, product_epilogue::none, false, {a, b, c});
+}
+void matmul(const matmul_shape &shape, const double *a, const double *b, double *c) {
+  multiply<double>(shape, product_epilogue::none, false, {a, b, c});
+}
+void matmul_add(const matmul_shape &shape, const float *a, const float *b, float *c) {
+  multiply<float>(shape, product_epilogue::none, true, {a, b, c});
+}
+void matmul_add(const matmul_shape &shape, const double *a, const double *b, double *c) {
+  multiply<double>(shape, product_epilogue::none, true, {a, b, c});
+}
+
+void matmul_bias(const matmul_shape &shape, const float *a, const float *b, const float *bias,
+                 float *c) {
+  multiply<float>(shape, product_epilogue::bias, false, {a, b, c, bias});
+}
+void matmul_gelu(const matmul_shape &shape, const float *a, const float *b, const float *bias,
+                 float *c, float *linear) {
+  multiply<float>(shape, product_epilogue::gelu, false, {a, b, c, bias, linear});
+}
+void matmul_gelu_gradient(const matmul_shape &shape, const float *a, const float *b,
+                          const float *linear, float *c, float *sum) {
+  multiply<float>(shape, product_epilogue::gelu_gradient, false, {a, b, c, sum, linear});
+}
+void matmul_sum_a(const matmul_shape &shape, const float *a, const float *b, float *c, float *sum) {
+  multiply<float>(shape, product_epilogue::sum_of_a, false, {a, b, c, sum});
+}
+void matmul_sum_b(const matmul_shape &shape, const float *a, const float *b, float *c, float *sum) {
+  multiply<float>(shape, product_epilogue::sum_of_b, false, {a, b, c, sum});
+}
+
+} // namespace trainc

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Descriptors of a matrix product, the library's proposals for it, and its call.
+#include "runtime/cuda/products/product_plan.h"
+
+#include "runtime/cuda/errors.h"
+#include "runtime/cuda/products/matmul.h"
+#include "runtime/failure.h"
+#include "runtime/kernels/matrix_storage.h"
+
+namespace trainc {
+namespace {
+
+void check_cublas(cublasStatus_t status, const char *operation) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw failure(exit_machine, format_text("%s: cuBLASLt reports: %s", operation,
+                                            cublasLtGetStatusString(status)));
+}
+
+const char *epilogue_name(product_epilogue epilogue) {
+  switch (epilogue) {
+  case product_epilogue::none:
+    return "none";
+  case product_epilogue::bias:
+    return "bias";
+  case product_epilogue::gelu:
+    return "gelu";
+  case product_epilogue::gelu_gradient:
+    return "gelu_gradient";
+  case product_epilogue::sum_of_a:
+    return "sum_of_a";
+  case product_epilogue::sum_of_b:
+    return "sum_of_b";
+  }
+  return "";
+}
+
+cublasLtEpilogue_t library_epilogue(const product_key &key, bool swapped) {
+  const bool vector = key.alignment[3] != 0, linear = key.alignment[4] != 0;
+  switch (key.epilogue) {
+  case product_epilogue::none:
+    return CUBLASLT_EPILOGUE_DEFAULT;
+  case product_epilogue::bias:
+    return CUBLASLT_EPILOGUE_BIAS;
+  case product_epilogue::gelu:
+    if (linear)
+      return vector ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    return vector ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+  case product_epilogue::gelu_gradient:
+    return vector ? CUBLASLT_EPILOGUE_DGELU_BGRAD : CUBLASLT_EPILOGUE_DGELU;
+  case product_epilogue::sum_of_a:
+    return swapped ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_BGRADA;
+  case product_epilogue::sum_of_b:
+    return swapped ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+} // namespace
+
+product_plan::product_plan(const product_key &key, bool tf32)
+    : key_(key), geometry_(geometry_of(key.shape)) {
+  const matmul_shape &shape = key.shape;
+  name_ = format_text("matrix product %ldx%ldx%ld", static_cast<long>(shape.m),
+                      static_cast<long>(shape.n), static_cast<long>(shape.k));
+  const char *math = key.is_double ? "f64" : tf32 ? "tf32" : "f32";
+  problem_ = std::string(math) + (key.adds ? " add " : " set ") + geometry_text(geometry_) +
+             " epilogue " + epilogue_name(key.epilogue) + " aligned";
+  for (int64_t alignment : key.alignment)
+    problem_ += " " + std::to_string(alignment);
+
+  const cudaDataType type = key.is_double ? CUDA_R_64F : CUDA_R_32F;
+  const cublasComputeType_t compute = key.is_double ? CUBLAS_COMPUTE_64F
+                                      : tf32        ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                    : CUBLAS_COMPUTE_32F;
+  check_cublas(cublasLtMatmulDescCreate(&product_.handle, compute, type), name_.c_str());
+  set(CUBLASLT_MATMUL_DESC_TRANSA, geometry_.left.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, geometry_.right.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  describe(geometry_.left, left_);
+  describe(geometry_.right, right_);
+  describe(geometry_.result, result_);
+  set_epilogue();
+}
+
+template <typename T>
+void product_plan::set(cublasLtMatmulDescAttributes_t attribute, const T &value) {
+  check_cublas(cublasLtMatmulDescSetAttribute(product_.handle, attribute, &value, sizeof value),
+               name_.c_str());
+}
+
+void product_plan::describe(const column_major_matrix &matrix, layout_descriptor &layout) {
+  const cudaDataType type = key_.is_double ? CUDA_R_64F : CUDA_R_32F;
+  check_cublas(cublasLtMatrixLayoutCreate(&layout.handle, type, static_cast<uint64_t>(matrix.rows),
+                                          static_cast<uint64_t>(matrix.columns), matrix.leading),
+               name_.c_str());
+  const auto count = static_cast<int32_t>(geometry_.batch);
+  check_cublas(cublasLtMatrixLayoutSetAttribute(layout.handle, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                                &count, sizeof count),
+               name_.c_str());
+  check_cublas(cublasLtMatrixLayoutSetAttribute(layout.handle,
+                                                CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                &matrix.batch_stride, sizeof matrix.batch_stride),
+               name_.c_str());
+}
+
+void product_plan::set_epilogue() {
+  if (key_.epilogue == product_epilogue::none)
+    return;
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, library_epilogue(key_, geometry_.swapped));
+  if (key_.alignment[4] != 0)
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, geometry_.result.rows);
+  // The library judges the alignment by the address, which it does not follow yet.
+  product_operands operands = {};
+  operands.vector = reinterpret_cast<const void *>(key_.alignment[3]);
+  operands.linear = reinterpret_cast<const void *>(key_.alignment[4]);
+  set_pointers(operands);
+}
+
+void product_plan::set_pointers(const product_operands &operands) {
+  if (operands.vector)
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.vector);
+  if (operands.linear)
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.linear);
+}
+
+std::vector<cublasLtMatmulAlgo_t> product_plan::proposals(cublasLtHandle_t library,
+                                                          int count) const {
+  preference_descriptor preference;
+  check_cublas(cublasLtMatmulPreferenceCreate(&preference.handle), name_.c_str());
+  auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+    check_cublas(
+        cublasLtMatmulPreferenceSetAttribute(preference.handle, attribute, &value, sizeof value),
+        name_.c_str());
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(product_workspace_bytes));
+  // A sum cut along k must be put together in a fixed order: by a step of its own,
+  // not by whichever block is done first.
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+         static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
+                               CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE));
+  const int left = geometry_.swapped ? 1 : 0;
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(key_.alignment[left]));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+         static_cast<uint32_t>(key_.alignment[1 - left]));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<uint32_t>(key_.alignment[2]));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(key_.alignment[2]));
+
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<size_t>(count));
+  int found = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      library, product_.handle, left_.handle, right_.handle, result_.handle, result_.handle,
+      preference.handle, count, results.data(), &found);
+  if (status != CUBLAS_STATUS_NOT_SUPPORTED)
+    check_cublas(status, name_.c_str());
+  std::vector<cublasLtMatmulAlgo_t> algorithms;
+  for (int i = 0; i < found; ++i)
+    if (results[static_cast<size_t>(i)].state == CUBLAS_STATUS_SUCCESS)
+      algorithms.push_back(results[static_cast<size_t>(i)].algo);
+  return algorithms;
+}
+
+bool product_plan::accepts(cublasLtHandle_t library, const cublasLtMatmulAlgo_t &algorithm) const {
+  cublasLtMatmulHeuristicResult_t result = {};
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoCheck(library, product_.handle, left_.handle, right_.handle, result_.handle,
+                              result_.handle, &algorithm, &result);
+  return status == CUBLAS_STATUS_SUCCESS &&
+         result.workspaceSize <= static_cast<size_t>(product_workspace_bytes);
+}
+
+void product_plan::run(cublasLtHandle_t library, const product_operands &operands, char *workspace,
+                       cudaStream_t stream) {
+  set_pointers(operands);
+  const matmul_shape &shape = key_.shape;
+  const int64_t bytes = element_bytes();
+  run_loops(library, 0, static_cast<const char *>(operands.a) + shape.a.offset * bytes,
+            static_cast<const char *>(operands.b) + shape.b.offset * bytes,
+            static_cast<char *>(operands.c) + shape.c.offset * bytes, workspace, stream);
+}
+
+void product_plan::run_loops(cublasLtHandle_t library, size_t depth, const char *a, const char *b,
+                             char *c, char *workspace, cudaStream_t stream) {
+  if (depth == geometry_.loops.size())
+    return run_once(library, a, b, c, workspace, stream);
+  const batch_loop &loop = geometry_.loops[depth];
+  const int64_t bytes = element_bytes();
+  for (int64_t i = 0; i < loop.size; ++i)
+    run_loops(library, depth + 1, a + i * loop.a_stride * bytes, b + i * loop.b_stride * bytes,
+              c + i * loop.c_stride * bytes, workspace, stream);
+}
+
+void product_plan::run_once(cublasLtHandle_t library, const char *a, const char *b, char *c,
+                            char *workspace, cudaStream_t stream) {
+  const double one = 1, beta = key_.adds ? 1 : 0;
+  const float one_f32 = 1, beta_f32 = key_.adds ? 1 : 0;
+  const void *scale_product = key_.is_double ? static_cast<const void *>(&one) : &one_f32;
+  const void *scale_before = key_.is_double ? static_cast<const void *>(&beta) : &beta_f32;
+  const char *left = geometry_.swapped ? b : a, *right = geometry_.swapped ? a : b;
+  check_cublas(cublasLtMatmul(library, product_.handle, scale_product, left, left_.handle, right,
+                              right_.handle, scale_before, c, result_.handle, c, result_.handle,
+                              &algorithm_, workspace, static_cast<size_t>(product_workspace_bytes),
+                              stream),
+               name_.c_str());
+}
+
+} // namespace trainc
