@@ -4,7 +4,7 @@
 // branches and written with explicit fused multiply-adds, so a simd loop
 // vectorises them on every instruction set and its remainder gives the same bits
 // as its body. Largest errors are stated in ulp of the f32 result, measured
-// against the f64 functions of the C library by tests/unit/kernels_math_test.cpp.
+// against the f64 functions of the C library by tests/unit/kernels/math_test.cpp.
 // NaN gives NaN everywhere. The f64 ones are the C library's.
 #pragma once
 

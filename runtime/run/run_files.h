@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run keeps in its folder. docs/runs.md has a row for each (runtime_run_files_test.cpp).
+// What a run keeps in its folder. docs/runs.md has a row for each (tests/unit/runtime/run_files_test.cpp).
 #pragma once
 
 namespace trainc {

@@ -5,7 +5,7 @@
 #include "runtime/cuda/launch.h"
 #include "tests/stand_in/runtime/device_copy.h"
 #include "tests/stand_in/runtime/planned_products.h"
-#include "tests/unit/plain_convolution.h"
+#include "tests/unit/kernels/plain_convolution.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

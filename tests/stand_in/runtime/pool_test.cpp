@@ -5,7 +5,7 @@
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/streams.h"
 #include "tests/stand_in/runtime/device_copy.h"
-#include "tests/unit/plain_pool.h"
+#include "tests/unit/kernels/plain_pool.h"
 
 #include <gtest/gtest.h>
 

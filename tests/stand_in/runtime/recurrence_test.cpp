@@ -4,7 +4,7 @@
 #include "runtime/cuda/launch.h"
 #include "tests/stand_in/runtime/device_copy.h"
 #include "tests/stand_in/runtime/planned_products.h"
-#include "tests/unit/plain_recurrence.h"
+#include "tests/unit/kernels/plain_recurrence.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 //
 // Recurrent layers against plain loops, on sizes that threads share by sequences and by elements of
 // the state, and the same bits for every number of threads.
-#include "tests/unit/plain_recurrence.h"
+#include "tests/unit/kernels/plain_recurrence.h"
 
 #include <gtest/gtest.h>
 #include <map>

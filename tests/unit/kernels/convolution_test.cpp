@@ -2,7 +2,7 @@
 //
 // Convolutions and their gradients: against plain loops in f64, over all kinds of them, and the
 // same bits for every number of threads.
-#include "tests/unit/plain_convolution.h"
+#include "tests/unit/kernels/plain_convolution.h"
 
 #include <cmath>
 #include <cstring>

@@ -2,7 +2,7 @@
 //
 // Pools and their gradients: against plain loops, over all kinds of them, and the same bits for
 // every number of threads.
-#include "tests/unit/plain_pool.h"
+#include "tests/unit/kernels/plain_pool.h"
 
 #include <cstring>
 #include <gtest/gtest.h>
