@@ -646,6 +646,9 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
           printable(decision->reason));
   if (hidden)
     stream << hidden << " initializers of integers or booleans are constants\n";
+  if (separation.program.isRecorded() && !separation.program.isOfTrainc())
+    stream << "the file does not record requires_grad: what the module froze is trained, unless "
+              "--freeze names it\n";
   for (const auto &[parameter, reason] : separation.absent)
     stream << "not in the file: " << printable(parameter) << " (" << printable(reason) << ")\n";
   return result;

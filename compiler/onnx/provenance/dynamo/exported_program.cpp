@@ -249,16 +249,22 @@ bool isRepetition(StringRef base) {
       .Default(false);
 }
 
+bool isFill(StringRef base) {
+  return llvm::StringSwitch<bool>(base)
+      .Cases("ones", "zeros", "full", "new_ones", "new_zeros", "new_full", true)
+      .Cases("ones_like", "zeros_like", "full_like", true)
+      .Default(false);
+}
+
 bool isSum(StringRef base) { return base == "add" || base == "sub"; }
 
 bool isNumber(StringRef base) {
   return llvm::StringSwitch<bool>(base)
       .Cases("val", "sym_size_int", "scalar_tensor_default", "lifted_tensor", true)
-      .Cases("arange", "ones", "zeros", "full", "new_ones", "new_zeros", "new_full", true)
-      .Cases("ones_like", "zeros_like", "full_like", "eq", "ne", "lt", "le", "gt", "ge", true)
+      .Cases("arange", "eq", "ne", "lt", "le", "gt", "ge", true)
       .Cases("logical_and", "logical_or", "logical_not", "any", true)
       .Cases("bitwise_and", "bitwise_or", "bitwise_not", true)
-      .Default(false);
+      .Default(isFill(base));
 }
 
 bool isMovement(StringRef base) {

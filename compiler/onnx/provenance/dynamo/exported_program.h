@@ -116,6 +116,8 @@ bool isChoice(llvm::StringRef base);
 bool isCast(llvm::StringRef base);
 /// An element may be there several times.
 bool isRepetition(llvm::StringRef base);
+/// One number in every element.
+bool isFill(llvm::StringRef base);
 /// A sum or a difference of two.
 bool isSum(llvm::StringRef base);
 /// Of sizes, positions and truth values, never a function of floats with a gradient.

@@ -78,13 +78,15 @@ static void refuseTrackedStatistics(const onnx::NodeProto &node, const Subject &
 }
 
 // Where the exporter's optimizer took the node of a detach() out, gradients would pass, unless what
-// reads it has none.
+// reads it has none, or the exporter has computed its result: an initializer has its name.
 static void refuseLostDetach(const ModelFile &file, const ExportedProgram &program,
                              Report &report) {
   llvm::StringSet<> kept;
   for (const onnx::NodeProto &node : file.graph().node())
     if (isDetach(node))
       kept.insert(program.callOf(node)->name);
+  for (const onnx::TensorProto &tensor : file.graph().initializer())
+    kept.insert(tensor.name());
   auto isLost = [&](StringRef reference) {
     return baseName(reference) == "detach" && !kept.contains(reference);
   };

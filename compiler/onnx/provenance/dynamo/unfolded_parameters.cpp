@@ -185,7 +185,11 @@ private:
              base == "gather";
     };
     return baseName(name) == "embedding" && all_of(sources, isOfNumbers) &&
-           any_of(sources, [](StringRef source) { return isRepetition(baseName(source)); }) &&
+           any_of(sources,
+                  [](StringRef source) {
+                    StringRef base = baseName(source);
+                    return isRepetition(base) || isFill(base);
+                  }) &&
            none_of(sources, [](StringRef source) { return baseName(source) == "arange"; });
   }
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/run/same_data.h"
+
+#include "runtime/failure.h"
+#include "runtime/options/run_configuration.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <map>
+
+namespace trainc {
+
+sample_choice choice_of(const trainer_options &options) {
+  return {options.holdout, !options.no_shuffle, options.rest, options.overfit};
+}
+
+void check_same_choice(const sample_choice &before, const sample_choice &now) {
+  std::string problem;
+  if (before.holdout != now.holdout)
+    problem = format_text("option --holdout: the run has %g", before.holdout);
+  else if (before.shuffles != now.shuffles)
+    problem = std::string("option --no-shuffle: the run's data are ") +
+              (before.shuffles ? "shuffled" : "in order");
+  else if (before.rest != now.rest)
+    problem =
+        std::string("option --leftovers: the run has ") + word_of(leftover_words, before.rest);
+  else if (before.overfit != now.overfit)
+    problem = format_text("option --overfit: the run has %" PRId64, before.overfit);
+  if (!problem.empty())
+    throw failure(exit_usage, problem + "; another would change which samples are trained on when"
+                                        "\n  try: --new-data, with which their order begins anew");
+}
+
+void check_same_data(const std::string &configuration, data_use use,
+                     const std::vector<data_identity> &data) {
+  const run_configuration kept = read_configuration(configuration);
+  const bool trains = use == data_use::training;
+  const auto &of_run = trains ? kept.data : kept.validation;
+  if (!of_run)
+    return; // written by hand, or there was no validation
+  // An input may have several files, whose order counts.
+  std::map<std::string, std::vector<data_identity>> before, now;
+  for (const data_identity &file : *of_run)
+    before[file.input].push_back(file);
+  for (const data_identity &file : data)
+    now[file.input].push_back(file);
+  const char *advice = trains ? "\n  try: the same data, or --new-data to go on with others"
+                              : "\n  try: the same data, or --validation-data or "
+                                "--validation-tokens again to validate on others";
+  for (auto &[input, files] : now) {
+    const std::vector<data_identity> &old = before[input];
+    if (old.empty())
+      throw failure(exit_data, configuration + ": does not say what data input '" + input +
+                                   "' had\n  try: --new-data to go on with " + files[0].path);
+    for (size_t i = 0; i < std::min(old.size(), files.size()); ++i) {
+      if (files[i].bytes != old[i].bytes || files[i].digest != old[i].digest)
+        throw failure(exit_data,
+                      format_text("%s: is not what the run was trained on: %s of %" PRId64
+                                  " bytes then, other contents of %" PRId64 " bytes now%s",
+                                  files[i].path.c_str(), old[i].path.c_str(), old[i].bytes,
+                                  files[i].bytes, advice));
+      if (!old[i].type.empty() && files[i].type != old[i].type)
+        throw failure(exit_data, format_text("%s: was read as %s, and is read as %s now%s",
+                                             files[i].path.c_str(), old[i].type.c_str(),
+                                             files[i].type.c_str(), advice));
+      auto share_text = [](int64_t share) {
+        return share == 0 ? "what its length gives it"
+                          : format_text("%.2f %%", static_cast<double>(share) / 100);
+      };
+      if (files[i].share != old[i].share)
+        throw failure(exit_data,
+                      format_text("%s: its share of the samples was %s, and is %s now%s",
+                                  files[i].path.c_str(), share_text(old[i].share).c_str(),
+                                  share_text(files[i].share).c_str(), advice));
+    }
+    if (files.size() != old.size())
+      throw failure(exit_data,
+                    format_text("%s: input '%s' has %s, and had %zu%s", configuration.c_str(),
+                                input.c_str(),
+                                counted(static_cast<int64_t>(files.size()), "file").c_str(),
+                                old.size(), advice));
+  }
+}
+
+} // namespace trainc
