@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/checkpoint/checkpoint_policy.h"
+#include "runtime/checkpoint/loss_statistics.h"
 #include "runtime/data/loader.h"
 #include "runtime/files/file_operations.h"
 #include "runtime/files/path_text.h"
@@ -13,7 +14,6 @@
 #include "runtime/process/background.h"
 #include "runtime/program.h"
 #include "runtime/ranks/communicator.h"
-#include "runtime/run/loss_statistics.h"
 
 #include <cmath>
 #include <functional>

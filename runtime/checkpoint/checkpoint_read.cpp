@@ -8,7 +8,7 @@
 #include "runtime/files/bounded_json.h"
 #include "runtime/files/crc32c.h"
 #include "runtime/host_access.h"
-#include "runtime/run/evaluation_results.h"
+#include "runtime/options/evaluation_results.h"
 
 #include <algorithm>
 #include <cerrno>

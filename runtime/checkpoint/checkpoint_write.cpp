@@ -9,8 +9,8 @@
 
 #include "runtime/failure.h"
 #include "runtime/files/crc32c.h"
+#include "runtime/options/evaluation_results.h"
 #include "runtime/ranks/signs_of_life.h"
-#include "runtime/run/evaluation_results.h"
 #include "runtime/run/step_log.h"
 
 #include <algorithm>

@@ -174,6 +174,11 @@ file_operations &real_file_operations() {
   return operations;
 }
 
+bool exists(const std::string &path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
 std::string existing_part(const std::string &path) {
   std::error_code ignored;
   std::filesystem::path at = std::filesystem::absolute(path, ignored).lexically_normal();

@@ -50,6 +50,9 @@ file_operations &real_file_operations();
 // alone.
 bool syncs_folders();
 
+// Whether a path leads to something; no where that cannot be told.
+bool exists(const std::string &path);
+
 // The path where it exists, else the nearest folder above it that does.
 std::string existing_part(const std::string &path);
 

@@ -2,7 +2,7 @@
 #include "runtime/options/option_table.h"
 
 #include "runtime/failure.h"
-#include "runtime/run/evaluation_results.h"
+#include "runtime/options/evaluation_results.h"
 
 #include <algorithm>
 #include <cstring>

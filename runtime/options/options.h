@@ -6,7 +6,7 @@
 
 #include "runtime/checkpoint/checkpoint_policy.h"
 #include "runtime/data/loader.h"
-#include "runtime/run/schedule_rate.h"
+#include "runtime/options/schedule_rate.h"
 
 #include <cmath>
 #include <optional>

@@ -2,7 +2,7 @@
 //
 // The learning rate of each step: a pure function of the step, so that a
 // resumed run needs no scheduler state.
-#include "runtime/run/schedule_rate.h"
+#include "runtime/options/schedule_rate.h"
 
 #include "runtime/failure.h"
 #include "runtime/options/options.h"

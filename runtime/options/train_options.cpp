@@ -5,7 +5,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/options/option_table.h"
-#include "runtime/run/schedule_rate.h"
+#include "runtime/options/schedule_rate.h"
 
 #include <cinttypes>
 #include <cmath>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/best_checkpoint.h"
+#include "runtime/run/best_checkpoint.h"
 
-#include "runtime/run/run_folder.h"
+#include "runtime/options/restored_options.h"
+#include "runtime/run/run_files.h"
 
 #include <cmath>
 #include <filesystem>

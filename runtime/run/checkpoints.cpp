@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `checkpoints`: what a run has saved, whether it is whole, and what of it need not stay.
-#include "runtime/checkpoint/best_checkpoint.h"
-#include "runtime/run/evaluation_results.h"
+#include "runtime/options/evaluation_results.h"
+#include "runtime/run/best_checkpoint.h"
+#include "runtime/run/run_choice.h"
+#include "runtime/run/run_files.h"
 #include "runtime/run/run_folder.h"
 #include "runtime/run/step_log.h"
 

@@ -4,9 +4,10 @@
 #include "runtime/checkpoint/number_class.h"
 #include "runtime/files/output_file.h"
 #include "runtime/files/safetensors.h"
+#include "runtime/options/run_configuration.h"
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/run/evaluation.h"
-#include "runtime/run/run_folder.h"
+#include "runtime/run/run_choice.h"
 #include "runtime/run/step_log.h"
 #include "runtime/step/gradient_step.h"
 

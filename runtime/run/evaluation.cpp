@@ -4,8 +4,8 @@
 #include "runtime/run/evaluation.h"
 
 #include "runtime/files/data_types.h"
+#include "runtime/options/evaluation_results.h"
 #include "runtime/process/signals.h"
-#include "runtime/run/evaluation_results.h"
 #include "runtime/step/index_check.h"
 
 #include <algorithm>

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "runtime/data/batch_feed.h"
-#include "runtime/ranks/rank_report.h"
 #include "runtime/run/run.h"
 #include "runtime/run/step_log.h"
+#include "runtime/step/rank_report.h"
 
 #include <functional>
 #include <optional>

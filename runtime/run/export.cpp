@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/export.h"
+#include "runtime/run/export.h"
 
 #include "runtime/checkpoint/onnx_export.h"
 #include "runtime/checkpoint/state_dict.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/checkpoint/initial_values.h"
+#include "runtime/run/initial_values.h"
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/weight_files.h"

@@ -3,13 +3,14 @@
 // Set-up that the commands share.
 #include "runtime/run/run.h"
 
-#include "runtime/checkpoint/best_checkpoint.h"
 #include "runtime/files/data_types.h"
 #include "runtime/files/own_files.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/ranks/agreement.h"
 #include "runtime/ranks/stage_layout.h"
-#include "runtime/run/run_folder.h"
+#include "runtime/run/best_checkpoint.h"
+#include "runtime/run/run_choice.h"
+#include "runtime/run/run_files.h"
 #include "runtime/step/program_memory.h"
 
 #include <cinttypes>

@@ -3,6 +3,7 @@
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/failure.h"
+#include "runtime/files/file_operations.h"
 #include "runtime/run/run_files.h"
 
 #include <algorithm>
@@ -16,11 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr const char *runs_folder = "runs";
-
-bool exists(const std::string &path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 // The model's name as part of a path.
 std::string run_prefix(const program &program) {

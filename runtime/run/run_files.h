@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run keeps in its folder. docs/runs.md has a row for each (tests/unit/runtime/run_files_test.cpp).
+// What a run keeps in its folder. docs/runs.md has a row for each
+// (tests/unit/runtime/run_files_test.cpp).
 #pragma once
 
+#include <string>
+
 namespace trainc {
+
+inline std::string configuration_of(const std::string &run) { return run + "/configuration.json"; }
+inline std::string log_of(const std::string &run) { return run + "/log.jsonl"; }
+inline std::string checkpoints_of(const std::string &run) { return run + "/checkpoints"; }
+inline std::string lock_of(const std::string &run) { return run + "/.lock"; }
+inline std::string saved_of(const std::string &run) { return run + "/.saved"; }
 
 struct run_file {
   const char *name; // in the folder of the run

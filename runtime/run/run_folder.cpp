@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The folder of a run: which it is, whose it is, and what it remembers.
 #include "runtime/run/run_folder.h"
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/failure.h"
 #include "runtime/files/file_operations.h"
 #include "runtime/files/output_file.h"
+#include "runtime/run/run_choice.h"
 #include "runtime/run/run_files.h"
 #include "runtime/run/sample_folder.h"
 #include "runtime/run/step_log.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <cinttypes>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <map>
-#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,56 +22,6 @@ namespace trainc {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr const char *runs_folder = "runs";
-
-// The model's name as part of a path.
-std::string run_prefix(const program &program) {
-  std::string name;
-  for (const char *c = program.model_name; *c; ++c)
-    name += isalnum(static_cast<unsigned char>(*c)) || strchr("._-", *c) ? *c : '_';
-  return (name.empty() || name[0] == '.' ? "run" + name : name) + "-";
-}
-
-// Of the folders of this model's runs, ascending.
-std::vector<int64_t> run_numbers(const program &program) {
-  std::string prefix = run_prefix(program);
-  std::vector<int64_t> numbers;
-  std::error_code ignored;
-  for (auto &entry : fs::directory_iterator(runs_folder, ignored)) {
-    std::string name = entry.path().filename();
-    if (name.rfind(prefix, 0) != 0)
-      continue;
-    std::string digits = name.substr(prefix.size());
-    if (digits.size() >= 4 && digits.size() <= 9 &&
-        digits.find_first_not_of("0123456789") == std::string::npos)
-      numbers.push_back(std::stoll(digits));
-  }
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
-}
-
-std::string run_path(const program &program, int64_t number) {
-  return format_text("%s/%s%04" PRId64, runs_folder, run_prefix(program).c_str(), number);
-}
-
-bool exists(const std::string &path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
-std::string lock_of(const std::string &run) { return run + "/.lock"; }
-std::string saved_of(const std::string &run) { return run + "/.saved"; }
-
-// The run that a checkpoint, a folder of checkpoints or a run's own folder belongs to.
-std::string run_around(const std::string &path) {
-  for (fs::path at = whole_path(path); at.has_relative_path(); at = at.parent_path()) {
-    if (exists(configuration_of(at)))
-      return at;
-    if (at.filename() == "checkpoints")
-      return at.parent_path();
-  }
-  return "";
-}
 
 // Where somebody's run or checkpoint is; not the beginning of one.
 bool is_run(const std::string &folder) {
@@ -140,30 +86,6 @@ bool is_of_checkpoints(const std::string &name) {
   return false;
 }
 
-// Of a name that checkpoints have, of any length, without zeros before them.
-std::string step_digits(const std::string &name) {
-  const size_t first = name.find_first_not_of('0', strlen("step-"));
-  return first == std::string::npos ? "" : name.substr(first);
-}
-
-// What is said of a run that can go on as soon as somebody says its options again.
-std::string without_configuration(const std::string &folder) {
-  std::string newest, most;
-  std::error_code ignored;
-  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), ignored))
-    if (is_checkpoint(entry.path()))
-      if (std::string step = step_digits(entry.path().filename());
-          newest.empty() || std::pair(step.size(), step) > std::pair(most.size(), most)) {
-        newest = entry.path();
-        most = step;
-      }
-  return folder + ": has no configuration.json, which says what the run is\n  try: " +
-         (newest.empty() ? std::string("another --run DIR")
-                         : "--resume " + newest +
-                               " and the run's options (or --config with a file of them), with "
-                               "which it is written again; or another --run DIR");
-}
-
 // What a run leaves besides samples of text. The configuration first: what is left of the rest is
 // no run.
 std::vector<std::string> left_by_run(const std::string &folder) {
@@ -199,181 +121,7 @@ void check_removable(const std::vector<std::string> &paths) {
   }
 }
 
-std::string values_text(const std::vector<std::string> &texts) {
-  std::string all;
-  for (const std::string &text : texts)
-    all += (all.empty() ? "" : " ") + text;
-  return all.empty() ? "-" : all;
-}
-
 } // namespace
-
-std::string whole_path(const std::string &path) {
-  std::error_code ignored;
-  std::string whole = path.empty() ? "" : fs::absolute(path, ignored).lexically_normal().string();
-  while (whole.size() > 1 && whole.back() == '/')
-    whole.pop_back();
-  return whole;
-}
-
-std::string newest_run(const program &program) {
-  std::vector<int64_t> numbers = run_numbers(program);
-  for (auto number = numbers.rbegin(); number != numbers.rend(); ++number)
-    if (std::string path = run_path(program, *number); exists(configuration_of(path)))
-      return path;
-  return "";
-}
-
-std::string next_run(const program &program) {
-  std::vector<int64_t> numbers = run_numbers(program);
-  return run_path(program, numbers.empty() ? 1 : numbers.back() + 1);
-}
-
-bool holds_run(const std::string &folder) {
-  std::error_code ignored, unread;
-  if (fs::file_size(log_of(folder), ignored) > 0 && !ignored)
-    return true;
-  for (auto &entry : fs::directory_iterator(checkpoints_of(folder), unread))
-    if (entry.is_directory(ignored))
-      return true;
-  return unread == std::errc::permission_denied; // perhaps one, then
-}
-
-std::string run_choice::configuration() const {
-  std::string path = source.empty() ? "" : configuration_of(source);
-  return !checkpoint.empty() && exists(path) ? path : "";
-}
-
-bool has_saved(const std::string &folder) { return exists(saved_of(folder)); }
-
-run_choice choose_run(const program &program, const trainer_options &options) {
-  run_choice choice = {whole_path(options.run), options.resume, ""};
-  if (choice.checkpoint.empty())
-    return choice;
-  bool where_possible = choice.checkpoint == "auto";
-  if (!where_possible && choice.checkpoint != "latest") {
-    choice.source = run_around(choice.checkpoint);
-    if (choice.folder.empty())
-      choice.folder = choice.source;
-    return choice;
-  }
-  if (choice.folder.empty())
-    choice.folder = whole_path(newest_run(program));
-  if (!choice.folder.empty() && exists(configuration_of(choice.folder)))
-    return {choice.folder, "latest", choice.folder};
-  if (where_possible)
-    return {choice.folder, "", ""};
-  throw failure(
-      exit_checkpoint,
-      choice.folder.empty()
-          ? format_text("--resume latest: there is no run of this model below %s\n  try: --run DIR "
-                        "with the folder of the run, or --resume auto to begin where there is none",
-                        runs_folder)
-      : holds_run(choice.folder)
-          ? without_configuration(choice.folder)
-          : choice.folder + ": holds no run that could go on\n  try: --run DIR with the folder of "
-                            "the run, or --resume auto to begin where there is none");
-}
-
-bool is_checkpoint_of_run(const trainer_options &options) {
-  const std::string &which = options.checkpoint;
-  return which == "latest" || which == "best" ||
-         (is_checkpoint_name(which) && (!options.run.empty() || !exists(which)));
-}
-
-std::string run_to_read(const program &program, const trainer_options &options) {
-  if (options.checkpoint == "initial")
-    return "";
-  if (!is_checkpoint_of_run(options))
-    return run_around(options.checkpoint);
-  return options.run.empty() ? newest_run(program) : options.run;
-}
-
-std::string latest_run_to_read(const program &program, const trainer_options &options) {
-  std::string folder = run_to_read(program, options);
-  if (folder.empty())
-    throw failure(exit_checkpoint,
-                  std::string("there is no run of this model below ") + runs_folder +
-                      "\n  try: --run DIR, --checkpoint PATH, or --checkpoint initial for the "
-                      "parameters that the model came with");
-  return folder;
-}
-
-std::string configuration_to_read(const program &program, const trainer_options &options) {
-  const std::string folder = run_to_read(program, options);
-  const std::string path = folder.empty() ? "" : configuration_of(folder);
-  return !path.empty() && exists(path) ? path : "";
-}
-
-// "adamw --ema" of "adamw+ema" (dialects/train/optimizer.h).
-static std::string as_options(std::string optimizer) {
-  const size_t at = optimizer.find('+');
-  return at == std::string::npos ? optimizer : optimizer.replace(at, 1, " --");
-}
-
-std::vector<std::string> restore_options(const program &program, const std::string &configuration,
-                                         const option_table &table, trainer_options &options) {
-  run_configuration before = read_configuration(configuration);
-  const bool saved_none = before.option("no-checkpoints") == "yes";
-  if (before.is_of_run) // of a trainer that kept it
-    before.options.erase("no-checkpoints");
-  if (!before.optimizer.empty() && before.optimizer != program.optimizer_name)
-    throw failure(exit_usage, configuration + ": is of a run with the optimizer " +
-                                  before.optimizer + ", this program has " +
-                                  program.optimizer_name + "\n  try: trainc --optimizer " +
-                                  as_options(before.optimizer));
-  problem_list problems;
-  std::vector<std::string> changes;
-  if (!before.model.empty() && before.model != program.model_name)
-    changes.push_back(
-        format_text("the model '%s', was '%s'", program.model_name, before.model.c_str()));
-  for (const std::string &change : changes_of_computation(before.computed, program))
-    changes.push_back(change);
-  for (const changed_option &change :
-       table.restore(before.options, configuration, options, problems))
-    changes.push_back("--" + change.name + " " + values_text(change.now) + ", was " +
-                      values_text(change.before));
-  if (before.is_of_run && saved_none && !options.no_checkpoints)
-    changes.emplace_back("--no-checkpoints no, was yes: it is of one start");
-  if (before.is_of_run) // with all options
-    options.written.clear();
-  problems.throw_if_any(exit_usage);
-  return changes;
-}
-
-std::vector<std::string> check_agrees(const program &program, const std::string &file,
-                                      const std::string &configuration, const option_table &table,
-                                      const trainer_options &options) {
-  trainer_options said = options, kept = options;
-  restore_options(program, file, table, said);
-  restore_options(program, configuration, table, kept);
-  const std::map<std::string, std::vector<std::string>> named = read_configuration(file).options;
-  problem_list problems;
-  std::vector<std::string> notes;
-  for (const option_row *row : table.of_run(*options.command)) {
-    const auto before = table.kept_values(*row, kept), now = table.kept_values(*row, said);
-    if (!named.count(row->name) || options.given.count(row->name) || before == now)
-      continue;
-    const std::string difference = file + ": says --" + row->name + " " + values_text(now) +
-                                   ", and the run goes on with " + values_text(before);
-    if (row->name == "micro-batches") // another number of ranks changes them
-      notes.push_back(difference);
-    else
-      problems.add(difference + ", which " + configuration + " says\n  try: --" + row->name +
-                   " on the command line, which goes before both, or the file as it was when the "
-                   "run began");
-  }
-  problems.throw_if_any(exit_usage);
-  return notes;
-}
-
-trainer_options kept_options(const program &program, const std::string &configuration,
-                             const option_table &table) {
-  const char *words[] = {"train"};
-  trainer_options options = table.parse(1, words);
-  restore_options(program, configuration, table, options);
-  return options;
-}
 
 void check_run_folder(const std::string &path, bool takes_over) {
   check_place(path);
@@ -586,78 +334,6 @@ void run_folder::publish_configuration() const {
   output_file file(configuration_path_, files_);
   file.write(configuration_.data(), static_cast<int64_t>(configuration_.size()));
   file.publish();
-}
-
-sample_choice choice_of(const trainer_options &options) {
-  return {options.holdout, !options.no_shuffle, options.rest, options.overfit};
-}
-
-void check_same_choice(const sample_choice &before, const sample_choice &now) {
-  std::string problem;
-  if (before.holdout != now.holdout)
-    problem = format_text("option --holdout: the run has %g", before.holdout);
-  else if (before.shuffles != now.shuffles)
-    problem = std::string("option --no-shuffle: the run's data are ") +
-              (before.shuffles ? "shuffled" : "in order");
-  else if (before.rest != now.rest)
-    problem =
-        std::string("option --leftovers: the run has ") + word_of(leftover_words, before.rest);
-  else if (before.overfit != now.overfit)
-    problem = format_text("option --overfit: the run has %" PRId64, before.overfit);
-  if (!problem.empty())
-    throw failure(exit_usage, problem + "; another would change which samples are trained on when"
-                                        "\n  try: --new-data, with which their order begins anew");
-}
-
-void check_same_data(const std::string &configuration, data_use use,
-                     const std::vector<data_identity> &data) {
-  const run_configuration kept = read_configuration(configuration);
-  const bool trains = use == data_use::training;
-  const auto &of_run = trains ? kept.data : kept.validation;
-  if (!of_run)
-    return; // written by hand, or there was no validation
-  // An input may have several files, whose order counts.
-  std::map<std::string, std::vector<data_identity>> before, now;
-  for (const data_identity &file : *of_run)
-    before[file.input].push_back(file);
-  for (const data_identity &file : data)
-    now[file.input].push_back(file);
-  const char *advice = trains ? "\n  try: the same data, or --new-data to go on with others"
-                              : "\n  try: the same data, or --validation-data or "
-                                "--validation-tokens again to validate on others";
-  for (auto &[input, files] : now) {
-    const std::vector<data_identity> &old = before[input];
-    if (old.empty())
-      throw failure(exit_data, configuration + ": does not say what data input '" + input +
-                                   "' had\n  try: --new-data to go on with " + files[0].path);
-    for (size_t i = 0; i < std::min(old.size(), files.size()); ++i) {
-      if (files[i].bytes != old[i].bytes || files[i].digest != old[i].digest)
-        throw failure(exit_data,
-                      format_text("%s: is not what the run was trained on: %s of %" PRId64
-                                  " bytes then, other contents of %" PRId64 " bytes now%s",
-                                  files[i].path.c_str(), old[i].path.c_str(), old[i].bytes,
-                                  files[i].bytes, advice));
-      if (!old[i].type.empty() && files[i].type != old[i].type)
-        throw failure(exit_data, format_text("%s: was read as %s, and is read as %s now%s",
-                                             files[i].path.c_str(), old[i].type.c_str(),
-                                             files[i].type.c_str(), advice));
-      auto share_text = [](int64_t share) {
-        return share == 0 ? "what its length gives it"
-                          : format_text("%.2f %%", static_cast<double>(share) / 100);
-      };
-      if (files[i].share != old[i].share)
-        throw failure(exit_data,
-                      format_text("%s: its share of the samples was %s, and is %s now%s",
-                                  files[i].path.c_str(), share_text(old[i].share).c_str(),
-                                  share_text(files[i].share).c_str(), advice));
-    }
-    if (files.size() != old.size())
-      throw failure(exit_data,
-                    format_text("%s: input '%s' has %s, and had %zu%s", configuration.c_str(),
-                                input.c_str(),
-                                counted(static_cast<int64_t>(files.size()), "file").c_str(),
-                                old.size(), advice));
-  }
 }
 
 } // namespace trainc

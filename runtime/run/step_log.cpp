@@ -6,7 +6,7 @@
 #include "runtime/failure.h"
 #include "runtime/files/bounded_json.h"
 #include "runtime/files/output_file.h"
-#include "runtime/run/evaluation_results.h"
+#include "runtime/options/evaluation_results.h"
 #include "runtime/run/log_line.h"
 
 #include <cerrno>

@@ -2,11 +2,13 @@
 //
 // What a training run decides before its first step: where it begins and ends, on which data, and
 // whose folder it takes.
-#include "runtime/checkpoint/initial_values.h"
 #include "runtime/checkpoint/weight_files.h"
+#include "runtime/options/restored_options.h"
 #include "runtime/options/train_options.h"
 #include "runtime/process/host_memory.h"
 #include "runtime/ranks/stage_layout.h"
+#include "runtime/run/initial_values.h"
+#include "runtime/run/same_data.h"
 #include "runtime/run/trainer.h"
 
 #include <cinttypes>

@@ -4,17 +4,19 @@
 // set-up, are in train_begin.cpp; the loop is in train.cpp.
 #pragma once
 
+#include "runtime/options/schedule_rate.h"
 #include "runtime/process/signals.h"
-#include "runtime/ranks/rank_report.h"
 #include "runtime/run/evaluation.h"
 #include "runtime/run/progress.h"
 #include "runtime/run/run.h"
+#include "runtime/run/run_choice.h"
+#include "runtime/run/run_files.h"
 #include "runtime/run/run_folder.h"
 #include "runtime/run/sample_folder.h"
-#include "runtime/run/schedule_rate.h"
 #include "runtime/run/step_log.h"
 #include "runtime/run/text_writer.h"
 #include "runtime/step/gradient_step.h"
+#include "runtime/step/rank_report.h"
 
 #include <cmath>
 #include <memory>

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "runtime/data/batch_feed.h"
-#include "runtime/ranks/rank_report.h"
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/run/run.h"
+#include "runtime/step/rank_report.h"
 
 #include <vector>
 

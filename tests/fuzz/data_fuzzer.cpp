@@ -10,7 +10,9 @@
 #include "runtime/files/crc32c.h"
 #include "runtime/host_access.h"
 #include "runtime/options/option_table.h"
+#include "runtime/options/restored_options.h"
 #include "runtime/run/run_folder.h"
+#include "runtime/run/same_data.h"
 #include "tools/data/byte_pairs.h"
 #include "tools/data/commands.h"
 

@@ -5,7 +5,7 @@
 #include "runtime/failure.h"
 #include "runtime/files/data_types.h"
 #include "runtime/options/option_table.h"
-#include "scratch_folder.h"
+#include "tests/unit/scratch_folder.h"
 
 #include <cstring>
 #include <filesystem>

@@ -3,17 +3,18 @@
 // Checkpoints: what is written is read back; every damage is found; and whatever
 // call fails, or wherever the process is killed, the newest complete checkpoint
 // loads and nothing is left behind for good.
-#include "file_faults.h"
 #include "runtime/arena.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/failure.h"
 #include "runtime/files/crc32c.h"
 #include "runtime/host_access.h"
 #include "runtime/ranks/signs_of_life.h"
+#include "runtime/run/run_choice.h"
 #include "runtime/run/run_folder.h"
 #include "runtime/run/step_log.h"
 #include "runtime/step/random.h"
-#include "scratch_folder.h"
+#include "tests/unit/file_faults.h"
+#include "tests/unit/scratch_folder.h"
 
 #include <cerrno>
 #include <cmath>

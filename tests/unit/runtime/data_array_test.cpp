@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Formats of data files, several files as one array, and shares of a mixture.
-#include "npy_bytes.h"
 #include "runtime/data/data_array.h"
 #include "runtime/data/mixture.h"
 #include "runtime/failure.h"
-#include "scratch_folder.h"
+#include "tests/unit/npy_bytes.h"
+#include "tests/unit/scratch_folder.h"
 
 #include <cstring>
 #include <gtest/gtest.h>

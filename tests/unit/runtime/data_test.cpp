@@ -6,7 +6,7 @@
 #include "runtime/failure.h"
 #include "runtime/files/conversion.h"
 #include "runtime/options/option_table.h"
-#include "runtime/run/schedule_rate.h"
+#include "runtime/options/schedule_rate.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,14 +2,14 @@
 //
 // File formats: .npy headers, safetensors and CRC-32C; good files, and hostile
 // ones, which must be errors.
-#include "npy_bytes.h"
 #include "runtime/failure.h"
 #include "runtime/files/crc32c.h"
 #include "runtime/files/npy.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/host_access.h"
 #include "runtime/step/random.h"
-#include "scratch_folder.h"
+#include "tests/unit/npy_bytes.h"
+#include "tests/unit/scratch_folder.h"
 
 #include <gtest/gtest.h>
 

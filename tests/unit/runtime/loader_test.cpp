@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batches from files: which samples they hold, and what is refused.
-#include "npy_bytes.h"
 #include "runtime/data/loader.h"
 #include "runtime/failure.h"
-#include "scratch_folder.h"
+#include "tests/unit/npy_bytes.h"
+#include "tests/unit/scratch_folder.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Results of commands: on the disk before they get their names, and all of them or none.
-#include "file_faults.h"
 #include "runtime/failure.h"
 #include "runtime/files/output_file.h"
-#include "scratch_folder.h"
+#include "tests/unit/file_faults.h"
+#include "tests/unit/scratch_folder.h"
 
 #include <chrono>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 #include "runtime/process/host_memory.h"
 #include "runtime/run/step_log.h"
 #include "runtime/step/random.h"
-#include "scratch_folder.h"
+#include "tests/unit/scratch_folder.h"
 
 #include <cerrno>
 #include <cmath>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Samples of text: on the disk before they have their names, and no other file is touched.
-#include "file_faults.h"
 #include "runtime/run/sample_folder.h"
-#include "scratch_folder.h"
+#include "tests/unit/file_faults.h"
+#include "tests/unit/scratch_folder.h"
 
 #include <gtest/gtest.h>
 #include <set>
