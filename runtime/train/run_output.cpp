@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/run_output.h"
+
+#include "runtime/files/file_operations.h"
+#include "runtime/run/run_files.h"
+
+#include <cstring>
+
+namespace trainc {
+
+void run_output::look_at_files(const std::string &folder) {
+  if (!syncs_folders() && !is_sync_said_) {
+    is_sync_said_ = true;
+    warn(folder + ": the file system does not sync folders: a checkpoint may be lost with the "
+                  "machine, not with the run\n  try: --run on another file system");
+  }
+  if (log->error() == 0 || is_loss_said_)
+    return;
+  is_loss_said_ = true;
+  warn(log_of(folder) + ": a line could not be written: " + strerror(log->error()) +
+       "; training goes on");
+}
+
+} // namespace trainc

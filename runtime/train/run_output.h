@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run says while it trains: its progress for people, its log for programs, and warnings,
+// which have lines of their own.
+#pragma once
+
+#include "runtime/run/progress.h"
+#include "runtime/run/run.h"
+#include "runtime/run/step_log.h"
+
+#include <optional>
+#include <string>
+
+namespace trainc {
+
+class run_output {
+public:
+  // Steps first + 1 to last will follow.
+  run_output(const run &run, int64_t first, int64_t last)
+      : shown(run.options.no_progress || !run.is_first(), first, last, run.options.display_every),
+        run_(run) {}
+
+  // From the first rank alone.
+  void warn(const std::string &text) {
+    shown.finish();
+    run_.warn(text);
+  }
+
+  // Warns, once each, of a line of the log of the run in `folder` that was lost, and of a file
+  // system that does not sync folders. Allocates nothing where all is well.
+  void look_at_files(const std::string &folder);
+
+  progress shown;
+  std::optional<step_log> log; // once the run has begun
+
+private:
+  const run &run_;
+  bool is_sync_said_ = false, is_loss_said_ = false;
+};
+
+} // namespace trainc

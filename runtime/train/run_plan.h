@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a training run is going to do: where it begins and ends, with which parameters and on which
+// data. Decided before any memory is taken and before anything of the run's folder changes.
+#pragma once
+
+#include "runtime/run/run.h"
+#include "runtime/run/run_choice.h"
+#include "runtime/run/run_folder.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trainc {
+
+struct run_plan {
+  bool is_dry = false; // one step, and nothing of it is kept
+  run_choice choice;
+  run_origin origin;
+  checkpoint_info resumed;         // the checkpoint it begins with; no path: there is none
+  bool has_own_checkpoint = false; // `resumed` is one of this run
+  batch_layout layout;
+
+  int64_t first = 0, last = 0;  // steps first + 1 ... last are taken
+  int64_t batches_taken = 0;    // before step first + 1, by all ranks
+  sample_order order;           // that these are of
+  int64_t held_out_batches = 0; // of an evaluation
+  best_evaluation best;         // until here
+
+  bool is_at_last_step() const { return !resumed.path.empty() && last <= first; }
+};
+
+// What a run holds from its planning on.
+struct run_sources {
+  std::optional<run_folder> folder; // locked; of the first rank, without --dry-run
+  std::optional<loader> data;
+  std::optional<loader> validation; // where held-out samples have files of their own
+  // Those of an evaluation, and where they are.
+  loader &held_out() { return validation ? *validation : *data; }
+  const loader &held_out() const { return validation ? *validation : *data; }
+  data_part held_out_part() const { return validation ? data_part::all : data_part::held_out; }
+};
+
+// Collective, throws `failure`. Changes nothing but that the folder is locked, or made and locked.
+run_plan plan_run(run &run, run_sources &sources);
+
+// Whether the data are those of the run that goes on. Collective; throws `failure` (exit_data)
+// where others would be trained on. Other validation data make a new best evaluation.
+void check_run_data(run &run, run_plan &plan, const run_sources &sources);
+
+// The last step by --steps, or by --epochs from the plan's first one on.
+int64_t last_step_of(const trainer_options &options, const run_plan &plan, const loader &data);
+
+bool evaluates(const trainer_options &options);
+
+// Rows of the table that a run begins with: name and value.
+std::vector<std::pair<std::string, std::string>>
+describe_data(const trainer_options &options, const run_plan &plan, const run_sources &sources);
+
+} // namespace trainc

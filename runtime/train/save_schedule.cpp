@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/save_schedule.h"
+
+#include "runtime/failure.h"
+#include "runtime/process/clock.h"
+#include "runtime/process/signals.h"
+#include "runtime/run/run_files.h"
+
+#include <cerrno>
+
+namespace trainc {
+
+void save_schedule::set_up(const std::string &path, const sample_order &order, bool background,
+                           int64_t saved_step) {
+  background_ = background;
+  saved_step_ = saved_step;
+  saved_seconds_ = seconds_now();
+  writer_.emplace(run_.prog, run_.places(), run_.target, run_.ranks, real_file_operations(),
+                  checkpoints_of(path), run_.options.keep, order, background_);
+}
+
+void save_schedule::open(uint64_t goes_on_from, bool prunes) {
+  prunes_next_ = prunes;
+  saved_seconds_ = seconds_now();
+  if (writer_)
+    writer_->open(goes_on_from);
+}
+
+void save_schedule::prune() {
+  if (prunes_next_ && writer_)
+    writer_->prune();
+  prunes_next_ = false;
+}
+
+void save_schedule::save(const run_position &at, bool last) {
+  if (!writer_)
+    return;
+  finish();
+  if (at.step == saved_step_)
+    return;
+  run_.watch.now(activity::saving);
+  is_wanted_ = false;
+  saved_step_ = at.step;
+  writer_->begin(at);
+  saved_seconds_ = seconds_now();
+  writes_ = true;
+  if (last || !background_)
+    finish(last);
+}
+
+void save_schedule::save_again(const run_position &at, bool last) {
+  finish();
+  saved_step_ = -1;
+  save(at, last);
+}
+
+void save_schedule::ask_to_wait() const {
+  if (writes_ && writer_->is_busy())
+    request(writing_request);
+}
+
+void save_schedule::proceed(int requests) {
+  if (writes_ && !(requests & writing_request) && writer_->proceed())
+    finish();
+}
+
+static const char *advice_on(const save_result &result) {
+  const bool is_gone = result.error == ENOENT || result.error == ENOTDIR;
+  return result.error == save_result::not_finite
+             ? "\n  try: a lower --learning-rate, or --clip-norm 1; "
+         : result.error == EFBIG ? "\n  try: a larger ulimit -f; "
+         : result.lacks_room()   ? "\n  try: free space, or --run DIR elsewhere; "
+         : is_gone ? "\n  try: to leave the folders of a run where they are, or --run DIR "
+                     "elsewhere; "
+                   : "\n  try: a disk that can be written, or --run DIR elsewhere; ";
+}
+
+void save_schedule::finish(bool last) {
+  if (!writes_)
+    return;
+  run_.watch.now(activity::saving);
+  writes_ = false;
+  const save_result result = writer_->complete();
+  if (result.made_folder)
+    output_.warn(writer_->folder() +
+                 ": was moved or removed while the run went on, and is made again; the run keeps "
+                 "nothing of what was in it");
+  if (result.error == 0) {
+    folder_.note_saved();
+    prunes_next_ = true;
+    return;
+  }
+  // From here on memory may be allocated: something is wrong anyway.
+  const std::string problem = save_problem(result, writer_->folder(), saved_step_);
+  saved_step_ = -1;
+  const bool diverged = result.error == save_result::not_finite;
+  if (last || diverged)
+    throw failure(diverged ? exit_diverged : exit_disk,
+                  run_.is_first()
+                      ? problem + advice_on(result) + "the checkpoints before it are as they were"
+                      : "",
+                  /*everywhere=*/true);
+  output_.warn(problem + "; training goes on, the checkpoints before it are as they were");
+}
+
+} // namespace trainc

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps that left everything as it was: their loss or gradient was not finite, or the loss was a
+// spike (--spike-limit).
+#pragma once
+
+#include "runtime/checkpoint/loss_statistics.h"
+#include "runtime/step/gradient_step.h"
+#include "runtime/train/run_output.h"
+#include "runtime/train/run_plan.h"
+
+#include <string>
+
+namespace trainc {
+
+class skipped_steps {
+public:
+  skipped_steps(run &run, const run_plan &plan, run_output &output)
+      : run_(run), output_(output), losses_(plan.resumed.losses), all_(plan.resumed.skipped_steps),
+        seed_(plan.order.seed) {}
+
+  // The least loss that is a spike; infinity: there is none.
+  double loss_limit() const { return losses_.limit(run_.options.spike_limit); }
+
+  void note_taken(double loss) {
+    in_a_row_ = 0;
+    losses_.add(loss);
+  }
+  // Warns of the first in a row. `batch`: the first of the step, of `batches`; `saves`: whether
+  // there are checkpoints. Throws `failure` (exit_diverged) after --nonfinite-limit in a row.
+  void note_skipped(int64_t step, const step_result &result, bool is_spike, int64_t batch,
+                    int64_t batches, bool saves);
+
+  int64_t all() const { return all_; } // of the whole run
+  bool is_last_taken() const { return in_a_row_ == 0; }
+  const loss_statistics &losses() const { return losses_; }
+
+private:
+  std::string not_finite_data(int64_t batch, int64_t batches);
+
+  run &run_;
+  run_output &output_;
+  loss_statistics losses_; // of the steps that were taken
+  int64_t all_, in_a_row_ = 0;
+  uint64_t seed_;
+  bool was_data_looked_at_ = false;
+};
+
+} // namespace trainc
