@@ -32,7 +32,7 @@ inline void watchStandardOutput(const char *program) {
   llvm::outs(), llvm::errs(); // made before, so that they end after
   std::atexit([] {
     std::error_code error = finishStandardOutput();
-    if (error)
+    if (error && error != std::errc::broken_pipe) // a reader that has gone, such as `head`
       llvm::errs() << name << ": its standard output cannot be written: " << error.message()
                    << "\n  try: another place for it\n";
     llvm::errs().clear_error(); // there is nobody to tell

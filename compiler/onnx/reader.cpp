@@ -67,6 +67,8 @@ static FailureOr<Opened> open(StringRef path, const Recipe &recipe, MLIRContext 
   if (!opened.file || !checkFile(*opened.file, report))
     return failure();
   opened.separation.program = ExportedProgram(*opened.file);
+  opened.separation.lacksRequiresGrad =
+      isFromPyTorch(*opened.file) && !opened.separation.program.isOfTrainc();
   if (!fixInputs(*opened.file, recipe, opened.separation, report))
     return failure();
   if (recipe.trains)

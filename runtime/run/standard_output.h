@@ -11,12 +11,14 @@
 namespace trainc {
 
 // To be called with the exit code at the end of `main`: that code where all that was printed has
-// come out or the program failed before, else exit_disk, said after `prefix` ("trainc-fill: ").
+// come out or the program failed before, else exit_disk, said after `prefix` ("trainc-fill: "). A
+// reader that has gone, such as `head`, needs no word.
 inline int finish_standard_output(int code, const char *prefix) {
   if (fflush(stdout) == 0 && !ferror(stdout))
     return code;
-  fprintf(stderr, "%sthe standard output cannot be written: %s\n  try: another place for it\n",
-          prefix, strerror(errno));
+  if (errno != EPIPE)
+    fprintf(stderr, "%sthe standard output cannot be written: %s\n  try: another place for it\n",
+            prefix, strerror(errno));
   return code == exit_success ? exit_disk : code;
 }
 

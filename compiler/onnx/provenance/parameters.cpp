@@ -361,6 +361,16 @@ private:
 
 // ---- the recipe's patterns
 
+// Whether a pattern matches what the module calls a tensor to which an exporter gave another name.
+template <typename Matches>
+static bool matchesModule(const Decision &decision, const Matches &matches) {
+  return (!decision.moduleName.empty() && matches(decision.moduleName)) ||
+         (!decision.moduleTensor.empty() && matches(decision.moduleTensor)) ||
+         any_of(decision.otherModuleTensors, matches) ||
+         (!decision.held.empty() &&
+          all_of(decision.held, [&](const auto &held) { return matches(held.first); }));
+}
+
 // A parameter by its own names, and by those of what is tied to it. One that holds several of the
 // module is not `divided` by a pattern that matches some of them.
 static std::set<const Decision *> matching(const std::string &pattern, const Decisions &decisions,
@@ -369,8 +379,7 @@ static std::set<const Decision *> matching(const std::string &pattern, const Dec
   std::set<const Decision *> result;
   auto matches = [&](const std::string &name) { return std::regex_match(name, expression); };
   for (const auto &one : decisions) {
-    bool matchesAll = matches(one->name().str()) ||
-                      (!one->moduleName.empty() && matches(one->moduleName)) ||
+    bool matchesAll = matches(one->name().str()) || matchesModule(*one, matches) ||
                       (!one->stackedOf.empty() && all_of(one->stackedOf, matches));
     if (!matchesAll && any_of(one->stackedOf, matches))
       divided = one.get();
@@ -551,6 +560,17 @@ static void checkAnyTrained(const Decisions &decisions, const ModelFile &file, c
                        "--train-only PATTERN, which chooses whatever the rule says");
 }
 
+// The module's state has a tied parameter under each of its names.
+static void addRecordedNames(const ExportedProgram &program, Decisions &decisions) {
+  llvm::StringSet<> inFile;
+  for (const auto &decision : decisions)
+    inFile.insert(decision->name());
+  for (const auto &decision : decisions)
+    for (const std::string &name : program.namesOf(decision->name()))
+      if (decision->isParameter() && !inFile.contains(name))
+        decision->otherModuleTensors.push_back(name);
+}
+
 std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &graph,
                                           const Separation &separation,
                                           const BatchNormModes &batchNorms, const Recipe &recipe,
@@ -564,6 +584,8 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
     llvm::append_range(undecided, tieByValue(decisions, graph, separation, file));
   llvm::stable_sort(decisions,
                     [](const auto &a, const auto &b) { return a->firstUse < b->firstUse; });
+  findModuleTensors(graph, classifier.hasSignature(), decisions);
+  addRecordedNames(separation.program, decisions);
   if (!applyRecipe(decisions, graph, recipe, report))
     return std::nullopt;
   checkAnyTrained(decisions, file, recipe, report);
@@ -572,7 +594,6 @@ std::optional<Decisions> decideParameters(const ModelFile &file, const Graph &gr
                   isAsked ? sharedRecurrent(decisions, file, graph) : std::vector<std::string>(),
                   separation, file, recipe, report);
   bool good = checkTypes(decisions, file, recipe, report);
-  findModuleTensors(graph, classifier.hasSignature(), decisions);
   reportDoubts(decisions, separation.program, file, graph, recipe, report);
   return good ? std::optional(std::move(decisions)) : std::nullopt;
 }
@@ -646,7 +667,7 @@ std::string parameterTable(const Decisions &decisions, const Separation &separat
           printable(decision->reason));
   if (hidden)
     stream << hidden << " initializers of integers or booleans are constants\n";
-  if (separation.program.isRecorded() && !separation.program.isOfTrainc())
+  if (separation.lacksRequiresGrad)
     stream << "the file does not record requires_grad: what the module froze is trained, unless "
               "--freeze names it\n";
   for (const auto &[parameter, reason] : separation.absent)

@@ -38,6 +38,8 @@ struct Separation {
   std::vector<EqualWeights> undecided;
   /// Nodes' names tell no modules, as in files of scripted ones, which have shared weights twice.
   bool tellsNoModules = false;
+  /// One of PyTorch's exporters wrote it, none of which records `requires_grad`.
+  bool lacksRequiresGrad = false;
   /// Parameters that the file lists but has no storage for, rightly, and why.
   std::vector<std::pair<std::string, std::string>> absent;
 };

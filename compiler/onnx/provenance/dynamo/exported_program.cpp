@@ -67,10 +67,18 @@ void ExportedProgram::readOwnRecord(const ModelFile &file) {
     for (const json::Value &one : *parameters) {
       const json::Object *parameter = one.getAsObject();
       const json::Array *names = parameter ? parameter->getArray("names") : nullptr;
-      if (!names || parameter->getBoolean("requires_grad").value_or(true))
+      if (!names)
         continue;
+      const bool isTrained = parameter->getBoolean("requires_grad").value_or(true);
+      std::vector<std::string> all;
       for (const json::Value &name : *names)
-        frozen.insert(name.getAsString().value_or(""));
+        all.push_back(name.getAsString().value_or("").str());
+      for (const std::string &name : all) {
+        if (!isTrained)
+          frozen.insert(name);
+        if (all.size() > 1)
+          ownNames[name] = all;
+      }
     }
   }
 }

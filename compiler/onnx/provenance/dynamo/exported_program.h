@@ -57,6 +57,12 @@ public:
   bool isOfTrainc() const { return ownExport; }
   /// Whether the module trains a parameter (requires_grad), as far as the file says.
   bool isFrozen(llvm::StringRef target) const { return frozen.contains(target); }
+  /// All names that the module has for a parameter, as trainc.export records them; empty: one.
+  llvm::ArrayRef<std::string> namesOf(llvm::StringRef target) const {
+    auto found = ownNames.find(target);
+    return found == ownNames.end() ? llvm::ArrayRef<std::string>()
+                                   : llvm::ArrayRef<std::string>(found->second);
+  }
 
   /// The call that a node was made from; null where the file does not say.
   const ProgramCall *callOf(const onnx::NodeProto &node) const;
@@ -83,6 +89,7 @@ private:
   std::vector<std::string> targets, results;
   std::vector<std::pair<std::string, std::string>> changes;
   llvm::StringSet<> known, bufferNames, frozen;
+  llvm::StringMap<std::vector<std::string>> ownNames; // by each of them
   llvm::StringMap<std::string> byPlaceholder, buffers;
   llvm::StringSet<> placeholders;
   bool recorded = false, kinds = false, ownExport = false;

@@ -63,6 +63,9 @@ public:
     if (definesTwice) // which is said of the graph
       return true;
     if (program.isOfTrainc()) {
+      for (const CallGroup &group : groups)
+        if (group.call.is("aten.embedding"))
+          notePadding(group.call);
       listUnused();
       return true;
     }
