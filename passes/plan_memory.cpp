@@ -188,6 +188,7 @@ public:
 
 private:
   Place placeOf(train::RoleAttrInterface role, Type type, const llvm::Twine &fallback);
+  Place placeOfRun(train::RoleAttrInterface role, Type type);
   /// An activation that lives on after its last reader.
   bool isOutput(unsigned result) {
     return bool(train::resultRoleAs<train::OutputAttr>(function, result)) || isSharded(result);
@@ -217,61 +218,42 @@ private:
   int end = 0;
 };
 
-static std::string ofPart(std::optional<int64_t> part) {
-  return part ? ", part " + std::to_string(*part) : "";
+Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::Twine &fallback) {
+  // A plain function, as tests have them: arguments and results one after the other.
+  auto own = [&] { return fixed.pinned(arena, (function.getName() + fallback).str(), type); };
+  if (!role)
+    return own();
+  // Other micro-batches are on their way through the chunk meanwhile.
+  if (const std::string kept = chunk ? role.getKeptName() : ""; !kept.empty())
+    return fixed.kept(chunk.getNumber(), kept, type);
+  if (chunk && isa<train::PassedAttr>(role))
+    return fixed.passed(chunk.getNumber(), role.getName(), type);
+  switch (role.getPlacement()) {
+  case train::Placement::own:
+    return own();
+  case train::Placement::parameter:
+    return fixed.parameter(role.getName(), type, /*gradient=*/false);
+  case train::Placement::gradient:
+    return fixed.parameter(role.getName(), type, /*gradient=*/true);
+  case train::Placement::flat:
+    return placeOfRun(role, type);
+  case train::Placement::totals:
+    return fixed.stepTotals(type);
+  case train::Placement::activations:
+    return fixed.pinned(Arena::activations, role.getPlaceName(), type);
+  case train::Placement::workspace:
+    return fixed.pinned(Arena::workspace, role.getPlaceName(), type);
+  }
+  llvm_unreachable("a placement that is not in the list");
 }
 
-Place EntryPlan::placeOf(train::RoleAttrInterface role, Type type, const llvm::Twine &fallback) {
-  // Other micro-batches are on their way through the chunk meanwhile.
-  if (chunk &&
-      isa_and_nonnull<train::KeptAttr, train::InputAttr, train::LabelAttr, train::LossAttr>(role))
-    return fixed.kept(chunk.getNumber(), role.getName(), type);
-  if (chunk && isa_and_nonnull<train::LossWeightAttr>(role))
-    return fixed.kept(chunk.getNumber(), train::kKeptLossWeight, type);
-  if (chunk && isa_and_nonnull<train::IndexCheckAttr>(role))
-    return fixed.kept(chunk.getNumber(), train::kKeptIndexCheck, type);
-  if (chunk && isa_and_nonnull<train::PassedAttr>(role))
-    return fixed.passed(chunk.getNumber(), role.getName(), type);
-  if (isa_and_nonnull<train::ParameterAttr, train::BufferAttr>(role))
-    return fixed.parameter(role.getName(), type, /*gradient=*/false);
-  if (isa_and_nonnull<train::GradientAttr, train::NewValueAttr>(role))
-    return fixed.parameter(role.getName(), type, /*gradient=*/true);
-  if (auto run = dyn_cast_or_null<train::RunParametersAttr>(role))
-    return fixed.run(Arena::parameters, run.getRun(), run.getGroup(), type);
-  if (auto run = dyn_cast_or_null<train::RunGradientsAttr>(role))
-    return fixed.run(Arena::gradients, run.getRun(), run.getGroup(), type);
-  if (auto state = dyn_cast_or_null<train::StateAttr>(role))
+Place EntryPlan::placeOfRun(train::RoleAttrInterface role, Type type) {
+  if (auto state = dyn_cast<train::StateAttr>(role))
     return fixed.state(state, type);
-  if (isa_and_nonnull<train::InputAttr, train::LabelAttr>(role))
-    return fixed.pinned(Arena::activations, role.getName(), type);
-  if (isa_and_nonnull<train::LossAttr>(role))
-    return fixed.pinned(Arena::activations, "loss of the step", type);
-  if (auto part = dyn_cast_or_null<train::LossPartAttr>(role))
-    return fixed.pinned(Arena::activations, "loss part " + std::to_string(part.getPart()), type);
-  if (auto weight = dyn_cast_or_null<train::LossWeightAttr>(role))
-    return fixed.pinned(Arena::activations, "loss weight of the step" + ofPart(weight.getPart()),
-                        type);
-  if (auto losses = dyn_cast_or_null<train::SampleLossesAttr>(role))
-    return fixed.pinned(Arena::activations, "losses of the samples" + ofPart(losses.getPart()),
-                        type);
-  if (auto weight = dyn_cast_or_null<train::MetricWeightAttr>(role))
-    return fixed.pinned(Arena::activations, "metric weight " + std::to_string(weight.getNumber()),
-                        type);
-  if (auto metric = dyn_cast_or_null<train::MetricAttr>(role))
-    return fixed.pinned(Arena::activations, metric.getMetric().str() + " of the batch", type);
-  if (isa_and_nonnull<train::StepTotalsAttr>(role))
-    return fixed.stepTotals(type);
-  if (isa_and_nonnull<train::IndexCheckAttr>(role))
-    return fixed.pinned(Arena::activations, "index check of the step", type);
-  if (isa_and_nonnull<train::ScalarAttr, train::GradientNormAttr>(role))
-    return fixed.pinned(Arena::workspace, role.getName(), type);
-  if (isa_and_nonnull<train::RandomKeyAttr, train::BatchFaultAttr, train::MeanPerBatchAttr>(role))
-    return fixed.pinned(Arena::workspace, (role.getTitle().str() + " of the micro-batch"), type);
-  if (auto scale = dyn_cast_or_null<train::PartScaleAttr>(role))
-    return fixed.pinned(Arena::workspace, "scale of loss part " + std::to_string(scale.getPart()),
-                        type);
-  // A plain function, as tests have them: arguments and results one after the other.
-  return fixed.pinned(arena, (function.getName() + fallback).str(), type);
+  if (auto run = dyn_cast<train::RunGradientsAttr>(role))
+    return fixed.run(Arena::gradients, run.getRun(), run.getGroup(), type);
+  auto run = cast<train::RunParametersAttr>(role);
+  return fixed.run(Arena::parameters, run.getRun(), run.getGroup(), type);
 }
 
 void EntryPlan::placeArguments() {

@@ -102,8 +102,9 @@ LogicalResult MemoryNames::add(Value value, Attribute place, StringRef name,
 
 /// Known under one name in all entry functions.
 static bool isShared(func::FuncOp function, unsigned argument) {
-  return isa_and_nonnull<train::ParameterAttr, train::BufferAttr, train::InputAttr,
-                         train::LabelAttr>(train::roleOf(function, argument));
+  train::RoleAttrInterface role = train::roleOf(function, argument);
+  return role && llvm::is_contained({train::Placement::parameter, train::Placement::activations},
+                                    role.getPlacement());
 }
 
 LogicalResult MemoryNames::addArgument(func::FuncOp function, unsigned index, NameTable &names) {
@@ -112,8 +113,6 @@ LogicalResult MemoryNames::addArgument(func::FuncOp function, unsigned index, Na
   train::RoleAttrInterface role = train::roleOf(function, index);
   if (std::string run = flatTensorName(module, role); !run.empty())
     return add(value, place, run, run, false, names);
-  if (isa_and_nonnull<train::StepTotalsAttr>(role))
-    return add(value, place, "step_totals", "step_totals", false, names);
   // What the module calls it says more than a name that an exporter made up.
   StringAttr title = role ? role.getTitle() : StringAttr();
   std::string text = title ? title.str() : "argument_" + std::to_string(index);
@@ -161,10 +160,6 @@ std::string MemoryNames::resultName(kernel::StepOpInterface step, unsigned resul
   return stored.empty() || stored == lastParts(name) ? name : name + "_" + stored;
 }
 
-static std::string ofPart(std::optional<int64_t> part) {
-  return part ? "_of_part_" + std::to_string(*part) : "";
-}
-
 LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
   NameTable names = sharedNames;
   bool failed = false;
@@ -190,22 +185,8 @@ LogicalResult MemoryNames::collectEntry(func::FuncOp function) {
       resultNames[value] = "gradient of " + titles[role.getName()];
     else if (isa_and_nonnull<train::NewValueAttr>(role))
       resultNames[value] = "new " + titles[role.getName()];
-    else if (isa_and_nonnull<train::LossAttr>(role))
-      resultNames[value] = "loss";
-    else if (auto part = dyn_cast_or_null<train::LossPartAttr>(role))
-      resultNames[value] = "loss_part_" + std::to_string(part.getPart());
-    else if (auto weight = dyn_cast_or_null<train::LossWeightAttr>(role))
-      resultNames[value] = "loss_weight" + ofPart(weight.getPart());
-    else if (auto losses = dyn_cast_or_null<train::SampleLossesAttr>(role))
-      resultNames[value] = "sample_losses" + ofPart(losses.getPart());
-    else if (auto weight = dyn_cast_or_null<train::MetricWeightAttr>(role))
-      resultNames[value] = "metric_weight_" + std::to_string(weight.getNumber());
-    else if (auto metric = dyn_cast_or_null<train::MetricAttr>(role))
-      resultNames[value] = metric.getMetric().str();
-    else if (isa_and_nonnull<train::StepTotalsAttr>(role))
-      resultNames[value] = "step_totals";
-    else if (isa_and_nonnull<train::IndexCheckAttr>(role))
-      resultNames[value] = "index_check";
+    else if (const std::string name = role ? role.getResultName() : ""; !name.empty())
+      resultNames[value] = name;
   }
 
   int step = 0; // after the last one: the end of the function

@@ -9,8 +9,24 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpImplementation.h"
 #include <optional>
+#include <string>
 
 #include "dialects/train/train_enums.h.inc"
+
+namespace trainc::train {
+
+/// What else is kept of a micro-batch in the chunk that has its loss, under the name of
+/// #train.kept.
+inline constexpr llvm::StringLiteral kKeptLossWeight = "loss weight",
+                                     kKeptIndexCheck = "index check";
+
+/// What a name ends with that is of a part of the loss, after `words`; empty: it is of the whole.
+inline std::string textOfPart(const char *words, std::optional<int64_t> part) {
+  return part ? words + std::to_string(*part) : "";
+}
+
+} // namespace trainc::train
+
 #include "dialects/train/train_interfaces.h.inc"
 
 #include "dialects/train/train_dialect.h.inc"
@@ -42,11 +58,6 @@ mlir::RankedTensorType randomKeyType(mlir::MLIRContext *context);
 
 /// Of #train.step_totals: which number is which, and how many there are.
 enum StepTotal : int64_t { kTotalWeight, kTotalLoss, kTotalFaults, kStepTotals };
-
-/// What else is kept of a micro-batch in the chunk that has its loss, under the name of
-/// #train.kept.
-inline constexpr llvm::StringLiteral kKeptLossWeight = "loss weight",
-                                     kKeptIndexCheck = "index check";
 
 /// The name of an argument or result in the ONNX file; empty where it has none.
 llvm::StringRef nameOf(mlir::func::FuncOp function, unsigned argument);

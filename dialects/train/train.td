@@ -34,6 +34,19 @@ def Train_Run : I32EnumAttr<"Run", "part of the flat parameters", [
   let genSpecializedAttr = 0;
 }
 
+// Where the planner of memory puts a tensor with a role.
+def Train_Placement : I32EnumAttr<"Placement", "where a tensor lies", [
+    I32EnumAttrCase<"own", 0>,        // where its step puts it
+    I32EnumAttrCase<"parameter", 1>,  // in the parameters, by its name
+    I32EnumAttrCase<"gradient", 2>,   // in the gradients, by its name
+    I32EnumAttrCase<"flat", 3>,       // a whole run of parameters, gradients or states
+    I32EnumAttrCase<"totals", 4>,     // after the gradients
+    I32EnumAttrCase<"activations", 5>, // pinned there for the whole step, by getPlaceName
+    I32EnumAttrCase<"workspace", 6>]> { // likewise
+  let cppNamespace = "::trainc::train";
+  let genSpecializedAttr = 0;
+}
+
 def RoleAttrInterface : AttrInterface<"RoleAttrInterface"> {
   let cppNamespace = "::trainc::train";
   let description = [{What a tensor at the boundary of a function is.}];
@@ -43,7 +56,22 @@ def RoleAttrInterface : AttrInterface<"RoleAttrInterface"> {
     }], "::mlir::StringAttr", "getName", (ins), "", [{ return {}; }]>,
     InterfaceMethod<[{
       What people call it: the module's name where the exporter made up the other one.
-    }], "::mlir::StringAttr", "getTitle", (ins), "", [{ return $_attr.getName(); }]>
+    }], "::mlir::StringAttr", "getTitle", (ins), "", [{ return $_attr.getName(); }]>,
+    InterfaceMethod<[{
+      Where it lies.
+    }], "::trainc::train::Placement", "getPlacement", (ins), "",
+        [{ return ::trainc::train::Placement::own; }]>,
+    InterfaceMethod<[{
+      What tells its place from others of the arena: equal names are one place.
+    }], "std::string", "getPlaceName", (ins), "",
+        [{ return $_attr.getName() ? $_attr.getName().str() : std::string(); }]>,
+    InterfaceMethod<[{
+      What a result is called in plans and emitted code; empty: as the node that made it.
+    }], "std::string", "getResultName", (ins), "", [{ return {}; }]>,
+    InterfaceMethod<[{
+      Its name in a micro-batch's slot of a chunk's stash, of what other passes of the chunk read or
+      the step adds up; empty: it is not there.
+    }], "std::string", "getKeptName", (ins), "", [{ return {}; }]>
   ];
 }
 
@@ -79,6 +107,7 @@ def Train_Parameter : Train_Role<"Parameter", "parameter"> {
                         OptionalParameter<"::mlir::StringAttr">:$module, Train_Group:$group);
   let assemblyFormat = "`<` $name (`,` struct($run, $module, $group)^)? `>`";
   let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::parameter; }
     bool isFrozen() const { return getRun() == Run::frozen; }
     ::mlir::StringAttr getTitle() const { return getModule() ? getModule() : getName(); }
   }];
@@ -90,6 +119,7 @@ def Train_Buffer : Train_Role<"Buffer", "buffer"> {
   let parameters = (ins "::mlir::StringAttr":$name, OptionalParameter<"::mlir::StringAttr">:$module);
   let assemblyFormat = "`<` $name (`,` struct($module)^)? `>`";
   let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::parameter; }
     ::mlir::StringAttr getTitle() const { return getModule() ? getModule() : getName(); }
   }];
 }
@@ -104,6 +134,10 @@ def Train_Input : Train_Role<"Input", "input"> {
                         OptionalParameter<"std::optional<int64_t>">:$ignore_index,
                         OptionalParameter<"std::optional<int64_t>">:$index_low);
   let assemblyFormat = "`<` $name (`,` struct($index_bound, $ignore_index, $index_low)^)? `>`";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
+    std::string getKeptName() const { return getName().str(); }
+  }];
 }
 
 def Train_Label : Train_Role<"Label", "label"> {
@@ -111,6 +145,10 @@ def Train_Label : Train_Role<"Label", "label"> {
   let parameters = (ins "::mlir::StringAttr":$name, OptionalParameter<"std::optional<int64_t>">:$index_bound,
                         OptionalParameter<"std::optional<int64_t>">:$ignore_index);
   let assemblyFormat = "`<` $name (`,` struct($index_bound, $ignore_index)^)? `>`";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
+    std::string getKeptName() const { return getName().str(); }
+  }];
 }
 
 // ---- results
@@ -118,6 +156,10 @@ def Train_Label : Train_Role<"Label", "label"> {
 def Train_Loss : Train_Role<"Loss", "loss"> {
   let summary = "The mean loss of one micro-batch";
   let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
+    std::string getPlaceName() const { return "loss of the step"; }
+    std::string getResultName() const { return "loss"; }
+    std::string getKeptName() const { return getName().str(); }
     ::mlir::StringAttr getName() const { return ::mlir::StringAttr::get(getContext(), "loss"); }
   }];
 }
@@ -131,6 +173,11 @@ def Train_LossPart : Train_Role<"LossPart", "loss_part"> {
   }];
   let parameters = (ins "int64_t":$part, DefaultValuedParameter<"bool", "false">:$is_sum);
   let assemblyFormat = "`<` $part (`,` struct($is_sum)^)? `>`";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
+    std::string getPlaceName() const { return "loss part " + std::to_string(getPart()); }
+    std::string getResultName() const { return "loss_part_" + std::to_string(getPart()); }
+  }];
 }
 
 def Train_LossWeight : Train_Role<"LossWeight", "loss_weight"> {
@@ -141,12 +188,23 @@ def Train_LossWeight : Train_Role<"LossWeight", "loss_weight"> {
   }];
   let parameters = (ins OptionalParameter<"std::optional<int64_t>">:$part);
   let assemblyFormat = "(`<` $part^ `>`)?";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
+    std::string getPlaceName() const { return "loss weight of the step" + textOfPart(", part ", getPart()); }
+    std::string getResultName() const { return "loss_weight" + textOfPart("_of_part_", getPart()); }
+    std::string getKeptName() const { return kKeptLossWeight.str(); }
+  }];
 }
 
 def Train_SampleLosses : Train_Role<"SampleLosses", "sample_losses"> {
   let summary = "The loss of each sample, or that part of it, for a batch that is not full; `@evaluate` alone has it";
   let parameters = (ins OptionalParameter<"std::optional<int64_t>">:$part);
   let assemblyFormat = "(`<` $part^ `>`)?";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
+    std::string getPlaceName() const { return "losses of the samples" + textOfPart(", part ", getPart()); }
+    std::string getResultName() const { return "sample_losses" + textOfPart("_of_part_", getPart()); }
+  }];
 }
 
 def Train_Metric : Train_Role<"Metric", "metric"> {
@@ -157,12 +215,22 @@ def Train_Metric : Train_Role<"Metric", "metric"> {
   }];
   let parameters = (ins "::mlir::StringAttr":$metric, OptionalParameter<"std::optional<int64_t>">:$weight);
   let assemblyFormat = "`<` $metric (`,` struct($weight)^)? `>`";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
+    std::string getPlaceName() const { return getMetric().str() + " of the batch"; }
+    std::string getResultName() const { return getMetric().str(); }
+  }];
 }
 
 def Train_MetricWeight : Train_Role<"MetricWeight", "metric_weight"> {
   let summary = "How many labels some metrics are means over, where the loss weighs something else";
   let parameters = (ins "int64_t":$number);
   let assemblyFormat = "`<` $number `>`";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
+    std::string getPlaceName() const { return "metric weight " + std::to_string(getNumber()); }
+    std::string getResultName() const { return "metric_weight_" + std::to_string(getNumber()); }
+  }];
 }
 
 def Train_Output : Train_NamedRole<"Output", "output"> {
@@ -171,10 +239,16 @@ def Train_Output : Train_NamedRole<"Output", "output"> {
 
 def Train_Gradient : Train_NamedRole<"Gradient", "gradient"> {
   let summary = "Gradient of the loss for the parameter of this name";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::gradient; }
+  }];
 }
 
 def Train_NewValue : Train_NamedRole<"NewValue", "new_value"> {
   let summary = "What one micro-batch makes of the buffer of this name";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::gradient; }
+  }];
 }
 
 def Train_StepTotals : Train_Role<"StepTotals", "step_totals"> {
@@ -183,6 +257,11 @@ def Train_StepTotals : Train_Role<"StepTotals", "step_totals"> {
     Three numbers: the loss weight, the loss times its weight, and how many micro-batches had a fault
     (a batch that could not be read, an index out of range). `@update` reads their sums: with a fault,
     or with a sum that is not finite, it leaves everything as it was.
+  }];
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::totals; }
+    ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "step_totals"); }
+    std::string getResultName() const { return "step_totals"; }
   }];
 }
 
@@ -201,6 +280,12 @@ def Train_IndexCheck : Train_Role<"IndexCheck", "index_check"> {
   let parameters = (ins "::mlir::ArrayAttr":$checks);
   let assemblyFormat = "`<` $checks `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::activations; }
+    std::string getPlaceName() const { return "index check of the step"; }
+    std::string getResultName() const { return "index_check"; }
+    std::string getKeptName() const { return kKeptIndexCheck.str(); }
+  }];
 }
 
 // ---- the stages of a pipeline
@@ -239,6 +324,9 @@ def Train_Kept : Train_NamedRole<"Kept", "kept"> {
     As a result of a function: made there. As an argument of a forward function: received, from the chunk
     whose result has this name. As an argument of another: in its chunk's slot.
   }];
+  let extraClassDeclaration = [{
+    std::string getKeptName() const { return getName().str(); }
+  }];
 }
 
 def Train_Passed : Train_NamedRole<"Passed", "passed"> {
@@ -249,25 +337,39 @@ def Train_Passed : Train_NamedRole<"Passed", "passed"> {
 
 def Train_RunParameters : Train_RunRole<"RunParameters", "run_parameters"> {
   let summary = "All parameters of a run; as a result, what the step makes of them";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::flat; }
+  }];
 }
 
 def Train_RunGradients : Train_RunRole<"RunGradients", "run_gradients"> {
   let summary = "Sums over the step's micro-batches: gradients, or new values of buffers";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::flat; }
+  }];
 }
 
 def Train_State : Train_Role<"State", "state"> {
   let summary = "One slot of the optimizer's state for a run; as a result, its new value";
   let parameters = (ins EnumParameter<Train_Run>:$run, "int64_t":$slot, Train_Group:$group);
   let assemblyFormat = "`<` $run `,` `slot` `=` $slot (`,` struct($group)^)? `>`";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::flat; }
+  }];
 }
 
 def Train_Scalar : Train_NamedRole<"Scalar", "scalar"> {
   let summary = "A number that the trainer sets";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
+  }];
 }
 
 def Train_RandomKey : Train_Role<"RandomKey", "random_key"> {
   let summary = "What the random numbers of a micro-batch follow from; the trainer sets it";
   let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
+    std::string getPlaceName() const { return "random_key of the micro-batch"; }
     ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "random_key"); }
   }];
 }
@@ -275,6 +377,8 @@ def Train_RandomKey : Train_Role<"RandomKey", "random_key"> {
 def Train_BatchFault : Train_Role<"BatchFault", "batch_fault"> {
   let summary = "Above 0: the trainer could not read the micro-batch, and what it holds is none";
   let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
+    std::string getPlaceName() const { return "batch_fault of the micro-batch"; }
     ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "batch_fault"); }
   }];
 }
@@ -282,6 +386,8 @@ def Train_BatchFault : Train_Role<"BatchFault", "batch_fault"> {
 def Train_MeanPerBatch : Train_Role<"MeanPerBatch", "mean_per_batch"> {
   let summary = "Above 0: every micro-batch weighs 1, however many of its labels count";
   let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
+    std::string getPlaceName() const { return "mean_per_batch of the micro-batch"; }
     ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "mean_per_batch"); }
   }];
 }
@@ -294,11 +400,16 @@ def Train_PartScale : Train_Role<"PartScale", "part_scale"> {
   }];
   let parameters = (ins "int64_t":$part);
   let assemblyFormat = "`<` $part `>`";
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
+    std::string getPlaceName() const { return "scale of loss part " + std::to_string(getPart()); }
+  }];
 }
 
 def Train_GradientNorm : Train_Role<"GradientNorm", "gradient_norm"> {
   let summary = "Norm of the mean gradient over all trained parameters; not finite: the step was skipped";
   let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
     ::mlir::StringAttr getName() const { return ::mlir::StringAttr::get(getContext(), "gradient_norm"); }
   }];
 }

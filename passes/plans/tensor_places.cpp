@@ -11,11 +11,10 @@ using namespace mlir;
 namespace trainc {
 
 bool hasPlaceOfItsOwn(func::FuncOp function, unsigned result) {
-  return isa_and_nonnull<train::GradientAttr, train::NewValueAttr, train::LossAttr,
-                         train::LossPartAttr, train::LossWeightAttr, train::SampleLossesAttr,
-                         train::MetricAttr, train::MetricWeightAttr, train::StepTotalsAttr,
-                         train::IndexCheckAttr, train::RunParametersAttr, train::StateAttr,
-                         train::KeptAttr, train::PassedAttr>(train::resultRoleOf(function, result));
+  train::RoleAttrInterface role = train::resultRoleOf(function, result);
+  return role && (isa<train::KeptAttr, train::PassedAttr>(role) ||
+                  !llvm::is_contained({train::Placement::own, train::Placement::workspace},
+                                      role.getPlacement()));
 }
 
 std::string flatTensorName(ModuleOp module, Attribute role) {
@@ -44,8 +43,6 @@ std::string tensorName(Value value) {
     auto role = function ? train::roleOf(function, argument.getArgNumber()) : nullptr;
     if (StringAttr title = role ? role.getTitle() : StringAttr())
       return title.str();
-    if (role && isa<train::StepTotalsAttr>(role))
-      return "step_totals";
     if (std::string flat =
             role ? flatTensorName(function->getParentOfType<ModuleOp>(), role) : std::string();
         !flat.empty())
