@@ -361,7 +361,7 @@ std::optional<RecomputeOptions> Options::recomputeOptions(Report &report) const 
     complain("--memory-budget", "expects a size, found '" + memoryBudget + "'",
              "--memory-budget 1.5GiB");
   if (!memoryBudget.empty() && recompute != "none")
-    complain("--recompute", "contradicts --memory-budget, which chooses what is computed again",
+    complain("--recompute", "contradicts --memory-budget, which chooses what is recomputed",
              "one of the two");
   for (const std::string &pattern : recomputePatterns)
     readerInto(report).pattern("recompute-pattern", pattern);

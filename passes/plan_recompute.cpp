@@ -77,7 +77,7 @@ struct PlanRecompute : PassWrapper<PlanRecompute, CheckedPass> {
     if (planner.forwardPart().graph().operations.empty())
       return;
     if (Operation *op = planner.forwardPart().forcedInVain()) {
-      op->emitError("it cannot be computed again: it acts on more than its tensors").attachNote()
+      op->emitError("it cannot be recomputed: it acts on more than its tensors").attachNote()
           << "try: a pattern of fewer nodes";
       return signalPassFailure();
     }

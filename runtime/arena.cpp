@@ -21,8 +21,8 @@ constexpr int64_t touch_stride = 2 << 20; // a huge page: each is touched by one
 } // namespace
 
 const char *name_of(arena_kind kind) {
-  constexpr const char *names[arena_count] = {"parameters", "gradients", "optimizer state",
-                                              "activations", "workspace"};
+  constexpr const char *names[arena_count + 1] = {"parameters",  "gradients", "optimizer state",
+                                                  "activations", "workspace", "stash"};
   return names[static_cast<int>(kind)];
 }
 

@@ -145,7 +145,7 @@ void printSchedule() {
 }
 
 void printRecompute() {
-  checkHas("recompute", "was compiled with --forward-only, so nothing is kept or computed again",
+  checkHas("recompute", "was compiled with --forward-only, so nothing is kept or recomputed",
            "trainc without --forward-only");
   printLines("recompute", SIZE_MAX);
 }
@@ -291,7 +291,7 @@ constexpr const char *kOverview =
     "  trainc-inspect out            arenas, the tensors alive at the peak, entry functions, "
     "kernels\n"
     "  trainc-inspect out memory     all tensors alive at the peak of each entry function\n"
-    "  trainc-inspect out recompute  what the backward pass computes again, and what is kept for "
+    "  trainc-inspect out recompute  what the backward pass recomputes, and what is kept for "
     "it\n"
     "  trainc-inspect out schedule   the stages of a step, what they keep and send, and when "
     "each is busy\n"

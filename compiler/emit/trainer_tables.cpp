@@ -11,6 +11,7 @@
 #include "passes/plan_tables.h"
 #include "passes/sharding/gradient_buckets.h"
 #include "passes/sharding/update_parts.h"
+#include "runtime/program.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -18,6 +19,14 @@
 
 using namespace mlir;
 using namespace trainc;
+
+// Emitted tables name arenas as the IR does, and programs index them as the runtime does.
+static_assert(int(arena_kind::parameters) == int(kernel::Arena::parameters) &&
+              int(arena_kind::gradients) == int(kernel::Arena::gradients) &&
+              int(arena_kind::optimizer_state) == int(kernel::Arena::optimizer_state) &&
+              int(arena_kind::activations) == int(kernel::Arena::activations) &&
+              int(arena_kind::workspace) == int(kernel::Arena::workspace) &&
+              arena_count == int(kernel::Arena::workspace) + 1);
 
 namespace {
 

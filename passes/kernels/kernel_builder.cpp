@@ -27,10 +27,6 @@ using planning::IndexMap;
 using planning::Sizes;
 using planning::Split;
 
-struct NeedsSplit {
-  Split split;
-};
-
 class KernelBuilder {
 public:
   KernelBuilder(kernel::GroupOp group, const Sizes &dims, size_t outer)

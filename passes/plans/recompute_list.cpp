@@ -106,7 +106,7 @@ std::string recomputeText(ModuleOp module) {
   }
   for (const KeptTensor &tensor : plan.kept)
     kept += tensor.bytes;
-  out << "\ncomputed again for the backward pass: " << plan.steps.size() << " steps, "
+  out << "\nrecomputed for the backward pass: " << plan.steps.size() << " steps, "
       << llvm::format("%.0f", flops) << " flops, " << moved << " bytes moved\n";
   if (plan.inStages)
     out << "(in functions of stages: besides what the rule repeats, what costs little or follows "

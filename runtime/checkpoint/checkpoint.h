@@ -213,7 +213,6 @@ public:
   void prune();
 
   const std::string &folder() const { return folder_; }
-  int64_t total_bytes() const { return total_bytes_; }
 
 private:
   void deal_out(const program &program, const arenas &arenas);

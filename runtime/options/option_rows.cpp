@@ -166,7 +166,7 @@ std::vector<option_row> common_rows() {
           "steps to train, counted from the very first one")
           .at_least(1),
       row("steps", &values::measured_steps, "N", command_profile,
-          "steps to measure, behind two that are not")
+          "steps to measure, after two that are not")
           .at_least(1),
       row("epochs", &values::epochs, "N", command_train, "instead of --steps: passes over the data")
           .at_least(1e-9),
@@ -231,14 +231,14 @@ std::vector<option_row> common_rows() {
           "end when the last N evaluations in a row were no better than the best before, by the\n"
           "metric of --keep-best, else by the held-out loss; 0: never"),
       row("sample-every", &values::sample_every, "N", command_train,
-          "of a byte-token language model: write --length bytes behind --prompt to samples/ of "
+          "of a byte-token language model: write --length bytes after --prompt to samples/ of "
           "the\n"
           "run every N steps; 0: never"),
       row("batches", &values::batches, "N", command_evaluate,
           "use the first N batches only; 0: all"),
       row("batch", &values::batch, "K", command_gradients, "which batch, in file order"),
       row("step", &values::step, "N", command_gradients,
-          "of which training step the model's random numbers are")
+          "the training step whose random numbers the model uses")
           .at_least(1),
       row("run", &values::run, "DIR", command_train | reads_parameters | command_checkpoints,
           "folder of the run: configuration.json, log.jsonl (a line a step), checkpoints/\n"
@@ -279,7 +279,7 @@ std::vector<option_row> common_rows() {
           "resume although the data are not those of the run; their order begins anew")
           .of_one_start(),
       row("max-time", &values::max_minutes, "MINUTES", command_train,
-          "end with a checkpoint after this time, whatever the steps")
+          "end with a checkpoint after this time, even before the last step")
           .at_least(1e-9)
           .of_one_start(),
       row("checkpoint", &values::checkpoint, "WHICH", reads_parameters,
@@ -343,7 +343,7 @@ std::vector<option_row> cpu_rows() {
       row("exchange", &values::exchange, exchanges, "WHEN", takes_steps,
           "when ranks of one host exchange gradients: overlapped with the backward pass by a "
           "thread\n"
-          "more a rank, or behind it; auto overlaps where cores are left; the bits are the same")
+          "more a rank, or after it; auto overlaps where cores are left; the bits are the same")
           .of_one_start(),
       row("shard", &values::shard, shards, "WHAT", command_train | command_profile,
           "what ranks of one host keep once instead of each, updating a part each: optimizer is "

@@ -22,10 +22,7 @@ public:
   heartbeat(const heartbeat &) = delete;
   heartbeat &operator=(const heartbeat &) = delete;
 
-  // Whether this rank hears of other hosts: the first rank of all of every one, those of the other
-  // hosts of the first.
-  bool hears() const { return own_ != nullptr; }
-  int hosts() const; // that it hears of
+  int hosts() const; // that it hears of: the first rank of all of every one, others of the first
 
   char *mine(); // what is sent, for the caller to write
   // Sends, and calls see(host, message) for each that has come since the last time.

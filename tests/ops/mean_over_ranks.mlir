@@ -33,7 +33,7 @@ func.func @model(%x: tensor<3xf32> {train.role = #train.parameter<"x">},
 
 // Ranks meet once for what is computed: never again in the backward pass.
 // STEPS
-// STEPS: error: {{.*}}it cannot be computed again: it acts on more than its tensors
+// STEPS: error: {{.*}}it cannot be recomputed: it acts on more than its tensors
 // STEPS: kernel.call"(%0) {{.*}}function = "mean_over_ranks", library = "mean_over_ranks", numbers = [1024], ordered
 // STEPS: try: a pattern of fewer nodes
 func.func @forward_backward(%x: tensor<1024xf32> {train.role = #train.parameter<"x">})
