@@ -120,7 +120,7 @@ void check_output(const trainer_options &options) {
 }
 
 // The file of chosen algorithms is replaced, too.
-void check_product_choices(const trainer_options &options) {
+void check_remembered_products(const trainer_options &options) {
   const std::string &path = options.product_choices;
   std::error_code ignored;
   if (path.empty())
@@ -164,7 +164,7 @@ trainer_options parse(const option_table &table, int count, char **arguments) {
   trainer_options options = table.parse(count - 1, arguments + 1);
   if (!options.wants_help) {
     complete_options(table, options);
-    check_product_choices(options);
+    check_remembered_products(options);
   }
   return options;
 }

@@ -387,23 +387,31 @@ int nothing_to_do(const run &run, const run_plan &plan, const std::string &why) 
   return exit_success;
 }
 
-int train_run(run &run) {
+// What a run is made of. It outlives the supervision of the run: the end of a writer of checkpoints
+// waits for its disk, and an error must be said before.
+struct training {
   run_sources sources;
-  run_plan plan = plan_run(run, sources);
-  if (plan.is_at_last_step())
-    return nothing_to_do(run, plan, "");
-  check_run_data(run, plan, sources);
-  if (!plan.resumed.path.empty() && is_stale(run.options, plan.best))
-    return nothing_to_do(run, plan, text_of_patience(run.options, plan.best));
-  if (plan.is_dry)
-    plan.last = plan.first + 1;
-  return trainer(run, plan, sources)();
-}
+  run_plan plan;
+  std::optional<trainer> work;
+
+  int operator()(run &run) {
+    plan = plan_run(run, sources);
+    if (plan.is_at_last_step())
+      return nothing_to_do(run, plan, "");
+    check_run_data(run, plan, sources);
+    if (!plan.resumed.path.empty() && is_stale(run.options, plan.best))
+      return nothing_to_do(run, plan, text_of_patience(run.options, plan.best));
+    if (plan.is_dry)
+      plan.last = plan.first + 1;
+    return work.emplace(run, plan, sources)();
+  }
+};
 
 } // namespace
 
 int train(run &run) {
-  return run.watch.supervise([&] { return train_run(run); });
+  training training;
+  return run.watch.supervise([&] { return training(run); });
 }
 
 } // namespace trainc

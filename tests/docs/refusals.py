@@ -48,7 +48,7 @@ def main():
     tree = Path(sys.argv[1])
     files = [*tree.glob("compiler/onnx/import/compositions/*.cpp"), *tree.glob("dialects/nn/ops/*.cpp"),
              *(tree / "compiler/onnx" / name for name in ("import/importer.cpp", "graph/inliner.cpp", "graph/unrolled_loops.cpp")),
-             *(tree / "dialects/nn" / name for name in ("onnx_recurrent.cpp", "pointwise.cpp", "reduction.cpp", "window.cpp"))]
+             *(tree / "dialects/nn" / name for name in ("onnx/onnx_recurrent.cpp", "pointwise.cpp", "reduction.cpp", "window.cpp"))]
     assert len(files) > 80, len(files)
     for path in sorted(files):
         text = path.read_text()

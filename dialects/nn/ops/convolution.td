@@ -38,6 +38,9 @@ def ConvolutionInputGradientOp : Convolution<"convolution_input_gradient"> {
     three is the gradient of the others.
 
     convolution-c5: a convolution of the result with w has the type of dy.
+
+        %dx = nn.convolution_input_gradient %dy, %w {strides = array<i64: 2>, dilations = array<i64: 1>,
+            pads = array<i64: 1, 1>, groups = 1 : i64, sizes = array<i64: 8>} : (tensor<2x3x4xf32>, tensor<3x2x3xf32>) -> tensor<2x2x8xf32>
   }];
   let arguments = !con((ins NN_FloatTensor:$dy, NN_FloatTensor:$w), convolutionAttributes,
                        (ins DenseI64ArrayAttr:$sizes));
@@ -49,6 +52,9 @@ def ConvolutionWeightGradientOp : Convolution<"convolution_weight_gradient"> {
     The w of `sizes` in space, each element the sum of dy * x over the products that it was part of.
 
     convolution-c6: a convolution of x with the result has the type of dy.
+
+        %dw = nn.convolution_weight_gradient %x, %dy {strides = array<i64: 1>, dilations = array<i64: 1>,
+            pads = array<i64: 0, 0>, groups = 1 : i64, sizes = array<i64: 3>} : (tensor<2x2x8xf32>, tensor<2x3x6xf32>) -> tensor<3x2x3xf32>
   }];
   let arguments = !con((ins NN_FloatTensor:$x, NN_FloatTensor:$dy), convolutionAttributes,
                        (ins DenseI64ArrayAttr:$sizes));

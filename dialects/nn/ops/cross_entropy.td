@@ -9,6 +9,8 @@ def CrossEntropyOp : Structured<"cross_entropy", [Differentiable, Decomposable, 
     number of leading dimensions; labels have exactly those. All rows ignored: NaN, as PyTorch.
 
     cross_entropy-c1: labels have the shape of logits without the last dimension.
+
+        %loss = nn.cross_entropy %logits, %labels : (tensor<8x10xf32>, tensor<8xi64>) -> tensor<f32>
   }];
   let arguments = (ins NN_FloatTensor:$logits, NN_IntegerTensor:$labels, OptionalAttr<I64Attr>:$ignore_index);
   let results = (outs NN_FloatTensor:$result);

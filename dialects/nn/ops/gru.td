@@ -16,6 +16,11 @@ def GruOp : Recurrence<"gru"> {
     gru-c1: gates are steps x sequences x 3 hidden, with a step; r is 3 hidden x hidden.
     gru-c2: the other operands have the sizes and types that follow.
     gru-c3: two activations that are known, each with two numbers; clip is not negative.
+
+        %states, %activated, %projected = nn.gru %gates, %r, %bias, %h, %lengths {activations = ["sigmoid", "tanh"],
+            alphas = array<f64: 0.0, 0.0>, betas = array<f64: 0.0, 0.0>, clip = 0.0 : f64}
+            : (tensor<3x2x9xf32>, tensor<9x3xf32>, tensor<12xf32>, tensor<2x3xf32>, tensor<2xi64>)
+            -> (tensor<4x2x3xf32>, tensor<3x2x9xf32>, tensor<3x2x3xf32>)
   }];
   let arguments = !con((ins NN_FloatTensor:$gates, NN_FloatTensor:$r, NN_FloatTensor:$bias,
                             NN_FloatTensor:$h, NN_IntegerTensor:$lengths),
@@ -30,6 +35,11 @@ def GruGradientOp : RecurrenceGradient<"gru_gradient"> {
     candidates; otherwise that of gates holds it too, and it and the operand are left out.
 
     gru-c4: the operands have the sizes and types that follow.
+
+        %dgates, %dh = nn.gru_gradient %r, %lengths, %states, %activated, %dstates {activations = ["sigmoid", "tanh"],
+            alphas = array<f64: 0.0, 0.0>, betas = array<f64: 0.0, 0.0>, clip = 0.0 : f64}
+            : (tensor<9x3xf32>, tensor<2xi64>, tensor<4x2x3xf32>, tensor<3x2x9xf32>, tensor<4x2x3xf32>)
+            -> (tensor<3x2x9xf32>, tensor<2x3xf32>)
   }];
   let arguments = !con((ins NN_FloatTensor:$r, NN_IntegerTensor:$lengths, NN_FloatTensor:$states,
                             NN_FloatTensor:$activated, NN_FloatTensor:$dstates,

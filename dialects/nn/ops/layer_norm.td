@@ -8,6 +8,8 @@ def LayerNormOp : Structured<"layer_norm", [Differentiable, Decomposable, Infers
     ordinary pointwise operations after it: fusion sees them anyway.
 
     layer_norm-c1: rank at least 1, float; epsilon is not negative.
+
+        %1 = nn.layer_norm %x {epsilon = 1.0e-05 : f64} : (tensor<8x32xf32>) -> tensor<8x32xf32>
   }];
   let arguments = (ins NN_FloatTensor:$x, F64Attr:$epsilon);
   let results = (outs NN_FloatTensor:$result);

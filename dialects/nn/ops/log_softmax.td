@@ -8,6 +8,8 @@ def LogSoftmaxOp : Structured<"log_softmax", [Differentiable, Decomposable, Infe
     -inf throughout gives NaN, as everywhere.
 
     log_softmax-c1: rank at least 1, float.
+
+        %1 = nn.log_softmax %x : (tensor<8x10xf32>) -> tensor<8x10xf32>
   }];
   let arguments = (ins NN_FloatTensor:$x);
   let results = (outs NN_FloatTensor:$result);

@@ -18,8 +18,8 @@ def LstmOp : Recurrence<"lstm"> {
     gates as they are after their functions, and `cells` are for the gradient alone.
 
         %states, %last, %cells, %activated = nn.lstm %gates, %r, %bias, %peepholes, %h, %c, %lengths
-            {activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0, 0, 0>,
-             betas = array<f64: 0, 0, 0>, clip = 0.0 : f64}
+            {activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>,
+             betas = array<f64: 0.0, 0.0, 0.0>, clip = 0.0 : f64}
             : (tensor<5x2x12xf32>, tensor<12x3xf32>, tensor<12xf32>, tensor<9xf32>, tensor<2x3xf32>,
                tensor<2x3xf32>, tensor<2xi64>)
             -> (tensor<6x2x3xf32>, tensor<2x3xf32>, tensor<6x2x3xf32>, tensor<5x2x12xf32>)
@@ -43,6 +43,12 @@ def LstmGradientOp : RecurrenceGradient<"lstm_gradient"> {
     product of all steps: the gradients of the gates with the states that the steps began with.
 
     lstm-c4: the operands have the sizes and types that follow.
+
+        %dgates, %dh, %dc = nn.lstm_gradient %r, %peepholes, %lengths, %cells, %activated, %dstates, %dlast
+            {activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>,
+            clip = 0.0 : f64}
+            : (tensor<12x3xf32>, tensor<9xf32>, tensor<2xi64>, tensor<4x2x3xf32>, tensor<3x2x12xf32>, tensor<4x2x3xf32>, tensor<2x3xf32>)
+            -> (tensor<3x2x12xf32>, tensor<2x3xf32>, tensor<2x3xf32>)
   }];
   let arguments = !con((ins NN_FloatTensor:$r, NN_FloatTensor:$peepholes, NN_IntegerTensor:$lengths,
                             NN_FloatTensor:$cells, NN_FloatTensor:$activated,

@@ -38,6 +38,10 @@ def MaxPoolGradientOp : Pool<"max_pool_gradient"> {
     Each element of dy added where its window of x is largest; zero elsewhere.
 
     pool-c6: dy has the type of the pool of x.
+
+        %dx = nn.max_pool_gradient %x, %dy {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>,
+            dilations = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>}
+            : (tensor<2x3x4x4xf32>, tensor<2x3x2x2xf32>) -> tensor<2x3x4x4xf32>
   }];
   let arguments = !con((ins NN_FloatTensor:$x, NN_FloatTensor:$dy), poolAttributes);
   let results = (outs NN_FloatTensor:$result);
@@ -61,6 +65,10 @@ def SumPoolGradientOp : Pool<"sum_pool_gradient"> {
     The x of `sizes` in space, each element the sum of dy over the windows that it was part of.
 
     pool-c7: the pool of the result has the type of dy.
+
+        %dx = nn.sum_pool_gradient %dy {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>,
+            dilations = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, sizes = array<i64: 4, 4>}
+            : (tensor<2x3x2x2xf32>) -> tensor<2x3x4x4xf32>
   }];
   let arguments = !con((ins NN_FloatTensor:$dy), poolAttributes, (ins DenseI64ArrayAttr:$sizes));
   let results = (outs NN_FloatTensor:$result);

@@ -5,6 +5,8 @@ def ReshapeOp : Structured<"reshape", [Differentiable, Interpreted, MovesElement
   let summary = "The same elements in another shape";
   let description = [{
     reshape-c1: element counts and types agree.
+
+        %1 = nn.reshape %x : (tensor<2x6xf32>) -> tensor<3x4xf32>
   }];
   let arguments = (ins NN_Tensor:$x);
   let results = (outs NN_Tensor:$result);

@@ -9,6 +9,8 @@ def ScatterAddOp : Structured<"scatter_add", [Differentiable, Interpreted, Infer
 
     scatter_add-c1: updates have the shape of indices followed by the table's trailing dimensions.
     scatter_add-c2: table and updates agree in element type.
+
+        %1 = nn.scatter_add %table, %ids, %updates : (tensor<100x8xf32>, tensor<2x4xi64>, tensor<2x4x8xf32>) -> tensor<100x8xf32>
   }];
   let arguments = (ins NN_FloatTensor:$table, NN_IntegerTensor:$indices, NN_FloatTensor:$updates);
   let results = (outs NN_FloatTensor:$result);

@@ -8,6 +8,9 @@ def SliceOp : Structured<"slice", [Differentiable, Interpreted, MovesElements, I
 
     slice-c1: starts, sizes and strides have one entry per dimension.
     slice-c2: sizes are not negative, strides not zero, and every element read is within bounds.
+
+        %1 = nn.slice %x {sizes = array<i64: 2, 3>, starts = array<i64: 0, 1>, strides = array<i64: 1, 1>}
+            : (tensor<2x8xf32>) -> tensor<2x3xf32>
   }];
   let arguments = (ins NN_Tensor:$x, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes,
                        DenseI64ArrayAttr:$strides);

@@ -9,6 +9,8 @@ def SoftmaxOp : Structured<"softmax", [Differentiable, Decomposable, InfersShape
     set: attention over a sequence that is padding alone.
 
     softmax-c1: rank at least 1, float.
+
+        %1 = nn.softmax %x : (tensor<8x10xf32>) -> tensor<8x10xf32>
   }];
   let arguments = (ins NN_FloatTensor:$x, UnitAttr:$masked_to_zero);
   let results = (outs NN_FloatTensor:$result);

@@ -6,9 +6,9 @@
 
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/launch.h"
-#include "runtime/cuda/products/product_choices.h"
 #include "runtime/cuda/products/product_plan.h"
 #include "runtime/cuda/products/product_timing.h"
+#include "runtime/cuda/products/remembered_products.h"
 #include "runtime/failure.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/kernels/matrix_storage.h"
@@ -81,7 +81,7 @@ cublasLtMatmulAlgo_t chosen(product_plan &plan, product_timing &timing) {
 }
 
 // On rank 0: an algorithm for every plan, from the file or by measuring.
-void choose_algorithms(product_choices &choices) {
+void choose_algorithms(remembered_products &choices) {
   const product_settings &settings = library->settings;
   // Without measuring, the choice is the library's own and the same every time.
   const bool keeps = settings.timed && !settings.choice_file.empty();
@@ -101,7 +101,7 @@ void choose_algorithms(product_choices &choices) {
     write_choices(settings.choice_file, choices);
 }
 
-void adopt_algorithms(const product_choices &choices) {
+void adopt_algorithms(const remembered_products &choices) {
   for (auto &[key, plan] : library->plans) {
     const cublasLtMatmulAlgo_t *algorithm = choices.find(plan->problem());
     if (!algorithm || !plan->accepts(library->handle, *algorithm))
@@ -158,10 +158,10 @@ bool only_planning() { return planning; }
 
 void plan_products(const product_settings &settings, communicator &ranks,
                    const std::function<void(const arenas &)> &walk) {
-  std::unique_ptr<product_choices> choices;
+  std::unique_ptr<remembered_products> choices;
   ranks.together([&] {
     library = std::make_unique<product_library>(settings);
-    choices = std::make_unique<product_choices>(device_name(), cublasLtGetVersion());
+    choices = std::make_unique<remembered_products>(device_name(), cublasLtGetVersion());
     planning = true;
     walk(addresses_for_planning());
     planning = false;

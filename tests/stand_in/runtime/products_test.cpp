@@ -4,8 +4,8 @@
 // layouts, batches and odd sizes; and what becomes of choices from run to run.
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/products/matmul.h"
-#include "runtime/cuda/products/product_choices.h"
 #include "runtime/cuda/products/product_geometry.h"
+#include "runtime/cuda/products/remembered_products.h"
 #include "runtime/cuda/streams.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/kernels/matrix_storage.h"
@@ -365,7 +365,7 @@ void run_with_file(const std::string &path, bool timed = true) {
   run_planned([&] { matmul(make_shape(4, 4, 4, 0), a.data(), b.data(), c.data()); }, settings);
 }
 
-TEST(cuda_product_choices, are_kept_and_found_again) {
+TEST(cuda_remembered_products, are_kept_and_found_again) {
   scratch_folder folder;
   const std::string path = folder / "choices.txt";
   run_with_file(path, false);
@@ -377,7 +377,7 @@ TEST(cuda_product_choices, are_kept_and_found_again) {
   EXPECT_EQ(read_bytes(path), first);
 }
 
-TEST(cuda_product_choices, damaged_lines_are_reported_and_chosen_anew) {
+TEST(cuda_remembered_products, damaged_lines_are_reported_and_chosen_anew) {
   scratch_folder folder;
   const std::string path = folder / "choices.txt";
   run_with_file(path);
@@ -393,28 +393,28 @@ TEST(cuda_product_choices, damaged_lines_are_reported_and_chosen_anew) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST(cuda_product_choices, other_devices_stay) {
+TEST(cuda_remembered_products, other_devices_stay) {
   cublasLtMatmulAlgo_t algorithm = {};
   algorithm.data[3] = 0x123456789abcdef0;
-  product_choices other("GPU; one", 130100), own("GPU two", 130100);
+  remembered_products other("GPU; one", 130100), own("GPU two", 130100);
   other.add("some product", algorithm);
   EXPECT_EQ(own.add_lines(other.text()), 0);
   EXPECT_EQ(own.find("some product"), nullptr);
   own.add("another", algorithm);
   EXPECT_EQ(own.own_lines().find("some"), std::string::npos);
 
-  product_choices again("GPU; one", 130100);
+  remembered_products again("GPU; one", 130100);
   EXPECT_EQ(again.add_lines(own.text()), 0);
   ASSERT_NE(again.find("some product"), nullptr);
   EXPECT_EQ(again.find("some product")->data[3], algorithm.data[3]);
   EXPECT_EQ(again.find("another"), nullptr);
-  product_choices newer("GPU; one", 130200);
+  remembered_products newer("GPU; one", 130200);
   EXPECT_EQ(newer.add_lines(own.text()), 0);
   EXPECT_EQ(newer.find("some product"), nullptr);
 }
 
-TEST(cuda_product_choices, a_folder_that_cannot_be_written) {
-  product_choices choices("GPU", 1);
+TEST(cuda_remembered_products, a_folder_that_cannot_be_written) {
+  remembered_products choices("GPU", 1);
   testing::internal::CaptureStderr();
   write_choices("/nowhere/choices.txt", choices);
   const std::string warning = testing::internal::GetCapturedStderr();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lines "device; version; problem; algorithm in hexadecimal; checksum".
-#include "runtime/cuda/products/product_choices.h"
+#include "runtime/cuda/products/remembered_products.h"
 
 #include "runtime/failure.h"
 #include "runtime/files/crc32c.h"
@@ -54,10 +54,10 @@ void warn(const std::string &message) { std::fprintf(stderr, "warning: %s\n", me
 
 } // namespace
 
-product_choices::product_choices(std::string device, size_t library_version)
+remembered_products::remembered_products(std::string device, size_t library_version)
     : start_(field(std::move(device)) + "; " + std::to_string(library_version) + "; ") {}
 
-int product_choices::add_lines(const std::string &text) {
+int remembered_products::add_lines(const std::string &text) {
   std::istringstream lines(text);
   int damaged = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -80,16 +80,16 @@ int product_choices::add_lines(const std::string &text) {
   return damaged;
 }
 
-void product_choices::add(const std::string &problem, const cublasLtMatmulAlgo_t &algorithm) {
+void remembered_products::add(const std::string &problem, const cublasLtMatmulAlgo_t &algorithm) {
   algorithms_[problem] = algorithm;
 }
 
-const cublasLtMatmulAlgo_t *product_choices::find(const std::string &problem) const {
+const cublasLtMatmulAlgo_t *remembered_products::find(const std::string &problem) const {
   auto found = algorithms_.find(problem);
   return found == algorithms_.end() ? nullptr : &found->second;
 }
 
-std::string product_choices::own_lines() const {
+std::string remembered_products::own_lines() const {
   std::string text;
   for (const auto &[problem, algorithm] : algorithms_) {
     const std::string line = start_ + problem + "; " + hexadecimal(algorithm);
@@ -98,14 +98,14 @@ std::string product_choices::own_lines() const {
   return text;
 }
 
-std::string product_choices::text() const {
+std::string remembered_products::text() const {
   std::string text = heading;
   for (const std::string &line : foreign_lines_)
     text += line + "\n";
   return text + own_lines();
 }
 
-void read_choices(const std::string &path, product_choices &choices) {
+void read_choices(const std::string &path, remembered_products &choices) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
     return;
@@ -117,7 +117,7 @@ void read_choices(const std::string &path, product_choices &choices) {
                             damaged, damaged == 1 ? " is" : "s are"));
 }
 
-void write_choices(const std::string &path, const product_choices &choices) {
+void write_choices(const std::string &path, const remembered_products &choices) {
   const std::string text = choices.text(), temporary = path + "." + std::to_string(getpid());
   file_operations &files = real_file_operations();
   const int file = files.create(temporary.c_str());

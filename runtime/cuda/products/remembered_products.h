@@ -13,9 +13,9 @@
 
 namespace trainc {
 
-class product_choices {
+class remembered_products {
 public:
-  product_choices(std::string device, size_t library_version);
+  remembered_products(std::string device, size_t library_version);
 
   // Adds what stands in `text`. Returns how many lines could not be read.
   int add_lines(const std::string &text);
@@ -33,8 +33,8 @@ private:
 
 // Reads the file; a warning on standard error where lines are damaged. No file is
 // as good as an empty one.
-void read_choices(const std::string &path, product_choices &choices);
+void read_choices(const std::string &path, remembered_products &choices);
 // Replaces the file; a warning where that does not work.
-void write_choices(const std::string &path, const product_choices &choices);
+void write_choices(const std::string &path, const remembered_products &choices);
 
 } // namespace trainc
