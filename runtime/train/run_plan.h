@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a training run is going to do: where it begins and ends, with which parameters and on which
-// data. Decided before any memory is taken and before anything of the run's folder changes.
+// data. Decided before any memory is taken and before anything that the run keeps changes.
 #pragma once
 
 #include "runtime/run/run.h"
@@ -43,7 +43,8 @@ struct run_sources {
   data_part held_out_part() const { return validation ? data_part::all : data_part::held_out; }
 };
 
-// Collective, throws `failure`. Changes nothing but that the folder is locked, or made and locked.
+// Collective, throws `failure`. The run's folder is made and locked, and a checkpoint that a kill
+// left half done is completed or removed; nothing else changes.
 run_plan plan_run(run &run, run_sources &sources);
 
 // Whether the data are those of the run that goes on. Collective; throws `failure` (exit_data)

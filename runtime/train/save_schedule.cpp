@@ -14,7 +14,6 @@ void save_schedule::set_up(const std::string &path, const sample_order &order, b
                            int64_t saved_step) {
   background_ = background;
   saved_step_ = saved_step;
-  saved_seconds_ = seconds_now();
   writer_.emplace(run_.prog, run_.places(), run_.target, run_.ranks, real_file_operations(),
                   checkpoints_of(path), run_.options.keep, order, background_);
 }

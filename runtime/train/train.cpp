@@ -57,6 +57,7 @@ private:
   void save(int64_t step) { saves_.save(position_at(step), is_last(step)); }
   void save_evaluation(int64_t step);
 
+  bool keeps_checkpoints() const { return !options_.no_checkpoints && !plan_.is_dry; }
   bool is_due(const period &every, int64_t step) const;
   bool is_evaluated(int64_t step, int requests) const;
   bool is_sampled(int64_t step) const { return text_ && step % options_.sample_every == 0; }
@@ -101,7 +102,7 @@ trainer::trainer(run &run, const run_plan &plan, run_sources &sources)
       write_sample_([this](int64_t step) { return write_sample(step); }) {
   allocate();
   load_parameters();
-  if (!options_.no_checkpoints && !plan_.is_dry)
+  if (keeps_checkpoints())
     saves_.set_up(run_.ranks.broadcast(plan_.choice.folder), plan_.order, !options_.no_background,
                   plan_.has_own_checkpoint ? plan_.resumed.step : -1);
   run_.ranks.together([&] {
@@ -113,8 +114,8 @@ trainer::trainer(run &run, const run_plan &plan, run_sources &sources)
 }
 
 void trainer::allocate() {
-  const bool saves = !options_.no_checkpoints && !plan_.is_dry;
-  const bool copies = saves && (!options_.no_background || run_.target.keeps_state_in_parts());
+  const bool copies =
+      keeps_checkpoints() && (!options_.no_background || run_.target.keeps_state_in_parts());
   const int64_t snapshot =
       copies ? checkpoint_writer::snapshot_bytes(run_.prog, run_.ranks.size()) : 0;
   const int64_t feeds = (sources_.validation ? 2 : 1) * batch_feed::bytes(run_.prog, run_.target);

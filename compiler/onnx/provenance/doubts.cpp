@@ -70,8 +70,7 @@ void Doubts::report(const ModelFile &file, Report &report) const {
               ": training this file would update a different model from the one you exported",
           "trainc.export; or torch.onnx.export(..., dynamo=False, "
           "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False), or PRESERVE "
-          "where "
-          "parts of the module are in eval(); or " +
+          "where parts of the module are in eval(); or " +
               freeze +
               ", which keeps them as they are; or, where the exporter only chose or "
               "rearranged elements, " +
