@@ -21,6 +21,7 @@
 #include "compiler/step_list.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
+#include "dialects/names/name_pattern.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/loss.h"
@@ -33,7 +34,6 @@
 #include "passes/sharding/update_parts.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Regex.h"
 #include <cstdlib>
 #include <set>
 
@@ -186,10 +186,13 @@ private:
   /// A pattern that is misspelt would save nothing.
   bool checkRecomputePatterns() {
     for (const std::string &pattern : options.recomputePatterns) {
-      llvm::Regex nodes("^(" + pattern + ")$");
+      std::string why;
+      std::optional<NamePattern> nodes = NamePattern::parse(pattern, why);
+      check(nodes.has_value(), *model.module, "a pattern of --recompute-pattern was not checked");
       WalkResult found = model.module->walk([&](Operation *op) {
         std::string node = nodeName(op->getLoc()).node;
-        return !node.empty() && nodes.match(node) ? WalkResult::interrupt() : WalkResult::advance();
+        return !node.empty() && nodes->matches(node) ? WalkResult::interrupt()
+                                                     : WalkResult::advance();
       });
       if (!found.wasInterrupted())
         (void)report.error(ExitCode::usage, Subject::ofOption("--recompute-pattern"),
@@ -228,14 +231,12 @@ private:
         report.warning(Finding::unreachedParameters, subject, text);
         return success();
       }
-      auto [message, advice] = StringRef(text).split("; try: ");
-      std::string note; // passes attach advice as a note
-      for (Diagnostic &more : diagnostic.getNotes())
-        note = more.str();
-      if (StringRef(note).starts_with("try: "))
-        advice = StringRef(note).drop_front(5);
+      std::string advice;
+      for (Diagnostic &note : diagnostic.getNotes())
+        if (std::string more = note.str(); StringRef(more).starts_with("try: "))
+          advice = more.substr(5);
       ExitCode code = userErrorOf(pass).value_or(ExitCode::internalError);
-      (void)report.error(code, subject, message, advice);
+      (void)report.error(code, subject, text, advice);
       return success();
     });
     internalErrorContext().dumpFolder =

@@ -49,8 +49,10 @@ static LogicalResult readConstants(ModuleOp module) {
     bool isSplat = false;
     if (!blob ||
         !DenseElementsAttr::isValidRawBuffer(resource.getType(), blob->getData(), isSplat)) {
-      op.emitError("the file has no bytes, or too few, for the constant '")
-          << resource.getRawHandle().getKey() << "'; try: a whole file of --dump-ir";
+      (op.emitError("the file has no bytes, or too few, for the constant '")
+       << resource.getRawHandle().getKey() << "'")
+              .attachNote()
+          << "try: a whole file of --dump-ir";
       complete = false;
       return;
     }

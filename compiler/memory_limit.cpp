@@ -3,6 +3,7 @@
 // The limit is on what the plan allocates for one rank: the arenas and the tables of constants.
 // What libraries and the batches in flight take besides is not planned.
 #include "compiler/memory_limit.h"
+#include "runtime/byte_text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -16,8 +17,8 @@ LogicalResult checkMemoryLimit(const MemoryTable &plan, int64_t limit, const std
     return success();
   return report.error(
       ExitCode::overLimit, model,
-      "a rank of the trainer needs " + readableBytes(plan.bytes()) + ", more than the limit of " +
-          readableBytes(limit) + ": " + memoryNeeds(plan),
+      "a rank of the trainer needs " + byte_text(plan.bytes()) + ", more than the limit of " +
+          byte_text(limit) + ": " + memoryNeeds(plan),
       "a smaller --dim, --recompute or --memory-budget, or a larger --limit-memory");
 }
 
@@ -39,11 +40,11 @@ LogicalResult checkMemoryLimit(const StageTable &plan, int64_t limit, const std:
                              {"workspace", largest->workspace},
                              {"constants", largest->constants}})
     if (bytes > 0)
-      parts.push_back((name + " " + readableBytes(bytes)).str());
+      parts.push_back((name + " " + byte_text(bytes)).str());
   return report.error(ExitCode::overLimit, model,
                       "a rank of stage " + std::to_string(largest - stages.begin()) + " needs " +
-                          readableBytes(largest->bytes()) + ", more than the limit of " +
-                          readableBytes(limit) + ": " + join(parts, ", "),
+                          byte_text(largest->bytes()) + ", more than the limit of " +
+                          byte_text(limit) + ": " + join(parts, ", "),
                       "more --stages, --recompute, --schedule 1f1b, a smaller --dim, or a larger "
                       "--limit-memory");
 }

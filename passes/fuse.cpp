@@ -58,19 +58,17 @@ class Fusion {
 public:
   explicit Fusion(func::FuncOp function) : block(function.front()), roots(block) {}
 
-  LogicalResult run() {
+  void run() {
     for (auto [position, op] : llvm::enumerate(block))
       positions[&op] = int(position);
     do {
       roots.choose();
       describeRoots();
       auto formed = planning::formGroups(nodes);
-      if (!formed)
-        return block.getParentOp()->emitError("internal error: fuse: groups wait for each other");
+      check(formed.has_value(), block.getParentOp(), "groups wait for each other");
       groups = std::move(*formed);
     } while (!corrected && repeatCheapRoots());
     build();
-    return success();
   }
 
 private:
@@ -474,8 +472,7 @@ struct Fuse : PassWrapper<Fuse, OperationPass<ModuleOp>> {
         return signalPassFailure();
       }
       separateResults(function);
-      if (failed(Fusion(function).run()))
-        return signalPassFailure();
+      Fusion(function).run();
     }
   }
 };

@@ -12,6 +12,7 @@
 // arenas. Where gradients are sharded, no arena holds them between micro-batches: they are
 // activations until the ranks have added them (sharding/gradient_buckets.h). Weakness: a tensor
 // joins the first input that fits, not the best.
+#include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/module_state.h"
@@ -195,8 +196,8 @@ private:
   }
   bool isSharded(unsigned result) const { return sharded.contains(result); }
   void findLastReads();
-  LogicalResult addResults(kernel::StepOpInterface step, int number);
-  LogicalResult overwrite(kernel::StepOpInterface step, OpResult result, int number);
+  void addResults(kernel::StepOpInterface step, int number);
+  void overwrite(kernel::StepOpInterface step, OpResult result, int number);
   std::optional<int> storageToReuse(kernel::StepOpInterface step, unsigned result, int number);
   LogicalResult pinReturned();
   void annotate();
@@ -329,28 +330,27 @@ std::optional<int> EntryPlan::storageToReuse(kernel::StepOpInterface step, unsig
 }
 
 /// A result that lies where an argument does: the argument's old value is read before.
-LogicalResult EntryPlan::overwrite(kernel::StepOpInterface step, OpResult result, int number) {
+void EntryPlan::overwrite(kernel::StepOpInterface step, OpResult result, int number) {
   auto argument = train::overwrittenArgument(function, returned[result]);
   if (!argument)
-    return success();
+    return;
   Value old = function.getArgument(*argument);
   auto isOld = [&](Value other) { return other == old; };
-  if (lastRead.count(old) && lastRead[old] > number)
-    return step->emitError("internal error: the old value is read after it is overwritten");
-  if (llvm::any_of(step->getOperands(), isOld) &&
-      !step.mayWriteOver(result.getResultNumber(), isOld, symbols))
-    return step->emitError("internal error: the step cannot write in place");
-  return success();
+  check(!lastRead.count(old) || lastRead[old] <= number, step,
+        "the old value is read after it is overwritten");
+  check(llvm::none_of(step->getOperands(), isOld) ||
+            step.mayWriteOver(result.getResultNumber(), isOld, symbols),
+        step, "the step cannot write in place");
 }
 
-LogicalResult EntryPlan::addResults(kernel::StepOpInterface step, int number) {
+void EntryPlan::addResults(kernel::StepOpInterface step, int number) {
   llvm::SmallDenseSet<int> taken;
   for (OpResult result : step->getResults()) {
     auto reuse = storageToReuse(step, result.getResultNumber(), number);
     if (reuse && !taken.insert(*reuse).second)
       reuse = std::nullopt;
-    if (!reuse && step.operandTaken(result.getResultNumber()))
-      return step->emitError("internal error: it takes the memory of a tensor that is read later");
+    check(reuse || !step.operandTaken(result.getResultNumber()), step,
+          "it takes the memory of a tensor that is read later");
     if (!reuse) {
       reuse = int(storages.size());
       storages.push_back({bytesOf(result.getType()), number, number, std::nullopt, false});
@@ -364,13 +364,10 @@ LogicalResult EntryPlan::addResults(kernel::StepOpInterface step, int number) {
       storage.isOfOtherRanks = true;
     if (own == returned.end() || isOutput(own->second))
       continue;
-    if (storage.place || storage.isArgument)
-      return step->emitError("internal error: two fixed places for one tensor");
+    check(!storage.place && !storage.isArgument, step, "two fixed places for one tensor");
     storage.place = resultPlaces[own->second];
-    if (failed(overwrite(step, result, number)))
-      return failure();
+    overwrite(step, result, number);
   }
-  return success();
 }
 
 LogicalResult EntryPlan::joinTensors() {
@@ -382,8 +379,8 @@ LogicalResult EntryPlan::joinTensors() {
     auto step = dyn_cast<kernel::StepOpInterface>(op);
     if (!step && !op.hasTrait<OpTrait::IsTerminator>())
       return op.emitError("plan-memory expects steps and constants; run lower-to-kernels first");
-    if (step && failed(addResults(step, number)))
-      return failure();
+    if (step)
+      addResults(step, number);
     ++number;
   }
   return success();

@@ -21,6 +21,7 @@
 #include "passes/passes.h"
 #include "passes/planning/fusion_groups.h"
 #include "passes/recompute/recompute_planner.h"
+#include "runtime/byte_text.h"
 
 using namespace mlir;
 
@@ -100,8 +101,8 @@ private:
       return plan;
     const RecomputePlan &least = planner.smallest();
     emitError(getOperation().getLoc(), "the memory of a rank can be brought down to ")
-        << readableBytes(least.bytes) << " (" << least.bytes
-        << " bytes), which is more than the budget of " << readableBytes(options.budget) << ": "
+        << byte_text(least.bytes) << " (" << least.bytes
+        << " bytes), which is more than the budget of " << byte_text(options.budget) << ": "
         << memoryNeeds(planner.memoryOf(least), /*activationsAlone=*/true);
     return nullptr;
   }

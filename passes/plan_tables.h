@@ -71,8 +71,6 @@ struct ListedEntry {
 /// What a rank needs and what holds it up, for messages: each arena, and the five largest tensors
 /// that exist at one time, or activations among them.
 std::string memoryNeeds(const MemoryTable &plan, bool activationsAlone = false);
-/// `1.50 GiB`.
-std::string readableBytes(int64_t bytes);
 
 struct RecomputedStep {
   std::string tensors; // that it makes again

@@ -219,9 +219,10 @@ LogicalResult Splitter::connect(int64_t chunk) {
   for (Value value : needed) {
     Part &maker = partOf(value.getDefiningOp());
     if (maker.chunk > chunk && maker.pass == ChunkPass::forward)
-      return value.getDefiningOp()->emitError("a gradient of chunk ")
-             << chunk << " needs it, which chunk " << maker.chunk
-             << " makes in the forward pass; try: --cut NODE elsewhere";
+      return (value.getDefiningOp()->emitError("a gradient of chunk ")
+              << chunk << " needs it, which chunk " << maker.chunk << " makes in the forward pass")
+                 .attachNote()
+             << "try: --cut NODE elsewhere";
     bool staysHere = maker.chunk == chunk;
     if (maker.pass == ChunkPass::backward || staysHere)
       maker.sends.insert(value);
@@ -493,8 +494,10 @@ struct SplitPipeline : PassWrapper<SplitPipeline, CheckedPass> {
       return;
     for (unsigned i = 0; i < function.getNumResults(); ++i)
       if (train::resultRoleAs<train::LossPartAttr>(function, i)) {
-        emitError(UnknownLoc::get(&getContext()))
-            << "a loss of several parts is not cut into stages so far; try: --stages 1";
+        emitError(UnknownLoc::get(&getContext()),
+                  "a loss of several parts cannot be cut into stages yet")
+                .attachNote()
+            << "try: --stages 1";
         return signalPassFailure();
       }
     if (failed(fitMemory(module, options)) || failed(split(module, options)))

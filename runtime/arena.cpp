@@ -2,6 +2,7 @@
 //
 // Allocation of the arenas.
 #include "runtime/arena.h"
+#include "runtime/byte_text.h"
 
 #include "runtime/failure.h"
 #include "runtime/process/host_memory.h"
@@ -24,14 +25,6 @@ const char *name_of(arena_kind kind) {
   constexpr const char *names[arena_count + 1] = {"parameters",  "gradients", "optimizer state",
                                                   "activations", "workspace", "stash"};
   return names[static_cast<int>(kind)];
-}
-
-std::string byte_text(int64_t bytes) {
-  if (bytes < 10'000)
-    return format_text("%lld bytes", static_cast<long long>(bytes));
-  if (bytes < 10'000'000)
-    return format_text("%.1f kB", static_cast<double>(bytes) * 1e-3);
-  return format_text("%.1f MB", static_cast<double>(bytes) * 1e-6);
 }
 
 void touch(char *base, int64_t bytes) {

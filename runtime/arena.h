@@ -71,7 +71,4 @@ void check_memory(int64_t bytes, int processes);
 // Zeroes a mapping with all threads, so that its pages exist and lie near them.
 void touch(char *base, int64_t bytes);
 
-// "497.8 MB"
-std::string byte_text(int64_t bytes);
-
 } // namespace trainc

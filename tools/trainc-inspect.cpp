@@ -4,6 +4,7 @@
 // files that a person can read, plan/*.txt, and draws the memory plan from them; it draws the
 // schedule from plan/stages.json, and finds parts of the model by the names of plan/nodes.json.
 #include "compiler/standard_output.h"
+#include "runtime/byte_text.h"
 #include "runtime/failure.h"
 #include "runtime/files/output_file.h"
 #include "tools/inspect/loss_plot.h"
@@ -75,9 +76,8 @@ void printPeak(const Entry &entry, size_t most) {
                    [](const Tensor &a, const Tensor &b) { return a.bytes > b.bytes; });
   outs() << "\n" << entry.title << "\n";
   for (size_t i = 0; i < std::min(alive.size(), most); ++i)
-    outs() << format("  %10s  steps %4d to %4d  ",
-                     simulate::readable(double(alive[i].bytes)).c_str(), alive[i].first,
-                     alive[i].last)
+    outs() << format("  %12s  steps %4d to %4d  ", byte_text(alive[i].bytes).c_str(),
+                     alive[i].first, alive[i].last)
            << alive[i].name << "\n";
   if (alive.size() > most)
     outs() << "  and " << alive.size() - most << " more\n";

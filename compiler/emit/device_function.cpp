@@ -5,6 +5,7 @@
 // barrier. Reductions: first the points of a thread in order, then
 // runtime/cuda/kernels/reduce.h.
 #include "compiler/emit/device_function.h"
+#include "dialects/errors/internal_error.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -81,7 +82,7 @@ void DeviceFunction::emitPointwise() {
     if (auto map = dyn_cast<kernel::MapOp>(op))
       printBody(map.getBody().front(), nothing, [] {});
     else if (isa<kernel::StoreOp>(op) && !nest.kept.empty())
-      op.emitError("internal error: a pointwise kernel stores outside its map");
+      internalError(&op, "a pointwise kernel stores outside its map");
     else if (!isPrologue(op))
       code.print(op);
   }

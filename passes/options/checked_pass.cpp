@@ -21,10 +21,11 @@ static std::string onOneLine(StringRef text) {
 LogicalResult CheckedPass::initialize(MLIRContext *context) {
   // At no operation: MLIR would print it after the message, and it would be the module.
   OptionReader reader(kOfPass, [&](const OptionProblem &problem) {
-    std::string advice = problem.advice.empty() ? "" : "; try: " + problem.advice;
-    emitError(UnknownLoc::get(context))
-        << getArgument() << ": option '" << onOneLine(problem.option + "=" + problem.value)
-        << "': " << onOneLine(problem.message) << advice;
+    InFlightDiagnostic error = emitError(UnknownLoc::get(context));
+    error << getArgument() << ": option '" << onOneLine(problem.option + "=" + problem.value)
+          << "': " << onOneLine(problem.message);
+    if (!problem.advice.empty())
+      error.attachNote() << "try: " << problem.advice;
   });
   for (const TextOption *option : known)
     if (int count = option->getNumOccurrences(); count > 1)

@@ -2,10 +2,10 @@
 //
 // Values of options and what is said of wrong ones (option_reader.h).
 #include "passes/options/option_reader.h"
+#include "dialects/names/name_pattern.h"
 #include "passes/stages/pipeline_plan.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Regex.h"
 #include <utility>
 
 namespace trainc {
@@ -23,39 +23,6 @@ constexpr Unit kUnits[] = {
     {"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}, {"TB", 1e12},
     {"GB", 1e9},     {"MB", 1e6},     {"KB", 1e3},     {"kB", 1e3},     {"B", 1},
 };
-
-/// Whether LLVM would take minutes or its stack to compile a regular expression: it copies what
-/// `{N}` repeats and calls itself for each parenthesis.
-bool isTooLarge(llvm::StringRef text) {
-  constexpr double kMostStates = 10000;
-  constexpr size_t kDeepest = 1000;
-  llvm::SmallVector<double> groups{0}; // states of those that are open
-  double last = 0;                     // of what may be repeated
-  for (size_t i = 0; i < text.size(); ++i) {
-    double added = 1;
-    if (text[i] == '(') {
-      groups.push_back(0);
-      added = 0;
-    } else if (text[i] == ')' && groups.size() > 1) {
-      added = groups.pop_back_val();
-    } else if (text[i] == '{') {
-      auto [least, most] =
-          text.substr(i + 1).take_until([](char c) { return c == '}'; }).split(',');
-      unsigned times = 1, atMost = 1;
-      least.consumeInteger(10, times);
-      most.consumeInteger(10, atMost);
-      groups.back() += last * std::max(times, atMost);
-      continue;
-    } else if (text[i] == '\\') {
-      ++i;
-    }
-    last = added;
-    groups.back() += added;
-    if (groups.size() > kDeepest || groups.back() > kMostStates)
-      return true;
-  }
-  return groups.back() > kMostStates;
-}
 
 } // namespace
 
@@ -126,10 +93,8 @@ std::string OptionReader::choice(llvm::StringRef option, llvm::StringRef text,
 }
 
 std::string OptionReader::pattern(llvm::StringRef option, llvm::StringRef text) {
-  std::string why = "it is too large";
-  // A \1 that refers to a group of the pattern refers to another within `^(...)$`.
-  if (!isTooLarge(text) && llvm::Regex(text).isValid(why) &&
-      llvm::Regex(("^(" + text + ")$").str()).isValid(why))
+  std::string why;
+  if (NamePattern::parse(text, why))
     return text.str();
   complain(option, text, "expects a regular expression, found '" + shortened(text) + "': " + why,
            spelling.with(option, "'.*gelu'"));

@@ -3,30 +3,15 @@
 // What messages about too much memory say.
 #include "dialects/kernel/kernel.h"
 #include "passes/plan_tables.h"
+#include "runtime/byte_text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
-#include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <map>
 
 namespace trainc {
 
 constexpr size_t kNamed = 5; // largest tensors that a message names
-
-std::string readableBytes(int64_t bytes) {
-  constexpr std::pair<const char *, double> kUnits[] = {
-      {"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}};
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  for (auto [name, unit] : kUnits)
-    if (double(bytes) >= unit) {
-      out << llvm::format("%.2f %s", double(bytes) / unit, name);
-      return text;
-    }
-  out << bytes << " bytes";
-  return text;
-}
 
 /// Of tensors that share bytes the smallest: a parameter, not the flat tensor that holds it among
 /// others.
@@ -80,10 +65,10 @@ std::string memoryNeeds(const MemoryTable &plan, bool activationsAlone) {
   std::vector<std::string> arenas, tensors;
   for (const PlannedArena &arena : plan.arenas)
     if (arena.bytes > 0)
-      arenas.push_back(arena.name + " " + readableBytes(arena.bytes));
+      arenas.push_back(arena.name + " " + byte_text(arena.bytes));
   for (const PlannedTensor &tensor : largestAtOneTime(plan, activationsAlone))
-    tensors.push_back("'" + tensor.name + "' (" + readableBytes(tensor.bytes) + ", " +
-                      tensor.arena + ")");
+    tensors.push_back("'" + tensor.name + "' (" + byte_text(tensor.bytes) + ", " + tensor.arena +
+                      ")");
   return llvm::join(arenas, ", ") + "; the largest " +
          (activationsAlone ? "activations at the peak" : "tensors") + " are " +
          llvm::join(tensors, ", ");

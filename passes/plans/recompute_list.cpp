@@ -10,6 +10,7 @@
 #include "passes/plan_tables.h"
 #include "passes/plans/tensor_places.h"
 #include "passes/recompute/recompute_planner.h"
+#include "runtime/byte_text.h"
 #include "llvm/Support/Format.h"
 
 using namespace mlir;
@@ -138,7 +139,7 @@ std::string memoryCurveText(ModuleOp module, const RecomputeOptions &options,
   out << "--memory-budget, bytes               time   flops  as multiples of keeping all\n";
   for (const RecomputePlan &plan : planner.curve())
     out << llvm::format("%22lld  %10s  %.3f   %.3f\n", (long long)plan.bytes,
-                        readableBytes(plan.bytes).c_str(), plan.time / planner.keepAll().time,
+                        byte_text(plan.bytes).c_str(), plan.time / planner.keepAll().time,
                         plan.flops / planner.keepAll().flops);
   return text;
 }

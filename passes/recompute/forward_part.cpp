@@ -4,7 +4,9 @@
 // buffers (forward_part.h).
 #include "passes/recompute/forward_part.h"
 #include "dialects/elements/element_type.h"
+#include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
+#include "dialects/names/name_pattern.h"
 #include "dialects/names/node_name.h"
 #include "dialects/names/recomputed_name.h"
 #include "dialects/nn/reduction.h"
@@ -15,7 +17,6 @@
 #include "passes/planning/fusion_groups.h"
 #include "passes/plans/tensor_places.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/Support/Regex.h"
 
 using namespace mlir;
 
@@ -58,12 +59,14 @@ SmallVector<Operation *> forwardOperations(func::FuncOp function) {
 } // namespace
 
 ForwardPart::ForwardPart(func::FuncOp function, StringRef pattern) {
-  llvm::Regex nodes(("^(" + pattern + ")$").str());
+  std::string why;
+  std::optional<NamePattern> nodes = NamePattern::parse(pattern, why);
+  check(nodes.has_value(), function, "the pattern of nodes was not checked: " + why);
   for (Operation *op : forwardOperations(function)) {
     addOperation(op);
     NodeName name = nodeName(op->getLoc());
     forward.operations.back().isForced =
-        !pattern.empty() && !name.node.empty() && nodes.match(name.node);
+        !pattern.empty() && !name.node.empty() && nodes->matches(name.node);
   }
   addUses(function);
 }

@@ -149,17 +149,19 @@ FailureOr<std::vector<int>> ChunkAssignment::chosenCuts(ArrayRef<std::string> na
   for (const std::string &name : names) {
     auto found = nodeNumbers.find(name);
     if (found == nodeNumbers.end()) {
-      emitError(UnknownLoc::get(function.getContext()))
-          << "no node of the forward pass is called '" << name << "'; try: --cut with one of those "
-          << "in plan/stages.txt of --stages " << names.size() + 1;
+      (emitError(UnknownLoc::get(function.getContext()))
+       << "no node of the forward pass is called '" << name << "'")
+              .attachNote()
+          << "try: --cut with one of those in plan/stages.txt of --stages " << names.size() + 1;
       return failure();
     }
     int next = found->second + 1;
     if (next >= int(nodes.size()) || next <= first.back()) {
-      emitError(UnknownLoc::get(function.getContext()))
-          << "there is no cut after node '" << name << "': "
-          << (next >= int(nodes.size()) ? "it is the last" : "another cut is behind it or equal")
-          << "; try: cuts in the order of the model";
+      (emitError(UnknownLoc::get(function.getContext()))
+       << "there is no cut after node '" << name
+       << "': " << (next >= int(nodes.size()) ? "it is the last" : "another cut is at or after it"))
+              .attachNote()
+          << "try: cuts in the order of the model";
       return failure();
     }
     first.push_back(next);
@@ -176,8 +178,8 @@ FailureOr<std::vector<int>> ChunkAssignment::enoughCuts(const StageOptions &opti
         << " stages";
   if (options.chunksPerStage > 1)
     error << " of " << options.chunksPerStage << " chunks";
-  error << "; try: --stages " << (int64_t(cuts.size()) + 1) / options.chunksPerStage
-        << " or fewer, or --cut NODE";
+  error.attachNote() << "try: --stages " << (int64_t(cuts.size()) + 1) / options.chunksPerStage
+                     << " or fewer, or --cut NODE";
   return failure();
 }
 

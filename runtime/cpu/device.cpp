@@ -2,6 +2,7 @@
 //
 // The CPU as a device: arenas in this process's memory, work done at once.
 #include "runtime/device.h"
+#include "runtime/byte_text.h"
 
 #include "runtime/cpu/product_rate.h"
 #include "runtime/cpu/ranks/gradient_shards.h"

@@ -3,6 +3,7 @@
 // The device of a rank: a GPU with everything in one allocation. Commands that only
 // copy parameters keep them in host memory and need none.
 #include "runtime/device.h"
+#include "runtime/byte_text.h"
 
 #include "runtime/cuda/batches.h"
 #include "runtime/cuda/device_choice.h"

@@ -4,6 +4,7 @@
 #include "runtime/cuda/memory.h"
 
 #include "runtime/arena.h"
+#include "runtime/byte_text.h"
 #include "runtime/cuda/errors.h"
 #include "runtime/failure.h"
 

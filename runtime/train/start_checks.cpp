@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/start_checks.h"
+#include "runtime/byte_text.h"
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/options/restored_options.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/summary.h"
+#include "runtime/byte_text.h"
 
 #include "runtime/process/host_memory.h"
 #include "runtime/process/signals.h"

@@ -110,7 +110,8 @@ func.func @forward_backward(%x: tensor<256x256xf32> {train.role = #train.input<"
 // FORWARD-NOT: kernel.recompute
 // FORWARD: kernel.matmul
 // FORWARD-NEXT: return
-// LEVEL: error: plan-recompute: option 'level=most': expects one of none, light, full; found 'most'; try: level=none
+// LEVEL: error: plan-recompute: option 'level=most': expects one of none, light, full; found 'most'
+// LEVEL-NEXT: note: try: level=none
 func.func @evaluate(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = nn.matmul %x, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>

@@ -8,7 +8,8 @@
 // RUN: %trainc-opt %s -split-input-file -verify-diagnostics -o %t.mlir
 
 // KERNELS
-// TARGET: schedule-kernels: option 'target=abacus': expects one of cpu, cuda; found 'abacus'; try: target=cpu
+// TARGET: schedule-kernels: option 'target=abacus': expects one of cpu, cuda; found 'abacus'
+// TARGET-NEXT: note: try: target=cpu
 
 // A thread for four points. On a CPU threads share all loops but that of vectors.
 // CPU: kernel.function @points {{.*}}schedule = #kernel.cpu_schedule<parallel = 1>}

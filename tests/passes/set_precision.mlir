@@ -24,4 +24,5 @@ func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">}, %i: tenso
   return %6 : tensor<2x3xf32>
 }
 
-// UNKNOWN: error: set-precision: option 'to=f16': expects one of f32, f64; found 'f16'; try: to=f32
+// UNKNOWN: error: set-precision: option 'to=f16': expects one of f32, f64; found 'f16'
+// UNKNOWN-NEXT: note: try: to=f32

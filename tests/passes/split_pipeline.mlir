@@ -60,9 +60,12 @@
 // ZERO: kernel.matmul
 // ZERO-NEXT: return
 
-// MANY: error: the model has {{[0-9]+}} narrow cuts, too few for 9 stages; try: --stages
-// UNKNOWN: error: no node of the forward pass is called 'l9.act'; try: --cut with
-// LAST: error: there is no cut after node 'loss': it is the last; try: cuts in the order of the model
+// MANY: error: the model has {{[0-9]+}} narrow cuts, too few for 9 stages
+// MANY-NEXT: note: try: --stages
+// UNKNOWN: error: no node of the forward pass is called 'l9.act'
+// UNKNOWN-NEXT: note: try: --cut with
+// LAST: error: there is no cut after node 'loss': it is the last
+// LAST-NEXT: note: try: cuts in the order of the model
 func.func @forward_backward(%x: tensor<256x256xf32> {train.role = #train.input<"x">},
                             %w1: tensor<256x256xf32> {train.role = #train.parameter<"w1">},
                             %w2: tensor<256x256xf32> {train.role = #train.parameter<"w2">})

@@ -23,9 +23,9 @@ MAY_INCLUDE = {
     "dialects/nn": ["dialects/errors", "dialects/names", "dialects/elements", "dialects/kernel", "runtime/kernels"],
     "dialects/train": ["dialects/errors", "dialects/names", "dialects/elements", "dialects/nn", "runtime/kernels"],
     "passes/planning": [],
-    "passes": ["dialects", "passes/planning", "runtime/ranks/rank_memory.h"],
-    "compiler": ["dialects", "passes", "runtime/program.h", "runtime/files/own_files.h", "runtime/files/conversion.h",
-                 "runtime/files/crc32c.h", "runtime/files/bounded_json.h", "runtime/files/json_names.h", "runtime/ranks/rank_memory.h"],
+    "passes": ["dialects", "passes/planning", "runtime/ranks/rank_memory.h", "runtime/byte_text.h"],
+    "compiler": ["dialects", "passes", "runtime/byte_text.h", "runtime/program.h", "runtime/files/own_files.h",
+                 "runtime/files/conversion.h", "runtime/files/crc32c.h", "runtime/files/bounded_json.h", "runtime/files/json_names.h", "runtime/ranks/rank_memory.h"],
     "tools": ["dialects", "passes", "compiler", "runtime"],
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inspect/memory_picture.h"
 
+#include "runtime/byte_text.h"
 #include "tools/simulate/svg.h"
 
 #include <algorithm>
@@ -64,12 +65,12 @@ private:
   }
 
   void drawAxes() {
-    for (double bytes : simulate::roundTicks(arena, 10)) {
+    for (double bytes : simulate::roundByteTicks(arena, 10)) {
       if (bytes > 0 && bytes < 1)
         continue;
       line(left - 5, yOf(bytes), left + width, yOf(bytes), "stroke='#dddddd'");
       text += formatted("<text text-anchor='end' x='%.1f' y='%.1f'>", left - 9, yOf(bytes) + 4) +
-              simulate::readableShort(bytes) + "</text>\n";
+              simulate::byteTickText(bytes) + "</text>\n";
     }
     const double bottom = top + height;
     for (double step : simulate::roundTicks(steps - 1, 10)) {
@@ -91,7 +92,7 @@ private:
     text += formatted("<rect x='%.1f' y='%.1f' width='%.1f' height='%.2f' fill='%s' "
                       "stroke='white' stroke-width='0.4'><title>",
                       x, y, w, h, tensor.atPeak ? peakColour : otherColour) +
-            escaped(tensor.name) + ": " + simulate::readable(double(tensor.bytes)) +
+            escaped(tensor.name) + ": " + byte_text(tensor.bytes) +
             formatted(", steps %d to %d</title></rect>\n", tensor.first, tensor.last);
     if (h > 12 && w > 60)
       text += formatted("<text x='%.1f' y='%.1f' fill='white'>", x + 3, y + h / 2 + 4) +
@@ -120,14 +121,14 @@ private:
     const std::string look =
         formatted("stroke='%s' stroke-width='1.5' stroke-dasharray='6 4'", lineColour);
     line(left - 5, top, left + width, top, look.c_str());
-    std::string label = "arena: " + simulate::readable(arena);
+    std::string label = "arena: " + byte_text(int64_t(arena));
     if (any) {
       int step = 0; // the first at which all of them are alive
       for (const Tensor *tensor : tensors)
         step = tensor->atPeak ? std::max(step, tensor->first) : step;
       const double x = xOf(step + 0.5);
       line(x, top - 8, x, top + height, look.c_str());
-      label = "peak: " + simulate::readable(peak) + " alive at step " + std::to_string(step) +
+      label = "peak: " + byte_text(int64_t(peak)) + " alive at step " + std::to_string(step) +
               "; " + label;
     }
     text += formatted("<text x='%.1f' y='%.1f' font-weight='bold' fill='%s'>", left, top - 12,

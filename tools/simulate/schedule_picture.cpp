@@ -72,7 +72,7 @@ public:
 private:
   std::string timeText(double time) const {
     if (axis == TimeAxis::bytesOfTraffic)
-      return readableShort(time);
+      return byteTickText(time);
     const char *units[] = {"s", "ms", "us"};
     int unit = 0;
     for (; time > 0 && time < 1 && unit < 2; ++unit)
@@ -133,7 +133,8 @@ private:
   }
 
   void drawAxis(double y) {
-    for (double tick : roundTicks(times.seconds, 8)) {
+    for (double tick : axis == TimeAxis::bytesOfTraffic ? roundByteTicks(times.seconds, 8)
+                                                        : roundTicks(times.seconds, 8)) {
       const double x = margin + labels + tick * scale;
       text += formatted("<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' stroke='#555555'/>"
                         "<text text-anchor='middle' x='%.1f' y='%.1f'>",

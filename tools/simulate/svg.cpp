@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/simulate/svg.h"
 
+#include "runtime/byte_text.h"
+
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -40,18 +42,18 @@ std::vector<double> roundTicks(double most, int count) {
   return ticks;
 }
 
-/// With as many digits after the point as `pattern` says.
-static std::string inUnits(double bytes, const char *pattern) {
-  const char *units[] = {"B", "KB", "MB", "GB", "TB"};
-  int unit = 0;
-  for (; bytes >= 1000 && unit < 4; ++unit)
-    bytes /= 1000;
-  return formatted(unit ? pattern : "%.0f %s", bytes, units[unit]);
+std::vector<double> roundByteTicks(double most, int count) {
+  const double unit = unit_of(most).bytes;
+  std::vector<double> ticks = roundTicks(most / unit, count);
+  for (double &tick : ticks)
+    tick *= unit;
+  return ticks;
 }
 
-std::string readable(double bytes) { return inUnits(bytes, "%.1f %s"); }
-
-std::string readableShort(double bytes) { return inUnits(bytes, "%.4g %s"); }
+std::string byteTickText(double bytes) {
+  const byte_unit unit = unit_of(bytes);
+  return bytes == 0 ? "0" : formatted("%.4g %s", bytes / unit.bytes, unit.name);
+}
 
 std::string legend(double x, double y,
                    const std::vector<std::pair<std::string, std::string>> &colours) {

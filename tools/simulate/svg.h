@@ -17,9 +17,10 @@ std::string escaped(const std::string &text);
 /// The multiples of 1, 2 or 5 times a power of ten up to `most`, about `count` of them, from 0.
 std::vector<double> roundTicks(double most, int count);
 
-/// `170.0 KB`; `170 KB`, with as many of four digits as are needed.
-std::string readable(double bytes);
-std::string readableShort(double bytes);
+/// The same in the unit that is right for `most` bytes.
+std::vector<double> roundByteTicks(double most, int count);
+/// `170 KiB`, with as many of four digits as are needed.
+std::string byteTickText(double bytes);
 
 /// A row of squares with what their colours mean.
 std::string legend(double x, double y,

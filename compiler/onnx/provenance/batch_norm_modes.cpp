@@ -3,8 +3,8 @@
 // PyTorch's default exporter writes every batch norm in inference mode, and records the call that
 // it was made from, which says the mode of the module. Other files have it in the node.
 #include "compiler/onnx/provenance/batch_norm_modes.h"
+#include "dialects/names/name_pattern.h"
 #include "llvm/ADT/STLExtras.h"
-#include <regex>
 
 using namespace llvm;
 
@@ -74,21 +74,20 @@ BatchNormModes::BatchNormModes(const ModelFile &file, const Graph &graph,
 
 void BatchNormModes::choose(const Graph &graph, const std::string &pattern, const std::string &mode,
                             const ExportedProgram &program, Report &report) {
-  constexpr size_t kLongest = 8192; // std::regex_match takes stack for each character
-  bool any = false;
-  try {
-    std::regex expression(pattern);
-    for (const GraphNode *node : graph.nodes())
-      if (const std::string name = isBatchNorm(node) ? nameOf(*node) : "";
-          !name.empty() && name.size() < kLongest && std::regex_match(name, expression)) {
-        own[node->key()] = modeOf(mode, *node, program);
-        any = true;
-      }
-  } catch (const std::regex_error &) {
+  std::string why;
+  std::optional<NamePattern> modules = NamePattern::parse(pattern, why);
+  if (!modules) {
     (void)report.error(ExitCode::usage, Subject::ofOption("--batch-norm-of"),
-                       "'" + pattern + "' is not a regular expression");
+                       "'" + pattern + "' is not a regular expression: " + why);
     return;
   }
+  bool any = false;
+  for (const GraphNode *node : graph.nodes())
+    if (const std::string name = isBatchNorm(node) ? nameOf(*node) : "";
+        !name.empty() && modules->matches(name)) {
+      own[node->key()] = modeOf(mode, *node, program);
+      any = true;
+    }
   if (any)
     return;
   std::vector<std::string> names;

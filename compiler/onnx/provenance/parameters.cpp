@@ -5,12 +5,12 @@
 // Other files have only names, uses and values.
 #include "compiler/onnx/file/file_check.h"
 #include "compiler/onnx/provenance/doubts.h"
+#include "dialects/names/name_pattern.h"
 #include "dialects/nn/onnx/onnx_node.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Format.h"
-#include <regex>
 
 using namespace llvm;
 
@@ -373,11 +373,10 @@ static bool matchesModule(const Decision &decision, const Matches &matches) {
 
 // A parameter by its own names, and by those of what is tied to it. One that holds several of the
 // module is not `divided` by a pattern that matches some of them.
-static std::set<const Decision *> matching(const std::string &pattern, const Decisions &decisions,
+static std::set<const Decision *> matching(const NamePattern &pattern, const Decisions &decisions,
                                            const Decision *&divided) {
-  std::regex expression(pattern);
   std::set<const Decision *> result;
-  auto matches = [&](const std::string &name) { return std::regex_match(name, expression); };
+  auto matches = [&](const std::string &name) { return pattern.matches(name); };
   for (const auto &one : decisions) {
     bool matchesAll = matches(one->name().str()) || matchesModule(*one, matches) ||
                       (!one->stackedOf.empty() && all_of(one->stackedOf, matches));
@@ -391,17 +390,15 @@ static std::set<const Decision *> matching(const std::string &pattern, const Dec
   return result;
 }
 
-constexpr size_t kLongestMatched = 8192; // std::regex_match takes stack for each character
-
 static bool checkLengths(StringRef option, const Decisions &decisions, Report &report) {
   for (const auto &decision : decisions)
-    if (std::max(decision->name().size(), decision->moduleName.size()) > kLongestMatched)
-      return succeeded(
-          report.error(ExitCode::unsupportedModel, Subject::ofOption("--" + option),
-                       "an initializer has a name of " + Twine(decision->name().size()) +
-                           " characters, which begins with '" + decision->name().take_front(20) +
-                           "'; patterns are matched with at most " + Twine(kLongestMatched),
-                       "a shorter name in the file"));
+    if (std::max(decision->name().size(), decision->moduleName.size()) > NamePattern::kLongestName)
+      return succeeded(report.error(
+          ExitCode::unsupportedModel, Subject::ofOption("--" + option),
+          "an initializer has a name of " + Twine(decision->name().size()) +
+              " characters, which begins with '" + decision->name().take_front(20) +
+              "'; patterns are matched with at most " + Twine(NamePattern::kLongestName),
+          "a shorter name in the file"));
   return true;
 }
 
@@ -415,19 +412,19 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
   for (const std::string &pattern : good ? patterns : std::vector<std::string>()) {
     bool any = false;
     const Decision *divided = nullptr;
-    std::set<const Decision *> found;
-    try {
-      found = matching(pattern, decisions, divided);
-      for (const auto &decision : decisions)
-        if (eligible(*decision) && found.count(decision.get())) {
-          apply(*decision);
-          any = true;
-        }
-    } catch (const std::regex_error &) {
+    std::string why;
+    std::optional<NamePattern> names = NamePattern::parse(pattern, why);
+    if (!names) {
       good = succeeded(report.error(ExitCode::usage, Subject::ofOption("--" + option),
-                                    "'" + pattern + "' is not a regular expression"));
+                                    "'" + pattern + "' is not a regular expression: " + why));
       continue;
     }
+    const std::set<const Decision *> found = matching(*names, decisions, divided);
+    for (const auto &decision : decisions)
+      if (eligible(*decision) && found.count(decision.get())) {
+        apply(*decision);
+        any = true;
+      }
     if (divided)
       good = succeeded(report.error(
           ExitCode::usage, Subject::ofOption("--" + option),

@@ -72,8 +72,8 @@ LogicalResult CustomOp::buildGradient(Builder &builder, ArrayRef<Value> resultGr
   }
   for (int operand : needed.set_bits())
     if (!operandGradients[operand])
-      return emitError("has no gradient with respect to input ")
-             << operand << "; try: a backward function in its manifest, or --freeze";
+      return (emitError("has no gradient with respect to input ") << operand).attachNote()
+             << "try: a backward function in its manifest, or --freeze";
   return success();
 }
 

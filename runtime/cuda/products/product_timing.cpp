@@ -5,6 +5,7 @@
 #include "runtime/cuda/products/product_timing.h"
 
 #include "runtime/arena.h"
+#include "runtime/byte_text.h"
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/products/matmul.h"
 #include "runtime/failure.h"
