@@ -22,7 +22,7 @@ from torch import nn
 from torch.nn import functional
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "tests/models"))
+sys.path.insert(0, str(HERE.parents[1] / "tests/models/make"))
 import families  # noqa: E402
 
 EXACT = {"gpt2": 3}  # steps in f64, else 20

@@ -15,7 +15,7 @@ import time
 import numpy
 import torch
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models", "make"))
 import families  # noqa: E402
 
 VOCABULARY = 50257

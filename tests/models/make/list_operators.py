@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import onnx
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # tests/models
 
 
 def nodes_of(graph):

@@ -15,7 +15,7 @@ from torch import nn
 import families
 from export_fixtures import scrub
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # tests/models
 
 
 def weight(name, *shape):

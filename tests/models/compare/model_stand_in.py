@@ -4,8 +4,8 @@ and on the CPU, with the same batches, by SGD: Adam's first steps have one lengt
 rounding in the smallest. Prints the largest relative difference of the losses; ends with 1 where one is above 1e-5, and above 4
 times that of the CPU's losses from its own in f64, where a step on the CPU or the stand-in fails, or where no export of a model compiles.
 
-    python tests/models/model_stand_in.py --trainc build/dev/bin/trainc FOLDER            # all, an hour or two on two cores
-    python tests/models/model_stand_in.py --trainc build/dev/bin/trainc --steps 5 FOLDER vit lstm
+    python tests/models/compare/model_stand_in.py --trainc build/dev/bin/trainc FOLDER            # all, an hour or two on two cores
+    python tests/models/compare/model_stand_in.py --trainc build/dev/bin/trainc --steps 5 FOLDER vit lstm
 
 Needs what model_table.py needs, and a build with the stand-in.
 """
@@ -19,7 +19,7 @@ import warnings
 import model_table
 import numpy
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 WITHIN, TIMES, RATE = 1e-5, 4, 1e-3
 OPTIMIZER = ("--optimizer", "sgd")
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the learning rates of PyTorch's schedulers, 500 steps each:
 
-    python3 tests/models/schedule_reference.py >tests/models/expected/schedules.json
+    python3 tests/models/make/schedule_reference.py >tests/models/expected/schedules.json
 
 Each entry has the options of `trainer train` and the rates of steps 1 to 500 behind a warm-up of `warmup-steps`.
 """

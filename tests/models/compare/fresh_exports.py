@@ -3,8 +3,8 @@
 PyTorch does, or is refused with the reason that is expected of it here. Prints a table; ends with 1 where a model trains otherwise
 or has another answer.
 
-    python tests/models/fresh_exports.py --trainc build/dev/bin/trainc FOLDER            # every family, three seeds
-    python tests/models/fresh_exports.py --trainc build/dev/bin/trainc FOLDER fresh_bert # this one
+    python tests/models/compare/fresh_exports.py --trainc build/dev/bin/trainc FOLDER            # every family, three seeds
+    python tests/models/compare/fresh_exports.py --trainc build/dev/bin/trainc FOLDER fresh_bert # this one
 
 Needs torch, transformers and onnx.
 """
@@ -20,8 +20,9 @@ import warnings
 import numpy
 import torch
 
-import families
-import train_reference
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "make"))
+import families  # noqa: E402
+import train_reference  # noqa: E402
 
 WITHIN = 2e-5
 FAMILIES = {name: entry for name, entry in families.FAMILIES.items() if families.is_fresh(name)}

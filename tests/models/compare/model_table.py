@@ -4,8 +4,8 @@ PyTorch exporters: the forward pass and 20 training steps against PyTorch in f64
 is exported with default options and, where trainc refuses that, with the options that its message names. Prints a table; ends with 1
 where a model trains otherwise (2e-5 of each loss, or 4 times PyTorch's own distance), predicts otherwise (1e-5) or does not train.
 
-    python tests/models/model_table.py --trainc build/release/bin/trainc FOLDER            # all, about an hour
-    python tests/models/model_table.py --trainc build/release/bin/trainc FOLDER resnet18 vit
+    python tests/models/compare/model_table.py --trainc build/release/bin/trainc FOLDER            # all, about an hour
+    python tests/models/compare/model_table.py --trainc build/release/bin/trainc FOLDER resnet18 vit
 
 Needs torch, torchvision, transformers, onnx and safetensors.
 """

@@ -3,9 +3,9 @@
 architectures: which of them spill registers, and the most registers that one takes. Equal kernels are compiled once. Ends with 1
 where one spills, where nvcc has something to say, or where no export of a model compiles.
 
-    python tests/models/model_spills.py --trainc build/release/bin/trainc FOLDER            # all, some minutes on many cores
-    python tests/models/model_spills.py --trainc build/release/bin/trainc FOLDER resnet18 vit
-    python tests/models/model_spills.py --sources FOLDER                                     # nvcc alone, of a folder made before
+    python tests/models/compare/model_spills.py --trainc build/release/bin/trainc FOLDER            # all, some minutes on many cores
+    python tests/models/compare/model_spills.py --trainc build/release/bin/trainc FOLDER resnet18 vit
+    python tests/models/compare/model_spills.py --sources FOLDER                                     # nvcc alone, of a folder made before
 
 Needs nvcc, and to make the sources what model_table.py needs.
 """
@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 ARCHITECTURES = (80, 90, 100)
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def make_sources(trainc, folder, names):

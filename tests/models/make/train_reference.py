@@ -26,7 +26,7 @@ from onnx import numpy_helper
 
 import families
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # tests/models
 LEARNING_RATE = 1e-3
 WEIGHT_DECAY = 0.01
 SGD = {"learning_rate": 0.01, "momentum": 0.9, "weight_decay": 0.01}

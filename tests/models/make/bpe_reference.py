@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records what Hugging Face's tokenizers make of a text with a small byte-pair vocabulary.
 
-    python3 tests/models/bpe_reference.py
+    python3 tests/models/make/bpe_reference.py
 
 Writes data/bpe_vocab.json and bpe_merges.txt (trained here, in GPT-2's format), bpe_text.bin and
 bpe_ids.json, which tests/train/data/trainc_data.test reads. Needs the package tokenizers.
@@ -12,7 +12,7 @@ import pathlib
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-data = pathlib.Path(__file__).parent / "data"
+data = pathlib.Path(__file__).parents[1] / "data"
 text = pathlib.Path("/usr/share/common-licenses/GPL-3").read_text()[:20000]
 text += "".join(
     ["I'll say we've 12345 things; they're John's, isn't it?  Two  spaces, a\ttab\r\nand\n\n\nlines.\n",

@@ -16,7 +16,7 @@ from onnx import numpy_helper
 
 import families
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # tests/models
 LARGE = 64  # elements; smaller initializers keep their values
 KEPT = ("pkg.torch.onnx.name_scopes", "pkg.onnxscript.optimizer.folded_from",
         "pkg.torch.export.graph_signature.InputSpec.kind",

@@ -130,7 +130,7 @@ def train():
 
 
 def main():
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "expected")
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "expected")
     with open(os.path.join(folder, "losses.json"), "w") as file:
         json.dump({"torch": torch.__version__, "values": values(), "bounds": bounds(),
                    "evaluations": {samples: evaluate(samples) for samples in (7, 8)},

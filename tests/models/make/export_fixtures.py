@@ -17,7 +17,7 @@ import torch
 import families
 import local_functions
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # tests/models
 sys.path.insert(0, os.path.join(HERE, "..", "..", "python"))
 import trainc  # noqa: E402  (of this tree)
 

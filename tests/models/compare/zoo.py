@@ -3,8 +3,8 @@
 compares the outputs with onnxruntime's and trains three steps. Prints a table; ends with 1 where a file has another answer than the
 one expected here: it trains, or names the operator that is open.
 
-    python tests/models/zoo.py --trainc build/dev/bin/trainc FOLDER             # all
-    python tests/models/zoo.py --trainc build/dev/bin/trainc FOLDER magika      # these packages
+    python tests/models/compare/zoo.py --trainc build/dev/bin/trainc FOLDER             # all
+    python tests/models/compare/zoo.py --trainc build/dev/bin/trainc FOLDER magika      # these packages
 
 Needs onnxruntime and numpy. What is fetched stays in FOLDER.
 """
