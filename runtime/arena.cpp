@@ -6,7 +6,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/process/host_memory.h"
-#include "runtime/ranks/signs_of_life.h"
+#include "runtime/process/signs_of_life.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -12,7 +12,7 @@
 #include "runtime/options/options.h"
 #include "runtime/program.h"
 #include "runtime/ranks/communicator.h"
-#include "runtime/step/exchange_times.h"
+#include "runtime/ranks/exchange_times.h"
 #include "runtime/step_clock.h"
 
 #include <algorithm>
@@ -91,9 +91,9 @@ public:
   // Copies the inputs that the action's chunk reads from the batch to the slot.
   void keep_inputs(const stage_action &action);
   // Adds the gradients of micro-batch 0, 1, ... of this rank, in the order that
-  // runtime/step/summation_order.h says. With the last of a step the ranks exchange their sums: the
-  // total is in every rank's arena then. Of a program that shards gradients the ranks have added
-  // them in forward_backward already, and the total is in one arena that all of them see.
+  // runtime/ranks/summation_order.h says. With the last of a step the ranks exchange their sums:
+  // the total is in every rank's arena then. Of a program that shards gradients the ranks have
+  // added them in forward_backward already, and the total is in one arena that all of them see.
   void sum_gradients(int64_t micro_batch);
   // Sets a scalar of the workspace arena for the work queued next: an f64, or 64 bits.
   void set_scalar(int64_t offset, double value) {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The main of every trainer, and the command that only prints.
-#include "runtime/data/input_files.h"
+#include "runtime/commands/commands.h"
+#include "runtime/commands/export.h"
 #include "runtime/files/output_file.h"
 #include "runtime/files/own_files.h"
 #include "runtime/options/restored_options.h"
 #include "runtime/process/cpu_check.h"
 #include "runtime/process/host_memory.h"
 #include "runtime/process/signals.h"
-#include "runtime/process/threads.h"
-#include "runtime/ranks/agreement.h"
 #include "runtime/ranks/launcher.h"
-#include "runtime/run/export.h"
-#include "runtime/run/run.h"
+#include "runtime/run/agreement.h"
+#include "runtime/run/input_files.h"
 #include "runtime/run/run_choice.h"
 #include "runtime/run/standard_output.h"
+#include "runtime/run/threads.h"
 
 #include <cerrno>
 #include <cstdlib>

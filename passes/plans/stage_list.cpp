@@ -136,7 +136,7 @@ void listTensors(const char *direction, int from, int to,
 
 } // namespace
 
-/// As the runtime lays them out (runtime/step/program_memory.h).
+/// As the runtime lays them out (runtime/run/program_memory.h).
 static void addMessages(StageTable &table) {
   const planning::Schedule &schedule = table.plan.schedule;
   const message_format &format = table.target == "cuda" ? cuda_messages : cpu_messages;

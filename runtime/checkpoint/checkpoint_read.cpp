@@ -4,11 +4,11 @@
 // manifest ends in its own, and holds one for every MiB of each file.
 #include "runtime/checkpoint/checkpoint.h"
 
+#include "runtime/checkpoint/evaluation_results.h"
 #include "runtime/failure.h"
 #include "runtime/files/bounded_json.h"
 #include "runtime/files/crc32c.h"
 #include "runtime/host_access.h"
-#include "runtime/options/evaluation_results.h"
 
 #include <algorithm>
 #include <cerrno>

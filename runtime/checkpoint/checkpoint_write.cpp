@@ -7,11 +7,11 @@
 // allocates memory.
 #include "runtime/checkpoint/checkpoint.h"
 
+#include "runtime/checkpoint/evaluation_results.h"
 #include "runtime/failure.h"
 #include "runtime/files/crc32c.h"
-#include "runtime/options/evaluation_results.h"
-#include "runtime/ranks/signs_of_life.h"
-#include "runtime/run/step_log.h"
+#include "runtime/files/json_number.h"
+#include "runtime/process/signs_of_life.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -13,8 +13,8 @@
 #include "runtime/cpu/stage_memory.h"
 #include "runtime/cpu/team_waiting.h"
 #include "runtime/files/data_types.h"
-#include "runtime/process/threads.h"
-#include "runtime/step/program_memory.h"
+#include "runtime/run/program_memory.h"
+#include "runtime/run/threads.h"
 
 #include <algorithm>
 #include <cstring>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/program.h"
-#include "runtime/step/summation_order.h"
+#include "runtime/ranks/summation_order.h"
 
 #include <cuda_runtime.h>
 

@@ -13,9 +13,9 @@
 #include "runtime/pipeline.h"
 #include "runtime/program.h"
 #include "runtime/ranks/communicator.h"
+#include "runtime/ranks/gradient_parts.h"
 #include "runtime/ranks/stage_layout.h"
-#include "runtime/step/gradient_parts.h"
-#include "runtime/step/summation_order.h"
+#include "runtime/ranks/summation_order.h"
 
 #include <cstddef>
 #include <vector>

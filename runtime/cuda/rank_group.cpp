@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cuda/rank_group.h"
 
-#include "runtime/ranks/signs_of_life.h"
+#include "runtime/process/signs_of_life.h"
 
 #include <algorithm>
 #include <cstring>

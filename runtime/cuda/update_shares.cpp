@@ -2,7 +2,7 @@
 #include "runtime/cuda/update_shares.h"
 
 #include "runtime/files/data_types.h"
-#include "runtime/step/gradient_parts.h"
+#include "runtime/ranks/gradient_parts.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #include "runtime/data/made_up_batch.h"
 
 #include "runtime/files/data_types.h"
-#include "runtime/step/random.h"
+#include "runtime/random.h"
 
 #include <algorithm>
 #include <limits>

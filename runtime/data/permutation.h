@@ -9,7 +9,7 @@
 // never), so small sets are shuffled exactly: Fisher and Yates, in a table.
 #pragma once
 
-#include "runtime/step/random.h"
+#include "runtime/random.h"
 
 namespace trainc {
 

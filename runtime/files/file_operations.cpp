@@ -6,7 +6,7 @@
 #include "runtime/files/file_operations.h"
 
 #include "runtime/failure.h"
-#include "runtime/ranks/signs_of_life.h"
+#include "runtime/process/signs_of_life.h"
 
 #include <algorithm>
 #include <atomic>

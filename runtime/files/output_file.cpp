@@ -2,7 +2,7 @@
 #include "runtime/files/output_file.h"
 
 #include "runtime/failure.h"
-#include "runtime/run/run_files.h"
+#include "runtime/files/run_files.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/files/file_operations.h"
-#include "runtime/files/unfinished_file.h"
+#include "runtime/process/unfinished_file.h"
 
 #include <optional>
 #include <string>

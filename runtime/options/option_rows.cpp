@@ -3,8 +3,6 @@
 // Every command and every option of a trainer.
 #include "runtime/options/option_rows.h"
 
-#include "runtime/process/threads.h"
-
 namespace trainc {
 namespace {
 

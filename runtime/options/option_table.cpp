@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/options/option_table.h"
 
+#include "runtime/checkpoint/evaluation_results.h"
 #include "runtime/failure.h"
-#include "runtime/options/evaluation_results.h"
 
 #include <algorithm>
 #include <cstring>

@@ -12,6 +12,8 @@
 
 namespace trainc {
 
+constexpr int most_threads = 4096; // of a rank
+
 // Of numbers: from `least` on and below `limit`, which they may be too.
 struct value_range {
   double least, limit;

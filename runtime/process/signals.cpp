@@ -5,8 +5,8 @@
 // below.
 #include "runtime/process/signals.h"
 
-#include "runtime/files/unfinished_file.h"
 #include "runtime/process/clock.h"
+#include "runtime/process/unfinished_file.h"
 
 #include <algorithm>
 #include <atomic>

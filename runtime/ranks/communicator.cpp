@@ -3,9 +3,9 @@
 // Ranks and their small messages, through MPI.
 #include "runtime/ranks/communicator.h"
 
+#include "runtime/process/signs_of_life.h"
 #include "runtime/ranks/launcher.h"
 #include "runtime/ranks/mpi.h"
-#include "runtime/ranks/signs_of_life.h"
 
 #include <chrono>
 #include <condition_variable>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ranks/rank_memory.h"
 
-#include "runtime/step/summation_order.h"
+#include "runtime/ranks/summation_order.h"
 
 #include <algorithm>
 

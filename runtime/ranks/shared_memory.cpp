@@ -6,8 +6,8 @@
 
 #include "runtime/arena.h"
 #include "runtime/failure.h"
+#include "runtime/process/signs_of_life.h"
 #include "runtime/ranks/mpi.h"
-#include "runtime/ranks/signs_of_life.h"
 
 #include <algorithm>
 #include <ctime>

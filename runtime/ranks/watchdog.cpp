@@ -7,8 +7,8 @@
 #include "runtime/ranks/watchdog.h"
 
 #include "runtime/process/clock.h"
+#include "runtime/process/signs_of_life.h"
 #include "runtime/ranks/shared_memory.h"
-#include "runtime/ranks/signs_of_life.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/run/best_checkpoint.h"
 
+#include "runtime/files/run_files.h"
 #include "runtime/options/restored_options.h"
-#include "runtime/run/run_files.h"
 
 #include <cmath>
 #include <filesystem>

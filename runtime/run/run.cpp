@@ -5,13 +5,13 @@
 
 #include "runtime/files/data_types.h"
 #include "runtime/files/own_files.h"
+#include "runtime/files/run_files.h"
 #include "runtime/files/safetensors.h"
-#include "runtime/ranks/agreement.h"
 #include "runtime/ranks/stage_layout.h"
+#include "runtime/run/agreement.h"
 #include "runtime/run/best_checkpoint.h"
+#include "runtime/run/program_memory.h"
 #include "runtime/run/run_choice.h"
-#include "runtime/run/run_files.h"
-#include "runtime/step/program_memory.h"
 
 #include <cinttypes>
 #include <unistd.h>

@@ -66,15 +66,4 @@ private:
 // The model as rows of a table: name and value.
 std::vector<std::pair<std::string, std::string>> describe(const program &program);
 
-// The commands. Each returns an exit code.
-int train(run &);
-int evaluate(run &);
-int gradients(run &);
-int predict(run &);
-int export_model(run &);
-int generate(run &);
-int checkpoints(run &);
-int profile(run &);
-int info(run &);
-
 } // namespace trainc

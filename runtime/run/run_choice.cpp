@@ -4,7 +4,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/failure.h"
 #include "runtime/files/file_operations.h"
-#include "runtime/run/run_files.h"
+#include "runtime/files/run_files.h"
 
 #include <algorithm>
 #include <cinttypes>

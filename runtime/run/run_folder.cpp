@@ -5,8 +5,8 @@
 #include "runtime/failure.h"
 #include "runtime/files/file_operations.h"
 #include "runtime/files/output_file.h"
+#include "runtime/files/run_files.h"
 #include "runtime/run/run_choice.h"
-#include "runtime/run/run_files.h"
 #include "runtime/run/sample_folder.h"
 #include "runtime/run/step_log.h"
 

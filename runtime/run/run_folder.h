@@ -4,11 +4,11 @@
 // it runs, and afterwards unless it resumes or overwrites.
 #pragma once
 
-#include "runtime/data/input_files.h"
 #include "runtime/data/loader.h"
 #include "runtime/files/file_operations.h"
 #include "runtime/options/option_table.h"
 #include "runtime/options/run_configuration.h"
+#include "runtime/run/input_files.h"
 
 #include <optional>
 #include <string>

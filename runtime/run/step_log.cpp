@@ -3,10 +3,10 @@
 // Writes the JSON lines from buffers on the stack.
 #include "runtime/run/step_log.h"
 
+#include "runtime/checkpoint/evaluation_results.h"
 #include "runtime/failure.h"
 #include "runtime/files/bounded_json.h"
 #include "runtime/files/output_file.h"
-#include "runtime/options/evaluation_results.h"
 #include "runtime/run/log_line.h"
 
 #include <cerrno>
@@ -85,13 +85,6 @@ std::string keep(const std::string &text, const std::string &path, file_operatio
 }
 
 } // namespace
-
-const char *json_number(char *text, double value) {
-  if (!std::isfinite(value))
-    return static_cast<char *>(memcpy(text, "null", sizeof "null"));
-  *std::to_chars(text, text + 31, value).ptr = '\0';
-  return text;
-}
 
 std::vector<std::string> files_of_log(const std::string &path) {
   namespace fs = std::filesystem;

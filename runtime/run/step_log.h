@@ -6,7 +6,8 @@
 
 #include "runtime/checkpoint/checkpoint_policy.h"
 #include "runtime/files/file_operations.h"
-#include "runtime/step/exchange_times.h"
+#include "runtime/files/json_number.h"
+#include "runtime/ranks/exchange_times.h"
 
 #include <cstdint>
 #include <string>
@@ -74,9 +75,5 @@ private:
   std::vector<char> held_out_line_;
   bool torn_ = false; // half a line is at the end
 };
-
-// Shortest decimal text that reads back as the same number; null where JSON has
-// none. `text` has at least 32 bytes.
-const char *json_number(char *text, double value);
 
 } // namespace trainc

@@ -4,8 +4,8 @@
 #include "runtime/step/gradient_step.h"
 
 #include "runtime/process/signals.h"
+#include "runtime/random.h"
 #include "runtime/step/index_check.h"
-#include "runtime/step/random.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,9 +4,9 @@
 // and the update.
 #pragma once
 
-#include "runtime/data/batch_feed.h"
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/run/run.h"
+#include "runtime/step/batch_feed.h"
 #include "runtime/step/rank_report.h"
 
 #include <vector>

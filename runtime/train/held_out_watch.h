@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/checkpoint/checkpoint_policy.h"
-#include "runtime/run/evaluation.h"
+#include "runtime/commands/evaluation.h"
 #include "runtime/train/run_output.h"
 #include "runtime/train/run_plan.h"
 

@@ -2,7 +2,7 @@
 #include "runtime/train/run_output.h"
 
 #include "runtime/files/file_operations.h"
-#include "runtime/run/run_files.h"
+#include "runtime/files/run_files.h"
 
 #include <cstring>
 

@@ -2,10 +2,10 @@
 #include "runtime/train/run_plan.h"
 
 #include "runtime/checkpoint/weight_files.h"
+#include "runtime/files/run_files.h"
 #include "runtime/options/restored_options.h"
 #include "runtime/options/train_options.h"
 #include "runtime/ranks/stage_layout.h"
-#include "runtime/run/run_files.h"
 #include "runtime/run/same_data.h"
 
 #include <cinttypes>

@@ -2,9 +2,9 @@
 #include "runtime/train/save_schedule.h"
 
 #include "runtime/failure.h"
+#include "runtime/files/run_files.h"
 #include "runtime/process/clock.h"
 #include "runtime/process/signals.h"
-#include "runtime/run/run_files.h"
 
 #include <cerrno>
 

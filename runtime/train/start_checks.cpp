@@ -3,8 +3,8 @@
 #include "runtime/byte_text.h"
 
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/files/run_files.h"
 #include "runtime/options/restored_options.h"
-#include "runtime/run/run_files.h"
 #include "runtime/run/step_log.h"
 
 #include <cinttypes>

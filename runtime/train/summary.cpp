@@ -2,9 +2,9 @@
 #include "runtime/train/summary.h"
 #include "runtime/byte_text.h"
 
+#include "runtime/files/run_files.h"
 #include "runtime/process/host_memory.h"
 #include "runtime/process/signals.h"
-#include "runtime/run/run_files.h"
 #include "runtime/train/held_out_watch.h"
 
 #include <cinttypes>

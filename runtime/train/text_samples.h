@@ -3,9 +3,9 @@
 // Text that a byte-token model writes every --sample-every steps, into the run's folder.
 #pragma once
 
-#include "runtime/data/batch_feed.h"
+#include "runtime/commands/text_writer.h"
 #include "runtime/run/sample_folder.h"
-#include "runtime/run/text_writer.h"
+#include "runtime/step/batch_feed.h"
 #include "runtime/step/rank_report.h"
 #include "runtime/train/run_output.h"
 

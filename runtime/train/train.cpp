@@ -2,13 +2,14 @@
 //
 // `train`: a run from its plan to its summary. The loop is here; what it looks at between steps
 // (saves, evaluations, samples of text, the folder, skipped steps) has classes of its own beside.
+#include "runtime/commands/commands.h"
+#include "runtime/files/run_files.h"
 #include "runtime/process/clock.h"
 #include "runtime/process/signals.h"
-#include "runtime/run/initial_values.h"
-#include "runtime/run/run_files.h"
 #include "runtime/step/gradient_step.h"
 #include "runtime/train/folder_watch.h"
 #include "runtime/train/held_out_watch.h"
+#include "runtime/train/initial_values.h"
 #include "runtime/train/run_output.h"
 #include "runtime/train/run_plan.h"
 #include "runtime/train/save_schedule.h"

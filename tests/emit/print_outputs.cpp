@@ -5,8 +5,8 @@
 #include "runtime/device.h"
 #include "runtime/files/data_types.h"
 #include "runtime/options/option_table.h"
+#include "runtime/random.h"
 #include "runtime/ranks/communicator.h"
-#include "runtime/step/random.h"
 
 #include <cstdio>
 

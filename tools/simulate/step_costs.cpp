@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Replicas add their gradients as the runtime does (runtime/step/gradient_parts.h): each rank adds
+// Replicas add their gradients as the runtime does (runtime/ranks/gradient_parts.h): each rank adds
 // one part of the elements for all, so it sends a part to every other and its total back to all.
 // The bytes to ranks of its host and those to others go at the same time.
 #include "tools/simulate/step_costs.h"

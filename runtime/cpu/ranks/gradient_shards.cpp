@@ -5,8 +5,8 @@
 #include "runtime/cpu/ranks/gradient_shards.h"
 
 #include "runtime/files/data_types.h"
+#include "runtime/ranks/gradient_parts.h"
 #include "runtime/ranks/shared_memory.h"
-#include "runtime/step/gradient_parts.h"
 
 #include <algorithm>
 

@@ -11,7 +11,7 @@
 #include "runtime/cpu/ranks/flat_sum.h"
 #include "runtime/cpu/ranks/rank_files.h"
 #include "runtime/options/options.h"
-#include "runtime/step/summation_order.h"
+#include "runtime/ranks/summation_order.h"
 
 #include <memory>
 

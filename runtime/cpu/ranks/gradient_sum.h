@@ -10,9 +10,9 @@
 #include "runtime/options/options.h"
 #include "runtime/pipeline.h"
 #include "runtime/ranks/communicator.h"
+#include "runtime/ranks/gradient_parts.h"
 #include "runtime/ranks/stage_layout.h"
-#include "runtime/step/gradient_parts.h"
-#include "runtime/step/summation_order.h"
+#include "runtime/ranks/summation_order.h"
 
 #include <initializer_list>
 #include <memory>

@@ -8,7 +8,7 @@
 #include "runtime/cpu/ranks/shared_wait.h"
 #include "runtime/files/data_types.h"
 #include "runtime/process/clock.h"
-#include "runtime/step/gradient_parts.h"
+#include "runtime/ranks/gradient_parts.h"
 
 #include <algorithm>
 #include <omp.h>

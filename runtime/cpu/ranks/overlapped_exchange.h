@@ -11,7 +11,7 @@
 #include "runtime/cpu/ranks/rank_files.h"
 #include "runtime/gradient_exchange.h"
 #include "runtime/process/background.h"
-#include "runtime/step/exchange_times.h"
+#include "runtime/ranks/exchange_times.h"
 
 #include <atomic>
 #include <vector>

@@ -2,8 +2,8 @@
 #include "runtime/cpu/ranks/rank_files.h"
 
 #include "runtime/cpu/ranks/shared_wait.h"
+#include "runtime/process/signs_of_life.h"
 #include "runtime/ranks/shared_memory.h"
-#include "runtime/ranks/signs_of_life.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,8 +3,8 @@
 
 #include "runtime/failure.h"
 #include "runtime/files/data_types.h"
+#include "runtime/ranks/gradient_parts.h"
 #include "runtime/ranks/shared_memory.h"
-#include "runtime/step/gradient_parts.h"
 
 #include <sys/mman.h>
 

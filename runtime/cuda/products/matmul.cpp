@@ -12,7 +12,7 @@
 #include "runtime/failure.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/kernels/matrix_storage.h"
-#include "runtime/ranks/signs_of_life.h"
+#include "runtime/process/signs_of_life.h"
 
 #include <cstring>
 #include <map>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batches that a thread loads ahead are those that are loaded when they are asked for.
-#include "runtime/data/batch_feed.h"
 #include "runtime/failure.h"
 #include "runtime/files/data_types.h"
 #include "runtime/options/option_table.h"
+#include "runtime/step/batch_feed.h"
 #include "tests/unit/scratch_folder.h"
 
 #include <cstring>

@@ -8,11 +8,11 @@
 #include "runtime/failure.h"
 #include "runtime/files/crc32c.h"
 #include "runtime/host_access.h"
-#include "runtime/ranks/signs_of_life.h"
+#include "runtime/process/signs_of_life.h"
+#include "runtime/random.h"
 #include "runtime/run/run_choice.h"
 #include "runtime/run/run_folder.h"
 #include "runtime/run/step_log.h"
-#include "runtime/step/random.h"
 #include "tests/unit/file_faults.h"
 #include "tests/unit/scratch_folder.h"
 

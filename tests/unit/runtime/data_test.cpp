@@ -172,7 +172,8 @@ TEST(Schedule, NumbersOfPyTorch) {
   EXPECT_DOUBLE_EQ(warm(1000), 2.0);
 }
 
-// What tests/models/make/schedule_reference.py recorded of torch.optim.lr_scheduler: 500 steps each.
+// What tests/models/make/schedule_reference.py recorded of torch.optim.lr_scheduler: 500 steps
+// each.
 TEST(Schedule, EverySchedulerOfPyTorch) {
   std::ifstream file(TRAINC_MODELS "/expected/schedules.json");
   auto recorded = nlohmann::json::parse(file);

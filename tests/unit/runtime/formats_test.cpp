@@ -7,7 +7,7 @@
 #include "runtime/files/npy.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/host_access.h"
-#include "runtime/step/random.h"
+#include "runtime/random.h"
 #include "tests/unit/npy_bytes.h"
 #include "tests/unit/scratch_folder.h"
 

@@ -2,8 +2,8 @@
 //
 // What the environment says of launchers, and the cores of ranks.
 #include "runtime/process/processor_quota.h"
-#include "runtime/process/threads.h"
 #include "runtime/ranks/launcher.h"
+#include "runtime/run/threads.h"
 #include "tests/unit/scratch_folder.h"
 
 #include <cstdlib>

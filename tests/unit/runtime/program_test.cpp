@@ -9,8 +9,8 @@
 #include "runtime/options/option_table.h"
 #include "runtime/process/cpu_check.h"
 #include "runtime/process/host_memory.h"
+#include "runtime/random.h"
 #include "runtime/run/step_log.h"
-#include "runtime/step/random.h"
 #include "tests/unit/scratch_folder.h"
 
 #include <cerrno>

@@ -3,9 +3,9 @@
 // A configuration that somebody or something has changed: whatever JSON its members are, a problem
 // names the file and the member.
 #include "runtime/failure.h"
+#include "runtime/files/run_files.h"
 #include "runtime/options/restored_options.h"
 #include "runtime/options/run_configuration.h"
-#include "runtime/run/run_files.h"
 #include "runtime/run/run_folder.h"
 #include "tests/unit/file_faults.h"
 #include "tests/unit/scratch_folder.h"

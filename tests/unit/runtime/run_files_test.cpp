@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What docs/runs.md says of a run's folder is what a run keeps there.
-#include "runtime/run/run_files.h"
+#include "runtime/files/run_files.h"
 
 #include <fstream>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The order of a step's additions, written out: the same for every number of ranks.
-#include "runtime/step/summation_order.h"
+#include "runtime/ranks/summation_order.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 //
 // `profile`: what the steps of the plan take on this machine, measured in training steps whose rate
 // is 0. As a table and as JSON, which trainc-simulate reads.
+#include "runtime/commands/commands.h"
 #include "runtime/data/made_up_batch.h"
 #include "runtime/files/output_file.h"
 #include "runtime/ranks/stage_layout.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sums over batches, each weighed by what counts in it (evaluation.h).
-#include "runtime/run/evaluation.h"
+#include "runtime/commands/evaluation.h"
 
+#include "runtime/checkpoint/evaluation_results.h"
 #include "runtime/files/data_types.h"
-#include "runtime/options/evaluation_results.h"
 #include "runtime/process/signals.h"
 #include "runtime/step/index_check.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/ranks/agreement.h"
+#include "runtime/run/agreement.h"
 
 #include "runtime/files/own_files.h"
 

@@ -4,10 +4,11 @@
 // go through the compiled evaluation; the last one is filled up with its last
 // sample, whose further outputs are dropped. Outputs are written where they belong
 // in the file as they come, so that they need not fit in memory.
+#include "runtime/commands/commands.h"
+#include "runtime/commands/evaluation.h"
 #include "runtime/files/data_types.h"
 #include "runtime/files/output_file.h"
 #include "runtime/files/safetensors.h"
-#include "runtime/run/evaluation.h"
 
 #include <algorithm>
 #include <cinttypes>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/data/input_files.h"
+#include "runtime/run/input_files.h"
 
 #include "runtime/checkpoint/weight_files.h"
 #include "runtime/data/data_array.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `generate`: a byte-token language model continues a text.
-#include "runtime/run/text_writer.h"
+#include "runtime/commands/commands.h"
+#include "runtime/commands/text_writer.h"
 
 #include <cstdio>
 #include <optional>

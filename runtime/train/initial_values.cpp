@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/run/initial_values.h"
+#include "runtime/train/initial_values.h"
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/checkpoint/weight_files.h"
@@ -7,7 +7,7 @@
 #include "runtime/files/crc32c.h"
 #include "runtime/files/data_types.h"
 #include "runtime/host_access.h"
-#include "runtime/ranks/agreement.h"
+#include "runtime/run/agreement.h"
 #include "runtime/words.h"
 
 #include <algorithm>

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `checkpoints`: what a run has saved, whether it is whole, and what of it need not stay.
-#include "runtime/options/evaluation_results.h"
+#include "runtime/checkpoint/evaluation_results.h"
+#include "runtime/commands/commands.h"
+#include "runtime/files/run_files.h"
 #include "runtime/run/best_checkpoint.h"
 #include "runtime/run/run_choice.h"
-#include "runtime/run/run_files.h"
 #include "runtime/run/run_folder.h"
 #include "runtime/run/step_log.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Threads per rank and their cores.
-#include "runtime/process/threads.h"
+#include "runtime/run/threads.h"
 
 #include "runtime/failure.h"
 #include "runtime/options/option_values.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/options/evaluation_results.h"
+#include "runtime/checkpoint/evaluation_results.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -2,11 +2,12 @@
 //
 // `evaluate` and `gradients`: numbers about data, without changing parameters.
 #include "runtime/checkpoint/number_class.h"
+#include "runtime/commands/commands.h"
+#include "runtime/commands/evaluation.h"
 #include "runtime/files/output_file.h"
 #include "runtime/files/safetensors.h"
 #include "runtime/options/run_configuration.h"
 #include "runtime/ranks/stage_layout.h"
-#include "runtime/run/evaluation.h"
 #include "runtime/run/run_choice.h"
 #include "runtime/run/step_log.h"
 #include "runtime/step/gradient_step.h"

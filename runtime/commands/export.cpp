@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/run/export.h"
+#include "runtime/commands/export.h"
+#include "runtime/commands/commands.h"
 
 #include "runtime/checkpoint/onnx_export.h"
 #include "runtime/checkpoint/state_dict.h"
 #include "runtime/files/own_files.h"
 #include "runtime/host_access.h"
-#include "runtime/run/run.h"
 
 #include <optional>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Batches, one of them ahead.
-#include "runtime/data/batch_feed.h"
+#include "runtime/step/batch_feed.h"
 
 #include "runtime/failure.h"
 #include "runtime/files/data_types.h"

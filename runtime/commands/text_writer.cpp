@@ -2,12 +2,12 @@
 //
 // The evaluation of a whole window gives the logits of its last token; one byte is drawn from them
 // with a counter-based generator, and the window slides.
-#include "runtime/run/text_writer.h"
+#include "runtime/commands/text_writer.h"
 
+#include "runtime/commands/evaluation.h"
 #include "runtime/files/data_types.h"
-#include "runtime/ranks/signs_of_life.h"
-#include "runtime/run/evaluation.h"
-#include "runtime/step/random.h"
+#include "runtime/process/signs_of_life.h"
+#include "runtime/random.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/step/summation_order.h"
+#include "runtime/ranks/summation_order.h"
 
 #include <algorithm>
 

@@ -4,9 +4,9 @@
 // the program tells besides.
 #pragma once
 
-#include "runtime/data/batch_feed.h"
 #include "runtime/run/run.h"
 #include "runtime/run/step_log.h"
+#include "runtime/step/batch_feed.h"
 #include "runtime/step/rank_report.h"
 
 #include <functional>

@@ -10,8 +10,6 @@
 
 namespace trainc {
 
-constexpr int most_threads = 4096; // of a rank
-
 // Of ranks of one host, by the cores on which each may run: how many are the first one's, where
 // each is divided among those that may use it. At least one.
 int share_of_first(const std::vector<cpu_set_t> &ranks);

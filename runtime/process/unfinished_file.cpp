@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A list that the thread of signals reads.
-#include "runtime/files/unfinished_file.h"
+#include "runtime/process/unfinished_file.h"
 
 #include <unistd.h>
 

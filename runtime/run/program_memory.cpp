@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/step/program_memory.h"
+#include "runtime/run/program_memory.h"
 
 #include "runtime/files/data_types.h"
 
