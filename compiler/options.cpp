@@ -365,6 +365,8 @@ std::optional<RecomputeOptions> Options::recomputeOptions(Report &report) const 
              "one of the two");
   for (const std::string &pattern : recomputePatterns)
     readerInto(report).pattern("recompute-pattern", pattern);
+  if (recomputePatterns.size() > 1) // may be too large together
+    readerInto(report).pattern("recompute-pattern", found.pattern);
   return report.empty() ? std::optional(found) : std::nullopt;
 }
 
@@ -399,7 +401,7 @@ std::optional<StageOptions> Options::stageOptions(Report &report) const {
   if (int64_t asked = 0; to_integer(stages, asked, 10) && asked == 1)
     for (StringRef name : {"cut", "schedule", "micro-batches"})
       if (is_contained(given, name))
-        complain(name, "says nothing to a step of one stage",
+        complain(name, "has no effect on a step of one stage",
                  name == "micro-batches" ? "--micro-batches of the trainer; or --stages 2"
                                          : "--stages 2");
   if (!reader.good() || found.stages == 1)
@@ -448,7 +450,7 @@ void Options::refuseIdleOptions(Report &report) const {
                     const Twine &advice = "the command without it") {
     for (StringRef name : names)
       if (is_contained(given, name))
-        (void)report.error(ExitCode::usage, Subject::ofOption(dashed(name)), "says nothing " + why,
+        (void)report.error(ExitCode::usage, Subject::ofOption(dashed(name)), "has no effect " + why,
                            advice);
   };
   for (StringRef printing : {"list-operators", "print-documentation"}) {
@@ -497,14 +499,14 @@ void Options::refuseIdleOptions(Report &report) const {
            sourceOnly ? "with --source-only, which makes no trainer"
                       : "with --stop-after emit, which makes no trainer");
   if (target == "cpu")
-    refuse({"nvcc", "cuda-arch", "no-epilogues"}, "to a trainer for --target cpu");
+    refuse({"nvcc", "cuda-arch", "no-epilogues"}, "on a trainer for --target cpu");
   else
-    refuse({"march"}, "to a trainer for --target " + target);
+    refuse({"march"}, "on a trainer for --target " + target);
   if (forwardOnly)
     refuse({"loss", "optimizer", "ema", "decay", "group", "buffer", "freeze", "batch-norm",
             "batch-norm-of", "recompute", "recompute-pattern", "memory-budget", "memory-curve",
             "stages", "cut", "schedule", "chunks-per-stage", "micro-batches", "shard"},
-           "to a program that only runs the model forward",
+           "on a program that only runs the model forward",
            "the command without it, or without --forward-only");
 }
 

@@ -60,7 +60,7 @@ std::unique_ptr<mlir::Pass> createOrderOperationsPass();
 std::unique_ptr<mlir::Pass> createPlanMemoryPass();
 
 /// Those after plan-recompute: from primitives and steps to places. `split`, if any, is
-/// split-pipeline: it runs behind what chooses the arithmetic of libraries, which so is that of the
+/// split-pipeline: it runs after fuse-epilogues, so that libraries compute what they do for the
 /// step in one piece.
 std::vector<std::unique_ptr<mlir::Pass>>
 createPlacementPasses(const PlacementOptions &options, std::unique_ptr<mlir::Pass> split = nullptr);

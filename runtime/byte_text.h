@@ -27,6 +27,8 @@ inline byte_unit unit_of(double bytes) {
 
 // "474.72 MiB"; "12 bytes".
 inline std::string byte_text(int64_t bytes) {
+  if (bytes == 1)
+    return "1 byte";
   const byte_unit unit = unit_of(static_cast<double>(bytes));
   char text[48];
   snprintf(text, sizeof text, unit.bytes == 1 ? "%.0f %s" : "%.2f %s",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The main of every trainer, and the command that only prints.
+// The main of every trainer.
 #include "runtime/commands/commands.h"
 #include "runtime/commands/export.h"
 #include "runtime/files/output_file.h"
@@ -9,11 +9,11 @@
 #include "runtime/process/cpu_check.h"
 #include "runtime/process/host_memory.h"
 #include "runtime/process/signals.h"
+#include "runtime/process/standard_output.h"
 #include "runtime/ranks/launcher.h"
 #include "runtime/run/agreement.h"
 #include "runtime/run/input_files.h"
 #include "runtime/run/run_choice.h"
-#include "runtime/run/standard_output.h"
 #include "runtime/run/threads.h"
 
 #include <cerrno>
@@ -25,27 +25,6 @@
 #include <unistd.h>
 
 namespace trainc {
-
-int info(run &run) {
-  if (!run.is_first())
-    return exit_success;
-  auto rows = describe(run.prog);
-  if (run.options.json) {
-    nlohmann::ordered_json object;
-    std::string current;
-    for (auto &[name, value] : rows) {
-      current = name.empty() ? current : name;
-      object[current].push_back(value);
-    }
-    object["kernels"] = run.prog.kernel_list;
-    printf("%s\n", object.dump().c_str());
-    return exit_success;
-  }
-  for (auto &[name, value] : rows)
-    printf("%-22s %s\n", name.c_str(), value.c_str());
-  printf("\nkernels\n%s", run.prog.kernel_list);
-  return exit_success;
-}
 
 namespace {
 

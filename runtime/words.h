@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that have words, on the command line and in files.
+// Words of messages: counts, lists of names; and values that have words, on the command line and in
+// files.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "runtime/files/bounded_json.h"
-#include "runtime/run/standard_output.h"
+#include "runtime/process/standard_output.h"
 #include "tools/safetensors.h"
 
 using nlohmann::json;

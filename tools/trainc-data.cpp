@@ -5,7 +5,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/process/signals.h"
-#include "runtime/run/standard_output.h"
+#include "runtime/process/standard_output.h"
 
 #include <cstdio>
 #include <cstring>

@@ -16,7 +16,7 @@
 #include "runtime/failure.h"
 #include "runtime/files/output_file.h"
 #include "runtime/process/signals.h"
-#include "runtime/run/standard_output.h"
+#include "runtime/process/standard_output.h"
 
 #include <charconv>
 #include <cmath>

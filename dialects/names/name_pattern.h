@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Patterns of names, as --freeze, --batch-norm-of and --recompute-pattern take them.
+// Patterns of names, as the compiler's options take them: --freeze, --train-only, --decay, --group,
+// --batch-norm-of, --recompute-pattern.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

@@ -200,7 +200,6 @@ public:
     }
     return result_;
   }
-  const save_result &result() const { return result_; } // of the last that is over
 
   // What a rank's copy takes, the largest.
   static int64_t snapshot_bytes(const program &program, int ranks);

@@ -304,8 +304,10 @@ std::vector<option_row> common_rows() {
       row("json", &values::json, "", command_evaluate | command_info | command_checkpoints,
           "print the result as one JSON line"),
       row("hang-timeout", &values::hang_timeout, "SECONDS", computes,
-          "end the job when a rank has not responded for so long, or its host waits for it\n"
-          "so long and five times a step; 0: wait for ever")
+          "end the job when a rank has not responded for SECONDS, or makes no progress while "
+          "others\n"
+          "wait for it for SECONDS, or five times its longest step if that is more; 0: wait for "
+          "ever")
           .between(0, 1e9)
           .of_one_start(),
       row("display-every", &values::display_every, "N", command_train,

@@ -52,8 +52,8 @@ void run::check_layout() const {
       throw failure(exit_usage, "option --exchange: the program has its own times to exchange "
                                 "gradients, of stages or of shards\n  try: the command without it");
     if (options.exchange == exchange_kind::overlapped && prog.buckets.count == 0)
-      throw failure(exit_usage, "option --exchange: the program does not tell which gradients are "
-                                "whole\n  try: --exchange behind");
+      throw failure(exit_usage, "option --exchange: the program does not say when gradients are "
+                                "complete\n  try: --exchange behind");
   });
   if (!prog.stages)
     return;

@@ -30,7 +30,6 @@ public:
     if (folder_)
       folder_->note_saved();
   }
-  const std::string &path() const { return path_; }
 
 private:
   void look_at_bookkeeping();

@@ -286,7 +286,7 @@ void planner::find_position() {
   if (!before.empty())
     check_same_choice(choice_of(kept_options(run_.prog, before, run_.table)), *order.choice);
   if (order.number != plan_.resumed.order.number)
-    return run_.warn("the checkpoint was written before --new-data: their order begins anew");
+    return run_.warn("the checkpoint is older than --new-data: the order of the data begins anew");
   if (plan_.resumed.order.choice) // a configuration may have been edited
     check_same_choice(*plan_.resumed.order.choice, *order.choice);
   int64_t size = plan_.resumed.order.samples_per_batch > 0 ? plan_.resumed.order.samples_per_batch
@@ -355,7 +355,7 @@ static bool has_other_validation_data(const run &run, const run_plan &plan,
     if (!options.given.count("validation-data") && !options.given.count("validation-tokens"))
       throw;
   }
-  run.warn(std::string("the validation data are others than before: held-out losses of the run "
+  run.warn(std::string("the validation data changed: held-out losses of the run "
                        "compare different data") +
            (is_of_evaluation(options.keep.best_by)
                 ? ", and so does --keep-best\n  try: another --run DIR that branches off, with "

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a training run is going to do: where it begins and ends, with which parameters and on which
-// data. Decided before any memory is taken and before anything that the run keeps changes.
+// data. Decided before any memory is taken. The run's folder is made and locked by then, and its
+// checkpoints are recovered; nothing else changes.
 #pragma once
 
 #include "runtime/run/run.h"
@@ -24,6 +25,7 @@ struct run_plan {
   batch_layout layout;
 
   int64_t first = 0, last = 0;  // steps first + 1 ... last are taken
+  int64_t run_last = 0;         // of the run; a dry run ends before
   int64_t batches_taken = 0;    // before step first + 1, by all ranks
   sample_order order;           // that these are of
   int64_t held_out_batches = 0; // of an evaluation

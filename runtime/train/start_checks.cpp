@@ -102,8 +102,8 @@ static int64_t steps_between_lines(const run &run, const run_plan &plan) {
 void warn_of_log(const run &run, const run_plan &plan, const step_log &log) {
   const std::string path = log_of(plan.choice.folder);
   if (!log.damaged().empty())
-    run.warn(path + ": has lines that nobody wrote so; what it was is kept as " + log.damaged() +
-             ", and it goes on with those that can be read");
+    run.warn(path + ": is damaged; the old file is kept as " + log.damaged() +
+             ", and the log goes on with the lines that can be read");
   else if (plan.has_own_checkpoint && !plan.is_dry && run.is_first() &&
            log.last_step() + steps_between_lines(run, plan) <= plan.first)
     run.warn(path + format_text(": has no line of the steps after %" PRId64

@@ -98,7 +98,7 @@ trainer::trainer(run &run, const run_plan &plan, run_sources &sources)
       output_(run, plan.first, plan.last),
       folder_(sources.folder ? &*sources.folder : nullptr, plan.choice.folder, output_),
       saves_(run, output_, folder_), skipped_(run, plan, output_),
-      scalars_(run, schedule_of(run.options, plan.last)), loss_(plan.resumed.loss),
+      scalars_(run, schedule_of(run.options, plan.run_last)), loss_(plan.resumed.loss),
       last_step_(plan.first), evaluate_([this](int64_t step) { return evaluate(step); }),
       write_sample_([this](int64_t step) { return write_sample(step); }) {
   allocate();
@@ -138,8 +138,8 @@ void trainer::load_parameters() {
     take_initial_values(run_, plan_.origin.parameters);
 }
 
-// The one place that changes the folder of a run, once nothing stands against the new work. What
-// the run is from now on is written last: until then a resumed one is what it was.
+// Changes what the run keeps, once nothing stands against the new work. What the run is from now on
+// is written last: until then a resumed one is what it was.
 void trainer::begin() {
   const bool changes = run_.is_first() && !plan_.is_dry;
   run_.ranks.together([&] {
@@ -403,6 +403,7 @@ struct training {
     check_run_data(run, plan, sources);
     if (!plan.resumed.path.empty() && is_stale(run.options, plan.best))
       return nothing_to_do(run, plan, text_of_patience(run.options, plan.best));
+    plan.run_last = plan.last;
     if (plan.is_dry)
       plan.last = plan.first + 1;
     return work.emplace(run, plan, sources)();

@@ -391,15 +391,19 @@ static std::set<const Decision *> matching(const NamePattern &pattern, const Dec
 }
 
 static bool checkLengths(StringRef option, const Decisions &decisions, Report &report) {
-  for (const auto &decision : decisions)
-    if (std::max(decision->name().size(), decision->moduleName.size()) > NamePattern::kLongestName)
-      return succeeded(report.error(
-          ExitCode::unsupportedModel, Subject::ofOption("--" + option),
-          "an initializer has a name of " + Twine(decision->name().size()) +
-              " characters, which begins with '" + decision->name().take_front(20) +
-              "'; patterns are matched with at most " + Twine(NamePattern::kLongestName),
-          "a shorter name in the file"));
-  return true;
+  const auto isShort = [&](StringRef name) {
+    return name.size() <= NamePattern::kLongestName ||
+           succeeded(report.error(ExitCode::unsupportedModel, Subject::ofOption("--" + option),
+                                  "an initializer has a name of " + Twine(name.size()) +
+                                      " characters, which begins with '" + name.take_front(20) +
+                                      "'; patterns are matched with at most " +
+                                      Twine(NamePattern::kLongestName),
+                                  "a shorter name in the file"));
+  };
+  return all_of(decisions, [&](const auto &one) {
+    return isShort(one->name()) && isShort(one->moduleName) && isShort(one->moduleTensor) &&
+           all_of(one->otherModuleTensors, isShort) && all_of(one->stackedOf, isShort);
+  });
 }
 
 // Calls `apply` on matching decisions; a pattern must match something, which `what` says.
