@@ -21,7 +21,6 @@
 #include "compiler/step_list.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
-#include "dialects/names/name_pattern.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/nn.h"
 #include "dialects/train/loss.h"
@@ -32,6 +31,7 @@
 #include "passes/passes.h"
 #include "passes/sharding/gradient_buckets.h"
 #include "passes/sharding/update_parts.h"
+#include "runtime/name_pattern.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include <cstdlib>
@@ -187,7 +187,7 @@ private:
   bool checkRecomputePatterns() {
     for (const std::string &pattern : options.recomputePatterns) {
       std::string why;
-      std::optional<NamePattern> nodes = NamePattern::parse(pattern, why);
+      std::optional<name_pattern> nodes = name_pattern::parse(pattern, why);
       check(nodes.has_value(), *model.module, "a pattern of --recompute-pattern was not checked");
       WalkResult found = model.module->walk([&](Operation *op) {
         std::string node = nodeName(op->getLoc()).node;

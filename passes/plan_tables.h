@@ -20,6 +20,9 @@ struct PlannedTensor {
   std::string name, arena;
   int64_t offset, bytes; // in its arena
   int first, last;       // steps that it is alive in
+  std::string type;      // of its elements, `f32`
+  std::vector<int64_t> shape;
+  bool isArgument;       // of the function; else the step `first` makes it
   bool isAtPeak = false; // an activation that is alive when most of them are
 };
 

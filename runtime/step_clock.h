@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Told which step of which entry function begins: what emitted functions call where somebody
-// measures them (`profile`). Emitted code needs no function of the runtime for it.
+// measures or watches them. Emitted code needs no function of the runtime for it.
 #pragma once
 
 namespace trainc {
 
+struct arenas;
+
 class step_clock {
 public:
   virtual ~step_clock() = default;
+  // Called by the device: what the function that it calls next is given.
+  virtual void uses(const arenas &) {}
   virtual void enter(const char *function) = 0;
   virtual void begin(int step) = 0; // its number in plan/steps.txt
   virtual void leave() = 0;         // the function

@@ -34,12 +34,18 @@ static void writeEntry(json::OStream &json, const PlannedEntry &entry) {
       for (const PlannedTensor &tensor : entry.tensors)
         json.object([&] {
           json.attribute("arena", tensor.arena);
+          json.attribute("argument", tensor.isArgument);
           json.attribute("at_peak", tensor.isAtPeak);
           json.attribute("bytes", tensor.bytes);
           json.attribute("first_step", tensor.first);
           json.attribute("last_step", tensor.last);
           json.attribute("offset", tensor.offset);
+          json.attributeArray("shape", [&] {
+            for (int64_t size : tensor.shape)
+              json.value(size);
+          });
           json.attribute("tensor", jsonText(tensor.name));
+          json.attribute("type", tensor.type);
         });
     });
   });

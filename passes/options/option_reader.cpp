@@ -2,8 +2,8 @@
 //
 // Values of options and what is said of wrong ones (option_reader.h).
 #include "passes/options/option_reader.h"
-#include "dialects/names/name_pattern.h"
 #include "passes/stages/pipeline_plan.h"
+#include "runtime/name_pattern.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <utility>
@@ -94,7 +94,7 @@ std::string OptionReader::choice(llvm::StringRef option, llvm::StringRef text,
 
 std::string OptionReader::pattern(llvm::StringRef option, llvm::StringRef text) {
   std::string why;
-  if (NamePattern::parse(text, why))
+  if (name_pattern::parse(text, why))
     return text.str();
   complain(option, text, "expects a regular expression, found '" + shortened(text) + "': " + why,
            spelling.with(option, "'.*gelu'"));

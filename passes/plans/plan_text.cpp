@@ -25,12 +25,16 @@ bool isActivation(const PlannedTensor &tensor) {
 }
 
 PlannedTensor plannedTensor(Value value, kernel::PlaceAttr place, int step) {
+  auto type = cast<RankedTensorType>(value.getType());
   return {tensorName(value),
           kernel::stringifyArena(place.getArena()).str(),
           place.getOffset(),
-          bytesOf(value.getType()),
+          bytesOf(type),
           step,
-          step};
+          step,
+          elementTypeOf(type).name.str(),
+          type.getShape().vec(),
+          isa<BlockArgument>(value)};
 }
 
 /// Arenas in the order of their enumeration, not of their names.

@@ -37,6 +37,14 @@ std::string flatTensorName(ModuleOp module, Attribute role) {
               isKnown ? optimizer->states[slot] : "state_" + std::to_string(slot));
 }
 
+/// Whether each step that reads it computes something of the same node.
+static bool isPartial(OpResult result, const NodeName &name) {
+  return name.role.empty() && name.of.empty() && !result.use_empty() &&
+         llvm::all_of(result.getUsers(), [&](Operation *reader) {
+           return llvm::is_contained(nodeTitles(reader->getLoc()), name.title());
+         });
+}
+
 std::string tensorName(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
@@ -53,8 +61,10 @@ std::string tensorName(Value value) {
   if (auto names = result.getOwner()->getAttrOfType<ArrayAttr>("result_names"))
     if (auto name = cast<StringAttr>(names[result.getResultNumber()]); !name.empty())
       return name.str();
-  std::string text = nodeName(value.getLoc()).value();
-  return text.empty() ? result.getOwner()->getName().getStringRef().str() : text;
+  NodeName name = nodeName(value.getLoc());
+  if (name.node.empty())
+    return result.getOwner()->getName().getStringRef().str();
+  return name.value() + (isPartial(result, name) ? ".partial" : "");
 }
 
 } // namespace trainc

@@ -18,7 +18,8 @@ bool hasPlaceOfItsOwn(mlir::func::FuncOp function, unsigned result);
 /// for other roles.
 std::string flatTensorName(mlir::ModuleOp module, mlir::Attribute role);
 
-/// Readable name of an argument, or of a step's result.
+/// Readable name of an argument, or of a step's result. What a node's own steps alone read, such as
+/// a product without its bias, is `NODE.partial`: `NODE` is what others get from it.
 std::string tensorName(mlir::Value value);
 
 } // namespace trainc

@@ -6,7 +6,6 @@
 #include "dialects/elements/element_type.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/kernel/kernel.h"
-#include "dialects/names/name_pattern.h"
 #include "dialects/names/node_name.h"
 #include "dialects/names/recomputed_name.h"
 #include "dialects/nn/reduction.h"
@@ -16,6 +15,7 @@
 #include "passes/kernels/fusion_roots.h"
 #include "passes/planning/fusion_groups.h"
 #include "passes/plans/tensor_places.h"
+#include "runtime/name_pattern.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -60,7 +60,7 @@ SmallVector<Operation *> forwardOperations(func::FuncOp function) {
 
 ForwardPart::ForwardPart(func::FuncOp function, StringRef pattern) {
   std::string why;
-  std::optional<NamePattern> nodes = NamePattern::parse(pattern, why);
+  std::optional<name_pattern> nodes = name_pattern::parse(pattern, why);
   check(nodes.has_value(), function, "the pattern of nodes was not checked: " + why);
   for (Operation *op : forwardOperations(function)) {
     addOperation(op);

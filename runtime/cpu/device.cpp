@@ -265,6 +265,8 @@ void device::run(entry which) {
   }
   if (makes_gradients && own_->shards)
     own_->shards->begin(own_->micro_batch, own_->prog.buckets);
+  if (memory.clock)
+    memory.clock->uses(memory);
   call(own_->prog, which, memory);
   if (makes_gradients && own_->shards)
     own_->shards->end();
@@ -287,6 +289,8 @@ void device::run(const stage_action &action) {
   if (!shards)
     memory.base[static_cast<int>(arena_kind::gradients)] = own_->sum->gradients();
   const auto function = chunk.function_of(action.kind);
+  if (memory.clock)
+    memory.clock->uses(memory);
   if (action.kind == stage_action_kind::forward)
     return function(memory);
   const bool second = action.kind == stage_action_kind::weight_gradient;

@@ -426,7 +426,8 @@ bool device::overlaps_batches() const { return true; }
 void device::run(entry which) {
   own_->queue_scalars();
   const auto work = [this, which] { call(own_->prog, which, places()); };
-  if (own_->places.clock) {
+  if (step_clock *clock = own_->places.clock) {
+    clock->uses(own_->places);
     work();
     return own_->share_updates(which);
   }
@@ -446,8 +447,10 @@ void device::implementation::run_chunk(const stage_action &action) {
   memory.base[static_cast<int>(arena_kind::stash)] = gpu->stage->slot(action.chunk, action.slot);
   const auto function = chunk.function_of(action.kind);
   const auto work = [&] { function(memory); };
-  if (places.clock)
+  if (places.clock) {
+    places.clock->uses(memory);
     return work();
+  }
   gpu->recorded.run(entry_count + number_of_piece(prog, action), std::ref(work));
 }
 

@@ -34,7 +34,9 @@ bool is_of_run(const fs::path &below) {
            });
   const std::string second = *part;
   return first == "checkpoints" ? begins(second, {"step-", ".writing-step-", ".removing-step-"})
-                                : first == "samples" && begins(second, {"step-", ".writing-step-"});
+         : first == "statistics"
+             ? is_of_statistics(second)
+             : first == "samples" && begins(second, {"step-", ".writing-step-"});
 }
 
 // By whatever path.

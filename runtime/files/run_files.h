@@ -11,8 +11,14 @@ namespace trainc {
 inline std::string configuration_of(const std::string &run) { return run + "/configuration.json"; }
 inline std::string log_of(const std::string &run) { return run + "/log.jsonl"; }
 inline std::string checkpoints_of(const std::string &run) { return run + "/checkpoints"; }
+inline std::string statistics_of(const std::string &run) { return run + "/statistics"; }
 inline std::string lock_of(const std::string &run) { return run + "/.lock"; }
 inline std::string saved_of(const std::string &run) { return run + "/.saved"; }
+
+// Of what may lie beside other files in that folder.
+inline bool is_of_statistics(const std::string &name) {
+  return name.rfind("rank-", 0) == 0 && name.ends_with(".jsonl");
+}
 
 struct run_file {
   const char *name; // in the folder of the run
@@ -30,6 +36,8 @@ constexpr run_file run_files[] = {
      "text that a byte-token model wrote after a step, where `--sample-every` asks for it; "
      "complete "
      "and durable, or not there"},
+    {"statistics", true,
+     "what `--watch` saw of tensors, a file for each rank; a resumed run goes on with them"},
     {"checkpoints", true, "parameters and optimizer state with checksums"},
     {".lock", false, "locked while the run is going on"},
     {".saved", false, "there from the first checkpoint on"},

@@ -244,7 +244,22 @@ std::vector<option_row> common_rows() {
           "newest)")
           .of_one_start(),
       row("dry-run", &values::dry_run, "", command_train,
-          "check everything, take the memory and one step, keep nothing")
+          "check everything, take the memory and --dry-run-steps steps, keep nothing")
+          .of_one_start(),
+      row("dry-run-steps", &values::dry_run_steps, "N", command_train, "steps of a dry run")
+          .at_least(1)
+          .of_one_start(),
+      row("watch", &values::watch, "PATTERN", command_train,
+          "write statistics of the tensors whose names match this regular expression as a whole: "
+          "the\n"
+          "names of plan/memory.txt, 'gradient of NAME', 'update of PARAMETER'; '.*': of all")
+          .of_one_start(),
+      row("watch-every", &values::watch_every, "N", command_train,
+          "watch one step of every N, the first one included")
+          .at_least(1)
+          .of_one_start(),
+      row("watch-folder", &values::watch_folder, "DIR", command_train,
+          "where the statistics go, a file for each rank (default: statistics/ of the run)")
           .of_one_start(),
       row("overwrite", &values::overwrite, "", command_train, "give up the run that --run holds")
           .of_one_start(),

@@ -88,6 +88,10 @@ struct trainer_options {
   // ---- the run and its checkpoints
   std::string run; // folder
   bool dry_run = false;
+  int64_t dry_run_steps = 1;
+  std::string watch; // a pattern of names of tensors
+  int64_t watch_every = 1;
+  std::string watch_folder;
   bool overwrite = false;
   std::string config; // file
   std::string resume; // latest, auto or a path

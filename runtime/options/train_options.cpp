@@ -4,6 +4,7 @@
 #include "runtime/options/train_options.h"
 
 #include "runtime/failure.h"
+#include "runtime/name_pattern.h"
 #include "runtime/options/option_table.h"
 #include "runtime/options/schedule_rate.h"
 
@@ -54,6 +55,22 @@ void check_switches(const program &program, const trainer_options &options,
   }
 }
 
+void check_watch(const trainer_options &options, problem_list &problems) {
+  if (options.asks_for("dry-run-steps", "dry-run") && !options.dry_run)
+    problems.add("option --dry-run-steps: the run is not a dry one\n  try: --steps");
+  for (const char *option : {"watch-every", "watch-folder"})
+    if (options.watch.empty() && options.asks_for(option, "watch"))
+      problems.add(std::string("option --") + option +
+                   ": no tensor is watched\n  try: --watch '.*'");
+  if (options.watch.empty())
+    return;
+  std::string why;
+  if (!name_pattern::parse(options.watch, why))
+    problems.add("option --watch: '" + options.watch + "' is not a regular expression: " + why);
+  if (options.dry_run && options.watch_folder.empty())
+    problems.add("option --watch: a dry run keeps nothing\n  try: --watch-folder DIR");
+}
+
 } // namespace
 
 void check_train_options(const program &program, const trainer_options &options) {
@@ -93,6 +110,7 @@ void check_train_options(const program &program, const trainer_options &options)
   if (options.overwrite && !options.resume.empty())
     problems.add("option --overwrite: not beside --resume, which goes on with a run or begins in "
                  "an empty folder\n  try: one of the two");
+  check_watch(options, problems);
   auto clips = [](double most) { return most > 0 && std::isfinite(most); };
   if (clips(options.clip_norm) && clips(options.clip_value))
     problems.add("option --clip-value: with --clip-norm their order would matter\n  try: one of "

@@ -92,7 +92,10 @@ std::vector<std::string> left_by_run(const std::string &folder) {
   std::vector<std::string> all = {configuration_of(folder), saved_of(folder)};
   for (const std::string &file : files_of_log(log_of(folder)))
     all.push_back(file);
-  std::error_code unread;
+  std::error_code unread, none;
+  for (auto &entry : fs::directory_iterator(statistics_of(folder), none))
+    if (is_of_statistics(entry.path().filename()))
+      all.push_back(entry.path());
   for (auto &entry : fs::directory_iterator(checkpoints_of(folder), unread))
     if (is_of_checkpoints(entry.path().filename()))
       all.push_back(entry.path());

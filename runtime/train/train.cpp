@@ -7,6 +7,7 @@
 #include "runtime/process/clock.h"
 #include "runtime/process/signals.h"
 #include "runtime/step/gradient_step.h"
+#include "runtime/step/tensor_watch.h"
 #include "runtime/train/folder_watch.h"
 #include "runtime/train/held_out_watch.h"
 #include "runtime/train/initial_values.h"
@@ -21,6 +22,8 @@
 
 #include <cinttypes>
 #include <cmath>
+#include <cstring>
+#include <filesystem>
 #include <functional>
 #include <optional>
 
@@ -45,6 +48,7 @@ private:
   void allocate();
   void load_parameters();
   void begin();
+  void watch_tensors();
   void take_steps();
   int take_step(int64_t step);
   void note_step(int64_t step, const step_result &result, double began_seconds);
@@ -82,7 +86,8 @@ private:
   std::optional<batch_feed> feed_;
   std::optional<gradient_step> gradient_;
   std::optional<held_out_watch> held_out_;
-  std::optional<text_samples> text_; // where samples are asked for
+  std::optional<text_samples> text_;    // where samples are asked for
+  std::optional<tensor_watch> tensors_; // where they are watched
 
   double loss_;                                               // of the last step
   int64_t last_step_;                                         // that was taken
@@ -168,9 +173,26 @@ void trainer::begin() {
            sources_.validation ? sources_.validation->identities() : std::vector<data_identity>(),
            plan_.order.number, plan_.order.seed, plan_.origin});
   });
+  if (!options_.watch.empty())
+    watch_tensors();
   run_.print_table(describe_data(options_, plan_, sources_), plan_.layout.micro_batches);
   start_seconds_ = seconds_now();
   held_out_->begin();
+}
+
+// Of all ranks, each with a file of its own: they may be on several hosts.
+void trainer::watch_tensors() {
+  const std::string of_run = statistics_of(run_.ranks.broadcast(plan_.choice.folder));
+  const std::string &folder = options_.watch_folder.empty() ? of_run : options_.watch_folder;
+  run_.ranks.together([&] {
+    std::string why;
+    const std::optional<name_pattern> names = name_pattern::parse(options_.watch, why);
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error)
+      throw failure(exit_disk, folder + ": cannot be made: " + error.message());
+    tensors_.emplace(run_, *names, folder);
+  });
 }
 
 int trainer::operator()() {
@@ -232,7 +254,12 @@ int trainer::take_step(int64_t step) {
   run_.watch.begin_step(step);
   const int64_t updates = step - skipped_.all(); // a skipped step is none
   scalars_.set(step, updates, gradient_->batches_per_step(), skipped_.loss_limit());
+  const bool is_watched = tensors_ && (step - 1) % options_.watch_every == 0;
+  if (is_watched)
+    tensors_->begin_step(step, *gradient_);
   const step_result result = gradient_->with_update(data_part::training, batch_of(step), step);
+  if (is_watched)
+    tensors_->end_step(*gradient_);
   ++steps_taken_;
   loss_ = result.loss;
   note_step(step, result, began_seconds);
@@ -263,6 +290,9 @@ void trainer::note_step(int64_t step, const step_result &found, double began_sec
       (result.requests & end_requests))
     output_.log->write(record);
   output_.look_at_files(plan_.choice.folder);
+  if (const int error = tensors_ ? tensors_->take_error() : 0)
+    output_.warn(tensors_->path() + ": cannot be written: " + strerror(error) +
+                 "; no more statistics are written");
   output_.shown.step(record, is_evaluated(step, result.requests));
   if (!result.applied)
     return skipped_.note_skipped(step, result, is_spike, batch_of(step),
@@ -405,7 +435,7 @@ struct training {
       return nothing_to_do(run, plan, text_of_patience(run.options, plan.best));
     plan.run_last = plan.last;
     if (plan.is_dry)
-      plan.last = plan.first + 1;
+      plan.last = plan.first + run.options.dry_run_steps;
     return work.emplace(run, plan, sources)();
   }
 };

@@ -3,7 +3,7 @@
 // PyTorch's default exporter writes every batch norm in inference mode, and records the call that
 // it was made from, which says the mode of the module. Other files have it in the node.
 #include "compiler/onnx/provenance/batch_norm_modes.h"
-#include "dialects/names/name_pattern.h"
+#include "runtime/name_pattern.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -75,7 +75,7 @@ BatchNormModes::BatchNormModes(const ModelFile &file, const Graph &graph,
 void BatchNormModes::choose(const Graph &graph, const std::string &pattern, const std::string &mode,
                             const ExportedProgram &program, Report &report) {
   std::string why;
-  std::optional<NamePattern> modules = NamePattern::parse(pattern, why);
+  std::optional<name_pattern> modules = name_pattern::parse(pattern, why);
   if (!modules) {
     (void)report.error(ExitCode::usage, Subject::ofOption("--batch-norm-of"),
                        "'" + pattern + "' is not a regular expression: " + why);

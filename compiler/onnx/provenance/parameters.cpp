@@ -5,8 +5,8 @@
 // Other files have only names, uses and values.
 #include "compiler/onnx/file/file_check.h"
 #include "compiler/onnx/provenance/doubts.h"
-#include "dialects/names/name_pattern.h"
 #include "dialects/nn/onnx/onnx_node.h"
+#include "runtime/name_pattern.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -373,7 +373,7 @@ static bool matchesModule(const Decision &decision, const Matches &matches) {
 
 // A parameter by its own names, and by those of what is tied to it. One that holds several of the
 // module is not `divided` by a pattern that matches some of them.
-static std::set<const Decision *> matching(const NamePattern &pattern, const Decisions &decisions,
+static std::set<const Decision *> matching(const name_pattern &pattern, const Decisions &decisions,
                                            const Decision *&divided) {
   std::set<const Decision *> result;
   auto matches = [&](const std::string &name) { return pattern.matches(name); };
@@ -392,12 +392,12 @@ static std::set<const Decision *> matching(const NamePattern &pattern, const Dec
 
 static bool checkLengths(StringRef option, const Decisions &decisions, Report &report) {
   const auto isShort = [&](StringRef name) {
-    return name.size() <= NamePattern::kLongestName ||
+    return name.size() <= name_pattern::longest_name ||
            succeeded(report.error(ExitCode::unsupportedModel, Subject::ofOption("--" + option),
                                   "an initializer has a name of " + Twine(name.size()) +
                                       " characters, which begins with '" + name.take_front(20) +
                                       "'; patterns are matched with at most " +
-                                      Twine(NamePattern::kLongestName),
+                                      Twine(name_pattern::longest_name),
                                   "a shorter name in the file"));
   };
   return all_of(decisions, [&](const auto &one) {
@@ -417,7 +417,7 @@ static bool applyPatterns(StringRef option, const std::vector<std::string> &patt
     bool any = false;
     const Decision *divided = nullptr;
     std::string why;
-    std::optional<NamePattern> names = NamePattern::parse(pattern, why);
+    std::optional<name_pattern> names = name_pattern::parse(pattern, why);
     if (!names) {
       good = succeeded(report.error(ExitCode::usage, Subject::ofOption("--" + option),
                                     "'" + pattern + "' is not a regular expression: " + why));

@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dialects/names/name_pattern.h"
+#include "runtime/name_pattern.h"
 #include <gtest/gtest.h>
 
 namespace trainc {
 namespace {
 
-TEST(NamePattern, MatchesWholeNames) {
+TEST(name_pattern, MatchesWholeNames) {
   std::string why;
-  auto pattern = NamePattern::parse("h\\.\\d+\\.(attn|mlp)", why);
+  auto pattern = name_pattern::parse("h\\.\\d+\\.(attn|mlp)", why);
   ASSERT_TRUE(pattern);
   EXPECT_TRUE(pattern->matches("h.10.mlp"));
   EXPECT_FALSE(pattern->matches("h.10.mlp.act"));
   EXPECT_FALSE(pattern->matches("xh.10.mlp"));
-  EXPECT_TRUE(NamePattern::parse("", why)->matches(""));
+  EXPECT_TRUE(name_pattern::parse("", why)->matches(""));
 }
 
-TEST(NamePattern, SaysWhatIsWrong) {
+TEST(name_pattern, SaysWhatIsWrong) {
   for (const char *text : {"(", "[", "*", "a)(b", "a\\", "(a)b\\2"}) {
     std::string why;
-    EXPECT_FALSE(NamePattern::parse(text, why)) << text;
+    EXPECT_FALSE(name_pattern::parse(text, why)) << text;
     EXPECT_FALSE(why.empty()) << text;
   }
 }
 
-TEST(NamePattern, RefusesWhatWouldTakeItsStackOrMinutes) {
+TEST(name_pattern, RefusesWhatWouldTakeItsStackOrMinutes) {
   const std::string deep = std::string(1500, '(') + "a" + std::string(1500, ')');
   for (const std::string &text :
        {std::string(100000, 'a'), std::string("((a{99}){99}){99}"), std::string("(a?){15000}")}) {
     std::string why;
-    EXPECT_FALSE(NamePattern::parse(text, why)) << text.size();
+    EXPECT_FALSE(name_pattern::parse(text, why)) << text.size();
     EXPECT_EQ(why, "it is too large");
   }
   std::string why;
-  auto pattern = NamePattern::parse(deep, why);
+  auto pattern = name_pattern::parse(deep, why);
   EXPECT_TRUE(pattern && pattern->matches("a"));
 }
 
-TEST(NamePattern, TakesNoNameThatIsTooLong) {
+TEST(name_pattern, TakesNoNameThatIsTooLong) {
   std::string why;
-  auto pattern = NamePattern::parse("(a|b)*", why);
-  EXPECT_TRUE(pattern->matches(std::string(NamePattern::kLongestName, 'a')));
-  EXPECT_FALSE(pattern->matches(std::string(NamePattern::kLongestName + 1, 'a')));
+  auto pattern = name_pattern::parse("(a|b)*", why);
+  EXPECT_TRUE(pattern->matches(std::string(name_pattern::longest_name, 'a')));
+  EXPECT_FALSE(pattern->matches(std::string(name_pattern::longest_name + 1, 'a')));
 }
 
 } // namespace

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Patterns of names, as options of the compiler and of trainers take them: --freeze, --train-only,
+// --decay, --group, --batch-norm-of, --recompute-pattern, --watch.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <optional>
+#include <regex>
+#include <string>
+#include <string_view>
+
+namespace trainc {
+
+// A regular expression in ECMAScript's syntax. It matches a name as a whole.
+class name_pattern {
+public:
+  // Longer names match nothing: std::regex_match takes stack for each character.
+  static constexpr size_t longest_name = 8192;
+
+  // None where the text is not a regular expression; `why` then says what is wrong.
+  static std::optional<name_pattern> parse(std::string_view text, std::string &why) {
+    if (is_too_large(text)) {
+      why = "it is too large";
+      return std::nullopt;
+    }
+    try {
+      return name_pattern(std::regex(text.begin(), text.end()));
+    } catch (const std::regex_error &error) {
+      why = error.what();
+      return std::nullopt;
+    }
+  }
+
+  bool matches(std::string_view name) const {
+    return name.size() <= longest_name && std::regex_match(name.begin(), name.end(), expression_);
+  }
+
+private:
+  explicit name_pattern(std::regex expression) : expression_(std::move(expression)) {}
+
+  // std::regex compiles and matches by calling itself for each part of the pattern, and copies what
+  // `{N}` repeats: what it has at most is the product of all counts.
+  static bool is_too_large(std::string_view text) {
+    constexpr size_t longest = 4000;
+    constexpr double most_parts = 10000;
+    auto parts = static_cast<double>(text.size());
+    for (size_t at = text.find('{'); at != text.npos; at = text.find('{', at + 1)) {
+      const std::string counts(text.substr(at + 1, 24));
+      char *behind = nullptr;
+      const double least = std::strtod(counts.c_str(), &behind);
+      const double most = *behind == ',' ? std::strtod(behind + 1, nullptr) : 0;
+      parts *= std::max({1.0, least, most});
+    }
+    return text.size() > longest || !(parts <= most_parts);
+  }
+
+  std::regex expression_;
+};
+
+} // namespace trainc

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Statistics of tensors as a file: a JSON object a line, in the order in which they were taken
+// (docs/observe.md has the members).
+#pragma once
+
+#include "runtime/observe/tensor_statistics.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+constexpr const char *statistics_format = "trainc-statistics";
+constexpr int statistics_version = 1;
+
+// What a tensor is to a step. `gradient` is of the loss of one micro-batch; `total_gradient` of a
+// parameter, over the whole step, before it is clipped; `parameter` and `buffer` are what the step
+// left, `update` is what it added.
+enum class tensor_kind { input, value, gradient, total_gradient, parameter, buffer, update };
+const char *name_of(tensor_kind kind);
+
+struct watched_tensor {
+  std::string name;
+  tensor_kind kind;
+  data_type type;
+  std::vector<int64_t> shape;
+};
+
+class statistics_file {
+public:
+  // Goes on with a file that is there. Throws `failure` (exit_disk).
+  statistics_file(const std::string &path, const program &program, int rank, int ranks);
+  ~statistics_file();
+  statistics_file(const statistics_file &) = delete;
+  statistics_file &operator=(const statistics_file &) = delete;
+
+  // A micro-batch below 0: of the step as a whole.
+  void write(int64_t step, int64_t micro_batch, const watched_tensor &tensor,
+             const tensor_statistics &found);
+  // An errno, where a line could not be written; nothing is written from then on.
+  int error() const { return error_; }
+  const std::string &path() const { return path_; }
+
+private:
+  void put(const std::string &line);
+  std::string path_, line_;
+  int file_ = -1;
+  int error_ = 0;
+};
+
+} // namespace trainc

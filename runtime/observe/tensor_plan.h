@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which tensors the entry functions have, and where they lie when a step has ended: what
+// plan/memory.json beside the trainer says.
+#pragma once
+
+#include "runtime/program.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+struct planned_tensor {
+  std::string name; // `h.0.mlp.act`, `gradient of h.0.mlp.act`
+  arena_kind arena;
+  int64_t offset; // bytes from the arena's base
+  data_type type;
+  std::vector<int64_t> shape;
+
+  int64_t elements() const;
+};
+
+struct planned_function {
+  std::vector<planned_tensor> arguments;         // as they are at its start
+  std::vector<std::vector<planned_tensor>> made; // by each step
+};
+
+// By the function's name. Throws `failure` (exit_data) where the file is not there or is not a plan
+// of this trainer's compiler.
+std::map<std::string, planned_function> read_tensor_plan(const std::string &path);
+
+} // namespace trainc
