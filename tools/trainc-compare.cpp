@@ -15,6 +15,7 @@
 
 #include "runtime/files/bounded_json.h"
 #include "runtime/process/standard_output.h"
+#include "tools/compare/statistics.h"
 #include "tools/safetensors.h"
 
 using nlohmann::json;
@@ -37,6 +38,7 @@ constexpr const char *kUsage = R"(usage:
   trainc-compare losses RUN.jsonl EXPECTED [--run NAME] [--tolerance T] [--steps N]
   trainc-compare gradients GOT.safetensors EXPECTED [--tolerance T]
   trainc-compare bits A.safetensors B.safetensors
+  trainc-compare statistics A B [--tolerance T]
 
 losses     each line's loss against those of EXPECTED, relative (5e-6), and its gradient norm
            against theirs (twice that); EXPECTED is another run's .jsonl, or the JSON of a
@@ -47,6 +49,9 @@ gradients  each tensor's difference in norm, relative to the larger of its own n
            1e-4 of the global one (1e-5); EXPECTED is a safetensors file, or the JSON of
            a fixture, which says what the tensors are called and which are transposed
 bits       same names, types, shapes and bytes; a folder stands for the safetensors in it
+statistics what `train --watch` or trainc.statistics wrote, a file or a folder each: tensors of
+           one name, in the order in which A made them; the first that differs by more than
+           rounding does is marked, and what was made before it is named
 exit code  0 within the tolerance, 1 not, 2 unusable input
 )";
 
@@ -336,6 +341,8 @@ static int run(int argc, char **argv) {
       return compareLosses(*command);
     if (command && command->what == "gradients")
       return compareGradients(*command);
+    if (command && command->what == "statistics")
+      return trainc::tools::compareStatistics(command->got, command->expected, command->tolerance);
     if (command && command->what == "bits")
       return compareBits(*command);
   } catch (const InputError &error) {

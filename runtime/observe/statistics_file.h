@@ -22,10 +22,10 @@ enum class tensor_kind { input, value, gradient, total_gradient, parameter, buff
 const char *name_of(tensor_kind kind);
 
 struct watched_tensor {
-  std::string name;
+  const std::string &name;
   tensor_kind kind;
   data_type type;
-  std::vector<int64_t> shape;
+  const std::vector<int64_t> &shape;
 };
 
 class statistics_file {

@@ -69,7 +69,8 @@ std::map<std::string, planned_function> read_tensor_plan(const std::string &path
                                     "trainc wrote");
   std::map<std::string, planned_function> functions;
   try {
-    for (const json &entry : bounded_json(text, deepest).at("entries"))
+    const json plan = bounded_json(text, deepest);
+    for (const json &entry : plan.at("entries"))
       functions[entry.at("entry").get<std::string>()] = function_of(entry);
   } catch (const std::exception &) { // whatever is not as it should be
     throw failure(exit_data,

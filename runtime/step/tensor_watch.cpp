@@ -26,9 +26,8 @@ std::pair<std::string, bool> module_name(const program &program, const char *par
 } // namespace
 
 tensor_watch::tensor_watch(run &run, const name_pattern &names, const std::string &folder)
-    : run_(run) {
-  const std::string plan = run.folder + "/plan/memory.json";
-  add_functions(plan, names);
+    : plan_observer(run) {
+  drop_others(names);
   add_parameters(names);
   if (!matches_any())
     throw failure(exit_usage, "option --watch: no tensor has a name that the pattern matches as a "
@@ -39,28 +38,18 @@ tensor_watch::tensor_watch(run &run, const name_pattern &names, const std::strin
                 run.ranks.rank(), run.ranks.size());
 }
 
-void tensor_watch::add_functions(const std::string &path, const name_pattern &names) {
-  for (auto &[name, planned] : read_tensor_plan(path)) {
-    if (name == update_function || name == "evaluate")
-      continue;
-    watched_function &function = functions_[name];
-    auto placed = [](const planned_tensor &tensor, tensor_kind kind) {
-      return placed_tensor{{tensor.name, kind, tensor.type, tensor.shape},
-                           tensor.arena,
-                           tensor.offset,
-                           tensor.elements()};
-    };
-    for (const planned_tensor &tensor : planned.arguments)
-      if (tensor.arena == arena_kind::parameters)
-        function.parameters.push_back(tensor.offset);
-      else if (tensor.arena == arena_kind::activations && names.matches(tensor.name))
-        function.inputs.push_back(placed(tensor, tensor_kind::input));
-    function.made.resize(planned.made.size());
-    for (size_t step = 0; step < planned.made.size(); ++step)
-      for (const planned_tensor &tensor : planned.made[step])
-        if (names.matches(tensor.name))
-          function.made[step].push_back(placed(
-              tensor, is_gradient(tensor.name) ? tensor_kind::gradient : tensor_kind::value));
+// Parameters stay: they say which are read by the functions of this rank.
+void tensor_watch::drop_others(const name_pattern &names) {
+  for (const char *other : {update_function, "evaluate", "count_labels"})
+    functions_.erase(other);
+  for (auto &[name, function] : functions_) {
+    std::erase_if(function.arguments, [&](const planned_tensor &tensor) {
+      return tensor.arena != arena_kind::parameters &&
+             (tensor.arena != arena_kind::activations || !names.matches(tensor.name));
+    });
+    for (auto &made : function.made)
+      std::erase_if(made,
+                    [&](const planned_tensor &tensor) { return !names.matches(tensor.name); });
   }
 }
 
@@ -68,7 +57,9 @@ void tensor_watch::add_parameters(const name_pattern &names) {
   for (int64_t i = 0; i < run_.prog.parameter_count; ++i) {
     const parameter_place &place = run_.prog.parameters[i];
     const auto [name, is_transposed] = module_name(run_.prog, place.tensor.name);
-    watched_parameter parameter = {.name = name, .place = place.tensor};
+    watched_parameter parameter;
+    parameter.name = name;
+    parameter.place = place.tensor;
     parameter.is_buffer = place.role == parameter_role::buffer;
     parameter.is_trained = place.role == parameter_role::trained;
     parameter.is_watched = names.matches(name);
@@ -86,9 +77,13 @@ void tensor_watch::add_parameters(const name_pattern &names) {
 }
 
 bool tensor_watch::matches_any() const {
+  auto is_value = [](const planned_tensor &tensor) {
+    return tensor.arena != arena_kind::parameters;
+  };
   for (const auto &[name, function] : functions_)
-    if (!function.inputs.empty() || std::any_of(function.made.begin(), function.made.end(),
-                                                [](const auto &made) { return !made.empty(); }))
+    if (std::any_of(function.arguments.begin(), function.arguments.end(), is_value) ||
+        std::any_of(function.made.begin(), function.made.end(),
+                    [](const auto &made) { return !made.empty(); }))
       return true;
   return std::any_of(parameters_.begin(), parameters_.end(), [](const watched_parameter &one) {
     return one.is_watched || one.is_gradient_watched || one.is_update_watched;
@@ -98,27 +93,29 @@ bool tensor_watch::matches_any() const {
 int64_t tensor_watch::most_elements() const {
   int64_t most = 1;
   for (const auto &[name, function] : functions_) {
-    for (const placed_tensor &tensor : function.inputs)
-      most = std::max(most, tensor.count);
+    for (const planned_tensor &tensor : function.arguments)
+      most = std::max(most, tensor.elements());
     for (const auto &made : function.made)
-      for (const placed_tensor &tensor : made)
-        most = std::max(most, tensor.count);
+      for (const planned_tensor &tensor : made)
+        most = std::max(most, tensor.elements());
   }
-  for (const watched_parameter &parameter : parameters_)
-    most = std::max(most, element_count(parameter.place));
   return most;
 }
 
 void tensor_watch::begin_step(int64_t step, gradient_step &gradient) {
   training_step_ = step;
   batches_ = gradient.batches_per_step();
-  run_.target.observe(this);
-  gradient.observe(this);
+  // Not just before the update: ranks that share parameters update a part of them each.
+  memory_ = run_.target.places();
+  for (watched_parameter &parameter : parameters_)
+    if (const tensor_place &place = parameter.place; parameter.is_update_watched)
+      memcpy(parameter.before.data(), read(place.arena, place.offset, byte_count(place)),
+             parameter.before.size());
+  attach(gradient);
 }
 
 void tensor_watch::end_step(gradient_step &gradient) {
-  run_.target.observe(nullptr);
-  gradient.observe(nullptr);
+  detach(gradient);
   memory_ = run_.target.places();
   take_parameters();
 }
@@ -130,53 +127,34 @@ int tensor_watch::take_error() {
   return file_->error();
 }
 
-void tensor_watch::enter(const char *function) {
-  step_ = -1;
-  auto known = functions_.find(function);
-  function_ = known == functions_.end() ? nullptr : &known->second;
-  if (function_) {
-    for (watched_parameter &parameter : parameters_)
-      parameter.is_here |= std::find(function_->parameters.begin(), function_->parameters.end(),
-                                     parameter.place.offset) != function_->parameters.end();
-    take(function_->inputs);
-  } else if (strcmp(function, update_function) == 0) {
-    take_gradients();
-  }
+void tensor_watch::entered(const char *name, const planned_function *function) {
+  if (!function)
+    return strcmp(name, update_function) == 0 ? take_gradients() : void();
+  for (const planned_tensor &tensor : function->arguments)
+    if (tensor.arena != arena_kind::parameters)
+      take(tensor, tensor_kind::input);
+    else
+      for (watched_parameter &parameter : parameters_)
+        parameter.is_here |= parameter.place.offset == tensor.offset;
 }
 
-void tensor_watch::begin(int step) {
-  end_of_step();
-  step_ = step;
+void tensor_watch::made(int, const std::vector<planned_tensor> &tensors) {
+  for (const planned_tensor &tensor : tensors)
+    take(tensor, is_gradient(tensor.name) ? tensor_kind::gradient : tensor_kind::value);
 }
 
-void tensor_watch::leave() {
-  end_of_step();
-  step_ = -1;
+void tensor_watch::take(const planned_tensor &tensor, tensor_kind kind) {
+  const int64_t count = tensor.elements();
+  const char *data = read(tensor.arena, tensor.offset, count * bytes_of(tensor.type));
+  file_->write(training_step_, micro_batch_, {tensor.name, kind, tensor.type, tensor.shape},
+               taker_->of(tensor.type, data, count));
 }
 
-void tensor_watch::end_of_step() {
-  if (function_ && step_ >= 0 && static_cast<size_t>(step_) < function_->made.size())
-    take(function_->made[static_cast<size_t>(step_)]);
-}
-
-const char *tensor_watch::read(arena_kind arena, int64_t offset, int64_t bytes) {
-  return run_.target.read(memory_[arena] + offset, bytes);
-}
-
-void tensor_watch::take(const std::vector<placed_tensor> &tensors) {
-  for (const placed_tensor &placed : tensors) {
-    const watched_tensor &tensor = placed.tensor;
-    const char *data = read(placed.arena, placed.offset, placed.count * bytes_of(tensor.type));
-    file_->write(training_step_, micro_batch_, tensor, taker_->of(tensor.type, data, placed.count));
-  }
-}
-
-// Sums of micro-batches, and what makes means of them.
+// Makes means of the sums over micro-batches.
 double tensor_watch::gradient_scale() {
-  const program &program = run_.prog;
-  if (!program.loss_weight.name)
+  if (!run_.prog.loss_weight.name)
     return 1.0 / static_cast<double>(batches_);
-  const tensor_place &totals = program.step_totals;
+  const tensor_place &totals = run_.prog.step_totals; // the weight comes first
   return 1.0 / number_at(totals.type, read(totals.arena, totals.offset, bytes_of(totals.type)));
 }
 
@@ -193,9 +171,6 @@ void tensor_watch::take_gradients() {
           {of_gradient + parameter.name, tensor_kind::total_gradient, place.type, parameter.shape},
           taker_->of(place.type, read(arena_kind::gradients, place.offset, byte_count(place)),
                      element_count(place), scale, parameter.matrix));
-    if (parameter.is_update_watched)
-      memcpy(parameter.before.data(), read(place.arena, place.offset, byte_count(place)),
-             parameter.before.size());
   }
 }
 

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/skipped_steps.h"
 
+#include "runtime/process/signals.h"
+#include "runtime/step/finite_watch.h"
+
 #include <cinttypes>
 #include <cmath>
+#include <optional>
 
 namespace trainc {
 
 void skipped_steps::note_skipped(int64_t step, const step_result &result, bool is_spike,
-                                 int64_t batch, int64_t batches, bool saves) {
+                                 int64_t batch, gradient_step &gradient, bool saves) {
   ++all_;
   ++in_a_row_;
   const bool is_loss = !std::isfinite(result.loss) || is_spike;
@@ -18,7 +22,11 @@ void skipped_steps::note_skipped(int64_t step, const step_result &result, bool i
     text += format_text(", above %g, which is %g standard deviations above the mean", loss_limit(),
                         run_.options.spike_limit);
   if (in_a_row_ == 1) {
-    const std::string found = is_spike ? "" : not_finite_data(batch, batches);
+    std::string found;
+    if (!is_spike)
+      found = run_.ranks.broadcast(not_finite_data(batch, gradient.batches_per_step()));
+    if (!is_spike && found.empty())
+      found = not_finite_tensor(step, batch, gradient);
     output_.warn(text + ": the step is skipped" + (found.empty() ? "" : "; " + found));
   }
   if (in_a_row_ < run_.options.nonfinite_limit)
@@ -30,6 +38,32 @@ void skipped_steps::note_skipped(int64_t step, const step_result &result, bool i
   text += all_ == step ? "\n  try: data without NaN, and with labels that count"
                        : "\n  try: a lower --learning-rate, or --clip-norm 1";
   throw failure(exit_diverged, run_.is_first() ? text : "", /*everywhere=*/true);
+}
+
+// Takes the micro-batches of the step again and looks at every tensor: the step changed nothing.
+// Once in a run. Collective.
+std::string skipped_steps::not_finite_tensor(int64_t step, int64_t batch, gradient_step &gradient) {
+  if (were_tensors_looked_at_)
+    return "";
+  were_tensors_looked_at_ = true;
+  std::optional<finite_watch> watch;
+  try {
+    watch.emplace(run_);
+  } catch (const failure &) { // the trainer is alone, without its plan
+  }
+  if (watch)
+    watch->attach(gradient);
+  const int requests = gradient(data_part::training, batch, step).requests;
+  if (watch)
+    watch->detach(gradient);
+  if (requests != no_request) // came meanwhile: the next step hears of them
+    request(static_cast<signal_request>(requests));
+  const std::string own = watch ? watch->found() : "";
+  for (int rank = 0; rank < run_.ranks.size(); ++rank)
+    if (const std::string found = run_.ranks.broadcast(own, rank); !found.empty())
+      return "the first tensor that is not finite" +
+             (run_.ranks.size() > 1 ? " on rank " + std::to_string(rank) : "") + ": " + found;
+  return "";
 }
 
 // What of the step's data is not finite, of all ranks: said by the first one, once.

@@ -26,10 +26,11 @@ public:
     in_a_row_ = 0;
     losses_.add(loss);
   }
-  // Warns of the first in a row. `batch`: the first of the step, of `batches`; `saves`: whether
-  // there are checkpoints. Throws `failure` (exit_diverged) after --nonfinite-limit in a row.
+  // Warns of the first in a row, and of the first tensor that was not finite where it can be found.
+  // `batch`: the first of the step, which `gradient` took; `saves`: whether there are checkpoints.
+  // Collective. Throws `failure` (exit_diverged) after --nonfinite-limit in a row.
   void note_skipped(int64_t step, const step_result &result, bool is_spike, int64_t batch,
-                    int64_t batches, bool saves);
+                    gradient_step &gradient, bool saves);
 
   int64_t all() const { return all_; } // of the whole run
   bool is_last_taken() const { return in_a_row_ == 0; }
@@ -37,13 +38,14 @@ public:
 
 private:
   std::string not_finite_data(int64_t batch, int64_t batches);
+  std::string not_finite_tensor(int64_t step, int64_t batch, gradient_step &gradient);
 
   run &run_;
   run_output &output_;
   loss_statistics losses_; // of the steps that were taken
   int64_t all_, in_a_row_ = 0;
   uint64_t seed_;
-  bool was_data_looked_at_ = false;
+  bool was_data_looked_at_ = false, were_tensors_looked_at_ = false;
 };
 
 } // namespace trainc

@@ -295,8 +295,8 @@ void trainer::note_step(int64_t step, const step_result &found, double began_sec
                  "; no more statistics are written");
   output_.shown.step(record, is_evaluated(step, result.requests));
   if (!result.applied)
-    return skipped_.note_skipped(step, result, is_spike, batch_of(step),
-                                 gradient_->batches_per_step(), saves_.saves());
+    return skipped_.note_skipped(step, result, is_spike, batch_of(step), *gradient_,
+                                 saves_.saves());
   skipped_.note_taken(result.loss);
   saves_.prune();
 }

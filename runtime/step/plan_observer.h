@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Follows the steps of the plan while training steps run, and says which tensors are there when:
+// what those share that look at tensors (`--watch`, the search for what is not finite).
+#pragma once
+
+#include "runtime/observe/tensor_plan.h"
+#include "runtime/step/gradient_step.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+class plan_observer : public step_clock, public action_observer {
+public:
+  // Throws `failure` (exit_data) where there is no plan beside the trainer.
+  explicit plan_observer(run &run)
+      : run_(run), functions_(read_tensor_plan(run.folder + "/plan/memory.json")) {}
+
+  // Around training steps: all that the device and `gradient` do is told from here on.
+  void attach(gradient_step &gradient) {
+    run_.target.observe(this);
+    gradient.observe(this);
+  }
+  void detach(gradient_step &gradient) {
+    run_.target.observe(nullptr);
+    gradient.observe(nullptr);
+  }
+
+  void uses(const arenas &memory) override { memory_ = memory; }
+  void enter(const char *function) override {
+    step_ = -1;
+    auto known = functions_.find(function);
+    function_ = known == functions_.end() ? nullptr : &known->second;
+    entered(function, function_);
+  }
+  void begin(int step) override {
+    end_of_step();
+    step_ = step;
+  }
+  void leave() override {
+    end_of_step();
+    step_ = -1;
+  }
+  void begins(const stage_action &action) override { micro_batch_ = action.micro_batch; }
+  void ends() override {}
+
+protected:
+  // A function begins; null: it is not in the plan, or is not looked at.
+  virtual void entered(const char *name, const planned_function *function) = 0;
+  // The tensors are there: step `step` of the function, which makes them, has ended.
+  virtual void made(int step, const std::vector<planned_tensor> &tensors) = 0;
+
+  // Of the function that runs, or of the last one. Waits for queued work.
+  const char *read(arena_kind arena, int64_t offset, int64_t bytes) {
+    return run_.target.read(memory_[arena] + offset, bytes);
+  }
+
+  run &run_;
+  std::map<std::string, planned_function> functions_;
+  arenas memory_ = {};
+  int64_t micro_batch_ = 0;
+
+private:
+  void end_of_step() {
+    if (function_ && step_ >= 0 && static_cast<size_t>(step_) < function_->made.size())
+      made(step_, function_->made[static_cast<size_t>(step_)]);
+  }
+
+  const planned_function *function_ = nullptr; // that is running
+  int step_ = -1;                              // of it
+};
+
+} // namespace trainc
