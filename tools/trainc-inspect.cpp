@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// trainc-inspect: shows the plans of an output folder and the log of a run. It reads the same text
-// files that a person can read, plan/*.txt, and draws the memory plan from them; it draws the
-// schedule from plan/stages.json, and finds parts of the model by the names of plan/nodes.json.
+// trainc-inspect: shows the plans of an output folder and the log of a run, and makes a page of
+// runs. It reads the same text files that a person can read, plan/*.txt, and draws the memory plan
+// from them; it draws the schedule from plan/stages.json, and finds parts of the model by the names
+// of plan/nodes.json.
 #include "compiler/standard_output.h"
 #include "runtime/byte_text.h"
 #include "runtime/failure.h"
 #include "runtime/files/output_file.h"
+#include "runtime/files/run_files.h"
 #include "tools/inspect/loss_plot.h"
 #include "tools/inspect/memory_picture.h"
 #include "tools/inspect/plan_text.h"
+#include "tools/inspect/planned_schedule.h"
+#include "tools/inspect/report.h"
 #include "tools/inspect/run_log.h"
 #include "tools/inspect/where.h"
-#include "tools/simulate/schedule_picture.h"
-#include "tools/simulate/stage_plan.h"
 #include "tools/simulate/svg.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -54,6 +56,16 @@ cl::opt<bool>
 cl::opt<std::string>
     csv("csv", cl::value_desc("FILE"), cl::ValueOptional, cl::cat(category),
         cl::desc("with the view log: write a row for each step, to FILE or else to stdout"));
+cl::list<std::string> otherRuns(cl::Positional, cl::ZeroOrMore, cl::desc("[RUN...]"),
+                                cl::cat(category));
+cl::opt<std::string>
+    html("html", cl::value_desc("FILE"), cl::cat(category),
+         cl::desc("write one page for a browser about a run, or about several in comparison"));
+cl::opt<std::string> trainer("trainer", cl::value_desc("FOLDER"), cl::cat(category),
+                             cl::desc("with --html: the output folder of trainc that trained the "
+                                      "runs, for kernels, memory and the schedule of stages"));
+cl::opt<std::string> profile("profile", cl::value_desc("FILE"), cl::cat(category),
+                             cl::desc("with --html: what `trainer profile -o FILE` has measured"));
 
 constexpr size_t kShown = 12; // lines of a summary's lists
 
@@ -177,11 +189,7 @@ int width() {
 void printLog() {
   const inspect::RunLog log = inspect::readRunLog(folder);
   if (!log.damaged.empty())
-    errs() << log.path << ": warning: line " << log.damaged.front()
-           << (log.damaged.size() > 1
-                   ? " and " + std::to_string(log.damaged.size() - 1) + " more are"
-                   : " is")
-           << " damaged and left out\n";
+    errs() << log.path << ": warning: " << inspect::damageText(log) << "\n";
   if (csv.getNumOccurrences() == 0) {
     outs() << inspect::lossPlot(log, width());
     return;
@@ -202,26 +210,42 @@ void drawMemory() {
   write(inspect::memoryPicture(plan.entries.front()), {pathOf("memory.txt")});
 }
 
-/// By what the compiler predicts of the stages; messages and updates take no time.
 void drawSchedule() {
   checkSchedule();
   const simulate::StagePlan plan = simulate::readStagePlan(folder);
-  planning::StepCosts costs;
-  for (const simulate::ChunkPlan &chunk : plan.chunks) {
-    planning::ChunkSeconds seconds;
-    seconds.forward = chunk.forwardTime;
-    seconds.inputGradient = chunk.backwardTime * (1 - chunk.weightGradientShare);
-    seconds.weightGradient = chunk.backwardTime * chunk.weightGradientShare;
-    costs.chunks.push_back(seconds);
-  }
-  const planning::Pipeline &pipeline = plan.schedule.pipeline;
-  const std::string title =
-      std::string(planning::nameOf(plan.schedule.kind)) + ", " + std::to_string(pipeline.stages) +
-      " stages, " + std::to_string(pipeline.microBatches) +
-      " micro-batches; as predicted, if messages, exchanges and the update took no time";
-  const planning::StepTimes times = planning::simulateStep(plan.schedule, 1, costs);
-  write(simulate::schedulePicture(plan.schedule, times, title, simulate::TimeAxis::bytesOfTraffic),
+  const inspect::PlannedSchedule planned = inspect::predictedSchedule(plan);
+  write(simulate::schedulePicture(plan.schedule, planned.times, planned.title, planned.axis),
         {pathOf("stages.json"), pathOf("kernels.json")});
+}
+
+/// The words of the command line are runs, and none is a view.
+void writeReport() {
+  if (html.empty())
+    throw failure(exit_usage, "option --html: no file is given\n  try: --html FILE");
+  for (const cl::Option *option :
+       {static_cast<cl::Option *>(&svg), static_cast<cl::Option *>(&csv),
+        static_cast<cl::Option *>(&dumpIr), static_cast<cl::Option *>(&all)})
+    if (option->getNumOccurrences() > 0)
+      throw failure(exit_usage, "option --" + option->ArgStr.str() +
+                                    ": a page has no use for it\n  try: it without --html");
+  inspect::ReportSources sources{{folder}, trainer, profile};
+  for (const cl::opt<std::string> *word : {&view, &subject})
+    if (word->getNumOccurrences() > 0)
+      sources.runs.push_back(*word);
+  sources.runs.insert(sources.runs.end(), otherRuns.begin(), otherRuns.end());
+  std::vector<std::string> read;
+  for (const std::string &run : sources.runs)
+    read.insert(read.end(), {configuration_of(run), log_of(run)});
+  if (!profile.empty())
+    read.push_back(profile);
+  if (!trainer.empty())
+    for (const char *plan : {"kernels.json", "memory.json", "memory.txt", "stages.json"})
+      read.push_back(trainer + "/plan/" + plan);
+  check_output_path(html, read, read_by_command, "--html");
+  const inspect::Report report = inspect::reportOf(sources);
+  for (const std::string &warning : report.warnings)
+    errs() << warning << "\n";
+  replace_file(html, report.page);
 }
 
 struct View {
@@ -264,11 +288,16 @@ void checkOptionsOf(const std::string &name) {
   check(dumpIr, "option --dump-ir", name == "where", "it with the view where");
   check(all, "option --all", name == "where", "it with the view where");
   check(csv, "option --csv", name == "log", "it with the view log");
+  check(trainer, "option --trainer", false, "it with --html");
+  check(profile, "option --profile", false, "it with --html");
+  check(otherRuns, "RUN", false, "several runs with --html");
   const bool isFile = name == "log" && csv.getNumOccurrences() > 0 && csv.empty();
   check(subject, "NAME", name == "where" || isFile, "it with the view where");
 }
 
 void show() {
+  if (html.getNumOccurrences() > 0)
+    return writeReport();
   const View *chosen = std::find_if(std::begin(kViews), std::end(kViews),
                                     [](const View &each) { return view == each.name; });
   if (chosen == std::end(kViews))
@@ -305,7 +334,10 @@ constexpr const char *kOverview =
     "  trainc-inspect out schedule --svg schedule.svg    a picture of the schedule\n"
     "  trainc-inspect runs/first log    the losses of a run, from its log.jsonl, as wide as "
     "COLUMNS says\n"
-    "  trainc-inspect runs/first log --csv losses.csv    a row for each step\n\n"
+    "  trainc-inspect runs/first log --csv losses.csv    a row for each step\n"
+    "  trainc-inspect runs/first runs/second --html report.html    a page for a browser, of one "
+    "run "
+    "or of several\n\n"
     "Exit status: 0; 2 the command line is wrong, or asks for what the program does not have; 3 a "
     "plan\nor log cannot be read; 5 the result cannot be written; 6 too little memory\n";
 
@@ -320,6 +352,7 @@ int main(int argc, char **argv) {
   try {
     if (folder.empty())
       throw failure(exit_usage, "usage: trainc-inspect FOLDER [VIEW] [NAME] [--svg FILE]\n"
+                                "       trainc-inspect RUN [RUN...] --html FILE\n"
                                 "trainc-inspect: no folder given\n"
                                 "  try: trainc-inspect out, or trainc-inspect --help");
     show();

@@ -18,9 +18,9 @@ constexpr const char *kLoss = "loss", *kHeldOut = "held_out_loss";
 class Plot {
 public:
   Plot(const RunLog &log, int width) : log(log) {
-    for (const LoggedStep &step : log.steps)
-      for (const char *name : {kLoss, kHeldOut})
-        if (const double value = step.get(name, NAN); std::isfinite(value)) {
+    for (const char *name : {kLoss, kHeldOut})
+      for (double value : log.valuesOf(name))
+        if (std::isfinite(value)) {
           least = std::min(least, value);
           most = std::max(most, value);
         }
@@ -58,10 +58,11 @@ private:
   bool mark(const char *name, char character) {
     std::vector<double> sums(size_t(columns), 0), counts(size_t(columns), 0);
     bool any = false;
-    for (const LoggedStep &step : log.steps)
-      if (const double value = step.get(name, NAN); std::isfinite(value)) {
-        sums[columnOf(step.step)] += value;
-        counts[columnOf(step.step)] += 1;
+    const std::vector<double> values = log.valuesOf(name);
+    for (size_t row = 0; row < values.size(); ++row)
+      if (std::isfinite(values[row])) {
+        sums[columnOf(log.steps[row])] += values[row];
+        counts[columnOf(log.steps[row])] += 1;
         any = true;
       }
     for (size_t column = 0; column < sums.size(); ++column)
@@ -71,7 +72,7 @@ private:
   }
 
   size_t columnOf(int64_t step) const {
-    const double first = double(log.steps.front().step), last = double(log.steps.back().step);
+    const double first = double(log.steps.front()), last = double(log.steps.back());
     return last > first
                ? size_t(std::lround((double(step) - first) / (last - first) * (columns - 1)))
                : 0;
@@ -83,8 +84,8 @@ private:
   }
 
   std::string axis() const {
-    const std::string first = std::to_string(log.steps.front().step),
-                      last = "step " + std::to_string(log.steps.back().step);
+    const std::string first = std::to_string(log.steps.front()),
+                      last = "step " + std::to_string(log.steps.back());
     const int between = std::max(1, columns - int(first.size()) - int(last.size()));
     return std::string(size_t(labels) + 2, ' ') + first + std::string(size_t(between), ' ') + last +
            "\n";
@@ -97,30 +98,27 @@ private:
 };
 
 std::string lastLoss(const RunLog &log) {
-  for (auto step = log.steps.rbegin(); step != log.steps.rend(); ++step)
-    if (const double loss = step->get(kLoss, NAN); std::isfinite(loss))
-      return format_text("last loss           %.6g at step %lld\n", loss,
-                         static_cast<long long>(step->step));
-  return "";
+  const std::optional<size_t> row = lastRowOf(log.valuesOf(kLoss));
+  return row ? format_text("last loss           %.6g at step %lld\n", log.valuesOf(kLoss)[*row],
+                           static_cast<long long>(log.steps[*row]))
+             : "";
 }
 
 std::string bestHeldOut(const RunLog &log) {
-  const LoggedStep *best = nullptr;
-  for (const LoggedStep &step : log.steps)
-    if (step.get(kHeldOut, INFINITY) < (best ? best->get(kHeldOut, INFINITY) : INFINITY))
-      best = &step;
-  return best ? format_text("best held-out loss  %.6g at step %lld\n", best->get(kHeldOut, NAN),
-                            static_cast<long long>(best->step))
-              : "";
+  const std::optional<size_t> row = leastRowOf(log.valuesOf(kHeldOut));
+  return row ? format_text("best held-out loss  %.6g at step %lld\n", log.valuesOf(kHeldOut)[*row],
+                           static_cast<long long>(log.steps[*row]))
+             : "";
 }
 
 std::string figures(const RunLog &log) {
   size_t skipped = 0, timed = 0;
   double milliseconds = 0;
-  for (const LoggedStep &step : log.steps) {
-    skipped += step.get("skipped", 0) > 0;
-    timed += step.get("milliseconds", 0) > 0;
-    milliseconds += std::max(0.0, step.get("milliseconds", 0));
+  for (double value : log.valuesOf("skipped"))
+    skipped += value > 0;
+  for (double value : log.valuesOf("milliseconds")) {
+    timed += value > 0;
+    milliseconds += value > 0 ? value : 0;
   }
   std::string text =
       lastLoss(log) + bestHeldOut(log) +

@@ -9,44 +9,72 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
+#include <numeric>
 
 namespace trainc::inspect {
 
 namespace {
 
-/// A held-out loss has a line of its own with the number of its step.
 class LogReader {
 public:
   explicit LogReader(RunLog &log) : log(log) {}
 
   void add(const std::string &line, int number) {
-    const nlohmann::json parsed = bounded_json(line, deepest_line);
+    nlohmann::json parsed = bounded_json(line, deepest_line);
     if (!is_log_line(parsed))
       log.damaged.push_back(number);
     else if (parsed.contains(step_line))
       addStep(parsed);
+    else
+      (parsed.contains(summary_line) ? log.summary : log.machine) = std::move(parsed);
+  }
+
+  /// A held-out loss has a line of its own with the number of its step: they become one.
+  void finish() {
+    std::vector<size_t> order(log.steps.size());
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return log.steps[a] < log.steps[b]; });
+    std::vector<int64_t> steps;
+    std::vector<size_t> rows; // of `steps`, by place in `order`
+    for (size_t line : order) {
+      if (steps.empty() || steps.back() != log.steps[line])
+        steps.push_back(log.steps[line]);
+      rows.push_back(steps.size() - 1);
+    }
+    for (LoggedMember &member : log.members) {
+      member.values.resize(order.size(), NAN);
+      std::vector<double> values(steps.size(), NAN);
+      for (size_t i = 0; i < order.size(); ++i)
+        if (const double value = member.values[order[i]]; !std::isnan(value))
+          values[rows[i]] = value;
+      member.values = std::move(values);
+    }
+    log.steps = std::move(steps);
   }
 
 private:
   void addStep(const nlohmann::json &line) {
-    const auto number = line[step_line].get<int64_t>();
-    auto [place, isNew] = places.try_emplace(number, log.steps.size());
-    if (isNew)
-      log.steps.push_back({number, {}});
     for (const auto &[name, value] : line.items()) {
       if (name == step_line)
         continue;
-      if (std::find(log.members.begin(), log.members.end(), name) == log.members.end())
-        log.members.push_back(name);
+      std::vector<double> &values = memberCalled(name).values;
+      values.resize(log.steps.size(), NAN);
       if (value.is_boolean())
-        log.steps[place->second].values[name] = value.get<bool>() ? 1 : 0;
+        values.push_back(value.get<bool>() ? 1 : 0);
       else if (value.is_number() && std::isfinite(value.get<double>()))
-        log.steps[place->second].values[name] = value.get<double>();
+        values.push_back(value.get<double>());
     }
+    log.steps.push_back(line[step_line].get<int64_t>());
+  }
+
+  LoggedMember &memberCalled(const std::string &name) {
+    auto found = std::find_if(log.members.begin(), log.members.end(),
+                              [&](const LoggedMember &member) { return member.name == name; });
+    return found == log.members.end() ? log.members.emplace_back(LoggedMember{name, {}}) : *found;
   }
 
   RunLog &log;
-  std::map<int64_t, size_t> places; // of steps
 };
 
 /// The shortest text that reads back as the same number.
@@ -72,9 +100,9 @@ constexpr const char *kColumns[] = {
 
 std::vector<std::string> columnsOf(const RunLog &log) {
   std::vector<std::string> columns(std::begin(kColumns), std::end(kColumns));
-  for (const std::string &member : log.members)
-    if (std::find(columns.begin(), columns.end(), member) == columns.end())
-      columns.push_back(member);
+  for (const LoggedMember &member : log.members)
+    if (std::find(columns.begin(), columns.end(), member.name) == columns.end())
+      columns.push_back(member.name);
   return columns;
 }
 
@@ -95,23 +123,52 @@ RunLog readRunLog(const std::string &run) {
     throw failure(exit_data, log.path + ": cannot be read" + advice);
   if (log.steps.empty())
     throw failure(exit_data, log.path + ": has no line of a step" + advice);
-  std::stable_sort(log.steps.begin(), log.steps.end(),
-                   [](const auto &a, const auto &b) { return a.step < b.step; });
+  reader.finish();
   return log;
+}
+
+std::vector<double> RunLog::valuesOf(const std::string &name) const {
+  for (const LoggedMember &member : members)
+    if (member.name == name)
+      return member.values;
+  return std::vector<double>(steps.size(), NAN);
+}
+
+std::optional<size_t> lastRowOf(const std::vector<double> &values) {
+  for (size_t row = values.size(); row-- > 0;)
+    if (!std::isnan(values[row]))
+      return row;
+  return std::nullopt;
+}
+
+std::optional<size_t> leastRowOf(const std::vector<double> &values) {
+  std::optional<size_t> least;
+  for (size_t row = 0; row < values.size(); ++row)
+    if (!std::isnan(values[row]) && (!least || values[row] < values[*least]))
+      least = row;
+  return least;
+}
+
+std::string damageText(const RunLog &log) {
+  return "line " + std::to_string(log.damaged.front()) +
+         (log.damaged.size() > 1 ? " and " + std::to_string(log.damaged.size() - 1) + " more are"
+                                 : " is") +
+         " damaged and left out";
 }
 
 std::string csvOf(const RunLog &log) {
   const std::vector<std::string> columns = columnsOf(log);
   std::string text = step_line;
-  for (const std::string &column : columns)
+  std::vector<std::vector<double>> values;
+  for (const std::string &column : columns) {
     text += "," + fieldOf(column);
+    values.push_back(log.valuesOf(column));
+  }
   text += "\n";
-  for (const LoggedStep &step : log.steps) {
-    text += std::to_string(step.step);
-    for (const std::string &column : columns) {
-      auto value = step.values.find(column);
-      text += "," + (value == step.values.end() ? "" : numberText(value->second));
-    }
+  for (size_t row = 0; row < log.steps.size(); ++row) {
+    text += std::to_string(log.steps[row]);
+    for (const std::vector<double> &column : values)
+      text += "," + (std::isnan(column[row]) ? "" : numberText(column[row]));
     text += "\n";
   }
   return text;

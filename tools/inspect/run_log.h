@@ -4,30 +4,40 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace trainc::inspect {
 
-struct LoggedStep {
-  int64_t step;
-  std::map<std::string, double> values; // by member; without those that are not finite numbers
-  double get(const std::string &name, double otherwise) const {
-    auto found = values.find(name);
-    return found == values.end() ? otherwise : found->second;
-  }
+/// What lines of steps call one of their numbers.
+struct LoggedMember {
+  std::string name;
+  std::vector<double> values; // of RunLog::steps; NaN: the step has none that is finite
 };
 
 struct RunLog {
   std::string path;
-  std::vector<LoggedStep> steps;    // in their order, each once
-  std::vector<std::string> members; // that steps have, as they first appear
-  std::vector<int> damaged;         // lines that are none of a log
+  std::vector<int64_t> steps;        // in their order, each once
+  std::vector<LoggedMember> members; // as they first appear
+  std::vector<int> damaged;          // lines that are none of a log
+  nlohmann::json summary, machine;   // the last line of each; null: there is none
+
+  /// NaN for every step where no line has it.
+  std::vector<double> valuesOf(const std::string &name) const;
 };
 
 /// Of the run's folder. Throws `failure` (exit_data) where there is no step to be read.
 RunLog readRunLog(const std::string &run);
+
+/// Of the last number; nothing where all are NaN.
+std::optional<size_t> lastRowOf(const std::vector<double> &values);
+/// Of the least number, the first of several.
+std::optional<size_t> leastRowOf(const std::vector<double> &values);
+
+/// `line 3 and 1 more are damaged and left out`: where there are some.
+std::string damageText(const RunLog &log);
 
 /// A row for each step below a row of names; what a step does not have is empty.
 std::string csvOf(const RunLog &log);

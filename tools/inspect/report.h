@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs as one page for a browser, which needs nothing besides itself: page/page.html with its style
+// and scripts, and what is known of the runs as JSON. The scripts alone make elements, with texts
+// as texts, so no name of a run or a model becomes markup.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace trainc::inspect {
+
+struct ReportSources {
+  std::vector<std::string> runs; // folders
+  std::string trainer, profile;  // an output folder, a file of `trainer profile`; empty: none
+};
+
+struct Report {
+  std::string page;
+  std::vector<std::string> warnings; // of what was read
+};
+
+/// Throws `failure` (exit_data) where a run's log or another named file cannot be read.
+Report reportOf(const ReportSources &sources);
+
+} // namespace trainc::inspect
