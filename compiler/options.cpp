@@ -295,6 +295,7 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.precision = precision;
   recipe.target = target;
   recipe.epilogues = !noEpilogues;
+  recipe.kept = keep.empty() ? "" : readerInto(report).pattern("keep", keep);
   if (shardsGradients() && target == "cuda")
     complain("--shard", "gradients are shared out for --target cpu alone so far", "--shard none");
   auto isOfAllRanks = [](const auto &one) { return one.second == "all-ranks"; };
@@ -404,6 +405,8 @@ std::optional<StageOptions> Options::stageOptions(Report &report) const {
         complain(name, "has no effect on a step of one stage",
                  name == "micro-batches" ? "--micro-batches of the trainer; or --stages 2"
                                          : "--stages 2");
+  if (found.stages > 1 && !keep.empty())
+    complain("keep", "keeps no values of a step in stages so far", "--stages 1");
   if (!reader.good() || found.stages == 1)
     return reader.good() ? std::optional(found) : std::nullopt;
   checkStages(found, reader);
@@ -503,9 +506,26 @@ void Options::refuseIdleOptions(Report &report) const {
   else
     refuse({"march"}, "on a trainer for --target " + target);
   if (forwardOnly)
-    refuse({"loss", "optimizer", "ema", "decay", "group", "buffer", "freeze", "batch-norm",
-            "batch-norm-of", "recompute", "recompute-pattern", "memory-budget", "memory-curve",
-            "stages", "cut", "schedule", "chunks-per-stage", "micro-batches", "shard"},
+    refuse({"loss",
+            "optimizer",
+            "ema",
+            "decay",
+            "group",
+            "buffer",
+            "freeze",
+            "batch-norm",
+            "batch-norm-of",
+            "recompute",
+            "recompute-pattern",
+            "memory-budget",
+            "memory-curve",
+            "stages",
+            "cut",
+            "schedule",
+            "chunks-per-stage",
+            "micro-batches",
+            "shard",
+            "keep"},
            "on a program that only runs the model forward",
            "the command without it, or without --forward-only");
 }

@@ -34,7 +34,7 @@ makePasses(const Recipe &recipe, const RecomputeOptions &recompute, const StageO
   add(createDeriveEvaluatePass(/*only=*/!recipe.trains));
   // Differentiate early, on few operations ...
   if (recipe.trains) {
-    add(createDifferentiatePass());
+    add(createDifferentiatePass(recipe.kept));
     add(createFormBucketsPass());
     add(createAttachOptimizerPass(recipe.optimizer));
   }

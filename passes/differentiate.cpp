@@ -10,12 +10,15 @@
 // @forward_backward. Parameters that reach it not, of a second head for instance,
 // are frozen with a warning; so are, as a known weakness, those whose gradient is
 // zero for a structural reason (after a floor).
+#include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
 #include "dialects/train/train.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
+#include "runtime/name_pattern.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -42,6 +45,34 @@ Value addScalar(func::FuncOp function, trainc::train::RoleAttrInterface role, St
                           trainc::train::attributesOf(role),
                           NameLoc::get(StringAttr::get(context, name)));
   return function.getArgument(index);
+}
+
+/// Values of nodes that a pattern asks for (`trainc --keep`), each with the node's name: what comes
+/// out of a node, not what its operations hand to each other, and not a view of another value.
+std::vector<std::pair<std::string, Value>> namedValues(func::FuncOp function, StringRef pattern) {
+  std::vector<std::pair<std::string, Value>> found;
+  std::string why;
+  std::optional<trainc::name_pattern> names = trainc::name_pattern::parse(pattern, why);
+  trainc::check(names.has_value(), function, "the pattern of values was not checked: " + why);
+  llvm::StringSet<> known;
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    trainc::NodeName name = trainc::nodeName(op.getLoc());
+    if (isa<trainc::nn::ConstantOp, trainc::nn::ReshapeOp, trainc::nn::TransposeOp,
+            trainc::nn::BroadcastOp>(op) ||
+        op.getNumResults() != 1 || name.node.empty() || !name.role.empty() ||
+        !names->matches(name.node))
+      continue;
+    Value value = op.getResult(0);
+    bool comesOut = llvm::any_of(value.getUsers(), [&](Operation *user) {
+      return user == terminator ||
+             trainc::withoutRole(user->getLoc()) != trainc::withoutRole(op.getLoc());
+    });
+    bool isLoss = terminator->getOperand(0) == value;
+    if (comesOut && !isLoss && known.insert(name.node).second)
+      found.emplace_back(name.node, value);
+  }
+  return found;
 }
 
 /// Whether the trainer asks for plain means.
@@ -131,6 +162,9 @@ public:
         return failure();
     return collect(at);
   }
+
+  /// Makes these values and their gradients results of the function.
+  void keep(std::vector<std::pair<std::string, Value>> values) { kept = std::move(values); }
 
 private:
   bool isActive(Value value) const { return active.contains(value); }
@@ -303,8 +337,10 @@ private:
   LogicalResult visit(OpBuilder &at, Operation *op) {
     Location location = gradientLocation(op->getLoc());
     SmallVector<Value> results, operands;
-    for (Value result : op->getResults())
+    for (Value result : op->getResults()) {
       results.push_back(sum(at, result, location));
+      totals[result] = results.back();
+    }
     llvm::SmallBitVector needed(op->getNumOperands());
     for (unsigned i = 0; i < op->getNumOperands(); ++i)
       needed[i] = isActive(op->getOperand(i));
@@ -419,6 +455,16 @@ private:
         results.push_back(value);
         attributes.push_back(function.getResultAttrDict(i));
       }
+    auto add = [&](Value value, const std::string &name) {
+      results.push_back(value);
+      attributes.push_back(trainc::train::attributesOf(
+          trainc::train::OutputAttr::get(function.getContext(), at.getStringAttr(name))));
+    };
+    for (const auto &[name, value] : kept) {
+      add(value, name);
+      if (Value gradient = totals.lookup(value))
+        add(gradient, "gradient of " + name);
+    }
     if (!unreached.empty() && failed(freeze(unreached)))
       return failure();
     terminator->setOperands(results);
@@ -435,18 +481,31 @@ private:
   std::vector<Operation *> forward;
   llvm::DenseSet<Value> active;
   llvm::DenseMap<Value, SmallVector<Contribution>> contributions;
+  llvm::DenseMap<Value, Value> totals; // gradients of operations' results
+  std::vector<std::pair<std::string, Value>> kept;
 };
 
-struct Differentiate : PassWrapper<Differentiate, OperationPass<ModuleOp>> {
+struct Differentiate : PassWrapper<Differentiate, trainc::CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Differentiate)
+  Differentiate() = default;
+  Differentiate(const Differentiate &other) : PassWrapper(other) {}
+  explicit Differentiate(StringRef pattern) { keep = pattern.str(); }
   StringRef getArgument() const override { return "differentiate"; }
   StringRef getDescription() const override {
     return "make @forward_backward from @model and its loss";
   }
 
+  TextOption keep{*this, "keep", "pattern", "",
+                  "values of nodes that become results, with their gradients"};
+
   void getDependentDialects(DialectRegistry &registry) const override {
     registry.insert<trainc::nn::NNDialect, trainc::train::TrainDialect>();
   }
+
+  std::string read(trainc::OptionReader &reader) const {
+    return keep.empty() ? "" : reader.pattern("keep", keep);
+  }
+  void checkOptions(trainc::OptionReader &reader) const override { read(reader); }
 
   void runOnOperation() override {
     auto model = getOperation().lookupSymbol<func::FuncOp>("model");
@@ -459,7 +518,11 @@ struct Differentiate : PassWrapper<Differentiate, OperationPass<ModuleOp>> {
       return signalPassFailure();
     model.setName("forward_backward");
     PartSum(model).run();
-    if (failed(Differentiator(model).run()) || failed(trainc::simplify(model)))
+    Differentiator differentiator(model);
+    trainc::OptionReader reader = silentReader();
+    if (const std::string pattern = read(reader); !pattern.empty())
+      differentiator.keep(namedValues(model, pattern));
+    if (failed(differentiator.run()) || failed(trainc::simplify(model)))
       signalPassFailure();
   }
 
@@ -488,6 +551,6 @@ PassRegistration<Differentiate> differentiateRegistration;
 
 } // namespace
 
-std::unique_ptr<Pass> trainc::createDifferentiatePass() {
-  return std::make_unique<Differentiate>();
+std::unique_ptr<Pass> trainc::createDifferentiatePass(StringRef kept) {
+  return std::make_unique<Differentiate>(kept);
 }

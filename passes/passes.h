@@ -42,7 +42,7 @@ std::unique_ptr<mlir::Pass> createAttachLossPass();
 std::unique_ptr<mlir::Pass> createSetPrecisionPass(llvm::StringRef to);
 /// `only`: the model is not trained, @model goes.
 std::unique_ptr<mlir::Pass> createDeriveEvaluatePass(bool only = false);
-std::unique_ptr<mlir::Pass> createDifferentiatePass();
+std::unique_ptr<mlir::Pass> createDifferentiatePass(llvm::StringRef kept = "");
 std::unique_ptr<mlir::Pass> createFormBucketsPass();
 std::unique_ptr<mlir::Pass> createAttachOptimizerPass(llvm::StringRef kind);
 std::unique_ptr<mlir::Pass> createDecomposePass();

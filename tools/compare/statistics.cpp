@@ -142,12 +142,65 @@ Statistics readStatistics(const std::string &path) {
   return all;
 }
 
-/// Of the 2-norm of the difference: its estimate.
+/// A kernel may write its result for a reader that wants the axes in another order.
+bool isTransposed(const Record &a, const Record &b) {
+  auto sizes = [](std::vector<int64_t> shape) {
+    std::erase(shape, 1);
+    return shape;
+  };
+  const std::vector<int64_t> one = sizes(a.shape), other = sizes(b.shape);
+  return one != other && std::is_permutation(one.begin(), one.end(), other.begin(), other.end());
+}
+
+/// Of the 2-norm of the difference: its estimate; its least of tensors with other orders of axes.
 double distanceOf(const Record &a, const Record &b) {
+  if (isTransposed(a, b))
+    return std::abs(a.norm - b.norm);
   double squares = 0;
   for (size_t k = 0; k < a.sketch.size(); ++k)
     squares += (a.sketch[k] - b.sketch[k]) * (a.sketch[k] - b.sketch[k]);
   return std::sqrt(squares / double(a.sketch.size()));
+}
+
+const std::string kOfGradient = "gradient of ";
+
+/// What one set calls `linear` may be several tensors of the other, `linear.matmul` and
+/// `linear.add`: a module without modules in it, and the operations that it was exported as. The
+/// last of these, with as many elements, is the module's output. Adds it under the module's name.
+void nameModules(Statistics &own, const Statistics &other) {
+  std::map<std::string, const Record *> modules; // by name, the first record of each
+  for (const Record &record : other.records)
+    if (record.kind == "value")
+      modules.try_emplace(record.tensor, &record);
+  auto holdsOthers = [&](const std::string &name) {
+    auto next = modules.upper_bound(name + ".");
+    return next != modules.end() && next->first.starts_with(name + ".");
+  };
+  std::map<std::string, std::string> last; // of the module's operations
+  for (const Record &record : own.records) {
+    const size_t dot = record.tensor.rfind('.');
+    if (record.kind != "value" || dot == std::string::npos)
+      continue;
+    const std::string name = record.tensor.substr(0, dot);
+    auto module = modules.find(name);
+    if (module != modules.end() && module->second->count() == record.count() && !holdsOthers(name))
+      last[name] = record.tensor;
+  }
+  std::map<std::string, std::string> modulesOf; // by the tensor
+  for (const auto &[name, tensor] : last) {
+    modulesOf[tensor] = name;
+    modulesOf[kOfGradient + tensor] = kOfGradient + name;
+  }
+  for (size_t i = 0; i < own.records.size(); ++i) {
+    Record &record = own.records[i];
+    auto known = modulesOf.find(record.tensor);
+    if (known == modulesOf.end())
+      continue;
+    Record::Key key = record.key();
+    std::get<4>(key) = known->second;
+    if (own.places.try_emplace(key, i).second)
+      record.tensor = known->second;
+  }
 }
 
 struct Difference {
@@ -276,6 +329,8 @@ int compareStatistics(const std::string &got, const std::string &expected,
     own.forgetRanks();
     other.forgetRanks();
   }
+  nameModules(own, other);
+  nameModules(other, own);
   return Comparison(own, other, tolerance).run();
 }
 

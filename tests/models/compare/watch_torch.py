@@ -48,7 +48,7 @@ def ours(trainc, fixture, folder):
     loss, labels, inputs, dimensions, frozen = recipe_of(fixture)
     data = ROOT / "tests/models/data"
     code, text = run(trainc, ROOT / f"tests/models/{fixture}.onnx", *dimensions, *frozen, "--loss", loss, "--decay", ".*weight",
-                     "-o", folder / "out")
+                     "--keep", ".*", "-o", folder / "out")
     assert code == 0, text
     code, text = run(folder / "out/trainer", "train", *inputs, "--data", f"labels={data}/{labels}", "--steps", 9, "--no-shuffle",
                      "--no-progress", "--dry-run", "--dry-run-steps", STEPS, "--watch", ".*", "--watch-folder", folder / "ours",
