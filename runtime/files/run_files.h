@@ -10,9 +10,13 @@ namespace trainc {
 
 inline std::string configuration_of(const std::string &run) { return run + "/configuration.json"; }
 inline std::string log_of(const std::string &run) { return run + "/log.jsonl"; }
+inline std::string events_of(const std::string &run) { return run + "/tensorboard"; }
 inline std::string checkpoints_of(const std::string &run) { return run + "/checkpoints"; }
 inline std::string lock_of(const std::string &run) { return run + "/.lock"; }
 inline std::string saved_of(const std::string &run) { return run + "/.saved"; }
+
+// What the names of files in `tensorboard` begin with.
+constexpr char event_file_prefix[] = "events.out.tfevents.";
 
 struct run_file {
   const char *name; // in the folder of the run
@@ -30,6 +34,10 @@ constexpr run_file run_files[] = {
      "text that a byte-token model wrote after a step, where `--sample-every` asks for it; "
      "complete "
      "and durable, or not there"},
+    {"tensorboard", true,
+     "event files for TensorBoard, unless `--no-tensorboard` is given: what the log has, the "
+     "memory "
+     "of the first rank, samples of text and the configuration"},
     {"checkpoints", true, "parameters and optimizer state with checksums"},
     {".lock", false, "locked while the run is going on"},
     {".saved", false, "there from the first checkpoint on"},
