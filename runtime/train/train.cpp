@@ -167,6 +167,8 @@ void trainer::begin() {
           {plan_.layout, sources_.data->identities(),
            sources_.validation ? sources_.validation->identities() : std::vector<data_identity>(),
            plan_.order.number, plan_.order.seed, plan_.origin});
+    if (changes)
+      output_.events.begin(run_, plan_, held_out_->results(), gradient_->batches_per_step());
   });
   run_.print_table(describe_data(options_, plan_, sources_), plan_.layout.micro_batches);
   start_seconds_ = seconds_now();
@@ -260,8 +262,10 @@ void trainer::note_step(int64_t step, const step_result &found, double began_sec
                               !result.applied,
                               run_.target.last_exchange().since(began_seconds)};
   if (step % options_.log_every == 0 || step == plan_.last || record.skipped ||
-      (result.requests & end_requests))
+      (result.requests & end_requests)) {
     output_.log->write(record);
+    output_.events.write(record, skipped_.all() + record.skipped);
+  }
   output_.look_at_files(plan_.choice.folder);
   output_.shown.step(record, is_evaluated(step, result.requests));
   if (!result.applied)
