@@ -14,8 +14,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "numbers are copied as they lie in memory");
 
-enum wire_type { as_varint = 0, as_8_bytes = 1, as_length_and_bytes = 2, as_4_bytes = 5 };
-constexpr int bits_of_wire_type = 3;
+enum field_form { as_varint = 0, as_8_bytes = 1, as_length_and_bytes = 2, as_4_bytes = 5 };
+constexpr int bits_of_form = 3;
 
 // Fields of the messages, by the .proto files of TensorBoard.
 namespace event {
@@ -111,8 +111,8 @@ void event_record::varint(uint64_t value) {
   bytes_.append(bytes, put_varint(bytes, value));
 }
 
-void event_record::key(int field, int wire_type) {
-  varint(static_cast<uint64_t>(field << bits_of_wire_type | wire_type));
+void event_record::key(int field, int form) {
+  varint(static_cast<uint64_t>(field << bits_of_form | form));
 }
 
 void event_record::integer(int field, uint64_t value) {
@@ -231,8 +231,8 @@ void event_record::hyperparameters(std::span<const std::pair<std::string, std::s
     metadata("hparams", [&] {
       message(plugin_data::content, [&] {
         message(hyperparameter_data::session_start, [&] {
-          for (const auto &[key, text] : values)
-            message(session_start::hyperparameters, [&] { entry(key, text); });
+          for (const auto &one : values)
+            message(session_start::hyperparameters, [&] { entry(one.first, one.second); });
         });
       });
     });
@@ -307,8 +307,8 @@ bool field_reader::next() {
   if (rest_.empty() || !is_sound_)
     return false;
   const uint64_t key = varint();
-  field = static_cast<int>(key >> bits_of_wire_type);
-  type = static_cast<int>(key & ((1 << bits_of_wire_type) - 1));
+  field = static_cast<int>(key >> bits_of_form);
+  type = static_cast<int>(key & ((1 << bits_of_form) - 1));
   if (type == as_varint)
     number = varint();
   else if (type == as_8_bytes || type == as_4_bytes)
@@ -321,7 +321,7 @@ bool field_reader::next() {
 }
 
 // The first field of that number in a message; empty: it has none.
-std::string_view first_of(std::string_view message, int field) {
+std::string_view first_bytes(std::string_view message, int field) {
   for (field_reader fields(message); fields.next();)
     if (fields.field == field && fields.type == as_length_and_bytes)
       return fields.bytes;
@@ -350,7 +350,7 @@ bool read_event(std::string_view event_and_tail, event_head &found) {
       found.step = static_cast<int64_t>(fields.number);
     else if (fields.field == event::summary && fields.type == as_length_and_bytes) {
       found.has_values = true;
-      found.tag = first_of(first_of(fields.bytes, summary::value), value::tag);
+      found.tag = first_bytes(first_bytes(fields.bytes, summary::value), value::tag);
     }
   return fields.is_sound();
 }

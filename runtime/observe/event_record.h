@@ -42,7 +42,7 @@ private:
   void end_message(size_t begin);
   void begin_values();
   void varint(uint64_t value);
-  void key(int field, int wire_type);
+  void key(int field, int form);
   void integer(int field, uint64_t value);
   void number(int field, double value);
   void name(int field, std::string_view text);
