@@ -33,10 +33,13 @@ bool is_of_run(const fs::path &below) {
              return first == file.name || (!file.is_folder && first == temporary_of(file.name));
            });
   const std::string second = *part;
-  return first == "checkpoints" ? begins(second, {"step-", ".writing-step-", ".removing-step-"})
-         : first == "statistics"
-             ? is_of_statistics(second)
-             : first == "samples" && begins(second, {"step-", ".writing-step-"});
+  if (first == "checkpoints")
+    return begins(second, {"step-", ".writing-step-", ".removing-step-"});
+  if (first == "samples")
+    return begins(second, {"step-", ".writing-step-"});
+  if (first == "statistics")
+    return is_of_statistics(second);
+  return first == "tensorboard" && begins(second, {event_file_prefix});
 }
 
 // By whatever path.

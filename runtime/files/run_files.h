@@ -10,6 +10,7 @@ namespace trainc {
 
 inline std::string configuration_of(const std::string &run) { return run + "/configuration.json"; }
 inline std::string log_of(const std::string &run) { return run + "/log.jsonl"; }
+inline std::string events_of(const std::string &run) { return run + "/tensorboard"; }
 inline std::string checkpoints_of(const std::string &run) { return run + "/checkpoints"; }
 inline std::string statistics_of(const std::string &run) { return run + "/statistics"; }
 inline std::string lock_of(const std::string &run) { return run + "/.lock"; }
@@ -19,6 +20,8 @@ inline std::string saved_of(const std::string &run) { return run + "/.saved"; }
 inline bool is_of_statistics(const std::string &name) {
   return name.rfind("rank-", 0) == 0 && name.ends_with(".jsonl");
 }
+// What the names of files in `tensorboard` begin with.
+constexpr char event_file_prefix[] = "events.out.tfevents.";
 
 struct run_file {
   const char *name; // in the folder of the run
@@ -38,6 +41,10 @@ constexpr run_file run_files[] = {
      "and durable, or not there"},
     {"statistics", true,
      "what `--watch` saw of tensors, a file for each rank; a resumed run goes on with them"},
+    {"tensorboard", true,
+     "event files for TensorBoard, unless `--no-tensorboard` is given: what the log has, the "
+     "memory "
+     "of the first rank, samples of text and the configuration"},
     {"checkpoints", true, "parameters and optimizer state with checksums"},
     {".lock", false, "locked while the run is going on"},
     {".saved", false, "there from the first checkpoint on"},

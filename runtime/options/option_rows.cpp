@@ -333,6 +333,10 @@ std::vector<option_row> common_rows() {
           "write a line of the log every N steps; skipped steps and the last of --steps have "
           "theirs")
           .at_least(1),
+      row("no-tensorboard", &values::no_tensorboard, "", command_train,
+          "write no event files for TensorBoard")
+          .of_one_start()
+          .of_one_rank(),
       row("verbose", &values::verbose, "", command_train | command_profile,
           "print all options at the start, not only those that are not the defaults")
           .of_one_start()

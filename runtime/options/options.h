@@ -125,6 +125,7 @@ struct trainer_options {
   bool no_progress = false;
   int64_t display_every = 0; // steps; 0: by time
   int64_t log_every = 1;     // steps
+  bool no_tensorboard = false;
   bool verbose = false;
   std::optional<int64_t> threads;
   communication_kind communication = {};

@@ -67,6 +67,15 @@ int64_t available_up_from(const std::string &root, std::string group, const grou
   }
 }
 
+// The text of a small file; no stream: a run allocates nothing in its steps.
+template <size_t size> void read_text(const char *path, char (&text)[size]) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t length = file < 0 ? 0 : read(file, text, size - 1);
+  if (file >= 0)
+    close(file);
+  text[std::max<ssize_t>(length, 0)] = 0;
+}
+
 } // namespace
 
 int64_t available_in_groups(const std::string &groups, const std::string &root) {
@@ -95,13 +104,16 @@ int64_t available_memory() {
   return std::min(machine_memory(), available_in_groups(groups, "/sys/fs/cgroup"));
 }
 
+int64_t resident_bytes() {
+  char pages[256]; // all of the process, then those in memory, ...
+  read_text("/proc/self/statm", pages);
+  const char *resident = std::strchr(pages, ' ');
+  return resident ? std::strtoll(resident, nullptr, 10) * sysconf(_SC_PAGESIZE) : 0;
+}
+
 int64_t peak_resident_bytes() {
-  char status[8192] = ""; // no stream: a run allocates nothing in its steps
-  int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-  ssize_t length = file < 0 ? 0 : read(file, status, sizeof status - 1);
-  if (file >= 0)
-    close(file);
-  status[std::max<ssize_t>(length, 0)] = 0;
+  char status[8192];
+  read_text("/proc/self/status", status);
   if (const char *line = std::strstr(status, "\nVmHWM:"))
     return std::strtoll(line + std::strlen("\nVmHWM:"), nullptr, 10) * 1024;
   rusage usage; // without /proc: counts what the process held before it became this program, too

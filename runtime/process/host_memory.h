@@ -17,6 +17,9 @@ int64_t available_memory();
 // where none limits. Pages of files that a group could drop count as free.
 int64_t available_in_groups(const std::string &groups, const std::string &root);
 
+// What is in memory now; 0: not known. Allocates nothing.
+int64_t resident_bytes();
+
 // The most that was in memory at once.
 int64_t peak_resident_bytes();
 

@@ -6,6 +6,7 @@
 #include "runtime/files/file_operations.h"
 #include "runtime/files/output_file.h"
 #include "runtime/files/run_files.h"
+#include "runtime/observe/event_file.h"
 #include "runtime/run/run_choice.h"
 #include "runtime/run/sample_folder.h"
 #include "runtime/run/step_log.h"
@@ -51,7 +52,8 @@ void check_place(const std::string &path) {
   if (has_checkpoints(path))
     refuse("holds checkpoints of another run");
   for (const auto &[folder, what] : {std::pair(checkpoints_of(path), "checkpoints"),
-                                     std::pair(sample_folder(path).path(), "samples")})
+                                     std::pair(sample_folder(path).path(), "samples"),
+                                     std::pair(events_of(path), "event files")})
     if (const std::string other = fs::weakly_canonical(folder, ignored).parent_path();
         other != real && is_run(other))
       refuse(std::string("its folder of ") + what + " is a link to that of another run, " + other);
@@ -73,9 +75,7 @@ void check_kinds(const std::string &path) {
     if (const std::string name = path + "/" + file.name;
         !file.is_folder && exists(name) && !fs::is_regular_file(name, ignored))
       refuse_kind(name, "regular file");
-  if (const std::string name = checkpoints_of(path);
-      exists(name) && !fs::is_directory(name, ignored))
-    refuse_kind(name, "folder");
+  check_folder_of_run(checkpoints_of(path));
 }
 
 // Of what a run puts beside what somebody else may have put there.
@@ -90,8 +90,9 @@ bool is_of_checkpoints(const std::string &name) {
 // no run.
 std::vector<std::string> left_by_run(const std::string &folder) {
   std::vector<std::string> all = {configuration_of(folder), saved_of(folder)};
-  for (const std::string &file : files_of_log(log_of(folder)))
-    all.push_back(file);
+  for (const std::vector<std::string> &files :
+       {files_of_log(log_of(folder)), event_files_in(events_of(folder))})
+    all.insert(all.end(), files.begin(), files.end());
   std::error_code unread, none;
   for (auto &entry : fs::directory_iterator(statistics_of(folder), none))
     if (is_of_statistics(entry.path().filename()))
@@ -241,9 +242,8 @@ void check_given_up(const std::string &folder, const std::vector<input_file_name
                                         "\n  try: a copy of it elsewhere, or another --run DIR");
 }
 
-void check_sample_folder(const std::string &folder) {
+void check_folder_of_run(const std::string &path) {
   std::error_code ignored;
-  const std::string path = sample_folder(folder).path();
   if (exists(path) && !fs::is_directory(path, ignored))
     refuse_kind(path, "folder");
 }

@@ -20,8 +20,9 @@ namespace trainc {
 // made or written. Changes nothing.
 void check_run_folder(const std::string &path, bool takes_over);
 
-// Refuses, as `failure`, what stands where samples of text go and is not a folder.
-void check_sample_folder(const std::string &folder);
+// Refuses, as `failure`, what stands where a run has a folder, of samples of text or event files,
+// and is none.
+void check_folder_of_run(const std::string &path);
 
 // Refuses, as `failure`, to give up what is in the folder where a file of the new run lies in it.
 void check_given_up(const std::string &folder, const std::vector<input_file_name> &needed);

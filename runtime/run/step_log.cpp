@@ -14,7 +14,6 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -118,44 +117,11 @@ step_log::step_log(const std::string &path, int64_t resumed_step, file_operation
     trimmed.write(kept.data(), static_cast<int64_t>(kept.size()));
     trimmed.publish();
   }
-  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK; // no pipe is waited for
-  file_ = ::open(path.c_str(), flags | (resumed_step > 0 ? 0 : O_TRUNC), 0666);
-  if (file_ < 0)
+  if (file_.open(path, /*keeps=*/resumed_step > 0) != 0)
     refuse();
   const std::string folder = std::filesystem::path(path).parent_path();
-  if (resumed_step == 0 && files.sync_path(folder.empty() ? "." : folder.c_str()) != 0) {
-    const int reason = errno;
-    ::close(file_);
-    errno = reason;
+  if (resumed_step == 0 && files.sync_path(folder.empty() ? "." : folder.c_str()) != 0)
     refuse();
-  }
-}
-
-step_log::~step_log() {
-  if (file_ >= 0)
-    ::close(file_);
-}
-
-// What gets through of a line that fails is taken back, or at least goes on in no other.
-void step_log::put(const char *line, int length) {
-  if (file_ < 0)
-    return;
-  file_operations &files = real_file_operations();
-  struct stat before;
-  const bool known = fstat(file_, &before) == 0;
-  if ((!torn_ || files.write_all(file_, "\n", 1) == 0) &&
-      files.write_all(file_, line, static_cast<size_t>(length)) == 0) {
-    torn_ = false;
-    return;
-  }
-  error_ = errno;
-  torn_ = !known || (ftruncate(file_, before.st_size) != 0) || torn_;
-}
-
-void step_log::look() {
-  struct stat own;
-  if (file_ >= 0 && error_ == 0 && fstat(file_, &own) == 0 && own.st_nlink == 0)
-    error_ = ENOENT;
 }
 
 void step_log::expect(const std::vector<named_number> &results) {
@@ -169,7 +135,7 @@ void step_log::expect(const std::vector<named_number> &results) {
 }
 
 void step_log::write(const step_record &record) {
-  if (file_ < 0)
+  if (!file_.is_open())
     return;
   char line[512], loss[32], norm[32], rate[32];
   int length =

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/checkpoint/checkpoint_policy.h"
+#include "runtime/files/appended_file.h"
 #include "runtime/files/file_operations.h"
 #include "runtime/files/json_number.h"
 #include "runtime/ranks/exchange_times.h"
@@ -43,9 +44,6 @@ public:
   // they are written here is kept besides, under another name. Throws `failure` (exit_disk).
   step_log(const std::string &path, int64_t resumed_step,
            file_operations &files = real_file_operations());
-  ~step_log();
-  step_log(const step_log &) = delete;
-  step_log &operator=(const step_log &) = delete;
 
   // What lines of evaluations will have; takes their memory.
   void expect(const std::vector<named_number> &results);
@@ -57,23 +55,22 @@ public:
   // Behind the summary: operations per second of a large matrix product, and the steps' over these.
   void write_machine(double product_rate, double share);
   // Whether the file was removed, which then is an error as below.
-  void look();
+  void look() { file_.look(); }
   // What a damaged file is kept as; empty: it was none.
   const std::string &damaged() const { return damaged_; }
   // Of the lines that were there up to the resumed step; 0: none has a step.
   int64_t last_step() const { return last_step_; }
   // An errno, where a line could not be written; the log goes on without it.
-  int error() const { return error_; }
+  int error() const { return file_.error(); }
 
 private:
-  void put(const char *line, int length);
-  int file_ = -1;
+  void put(const char *line, int length) { file_.append(line, static_cast<size_t>(length)); }
+
+  appended_file file_{"\n"};
   int64_t last_step_ = 0, last_evaluated_ = 0;
-  int error_ = 0;
   std::string damaged_;
   std::vector<std::string> held_out_members_;
   std::vector<char> held_out_line_;
-  bool torn_ = false; // half a line is at the end
 };
 
 } // namespace trainc

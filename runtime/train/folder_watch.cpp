@@ -14,6 +14,7 @@ void folder_watch::look() {
     return;
   looked_seconds_ = seconds_now();
   output_.log->look();
+  output_.events.look();
   if (!folder_->is_there())
     request(gone_request);
   else

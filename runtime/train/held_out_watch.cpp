@@ -38,6 +38,7 @@ int held_out_watch::evaluate(int64_t step, const evaluation::interruption &ends)
   warn_of(step);
   best_.add(step, metric_of(watched_, NAN, results()));
   output_.log->write_held_out(step, results());
+  output_.events.write_held_out(step, results());
   output_.shown.held_out(step, results());
   return no_request;
 }

@@ -14,6 +14,8 @@ void run_output::look_at_files(const std::string &folder) {
     warn(folder + ": the file system does not sync folders: a checkpoint may be lost with the "
                   "machine, not with the run\n  try: --run on another file system");
   }
+  if (const std::string problem = events.take_problem(); !problem.empty())
+    warn(problem);
   if (log->error() == 0 || is_loss_said_)
     return;
   is_loss_said_ = true;

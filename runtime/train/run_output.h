@@ -7,6 +7,7 @@
 #include "runtime/run/progress.h"
 #include "runtime/run/run.h"
 #include "runtime/run/step_log.h"
+#include "runtime/train/run_events.h"
 
 #include <optional>
 #include <string>
@@ -26,12 +27,13 @@ public:
     run_.warn(text);
   }
 
-  // Warns, once each, of a line of the log of the run in `folder` that was lost, and of a file
-  // system that does not sync folders. Allocates nothing where all is well.
+  // Warns, once each, of a line of the log of the run in `folder` that was lost, of an event that
+  // was, and of a file system that does not sync folders. Allocates nothing where all is well.
   void look_at_files(const std::string &folder);
 
   progress shown;
   std::optional<step_log> log; // once the run has begun
+  run_events events;
 
 private:
   const run &run_;

@@ -7,6 +7,7 @@
 #include "runtime/options/train_options.h"
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/run/same_data.h"
+#include "runtime/run/sample_folder.h"
 
 #include <cinttypes>
 #include <cmath>
@@ -79,7 +80,9 @@ void planner::find_extent() {
     bool goes_on = plan_.choice.goes_on();
     take_folder(goes_on || options_.overwrite);
     if (options_.sample_every > 0)
-      check_sample_folder(plan_.choice.folder);
+      check_folder_of_run(sample_folder(plan_.choice.folder).path());
+    if (!options_.no_tensorboard)
+      check_folder_of_run(events_of(plan_.choice.folder));
     if (!goes_on)
       check_given_up(plan_.choice.folder, input_files_of(run_.prog, options_));
     plan_.origin.parameters = whole_path(options_.initialise);

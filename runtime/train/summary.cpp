@@ -36,7 +36,7 @@ run_summary times_of(const run &run, const run_end &end) {
 // What the steps reach, and after the work of the run what the machine would. On a machine that is
 // busier after the run than it was in the steps the product may be slower than they were: then it
 // says nothing.
-void show_rate(run &run, run_output &output, const run_summary &summary) {
+void show_rate(run &run, run_output &output, const run_summary &summary, int64_t last_step) {
   const double in_steps = summary.seconds - summary.evaluating - summary.saving;
   printf("%.3g GFLOP/s a rank in the steps", summary.rate * 1e-9);
   const double most = in_steps < measured_from_seconds ? 0 : run.target.product_rate();
@@ -44,6 +44,7 @@ void show_rate(run &run, run_output &output, const run_summary &summary) {
     printf(", %.3f of the %.3g that a large matrix product reaches with its threads",
            summary.rate / most, most * 1e-9);
     output.log->write_machine(most, summary.rate / most);
+    output.events.write_share(last_step, summary.rate / most);
   }
   printf("\n");
 }
@@ -75,7 +76,7 @@ int summarize(run &run, const run_plan &plan, run_output &output, const run_end 
          counted(summary.steps, "step").c_str(), summary.seconds, summary.computing, summary.data,
          summary.exchanging, summary.evaluating, summary.saving);
   if (summary.rate > 0)
-    show_rate(run, output, summary);
+    show_rate(run, output, summary, end.last_step);
   if (end.skipped > 0)
     printf("skipped, their loss or gradient not finite or a spike: %s of the run\n",
            counted(end.skipped, "step").c_str());
@@ -86,6 +87,8 @@ int summarize(run &run, const run_plan &plan, run_output &output, const run_end 
   printf("peak resident memory: %s\n", byte_text(summary.peak_resident_bytes).c_str());
   if (plan.is_dry)
     printf("a dry run: nothing is kept of it\n");
+  if (const std::string problem = output.events.take_problem(); !problem.empty())
+    run.warn(problem);
   if (output.log->error() != 0) {
     run.warn(log_of(plan.choice.folder) + ": some lines of the log could not be written");
     code = exit_disk;

@@ -48,6 +48,7 @@ void text_samples::write_own(int64_t step, const std::function<void()> &meanwhil
     return;
   written_step_ = step;
   text_ += '\n';
+  output_.events.write_sample(step, text_);
   if (!folder_ || folder_->write(step, text_) == 0)
     return;
   const std::string why = strerror(errno); // something is wrong anyway

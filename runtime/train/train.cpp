@@ -172,6 +172,8 @@ void trainer::begin() {
           {plan_.layout, sources_.data->identities(),
            sources_.validation ? sources_.validation->identities() : std::vector<data_identity>(),
            plan_.order.number, plan_.order.seed, plan_.origin});
+    if (changes)
+      output_.events.begin(run_, plan_, held_out_->results(), gradient_->batches_per_step());
   });
   if (!options_.watch.empty())
     watch_tensors();
@@ -287,8 +289,10 @@ void trainer::note_step(int64_t step, const step_result &found, double began_sec
                               !result.applied,
                               run_.target.last_exchange().since(began_seconds)};
   if (step % options_.log_every == 0 || step == plan_.last || record.skipped ||
-      (result.requests & end_requests))
+      (result.requests & end_requests)) {
     output_.log->write(record);
+    output_.events.write(record, skipped_.all() + record.skipped);
+  }
   output_.look_at_files(plan_.choice.folder);
   if (const int error = tensors_ ? tensors_->take_error() : 0)
     output_.warn(tensors_->path() + ": cannot be written: " + strerror(error) +

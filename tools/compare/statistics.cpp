@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -142,14 +143,19 @@ Statistics readStatistics(const std::string &path) {
   return all;
 }
 
-/// A kernel may write its result for a reader that wants the axes in another order.
+/// A kernel may write its result for a reader that wants the axes in another order: then the shapes
+/// are not those of one sequence of elements.
 bool isTransposed(const Record &a, const Record &b) {
-  auto sizes = [](std::vector<int64_t> shape) {
-    std::erase(shape, 1);
-    return shape;
+  auto products = [](const std::vector<int64_t> &shape) {
+    std::set<int64_t> all;
+    int64_t product = 1;
+    for (int64_t size : shape)
+      all.insert(product *= size);
+    return all;
   };
-  const std::vector<int64_t> one = sizes(a.shape), other = sizes(b.shape);
-  return one != other && std::is_permutation(one.begin(), one.end(), other.begin(), other.end());
+  const std::set<int64_t> one = products(a.shape), other = products(b.shape);
+  return !std::includes(one.begin(), one.end(), other.begin(), other.end()) &&
+         !std::includes(other.begin(), other.end(), one.begin(), one.end());
 }
 
 /// Of the 2-norm of the difference: its estimate; its least of tensors with other orders of axes.
