@@ -15,39 +15,23 @@ namespace {
 
 constexpr int64_t part_elements = 1 << 14;
 constexpr int64_t lanes = 8; // sums that go on side by side, so that a compiler can vectorise them
+constexpr int64_t block_elements = 512; // a multiple of `lanes`
+constexpr int64_t tables = 4;           // of counts: neighbours are often of one exponent
+
+// Where elements are counted: by exponent, the negative ones first, and what has none.
+constexpr int zero_bin = 2 * exponent_count, nan_bin = zero_bin + 1, infinite_bin = zero_bin + 2;
+constexpr int bin_count = infinite_bin + 1;
 
 int64_t parts_of(int64_t count) { return (count + part_elements - 1) / part_elements; }
-
-// Of finite numbers that are not zero.
-size_t exponent_place(double value) {
-  const auto biased = static_cast<int>((std::bit_cast<uint64_t>(value) >> 52) & 0x7ff);
-  return static_cast<size_t>(std::clamp(biased - 1023, lowest_exponent, highest_exponent) -
-                             lowest_exponent);
-}
 
 struct lane_sums {
   double least[lanes], largest[lanes], sum[lanes] = {}, absolutes[lanes] = {}, squares[lanes] = {};
   double sketch[sketch_count][lanes] = {};
+  int32_t counts[tables][bin_count] = {};
 
   lane_sums() {
     std::fill(least, least + lanes, std::numeric_limits<double>::infinity());
     std::fill(largest, largest + lanes, -std::numeric_limits<double>::infinity());
-  }
-
-  // `signs` are those of the elements' places; what is not finite must be 0 in `values`, and NaN in
-  // `bounds`.
-  void add(const double *values, const double *bounds, const uint32_t *signs) {
-    for (int64_t i = 0; i < lanes; ++i) {
-      const double value = values[i];
-      sum[i] += value;
-      absolutes[i] += std::fabs(value);
-      squares[i] += value * value;
-      least[i] = bounds[i] < least[i] ? bounds[i] : least[i];
-      largest[i] = bounds[i] > largest[i] ? bounds[i] : largest[i];
-    }
-    for (int k = 0; k < sketch_count; ++k)
-      for (int64_t i = 0; i < lanes; ++i)
-        sketch[k][i] += values[i] * (1.0 - 2.0 * static_cast<int>((signs[i] >> k) & 1));
   }
 
   void add_to(tensor_statistics &to) const {
@@ -60,20 +44,105 @@ struct lane_sums {
       for (size_t k = 0; k < sketch_count; ++k)
         to.sketch[k] += sketch[k][i];
     }
+    for (const auto &table : counts) {
+      for (size_t e = 0; e < exponent_count; ++e) {
+        to.negative[e] += table[e];
+        to.positive[e] += table[exponent_count + e];
+      }
+      to.zeros += table[zero_bin];
+      to.nans += table[nan_bin];
+      to.infinities += table[infinite_bin];
+    }
   }
 };
 
-// Counts the element. Returns whether it is finite.
-bool count(double value, tensor_statistics &to) {
-  if (std::isnan(value))
-    return ++to.nans, false;
-  if (std::isinf(value))
-    return ++to.infinities, false;
-  if (value == 0)
-    ++to.zeros;
-  else
-    ++(value < 0 ? to.negative : to.positive)[exponent_place(value)];
-  return true;
+// What differs between tensors of a block: its elements, their bins and the signs of their places.
+struct element_block {
+  alignas(64) double values[block_elements];
+  alignas(64) int32_t bins[block_elements];
+  alignas(64) uint32_t signs[block_elements];
+  bool is_finite;
+};
+
+// Without fused multiplications, which AVX2 alone does not have: the bits are those of any machine.
+__attribute__((target_clones("avx2", "default"))) void find_bins(element_block &block) {
+  for (int64_t i = 0; i < block_elements; ++i) {
+    const auto bits = std::bit_cast<uint64_t>(block.values[i]);
+    const auto high = static_cast<int32_t>(bits >> 32);
+    const int32_t biased = (high >> 20) & 0x7ff;
+    int32_t bin = biased - (1023 + lowest_exponent);
+    bin = bin < 0 ? 0 : bin;
+    bin = bin > exponent_count - 1 ? exponent_count - 1 : bin;
+    bin += high < 0 ? 0 : exponent_count;
+    bin = block.values[i] == 0 ? zero_bin : bin;
+    bin = biased == 0x7ff ? infinite_bin : bin;
+    block.bins[i] = block.values[i] != block.values[i] ? nan_bin : bin;
+  }
+  int32_t most = 0;
+  for (int64_t i = 0; i < block_elements; ++i)
+    most = block.bins[i] > most ? block.bins[i] : most;
+  block.is_finite = most < nan_bin;
+}
+
+__attribute__((target_clones("avx2", "default"))) void find_signs(element_block &block,
+                                                                  uint64_t first) {
+  for (int64_t i = 0; i < block_elements; ++i)
+    block.signs[i] = sketch_signs(first + static_cast<uint64_t>(i));
+}
+
+// What is not finite must be 0 in `values`.
+__attribute__((target_clones("avx2", "default"))) void add_sums(const element_block &block,
+                                                                int64_t count, lane_sums &sums) {
+  for (int64_t first = 0; first < count; first += lanes) {
+    const double *values = block.values + first;
+    const uint32_t *signs = block.signs + first;
+    for (int64_t i = 0; i < lanes; ++i) {
+      const double value = values[i];
+      sums.sum[i] += value;
+      sums.absolutes[i] += std::fabs(value);
+      sums.squares[i] += value * value;
+    }
+    for (int k = 0; k < sketch_count; ++k)
+      for (int64_t i = 0; i < lanes; ++i) {
+        const uint64_t minus = static_cast<uint64_t>((signs[i] >> k) & 1) << 63;
+        sums.sketch[k][i] += std::bit_cast<double>(std::bit_cast<uint64_t>(values[i]) ^ minus);
+      }
+  }
+}
+
+__attribute__((target_clones("avx2", "default"))) void add_bounds(const element_block &block,
+                                                                  int64_t count, lane_sums &sums) {
+  for (int64_t first = 0; first < count; first += lanes)
+    for (int64_t i = 0; i < lanes; ++i) {
+      const double value = block.values[first + i];
+      sums.least[i] = value < sums.least[i] ? value : sums.least[i];
+      sums.largest[i] = value > sums.largest[i] ? value : sums.largest[i];
+    }
+}
+
+// The first `count` elements of the block, whose others are 0.
+void add_block(element_block &block, int64_t count, lane_sums &sums) {
+  find_bins(block);
+  for (int64_t i = 0; i < count / tables * tables; i += tables)
+    for (int64_t table = 0; table < tables; ++table)
+      ++sums.counts[table][block.bins[i + table]];
+  for (int64_t i = count / tables * tables; i < count; ++i)
+    ++sums.counts[0][block.bins[i]];
+  const int64_t whole = count / lanes * lanes;
+  if (block.is_finite && whole == count) {
+    add_bounds(block, count, sums);
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      double &value = block.values[i];
+      if (block.bins[i] >= nan_bin) {
+        value = 0;
+        continue;
+      }
+      sums.least[i % lanes] = std::min(sums.least[i % lanes], value);
+      sums.largest[i % lanes] = std::max(sums.largest[i % lanes], value);
+    }
+  }
+  add_sums(block, whole == count ? count : whole + lanes, sums);
 }
 
 } // namespace
@@ -110,27 +179,25 @@ tensor_statistics statistics_taker::take(int64_t count, transposed_matrix matrix
   const int64_t parts = parts_of(count);
 #pragma omp parallel for schedule(static)
   for (int64_t part = 0; part < parts; ++part) {
+    lane_sums sums;
+    element_block block;
+    const int64_t begin = part * part_elements, end = std::min(begin + part_elements, count);
+    for (int64_t first = begin; first < end; first += block_elements) {
+      const int64_t taken = std::min(block_elements, end - first);
+      for (int64_t i = 0; i < taken; ++i)
+        block.values[i] = element(first + i);
+      std::fill(block.values + taken, block.values + block_elements, 0);
+      if (matrix.rows == 0)
+        find_signs(block, static_cast<uint64_t>(first));
+      else
+        for (int64_t i = first; i < first + taken; ++i)
+          block.signs[i - first] = sketch_signs(
+              static_cast<uint64_t>(i % matrix.columns * matrix.rows + i / matrix.columns));
+      add_block(block, taken, sums);
+    }
     tensor_statistics &of = of_parts_[static_cast<size_t>(part)];
     of = {};
-    lane_sums sums;
-    const int64_t begin = part * part_elements, end = std::min(begin + part_elements, count);
     of.count = end - begin;
-    for (int64_t first = begin; first < end; first += lanes) {
-      double values[lanes] = {}, bounds[lanes];
-      uint32_t signs[lanes] = {};
-      std::fill(bounds, bounds + lanes, std::numeric_limits<double>::quiet_NaN());
-      const int64_t taken = std::min(lanes, end - first);
-      for (int64_t i = 0; i < taken; ++i) {
-        const int64_t place = first + i;
-        const double value = element(place);
-        if (trainc::count(value, of))
-          values[i] = bounds[i] = value;
-        signs[i] = sketch_signs(static_cast<uint64_t>(
-            matrix.rows == 0 ? place
-                             : place % matrix.columns * matrix.rows + place / matrix.columns));
-      }
-      sums.add(values, bounds, signs);
-    }
     sums.add_to(of);
     note_work();
   }

@@ -138,9 +138,11 @@ void tensor_watch::entered(const char *name, const planned_function *function) {
         parameter.is_here |= parameter.place.offset == tensor.offset;
 }
 
+// Gradients of parameters are those of the step where it has one micro-batch.
 void tensor_watch::made(int, const std::vector<planned_tensor> &tensors) {
   for (const planned_tensor &tensor : tensors)
-    take(tensor, is_gradient(tensor.name) ? tensor_kind::gradient : tensor_kind::value);
+    if (tensor.arena != arena_kind::gradients || batches_ > 1)
+      take(tensor, is_gradient(tensor.name) ? tensor_kind::gradient : tensor_kind::value);
 }
 
 void tensor_watch::take(const planned_tensor &tensor, tensor_kind kind) {

@@ -185,7 +185,7 @@ void nameModules(Statistics &own, const Statistics &other) {
   std::map<std::string, std::string> last; // of the module's operations
   for (const Record &record : own.records) {
     const size_t dot = record.tensor.rfind('.');
-    if (record.kind != "value" || dot == std::string::npos)
+    if (record.kind != "value" || dot == std::string::npos || record.tensor.ends_with(".partial"))
       continue;
     const std::string name = record.tensor.substr(0, dot);
     auto module = modules.find(name);
