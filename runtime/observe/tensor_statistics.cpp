@@ -90,34 +90,64 @@ __attribute__((target_clones("avx2", "default"))) void find_signs(element_block 
     block.signs[i] = sketch_signs(first + static_cast<uint64_t>(i));
 }
 
-// What is not finite must be 0 in `values`.
-__attribute__((target_clones("avx2", "default"))) void add_sums(const element_block &block,
-                                                                int64_t count, lane_sums &sums) {
-  for (int64_t first = 0; first < count; first += lanes) {
-    const double *values = block.values + first;
-    const uint32_t *signs = block.signs + first;
-    for (int64_t i = 0; i < lanes; ++i) {
-      const double value = values[i];
-      sums.sum[i] += value;
-      sums.absolutes[i] += std::fabs(value);
-      sums.squares[i] += value * value;
+void find_transposed_signs(element_block &block, int64_t first, transposed_matrix matrix) {
+  int64_t row = first / matrix.columns, column = first % matrix.columns;
+  for (uint32_t &signs : block.signs) {
+    signs = sketch_signs(static_cast<uint64_t>(column * matrix.rows + row));
+    if (++column == matrix.columns) {
+      column = 0;
+      ++row;
     }
-    for (int k = 0; k < sketch_count; ++k)
-      for (int64_t i = 0; i < lanes; ++i) {
-        const uint64_t minus = static_cast<uint64_t>((signs[i] >> k) & 1) << 63;
-        sums.sketch[k][i] += std::bit_cast<double>(std::bit_cast<uint64_t>(values[i]) ^ minus);
-      }
   }
+}
+
+// Sums that stay in registers over a block. `count` is a multiple of `lanes`.
+using lane_numbers = double[lanes];
+
+// What is not finite must be 0 in `values`.
+__attribute__((target_clones("avx2", "default"))) void add_powers(const element_block &block,
+                                                                  int64_t count, lane_sums &sums) {
+  lane_numbers sum, absolutes, squares;
+  std::copy(sums.sum, sums.sum + lanes, sum);
+  std::copy(sums.absolutes, sums.absolutes + lanes, absolutes);
+  std::copy(sums.squares, sums.squares + lanes, squares);
+  for (int64_t first = 0; first < count; first += lanes)
+    for (int64_t i = 0; i < lanes; ++i) {
+      const double value = block.values[first + i];
+      sum[i] += value;
+      absolutes[i] += std::fabs(value);
+      squares[i] += value * value;
+    }
+  std::copy(sum, sum + lanes, sums.sum);
+  std::copy(absolutes, absolutes + lanes, sums.absolutes);
+  std::copy(squares, squares + lanes, sums.squares);
+}
+
+__attribute__((target_clones("avx2", "default"))) void
+add_sketch(const element_block &block, int64_t count, int k, lane_sums &sums) {
+  lane_numbers sketch;
+  std::copy(sums.sketch[k], sums.sketch[k] + lanes, sketch);
+  for (int64_t first = 0; first < count; first += lanes)
+    for (int64_t i = 0; i < lanes; ++i) {
+      const uint64_t minus = static_cast<uint64_t>((block.signs[first + i] >> k) & 1) << 63;
+      sketch[i] += std::bit_cast<double>(std::bit_cast<uint64_t>(block.values[first + i]) ^ minus);
+    }
+  std::copy(sketch, sketch + lanes, sums.sketch[k]);
 }
 
 __attribute__((target_clones("avx2", "default"))) void add_bounds(const element_block &block,
                                                                   int64_t count, lane_sums &sums) {
+  lane_numbers least, largest;
+  std::copy(sums.least, sums.least + lanes, least);
+  std::copy(sums.largest, sums.largest + lanes, largest);
   for (int64_t first = 0; first < count; first += lanes)
     for (int64_t i = 0; i < lanes; ++i) {
       const double value = block.values[first + i];
-      sums.least[i] = value < sums.least[i] ? value : sums.least[i];
-      sums.largest[i] = value > sums.largest[i] ? value : sums.largest[i];
+      least[i] = value < least[i] ? value : least[i];
+      largest[i] = value > largest[i] ? value : largest[i];
     }
+  std::copy(least, least + lanes, sums.least);
+  std::copy(largest, largest + lanes, sums.largest);
 }
 
 // The first `count` elements of the block, whose others are 0.
@@ -142,7 +172,10 @@ void add_block(element_block &block, int64_t count, lane_sums &sums) {
       sums.largest[i % lanes] = std::max(sums.largest[i % lanes], value);
     }
   }
-  add_sums(block, whole == count ? count : whole + lanes, sums);
+  const int64_t filled = whole == count ? count : whole + lanes;
+  add_powers(block, filled, sums);
+  for (int k = 0; k < sketch_count; ++k)
+    add_sketch(block, filled, k, sums);
 }
 
 } // namespace
@@ -184,15 +217,17 @@ tensor_statistics statistics_taker::take(int64_t count, transposed_matrix matrix
     const int64_t begin = part * part_elements, end = std::min(begin + part_elements, count);
     for (int64_t first = begin; first < end; first += block_elements) {
       const int64_t taken = std::min(block_elements, end - first);
-      for (int64_t i = 0; i < taken; ++i)
-        block.values[i] = element(first + i);
-      std::fill(block.values + taken, block.values + block_elements, 0);
+      if (taken == block_elements) { // a loop that can be vectorised
+        for (int64_t i = 0; i < block_elements; ++i)
+          block.values[i] = element(first + i);
+      } else {
+        for (int64_t i = 0; i < block_elements; ++i)
+          block.values[i] = i < taken ? element(first + i) : 0;
+      }
       if (matrix.rows == 0)
         find_signs(block, static_cast<uint64_t>(first));
       else
-        for (int64_t i = first; i < first + taken; ++i)
-          block.signs[i - first] = sketch_signs(
-              static_cast<uint64_t>(i % matrix.columns * matrix.rows + i / matrix.columns));
+        find_transposed_signs(block, first, matrix);
       add_block(block, taken, sums);
     }
     tensor_statistics &of = of_parts_[static_cast<size_t>(part)];
