@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `profile`: what the steps of the plan take on this machine, measured in training steps whose rate
-// is 0. As a table and as JSON, which trainc-simulate reads.
+// is 0. As a table, as JSON, which trainc-simulate reads, and as a trace, which Perfetto shows.
 #include "runtime/commands/commands.h"
 #include "runtime/data/made_up_batch.h"
 #include "runtime/files/output_file.h"
+#include "runtime/observe/step_plan.h"
+#include "runtime/observe/trace_file.h"
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/step/step_times.h"
+#include "runtime/step/step_trace.h"
 
 #include <cinttypes>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace trainc {
@@ -20,54 +22,7 @@ using nlohmann::ordered_json;
 
 constexpr int profile_version = 1; // of the file
 constexpr int64_t warm_up_steps = 2;
-
-const char *name_of(stage_action_kind kind) {
-  switch (kind) {
-  case stage_action_kind::forward:
-    return "forward";
-  case stage_action_kind::backward:
-    return "backward";
-  case stage_action_kind::input_gradient:
-    return "input gradient";
-  case stage_action_kind::weight_gradient:
-    return "weight gradient";
-  case stage_action_kind::send_activation:
-    return "send activation";
-  case stage_action_kind::receive_activation:
-    return "receive activation";
-  case stage_action_kind::send_gradient:
-    return "send gradient";
-  case stage_action_kind::receive_gradient:
-    return "receive gradient";
-  case stage_action_kind::reduce:
-    return "reduce";
-  case stage_action_kind::norm:
-    return "norm";
-  case stage_action_kind::update:
-    return "update";
-  }
-  return "";
-}
-
-// The words of plan/steps.txt: by function and number.
-using step_words = std::map<std::string, std::vector<std::string>>;
-
-step_words read_words(const std::string &path) {
-  step_words words;
-  std::ifstream file(path);
-  std::vector<std::string> *function = nullptr;
-  for (std::string line; std::getline(file, line);) {
-    size_t colon = line.find(": ");
-    if (!line.empty() && line[0] != ' ' && colon != std::string::npos) {
-      function = &words[line.substr(0, colon)];
-    } else if (size_t begin = line.find_first_not_of(" 0123456789");
-               function && begin != std::string::npos) {
-      line.erase(line.find_last_not_of(' ') + 1);
-      function->push_back(line.substr(begin));
-    }
-  }
-  return words;
-}
+constexpr size_t costliest_shown = 20;
 
 void set_scalars(run &run, int64_t step, int64_t batches) {
   const program &program = run.prog;
@@ -146,12 +101,12 @@ ordered_json report_of(const step_times &times, const stage_layout &layout, int 
 }
 
 // Adds the words of each step.
-void add_words(ordered_json &report, const step_words &words) {
+void add_words(ordered_json &report, const planned_steps &words) {
   for (ordered_json &entry : report["entries"]) {
     auto known = words.find(entry["entry"].get<std::string>());
     for (size_t i = 0; known != words.end() && i < entry["steps"].size(); ++i)
       if (i < known->second.size())
-        entry["steps"][i]["step"] = known->second[i];
+        entry["steps"][i]["step"] = known->second[i].words;
   }
 }
 
@@ -194,6 +149,57 @@ void print_entries(const ordered_json &report, double step_seconds) {
   }
 }
 
+// A step of an entry function of one rank.
+struct costly_step {
+  double seconds; // each time
+  double times;   // in a training step
+  int rank;
+  std::string entry;
+  planned_step plan;
+
+  double in_step() const { return seconds * times; }
+};
+
+// Of the first replica, the costliest first.
+std::vector<costly_step> costliest(const ordered_json &reports, const planned_steps &plan) {
+  std::vector<costly_step> rows;
+  for (const ordered_json &report : reports)
+    for (const ordered_json &entry : report["entries"]) {
+      const auto name = entry["entry"].get<std::string>();
+      auto known = plan.find(name);
+      for (size_t i = 0; report["replica"] == 0 && i < entry["steps"].size(); ++i)
+        rows.push_back(
+            {entry["steps"][i]["seconds"], entry["times"], report["rank"], name,
+             known != plan.end() && i < known->second.size() ? known->second[i] : planned_step()});
+    }
+  std::stable_sort(rows.begin(), rows.end(), [](const costly_step &a, const costly_step &b) {
+    return a.in_step() > b.in_step();
+  });
+  rows.resize(std::min(rows.size(), costliest_shown));
+  return rows;
+}
+
+// `product_rate` is in operations a second; 0: not known.
+void print_costliest(const std::vector<costly_step> &rows, double step_seconds,
+                     double product_rate) {
+  printf("\nthe costliest steps of the plan, over all the times of a training step\n");
+  if (product_rate > 0)
+    printf("a product of large matrices reaches %.2f GFLOP/s\n", product_rate * 1e-9);
+  printf("%14s %10s %10s %10s %10s  %4s  %s\n", "seconds", "of a step", "GFLOP/s", "GB/s",
+         product_rate > 0 ? "of product" : "", "rank", "entry: step");
+  for (const costly_step &row : rows) {
+    const double flops = row.seconds > 0 ? std::max(row.plan.flops, 0.0) / row.seconds : 0;
+    const double bytes = row.seconds > 0 ? std::max(row.plan.bytes, 0.0) / row.seconds : 0;
+    printf("%14.9f %8.2f %% %10.2f %10.2f", row.in_step(), 100 * row.in_step() / step_seconds,
+           flops * 1e-9, bytes * 1e-9);
+    if (product_rate > 0)
+      printf(" %8.2f %%", 100 * flops / product_rate);
+    else
+      printf(" %10s", "");
+    printf("  %4d  %s: %s\n", row.rank, row.entry.c_str(), row.plan.words.c_str());
+  }
+}
+
 class profiler {
 public:
   explicit profiler(run &run)
@@ -212,12 +218,16 @@ public:
 
   // The reports of all ranks, on the first.
   ordered_json measure() {
-    step_times times(run_.target);
+    step_trace trace(run_.ranks);
+    step_times times(run_.target, traces() ? &trace : nullptr);
     run_.target.observe(&times);
     step_->observe(&times);
     for (int64_t i = 0; i < warm_up_steps + run_.options.measured_steps; ++i) {
-      if (i == warm_up_steps)
+      if (i == warm_up_steps) {
         times.forget();
+        if (traces())
+          trace.start(warm_up_steps, run_.options.measured_steps);
+      }
       take_step(i + 1, times);
     }
     run_.target.observe(nullptr);
@@ -225,6 +235,10 @@ public:
     seconds_ = times.whole_steps().working + times.whole_steps().waiting;
     seconds_ /= static_cast<double>(times.whole_steps().times);
     ordered_json reports = ordered_json::array();
+    if (traces()) {
+      traces_ = trace.gather(run_.prog);
+      product_rate_ = run_.target.product_rate(); // the activations are not needed any more
+    }
     const std::string own = report_of(times, layout_, run_.ranks.rank()).dump();
     for (int rank = 0; rank < run_.ranks.size(); ++rank) {
       std::string text = run_.ranks.broadcast(own, rank);
@@ -236,7 +250,7 @@ public:
 
   void show(ordered_json reports) {
     const std::string path = run_.folder + "/plan/steps.txt";
-    const step_words words = read_words(path);
+    planned_steps words = read_step_words(path);
     if (words.empty())
       run_.warn(path + ": has no steps: they have numbers alone");
     printf("\nstep: %.9f seconds, mean of %" PRId64 " behind %" PRId64 "\n", seconds_,
@@ -250,6 +264,8 @@ public:
         print_exchange(report["exchange"]);
       print_entries(report, seconds_);
     }
+    if (traces())
+      write_trace(reports, words);
     if (!run_.options.output.empty())
       write(std::move(reports));
   }
@@ -257,10 +273,23 @@ public:
 private:
   void take_step(int64_t number, step_times &times) {
     run_.watch.begin_step(number);
-    times.begin_step();
+    times.begin_step(number);
     set_scalars(run_, number, step_->batches_per_step());
     step_->with_update(data_part::all, (number - 1) * step_->batches_per_step(), number);
     times.end_step();
+  }
+
+  bool traces() const { return !run_.options.trace.empty(); }
+
+  void write_trace(const ordered_json &reports, planned_steps &plan) {
+    for (const std::string &path : add_details(plan, run_.folder + "/plan"))
+      run_.warn(path + ": cannot be used: the trace lacks what it says");
+    print_costliest(costliest(reports, plan), seconds_, product_rate_);
+    trace_file file(run_.options.trace, plan);
+    for (rank_trace &trace : traces_)
+      file.add(std::move(trace));
+    file.publish();
+    printf("\ntrace: %s\n", run_.options.trace.c_str());
   }
 
   void write(ordered_json reports) const {
@@ -291,6 +320,8 @@ private:
   std::optional<batch_feed> feed_;
   std::optional<gradient_step> step_;
   double seconds_ = 0; // of a step
+  std::vector<rank_trace> traces_;
+  double product_rate_ = 0;
 };
 
 } // namespace
