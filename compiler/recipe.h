@@ -33,7 +33,7 @@ struct Recipe {
   std::string precision = "f32";                                // or f64
   std::string target = "cpu";                                   // or cuda
   int64_t rowChunk = 0;  // bytes of what is computed in chunks of rows; 0: nothing is
-  std::string kept; // regular expression of nodes whose values stay in memory; empty: none
+  std::string kept;      // regular expression of nodes whose values stay in memory; empty: none
   bool epilogues = true; // of matrix products, where the target's library has them
 };
 

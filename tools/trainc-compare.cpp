@@ -50,7 +50,7 @@ gradients  each tensor's difference in norm, relative to the larger of its own n
            a fixture, which says what the tensors are called and which are transposed
 bits       same names, types, shapes and bytes; a folder stands for the safetensors in it
 statistics what `train --watch` or trainc.statistics wrote, a file or a folder each: tensors of
-           one name, in the order in which A made them; the first that differs by more than
+           one name, in the order in which B made them; the first that differs by more than
            rounding does is marked, and what was made before it is named
 exit code  0 within the tolerance, 1 not, 2 unusable input
 )";

@@ -2,11 +2,11 @@
 //
 // Problem: two runs whose losses differ agree in most tensors up to some step, and rounding alone
 // makes all differ a little, the later the more. Method: the sums with signs of a tensor (`sketch`)
-// tell how far two tensors are apart. Tensors are looked at in the order in which the first run
-// made them. One is beyond the tolerance where its relative distance is above the rounding of f32
-// and far above that of everything before it: rounding grows slowly, a fault jumps. Weakness: two
-// tensors that are noise altogether, such as the gradient of a bias in front of a softmax, are told
-// by their size beside the other tensors of their kind.
+// tell how far two tensors are apart. Tensors are looked at in the order in which the second run,
+// the reference, made them. One is beyond the tolerance where its relative distance is above the
+// rounding of f32 and far above that of everything before it: rounding grows slowly, a fault jumps.
+// Weakness: two tensors that are noise altogether, such as the gradient of a bias in front of a
+// softmax, are told by their size beside the other tensors of their kind.
 #include "tools/compare/statistics.h"
 
 #include "runtime/files/bounded_json.h"
@@ -213,7 +213,7 @@ struct Difference {
   const Record *got, *expected;
   double relative;
   std::string why; // where it is not a matter of size
-  size_t place;    // in the order of the first run
+  size_t place;    // in the order of the second run
 };
 
 class Comparison {
@@ -223,10 +223,10 @@ public:
 
   int run() {
     findSizes();
-    for (size_t place = 0; place < got.records.size(); ++place) {
-      const Record &own = got.records[place];
-      if (auto other = expected.places.find(own.key()); other != expected.places.end())
-        compare(own, expected.records[other->second], place);
+    for (size_t place = 0; place < expected.records.size(); ++place) {
+      const Record &other = expected.records[place];
+      if (auto own = got.places.find(other.key()); own != got.places.end())
+        compare(got.records[own->second], other, place);
     }
     if (compared == 0)
       throw InputError("the two have no tensor of one name, kind and step");
@@ -256,15 +256,28 @@ private:
     const double relative = norm > 0 ? distance / norm : 0;
     const bool isNoise = distance <= noise;
     const bool isOfUpdate = own.kind == "update" || own.kind == "parameter";
-    const double most = tolerance.value_or(std::max(kRounding, kJump * largest));
+    const double known = std::max(largest, distanceOfParameters(own));
+    const double most = tolerance.value_or(std::max(kRounding, kJump * known));
     const bool isSameSize =
         isOfUpdate && !tolerance && std::abs(own.norm - other.norm) <= kOfUpdates * norm;
+    if (own.kind == "parameter")
+      ofParameters[own.tensor] = relative;
     if (why.empty() && (isNoise || relative <= most || isSameSize)) {
-      if (!isNoise && !isOfUpdate)
-        largest = std::max(largest, relative);
+      if (!isOfUpdate)
+        largest = std::max(largest, isNoise ? std::min(relative, kNoise) : relative);
       return;
     }
     differences.push_back({&own, &other, relative, why, place});
+  }
+
+  /// Of those of the value's own module, after the step before.
+  double distanceOfParameters(const Record &value) const {
+    double most = 0;
+    const std::string prefix = value.tensor + ".";
+    for (auto next = ofParameters.lower_bound(prefix);
+         next != ofParameters.end() && next->first.starts_with(prefix); ++next)
+      most = std::max(most, next->second);
+    return most;
   }
 
   static std::string titleOf(const Record &record) {
@@ -308,13 +321,13 @@ private:
   void reportBefore(size_t place) const {
     std::vector<const Record *> before;
     for (size_t i = place; i-- > 0 && before.size() < kBefore;)
-      if (expected.places.count(got.records[i].key()) &&
-          got.records[i].step == got.records[place].step)
-        before.push_back(&got.records[i]);
+      if (got.places.count(expected.records[i].key()) &&
+          expected.records[i].step == expected.records[place].step)
+        before.push_back(&expected.records[i]);
     for (const Record *record : before) {
-      const Record &other = expected.records[expected.places.at(record->key())];
+      const Record &own = got.records[got.places.at(record->key())];
       std::printf("  before it: %s, relative distance %.2g\n", titleOf(*record).c_str(),
-                  record->norm > 0 ? distanceOf(*record, other) / record->norm : 0);
+                  record->norm > 0 ? distanceOf(*record, own) / record->norm : 0);
     }
   }
 
@@ -323,6 +336,7 @@ private:
   std::map<std::pair<int64_t, std::string>, double> sizes;
   double largest = 0; // relative distance of what agrees
   size_t compared = 0;
+  std::map<std::string, double> ofParameters; // relative distances, by name
   std::vector<Difference> differences;
 };
 

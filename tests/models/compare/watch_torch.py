@@ -79,6 +79,13 @@ def compare(trainc, one, other):
     return run(pathlib.Path(trainc).parent / "trainc-compare", "statistics", one, other)
 
 
+def shares_weight(family, one, other):
+    """A tied weight is used first where its other module is."""
+    modules = dict(families.make(family)[0].named_modules())
+    weights = [getattr(modules.get(name), "weight", None) for name in (one, other)]
+    return weights[0] is not None and weights[0] is weights[1]
+
+
 def one_weight(module, name, rng):
     with torch.no_grad():
         weight = dict(module.named_modules())[name].weight
@@ -111,7 +118,7 @@ CHANGES = {"one weight": (one_weight, (nn.Linear, nn.Conv2d, nn.Embedding)), "pe
 
 
 def faults(trainc, folder, count):
-    rng, found, rows = random.Random(1), 0, []
+    rng, found = random.Random(1), 0
     for number in range(count):
         what = list(CHANGES)[number % len(CHANGES)]
         change, kinds = CHANGES[what]
@@ -125,9 +132,11 @@ def faults(trainc, folder, count):
         path = theirs(FIXTURES[fixture], folder / "fault.jsonl", lambda module: change(module, name, rng))
         code, text = compare(trainc, folder / fixture / "ours", path)
         first = re.search(r"^the runs part at step (\d+): (.*)$", text, re.M)
-        rows.append((fixture, what, name, first[0] if first else "nothing found"))
-        print(" | ".join(rows[-1]), flush=True)
-    return rows
+        named = re.sub(r"^gradient of ", "", first[2]) if first else "nothing"
+        is_right = named == name or shares_weight(FIXTURES[fixture], named, name)
+        found += is_right
+        print(" | ".join((fixture, what, name, named, "right" if is_right else "WRONG")), flush=True)
+    print(f"{found} of {count} faults named", flush=True)
 
 
 def main():
