@@ -3,6 +3,7 @@
 // `profile`: what the steps of the plan take on this machine, measured in training steps whose rate
 // is 0. As a table, as JSON, which trainc-simulate reads, and as a trace, which Perfetto shows.
 #include "runtime/commands/commands.h"
+#include "runtime/commands/costliest.h"
 #include "runtime/data/made_up_batch.h"
 #include "runtime/files/output_file.h"
 #include "runtime/observe/step_plan.h"
@@ -22,7 +23,6 @@ using nlohmann::ordered_json;
 
 constexpr int profile_version = 1; // of the file
 constexpr int64_t warm_up_steps = 2;
-constexpr size_t costliest_shown = 20;
 
 void set_scalars(run &run, int64_t step, int64_t batches) {
   const program &program = run.prog;
@@ -149,57 +149,6 @@ void print_entries(const ordered_json &report, double step_seconds) {
   }
 }
 
-// A step of an entry function of one rank.
-struct costly_step {
-  double seconds; // each time
-  double times;   // in a training step
-  int rank;
-  std::string entry;
-  planned_step plan;
-
-  double in_step() const { return seconds * times; }
-};
-
-// Of the first replica, the costliest first.
-std::vector<costly_step> costliest(const ordered_json &reports, const planned_steps &plan) {
-  std::vector<costly_step> rows;
-  for (const ordered_json &report : reports)
-    for (const ordered_json &entry : report["entries"]) {
-      const auto name = entry["entry"].get<std::string>();
-      auto known = plan.find(name);
-      for (size_t i = 0; report["replica"] == 0 && i < entry["steps"].size(); ++i)
-        rows.push_back(
-            {entry["steps"][i]["seconds"], entry["times"], report["rank"], name,
-             known != plan.end() && i < known->second.size() ? known->second[i] : planned_step()});
-    }
-  std::stable_sort(rows.begin(), rows.end(), [](const costly_step &a, const costly_step &b) {
-    return a.in_step() > b.in_step();
-  });
-  rows.resize(std::min(rows.size(), costliest_shown));
-  return rows;
-}
-
-// `product_rate` is in operations a second; 0: not known.
-void print_costliest(const std::vector<costly_step> &rows, double step_seconds,
-                     double product_rate) {
-  printf("\nthe costliest steps of the plan, over all the times of a training step\n");
-  if (product_rate > 0)
-    printf("a product of large matrices reaches %.2f GFLOP/s\n", product_rate * 1e-9);
-  printf("%14s %10s %10s %10s %10s  %4s  %s\n", "seconds", "of a step", "GFLOP/s", "GB/s",
-         product_rate > 0 ? "of product" : "", "rank", "entry: step");
-  for (const costly_step &row : rows) {
-    const double flops = row.seconds > 0 ? std::max(row.plan.flops, 0.0) / row.seconds : 0;
-    const double bytes = row.seconds > 0 ? std::max(row.plan.bytes, 0.0) / row.seconds : 0;
-    printf("%14.9f %8.2f %% %10.2f %10.2f", row.in_step(), 100 * row.in_step() / step_seconds,
-           flops * 1e-9, bytes * 1e-9);
-    if (product_rate > 0)
-      printf(" %8.2f %%", 100 * flops / product_rate);
-    else
-      printf(" %10s", "");
-    printf("  %4d  %s: %s\n", row.rank, row.entry.c_str(), row.plan.words.c_str());
-  }
-}
-
 class profiler {
 public:
   explicit profiler(run &run)
@@ -284,7 +233,7 @@ private:
   void write_trace(const ordered_json &reports, planned_steps &plan) {
     for (const std::string &path : add_details(plan, run_.folder + "/plan"))
       run_.warn(path + ": cannot be used: the trace lacks what it says");
-    print_costliest(costliest(reports, plan), seconds_, product_rate_);
+    print_costliest(reports, plan, seconds_, product_rate_);
     trace_file file(run_.options.trace, plan);
     for (rank_trace &trace : traces_)
       file.add(std::move(trace));
