@@ -11,14 +11,14 @@ namespace {
 constexpr int64_t bytes_of_message = 1 << 28; // MPI counts in an int
 
 // Names have no line ends.
-std::string joined(const std::vector<std::string> &names) {
+std::string lines_of(const std::vector<std::string> &names) {
   std::string text;
   for (const std::string &name : names)
     text += name + "\n";
   return text;
 }
 
-std::vector<std::string> parted(const std::string &text) {
+std::vector<std::string> names_of_lines(const std::string &text) {
   std::vector<std::string> names;
   for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
     names.push_back(text.substr(begin, end - begin));
@@ -130,7 +130,7 @@ std::vector<rank_trace> step_trace::gather(const program &program) {
     trace.rank = rank;
     trace.stage = layout.stage;
     trace.replica = layout.replica;
-    trace.names = parted(ranks_.broadcast(joined(trace.names), rank));
+    trace.names = names_of_lines(ranks_.broadcast(lines_of(trace.names), rank));
     uint64_t count = std::stoull(ranks_.broadcast(std::to_string(trace.slices.size()), rank));
     const bool receives = ranks_.rank() == 0 && rank > 0;
     if (receives)
