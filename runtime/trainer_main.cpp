@@ -67,10 +67,24 @@ std::string read_by(const std::string &option) {
   return std::string(read_by_command) + " (" + option + ")";
 }
 
+std::vector<result_file> results_of_profile(const trainer_options &options) {
+  std::vector<result_file> files;
+  for (const result_file &file :
+       {result_file{options.output, "-o"}, result_file{options.trace, "--trace"}})
+    if (!file.path.empty())
+      files.push_back(file);
+  if (files.size() == 2 && options.output == options.trace)
+    throw failure(exit_usage, "option --trace: " + options.trace +
+                                  " is written by -o too\n  try: another name");
+  return files;
+}
+
 void check_output(const trainer_options &options) {
   std::vector<result_file> written = {{options.output, "-o"}};
   if (options.command->bit & command_export)
     written = results_of_export(trainer_program, options);
+  else if (options.command->bit & command_profile)
+    written = results_of_profile(options);
   else if (options.output.empty())
     throw failure(exit_usage,
                   std::string(options.command->name) + ": no file to write\n  try: -o FILE");
@@ -114,7 +128,7 @@ void check_remembered_products(const trainer_options &options) {
 // What the command line lacks: an error, or the options of a configuration or of the run to resume.
 void complete_options(const option_table &table, trainer_options &options) {
   if (options.command->bit & reads_run ||
-      (options.command->bit == command_profile && !options.output.empty()))
+      (options.command->bit & command_profile && !results_of_profile(options).empty()))
     check_output(options);
   if (options.command->bit != command_train)
     return;

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `profile`: what the steps of the plan take on this machine, measured in training steps whose rate
-// is 0. As a table and as JSON, which trainc-simulate reads.
+// is 0. As a table, as JSON, which trainc-simulate reads, and as a trace, which Perfetto shows.
 #include "runtime/commands/commands.h"
+#include "runtime/commands/costliest.h"
 #include "runtime/data/made_up_batch.h"
 #include "runtime/files/output_file.h"
+#include "runtime/observe/step_plan.h"
+#include "runtime/observe/trace_file.h"
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/step/step_times.h"
+#include "runtime/step/step_trace.h"
 
 #include <cinttypes>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace trainc {
@@ -20,54 +23,6 @@ using nlohmann::ordered_json;
 
 constexpr int profile_version = 1; // of the file
 constexpr int64_t warm_up_steps = 2;
-
-const char *name_of(stage_action_kind kind) {
-  switch (kind) {
-  case stage_action_kind::forward:
-    return "forward";
-  case stage_action_kind::backward:
-    return "backward";
-  case stage_action_kind::input_gradient:
-    return "input gradient";
-  case stage_action_kind::weight_gradient:
-    return "weight gradient";
-  case stage_action_kind::send_activation:
-    return "send activation";
-  case stage_action_kind::receive_activation:
-    return "receive activation";
-  case stage_action_kind::send_gradient:
-    return "send gradient";
-  case stage_action_kind::receive_gradient:
-    return "receive gradient";
-  case stage_action_kind::reduce:
-    return "reduce";
-  case stage_action_kind::norm:
-    return "norm";
-  case stage_action_kind::update:
-    return "update";
-  }
-  return "";
-}
-
-// The words of plan/steps.txt: by function and number.
-using step_words = std::map<std::string, std::vector<std::string>>;
-
-step_words read_words(const std::string &path) {
-  step_words words;
-  std::ifstream file(path);
-  std::vector<std::string> *function = nullptr;
-  for (std::string line; std::getline(file, line);) {
-    size_t colon = line.find(": ");
-    if (!line.empty() && line[0] != ' ' && colon != std::string::npos) {
-      function = &words[line.substr(0, colon)];
-    } else if (size_t begin = line.find_first_not_of(" 0123456789");
-               function && begin != std::string::npos) {
-      line.erase(line.find_last_not_of(' ') + 1);
-      function->push_back(line.substr(begin));
-    }
-  }
-  return words;
-}
 
 void set_scalars(run &run, int64_t step, int64_t batches) {
   const program &program = run.prog;
@@ -146,12 +101,12 @@ ordered_json report_of(const step_times &times, const stage_layout &layout, int 
 }
 
 // Adds the words of each step.
-void add_words(ordered_json &report, const step_words &words) {
+void add_words(ordered_json &report, const planned_steps &words) {
   for (ordered_json &entry : report["entries"]) {
     auto known = words.find(entry["entry"].get<std::string>());
     for (size_t i = 0; known != words.end() && i < entry["steps"].size(); ++i)
       if (i < known->second.size())
-        entry["steps"][i]["step"] = known->second[i];
+        entry["steps"][i]["step"] = known->second[i].words;
   }
 }
 
@@ -212,12 +167,16 @@ public:
 
   // The reports of all ranks, on the first.
   ordered_json measure() {
-    step_times times(run_.target);
+    step_trace trace(run_.ranks);
+    step_times times(run_.target, traces() ? &trace : nullptr);
     run_.target.observe(&times);
     step_->observe(&times);
     for (int64_t i = 0; i < warm_up_steps + run_.options.measured_steps; ++i) {
-      if (i == warm_up_steps)
+      if (i == warm_up_steps) {
         times.forget();
+        if (traces())
+          trace.start(warm_up_steps, run_.options.measured_steps);
+      }
       take_step(i + 1, times);
     }
     run_.target.observe(nullptr);
@@ -225,6 +184,10 @@ public:
     seconds_ = times.whole_steps().working + times.whole_steps().waiting;
     seconds_ /= static_cast<double>(times.whole_steps().times);
     ordered_json reports = ordered_json::array();
+    if (traces()) {
+      traces_ = trace.gather(run_.prog);
+      product_rate_ = run_.target.product_rate(); // the activations are not needed any more
+    }
     const std::string own = report_of(times, layout_, run_.ranks.rank()).dump();
     for (int rank = 0; rank < run_.ranks.size(); ++rank) {
       std::string text = run_.ranks.broadcast(own, rank);
@@ -236,7 +199,7 @@ public:
 
   void show(ordered_json reports) {
     const std::string path = run_.folder + "/plan/steps.txt";
-    const step_words words = read_words(path);
+    planned_steps words = read_step_words(path);
     if (words.empty())
       run_.warn(path + ": has no steps: they have numbers alone");
     printf("\nstep: %.9f seconds, mean of %" PRId64 " behind %" PRId64 "\n", seconds_,
@@ -250,6 +213,8 @@ public:
         print_exchange(report["exchange"]);
       print_entries(report, seconds_);
     }
+    if (traces())
+      write_trace(reports, words);
     if (!run_.options.output.empty())
       write(std::move(reports));
   }
@@ -257,10 +222,23 @@ public:
 private:
   void take_step(int64_t number, step_times &times) {
     run_.watch.begin_step(number);
-    times.begin_step();
+    times.begin_step(number);
     set_scalars(run_, number, step_->batches_per_step());
     step_->with_update(data_part::all, (number - 1) * step_->batches_per_step(), number);
     times.end_step();
+  }
+
+  bool traces() const { return !run_.options.trace.empty(); }
+
+  void write_trace(const ordered_json &reports, planned_steps &plan) {
+    for (const std::string &path : add_details(plan, run_.folder + "/plan"))
+      run_.warn(path + ": cannot be used: the trace lacks what it says");
+    print_costliest(reports, plan, seconds_, product_rate_);
+    trace_file file(run_.options.trace, plan);
+    for (rank_trace &trace : traces_)
+      file.add(std::move(trace));
+    file.publish();
+    printf("\ntrace: %s\n", run_.options.trace.c_str());
   }
 
   void write(ordered_json reports) const {
@@ -291,6 +269,8 @@ private:
   std::optional<batch_feed> feed_;
   std::optional<gradient_step> step_;
   double seconds_ = 0; // of a step
+  std::vector<rank_trace> traces_;
+  double product_rate_ = 0;
 };
 
 } // namespace

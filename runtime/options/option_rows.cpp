@@ -67,7 +67,9 @@ constexpr command_row commands[] = {
      "and\n"
      "every message takes, on each rank. Inputs without data are made up; parameters are the "
      "initial\n"
-     "ones and nothing is kept of them. With -o also as JSON, which trainc-simulate reads.",
+     "ones and nothing is kept of them. With -o also as JSON, which trainc-simulate reads; with "
+     "--trace\n"
+     "also as a trace.",
      "profile --steps 10 -o profile.json"},
     {command_info, "info", "describe the compiled model",
      "Prints what the compiler built: model, "
@@ -304,6 +306,8 @@ std::vector<option_row> common_rows() {
       row("output", &values::output, "FILE",
           command_gradients | command_predict | command_export | command_profile, "file to write")
           .short_form('o'),
+      row("trace", &values::trace, "FILE", command_profile,
+          "also write when each rank did what, as trace events, which ui.perfetto.dev shows"),
       row("external-data", &values::external_data, "", command_export,
           "put the weights into NAME.data at any size"),
       row("state-dict", &values::state_dict, "FILE", command_export,

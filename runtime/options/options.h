@@ -112,6 +112,7 @@ struct trainer_options {
   int64_t step = 1;           // which
   int64_t measured_steps = 10;
   std::string output; // file
+  std::string trace;  // file of `profile`
   bool external_data = false;
   std::string state_dict, optimizer_state; // files
   std::string prompt = "\n";

@@ -25,21 +25,35 @@ void step_times::forget() {
   exchanges_ = {};
 }
 
-void step_times::begin_step() { whole_began_ = now(); }
+void step_times::begin_step(int64_t number) {
+  number_ = number;
+  whole_began_ = now();
+  rest_began_ = whole_began_.seconds;
+}
+
 void step_times::end_step() {
-  add(whole_, whole_began_, now());
+  const instant end = now();
+  add(whole_, whole_began_, end);
   const exchange_times last = target_.last_exchange().since(whole_began_.seconds);
   exchanges_.begin += last.begin;
   exchanges_.end += last.end;
   exchanges_.exposed += last.exposed;
   exchanges_.adding += last.adding;
   exchanges_.beside += last.beside;
+  if (!trace_)
+    return;
+  trace_->rest(rest_began_, end.seconds);
+  trace_->training_step(number_, whole_began_.seconds, end.seconds);
+  if (last.end > 0)
+    trace_->exchange(target_.last_exchange());
 }
 
 void step_times::enter(const char *function) {
   function_ = &functions_[function];
   ++function_->times;
   step_ = -1;
+  if (trace_)
+    trace_->enter(function);
 }
 
 void step_times::begin(int step) {
@@ -56,19 +70,33 @@ void step_times::leave() {
 }
 
 void step_times::end_of_step() {
-  if (step_ >= 0)
-    function_->steps[static_cast<size_t>(step_)] += now().seconds - step_began_;
+  if (step_ < 0)
+    return;
+  const double ended = now().seconds;
+  function_->steps[static_cast<size_t>(step_)] += ended - step_began_;
+  if (trace_)
+    trace_->plan_step(step_, step_began_, ended);
 }
 
 void step_times::begins(const stage_action &action) {
-  ends();
+  const instant at = now();
+  end_action(at);
   action_ = &actions_[{action.kind, action.chunk, action.boundary}];
-  action_began_ = now();
+  current_ = action;
+  action_began_ = at;
 }
 
-void step_times::ends() {
+void step_times::ends() { end_action(now()); }
+
+// The action that went on, or what came before the first one.
+void step_times::end_action(const instant &at) {
   if (action_)
-    add(*action_, action_began_, now());
+    add(*action_, action_began_, at);
+  if (trace_ && action_)
+    trace_->action(current_, action_began_.seconds, at.seconds, at.waited - action_began_.waited);
+  else if (trace_)
+    trace_->rest(rest_began_, at.seconds);
+  rest_began_ = at.seconds;
   action_ = nullptr;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/step/gradient_step.h"
+#include "runtime/step/step_trace.h"
 
 #include <compare>
 #include <map>
@@ -36,9 +37,11 @@ using measured_actions = std::map<action_key, measured_seconds>;
 
 class step_times final : public step_clock, public action_observer {
 public:
-  explicit step_times(device &target) : target_(target) {}
+  // Unless it is null, `trace` records everything that is measured.
+  explicit step_times(device &target, step_trace *trace = nullptr)
+      : target_(target), trace_(trace) {}
 
-  void begin_step();
+  void begin_step(int64_t number);
   void end_step();
   void forget(); // all that was measured so far
 
@@ -60,18 +63,23 @@ private:
   };
   instant now();
   void add(measured_seconds &to, const instant &since, const instant &until) const;
+  void end_action(const instant &at);
   void end_of_step();
 
   device &target_;
+  step_trace *trace_;
   std::map<std::string, measured_function> functions_;
   measured_actions actions_;
   measured_seconds whole_;
   exchange_times exchanges_;
   measured_function *function_ = nullptr;
   measured_seconds *action_ = nullptr; // that goes on
+  stage_action current_ = {};          // this action
   int step_ = -1;                      // of the function
   double step_began_ = 0;
+  int64_t number_ = 0; // of the training step
   instant action_began_ = {}, whole_began_ = {};
+  double rest_began_ = 0; // what is of no action
 };
 
 } // namespace trainc

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A step of the plan counts for the node that it is named after, and for every module that this
+// node is in. Gradients and what is recomputed have names of their own.
+#include "runtime/commands/costliest.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace trainc {
+namespace {
+
+constexpr size_t rows_shown = 20;
+
+// Of a training step.
+struct cost {
+  double seconds = 0, flops = 0, bytes = 0;
+
+  void add(const cost &other) {
+    seconds += other.seconds;
+    flops += other.flops;
+    bytes += other.bytes;
+  }
+};
+using costs = std::map<std::string, cost>; // by name
+
+struct costs_of_step {
+  costs kernels, nodes, modules;
+};
+
+size_t length_of_prefix(const std::string &name) {
+  size_t length = 0;
+  for (bool found = true; found;) {
+    found = false;
+    for (const std::string prefix : {"gradient of ", "recomputed "})
+      if (name.compare(length, prefix.size(), prefix) == 0) {
+        length += prefix.size();
+        found = true;
+      }
+  }
+  return length;
+}
+
+void add_step(costs_of_step &all, const planned_step &step, const cost &of) {
+  all.kernels[step.kernel].add(of);
+  const std::string node = step.nodes.substr(0, step.nodes.find(", "));
+  if (node.empty())
+    return;
+  all.nodes[node].add(of);
+  for (size_t dot = node.find('.', length_of_prefix(node)); dot != std::string::npos;
+       dot = node.find('.', dot + 1))
+    all.modules[node.substr(0, dot)].add(of);
+}
+
+void add_entry(costs_of_step &all, const nlohmann::ordered_json &entry, const planned_steps &plan) {
+  const double times = entry["times"];
+  auto known = plan.find(entry["entry"].get<std::string>());
+  for (size_t i = 0; known != plan.end() && i < entry["steps"].size(); ++i)
+    if (i < known->second.size()) {
+      const planned_step &step = known->second[i];
+      add_step(all, step,
+               {times * entry["steps"][i]["seconds"].get<double>(),
+                times * std::max(step.flops, 0.0), times * std::max(step.bytes, 0.0)});
+    }
+}
+
+void print_table(const char *title, const costs &of, double step_seconds, double product_rate) {
+  std::vector<std::pair<std::string, cost>> rows(of.begin(), of.end());
+  std::stable_sort(rows.begin(), rows.end(), [](const auto &a, const auto &b) {
+    return a.second.seconds > b.second.seconds;
+  });
+  rows.resize(std::min(rows.size(), rows_shown));
+  printf("\nthe costliest %s\n%14s %10s %10s %10s %10s\n", title, "seconds", "of a step", "GFLOP/s",
+         "GB/s", product_rate > 0 ? "of product" : "");
+  for (const auto &[name, cost] : rows) {
+    const double rate = cost.seconds > 0 ? cost.flops / cost.seconds : 0;
+    printf("%14.9f %8.2f %% %10.2f %10.2f", cost.seconds, 100 * cost.seconds / step_seconds,
+           rate * 1e-9, cost.seconds > 0 ? cost.bytes / cost.seconds * 1e-9 : 0);
+    if (product_rate > 0)
+      printf(" %8.2f %%", 100 * rate / product_rate);
+    else
+      printf(" %10s", "");
+    printf("  %s\n", name.c_str());
+  }
+}
+
+} // namespace
+
+void print_costliest(const nlohmann::ordered_json &reports, const planned_steps &plan,
+                     double step_seconds, double product_rate) {
+  costs_of_step all;
+  for (const nlohmann::ordered_json &report : reports)
+    if (report["replica"] == 0)
+      for (const nlohmann::ordered_json &entry : report["entries"])
+        add_entry(all, entry, plan);
+  if (product_rate > 0)
+    printf("\na product of large matrices: %.2f GFLOP/s\n", product_rate * 1e-9);
+  print_table("kernels", all.kernels, step_seconds, product_rate);
+  print_table("nodes", all.nodes, step_seconds, product_rate);
+  print_table("modules", all.modules, step_seconds, product_rate);
+}
+
+} // namespace trainc

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/observe/step_plan.h"
+
+#include "runtime/files/bounded_json.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+namespace trainc {
+namespace {
+
+using nlohmann::json;
+
+constexpr int deepest_of_plan = 6; // entries, tensors, shape
+
+std::string without_spaces_around(const std::string &text) {
+  const size_t begin = text.find_first_not_of(' ');
+  return begin == std::string::npos ? ""
+                                    : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+// The words end with the first name.
+void add_nodes(planned_step &step, const json &names) {
+  for (const json &name : names)
+    step.nodes += (step.nodes.empty() ? "" : ", ") + name.get<std::string>();
+  const std::string first = names.empty() ? "" : names.front().get<std::string>();
+  if (step.words.size() > first.size() && step.words.ends_with(first))
+    step.kernel = without_spaces_around(step.words.substr(0, step.words.size() - first.size()));
+}
+
+void add_all_nodes(std::vector<planned_step> &steps, const json &entry) {
+  const json &computes = entry.at("computes");
+  for (size_t i = 0; i < steps.size() && i < computes.size(); ++i)
+    add_nodes(steps[i], computes[i]);
+}
+
+// Steps with the same kernel have the same cost.
+void add_costs(std::vector<planned_step> &steps, const json &entry) {
+  std::map<std::string, const json *> kernels;
+  for (const json &kernel : entry.at("kernels")) {
+    const auto words = kernel.at("step").get<std::string>();
+    kernels[words.substr(0, words.find("  ["))] = &kernel;
+  }
+  for (planned_step &step : steps)
+    if (auto known = kernels.find(step.kernel); known != kernels.end()) {
+      step.flops = known->second->at("flops_each").get<double>();
+      step.bytes = known->second->at("bytes_each").get<double>();
+    }
+}
+
+// Tensors may share memory, which counts once.
+int64_t union_of(std::vector<std::pair<int64_t, int64_t>> &ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  int64_t bytes = 0, end = 0;
+  for (const auto &[first, last] : ranges) {
+    bytes += std::max<int64_t>(0, last - std::max(first, end));
+    end = std::max(end, last);
+  }
+  return bytes;
+}
+
+void add_memory(std::vector<planned_step> &steps, const json &entry) {
+  for (planned_step &step : steps)
+    step.alive = 0;
+  for (const char *arena : {"activations", "stash"}) {
+    std::vector<std::vector<std::pair<int64_t, int64_t>>> alive(steps.size());
+    for (const json &tensor : entry.at("tensors")) {
+      if (tensor.at("arena") != arena)
+        continue;
+      const auto offset = tensor.at("offset").get<int64_t>();
+      const auto last = tensor.at("last_step").get<size_t>();
+      for (auto i = tensor.at("first_step").get<size_t>(); i <= last && i < steps.size(); ++i)
+        alive[i].emplace_back(offset, offset + tensor.at("bytes").get<int64_t>());
+    }
+    for (size_t i = 0; i < steps.size(); ++i)
+      steps[i].alive += union_of(alive[i]);
+  }
+}
+
+bool add_file(planned_steps &functions, const std::string &path,
+              void (*add)(std::vector<planned_step> &, const json &)) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  try {
+    const json plan = bounded_json(text, deepest_of_plan);
+    for (const json &entry : plan.at("entries"))
+      if (auto known = functions.find(entry.at("entry").get<std::string>());
+          known != functions.end())
+        add(known->second, entry);
+  } catch (const json::exception &) { // whatever is not as it should be
+    return false;
+  }
+  return true;
+}
+
+} // namespace
+
+planned_steps read_step_words(const std::string &path) {
+  planned_steps functions;
+  std::ifstream file(path);
+  std::vector<planned_step> *function = nullptr;
+  for (std::string line; std::getline(file, line);) {
+    size_t colon = line.find(": ");
+    if (!line.empty() && line[0] != ' ' && colon != std::string::npos) {
+      function = &functions[line.substr(0, colon)];
+    } else if (size_t begin = line.find_first_not_of(" 0123456789");
+               function && begin != std::string::npos) {
+      planned_step &step = function->emplace_back();
+      step.words = without_spaces_around(line.substr(begin));
+      step.kernel = step.words;
+    }
+  }
+  return functions;
+}
+
+std::vector<std::string> add_details(planned_steps &functions, const std::string &folder) {
+  std::vector<std::string> problems;
+  for (const auto &[name, add] :
+       {std::pair("/nodes.json", &add_all_nodes), std::pair("/kernels.json", &add_costs),
+        std::pair("/memory.json", &add_memory)})
+    if (!add_file(functions, folder + name, add))
+      problems.push_back(folder + name);
+  return problems;
+}
+
+} // namespace trainc

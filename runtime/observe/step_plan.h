@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the plan beside the trainer says of each step of the entry functions: its words, what it
+// computes, its operations and the bytes it moves, the memory alive.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace trainc {
+
+// What is not known is empty or below 0.
+struct planned_step {
+  std::string words;  // the line of plan/steps.txt, without its number
+  std::string kernel; // of the words, without what is computed
+  std::string nodes;  // all that it computes
+  double flops = -1, bytes = -1;
+  int64_t alive = -1; // bytes of activations and stash that the function needs then
+};
+
+// By the function's name and the step's number.
+using planned_steps = std::map<std::string, std::vector<planned_step>>;
+
+// Words alone. Nothing where there is no file.
+planned_steps read_step_words(const std::string &path);
+// Adds what nodes.json, kernels.json and memory.json of the folder say. Returns which of them could
+// not be used.
+std::vector<std::string> add_details(planned_steps &functions, const std::string &folder);
+
+} // namespace trainc

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/step/step_trace.h"
+
+#include "runtime/process/clock.h"
+
+#include <algorithm>
+
+namespace trainc {
+namespace {
+
+constexpr int64_t bytes_of_message = 1 << 28; // MPI counts in an int
+
+// Names have no line ends.
+std::string lines_of(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += name + "\n";
+  return text;
+}
+
+std::vector<std::string> names_of_lines(const std::string &text) {
+  std::vector<std::string> names;
+  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
+    names.push_back(text.substr(begin, end - begin));
+  return names;
+}
+
+void move_parts(char *data, int64_t bytes, const std::function<void(char *, int64_t)> &move) {
+  for (int64_t done = 0; done < bytes; done += bytes_of_message)
+    move(data + done, std::min(bytes_of_message, bytes - done));
+}
+
+} // namespace
+
+const char *name_of(stage_action_kind kind) {
+  switch (kind) {
+  case stage_action_kind::forward:
+    return "forward";
+  case stage_action_kind::backward:
+    return "backward";
+  case stage_action_kind::input_gradient:
+    return "input gradient";
+  case stage_action_kind::weight_gradient:
+    return "weight gradient";
+  case stage_action_kind::send_activation:
+    return "send activation";
+  case stage_action_kind::receive_activation:
+    return "receive activation";
+  case stage_action_kind::send_gradient:
+    return "send gradient";
+  case stage_action_kind::receive_gradient:
+    return "receive gradient";
+  case stage_action_kind::reduce:
+    return "reduce";
+  case stage_action_kind::norm:
+    return "norm";
+  case stage_action_kind::update:
+    return "update";
+  }
+  return "";
+}
+
+// Ranks of one host have one clock. Between hosts the instants after a barrier count as one, which
+// is as exact as the barrier.
+void step_trace::start(int64_t steps, int64_t more) {
+  const auto a_step = static_cast<int64_t>(own_.slices.size()) / steps + 1;
+  own_.slices.clear();
+  own_.slices.reserve(static_cast<size_t>(a_step * more));
+  ranks_.barrier();
+  const double now = seconds_now();
+  std::vector<double> of_all(static_cast<size_t>(ranks_.size()));
+  ranks_.gather(&now, sizeof now, of_all.data());
+  began_ = of_all[static_cast<size_t>(ranks_.first_on_host())];
+}
+
+int32_t step_trace::number_of(const char *name) {
+  auto known = std::find(own_.names.begin(), own_.names.end(), name);
+  if (known == own_.names.end())
+    known = own_.names.insert(known, name);
+  return static_cast<int32_t>(known - own_.names.begin());
+}
+
+void step_trace::training_step(int64_t number, double begin, double end) {
+  add({.begin = begin - began_,
+       .end = end - began_,
+       .kind = slice_kind::training_step,
+       .name = number_of("training step"),
+       .number = static_cast<int32_t>(number)});
+}
+
+void step_trace::action(const stage_action &of, double begin, double end, double waiting) {
+  add({.begin = begin - began_,
+       .end = end - began_,
+       .kind = slice_kind::action,
+       .name = number_of(name_of(of.kind)),
+       .chunk = of.chunk,
+       .micro_batch = of.micro_batch,
+       .boundary = of.boundary,
+       .waiting = waiting});
+}
+
+void step_trace::rest(double begin, double end) {
+  add({.begin = begin - began_,
+       .end = end - began_,
+       .kind = slice_kind::action,
+       .name = number_of("rest")});
+}
+
+void step_trace::plan_step(int number, double begin, double end) {
+  add({.begin = begin - began_,
+       .end = end - began_,
+       .kind = slice_kind::plan_step,
+       .name = function_,
+       .number = number});
+}
+
+void step_trace::exchange(const exchange_times &of) {
+  add({.begin = of.begin - began_,
+       .end = of.end - began_,
+       .kind = slice_kind::exchange,
+       .name = number_of("exchange of gradients"),
+       .waiting = of.exposed});
+}
+
+std::vector<rank_trace> step_trace::gather(const program &program) {
+  std::vector<rank_trace> traces;
+  for (int rank = 0; rank < ranks_.size(); ++rank) {
+    const stage_layout layout(program, rank, ranks_.size());
+    rank_trace trace = rank == ranks_.rank() ? std::move(own_) : rank_trace();
+    trace.rank = rank;
+    trace.stage = layout.stage;
+    trace.replica = layout.replica;
+    trace.names = names_of_lines(ranks_.broadcast(lines_of(trace.names), rank));
+    uint64_t count = std::stoull(ranks_.broadcast(std::to_string(trace.slices.size()), rank));
+    const bool receives = ranks_.rank() == 0 && rank > 0;
+    if (receives)
+      trace.slices.resize(count);
+    auto *data = reinterpret_cast<char *>(trace.slices.data());
+    const auto bytes = static_cast<int64_t>(count * sizeof(trace_slice));
+    if (receives)
+      move_parts(data, bytes, [&](char *at, int64_t size) { ranks_.receive(at, size, rank); });
+    else if (rank > 0 && rank == ranks_.rank())
+      move_parts(data, bytes, [&](char *at, int64_t size) { ranks_.send(at, size, 0); });
+    if (ranks_.rank() == 0)
+      traces.push_back(std::move(trace));
+  }
+  return traces;
+}
+
+} // namespace trainc

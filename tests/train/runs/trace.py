@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Whether a file of `trainer profile --trace` is what it should be.
+#
+#   trace.py TRACE TRAINER_FOLDER --ranks N --steps N [--messages MICRO_BATCHES] [--exchanges] [--profile FILE]
+import argparse
+import collections
+import json
+import pathlib
+import re
+
+parser = argparse.ArgumentParser()
+parser.add_argument("trace")
+parser.add_argument("folder")
+parser.add_argument("--ranks", type=int, required=True)
+parser.add_argument("--steps", type=int, required=True)
+parser.add_argument("--messages", type=int, default=0)
+parser.add_argument("--exchanges", action="store_true")
+parser.add_argument("--profile")
+options = parser.parse_args()
+
+events = json.load(open(options.trace))["traceEvents"]
+plan = pathlib.Path(options.folder) / "plan"
+counts = {name: int(count) for name, count in re.findall(r"^(\S+): (\d+) steps?$", (plan / "steps.txt").read_text(), re.M)}
+
+
+def ns(microseconds):
+    assert abs(microseconds * 1000 - round(microseconds * 1000)) < 1e-3 * max(1, microseconds * 1e-6), microseconds
+    return round(microseconds * 1000)
+
+
+def slices(rank, track, kind=None):
+    return [e for e in events if e["ph"] == "X" and (e["pid"], e["tid"]) == (rank, track) and kind in (None, e["cat"])]
+
+
+def end(event):
+    return ns(event["ts"]) + ns(event["dur"])
+
+
+def check_nesting(track):
+    """As Perfetto reads them: in their order, each within the one that is open; by category."""
+    depths = {"training step": 0, "action": 1, "plan": 2}
+    open_ones, inside = [], collections.defaultdict(int)
+    for event in track:
+        while open_ones and end(open_ones[-1]) <= ns(event["ts"]):
+            open_ones.pop()
+        # A slice without length is closed by the next one at its time.
+        assert len(open_ones) == depths[event["cat"]] or ns(event["dur"]) == 0, (event, open_ones)
+        if open_ones:
+            assert end(event) <= end(open_ones[-1]), (event, open_ones[-1])
+            inside[id(open_ones[-1])] += ns(event["dur"])
+        open_ones.append(event)
+    for event in track:
+        if event["cat"] == "training step":  # actions and the rest fill it
+            assert abs(inside[id(event)] - ns(event["dur"])) <= 0.02 * ns(event["dur"]), event
+
+
+def check_steps(rank):
+    seen = collections.Counter((e["args"]["entry"], e["args"]["number"]) for e in slices(rank, 0, "plan"))
+    actions = collections.Counter(e["name"] for e in slices(rank, 0, "action"))
+    for entry in {entry for entry, _ in seen}:
+        times = {seen[entry, number] for number in range(counts[entry])}
+        role = next((role for role in ("forward_backward", "forward", "backward", "update") if entry.startswith(role)), None)
+        expected = actions["backward" if role == "forward_backward" else role] if role else None
+        assert times == {expected} or role is None, (entry, times, expected)
+        assert max(number for name, number in seen if name == entry) < counts[entry]
+    assert any(entry.startswith("update") for entry, _ in seen)
+
+
+def check_details(rank):
+    known = {e["entry"]: e["computes"] for e in json.loads((plan / "nodes.json").read_text())["entries"]}
+    for event in slices(rank, 0, "plan"):
+        of = event["args"]
+        assert of["nodes"] == ", ".join(known[of["entry"]][of["number"]]), event
+        assert ns(event["dur"]) == 0 or (of["flops"] >= 0 and of["bytes"] >= 0), event
+    memory = [e["args"]["bytes"] for e in events if e["ph"] == "C" and e["pid"] == rank]
+    assert memory and max(memory) > 0 and all(a != b for a, b in zip(memory, memory[1:]))
+
+
+def check_messages():
+    flows = collections.defaultdict(list)
+    for event in events:
+        if event["ph"] in "sf":
+            flows[event["id"]].append(event)
+            around = [e for e in slices(event["pid"], 0, "action") if ns(e["ts"]) <= ns(event["ts"]) < end(e)]
+            word = {"s": "send", "f": "receive"}[event["ph"]]
+            assert [e["name"] for e in around] == [f"{word} {event['name']}"], (event, around)
+    replicas = options.ranks // 2
+    assert len(flows) == 2 * replicas * options.steps * options.messages, len(flows)
+    for flow in flows.values():
+        leaves, arrives = sorted(flow, key=lambda e: "sf".index(e["ph"]))
+        assert (leaves["ph"], arrives["ph"], arrives["bp"]) == ("s", "f", "e"), flow
+        assert (leaves["cat"], leaves["name"]) == (arrives["cat"], arrives["name"]), flow
+        assert abs(leaves["pid"] - arrives["pid"]) == 1 and leaves["pid"] // 2 == arrives["pid"] // 2, flow
+        assert ns(leaves["ts"]) <= ns(arrives["ts"]), flow
+
+
+names = [e["args"]["name"] for e in events if e["name"] == "process_name"]
+stages = 2 if options.messages else 1
+assert names == [f"rank {r} (stage {r % stages}, replica {r // stages})" for r in range(options.ranks)], names
+for rank in range(options.ranks):
+    track = slices(rank, 0)
+    check_nesting(track)
+    steps = slices(rank, 0, "training step")
+    assert [e["name"] for e in steps] == [f"step {3 + i}" for i in range(options.steps)], steps
+    check_steps(rank)
+    if (plan / "nodes.json").exists():
+        check_details(rank)
+    assert len(slices(rank, 1)) == (options.steps if options.exchanges else 0)
+# On one clock the steps of all ranks overlap.
+for number in range(options.steps):
+    of_ranks = [slices(rank, 0, "training step")[number] for rank in range(options.ranks)]
+    assert max(ns(e["ts"]) for e in of_ranks) < min(end(e) for e in of_ranks)
+check_messages()
+if options.profile:  # which measures with the same clock
+    profile = json.load(open(options.profile))
+    mean = sum(ns(e["dur"]) for e in slices(0, 0, "training step")) / options.steps
+    assert abs(mean * 1e-9 - profile["seconds"]) <= 0.02 * profile["seconds"]
+    for report in profile["ranks"]:
+        for entry in report["entries"]:
+            for number, step in enumerate(entry["steps"]):
+                of = [ns(e["dur"]) for e in slices(report["rank"], 0, "plan")
+                      if (e["args"]["entry"], e["args"]["number"]) == (entry["entry"], number)]
+                assert abs(sum(of) / len(of) * 1e-9 - step["seconds"]) <= 2e-9, (entry["entry"], number)
+print(f"{options.trace}: {len(events)} events")
