@@ -43,9 +43,9 @@ size_t length_of_prefix(const std::string &name) {
 
 void add_step(costs_of_step &all, const planned_step &step, const cost &of) {
   all.kernels[step.kernel].add(of);
-  const std::string node = step.nodes.substr(0, step.nodes.find(", "));
-  if (node.empty())
+  if (step.nodes.empty())
     return;
+  const std::string &node = step.nodes.front();
   all.nodes[node].add(of);
   for (size_t dot = node.find('.', length_of_prefix(node)); dot != std::string::npos;
        dot = node.find('.', dot + 1))

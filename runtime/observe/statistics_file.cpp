@@ -3,14 +3,11 @@
 
 #include "runtime/failure.h"
 #include "runtime/files/data_types.h"
-#include "runtime/files/file_operations.h"
 #include "runtime/files/json_number.h"
 
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <strings.h>
 
 namespace trainc {
 namespace {
@@ -55,24 +52,18 @@ statistics_file::statistics_file(const std::string &path, const program &program
                                  int ranks)
     : path_(path) {
   line_.reserve(1 << 14);
-  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
-  if (file_ < 0)
+  if (file_.open(path, /*keeps=*/true) != 0)
     throw failure(exit_disk, path + ": cannot be written: " + strerror(errno));
-  put("{\"format\": " + quoted(statistics_format) + ", \"version\": " +
-      std::to_string(statistics_version) + ", \"model\": " + quoted(program.model_name) +
-      ", \"rank\": " + std::to_string(rank) + ", \"ranks\": " + std::to_string(ranks) + "}\n");
-}
-
-statistics_file::~statistics_file() { ::close(file_); }
-
-void statistics_file::put(const std::string &line) {
-  if (error_ == 0 && real_file_operations().write_all(file_, line.data(), line.size()) != 0)
-    error_ = errno;
+  line_ = "{\"format\": " + quoted(statistics_format) +
+          ", \"version\": " + std::to_string(statistics_version) +
+          ", \"model\": " + quoted(program.model_name) + ", \"rank\": " + std::to_string(rank) +
+          ", \"ranks\": " + std::to_string(ranks) + "}\n";
+  file_.append(line_.data(), line_.size());
 }
 
 void statistics_file::write(int64_t step, int64_t micro_batch, const watched_tensor &tensor,
                             const tensor_statistics &found) {
-  if (error_ != 0)
+  if (error() != 0)
     return;
   line_ = "{\"step\": " + std::to_string(step);
   if (micro_batch >= 0)
@@ -103,7 +94,7 @@ void statistics_file::write(int64_t step, int64_t micro_batch, const watched_ten
   line_ += "]";
   append_histogram(line_, found);
   line_ += "}\n";
-  put(line_);
+  file_.append(line_.data(), line_.size());
 }
 
 } // namespace trainc

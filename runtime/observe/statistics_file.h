@@ -4,6 +4,7 @@
 // (docs/observe.md has the members).
 #pragma once
 
+#include "runtime/files/appended_file.h"
 #include "runtime/observe/tensor_statistics.h"
 
 #include <cstdint>
@@ -32,22 +33,19 @@ class statistics_file {
 public:
   // Goes on with a file that is there. Throws `failure` (exit_disk).
   statistics_file(const std::string &path, const program &program, int rank, int ranks);
-  ~statistics_file();
-  statistics_file(const statistics_file &) = delete;
-  statistics_file &operator=(const statistics_file &) = delete;
 
   // A micro-batch below 0: of the step as a whole.
   void write(int64_t step, int64_t micro_batch, const watched_tensor &tensor,
              const tensor_statistics &found);
+  // Whether the file was removed, which then is an error as below.
+  void look() { file_.look(); }
   // An errno, where a line could not be written; nothing is written from then on.
-  int error() const { return error_; }
+  int error() const { return file_.error(); }
   const std::string &path() const { return path_; }
 
 private:
-  void put(const std::string &line);
   std::string path_, line_;
-  int file_ = -1;
-  int error_ = 0;
+  appended_file file_;
 };
 
 } // namespace trainc

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/observe/step_plan.h"
 
-#include "runtime/files/bounded_json.h"
+#include "runtime/observe/plan_file.h"
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 
 namespace trainc {
 namespace {
 
 using nlohmann::json;
-
-constexpr int deepest_of_plan = 6; // entries, tensors, shape
 
 std::string without_spaces_around(const std::string &text) {
   const size_t begin = text.find_first_not_of(' ');
@@ -22,9 +19,8 @@ std::string without_spaces_around(const std::string &text) {
 
 // The words end with the first name.
 void add_nodes(planned_step &step, const json &names) {
-  for (const json &name : names)
-    step.nodes += (step.nodes.empty() ? "" : ", ") + name.get<std::string>();
-  const std::string first = names.empty() ? "" : names.front().get<std::string>();
+  step.nodes = names.get<std::vector<std::string>>();
+  const std::string first = step.nodes.empty() ? "" : step.nodes.front();
   if (step.words.size() > first.size() && step.words.ends_with(first))
     step.kernel = without_spaces_around(step.words.substr(0, step.words.size() - first.size()));
 }
@@ -80,11 +76,11 @@ void add_memory(std::vector<planned_step> &steps, const json &entry) {
 
 bool add_file(planned_steps &functions, const std::string &path,
               void (*add)(std::vector<planned_step> &, const json &)) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::optional<json> plan = read_plan_file(path);
+  if (!plan)
+    return false;
   try {
-    const json plan = bounded_json(text, deepest_of_plan);
-    for (const json &entry : plan.at("entries"))
+    for (const json &entry : plan->at("entries"))
       if (auto known = functions.find(entry.at("entry").get<std::string>());
           known != functions.end())
         add(known->second, entry);

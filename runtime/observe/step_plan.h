@@ -13,9 +13,9 @@ namespace trainc {
 
 // What is not known is empty or below 0.
 struct planned_step {
-  std::string words;  // the line of plan/steps.txt, without its number
-  std::string kernel; // of the words, without what is computed
-  std::string nodes;  // all that it computes
+  std::string words;              // the line of plan/steps.txt, without its number
+  std::string kernel;             // of the words, without what is computed
+  std::vector<std::string> nodes; // all that it computes, the one that names it first
   double flops = -1, bytes = -1;
   int64_t alive = -1; // bytes of activations and stash that the function needs then
 };

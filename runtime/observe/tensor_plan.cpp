@@ -2,18 +2,14 @@
 #include "runtime/observe/tensor_plan.h"
 
 #include "runtime/failure.h"
-#include "runtime/files/bounded_json.h"
 #include "runtime/files/data_types.h"
+#include "runtime/observe/plan_file.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <strings.h>
 
 namespace trainc {
 namespace {
-
-constexpr int deepest = 6; // of the file: entries, tensors, shape
 
 using nlohmann::json;
 
@@ -62,15 +58,13 @@ int64_t planned_tensor::elements() const {
 }
 
 std::map<std::string, planned_function> read_tensor_plan(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file)
+  const std::optional<json> plan = read_plan_file(path);
+  if (!plan)
     throw failure(exit_data, path + ": cannot be read\n  try: the trainer in the whole folder that "
                                     "trainc wrote");
   std::map<std::string, planned_function> functions;
   try {
-    const json plan = bounded_json(text, deepest);
-    for (const json &entry : plan.at("entries"))
+    for (const json &entry : plan->at("entries"))
       functions[entry.at("entry").get<std::string>()] = function_of(entry);
   } catch (const std::exception &) { // whatever is not as it should be
     throw failure(exit_data,

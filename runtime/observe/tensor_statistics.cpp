@@ -19,8 +19,9 @@ constexpr int64_t block_elements = 512; // a multiple of `lanes`
 constexpr int64_t tables = 4;           // of counts: neighbours are often of one exponent
 
 // Where elements are counted: by exponent, the negative ones first, and what has none.
-constexpr int zero_bin = 2 * exponent_count, nan_bin = zero_bin + 1, infinite_bin = zero_bin + 2;
-constexpr int bin_count = infinite_bin + 1;
+constexpr int zero_bin = 2 * exponent_count, nan_bin = zero_bin + 1, infinite_bin = zero_bin + 2,
+              negative_infinite_bin = zero_bin + 3;
+constexpr int bin_count = negative_infinite_bin + 1;
 
 int64_t parts_of(int64_t count) { return (count + part_elements - 1) / part_elements; }
 
@@ -51,7 +52,8 @@ struct lane_sums {
       }
       to.zeros += table[zero_bin];
       to.nans += table[nan_bin];
-      to.infinities += table[infinite_bin];
+      to.infinities += table[infinite_bin] + table[negative_infinite_bin];
+      to.negative_infinities += table[negative_infinite_bin];
     }
   }
 };
@@ -75,7 +77,8 @@ __attribute__((target_clones("avx2", "default"))) void find_bins(element_block &
     bin = bin > exponent_count - 1 ? exponent_count - 1 : bin;
     bin += high < 0 ? 0 : exponent_count;
     bin = block.values[i] == 0 ? zero_bin : bin;
-    bin = biased == 0x7ff ? infinite_bin : bin;
+    const int32_t infinite = high < 0 ? negative_infinite_bin : infinite_bin;
+    bin = biased == 0x7ff ? infinite : bin;
     block.bins[i] = block.values[i] != block.values[i] ? nan_bin : bin;
   }
   int32_t most = 0;
@@ -190,6 +193,7 @@ void tensor_statistics::add(const tensor_statistics &next) {
   zeros += next.zeros;
   nans += next.nans;
   infinities += next.infinities;
+  negative_infinities += next.negative_infinities;
   least = std::min(least, next.least);
   largest = std::max(largest, next.largest);
   sum += next.sum;

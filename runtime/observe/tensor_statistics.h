@@ -25,7 +25,8 @@ constexpr int lowest_exponent = -64, highest_exponent = 63;
 constexpr int exponent_count = highest_exponent - lowest_exponent + 1;
 
 struct tensor_statistics {
-  int64_t count = 0, zeros = 0, nans = 0, infinities = 0;
+  int64_t count = 0, zeros = 0, nans = 0;
+  int64_t infinities = 0, negative_infinities = 0; // of both signs; of them those below zero
   // Of finite elements; `least` is above `largest` where there is none.
   double least = std::numeric_limits<double>::infinity(), largest = -least;
   double sum = 0, sum_of_absolutes = 0, sum_of_squares = 0;

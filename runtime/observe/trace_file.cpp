@@ -121,8 +121,11 @@ void trace_file::add_step(const rank_trace &of, const trace_slice &slice, event 
     return;
   const planned_step &step = function->second[static_cast<size_t>(slice.number)];
   what["name"] = step.kernel;
-  if (!step.nodes.empty())
-    details["nodes"] = step.nodes;
+  std::string nodes;
+  for (const std::string &node : step.nodes)
+    nodes += (nodes.empty() ? "" : ", ") + node;
+  if (!nodes.empty())
+    details["nodes"] = nodes;
   const double seconds = slice.end - slice.begin;
   if (step.flops >= 0 && seconds > 0) {
     details["flops"] = step.flops;

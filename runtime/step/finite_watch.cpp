@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Infinities below zero alone are no fault yet: masks have them. The first tensor that has some is
-// named besides, since a logarithm of zero looks the same.
+// Infinities below zero alone are not a fault yet: masks have them. The first tensor that has some
+// is named besides, since a logarithm of zero looks the same.
 #include "runtime/step/finite_watch.h"
 
 #include "runtime/files/data_types.h"
+#include "runtime/observe/step_plan.h"
 #include "runtime/words.h"
 
+#include <algorithm>
 #include <cinttypes>
-#include <cmath>
 #include <cstring>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 namespace trainc {
 
@@ -29,47 +28,29 @@ void finite_watch::made(int step, const std::vector<planned_tensor> &tensors) {
     look_at(tensor, step);
 }
 
-// The computations that one step fused, in their order; nothing where the plan does not say.
+// The computations that one step fused; nothing where the plan does not say.
 std::vector<std::string> finite_watch::nodes_of(int step) const {
-  if (step < 0)
-    return {};
-  std::ifstream file(run_.folder + "/plan/nodes.json");
-  const auto plan = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
-  try {
-    for (const auto &entry : plan.at("entries"))
-      if (entry.at("entry") == function_)
-        return entry.at("computes").at(static_cast<size_t>(step));
-  } catch (const nlohmann::json::exception &) { // of another version
-  }
-  return {};
-}
-
-finite_watch::counts finite_watch::count(const planned_tensor &tensor) {
-  const int64_t elements = tensor.elements();
-  const char *data = read(tensor.arena, tensor.offset, elements * bytes_of(tensor.type));
-  counts result = {};
-  for (int64_t i = 0; i < elements; ++i) {
-    const double value = number_at(tensor.type, data + i * bytes_of(tensor.type));
-    if (std::isnan(value))
-      ++result.nans;
-    else if (std::isinf(value))
-      ++(value > 0 ? result.above : result.below);
-    else
-      result.largest = std::max(result.largest, std::abs(value));
-  }
-  return result;
+  const std::string folder = run_.folder + "/plan";
+  planned_steps plan = read_step_words(folder + "/steps.txt");
+  add_details(plan, folder);
+  const std::vector<planned_step> &steps = plan[function_];
+  return step >= 0 && static_cast<size_t>(step) < steps.size()
+             ? steps[static_cast<size_t>(step)].nodes
+             : std::vector<std::string>();
 }
 
 // `step` is the one that made it; below 0: it was there before.
 void finite_watch::look_at(const planned_tensor &tensor, int step) {
   if (!found_.empty() || is_integer(tensor.type) || tensor.type == data_type::boolean)
     return;
-  const counts has = count(tensor);
-  if (has.nans + has.above == 0) {
-    if (has.below > 0 && masked_.empty())
+  const int64_t elements = tensor.elements();
+  const tensor_statistics has = taker_.of(
+      tensor.type, read(tensor.arena, tensor.offset, elements * bytes_of(tensor.type)), elements);
+  if (has.nans == 0 && has.infinities == has.negative_infinities) {
+    if (has.infinities > 0 && masked_.empty())
       masked_ = tensor.name;
-    if (has.largest > largest_) {
-      largest_ = has.largest;
+    if (const double largest = std::max(has.largest, -has.least); largest > largest_) {
+      largest_ = largest;
       of_largest_ = tensor.name;
     }
     return;
@@ -80,10 +61,9 @@ void finite_watch::look_at(const planned_tensor &tensor, int step) {
   found_ += " has";
   if (has.nans > 0)
     found_ += format_text(" %" PRId64 " NaN", has.nans);
-  if (has.above + has.below > 0)
-    found_ +=
-        format_text("%s %" PRId64 " infinite", has.nans > 0 ? " and" : "", has.above + has.below);
-  found_ += format_text(" of %" PRId64 " elements", tensor.elements());
+  if (has.infinities > 0)
+    found_ += format_text("%s %" PRId64 " infinite", has.nans > 0 ? " and" : "", has.infinities);
+  found_ += format_text(" of %" PRId64 " elements", elements);
   if (const std::vector<std::string> nodes = nodes_of(step); nodes.size() > 1)
     found_ += ", where " + first_of(nodes) + " are computed";
   if (!of_largest_.empty())

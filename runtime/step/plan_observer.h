@@ -7,6 +7,7 @@
 #include "runtime/observe/tensor_plan.h"
 #include "runtime/step/gradient_step.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -52,6 +53,21 @@ protected:
   virtual void entered(const char *name, const planned_function *function) = 0;
   // The tensors are there: step `step` of the function, which makes them, has ended.
   virtual void made(int step, const std::vector<planned_tensor> &tensors) = 0;
+
+  // Of the largest tensor.
+  int64_t most_elements() const {
+    int64_t most = 1;
+    auto look_at = [&](const std::vector<planned_tensor> &tensors) {
+      for (const planned_tensor &tensor : tensors)
+        most = std::max(most, tensor.elements());
+    };
+    for (const auto &[name, function] : functions_) {
+      look_at(function.arguments);
+      for (const auto &made : function.made)
+        look_at(made);
+    }
+    return most;
+  }
 
   // Of the function that runs, or of the last one. Waits for queued work.
   const char *read(arena_kind arena, int64_t offset, int64_t bytes) {

@@ -90,18 +90,6 @@ bool tensor_watch::matches_any() const {
   });
 }
 
-int64_t tensor_watch::most_elements() const {
-  int64_t most = 1;
-  for (const auto &[name, function] : functions_) {
-    for (const planned_tensor &tensor : function.arguments)
-      most = std::max(most, tensor.elements());
-    for (const auto &made : function.made)
-      for (const planned_tensor &tensor : made)
-        most = std::max(most, tensor.elements());
-  }
-  return most;
-}
-
 void tensor_watch::begin_step(int64_t step, gradient_step &gradient) {
   training_step_ = step;
   batches_ = gradient.batches_per_step();
@@ -123,6 +111,7 @@ void tensor_watch::end_step(gradient_step &gradient) {
 int tensor_watch::take_error() {
   if (is_error_told_)
     return 0;
+  file_->look();
   is_error_told_ = file_->error() != 0;
   return file_->error();
 }

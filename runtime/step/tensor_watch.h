@@ -49,7 +49,6 @@ private:
   void drop_others(const name_pattern &names);
   void add_parameters(const name_pattern &names);
   bool matches_any() const;
-  int64_t most_elements() const;
   void take(const planned_tensor &tensor, tensor_kind kind);
   void take_gradients();
   void take_parameters();

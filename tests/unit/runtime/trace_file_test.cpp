@@ -33,7 +33,7 @@ std::vector<json> of_phase(const json &events, const std::string &phase) {
 
 TEST(trace_file, has_outer_slices_first_and_escapes_names) {
   planned_steps plan;
-  plan["f"].push_back({.words = "a \"b\"\n\xff  n", .kernel = "a \"b\"\n\xff", .nodes = "n\\"});
+  plan["f"].push_back({.words = "a \"b\"\n\xff  n", .kernel = "a \"b\"\n\xff", .nodes = {"n\\"}});
   const rank_trace trace{.names = {"f", "update", "whole"},
                          .slices = {{1, 2, slice_kind::plan_step, 0, 0},
                                     {1, 3, slice_kind::action, 1},
@@ -89,7 +89,7 @@ TEST(step_plan, counts_memory_that_tensors_share_once) {
   std::filesystem::remove_all(folder);
   ASSERT_EQ(plan["f"].size(), 2u);
   EXPECT_EQ(plan["f"][0].kernel, "k  3");
-  EXPECT_EQ(plan["f"][1].nodes, "o, p");
+  EXPECT_EQ(plan["f"][1].nodes, (std::vector<std::string>{"o", "p"}));
   EXPECT_EQ(plan["f"][0].alive, 64);
   EXPECT_EQ(plan["f"][1].alive, 104);
 }
