@@ -166,7 +166,7 @@ private:
     if (options.shardsGradients())
       shardGradients(*model.module);
     dropUnusedOperators();
-    return checkSizes() && checkRecomputePatterns();
+    return checkSizes() && checkNodePatterns();
   }
 
   /// A name that is misspelt would go unnoticed where the model has a body for it.
@@ -183,22 +183,28 @@ private:
     });
   }
 
-  /// A pattern that is misspelt would save nothing.
-  bool checkRecomputePatterns() {
-    for (const std::string &pattern : options.recomputePatterns) {
-      std::string why;
-      std::optional<name_pattern> nodes = name_pattern::parse(pattern, why);
-      check(nodes.has_value(), *model.module, "a pattern of --recompute-pattern was not checked");
-      WalkResult found = model.module->walk([&](Operation *op) {
-        std::string node = nodeName(op->getLoc()).node;
-        return !node.empty() && nodes->matches(node) ? WalkResult::interrupt()
-                                                     : WalkResult::advance();
-      });
-      if (!found.wasInterrupted())
-        (void)report.error(ExitCode::usage, Subject::ofOption("--recompute-pattern"),
-                           "no node has a name that '" + pattern + "' matches as a whole",
-                           "the names in plan/recompute.txt of an output without it");
-    }
+  /// A pattern that is misspelt would do nothing.
+  void checkNodePattern(const char *option, const std::string &pattern, const char *advice) {
+    std::string why;
+    std::optional<name_pattern> nodes = name_pattern::parse(pattern, why);
+    check(nodes.has_value(), *model.module, Twine("a pattern of ") + option + " was not checked");
+    WalkResult found = model.module->walk([&](Operation *op) {
+      std::string node = nodeName(op->getLoc()).node;
+      return !node.empty() && nodes->matches(node) ? WalkResult::interrupt()
+                                                   : WalkResult::advance();
+    });
+    if (!found.wasInterrupted())
+      (void)report.error(ExitCode::usage, Subject::ofOption(option),
+                         "no node has a name that '" + pattern + "' matches as a whole", advice);
+  }
+
+  bool checkNodePatterns() {
+    for (const std::string &pattern : options.recomputePatterns)
+      checkNodePattern("--recompute-pattern", pattern,
+                       "the names in plan/recompute.txt of an output without it");
+    if (!recipe.kept.empty())
+      checkNodePattern("--keep", recipe.kept,
+                       "the names in plan/nodes.json of an output without it");
     return report.empty();
   }
 
