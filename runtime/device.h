@@ -32,6 +32,10 @@ constexpr int64_t kept_slots(const program &program, int64_t micro_batches) {
   return std::max<int64_t>(4, program.loss_part_count) * micro_batches + 1;
 }
 
+struct device_bytes {
+  int64_t used = 0, free = 0;
+};
+
 class device final : public arena_access {
 public:
   // `computes` is false for commands that only copy parameters; then no device is
@@ -122,6 +126,8 @@ public:
   // rank's threads, measured in about 0.1 s. The matrices lie where activations were, which are
   // lost; 0 where they do not fit, or it is not known.
   double product_rate();
+  // Of the device's own memory, whoever has taken it; zeros where it is the host's.
+  device_bytes memory_in_use() const;
 
 private:
   struct implementation;

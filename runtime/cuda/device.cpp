@@ -543,4 +543,10 @@ void device::finish() {
 
 double device::product_rate() { return 0; }
 
+device_bytes device::memory_in_use() const {
+  size_t free = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "asking for free memory");
+  return {static_cast<int64_t>(total - free), static_cast<int64_t>(free)};
+}
+
 } // namespace trainc

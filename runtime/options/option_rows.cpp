@@ -251,6 +251,11 @@ std::vector<option_row> common_rows() {
       row("dry-run-steps", &values::dry_run_steps, "N", command_train, "steps of a dry run")
           .at_least(1)
           .of_one_start(),
+      row("memory-every", &values::memory_every, "N", command_train,
+          "of one step of every N, the first one included, print and log what each rank's memory "
+          "has at\n"
+          "the phases of the step; 0: never")
+          .of_one_start(),
       row("watch", &values::watch, "PATTERN", command_train,
           "write statistics of the tensors whose names match this regular expression as a whole: "
           "the\n"
@@ -320,6 +325,8 @@ std::vector<option_row> common_rows() {
           "below 1: likelier bytes preferred; 0: always the likeliest")
           .between(0, 1000),
       row("top-k", &values::top_k, "K", writes_text, "choose among the K likeliest; 0: all"),
+      row("memory-phases", &values::memory_phases, "", command_info,
+          "print what a rank's memory has at the phases of a training step, as planned"),
       row("json", &values::json, "", command_evaluate | command_info | command_checkpoints,
           "print the result as one JSON line"),
       row("hang-timeout", &values::hang_timeout, "SECONDS", computes,

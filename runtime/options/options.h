@@ -89,7 +89,8 @@ struct trainer_options {
   std::string run; // folder
   bool dry_run = false;
   int64_t dry_run_steps = 1;
-  std::string watch; // a pattern of names of tensors
+  int64_t memory_every = 0; // steps; 0: never
+  std::string watch;        // a pattern of names of tensors
   int64_t watch_every = 1;
   std::string watch_folder;
   bool overwrite = false;
@@ -119,6 +120,7 @@ struct trainer_options {
   int64_t length = 200; // bytes
   double temperature = 1;
   int64_t top_k = 0; // 0: all
+  bool memory_phases = false;
   bool json = false;
 
   // ---- the machine

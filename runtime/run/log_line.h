@@ -8,14 +8,16 @@
 
 namespace trainc {
 
-constexpr const char *step_line = "step", *summary_line = "summary", *machine_line = "machine";
-constexpr int deepest_line = 1; // object of numbers
+constexpr const char *step_line = "step", *summary_line = "summary", *machine_line = "machine",
+                     *memory_line = "memory"; // the number of a step, as `step`
+constexpr int deepest_line = 1;               // object of numbers
 
 inline bool is_log_line(const nlohmann::json &line) {
   if (!line.is_object())
     return false;
-  if (line.contains(step_line))
-    return line[step_line].is_number_integer();
+  for (const char *numbered : {step_line, memory_line})
+    if (line.contains(numbered))
+      return line[numbered].is_number_integer();
   return line.contains(summary_line) || line.contains(machine_line);
 }
 

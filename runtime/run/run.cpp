@@ -287,6 +287,15 @@ static std::string describe_layout(const program &program, int ranks) {
   return text;
 }
 
+std::vector<rank_memory> run::planned_memory(int64_t micro_batches) const {
+  const stage_layout layout(prog, 0, ranks.size());
+  const bool shares_memory = ranks.size() == 1 || target.shares_memory();
+  return memory_of_ranks(memory_needs_of(prog, shares_memory),
+                         {layout.replicas, ranks.ranks_on_host(),
+                          prog.stages ? prog.stages->micro_batches : micro_batches,
+                          sharing_of(prog, options.shard, shares_memory), shares_memory});
+}
+
 // "stage 0: parameters 1,024, activations 2,048; together 3,072 bytes", without what is none.
 static std::string describe_memory(const rank_memory &memory) {
   std::string text;
@@ -308,12 +317,7 @@ static std::string describe_memory(const rank_memory &memory) {
 static void add_memory_rows(const run &run, int64_t micro_batches,
                             std::vector<std::pair<std::string, std::string>> &rows) {
   const pipeline *stages = run.prog.stages;
-  const stage_layout layout(run.prog, 0, run.ranks.size());
-  const bool shares_memory = run.ranks.size() == 1 || run.target.shares_memory();
-  const std::vector<rank_memory> all =
-      memory_of_ranks(memory_needs_of(run.prog, shares_memory),
-                      {layout.replicas, run.ranks.ranks_on_host(), micro_batches,
-                       sharing_of(run.prog, run.options.shard, shares_memory), shares_memory});
+  const std::vector<rank_memory> all = run.planned_memory(micro_batches);
   for (size_t i = 0; i < all.size(); ++i)
     rows.emplace_back(i > 0 ? "" : "a rank holds",
                       (stages ? format_text("stage %zu: ", i) : "") + describe_memory(all[i]));
@@ -350,7 +354,7 @@ void run::print_table(const std::vector<std::pair<std::string, std::string>> &mo
     rows.emplace_back("accumulation", grouped(bytes) + " bytes of gradients" +
                                           (prog.shards_gradients ? ", the arena's share too" : ""));
   if (trains)
-    add_memory_rows(*this, prog.stages ? prog.stages->micro_batches : micro_batches, rows);
+    add_memory_rows(*this, micro_batches, rows);
   const auto shown = options.verbose ? table.values(options) : table.changed_values(options);
   for (auto &[name, value] : shown)
     rows.emplace_back("--" + name, value.empty() ? "-" : value);

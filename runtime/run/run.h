@@ -9,6 +9,7 @@
 #include "runtime/device.h"
 #include "runtime/options/option_table.h"
 #include "runtime/ranks/communicator.h"
+#include "runtime/ranks/rank_memory.h"
 #include "runtime/ranks/watchdog.h"
 
 #include <optional>
@@ -50,6 +51,10 @@ struct run {
   loader open_prediction_data();
   // Inputs without data are left as they are.
   loader open_available_data();
+
+  // What was planned for a rank of each stage, of as many micro-batches a step as are asked for or
+  // as the program has.
+  std::vector<rank_memory> planned_memory(int64_t micro_batches) const;
 
   // From the first rank alone. Warnings go to standard error.
   void warn(const std::string &text) const;

@@ -48,11 +48,14 @@ std::string lines_up_to(const std::string &text, int64_t last, bool &damaged, in
     std::string line = text.substr(begin, end - begin + 1);
     auto parsed = bounded_json(line, deepest_line);
     damaged |= !is_log_line(parsed);
-    const bool has_step = is_log_line(parsed) && parsed.contains(step_line);
-    if (const int64_t step = has_step ? parsed[step_line].get<int64_t>() : last + 1; step <= last) {
+    const bool is_line = is_log_line(parsed), is_memory = is_line && parsed.contains(memory_line);
+    const char *numbered = is_memory ? memory_line : step_line;
+    const bool has_step = is_line && parsed.contains(numbered);
+    if (const int64_t step = has_step ? parsed[numbered].get<int64_t>() : last + 1; step <= last) {
       kept += line;
-      reached = std::max(reached, step);
-      if (!parsed.contains(loss_member))
+      if (!is_memory)
+        reached = std::max(reached, step);
+      if (!is_memory && !parsed.contains(loss_member))
         evaluated = std::max(evaluated, step);
     }
     begin = end + 1;
@@ -157,6 +160,18 @@ void step_log::write(const step_record &record) {
   length += snprintf(line + length, sizeof line - static_cast<size_t>(length), "%s}\n",
                      record.skipped ? ", \"skipped\": true" : "");
   put(line, length);
+}
+
+void step_log::write_memory(int64_t step, int rank, const char *phase,
+                            std::span<const std::pair<const char *, int64_t>> bytes) {
+  if (!file_.is_open())
+    return;
+  std::string line = format_text("{\"%s\": %" PRId64 ", \"rank\": %d, \"phase\": \"%s\"",
+                                 memory_line, step, rank, phase);
+  for (const auto &[name, value] : bytes)
+    line += format_text(", \"%s\": %" PRId64, name, value);
+  line += "}\n";
+  put(line.data(), static_cast<int>(line.size()));
 }
 
 void step_log::write_held_out(int64_t step, const std::vector<named_number> &results) {

@@ -11,7 +11,9 @@
 #include "runtime/ranks/exchange_times.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace trainc {
@@ -49,6 +51,9 @@ public:
   void expect(const std::vector<named_number> &results);
 
   void write(const step_record &record);
+  // What a rank has at a phase of the step: bytes by name.
+  void write_memory(int64_t step, int rank, const char *phase,
+                    std::span<const std::pair<const char *, int64_t>> bytes);
   // As expected. Of a step whose evaluation is made up for the line may be there.
   void write_held_out(int64_t step, const std::vector<named_number> &results);
   void write_summary(const run_summary &summary);

@@ -90,7 +90,7 @@ bool tensor_watch::matches_any() const {
   });
 }
 
-void tensor_watch::begin_step(int64_t step, gradient_step &gradient) {
+void tensor_watch::begin_step(int64_t step, const gradient_step &gradient) {
   training_step_ = step;
   batches_ = gradient.batches_per_step();
   // Not just before the update: ranks that share parameters update a part of them each.
@@ -99,11 +99,9 @@ void tensor_watch::begin_step(int64_t step, gradient_step &gradient) {
     if (const tensor_place &place = parameter.place; parameter.is_update_watched)
       memcpy(parameter.before.data(), read(place.arena, place.offset, byte_count(place)),
              parameter.before.size());
-  attach(gradient);
 }
 
-void tensor_watch::end_step(gradient_step &gradient) {
-  detach(gradient);
+void tensor_watch::end_step() {
   memory_ = run_.target.places();
   take_parameters();
 }

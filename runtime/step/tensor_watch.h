@@ -21,9 +21,9 @@ public:
   // trainer, exit_disk.
   tensor_watch(run &run, const name_pattern &names, const std::string &folder);
 
-  // Around a step that is watched.
-  void begin_step(int64_t step, gradient_step &gradient);
-  void end_step(gradient_step &gradient);
+  // Around a step of which it is told.
+  void begin_step(int64_t step, const gradient_step &gradient);
+  void end_step();
 
   // An errno, once, where the file could not be written.
   int take_error();

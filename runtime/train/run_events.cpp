@@ -127,6 +127,20 @@ void run_events::write(const step_record &step, int64_t skipped_steps) {
   file_->write();
 }
 
+// What does not change from phase to phase is in the table at the start of the run.
+void run_events::write_memory(int64_t step, const std::string &phase,
+                              std::span<const std::pair<const char *, int64_t>> bytes) {
+  if (!file_)
+    return;
+  begin_record(step);
+  for (const char *changing : {"activations", "stash", "resident", "device_used", "device_free"})
+    for (const auto &[name, value] : bytes)
+      if (value > 0 && strcmp(name, changing) == 0)
+        file_->record().scalar(("memory_" + phase + "/" + name).c_str(),
+                               static_cast<double>(value));
+  file_->write();
+}
+
 void run_events::write_held_out(int64_t step, const std::vector<named_number> &results) {
   if (!file_ || is_there(step, result_tags_[0]))
     return;

@@ -9,7 +9,9 @@
 #include "runtime/train/run_plan.h"
 
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace trainc {
@@ -23,6 +25,9 @@ public:
              int64_t batches);
 
   void write(const step_record &record, int64_t skipped_steps);
+  // What this rank has at a phase of the step: bytes by name.
+  void write_memory(int64_t step, const std::string &phase,
+                    std::span<const std::pair<const char *, int64_t>> bytes);
   // What is made up for at the start of a run that goes on may be there.
   void write_held_out(int64_t step, const std::vector<named_number> &results);
   void write_sample(int64_t step, const std::string &text);

@@ -4,6 +4,8 @@
 #include "runtime/files/file_operations.h"
 #include "runtime/files/run_files.h"
 
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 
 namespace trainc {
@@ -21,6 +23,18 @@ void run_output::look_at_files(const std::string &folder) {
   is_loss_said_ = true;
   warn(log_of(folder) + ": a line could not be written: " + strerror(log->error()) +
        "; training goes on");
+}
+
+void run_output::show_memory(int64_t step, memory_watch &watch) {
+  shown.finish();
+  watch.gather([&](int rank, memory_phase phase, const named_bytes &row) {
+    printf("rank-%d step %" PRId64 " memory (MiB) | %s\n", rank, step,
+           memory_text(phase, row).c_str());
+    log->write_memory(step, rank, name_of(phase), row);
+    if (rank == 0)
+      events.write_memory(step, name_of(phase), row);
+  });
+  fflush(stdout);
 }
 
 } // namespace trainc

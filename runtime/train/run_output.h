@@ -7,6 +7,7 @@
 #include "runtime/run/progress.h"
 #include "runtime/run/run.h"
 #include "runtime/run/step_log.h"
+#include "runtime/step/memory_watch.h"
 #include "runtime/train/run_events.h"
 
 #include <optional>
@@ -30,6 +31,9 @@ public:
   // Warns, once each, of a line of the log of the run in `folder` that was lost, of an event that
   // was, and of a file system that does not sync folders. Allocates nothing where all is well.
   void look_at_files(const std::string &folder);
+
+  // Collective. What the ranks' memory had in the step, for people, in the log and for TensorBoard.
+  void show_memory(int64_t step, memory_watch &watch);
 
   progress shown;
   std::optional<step_log> log; // once the run has begun

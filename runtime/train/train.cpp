@@ -7,6 +7,8 @@
 #include "runtime/process/clock.h"
 #include "runtime/process/signals.h"
 #include "runtime/step/gradient_step.h"
+#include "runtime/step/memory_watch.h"
+#include "runtime/step/step_observers.h"
 #include "runtime/step/tensor_watch.h"
 #include "runtime/train/folder_watch.h"
 #include "runtime/train/held_out_watch.h"
@@ -88,6 +90,8 @@ private:
   std::optional<held_out_watch> held_out_;
   std::optional<text_samples> text_;    // where samples are asked for
   std::optional<tensor_watch> tensors_; // where they are watched
+  std::optional<memory_watch> memory_;  // likewise
+  step_observers observers_;            // of the step
 
   double loss_;                                               // of the last step
   int64_t last_step_;                                         // that was taken
@@ -177,6 +181,8 @@ void trainer::begin() {
   });
   if (!options_.watch.empty())
     watch_tensors();
+  if (options_.memory_every > 0)
+    run_.ranks.together([&] { memory_.emplace(run_, plan_.layout.micro_batches); });
   run_.print_table(describe_data(options_, plan_, sources_), plan_.layout.micro_batches);
   start_seconds_ = seconds_now();
   held_out_->begin();
@@ -257,11 +263,22 @@ int trainer::take_step(int64_t step) {
   const int64_t updates = step - skipped_.all(); // a skipped step is none
   scalars_.set(step, updates, gradient_->batches_per_step(), skipped_.loss_limit());
   const bool is_watched = tensors_ && (step - 1) % options_.watch_every == 0;
-  if (is_watched)
+  const bool is_memory_watched = memory_ && (step - 1) % options_.memory_every == 0;
+  if (is_watched) {
     tensors_->begin_step(step, *gradient_);
+    observers_.add(*tensors_);
+  }
+  if (is_memory_watched) {
+    memory_->begin_step();
+    observers_.add(*memory_);
+  }
+  observers_.attach(run_, *gradient_);
   const step_result result = gradient_->with_update(data_part::training, batch_of(step), step);
+  observers_.detach(run_, *gradient_);
   if (is_watched)
-    tensors_->end_step(*gradient_);
+    tensors_->end_step();
+  if (is_memory_watched)
+    output_.show_memory(step, *memory_);
   ++steps_taken_;
   loss_ = result.loss;
   note_step(step, result, began_seconds);

@@ -25,6 +25,8 @@ public:
       log.damaged.push_back(number);
     else if (parsed.contains(step_line))
       addStep(parsed);
+    else if (parsed.contains(memory_line))
+      addMemory(std::move(parsed));
     else
       (parsed.contains(summary_line) ? log.summary : log.machine) = std::move(parsed);
   }
@@ -54,6 +56,13 @@ public:
   }
 
 private:
+  /// Those of the last step that has some.
+  void addMemory(nlohmann::json line) {
+    if (!log.memory.empty() && log.memory.front()[memory_line] != line[memory_line])
+      log.memory.clear();
+    log.memory.push_back(std::move(line));
+  }
+
   void addStep(const nlohmann::json &line) {
     for (const auto &[name, value] : line.items()) {
       if (name == step_line)

@@ -19,10 +19,11 @@ struct LoggedMember {
 
 struct RunLog {
   std::string path;
-  std::vector<int64_t> steps;        // in their order, each once
-  std::vector<LoggedMember> members; // as they first appear
-  std::vector<int> damaged;          // lines that are none of a log
-  nlohmann::json summary, machine;   // the last line of each; null: there is none
+  std::vector<int64_t> steps;         // in their order, each once
+  std::vector<LoggedMember> members;  // as they first appear
+  std::vector<int> damaged;           // lines that are none of a log
+  nlohmann::json summary, machine;    // the last line of each; null: there is none
+  std::vector<nlohmann::json> memory; // of the last step that has some: a rank at a phase each
 
   /// NaN for every step where no line has it.
   std::vector<double> valuesOf(const std::string &name) const;

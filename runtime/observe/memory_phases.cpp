@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/observe/memory_phases.h"
+
+#include "runtime/failure.h"
+#include "runtime/observe/plan_file.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace trainc {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char *whole_step = "forward_backward", *update_function = "update";
+
+// Bytes that a tensor begins or ceases to take at a point between two steps.
+struct change {
+  int64_t offset, bytes;
+  int by; // tensors
+};
+
+// Tensors may share memory, which counts once.
+class living_bytes {
+public:
+  void change_by(const change &of) {
+    edges_[of.offset] += of.by;
+    edges_[of.offset + of.bytes] -= of.by;
+  }
+  int64_t count() const {
+    int64_t bytes = 0, begin = 0;
+    int depth = 0;
+    for (const auto &[offset, by] : edges_) {
+      if (depth > 0)
+        bytes += offset - begin;
+      begin = offset;
+      depth += by;
+    }
+    return bytes;
+  }
+
+private:
+  std::map<int64_t, int> edges_; // how many tensors more lie from an offset on
+};
+
+// A tensor is there from the step that makes it, an argument from the start, to the step that reads
+// it last.
+std::vector<int64_t> alive_between_steps(const json &entry) {
+  const auto steps = entry.at("steps").get<size_t>();
+  std::vector<std::vector<change>> changes(steps + 1); // before each step, and at the end
+  for (const json &tensor : entry.at("tensors")) {
+    if (tensor.at("arena") != "activations")
+      continue;
+    const bool is_argument = tensor.at("argument").get<bool>();
+    const size_t begin = is_argument ? 0 : tensor.at("first_step").get<size_t>() + 1;
+    const size_t end = tensor.at("last_step").get<size_t>() + 1;
+    const change here = {tensor.at("offset").get<int64_t>(), tensor.at("bytes").get<int64_t>(), 1};
+    if (begin >= end || begin > steps)
+      continue;
+    changes[begin].push_back(here);
+    if (end <= steps)
+      changes[end].push_back({here.offset, here.bytes, -1});
+  }
+  std::vector<int64_t> alive;
+  living_bytes living;
+  for (const std::vector<change> &of_point : changes) {
+    for (const change &each : of_point)
+      living.change_by(each);
+    alive.push_back(living.count());
+  }
+  return alive;
+}
+
+int first_backward_of(const json &computes) {
+  auto is_of_backward = [](const json &names) {
+    const auto first = names.empty() ? std::string() : names.front().get<std::string>();
+    return first.starts_with("gradient of ") || first.starts_with("recomputed ");
+  };
+  return static_cast<int>(std::find_if(computes.begin(), computes.end(), is_of_backward) -
+                          computes.begin());
+}
+
+template <typename Visit> void for_each_entry(const std::string &path, const Visit &visit) {
+  const std::optional<json> plan = read_plan_file(path);
+  try {
+    if (plan) {
+      for (const json &entry : plan->at("entries"))
+        visit(entry.at("entry").get<std::string>(), entry);
+      return;
+    }
+  } catch (const json::exception &) { // whatever is not as it should be
+  }
+  throw failure(exit_data, path + (plan ? ": is not a plan of this trainer" : ": cannot be read") +
+                               "\n  try: keep plan/ beside the trainer, as trainc wrote it");
+}
+
+} // namespace
+
+const char *name_of(memory_phase phase) {
+  static constexpr const char *names[] = {"pre_forward", "post_forward", "pre_backward",
+                                          "post_backward", "post_update"};
+  return names[static_cast<int>(phase)];
+}
+
+std::map<std::string, function_memory> read_function_memory(const std::string &folder) {
+  std::map<std::string, function_memory> functions;
+  for_each_entry(folder + "/memory.json", [&](const std::string &name, const json &entry) {
+    functions[name].alive = alive_between_steps(entry);
+  });
+  for_each_entry(folder + "/nodes.json", [&](const std::string &name, const json &entry) {
+    functions[name].first_backward = first_backward_of(entry.at("computes"));
+  });
+  return functions;
+}
+
+memory_phases::memory_phases(std::map<std::string, function_memory> functions,
+                             const pipeline *stages, std::function<void(phase_memory &)> measure)
+    : functions_(std::move(functions)), stages_(stages), measure_(std::move(measure)),
+      slots_(static_cast<size_t>(stages ? stages->chunk_count : 0)) {}
+
+void memory_phases::begin_step() {
+  matrix_.fill({});
+  std::fill(slots_.begin(), slots_.end(), 0);
+  function_ = nullptr;
+}
+
+void memory_phases::begins(const stage_action &action) {
+  action_ = action.kind;
+  chunk_ = action.chunk;
+  if (stages_ && action_ == stage_action_kind::forward)
+    ++slots_[static_cast<size_t>(chunk_)];
+}
+
+void memory_phases::enter(const char *function) {
+  auto known = functions_.find(function);
+  const bool is_of_step = known != functions_.end() && !known->second.alive.empty();
+  is_update_ = is_of_step && known->first == update_function;
+  const bool is_whole = is_of_step && known->first == whole_step;
+  function_ = is_update_ || is_whole || (is_of_step && stages_) ? &known->second : nullptr;
+  if (!function_ || is_update_)
+    return;
+  const bool is_forward = !stages_ || action_ == stage_action_kind::forward;
+  take(is_forward ? memory_phase::pre_forward : memory_phase::pre_backward,
+       function_->alive.front());
+}
+
+// A step in one piece has both passes in one function.
+void memory_phases::begin(int step) {
+  if (!function_ || stages_ || is_update_ || step != function_->first_backward ||
+      static_cast<size_t>(step) >= function_->alive.size())
+    return;
+  const int64_t alive = function_->alive[static_cast<size_t>(step)];
+  take(memory_phase::post_forward, alive);
+  take(memory_phase::pre_backward, alive);
+}
+
+void memory_phases::leave() {
+  if (!function_)
+    return;
+  const bool is_forward = stages_ && !is_update_ && action_ == stage_action_kind::forward;
+  take(is_update_   ? memory_phase::post_update
+       : is_forward ? memory_phase::post_forward
+                    : memory_phase::post_backward,
+       function_->alive.back());
+  function_ = nullptr;
+  if (!stages_ || is_update_ || is_forward)
+    return;
+  // A slot is free once the last function that reads it has ended.
+  const bool has_another = stages_->chunks[chunk_].weight_gradient != nullptr;
+  if (!has_another || action_ == stage_action_kind::weight_gradient)
+    --slots_[static_cast<size_t>(chunk_)];
+}
+
+int64_t memory_phases::stash() const {
+  int64_t bytes = 0;
+  for (size_t chunk = 0; chunk < slots_.size(); ++chunk)
+    bytes += slots_[chunk] * stages_->chunks[chunk].slot_bytes;
+  return bytes;
+}
+
+void memory_phases::take(memory_phase phase, int64_t alive) {
+  phase_memory &most = matrix_[static_cast<size_t>(phase)];
+  phase_memory now;
+  now.activations = alive;
+  now.stash = stash();
+  if (now.activations + now.stash <= most.activations + most.stash)
+    return;
+  measure_(now);
+  most = now;
+}
+
+memory_matrix planned_matrix(const program &program, int stage,
+                             const std::map<std::string, function_memory> &functions) {
+  memory_phases phases(functions, program.stages, [](phase_memory &) {});
+  auto run = [&](const std::string &name) {
+    phases.enter(name.c_str());
+    if (auto known = functions.find(name); known != functions.end())
+      phases.begin(known->second.first_backward);
+    phases.leave();
+  };
+  phases.begin_step();
+  if (program.stages) {
+    const action_list &list = program.stages->lists[stage];
+    for (int64_t i = 0; i < list.count; ++i) {
+      const stage_action &action = list.actions[i];
+      phases.begins(action);
+      const char *function = action.kind == stage_action_kind::forward ? "forward_"
+                             : action.kind == stage_action_kind::weight_gradient
+                                 ? "weight_gradient_"
+                             : action.kind == stage_action_kind::backward ||
+                                     action.kind == stage_action_kind::input_gradient
+                                 ? "backward_"
+                                 : nullptr;
+      if (function)
+        run(function + std::to_string(action.chunk));
+    }
+  } else {
+    run(whole_step);
+  }
+  run(update_function);
+  return phases.matrix();
+}
+
+} // namespace trainc
