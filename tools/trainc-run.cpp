@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trainc-run: evaluates a forward ONNX model without compiling it, in the reference interpreter.
+#include "compiler/model_name.h"
 #include "compiler/onnx/import/evaluate.h"
 #include "compiler/standard_output.h"
 #include "dialects/errors/internal_error.h"
@@ -15,8 +16,13 @@
 #include "runtime/files/npy.h"
 #include "runtime/files/output_file.h"
 #include "runtime/files/safetensors.h"
+#include "runtime/observe/statistics_file.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
 
 using namespace llvm;
 using namespace trainc;
@@ -56,8 +62,13 @@ cl::opt<std::string> precision("precision", cl::value_desc("f32|f64"), cl::init(
                                         "tensors are computed in double"));
 cl::opt<bool> all("all", cl::cat(category),
                   cl::desc("write every value that an output needs, by ONNX name"));
+cl::opt<std::string>
+    statisticsPath("statistics", cl::value_desc("FILE.jsonl"), cl::cat(category),
+                   cl::desc("write statistics of every value that an output needs, by the names "
+                            "of plans, for trainc-compare statistics; as --all for -o"));
 cl::opt<std::string> outputPath("o", cl::value_desc("FILE.safetensors"), cl::cat(category),
-                                cl::desc("where the outputs go, by ONNX name"));
+                                cl::desc("where the outputs go, by ONNX name; may be left out with "
+                                         "--statistics"));
 
 bool parseDimensions(Recipe &recipe, Report &report) {
   for (StringRef text : dimensions) {
@@ -182,13 +193,13 @@ bool readParameters(const Model &model, mlir::MLIRContext &context, NamedTensors
   return report.empty();
 }
 
-/// What is said of the file given with -o.
-template <typename Work> bool onOutput(Report &report, Work work) {
+/// What is said of the file that an option names.
+template <typename Work> bool onOutput(Report &report, const char *option, Work work) {
   try {
     work();
   } catch (const trainc::failure &problem) {
     ExitCode code = problem.code == exit_usage ? ExitCode::usage : ExitCode::outputNotWritten;
-    (void)report.error(code, Subject::ofOption("-o"), problem.message);
+    (void)report.error(code, Subject::ofOption(option), problem.message);
   }
   return report.empty();
 }
@@ -198,7 +209,19 @@ bool mayWrite(const Model &model, Report &report) {
   read.push_back(parameterFile);
   for (StringRef text : inputFiles)
     read.push_back(text.split('=').second.str());
-  return onOutput(report, [&] { check_output_path(outputPath, read); });
+  for (auto [option, path] : {std::pair("-o", &outputPath), {"--statistics", &statisticsPath}})
+    if (!path->empty() &&
+        !onOutput(report, option, [&, &file = *path] { check_output_path(file, read); }))
+      return false;
+  return true;
+}
+
+/// The bytes of some elements of a tensor whose elements are all the same.
+std::vector<char> copiesOf(const nn::Tensor &splat, int64_t elements) {
+  std::vector<char> copies;
+  for (int64_t i = 0; i < elements; ++i)
+    copies.insert(copies.end(), splat.at(0), splat.at(0) + splat.width());
+  return copies;
 }
 
 void write(output_file &file, const nn::Tensor &value) {
@@ -206,9 +229,7 @@ void write(output_file &file, const nn::Tensor &value) {
   if (!value.isSplat())
     return file.write(value.at(0), bytes);
   constexpr int64_t kAtOnce = 1 << 14; // elements
-  std::vector<char> copies;
-  for (int64_t i = 0; i < std::min(kAtOnce, value.count()); ++i)
-    copies.insert(copies.end(), value.at(0), value.at(0) + value.width());
+  const std::vector<char> copies = copiesOf(value, std::min(kAtOnce, value.count()));
   for (int64_t written = 0, piece = copies.size(); written < bytes; written += piece)
     file.write(copies.data(), std::min(piece, bytes - written));
 }
@@ -224,13 +245,46 @@ bool write(const std::vector<EvaluatedTensor> &results, Report &report) {
                      result.value.count() * result.value.width()});
   }
   std::string header = safetensors_header(views, {});
-  return onOutput(report, [&] {
+  return onOutput(report, "-o", [&] {
     output_file file(outputPath);
     file.write(header.data(), static_cast<int64_t>(header.size()));
     for (const EvaluatedTensor &result : results)
       write(file, result.value);
     file.publish();
   });
+}
+
+/// As a trainer writes them of its first micro-batch, without those of nodes that have several
+/// results, which plans call alike. The file is there whole or not at all.
+bool writeStatistics(const std::vector<EvaluatedTensor> &values, Report &report) {
+  const std::string unfinished = statisticsPath + ".part";
+  const bool isWritten = onOutput(report, "--statistics", [&] {
+    std::remove(unfinished.c_str());
+    statistics_file file(unfinished, modelName(modelPath), 0, 1);
+    std::map<std::string, int> named;
+    for (const EvaluatedTensor &each : values)
+      ++named[each.planName];
+    for (const EvaluatedTensor &each : values) {
+      if (each.planName.empty() || named[each.planName] > 1 || each.value.count() == 0)
+        continue;
+      const std::vector<char> copies =
+          each.value.isSplat() ? copiesOf(each.value, each.value.count()) : std::vector<char>();
+      statistics_taker taker(each.value.count());
+      const data_type type = dataTypeOf(each.value.type());
+      const ArrayRef<int64_t> shape = each.value.shape();
+      file.write(
+          1, 0, {each.planName, tensor_kind::value, type, {shape.begin(), shape.end()}},
+          taker.of(type, copies.empty() ? each.value.at(0) : copies.data(), each.value.count()));
+    }
+    if (file.error() != 0)
+      throw trainc::failure(exit_disk,
+                            statisticsPath + ": cannot be written: " + strerror(file.error()));
+    if (std::rename(unfinished.c_str(), statisticsPath.c_str()) != 0)
+      throw trainc::failure(exit_disk, statisticsPath + ": cannot be written: " + strerror(errno));
+  });
+  if (!isWritten)
+    std::remove(unfinished.c_str());
+  return isWritten;
 }
 
 bool evaluate(Report &report) {
@@ -249,8 +303,10 @@ bool evaluate(Report &report) {
   if (failed(passes.run(model->module.get())) || !readInputs(*model, inputs, report) ||
       !readParameters(*model, context, parameters, report))
     return false;
-  auto results = evaluateModel(*model, inputs, parameters, all, report);
-  if (failed(results) || !write(*results, report))
+  auto results = evaluateModel(*model, inputs, parameters, all || !statisticsPath.empty(), report);
+  if (failed(results) || (!statisticsPath.empty() && !writeStatistics(*results, report)))
+    return false;
+  if (!outputPath.empty() && !write(*results, report))
     return false;
   for (const EvaluatedTensor &result : *results) {
     ArrayRef<int64_t> shape = result.value.shape();
@@ -267,7 +323,7 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(argc, argv, kOverview, &errs()))
     return static_cast<int>(ExitCode::usage);
-  if (modelPath.empty() || outputPath.empty()) {
+  if (modelPath.empty() || (outputPath.empty() && statisticsPath.empty())) {
     errs() << "trainc-run: no " << (modelPath.empty() ? "model" : "output file") << " given\n"
            << "  try: trainc-run model.onnx --input x=x.npy -o outputs.safetensors, or --help\n";
     return static_cast<int>(ExitCode::usage);

@@ -48,16 +48,15 @@ const char *name_of(tensor_kind kind) {
   return names[static_cast<int>(kind)];
 }
 
-statistics_file::statistics_file(const std::string &path, const program &program, int rank,
+statistics_file::statistics_file(const std::string &path, const std::string &model, int rank,
                                  int ranks)
     : path_(path) {
   line_.reserve(1 << 14);
   if (file_.open(path, /*keeps=*/true) != 0)
     throw failure(exit_disk, path + ": cannot be written: " + strerror(errno));
   line_ = "{\"format\": " + quoted(statistics_format) +
-          ", \"version\": " + std::to_string(statistics_version) +
-          ", \"model\": " + quoted(program.model_name) + ", \"rank\": " + std::to_string(rank) +
-          ", \"ranks\": " + std::to_string(ranks) + "}\n";
+          ", \"version\": " + std::to_string(statistics_version) + ", \"model\": " + quoted(model) +
+          ", \"rank\": " + std::to_string(rank) + ", \"ranks\": " + std::to_string(ranks) + "}\n";
   file_.append(line_.data(), line_.size());
 }
 

@@ -32,7 +32,7 @@ struct watched_tensor {
 class statistics_file {
 public:
   // Goes on with a file that is there. Throws `failure` (exit_disk).
-  statistics_file(const std::string &path, const program &program, int rank, int ranks);
+  statistics_file(const std::string &path, const std::string &model, int rank, int ranks);
 
   // A micro-batch below 0: of the step as a whole.
   void write(int64_t step, int64_t micro_batch, const watched_tensor &tensor,

@@ -34,8 +34,8 @@ tensor_watch::tensor_watch(run &run, const name_pattern &names, const std::strin
                               "whole\n  try: a name of " +
                                   run.folder + "/plan/memory.txt, or '.*' for all");
   taker_.emplace(most_elements());
-  file_.emplace(folder + "/rank-" + std::to_string(run.ranks.rank()) + ".jsonl", run.prog,
-                run.ranks.rank(), run.ranks.size());
+  file_.emplace(folder + "/rank-" + std::to_string(run.ranks.rank()) + ".jsonl",
+                run.prog.model_name, run.ranks.rank(), run.ranks.size());
 }
 
 // Parameters stay: they say which are read by the functions of this rank.

@@ -100,8 +100,9 @@ public:
     std::vector<EvaluatedTensor> evaluated;
     if (all) {
       for (const NamedValue &value : model.values)
-        evaluated.push_back(
-            {value.name, value.tensor ? values.lookup(value.tensor) : value.constant});
+        evaluated.push_back({value.name,
+                             value.tensor ? values.lookup(value.tensor) : value.constant,
+                             planNameOf(value.tensor)});
       return evaluated;
     }
     for (auto [index, result] : enumerate(function.front().getTerminator()->getOperands()))
@@ -111,6 +112,10 @@ public:
   }
 
 private:
+  static std::string planNameOf(Value value) {
+    return value && value.getDefiningOp() ? nodeName(resultLocation(value)).value() : "";
+  }
+
   /// An error where the model computed an index that is out of range.
   bool checkIndexes() {
     for (auto [i, result] : enumerate(function.front().getTerminator()->getOperands()))

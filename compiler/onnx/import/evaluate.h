@@ -17,9 +17,11 @@ nn::Tensor tensorOfBytes(mlir::MLIRContext &context, const reader::TensorBytes &
 struct EvaluatedTensor {
   std::string name; // of the ONNX value
   nn::Tensor value;
+  std::string planName = {}; // what plans call it; empty: no operation computes it
 };
 
-/// The model's outputs in its order, or with `all` every value that an output needs. `inputs` are
+/// The model's outputs in its order, or with `all` every value that an output needs,
+/// in the order in which they are computed. `inputs` are
 /// the model's, of its shapes and types; `parameters` may replace initial values. A model that
 /// set-precision turned to f64 takes f32 values as they are.
 mlir::FailureOr<std::vector<EvaluatedTensor>> evaluateModel(Model &model,
