@@ -66,8 +66,10 @@ struct element_block {
   bool is_finite;
 };
 
-// Without fused multiplications, which AVX2 alone does not have: the bits are those of any machine.
-__attribute__((target_clones("avx2", "default"))) void find_bins(element_block &block) {
+// This file is built without fused multiplications: the bits are those of any machine.
+#define FOR_WIDE_VECTORS __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+
+FOR_WIDE_VECTORS void find_bins(element_block &block) {
   for (int64_t i = 0; i < block_elements; ++i) {
     const auto bits = std::bit_cast<uint64_t>(block.values[i]);
     const auto high = static_cast<int32_t>(bits >> 32);
@@ -87,8 +89,7 @@ __attribute__((target_clones("avx2", "default"))) void find_bins(element_block &
   block.is_finite = most < nan_bin;
 }
 
-__attribute__((target_clones("avx2", "default"))) void find_signs(element_block &block,
-                                                                  uint64_t first) {
+FOR_WIDE_VECTORS void find_signs(element_block &block, uint64_t first) {
   for (int64_t i = 0; i < block_elements; ++i)
     block.signs[i] = sketch_signs(first + static_cast<uint64_t>(i));
 }
@@ -108,8 +109,7 @@ void find_transposed_signs(element_block &block, int64_t first, transposed_matri
 using lane_numbers = double[lanes];
 
 // What is not finite must be 0 in `values`.
-__attribute__((target_clones("avx2", "default"))) void add_powers(const element_block &block,
-                                                                  int64_t count, lane_sums &sums) {
+FOR_WIDE_VECTORS void add_powers(const element_block &block, int64_t count, lane_sums &sums) {
   lane_numbers sum, absolutes, squares;
   std::copy(sums.sum, sums.sum + lanes, sum);
   std::copy(sums.absolutes, sums.absolutes + lanes, absolutes);
@@ -126,8 +126,8 @@ __attribute__((target_clones("avx2", "default"))) void add_powers(const element_
   std::copy(squares, squares + lanes, sums.squares);
 }
 
-__attribute__((target_clones("avx2", "default"))) void
-add_sketch(const element_block &block, int64_t count, int k, lane_sums &sums) {
+FOR_WIDE_VECTORS void add_sketch(const element_block &block, int64_t count, int k,
+                                 lane_sums &sums) {
   lane_numbers sketch;
   std::copy(sums.sketch[k], sums.sketch[k] + lanes, sketch);
   for (int64_t first = 0; first < count; first += lanes)
@@ -138,8 +138,7 @@ add_sketch(const element_block &block, int64_t count, int k, lane_sums &sums) {
   std::copy(sketch, sketch + lanes, sums.sketch[k]);
 }
 
-__attribute__((target_clones("avx2", "default"))) void add_bounds(const element_block &block,
-                                                                  int64_t count, lane_sums &sums) {
+FOR_WIDE_VECTORS void add_bounds(const element_block &block, int64_t count, lane_sums &sums) {
   lane_numbers least, largest;
   std::copy(sums.least, sums.least + lanes, least);
   std::copy(sums.largest, sums.largest + lanes, largest);
