@@ -77,6 +77,7 @@ class Statistics:
         self._parameters = dict(module.named_parameters())
         self._buffers = dict(module.named_buffers())
         self._before = {}
+        self._last = {}  # the output of each module's last call
         self._step, self._micro_batch = 1, -1
         self._file = open(path, "w", encoding="utf-8")
         self._write({"format": FORMAT, "version": VERSION, "model": type(module).__name__, "rank": 0, "ranks": 1})
@@ -114,10 +115,15 @@ class Statistics:
             if not isinstance(tensor, torch.Tensor):
                 return
             self._take("value", name, tensor)
+            self._last[name] = id(tensor)
             if tensor.requires_grad:
-                tensor.register_hook(lambda gradient: self._take("gradient", "gradient of " + name, gradient))
+                tensor.register_hook(lambda gradient, output=id(tensor): self._take_gradient(name, output, gradient))
 
         return hook
+
+    def _take_gradient(self, name, output, gradient):
+        if self._last[name] == output:
+            self._take("gradient", "gradient of " + name, gradient)
 
     def _before_step(self, *_):
         for name, parameter in self._parameters.items():

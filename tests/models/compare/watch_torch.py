@@ -4,8 +4,8 @@
     python tests/models/compare/watch_torch.py --trainc build/dev/bin/trainc FOLDER           # agreement, then faults
     python tests/models/compare/watch_torch.py --trainc build/dev/bin/trainc FOLDER agreement # of fixtures alone
 
-Needs torch and numpy. Agreement: three AdamW steps of each fixture in f32 on both sides; nothing may be beyond the
-tolerance. Faults: a module of PyTorch's side is changed; the first tensor named must be one of that module.
+Needs torch, numpy and, for the U-Net, which is exported here, onnxscript. Agreement: three AdamW steps of each fixture
+and of the U-Net in f32 on both sides; nothing may be beyond the tolerance. Faults: a module of PyTorch's side is changed; the first tensor named must be one of that module.
 """
 import argparse
 import pathlib
@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 
+import numpy
 import torch
 from torch import nn
 
@@ -21,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/models/make"), str(ROOT / "python")]
 import families  # noqa: E402
 import train_reference  # noqa: E402
+import trainc  # noqa: E402
 from trainc.statistics import Statistics  # noqa: E402
 
 FIXTURES = {  # those of one family each
@@ -73,6 +75,54 @@ def theirs(family, path, change=lambda module: None):
         optimizer.step()
     watch.close()
     return path
+
+
+def block(channels, width):
+    return nn.Sequential(nn.Conv2d(channels, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(),
+                         nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU())
+
+
+class UNet(nn.Module):
+    """Three levels; what goes down is concatenated to what comes up."""
+
+    def __init__(self):
+        super().__init__()
+        self.down1, self.down2, self.bottom = block(3, 8), block(8, 16), block(16, 32)
+        self.pool = nn.MaxPool2d(2)
+        self.rise2, self.up2 = nn.ConvTranspose2d(32, 16, 2, stride=2), block(32, 16)
+        self.rise1, self.up1 = nn.ConvTranspose2d(16, 8, 2, stride=2), block(16, 8)
+        self.head = nn.Conv2d(8, 1, 1)
+
+    def forward(self, x):
+        one = self.down1(x)
+        two = self.down2(self.pool(one))
+        up = self.up2(torch.cat([two, self.rise2(self.bottom(self.pool(two)))], 1))
+        return self.head(self.up1(torch.cat([one, self.rise1(up)], 1)))
+
+
+def unet(trainc_path, folder):
+    """Statistics of both sides."""
+    torch.manual_seed(1)
+    module, batch = UNet().train(), 2
+    x, labels = torch.randn(STEPS * batch, 3, 32, 32), torch.randn(STEPS * batch, 1, 32, 32)
+    for name, values in (("x", x), ("labels", labels)):
+        numpy.save(folder / f"{name}.npy", values.numpy())
+    trainc.export(module, (x[:batch],), folder / "unet.onnx", input_names=["x"], dynamic=False)
+    code, text = run(trainc_path, folder / "unet.onnx", "--loss", "mse", "--decay", ".*weight", "--keep", ".*", "-o", folder / "out")
+    assert code == 0, text
+    code, text = run(folder / "out/trainer", "train", "--data", f"x={folder}/x.npy", "--data", f"labels={folder}/labels.npy",
+                     "--steps", 9, "--no-shuffle", "--no-progress", "--dry-run", "--dry-run-steps", STEPS, "--watch", ".*",
+                     "--watch-folder", folder / "ours", "--learning-rate", "1e-3", "--weight-decay", "0")
+    assert code == 0, text
+    optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3, weight_decay=0)
+    watch = Statistics(module, optimizer, folder / "theirs.jsonl")
+    for step in range(STEPS):
+        rows = slice(step * batch, (step + 1) * batch)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(module(x[rows]), labels[rows]).backward()
+        optimizer.step()
+    watch.close()
+    return folder / "ours", folder / "theirs.jsonl"
 
 
 def compare(trainc, one, other):
@@ -146,11 +196,14 @@ def main():
     parser.add_argument("part", nargs="?", choices=["agreement", "faults"])
     parser.add_argument("--faults", type=int, default=40)
     options = parser.parse_args()
-    for fixture, family in FIXTURES.items():
+    for fixture, family in [*FIXTURES.items(), ("unet", None)]:
         folder = options.folder / fixture
         folder.mkdir(parents=True, exist_ok=True)
-        one = ours(options.trainc, fixture, folder)
-        code, text = compare(options.trainc, one, theirs(family, folder / "theirs.jsonl"))
+        if family:
+            one, other = ours(options.trainc, fixture, folder), theirs(family, folder / "theirs.jsonl")
+        else:
+            one, other = unet(options.trainc, folder)
+        code, text = compare(options.trainc, one, other)
         print(fixture, "agrees" if code == 0 else "DIFFERS", text.split("\n")[0], flush=True)
         if code:
             print("\n".join(text.split("\n")[:16]))
