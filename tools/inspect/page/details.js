@@ -17,7 +17,8 @@ const ways = (text, go, title) => {
 const more = (all, text) => all > mostShown ? quiet(`and ${number(all - mostShown)} more ${text}`) : undefined;
 const rowsOf = (columns, rows) => make("div", { class: "scroll" }, make("table", {},
   make("thead", {}, make("tr", {}, columns.map(each => make("th", { scope: "col", class: each.kind }, each.title)))),
-  make("tbody", {}, rows.map(row => make("tr", {}, columns.map(each => make("td", { class: each.kind }, each.text(row))))))));
+  make("tbody", {}, rows.map(row =>
+    make("tr", {}, columns.map(each => make("td", { class: each.kind }, each.text(row))))))));
 
 // ---- Where it came from
 
@@ -62,7 +63,8 @@ function throughPasses(marks, go) {
       if (isShort(operation)) kinds.set(operation, (kinds.get(operation) || 0) + 1);
     }
     const isNamed = ([operation]) => operation.includes(" @");
-    const texts = [...kinds].sort((a, b) => isNamed(b) - isNamed(a)).map(([operation, count]) => count > 1 ? `${operation} × ${count}` : operation);
+    const texts = [...kinds].sort((a, b) => isNamed(b) - isNamed(a))
+      .map(([operation, count]) => count > 1 ? `${operation} × ${count}` : operation);
     return texts.slice(0, 4).join(", ") + (texts.length > 4 ? ` and ${texts.length - 4} more` : "") || "–";
   };
   return [heading("Through the passes"), rowsOf([
@@ -117,7 +119,8 @@ function memoryOf(names, own) {
   const step = own === undefined ? undefined : stepsOfPlan[own];
   const ofStep = i => step && tensors[i].entry === step.entry && (tensors[i].used_by || []).includes(step.step);
   const named = new Set(names.flatMap(name => subjects[name.subject].tensors || []));
-  const found = [...tensors.keys()].filter(i => named.has(i) || ofStep(i)).map(i => ({ ...tensors[i], own: ofStep(i) }));
+  const found = [...tensors.keys()].filter(i => named.has(i) || ofStep(i))
+    .map(i => ({ ...tensors[i], own: ofStep(i) }));
   found.sort((a, b) => Boolean(b.own) - Boolean(a.own));
   if (!found.length) return [heading("Memory"), quiet("None: its value does not leave the step that computes it.")];
   return [heading("Memory"), rowsOf([
@@ -147,7 +150,8 @@ function changeText({ pass, changes, number: position }) {
   if (position === 0) return after + ".";
   const same = pass.reordered ? " The same operations are in another order." : "";
   return `${after}, ${number(passes[position - 1].count)} before. By kind ${number(changes.added)} are added and `
-    + `${number(changes.removed)} removed. The text of ${number(changes.fresh)} does not stand in the pass before.${same}`;
+    + `${number(changes.removed)} removed. The text of ${number(changes.fresh)} does not stand in the pass before.`
+    + same;
 }
 
 function showPass(shown) {
