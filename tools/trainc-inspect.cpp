@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // trainc-inspect: shows the plans of an output folder and the log of a run, and makes a page of
-// runs. It reads the same text files that a person can read, plan/*.txt, and draws the memory plan
-// from them; it draws the schedule from plan/stages.json, and finds parts of the model by the names
-// of plan/nodes.json.
+// runs or of a compilation. It reads the same text files that a person can read, plan/*.txt, and
+// draws the memory plan from them; it draws the schedule from plan/stages.json, and finds parts of
+// the model by the names of plan/nodes.json.
 #include "compiler/standard_output.h"
 #include "runtime/byte_text.h"
 #include "runtime/failure.h"
 #include "runtime/files/output_file.h"
 #include "runtime/files/run_files.h"
+#include "tools/inspect/explorer.h"
 #include "tools/inspect/loss_plot.h"
 #include "tools/inspect/memory_picture.h"
 #include "tools/inspect/plan_text.h"
@@ -47,9 +48,10 @@ cl::opt<std::string>
         cl::desc("draw the activations arena over the steps of forward and backward; with the view "
                  "schedule what each stage does when"));
 
-cl::opt<std::string> dumpIr("dump-ir", cl::value_desc("FOLDER"), cl::cat(category),
-                            cl::desc("with the view where: what trainc --dump-ir wrote (default: "
-                                     "the folder `ir` of the output, if it is there)"));
+cl::opt<std::string>
+    dumpIr("dump-ir", cl::value_desc("FOLDER"), cl::cat(category),
+           cl::desc("with the view where and --explore: what trainc --dump-ir wrote "
+                    "(default: the folder `ir` of the output, if it is there)"));
 cl::opt<bool>
     all("all", cl::cat(category),
         cl::desc("with the view where: every operation of each dump, not the first four"));
@@ -64,8 +66,13 @@ cl::opt<std::string>
 cl::opt<std::string> trainer("trainer", cl::value_desc("FOLDER"), cl::cat(category),
                              cl::desc("with --html: the output folder of trainc that trained the "
                                       "runs, for kernels, memory and the schedule of stages"));
-cl::opt<std::string> profile("profile", cl::value_desc("FILE"), cl::cat(category),
-                             cl::desc("with --html: what `trainer profile -o FILE` has measured"));
+cl::opt<std::string>
+    explore("explore", cl::value_desc("FILE"), cl::cat(category),
+            cl::desc("write one page for a browser that leads from the operations of the model "
+                     "through each pass to kernels, source and memory"));
+cl::opt<std::string>
+    profile("profile", cl::value_desc("FILE"), cl::cat(category),
+            cl::desc("with --html and --explore: what `trainer profile -o FILE` has measured"));
 
 constexpr size_t kShown = 12; // lines of a summary's lists
 
@@ -248,6 +255,28 @@ void writeReport() {
   replace_file(html, report.page);
 }
 
+/// The one word of the command line is the folder.
+void writeExplorer() {
+  if (explore.empty())
+    throw failure(exit_usage, "option --explore: no file is given\n  try: --explore FILE");
+  for (const cl::Option *option :
+       {static_cast<cl::Option *>(&svg), static_cast<cl::Option *>(&csv),
+        static_cast<cl::Option *>(&trainer), static_cast<cl::Option *>(&all),
+        static_cast<cl::Option *>(&html)})
+    if (option->getNumOccurrences() > 0)
+      throw failure(exit_usage, "option --" + option->ArgStr.str() +
+                                    ": a page of a compilation has no use for it\n"
+                                    "  try: it without --explore");
+  if (view.getNumOccurrences() > 0)
+    throw failure(exit_usage, "'" + view +
+                                  "': a page of a compilation has no view\n"
+                                  "  try: trainc-inspect " +
+                                  folder + " --explore " + explore);
+  const inspect::ExplorerSources sources{folder, dumpIr, profile};
+  check_output_path(explore, sources.files(), read_by_command, "--explore");
+  replace_file(explore, inspect::explorerPage(sources));
+}
+
 struct View {
   const char *name;
   void (*print)();
@@ -285,17 +314,19 @@ void checkOptionsOf(const std::string &name) {
       throw failure(exit_usage, std::string(what) + ": the view '" + name + "' has no use for it" +
                                     "\n  try: " + view);
   };
-  check(dumpIr, "option --dump-ir", name == "where", "it with the view where");
+  check(dumpIr, "option --dump-ir", name == "where", "it with the view where, or --explore");
   check(all, "option --all", name == "where", "it with the view where");
   check(csv, "option --csv", name == "log", "it with the view log");
   check(trainer, "option --trainer", false, "it with --html");
-  check(profile, "option --profile", false, "it with --html");
+  check(profile, "option --profile", false, "it with --html or --explore");
   check(otherRuns, "RUN", false, "several runs with --html");
   const bool isFile = name == "log" && csv.getNumOccurrences() > 0 && csv.empty();
   check(subject, "NAME", name == "where" || isFile, "it with the view where");
 }
 
 void show() {
+  if (explore.getNumOccurrences() > 0)
+    return writeExplorer();
   if (html.getNumOccurrences() > 0)
     return writeReport();
   const View *chosen = std::find_if(std::begin(kViews), std::end(kViews),
@@ -337,7 +368,9 @@ constexpr const char *kOverview =
     "  trainc-inspect runs/first log --csv losses.csv    a row for each step\n"
     "  trainc-inspect runs/first runs/second --html report.html    a page for a browser, of one "
     "run "
-    "or of several\n\n"
+    "or of several\n"
+    "  trainc-inspect out --dump-ir ir --explore passes.html    a page that leads through the "
+    "passes\n\n"
     "Exit status: 0; 2 the command line is wrong, or asks for what the program does not have; 3 a "
     "plan\nor log cannot be read; 5 the result cannot be written; 6 too little memory\n";
 

@@ -63,6 +63,12 @@ std::string keyOfSteps(StringRef comment) {
   return stepsKey(first, last);
 }
 
+/// Of a step, and no mark or comment between steps.
+bool isCall(StringRef line) {
+  line = line.ltrim();
+  return !line.empty() && !line.starts_with("//") && !line.starts_with("m.");
+}
+
 const char *const kShared = "shared"; // the namespace of memory.h that all entry functions use
 
 } // namespace
@@ -79,7 +85,12 @@ EmittedSource::EmittedSource(const std::string &folder)
 void EmittedSource::readSteps(const std::string &text) {
   std::string entry;
   int number = -1;
+  Step *open = nullptr; // whose call goes on
   eachLine(text, [&](StringRef line, int lineNumber) {
+    if (!line.starts_with("   ")) // the call's next line stands deeper
+      open = open && line.starts_with("  ") && isCall(line) ? open : nullptr;
+    if (open)
+      open->lines.last = lineNumber;
     if (line.consume_front("static void ")) {
       entry = identifierAt(line).rsplit('_').first.str();
       number = -1;
@@ -87,7 +98,7 @@ void EmittedSource::readSteps(const std::string &text) {
       if (line.consumeInteger(10, number))
         number = -1;
       else
-        steps[{entry, number}].line = lineNumber;
+        (open = &steps[{entry, number}])->lines = {lineNumber, lineNumber};
     } else if (number >= 0) {
       addToStep(entry, number, line);
     }
@@ -105,10 +116,27 @@ void EmittedSource::addToStep(const std::string &entry, int number, StringRef li
   }
 }
 
+/// A kernel is its comment, what it runs on a device, and the function that steps call.
 void EmittedSource::readKernels(const std::string &text) {
+  int begin = 0;
+  Kernel *open = nullptr;
   eachLine(text, [&](StringRef line, int number) {
-    if (line.consume_front("void "))
-      kernels.try_emplace(identifierAt(line).str(), number);
+    if (line.starts_with("namespace "))
+      begin = 0;
+    else if (begin == 0 && line.starts_with("//"))
+      begin = number;
+    if (line == "}" && open) {
+      open->lines.last = number;
+      open = nullptr;
+      begin = 0;
+    }
+    if (!line.consume_front("void "))
+      return;
+    auto [kernel, isNew] = kernels.try_emplace(identifierAt(line).str());
+    if (isNew) {
+      kernel->second = {number, {begin > 0 ? begin : number, number}};
+      open = &kernel->second;
+    }
   });
 }
 
@@ -142,17 +170,40 @@ const EmittedSource::Place *EmittedSource::placeOf(const NamedTensor &tensor) co
   return nullptr;
 }
 
-std::string EmittedSource::lineOfStep(const std::string &entry, int number) const {
+const EmittedSource::Step *EmittedSource::stepOf(const std::string &entry, int number) const {
   auto step = steps.find({entry, number});
-  return step == steps.end() ? "" : stepFile + ":" + std::to_string(step->second.line);
+  return step == steps.end() ? nullptr : &step->second;
+}
+
+const EmittedSource::Kernel *EmittedSource::kernelAt(const std::string &entry, int number) const {
+  auto kernel = kernels.find(kernelOf(entry, number));
+  return kernel == kernels.end() ? nullptr : &kernel->second;
+}
+
+std::string EmittedSource::kernelOf(const std::string &entry, int number) const {
+  const Step *step = stepOf(entry, number);
+  return step ? step->kernel : "";
+}
+
+std::string EmittedSource::lineOfStep(const std::string &entry, int number) const {
+  const Step *step = stepOf(entry, number);
+  return step ? stepFile + ":" + std::to_string(step->lines.first) : "";
 }
 
 std::string EmittedSource::lineOfKernel(const std::string &entry, int number) const {
-  auto step = steps.find({entry, number});
-  if (step == steps.end())
-    return "";
-  auto kernel = kernels.find(step->second.kernel);
-  return kernel == kernels.end() ? "" : kernelFile + ":" + std::to_string(kernel->second);
+  const Kernel *kernel = kernelAt(entry, number);
+  return kernel ? kernelFile + ":" + std::to_string(kernel->line) : "";
+}
+
+std::optional<SourceLines> EmittedSource::linesOfStep(const std::string &entry, int number) const {
+  const Step *step = stepOf(entry, number);
+  return step ? std::optional(step->lines) : std::nullopt;
+}
+
+std::optional<SourceLines> EmittedSource::linesOfKernel(const std::string &entry,
+                                                        int number) const {
+  const Kernel *kernel = kernelAt(entry, number);
+  return kernel ? std::optional(kernel->lines) : std::nullopt;
 }
 
 std::string EmittedSource::lineOfTensor(const NamedTensor &tensor) const {

@@ -9,11 +9,17 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace trainc::inspect {
+
+/// Of a file, from 1.
+struct SourceLines {
+  int first = 0, last = 0;
+};
 
 class EmittedSource {
 public:
@@ -24,13 +30,24 @@ public:
   std::string lineOfStep(const std::string &entry, int number) const;
   std::string lineOfKernel(const std::string &entry, int number) const;
   std::string lineOfTensor(const NamedTensor &tensor) const;
+  /// A step's call, and its kernel whole with the comment in front; nothing where it has none.
+  std::optional<SourceLines> linesOfStep(const std::string &entry, int number) const;
+  std::optional<SourceLines> linesOfKernel(const std::string &entry, int number) const;
+  /// Empty: a function of the runtime.
+  std::string kernelOf(const std::string &entry, int number) const;
+  const std::string &fileOfSteps() const { return stepFile; }
+  const std::string &fileOfKernels() const { return kernelFile; }
   /// Of the tensor's entry function, those that read or write it.
   std::vector<int> stepsWith(const NamedTensor &tensor) const;
 
 private:
   struct Step {
-    int line = 0;
+    SourceLines lines;
     std::string kernel; // empty: a function of the runtime
+  };
+  struct Kernel {
+    int line; // its name's
+    SourceLines lines;
   };
   struct Place {
     int line;
@@ -40,11 +57,13 @@ private:
   void addToStep(const std::string &entry, int number, llvm::StringRef line);
   void readKernels(const std::string &text);
   void readPlaces(const std::string &text);
+  const Step *stepOf(const std::string &entry, int number) const;
+  const Kernel *kernelAt(const std::string &entry, int number) const;
   const Place *placeOf(const NamedTensor &tensor) const;
 
   std::string stepFile, kernelFile, memoryFile;
   std::map<std::pair<std::string, int>, Step> steps; // by entry function and number
-  std::map<std::string, int> kernels;
+  std::map<std::string, Kernel> kernels;
   std::map<std::string, Place> places; // by what memory.h says of them
   std::map<std::pair<std::string, std::string>, std::vector<int>> uses; // by entry and identifier
 };

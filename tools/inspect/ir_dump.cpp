@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inspect/ir_dump.h"
 
+#include "runtime/failure.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +14,6 @@ namespace trainc::inspect {
 namespace {
 
 constexpr std::string_view kLocation = " loc(";
-constexpr std::string_view kYield = "kernel.yield"; // computes nothing
 
 std::vector<std::string_view> linesOf(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -37,18 +41,14 @@ std::string operationIn(std::string_view line) {
   return std::string(line.substr(0, end));
 }
 
-/// `argument %x` of ` %x: tensor<4xf32>`.
-std::string argumentIn(std::string_view text) {
-  const size_t begin = text.find('%');
-  if (begin == std::string_view::npos)
-    return "argument";
-  return "argument " + std::string(text.substr(begin, text.find(':', begin) - begin));
+/// `%x: tensor<4xf32>` of `, %x: tensor<4xf32>`.
+std::string_view argumentIn(std::string_view text) {
+  return text.substr(std::min(text.size(), text.find('%')));
 }
 
 class DumpReader {
 public:
-  DumpReader(const std::string &text, const std::function<bool(const LocatedName &)> &isMeant)
-      : lines(linesOf(text)), locations(lines), isMeant(isMeant) {}
+  explicit DumpReader(const std::string &text) : lines(linesOf(text)), locations(lines) {}
 
   std::vector<DumpedOperation> run() {
     for (size_t i = 0; i < lines.size(); ++i)
@@ -89,19 +89,26 @@ private:
 
   /// The location at `at` in the line: within brackets that of an argument, else of an operation.
   void addLocation(std::string_view line, size_t at, size_t last, int number, int begins) {
-    const std::vector<LocatedName> names = locations.namesIn(line.substr(at + kLocation.size()));
-    auto meant = std::find_if(names.begin(), names.end(), isMeant);
-    if (meant == names.end())
+    const int depth = int(regions.size());
+    std::vector<LocatedName> names = locations.namesIn(line.substr(at + kLocation.size()));
+    if (open > 0) {
+      const std::string_view text = argumentIn(line.substr(last, at - last));
+      const std::string_view name = text.substr(0, text.find(':'));
+      found.push_back({number + 1, depth + 1,
+                       "argument" + std::string(name.empty() ? "" : " ") + std::string(name),
+                       std::string(text), std::move(names)});
       return;
-    if (open > 0)
-      found.push_back({number + 1, argumentIn(line.substr(last, at - last)), meant->title()});
-    else if (std::string operation = operationIn(lines[size_t(begins)]); operation != kYield)
-      found.push_back({begins + 1, std::move(operation), meant->title()});
+    }
+    const std::string_view first = lines[size_t(begins)];
+    std::string text(begins == number ? line.substr(0, at) : first);
+    if (begins != number)
+      text += " ... " + std::string(trimmed(line.substr(0, at)));
+    found.push_back(
+        {begins + 1, depth, operationIn(first), std::string(trimmed(text)), std::move(names)});
   }
 
   std::vector<std::string_view> lines;
   IrLocations locations;
-  const std::function<bool(const LocatedName &)> &isMeant;
   std::vector<DumpedOperation> found;
   std::vector<int> regions; // the lines that open regions began at
   int statement = 0;        // the line where what is being read began
@@ -110,9 +117,26 @@ private:
 
 } // namespace
 
-std::vector<DumpedOperation> operationsOf(const std::string &text,
-                                          const std::function<bool(const LocatedName &)> &isMeant) {
-  return DumpReader(text, isMeant).run();
+std::vector<DumpedOperation> operationsOf(const std::string &text) {
+  return DumpReader(text).run();
+}
+
+std::vector<std::string> dumpsIn(const std::string &folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (llvm::StringRef(entry->path()).ends_with(".mlir"))
+      files.push_back(entry->path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void refuseDumps(const std::string &folder) {
+  std::error_code error;
+  const llvm::sys::fs::directory_iterator entries(folder, error);
+  throw failure(exit_data, folder + ": has no files of IR" + (error ? ": " + error.message() : "") +
+                               "\n  try: the folder of trainc --dump-ir FOLDER");
 }
 
 } // namespace trainc::inspect

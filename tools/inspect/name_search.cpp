@@ -65,6 +65,16 @@ std::vector<const NamedStep *> NameSearch::stepsOf(const std::string &name) cons
   return found == steps.end() ? std::vector<const NamedStep *>() : found->second;
 }
 
+std::vector<std::string> NameSearch::namesOf(const NamedTensor &tensor) const {
+  const std::string subject = subjectOf(tensor.name);
+  std::vector<std::string> names = {subject};
+  addOnce(tensor.name, names);
+  const std::string module = moduleOf(subject);
+  if (!module.empty() && nodesOf(subject).empty() && !parameterOf(subject))
+    addOnce(module, names);
+  return names;
+}
+
 const ParameterNames *NameSearch::parameterOf(const std::string &name) const {
   for (const ParameterNames &parameter : program.parameters)
     if (parameter.title == name)

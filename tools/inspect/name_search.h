@@ -33,6 +33,9 @@ public:
   std::vector<const NodeNames *> nodesOf(const std::string &name) const;
   /// Steps that compute it, its gradient among others, in their order.
   std::vector<const NamedStep *> stepsOf(const std::string &name) const;
+  /// What a tensor is of: the computation itself, that of a role in it (`h.0.ln_1.mean`), or what
+  /// it is the gradient of.
+  std::vector<std::string> namesOf(const NamedTensor &tensor) const;
   const ParameterNames *parameterOf(const std::string &name) const;
   /// Whether a tensor has it, or is its gradient.
   bool isStored(const std::string &name) const { return stored.count(name) > 0; }

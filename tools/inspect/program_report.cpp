@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inspect/program_report.h"
 
-#include "runtime/failure.h"
 #include "tools/inspect/memory_picture.h"
 #include "tools/inspect/memory_plan.h"
 #include "tools/inspect/plan_text.h"
 #include "tools/inspect/planned_schedule.h"
+#include "tools/inspect/step_times.h"
 #include "tools/simulate/plan_fields.h"
 
 #include <algorithm>
@@ -193,8 +193,7 @@ ordered_json profileReport(const std::string &path) {
     report["actions"] = profiledActions(document.at("ranks"));
     return report;
   } catch (const json::exception &problem) {
-    throw failure(exit_data, path + ": is not a profile: " + problem.what() +
-                                 "\n  try: trainer profile -o FILE again");
+    refuseProfile(path, problem.what());
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inspect/report.h"
 
+#include "tools/inspect/html_page.h"
 #include "tools/inspect/program_report.h"
 #include "tools/inspect/run_report.h"
 
@@ -13,16 +14,6 @@ namespace {
 constexpr std::string_view kPage =
 #include "tools/inspect/page.inc"
     ;
-constexpr std::string_view kDataGoesHere = "{{data}}";
-
-/// For an element `script`: `<` begins no tag, and no comment.
-std::string scriptText(const ordered_json &document) {
-  const std::string json = document.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  std::string text;
-  for (char c : json)
-    text += c == '<' ? "\\u003c" : std::string(1, c);
-  return text;
-}
 
 /// What the page has no section for, and what would bring it.
 std::vector<std::string> absentOf(const ReportSources &sources, const ordered_json &document) {
@@ -53,9 +44,7 @@ Report reportOf(const ReportSources &sources) {
   if (!sources.profile.empty())
     document["profile"] = profileReport(sources.profile);
   document["absent"] = absentOf(sources, document);
-  const size_t place = kPage.find(kDataGoesHere);
-  report.page = std::string(kPage.substr(0, place)) + scriptText(document) +
-                std::string(kPage.substr(place + kDataGoesHere.size()));
+  report.page = pageWith(kPage, document);
   return report;
 }
 

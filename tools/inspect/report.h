@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs as one page for a browser, which needs nothing besides itself: page/page.html with its style
-// and scripts, and what is known of the runs as JSON. The scripts alone make elements, with texts
-// as texts, so no name of a run or a model becomes markup.
+// Runs as one page for a browser: page/page.html with what is known of the runs.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 #include "tools/inspect/step_texts.h"
 #include "tools/inspect/table.h"
 
-#include "llvm/Support/FileSystem.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <set>
 
@@ -19,8 +19,9 @@ using llvm::raw_ostream;
 
 namespace {
 
-constexpr size_t kShownOperations = 4; // of each dump
-constexpr size_t kShownSteps = 6;      // that use a tensor
+constexpr size_t kShownOperations = 4;         // of each dump
+constexpr const char *kYield = "kernel.yield"; // computes nothing
+constexpr size_t kShownSteps = 6;              // that use a tensor
 
 std::string joined(const std::vector<std::string> &words) {
   std::string text;
@@ -143,20 +144,10 @@ private:
     table.print(stream, 2);
   }
 
-  /// A tensor of the computation itself, of a role in it (`h.0.ln_1.mean`), or their gradients.
-  bool isOf(const NamedTensor &tensor, const std::string &name) const {
-    const std::string subject = subjectOf(tensor.name);
-    if (subject == name || tensor.name == name)
-      return true;
-    const size_t dot = subject.rfind('.');
-    return dot == name.size() && subject.compare(0, dot, name) == 0 &&
-           search.nodesOf(subject).empty() && !search.parameterOf(subject);
-  }
-
   void printTensors(const std::string &name, const EmittedSource &source) const {
     Table table;
     for (const NamedTensor &tensor : program.tensors)
-      if (isOf(tensor, name))
+      if (llvm::is_contained(search.namesOf(tensor), name))
         table.add({tensor.entry, tensor.arena, "at " + std::to_string(tensor.offset),
                    std::to_string(tensor.bytes) + " bytes",
                    "steps " + std::to_string(tensor.first) + " to " + std::to_string(tensor.last),
@@ -169,19 +160,28 @@ private:
   }
 
   std::vector<std::string> dumpFiles() const {
-    const std::string folder = question.dumps.empty() ? question.folder + "/ir" : question.dumps;
-    std::vector<std::string> files;
-    std::error_code error;
-    for (llvm::sys::fs::directory_iterator entry(folder, error), end; !error && entry != end;
-         entry.increment(error))
-      if (llvm::StringRef(entry->path()).ends_with(".mlir"))
-        files.push_back(entry->path());
-    std::sort(files.begin(), files.end());
-    if (files.empty() && !question.dumps.empty())
-      throw failure(exit_data, folder + ": has no files of IR" +
-                                   (error ? ": " + error.message() : "") +
-                                   "\n  try: the folder of trainc --dump-ir FOLDER");
+    const bool isNamed = !question.dumps.empty();
+    std::vector<std::string> files = dumpsIn(isNamed ? question.dumps : question.folder + "/ir");
+    if (files.empty() && isNamed)
+      refuseDumps(question.dumps);
     return files;
+  }
+
+  struct Titled {
+    int line;
+    std::string operation, title;
+  };
+
+  /// Operations of a dump that one of the names is in; the first says what they compute.
+  static std::vector<Titled> meantIn(const std::string &file, const std::set<std::string> &meant) {
+    std::vector<Titled> found;
+    for (const DumpedOperation &each : operationsOf(readText(file))) {
+      auto name = std::find_if(each.names.begin(), each.names.end(),
+                               [&](const LocatedName &in) { return meant.count(in.name) > 0; });
+      if (name != each.names.end() && each.operation != kYield)
+        found.push_back({each.line, each.operation, name->title()});
+    }
+    return found;
   }
 
   void printDumps(const std::string &name, const std::string &whole) const {
@@ -192,9 +192,8 @@ private:
     std::set<std::string> meant = {name, whole}; // and what the file calls a parameter
     if (const ParameterNames *parameter = search.parameterOf(name))
       meant.insert(parameter->others.begin(), parameter->others.end());
-    auto isMeant = [&](const LocatedName &located) { return meant.count(located.name) > 0; };
     for (const std::string &file : files) {
-      const auto found = operationsOf(readText(file), isMeant);
+      const std::vector<Titled> found = meantIn(file, meant);
       const size_t shown = question.all ? found.size() : std::min(found.size(), kShownOperations);
       for (size_t i = 0; i < shown; ++i)
         table.add({file + ":" + std::to_string(found[i].line), found[i].operation,
