@@ -62,7 +62,8 @@ cl::list<std::string> otherRuns(cl::Positional, cl::ZeroOrMore, cl::desc("[RUN..
                                 cl::cat(category));
 cl::opt<std::string>
     html("html", cl::value_desc("FILE"), cl::cat(category),
-         cl::desc("write one page for a browser about a run, or about several in comparison"));
+         cl::desc("write one page for a browser about a run, about several in comparison, "
+                  "or about an output of trainc alone"));
 cl::opt<std::string> trainer("trainer", cl::value_desc("FOLDER"), cl::cat(category),
                              cl::desc("with --html: the output folder of trainc that trained the "
                                       "runs, for kernels, memory and the schedule of stages"));
@@ -225,6 +226,11 @@ void drawSchedule() {
         {pathOf("stages.json"), pathOf("kernels.json")});
 }
 
+/// Whether the only word of the command line is what trainc wrote, and not a run.
+bool isOutputAlone() {
+  return view.getNumOccurrences() == 0 && has("memory.json") && !sys::fs::exists(log_of(folder));
+}
+
 /// The words of the command line are runs, and none is a view.
 void writeReport() {
   if (html.empty())
@@ -236,6 +242,8 @@ void writeReport() {
       throw failure(exit_usage, "option --" + option->ArgStr.str() +
                                     ": a page has no use for it\n  try: it without --html");
   inspect::ReportSources sources{{folder}, trainer, profile};
+  if (isOutputAlone())
+    sources = {{}, folder, profile};
   for (const cl::opt<std::string> *word : {&view, &subject})
     if (word->getNumOccurrences() > 0)
       sources.runs.push_back(*word);
@@ -245,9 +253,9 @@ void writeReport() {
     read.insert(read.end(), {configuration_of(run), log_of(run)});
   if (!profile.empty())
     read.push_back(profile);
-  if (!trainer.empty())
+  if (!sources.trainer.empty())
     for (const char *plan : {"kernels.json", "memory.json", "memory.txt", "stages.json"})
-      read.push_back(trainer + "/plan/" + plan);
+      read.push_back(sources.trainer + "/plan/" + plan);
   check_output_path(html, read, read_by_command, "--html");
   const inspect::Report report = inspect::reportOf(sources);
   for (const std::string &warning : report.warnings)

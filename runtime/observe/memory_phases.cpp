@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char *whole_step = "forward_backward", *update_function = "update";
+constexpr const char *whole_step = "forward_backward", *update_of_step = "update";
 
 // Bytes that a tensor begins or ceases to take at a point between two steps.
 struct change {
@@ -134,7 +134,7 @@ void memory_phases::begins(const stage_action &action) {
 void memory_phases::enter(const char *function) {
   auto known = functions_.find(function);
   const bool is_of_step = known != functions_.end() && !known->second.alive.empty();
-  is_update_ = is_of_step && known->first == update_function;
+  is_update_ = is_of_step && known->first == update_of_step;
   const bool is_whole = is_of_step && known->first == whole_step;
   function_ = is_update_ || is_whole || (is_of_step && stages_) ? &known->second : nullptr;
   if (!function_ || is_update_)
@@ -217,7 +217,7 @@ memory_matrix planned_matrix(const program &program, int stage,
   } else {
     run(whole_step);
   }
-  run(update_function);
+  run(update_of_step);
   return phases.matrix();
 }
 

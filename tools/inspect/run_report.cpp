@@ -115,6 +115,8 @@ public:
       if (const json &line = name == std::string("summary") ? log.summary : log.machine;
           line.is_object())
         report[name] = line;
+    if (!log.memory.empty())
+      report["memory"] = log.memory;
     addCheckpoints();
     addLogWarnings();
     report["warnings"] = warnings;

@@ -78,7 +78,14 @@ function stepsOf(run) {
 }
 const tile = (title, text) => make("div", { class: "tile" }, make("dt", {}, title), make("dd", {}, text));
 
+function programHeader() {
+  document.title = program.folder + " – trainc report";
+  document.getElementById("header").append(make("h1", {}, program.folder),
+    make("p", { class: "quiet" }, "An output of trainc, and no run"));
+}
+
 function header() {
+  if (!runs.length) return programHeader();
   const models = [...new Set(runs.map(run => run.model || "unknown model"))].join(", ");
   document.title = models + " – trainc report";
   const about = [runs[0].objective, runs[0].optimizer].filter(Boolean).map(text => " · " + text);
@@ -167,11 +174,22 @@ function picture(text, label) {
   return make("div", { class: "card picture" }, document.importNode(parsed, true));
 }
 
+// Of the last step that --memory-every looked at: a row for each rank and phase.
+const isNumber = value => typeof value === "number";
+function phases(run) {
+  const rows = run.memory, known = ["memory", "rank", "phase"];
+  const names = Object.keys(rows[0]).filter(name => !known.includes(name) && rows.some(row => isNumber(row[name]) && row[name] > 0));
+  return table((several ? nameOf(run) + ": memory" : "Memory") + " at the phases of step " + number(rows[0].memory),
+    [column("rank", row => String(row.rank), "number"), column("phase", row => words(String(row.phase))),
+      ...names.map(name => column(words(name), row => isNumber(row[name]) ? bytes(row[name]) : "–", "number"))], rows);
+}
+
 function memory() {
   const children = [], measured = runs.filter(run => run.summary && run.summary.peak_resident_bytes > 0);
   if (measured.length)
     children.push(table("Peak of resident memory, of the first rank", [column("run", nameOf, "name mono"),
       column("bytes", run => bytes(run.summary.peak_resident_bytes), "number")], measured));
+  for (const run of runs.filter(run => run.memory)) children.push(phases(run));
   if (program && program.arenas)
     children.push(table("Arenas as planned", [column("arena", row => words(row.arena), "name"),
       column("bytes", row => bytes(row.bytes), "number"),
