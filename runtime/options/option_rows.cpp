@@ -263,6 +263,12 @@ std::vector<option_row> common_rows() {
       row("watch-folder", &values::watch_folder, "DIR", command_train,
           "where the statistics go, a file for each rank (default: statistics/ of the run)")
           .of_one_start(),
+      row("profile-steps", &values::profile_steps, "A:B", command_train,
+          "write when each rank did what in the steps A to B - 1, as `profile --trace` does")
+          .of_one_start(),
+      row("profile-file", &values::profile_file, "FILE", command_train,
+          "where that goes (default: traces/steps-A-B.json of the run)")
+          .of_one_start(),
       row("overwrite", &values::overwrite, "", command_train, "give up the run that --run holds")
           .of_one_start(),
       row("config", &values::config, "FILE", command_train,

@@ -7,6 +7,7 @@
 #include "runtime/checkpoint/checkpoint_policy.h"
 #include "runtime/data/loader.h"
 #include "runtime/options/schedule_rate.h"
+#include "runtime/options/step_range.h"
 
 #include <cmath>
 #include <optional>
@@ -92,6 +93,8 @@ struct trainer_options {
   std::string watch; // a pattern of names of tensors
   int64_t watch_every = 1;
   std::string watch_folder;
+  std::optional<step_range> profile_steps; // of which a trace is written
+  std::string profile_file;
   bool overwrite = false;
   std::string config; // file
   std::string resume; // latest, auto or a path

@@ -71,6 +71,18 @@ void check_watch(const trainer_options &options, problem_list &problems) {
     problems.add("option --watch: a dry run keeps nothing\n  try: --watch-folder DIR");
 }
 
+void check_profile(const trainer_options &options, problem_list &problems) {
+  if (!options.profile_steps && options.asks_for("profile-file", "profile-steps"))
+    problems.add("option --profile-file: no steps are profiled\n  try: --profile-steps 10:12");
+  if (!options.profile_steps)
+    return;
+  if (options.dry_run && options.profile_file.empty())
+    problems.add("option --profile-steps: a dry run keeps nothing\n  try: --profile-file FILE");
+  if (!options.watch.empty())
+    problems.add("option --profile-steps: not beside --watch, whose time would be measured\n  "
+                 "try: one of the two");
+}
+
 } // namespace
 
 void check_train_options(const program &program, const trainer_options &options) {
@@ -111,6 +123,7 @@ void check_train_options(const program &program, const trainer_options &options)
     problems.add("option --overwrite: not beside --resume, which goes on with a run or begins in "
                  "an empty folder\n  try: one of the two");
   check_watch(options, problems);
+  check_profile(options, problems);
   auto clips = [](double most) { return most > 0 && std::isfinite(most); };
   if (clips(options.clip_norm) && clips(options.clip_value))
     problems.add("option --clip-value: with --clip-norm their order would matter\n  try: one of "

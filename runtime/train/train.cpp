@@ -16,6 +16,7 @@
 #include "runtime/train/save_schedule.h"
 #include "runtime/train/skipped_steps.h"
 #include "runtime/train/start_checks.h"
+#include "runtime/train/step_profile.h"
 #include "runtime/train/step_scalars.h"
 #include "runtime/train/summary.h"
 #include "runtime/train/text_samples.h"
@@ -49,6 +50,7 @@ private:
   void load_parameters();
   void begin();
   void watch_tensors();
+  void profile_steps();
   void take_steps();
   int take_step(int64_t step);
   void note_step(int64_t step, const step_result &result, double began_seconds);
@@ -88,6 +90,7 @@ private:
   std::optional<held_out_watch> held_out_;
   std::optional<text_samples> text_;    // where samples are asked for
   std::optional<tensor_watch> tensors_; // where they are watched
+  std::optional<step_profile> profile_; // where steps are
 
   double loss_;                                               // of the last step
   int64_t last_step_;                                         // that was taken
@@ -177,6 +180,8 @@ void trainer::begin() {
   });
   if (!options_.watch.empty())
     watch_tensors();
+  if (options_.profile_steps)
+    profile_steps();
   run_.print_table(describe_data(options_, plan_, sources_), plan_.layout.micro_batches);
   start_seconds_ = seconds_now();
   held_out_->begin();
@@ -197,6 +202,14 @@ void trainer::watch_tensors() {
   });
 }
 
+void trainer::profile_steps() {
+  const step_range &steps = *options_.profile_steps;
+  const std::string of_run =
+      trace_of(plan_.choice.folder, std::to_string(steps.begin), std::to_string(steps.end));
+  profile_.emplace(run_, output_, plan_.first, plan_.last,
+                   options_.profile_file.empty() ? of_run : options_.profile_file);
+}
+
 int trainer::operator()() {
   begin();
   try {
@@ -208,6 +221,8 @@ int trainer::operator()() {
     throw;
   }
   output_.shown.finish();
+  if (profile_)
+    profile_->write(last_step_); // where the run ended before
   folder_.look_at_the_end();
   run_.watch.now(activity::computing); // what went before counts
   return summarize(run_, plan_, output_,
@@ -259,12 +274,19 @@ int trainer::take_step(int64_t step) {
   const bool is_watched = tensors_ && (step - 1) % options_.watch_every == 0;
   if (is_watched)
     tensors_->begin_step(step, *gradient_);
+  const bool is_profiled = profile_ && profile_->has(step);
+  if (is_profiled)
+    profile_->begin_step(step, *gradient_);
   const step_result result = gradient_->with_update(data_part::training, batch_of(step), step);
   if (is_watched)
     tensors_->end_step(*gradient_);
+  if (is_profiled)
+    profile_->end_step(*gradient_);
   ++steps_taken_;
   loss_ = result.loss;
   note_step(step, result, began_seconds);
+  if (profile_ && profile_->is_over(step))
+    profile_->write(step);
   return result.requests;
 }
 

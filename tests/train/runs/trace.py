@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Whether a file of `trainer profile --trace` is what it should be.
+# Whether a file of `trainer profile --trace`, or of `train --profile-steps`, is what it should be.
 #
-#   trace.py TRACE TRAINER_FOLDER --ranks N --steps N [--messages MICRO_BATCHES] [--exchanges] [--profile FILE]
+#   trace.py TRACE TRAINER_FOLDER --ranks N --steps N [--first STEP] [--messages MICRO_BATCHES] [--exchanges] [--profile FILE]
 import argparse
 import collections
 import json
@@ -14,6 +14,7 @@ parser.add_argument("trace")
 parser.add_argument("folder")
 parser.add_argument("--ranks", type=int, required=True)
 parser.add_argument("--steps", type=int, required=True)
+parser.add_argument("--first", type=int, default=3)
 parser.add_argument("--messages", type=int, default=0)
 parser.add_argument("--exchanges", action="store_true")
 parser.add_argument("--profile")
@@ -102,7 +103,7 @@ for rank in range(options.ranks):
     track = slices(rank, 0)
     check_nesting(track)
     steps = slices(rank, 0, "training step")
-    assert [e["name"] for e in steps] == [f"step {3 + i}" for i in range(options.steps)], steps
+    assert [e["name"] for e in steps] == [f"step {options.first + i}" for i in range(options.steps)], steps
     check_steps(rank)
     if (plan / "nodes.json").exists():
         check_details(rank)

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/step_profile.h"
+
+#include "runtime/failure.h"
+#include "runtime/observe/step_plan.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <filesystem>
+
+namespace trainc {
+
+step_profile::step_profile(run &run, run_output &output, int64_t first, int64_t last,
+                           std::string path)
+    : run_(run), output_(output), steps_(*run.options.profile_steps), path_(std::move(path)),
+      trace_(run.ranks), times_(run.target, &trace_), first_(first), last_(last) {
+  if (steps_.end <= first + 1 || steps_.begin > last)
+    warn_of_none(last);
+}
+
+void step_profile::warn_of_none(int64_t last) {
+  is_written_ = true;
+  output_.warn(format_text("option --profile-steps: no trace is written: none of the steps "
+                           "%" PRId64 " to %" PRId64 " is among those taken, %" PRId64
+                           " to %" PRId64,
+                           steps_.begin, steps_.end - 1, first_ + 1, last));
+}
+
+void step_profile::begin_step(int64_t step, gradient_step &gradient) {
+  if (taken_++ == 0)
+    trace_.start(1, std::min(steps_.end, last_ + 1) - step);
+  run_.target.observe(&times_);
+  gradient.observe(&times_);
+  times_.begin_step(step);
+}
+
+void step_profile::end_step(gradient_step &gradient) {
+  times_.end_step();
+  run_.target.observe(nullptr);
+  gradient.observe(nullptr);
+}
+
+void step_profile::write(int64_t last) {
+  if (is_written_)
+    return;
+  if (taken_ == 0)
+    return warn_of_none(last);
+  is_written_ = true;
+  run_.watch.now(activity::saving);
+  std::vector<rank_trace> traces = trace_.gather(run_.prog);
+  if (!run_.is_first())
+    return;
+  try {
+    write_file(std::move(traces));
+  } catch (const failure &error) {
+    output_.warn(error.message + "; training goes on without the trace");
+  }
+}
+
+void step_profile::write_file(std::vector<rank_trace> traces) const {
+  const std::string folder = run_.folder + "/plan";
+  planned_steps plan = read_step_words(folder + "/steps.txt");
+  for (const std::string &path : add_details(plan, folder))
+    output_.warn(path + ": cannot be used: the trace lacks what it says");
+  if (run_.options.profile_file.empty()) { // what the run keeps
+    std::error_code ignored;               // which the file meets again
+    std::filesystem::create_directory(std::filesystem::path(path_).parent_path(), ignored);
+  }
+  trace_file file(path_, plan);
+  for (rank_trace &trace : traces)
+    file.add(std::move(trace));
+  file.publish();
+  output_.shown.finish();
+  printf("trace: %s\n", path_.c_str());
+}
+
+} // namespace trainc
