@@ -13,12 +13,22 @@ namespace {
 
 constexpr size_t written_at_once = 1 << 20; // bytes
 constexpr int compute_track = 0, exchange_track = 1;
+constexpr struct {
+  int number;
+  const char *title;
+  bool is_always_there;
+} tracks[] = {{compute_track, "compute", true},
+              {exchange_track, "exchange", true},
+              {2, "loader", false},
+              {3, "checkpoint", false}};
 
 int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 double microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 
 int track_of(slice_kind kind) {
-  return kind == slice_kind::exchange ? exchange_track : compute_track;
+  return kind < slice_kind::exchange
+             ? compute_track
+             : static_cast<int>(kind) - static_cast<int>(slice_kind::exchange) + exchange_track;
 }
 
 } // namespace
@@ -44,13 +54,15 @@ void trace_file::add_names(const rank_trace &of) {
        {"name", "process_sort_index"},
        {"pid", of.rank},
        {"args", {{"sort_index", of.rank}}}});
-  for (const auto &[track, title] :
-       {std::pair(compute_track, "compute"), std::pair(exchange_track, "exchange")})
-    put({{"ph", "M"},
-         {"name", "thread_name"},
-         {"pid", of.rank},
-         {"tid", track},
-         {"args", {{"name", title}}}});
+  for (const auto &track : tracks)
+    if (track.is_always_there ||
+        std::any_of(of.slices.begin(), of.slices.end(),
+                    [&](const trace_slice &slice) { return track_of(slice.kind) == track.number; }))
+      put({{"ph", "M"},
+           {"name", "thread_name"},
+           {"pid", of.rank},
+           {"tid", track.number},
+           {"args", {{"name", track.title}}}});
 }
 
 void trace_file::add(rank_trace trace) {
@@ -102,6 +114,14 @@ void trace_file::add_slice(const rank_trace &of, const trace_slice &slice) {
   case slice_kind::exchange:
     what["cat"] = "exchange";
     details["exposed_seconds"] = slice.waiting;
+    break;
+  case slice_kind::batch:
+    what["cat"] = "loader";
+    details = {{"batch", slice.number}, {"bytes", slice.bytes}, {"waiting_seconds", slice.waiting}};
+    break;
+  case slice_kind::checkpoint:
+    what["cat"] = "checkpoint";
+    details = {{"step", slice.number}, {"bytes", slice.bytes}};
   }
   put(what);
   if (slice.kind == slice_kind::action && slice.boundary >= 0)

@@ -10,10 +10,11 @@
 
 namespace trainc {
 
-step_profile::step_profile(run &run, run_output &output, int64_t first, int64_t last,
-                           std::string path)
-    : run_(run), output_(output), steps_(*run.options.profile_steps), path_(std::move(path)),
-      trace_(run.ranks), times_(run.target, &trace_), first_(first), last_(last) {
+step_profile::step_profile(run &run, run_output &output, batch_feed &feed, save_schedule &saves,
+                           int64_t first, int64_t last, std::string path)
+    : run_(run), output_(output), feed_(feed), saves_(saves), steps_(*run.options.profile_steps),
+      path_(std::move(path)), trace_(run.ranks), times_(run.target, &trace_), first_(first),
+      last_(last) {
   if (steps_.end <= first + 1 || steps_.begin > last)
     warn_of_none(last);
 }
@@ -29,6 +30,8 @@ void step_profile::warn_of_none(int64_t last) {
 void step_profile::begin_step(int64_t step, gradient_step &gradient) {
   if (taken_++ == 0)
     trace_.start(1, std::min(steps_.end, last_ + 1) - step);
+  saves_.record(&trace_);
+  feed_.record(&trace_);
   run_.target.observe(&times_);
   gradient.observe(&times_);
   times_.begin_step(step);
@@ -38,6 +41,7 @@ void step_profile::end_step(gradient_step &gradient) {
   times_.end_step();
   run_.target.observe(nullptr);
   gradient.observe(nullptr);
+  feed_.record(nullptr);
 }
 
 void step_profile::write(int64_t last) {
@@ -47,6 +51,7 @@ void step_profile::write(int64_t last) {
     return warn_of_none(last);
   is_written_ = true;
   run_.watch.now(activity::saving);
+  saves_.record(nullptr);
   std::vector<rank_trace> traces = trace_.gather(run_.prog);
   if (!run_.is_first())
     return;

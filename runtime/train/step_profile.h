@@ -6,6 +6,7 @@
 
 #include "runtime/step/step_times.h"
 #include "runtime/train/run_output.h"
+#include "runtime/train/save_schedule.h"
 
 #include <string>
 
@@ -14,7 +15,8 @@ namespace trainc {
 class step_profile {
 public:
   // Steps first + 1 to last will follow.
-  step_profile(run &run, run_output &output, int64_t first, int64_t last, std::string path);
+  step_profile(run &run, run_output &output, batch_feed &feed, save_schedule &saves, int64_t first,
+               int64_t last, std::string path);
 
   // Whether the step is to be taken between these. Collective.
   bool has(int64_t step) const { return steps_.has(step); }
@@ -33,6 +35,8 @@ private:
 
   run &run_;
   run_output &output_;
+  batch_feed &feed_;
+  save_schedule &saves_;
   step_range steps_;
   std::string path_;
   step_trace trace_;

@@ -206,7 +206,7 @@ void trainer::profile_steps() {
   const step_range &steps = *options_.profile_steps;
   const std::string of_run =
       trace_of(plan_.choice.folder, std::to_string(steps.begin), std::to_string(steps.end));
-  profile_.emplace(run_, output_, plan_.first, plan_.last,
+  profile_.emplace(run_, output_, *feed_, saves_, plan_.first, plan_.last,
                    options_.profile_file.empty() ? of_run : options_.profile_file);
 }
 

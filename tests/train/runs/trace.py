@@ -2,7 +2,8 @@
 #
 # Whether a file of `trainer profile --trace`, or of `train --profile-steps`, is what it should be.
 #
-#   trace.py TRACE TRAINER_FOLDER --ranks N --steps N [--first STEP] [--messages MICRO_BATCHES] [--exchanges] [--profile FILE]
+#   trace.py TRACE TRAINER_FOLDER --ranks N --steps N [--first STEP] [--messages MICRO_BATCHES] [--exchanges] [--batches N]
+#            [--checkpoints] [--profile FILE]
 import argparse
 import collections
 import json
@@ -17,6 +18,8 @@ parser.add_argument("--steps", type=int, required=True)
 parser.add_argument("--first", type=int, default=3)
 parser.add_argument("--messages", type=int, default=0)
 parser.add_argument("--exchanges", action="store_true")
+parser.add_argument("--batches", type=int, default=0, help="that a rank reads in all steps")
+parser.add_argument("--checkpoints", action="store_true")
 parser.add_argument("--profile")
 options = parser.parse_args()
 
@@ -78,6 +81,31 @@ def check_details(rank):
     assert memory and max(memory) > 0 and all(a != b for a, b in zip(memory, memory[1:]))
 
 
+def check_apart(track):
+    """Slices one after the other, with bytes."""
+    for before, after in zip(track, track[1:]):
+        assert end(before) <= ns(after["ts"]), (before, after)
+    for event in track:
+        assert ns(event["ts"]) >= 0 and ns(event["dur"]) >= 0 and event["args"]["bytes"] > 0, event
+
+
+def check_batches(rank):
+    reads = slices(rank, 2)
+    check_apart(reads)
+    assert {e["name"] for e in reads} <= {"read batch"}, reads
+    assert options.batches - 1 <= len(reads) <= options.batches, reads  # the first may be there before the trace begins
+    assert all(0 <= e["args"]["waiting_seconds"] < 1 for e in reads), reads
+    numbers = [e["args"]["batch"] for e in reads]
+    assert len(numbers) == len(set(numbers)), numbers
+
+
+def check_checkpoints(rank):
+    work = slices(rank, 3)
+    check_apart(work)
+    assert all(e["name"].endswith(" checkpoint") for e in work), work
+    assert bool(work) == options.checkpoints, work
+
+
 def check_messages():
     flows = collections.defaultdict(list)
     for event in events:
@@ -107,6 +135,11 @@ for rank in range(options.ranks):
     check_steps(rank)
     if (plan / "nodes.json").exists():
         check_details(rank)
+    check_batches(rank)
+    check_checkpoints(rank)
+    named = [e["args"]["name"] for e in events if e["name"] == "thread_name" and e["pid"] == rank]
+    expected = ["compute", "exchange"] + ["loader"] * (slices(rank, 2) != []) + ["checkpoint"] * options.checkpoints
+    assert named == expected, (named, expected)
     assert len(slices(rank, 1)) == (options.steps if options.exchanges else 0)
 # On one clock the steps of all ranks overlap.
 for number in range(options.steps):
