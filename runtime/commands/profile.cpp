@@ -236,7 +236,7 @@ private:
     for (const std::string &path : add_details(plan, run_.folder + "/plan"))
       run_.warn(path + ": cannot be used: the trace lacks what it says");
     print_costliest(reports, plan, seconds_, product_rate_);
-    trace_file file(run_.options.trace, plan);
+    trace_file file(run_.options.trace, plan, product_rate_);
     for (rank_trace &trace : traces_)
       file.add(std::move(trace));
     file.publish();

@@ -542,5 +542,6 @@ void device::finish() {
 }
 
 double device::product_rate() { return 0; }
+double device::product_rate(char *, int64_t) { return 0; }
 
 } // namespace trainc

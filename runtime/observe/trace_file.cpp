@@ -33,8 +33,8 @@ int track_of(slice_kind kind) {
 
 } // namespace
 
-trace_file::trace_file(const std::string &path, const planned_steps &plan)
-    : file_(path), plan_(plan), text_("{\"traceEvents\": [\n") {}
+trace_file::trace_file(const std::string &path, const planned_steps &plan, double product_rate)
+    : file_(path), plan_(plan), product_rate_(product_rate), text_("{\"traceEvents\": [\n") {}
 
 void trace_file::put(const event &what) {
   text_ += (is_first_ ? "" : ",\n") + what.dump(-1, ' ', false, event::error_handler_t::replace);
@@ -146,12 +146,17 @@ void trace_file::add_step(const rank_trace &of, const trace_slice &slice, event 
     nodes += (nodes.empty() ? "" : ", ") + node;
   if (!nodes.empty())
     details["nodes"] = nodes;
+  if (const std::string module = nodes.empty() ? "" : module_of(step.nodes.front());
+      !module.empty())
+    details["module"] = module;
   const double seconds = slice.end - slice.begin;
   if (step.flops >= 0 && seconds > 0) {
     details["flops"] = step.flops;
     details["bytes"] = step.bytes;
     details["gflops_per_second"] = step.flops / seconds * 1e-9;
     details["gigabytes_per_second"] = step.bytes / seconds * 1e-9;
+    if (product_rate_ > 0)
+      details["share_of_product"] = step.flops / seconds / product_rate_;
   }
   if (step.alive >= 0)
     add_memory(of.rank, slice.begin, step.alive);

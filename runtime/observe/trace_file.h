@@ -41,8 +41,9 @@ struct rank_trace {
 
 class trace_file {
 public:
-  // Throws `failure` (exit_disk), as all that follows.
-  trace_file(const std::string &path, const planned_steps &plan);
+  // `product_rate`: operations per second of a large matrix product; 0: not known. Throws `failure`
+  // (exit_disk), as all that follows.
+  trace_file(const std::string &path, const planned_steps &plan, double product_rate = 0);
 
   void add(rank_trace trace);
   void publish();
@@ -60,6 +61,7 @@ private:
 
   output_file file_;
   const planned_steps &plan_;
+  double product_rate_;
   std::string text_; // that is not written yet
   bool is_first_ = true;
   int32_t training_step_ = 0;               // of the slice

@@ -6,9 +6,21 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 namespace trainc {
+namespace {
+
+// With memory of its own: training goes on. 0 where there is none.
+double product_rate(device &target) {
+  constexpr size_t alignment = 64, bytes = 12 << 20; // matrices of 1024 x 1024
+  const std::unique_ptr<void, void (*)(void *)> memory(std::aligned_alloc(alignment, bytes), free);
+  return memory ? target.product_rate(static_cast<char *>(memory.get()), bytes) : 0;
+}
+
+} // namespace
 
 step_profile::step_profile(run &run, run_output &output, batch_feed &feed, save_schedule &saves,
                            int64_t first, int64_t last, std::string path)
@@ -53,16 +65,17 @@ void step_profile::write(int64_t last) {
   run_.watch.now(activity::saving);
   saves_.record(nullptr);
   std::vector<rank_trace> traces = trace_.gather(run_.prog);
+  const double rate = product_rate(run_.target);
   if (!run_.is_first())
     return;
   try {
-    write_file(std::move(traces));
+    write_file(std::move(traces), rate);
   } catch (const failure &error) {
     output_.warn(error.message + "; training goes on without the trace");
   }
 }
 
-void step_profile::write_file(std::vector<rank_trace> traces) const {
+void step_profile::write_file(std::vector<rank_trace> traces, double product_rate) const {
   const std::string folder = run_.folder + "/plan";
   planned_steps plan = read_step_words(folder + "/steps.txt");
   for (const std::string &path : add_details(plan, folder))
@@ -71,7 +84,7 @@ void step_profile::write_file(std::vector<rank_trace> traces) const {
     std::error_code ignored;               // which the file meets again
     std::filesystem::create_directory(std::filesystem::path(path_).parent_path(), ignored);
   }
-  trace_file file(path_, plan);
+  trace_file file(path_, plan, product_rate);
   for (rank_trace &trace : traces)
     file.add(std::move(trace));
   file.publish();

@@ -31,7 +31,7 @@ public:
 
 private:
   void warn_of_none(int64_t last);
-  void write_file(std::vector<rank_trace> traces) const;
+  void write_file(std::vector<rank_trace> traces, double product_rate) const;
 
   run &run_;
   run_output &output_;

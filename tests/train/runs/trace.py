@@ -3,7 +3,7 @@
 # Whether a file of `trainer profile --trace`, or of `train --profile-steps`, is what it should be.
 #
 #   trace.py TRACE TRAINER_FOLDER --ranks N --steps N [--first STEP] [--messages MICRO_BATCHES] [--exchanges] [--batches N]
-#            [--checkpoints] [--profile FILE]
+#            [--checkpoints] [--shares] [--profile FILE]
 import argparse
 import collections
 import json
@@ -20,9 +20,11 @@ parser.add_argument("--messages", type=int, default=0)
 parser.add_argument("--exchanges", action="store_true")
 parser.add_argument("--batches", type=int, default=0, help="that a rank reads in all steps")
 parser.add_argument("--checkpoints", action="store_true")
+parser.add_argument("--shares", action="store_true", help="of a large product, in f32 on a CPU")
 parser.add_argument("--profile")
 options = parser.parse_args()
 
+shares = []  # of the rate of a large product
 events = json.load(open(options.trace))["traceEvents"]
 plan = pathlib.Path(options.folder) / "plan"
 counts = {name: int(count) for name, count in re.findall(r"^(\S+): (\d+) steps?$", (plan / "steps.txt").read_text(), re.M)}
@@ -76,6 +78,11 @@ def check_details(rank):
     for event in slices(rank, 0, "plan"):
         of = event["args"]
         assert of["nodes"] == ", ".join(known[of["entry"]][of["number"]]), event
+        name = re.sub("^(gradient of |recomputed )*", "", known[of["entry"]][of["number"]][0])
+        assert of.get("module", "") == name.rpartition(".")[0], event
+        if "share_of_product" in of:
+            assert 0 <= of["share_of_product"] < 4, event
+            shares.append(of["share_of_product"] / of["gflops_per_second"] if of["flops"] else 0)
         assert ns(event["dur"]) == 0 or (of["flops"] >= 0 and of["bytes"] >= 0), event
     memory = [e["args"]["bytes"] for e in events if e["ph"] == "C" and e["pid"] == rank]
     assert memory and max(memory) > 0 and all(a != b for a, b in zip(memory, memory[1:]))
@@ -146,6 +153,9 @@ for number in range(options.steps):
     of_ranks = [slices(rank, 0, "training step")[number] for rank in range(options.ranks)]
     assert max(ns(e["ts"]) for e in of_ranks) < min(end(e) for e in of_ranks)
 check_messages()
+if options.shares:
+    rates = [share for share in shares if share]
+    assert rates and max(rates) <= min(rates) * 1.000001, rates
 if options.profile:  # which measures with the same clock
     profile = json.load(open(options.profile))
     mean = sum(ns(e["dur"]) for e in slices(0, 0, "training step")) / options.steps
