@@ -263,6 +263,9 @@ std::vector<option_row> common_rows() {
       row("watch-folder", &values::watch_folder, "DIR", command_train,
           "where the statistics go, a file for each rank (default: statistics/ of the run)")
           .of_one_start(),
+      row("histograms-every", &values::histograms_every, "N", command_train,
+          "for TensorBoard: histograms of parameters, gradients and updates every N steps; 0: "
+          "never"),
       row("profile-steps", &values::profile_steps, "A:B", command_train,
           "write when each rank did what in the steps A to B - 1, as `profile --trace` does")
           .of_one_start(),

@@ -93,6 +93,7 @@ struct trainer_options {
   std::string watch; // a pattern of names of tensors
   int64_t watch_every = 1;
   std::string watch_folder;
+  int64_t histograms_every = 0;            // steps; 0: never
   std::optional<step_range> profile_steps; // of which a trace is written
   std::string profile_file;
   bool overwrite = false;

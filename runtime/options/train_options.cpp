@@ -83,6 +83,12 @@ void check_profile(const trainer_options &options, problem_list &problems) {
                  "try: one of the two");
 }
 
+void check_histograms(const trainer_options &options, problem_list &problems) {
+  if (options.histograms_every > 0 && options.no_tensorboard &&
+      options.asks_for("histograms-every", "no-tensorboard"))
+    problems.add("option --histograms-every: --no-tensorboard writes none\n  try: one of the two");
+}
+
 } // namespace
 
 void check_train_options(const program &program, const trainer_options &options) {
@@ -124,6 +130,7 @@ void check_train_options(const program &program, const trainer_options &options)
                  "an empty folder\n  try: one of the two");
   check_watch(options, problems);
   check_profile(options, problems);
+  check_histograms(options, problems);
   auto clips = [](double most) { return most > 0 && std::isfinite(most); };
   if (clips(options.clip_norm) && clips(options.clip_value))
     problems.add("option --clip-value: with --clip-norm their order would matter\n  try: one of "

@@ -39,20 +39,17 @@ void step_profile::warn_of_none(int64_t last) {
                            steps_.begin, steps_.end - 1, first_ + 1, last));
 }
 
-void step_profile::begin_step(int64_t step, gradient_step &gradient) {
+step_times &step_profile::begin_step(int64_t step) {
   if (taken_++ == 0)
     trace_.start(1, std::min(steps_.end, last_ + 1) - step);
   saves_.record(&trace_);
   feed_.record(&trace_);
-  run_.target.observe(&times_);
-  gradient.observe(&times_);
   times_.begin_step(step);
+  return times_;
 }
 
-void step_profile::end_step(gradient_step &gradient) {
+void step_profile::end_step() {
   times_.end_step();
-  run_.target.observe(nullptr);
-  gradient.observe(nullptr);
   feed_.record(nullptr);
 }
 

@@ -18,10 +18,10 @@ public:
   step_profile(run &run, run_output &output, batch_feed &feed, save_schedule &saves, int64_t first,
                int64_t last, std::string path);
 
-  // Whether the step is to be taken between these. Collective.
+  // Whether the step is to be taken between these, where the result observes it. Collective.
   bool has(int64_t step) const { return steps_.has(step); }
-  void begin_step(int64_t step, gradient_step &gradient);
-  void end_step(gradient_step &gradient);
+  step_times &begin_step(int64_t step);
+  void end_step();
 
   // After a step: whether none of those to be profiled follows.
   bool is_over(int64_t step) const { return !is_written_ && step + 1 >= steps_.end; }

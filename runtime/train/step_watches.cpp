@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/step_watches.h"
+
+#include "runtime/failure.h"
+#include "runtime/files/run_files.h"
+
+#include <cstring>
+#include <filesystem>
+
+namespace trainc {
+namespace {
+
+name_pattern pattern_of(const std::string &text) {
+  std::string why;
+  return *name_pattern::parse(text, why); // whose options were checked
+}
+
+} // namespace
+
+step_watches::step_watches(run &run, const run_plan &plan, run_output &output, batch_feed &feed,
+                           save_schedule &saves)
+    : run_(run), output_(output) {
+  const trainer_options &options = run.options;
+  const std::string folder = run.ranks.broadcast(plan.choice.folder);
+  run.ranks.together([&] {
+    if (!options.watch.empty())
+      watch(options.watch,
+            options.watch_folder.empty() ? statistics_of(folder) : options.watch_folder);
+    if (options.histograms_every > 0 && !options.no_tensorboard) {
+      parameters_.emplace(run, pattern_of(".*"), "histograms-every", watched_kinds::of_parameters);
+      parameters_->show_to(&histograms_.emplace(run));
+    }
+  });
+  if (const auto &steps = options.profile_steps) {
+    const std::string of_run =
+        trace_of(folder, std::to_string(steps->begin), std::to_string(steps->end));
+    profile_.emplace(run, output, feed, saves, plan.first, plan.last,
+                     options.profile_file.empty() ? of_run : options.profile_file);
+  }
+}
+
+// Of all ranks, each with a file of its own: they may be on several hosts.
+void step_watches::watch(const std::string &pattern, const std::string &folder) {
+  tensors_.emplace(run_, pattern_of(pattern), "watch");
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    throw failure(exit_disk, folder + ": cannot be made: " + error.message());
+  tensors_->show_to(&statistics_.emplace(run_, folder));
+}
+
+// What is measured begins last and ends first.
+void step_watches::begin_step(int64_t step, gradient_step &gradient) {
+  for (auto &[watched, is_due] :
+       {std::pair(&tensors_, is_watched(step)), std::pair(&parameters_, has_histograms(step))})
+    if (is_due) {
+      (*watched)->begin_step(step, gradient.batches_per_step());
+      observers_.add(**watched);
+    }
+  if (is_profiled(step))
+    observers_.add(profile_->begin_step(step));
+  observers_.attach(run_.target, gradient);
+}
+
+void step_watches::end_step(int64_t step, gradient_step &gradient) {
+  if (is_profiled(step))
+    profile_->end_step();
+  observers_.detach(run_.target, gradient);
+  if (is_watched(step))
+    tensors_->end_step();
+  if (has_histograms(step))
+    parameters_->end_step();
+}
+
+void step_watches::note_step(int64_t step) {
+  if (has_histograms(step))
+    histograms_->write(step, output_.events);
+  if (const int error = statistics_ ? statistics_->take_error() : 0)
+    output_.warn(statistics_->path() + ": cannot be written: " + strerror(error) +
+                 "; no more statistics are written");
+  if (profile_ && profile_->is_over(step))
+    profile_->write(step);
+}
+
+void step_watches::finish(int64_t last) {
+  if (profile_)
+    profile_->write(last);
+}
+
+} // namespace trainc
