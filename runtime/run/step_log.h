@@ -11,10 +11,16 @@
 #include "runtime/ranks/exchange_times.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace trainc {
+
+struct group_norm {
+  std::string group; // of parameters
+  double norm;       // of the gradient
+};
 
 struct step_record {
   int64_t step;
@@ -23,6 +29,7 @@ struct step_record {
   double tokens_per_second;     // 0: the data are not tokens
   bool skipped = false;         // loss or gradient was not finite: nothing was updated
   exchange_times exchange = {}; // of this rank, since the step began
+  std::span<const group_norm> group_norms = {};
 };
 
 struct run_summary {
@@ -64,6 +71,7 @@ public:
   int error() const { return file_.error(); }
 
 private:
+  void put(const char *line, int length, const step_record &record);
   void put(const char *line, int length) { file_.append(line, static_cast<size_t>(length)); }
 
   appended_file file_{"\n"};

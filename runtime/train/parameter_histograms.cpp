@@ -4,12 +4,14 @@
 #include "runtime/ranks/stage_layout.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace trainc {
 namespace {
 
 constexpr size_t kinds = 3;
+constexpr const char *ungrouped = "ungrouped"; // the parameters of no group
 
 const char *folder_of(tensor_kind kind) {
   return kind == tensor_kind::total_gradient ? "gradients/"
@@ -59,8 +61,31 @@ void parameter_histograms::bring_to_first() {
                taken_.end());
 }
 
+// In the order of the parameters, so that the bits do not depend on ranks.
+std::vector<group_norm> parameter_histograms::norms_of_groups() const {
+  std::vector<group_norm> norms;
+  for (const histogram &one : taken_) {
+    if (one.kind != tensor_kind::total_gradient)
+      continue;
+    const std::string group = run_.prog.parameters[one.parameter].group;
+    auto known = std::find_if(norms.begin(), norms.end(),
+                              [&](const group_norm &of) { return of.group == group; });
+    if (known == norms.end())
+      known = norms.insert(known, {group, 0});
+    known->norm += one.of.nans + one.of.infinities > 0 ? NAN : one.of.sum_of_squares;
+  }
+  if (norms.size() < 2)
+    return {};
+  for (group_norm &of : norms) {
+    of.group = of.group.empty() ? ungrouped : of.group;
+    of.norm = std::sqrt(of.norm);
+  }
+  return norms;
+}
+
 void parameter_histograms::write(int64_t step, run_events &events) {
-  bring_to_first();
+  if (const std::vector<group_norm> norms = norms_of_groups(); !norms.empty())
+    events.write_norms(step, norms);
   if (run_.is_first())
     for (const histogram &one : taken_)
       events.write_histogram(step, folder_of(one.kind) + names_[static_cast<size_t>(one.parameter)],

@@ -17,7 +17,12 @@ public:
   explicit parameter_histograms(run &run);
 
   void take(const watched_values &values, statistics_taker &taker) override;
-  // Those of the step, which are forgotten then. Collective.
+  // After a step: brings those of all stages to the first rank. Collective.
+  void bring_to_first();
+  // There, of the program's groups of parameters: the norms of their gradients, before they are
+  // clipped. Empty where there is one group alone, or no rank has a gradient whole.
+  std::vector<group_norm> norms_of_groups() const;
+  // There, all. They are forgotten then.
   void write(int64_t step, run_events &events);
 
 private:
@@ -27,7 +32,6 @@ private:
     int64_t parameter; // its number in the program
     tensor_statistics of;
   };
-  void bring_to_first();
 
   run &run_;
   std::vector<std::string> names_; // of the program's parameters, as the module has them

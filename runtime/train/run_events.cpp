@@ -138,6 +138,15 @@ void run_events::write_held_out(int64_t step, const std::vector<named_number> &r
   file_->write();
 }
 
+void run_events::write_norms(int64_t step, std::span<const group_norm> norms) {
+  if (!file_)
+    return;
+  begin_record(step);
+  for (const group_norm &of : norms)
+    file_->record().scalar(("gradient_norm/" + of.group).c_str(), of.norm);
+  file_->write();
+}
+
 void run_events::write_histogram(int64_t step, const std::string &tag,
                                  const tensor_statistics &of) {
   if (!file_ || of.finite() == 0)

@@ -25,6 +25,7 @@ public:
   void write(const step_record &record, int64_t skipped_steps);
   // What is made up for at the start of a run that goes on may be there.
   void write_held_out(int64_t step, const std::vector<named_number> &results);
+  void write_norms(int64_t step, std::span<const group_norm> norms);
   // Where an element is finite.
   void write_histogram(int64_t step, const std::string &tag, const tensor_statistics &of);
   void write_sample(int64_t step, const std::string &text);

@@ -12,7 +12,7 @@ namespace {
 
 name_pattern pattern_of(const std::string &text) {
   std::string why;
-  return *name_pattern::parse(text, why); // whose options were checked
+  return *name_pattern::parse(text, why); // the options were checked
 }
 
 } // namespace
@@ -24,8 +24,7 @@ step_watches::step_watches(run &run, const run_plan &plan, run_output &output, b
   const std::string folder = run.ranks.broadcast(plan.choice.folder);
   run.ranks.together([&] {
     if (!options.watch.empty())
-      watch(options.watch,
-            options.watch_folder.empty() ? statistics_of(folder) : options.watch_folder);
+      begin_watch(options.watch_folder.empty() ? statistics_of(folder) : options.watch_folder);
     if (options.histograms_every > 0 && !options.no_tensorboard) {
       parameters_.emplace(run, pattern_of(".*"), "histograms-every", watched_kinds::of_parameters);
       parameters_->show_to(&histograms_.emplace(run));
@@ -39,21 +38,24 @@ step_watches::step_watches(run &run, const run_plan &plan, run_output &output, b
   }
 }
 
-// Of all ranks, each with a file of its own: they may be on several hosts.
-void step_watches::watch(const std::string &pattern, const std::string &folder) {
-  tensors_.emplace(run_, pattern_of(pattern), "watch");
+// Of all ranks, each with files of its own: they may be on several hosts.
+void step_watches::begin_watch(const std::string &folder) {
+  const trainer_options &options = run_.options;
+  if (!options.watch.empty())
+    tensors_.emplace(run_, pattern_of(options.watch), "watch");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
     throw failure(exit_disk, folder + ": cannot be made: " + error.message());
-  tensors_->show_to(&statistics_.emplace(run_, folder));
+  if (tensors_)
+    tensors_->show_to(&statistics_.emplace(run_, folder));
 }
 
 // What is measured begins last and ends first.
 void step_watches::begin_step(int64_t step, gradient_step &gradient) {
   for (auto &[watched, is_due] :
        {std::pair(&tensors_, is_watched(step)), std::pair(&parameters_, has_histograms(step))})
-    if (is_due) {
+    if (*watched && is_due) {
       (*watched)->begin_step(step, gradient.batches_per_step());
       observers_.add(**watched);
     }
@@ -66,10 +68,14 @@ void step_watches::end_step(int64_t step, gradient_step &gradient) {
   if (is_profiled(step))
     profile_->end_step();
   observers_.detach(run_.target, gradient);
-  if (is_watched(step))
+  if (tensors_ && is_watched(step))
     tensors_->end_step();
-  if (has_histograms(step))
-    parameters_->end_step();
+  norms_.clear();
+  if (!has_histograms(step))
+    return;
+  parameters_->end_step();
+  histograms_->bring_to_first();
+  norms_ = histograms_->norms_of_groups();
 }
 
 void step_watches::note_step(int64_t step) {

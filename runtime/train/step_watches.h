@@ -22,6 +22,8 @@ public:
   // Around a step. Collective.
   void begin_step(int64_t step, gradient_step &gradient);
   void end_step(int64_t step, gradient_step &gradient);
+  // Of the step that was taken last, where its gradients were looked at: of the first rank.
+  const std::vector<group_norm> &norms_of_groups() const { return norms_; }
   // After it, once it is in the log: writes what is to be written of it, warns of what could not
   // be. Collective.
   void note_step(int64_t step);
@@ -29,10 +31,8 @@ public:
   void finish(int64_t last);
 
 private:
-  void watch(const std::string &pattern, const std::string &folder);
-  bool is_watched(int64_t step) const {
-    return tensors_ && (step - 1) % run_.options.watch_every == 0;
-  }
+  void begin_watch(const std::string &folder);
+  bool is_watched(int64_t step) const { return (step - 1) % run_.options.watch_every == 0; }
   bool has_histograms(int64_t step) const {
     return parameters_ && step % run_.options.histograms_every == 0;
   }
@@ -45,6 +45,7 @@ private:
   std::optional<statistics_sink> statistics_;
   std::optional<parameter_histograms> histograms_;
   std::optional<step_profile> profile_;
+  std::vector<group_norm> norms_;
 };
 
 } // namespace trainc

@@ -269,7 +269,8 @@ void trainer::note_step(int64_t step, const step_result &found, double began_sec
                               per_second(sources_.data->samples_per_batch()),
                               per_second(sources_.data->tokens_per_batch()),
                               !result.applied,
-                              run_.target.last_exchange().since(began_seconds)};
+                              run_.target.last_exchange().since(began_seconds),
+                              watches_->norms_of_groups()};
   if (step % options_.log_every == 0 || step == plan_.last || record.skipped ||
       (result.requests & end_requests)) {
     output_.log->write(record);
