@@ -19,7 +19,8 @@ inline std::string saved_of(const std::string &run) { return run + "/.saved"; }
 
 // Of what may lie beside other files in that folder.
 inline bool is_of_statistics(const std::string &name) {
-  return name.rfind("rank-", 0) == 0 && name.ends_with(".jsonl");
+  return name.rfind("rank-", 0) == 0 &&
+         (name.ends_with(".jsonl") || name.find(".safetensors") != std::string::npos);
 }
 inline std::string trace_of(const std::string &run, const std::string &begin,
                             const std::string &end) {
@@ -48,7 +49,8 @@ constexpr run_file run_files[] = {
      "complete "
      "and durable, or not there"},
     {"statistics", true,
-     "what `--watch` saw of tensors, a file for each rank; a resumed run goes on with them"},
+     "what `--watch` saw of tensors, a file for each rank; a resumed run goes on with them; what "
+     "`--dump` wrote, a file for each rank and step"},
     {"tensorboard", true,
      "event files for TensorBoard, unless `--no-tensorboard` is given: what the log has, the "
      "memory "

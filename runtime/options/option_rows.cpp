@@ -256,6 +256,11 @@ std::vector<option_row> common_rows() {
           "the\n"
           "names of plan/memory.txt, 'gradient of NAME', 'update of PARAMETER'; '.*': of all")
           .of_one_start(),
+      row("dump", &values::dump, "PATTERN", command_train,
+          "write the tensors themselves of such names, as safetensors, of the steps that "
+          "--watch-every\n"
+          "says and beside its statistics; they are held in memory until the step ends")
+          .of_one_start(),
       row("watch-every", &values::watch_every, "N", command_train,
           "watch one step of every N, the first one included")
           .at_least(1)

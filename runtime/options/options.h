@@ -90,7 +90,7 @@ struct trainer_options {
   std::string run; // folder
   bool dry_run = false;
   int64_t dry_run_steps = 1;
-  std::string watch; // a pattern of names of tensors
+  std::string watch, dump; // patterns of names of tensors
   int64_t watch_every = 1;
   std::string watch_folder;
   int64_t histograms_every = 0;            // steps; 0: never

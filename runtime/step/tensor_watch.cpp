@@ -137,10 +137,11 @@ void tensor_watch::made(int, const std::vector<planned_tensor> &tensors) {
 
 void tensor_watch::take(const planned_tensor &tensor, tensor_kind kind) {
   const int64_t bytes = tensor.elements() * bytes_of(tensor.type);
-  sink_->take({training_step_,
-               micro_batch_,
-               {tensor.name, kind, tensor.type, tensor.shape},
-               read(tensor.arena, tensor.offset, bytes)},
+  sink_->take({.step = training_step_,
+               .micro_batch = micro_batch_,
+               .tensor = {tensor.name, kind, tensor.type, tensor.shape},
+               .data = read(tensor.arena, tensor.offset, bytes),
+               .has_several_batches = batches_ > 1},
               *taker_);
 }
 

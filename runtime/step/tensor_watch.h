@@ -21,8 +21,9 @@ struct watched_values {
   watched_tensor tensor;
   const char *data, *before = nullptr;
   double scale = 1;
-  transposed_matrix matrix = {}; // how they lie in memory
-  int64_t parameter = -1;        // its number in the program, of what belongs to one
+  transposed_matrix matrix = {};    // how they lie in memory
+  int64_t parameter = -1;           // its number in the program, of what belongs to one
+  bool has_several_batches = false; // the step
 
   tensor_statistics statistics(statistics_taker &taker) const;
 };

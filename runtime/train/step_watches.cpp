@@ -23,7 +23,7 @@ step_watches::step_watches(run &run, const run_plan &plan, run_output &output, b
   const trainer_options &options = run.options;
   const std::string folder = run.ranks.broadcast(plan.choice.folder);
   run.ranks.together([&] {
-    if (!options.watch.empty())
+    if (!options.watch.empty() || !options.dump.empty())
       begin_watch(options.watch_folder.empty() ? statistics_of(folder) : options.watch_folder);
     if (options.histograms_every > 0 && !options.no_tensorboard) {
       parameters_.emplace(run, pattern_of(".*"), "histograms-every", watched_kinds::of_parameters);
@@ -43,18 +43,23 @@ void step_watches::begin_watch(const std::string &folder) {
   const trainer_options &options = run_.options;
   if (!options.watch.empty())
     tensors_.emplace(run_, pattern_of(options.watch), "watch");
+  if (!options.dump.empty())
+    dumped_.emplace(run_, pattern_of(options.dump), "dump");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
     throw failure(exit_disk, folder + ": cannot be made: " + error.message());
   if (tensors_)
     tensors_->show_to(&statistics_.emplace(run_, folder));
+  if (dumped_)
+    dumped_->show_to(&dump_.emplace(run_, folder));
 }
 
 // What is measured begins last and ends first.
 void step_watches::begin_step(int64_t step, gradient_step &gradient) {
   for (auto &[watched, is_due] :
-       {std::pair(&tensors_, is_watched(step)), std::pair(&parameters_, has_histograms(step))})
+       {std::pair(&tensors_, is_watched(step)), std::pair(&dumped_, is_watched(step)),
+        std::pair(&parameters_, has_histograms(step))})
     if (*watched && is_due) {
       (*watched)->begin_step(step, gradient.batches_per_step());
       observers_.add(**watched);
@@ -70,6 +75,10 @@ void step_watches::end_step(int64_t step, gradient_step &gradient) {
   observers_.detach(run_.target, gradient);
   if (tensors_ && is_watched(step))
     tensors_->end_step();
+  if (dumped_ && is_watched(step)) {
+    dumped_->end_step();
+    dump_->write(step);
+  }
   norms_.clear();
   if (!has_histograms(step))
     return;
@@ -84,6 +93,8 @@ void step_watches::note_step(int64_t step) {
   if (const int error = statistics_ ? statistics_->take_error() : 0)
     output_.warn(statistics_->path() + ": cannot be written: " + strerror(error) +
                  "; no more statistics are written");
+  if (const std::string problem = dump_ ? dump_->take_problem() : ""; !problem.empty())
+    output_.warn(problem + "; no more tensors are written");
   if (profile_ && profile_->is_over(step))
     profile_->write(step);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What looks at some steps of a run: statistics of tensors (--watch), histograms
+// What looks at some steps of a run: statistics of tensors (--watch), the
+// tensors themselves (--dump), histograms
 // (--histograms-every), a trace (--profile-steps). A step that none looks at costs nothing.
 #pragma once
 
 #include "runtime/step/statistics_sink.h"
 #include "runtime/step/step_observers.h"
+#include "runtime/step/tensor_dump.h"
 #include "runtime/train/parameter_histograms.h"
 #include "runtime/train/step_profile.h"
 
@@ -41,8 +43,9 @@ private:
   run &run_;
   run_output &output_;
   step_observers observers_;
-  std::optional<tensor_watch> tensors_, parameters_;
+  std::optional<tensor_watch> tensors_, dumped_, parameters_;
   std::optional<statistics_sink> statistics_;
+  std::optional<tensor_dump> dump_;
   std::optional<parameter_histograms> histograms_;
   std::optional<step_profile> profile_;
   std::vector<group_norm> norms_;
