@@ -128,6 +128,8 @@ public:
   double product_rate();
   // Of the device's own memory, whoever has taken it; zeros where it is the host's.
   device_bytes memory_in_use() const;
+  // The same where activations must stay; `memory` is 64-byte aligned.
+  double product_rate(char *memory, int64_t bytes);
 
 private:
   struct implementation;

@@ -65,6 +65,7 @@ struct parameter_place {
   parameter_role role;
   bool decays;              // weight decay applies
   bool is_infinite = false; // in places, from the start: -infinity, as masks have it
+  const char *group = "";   // with options of its own; empty: none
 };
 
 // An input of the model. The loader writes a batch at its place in the

@@ -85,6 +85,8 @@ void check_output(const trainer_options &options) {
     written = results_of_export(trainer_program, options);
   else if (options.command->bit & command_profile)
     written = results_of_profile(options);
+  else if (options.command->bit & command_train)
+    written = {{options.profile_file, "--profile-file"}};
   else if (options.output.empty())
     throw failure(exit_usage,
                   std::string(options.command->name) + ": no file to write\n  try: -o FILE");
@@ -151,6 +153,8 @@ void complete_options(const option_table &table, trainer_options &options) {
       if (goes_on && is_first_by_environment())
         fprintf(stderr, "changed from %s: %s\n", configuration.c_str(), change.c_str());
   check_can_be_kept(table, options);
+  if (!options.profile_file.empty())
+    check_output(options);
 }
 
 trainer_options parse(const option_table &table, int count, char **arguments) {

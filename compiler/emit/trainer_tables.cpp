@@ -84,7 +84,8 @@ private:
     return count == 0 ? "nullptr" : name.str();
   }
   void collectArguments(func::FuncOp function);
-  void addParameter(StringRef tensor, StringRef role, bool decays, bool isInfinite = false);
+  void addParameter(StringRef tensor, StringRef role, bool decays, bool isInfinite = false,
+                    StringRef group = "");
   void addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,
                 std::optional<int64_t> ignored, std::optional<int64_t> low);
   void collectOutputs(func::FuncOp function);
@@ -137,7 +138,9 @@ void TablePrinter::collectArguments(func::FuncOp function) {
       precision = dataType(type);
       addParameter(tensor, parameter.isFrozen() ? "frozen" : "trained",
                    parameter.getRun() == train::Run::decayed,
-                   tables.infiniteParameters.count(name.str()));
+                   tables.infiniteParameters.count(name.str()),
+                   parameter.getGroup() > 0 ? train::groupsOf(module)[parameter.getGroup() - 1]
+                                            : StringRef());
     } else if (isa_and_nonnull<train::BufferAttr>(role)) {
       addParameter(tensor, "buffer", false);
     } else if (auto input = dyn_cast_or_null<train::InputAttr>(role)) {
@@ -163,9 +166,13 @@ void TablePrinter::collectStepScalars(func::FuncOp function) {
           placeOf(function.getArgAttrDict(i), role.getTitle()).getOffset();
 }
 
-void TablePrinter::addParameter(StringRef tensor, StringRef role, bool decays, bool isInfinite) {
+void TablePrinter::addParameter(StringRef tensor, StringRef role, bool decays, bool isInfinite,
+                                StringRef group) {
+  std::string more = isInfinite ? ", true" : group.empty() ? "" : ", false";
+  if (!group.empty())
+    more += ", " + stringLiteral(group);
   parameters.push_back(llvm::formatv("{{{0}, parameter_role::{1}, {2}{3}}", tensor, role,
-                                     decays ? "true" : "false", isInfinite ? ", true" : ""));
+                                     decays ? "true" : "false", more));
 }
 
 void TablePrinter::addInput(StringRef tensor, bool isLabel, std::optional<int64_t> bound,

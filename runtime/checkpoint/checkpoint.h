@@ -15,6 +15,8 @@
 #include "runtime/program.h"
 #include "runtime/ranks/communicator.h"
 
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -165,6 +167,14 @@ struct save_result {
   bool lacks_room() const;
 };
 
+// When a rank did what of a checkpoint, by seconds_now(), and the bytes of it. An end of 0: it goes
+// on; a begin of 0: it was not done.
+struct save_work {
+  const char *what;
+  double begin, end;
+  int64_t bytes;
+};
+
 // Writes checkpoints, in the background from a copy or while the caller waits. Everything that
 // takes memory happens in the constructor and in `open`.
 class checkpoint_writer {
@@ -201,6 +211,9 @@ public:
     return result_;
   }
 
+  // Of the last checkpoint, on this rank: the copy, its file, the manifest and the names.
+  std::array<save_work, 3> work() const;
+
   // What a rank's copy takes, the largest.
   static int64_t snapshot_bytes(const program &program, int ranks);
   // Whether there is one without a background too: some rank keeps alone what another writes.
@@ -225,6 +238,13 @@ private:
   bool make_folder();
   enum class stage { over, failed, files, names };
   void run(background_worker::job work);
+  struct span { // of which another thread may ask
+    std::atomic<double> begin = 0, end = 0;
+
+    void start();
+    void stop();
+    void clear() { begin = end = 0; }
+  };
   void take_snapshot();
   char *copy_piece(const char *place, int64_t &bytes, int writer, char *copy);
   void finish(int error);
@@ -276,6 +296,7 @@ private:
   bool needs_sync_ = false;                    // the folder's name, since it was made again
   bool stays_hidden_ = false;                  // what has the temporary name, for the next start
   bool copies_ = false;
+  span copy_, file_, names_;   // of the last checkpoint
   std::vector<char> snapshot_; // own tensors, one after the other, where it copies them
   std::optional<background_worker> worker_; // last: it uses the others
 };

@@ -11,6 +11,7 @@
 #include "runtime/failure.h"
 #include "runtime/files/crc32c.h"
 #include "runtime/files/json_number.h"
+#include "runtime/process/clock.h"
 #include "runtime/process/signs_of_life.h"
 
 #include <algorithm>
@@ -455,6 +456,8 @@ void checkpoint_writer::begin(const run_position &at) {
   stays_hidden_ = false;
   if (worker_)
     worker_->wait(); // for what is pruned
+  for (span *of : {&copy_, &file_, &names_})
+    of->clear();
   if (ranks_.rank() == 0) {
     const path_text written = folder_of(temporary_prefix, at.step);
     remove_folder(written, ranks_.size(), files_); // of a failed attempt
@@ -469,12 +472,27 @@ void checkpoint_writer::begin(const run_position &at) {
   stage_ = error_ ? stage::failed : stage::files;
   if (error_)
     return;
-  if (copies_)
+  if (copies_) {
+    copy_.start();
     take_snapshot();
+    copy_.stop();
+  }
   run([](void *writer) {
     auto *own = static_cast<checkpoint_writer *>(writer);
+    own->file_.start();
     own->error_ = own->write_own_file();
+    own->file_.stop();
   });
+}
+
+void checkpoint_writer::span::start() { begin = seconds_now(); }
+void checkpoint_writer::span::stop() { end = seconds_now(); }
+
+std::array<save_work, 3> checkpoint_writer::work() const {
+  const int64_t own = file_bytes_[static_cast<size_t>(ranks_.rank())];
+  return {{{"copy checkpoint", copy_.begin, copy_.end, static_cast<int64_t>(snapshot_.size())},
+           {"write checkpoint", file_.begin, file_.end, own},
+           {"publish checkpoint", names_.begin, names_.end, total_bytes_}}};
 }
 
 // Where somebody has moved or removed it: the run has no older checkpoints any more.
@@ -504,8 +522,10 @@ bool checkpoint_writer::proceed() {
     run([](void *writer) {
       auto *own = static_cast<checkpoint_writer *>(writer);
       int &error = own->error_;
+      own->names_.start();
       if (!(error = own->write_manifest(own->at_)))
         error = own->publish(own->at_);
+      own->names_.stop();
     });
   return false;
 }

@@ -104,11 +104,13 @@ file_content content_of_weights(const std::string &path) {
 weights::opened_file::opened_file(const std::string &path) : file(path, exit_checkpoint) {
   refuse_pickle(file);
   index = read_safetensors_index(file, exit_checkpoint);
-  if (auto content = index.metadata.find(content_entry);
-      content != index.metadata.end() && content->second == content_gradients)
-    refuse_weights(
-        path, "holds gradients, as `gradients` writes them, and no parameters\n  try: a file of "
-              "parameters, or the safetensors file of a checkpoint");
+  const auto content = index.metadata.find(content_entry);
+  const std::string holds = content == index.metadata.end() ? "" : content->second;
+  if (holds == content_gradients || holds == content_dump)
+    refuse_weights(path, "holds " + holds + ", as `" +
+                             (holds == content_dump ? "train --dump" : "gradients") +
+                             "` writes them, and no parameters\n  try: a file of parameters, or "
+                             "the safetensors file of a checkpoint");
 }
 
 weights::weights(const std::string &path) : path_(main_file_of(path)) {

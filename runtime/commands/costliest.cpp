@@ -28,19 +28,6 @@ struct costs_of_step {
   costs kernels, nodes, modules;
 };
 
-size_t length_of_prefix(const std::string &name) {
-  size_t length = 0;
-  for (bool found = true; found;) {
-    found = false;
-    for (const std::string prefix : {"gradient of ", "recomputed "})
-      if (name.compare(length, prefix.size(), prefix) == 0) {
-        length += prefix.size();
-        found = true;
-      }
-  }
-  return length;
-}
-
 void add_step(costs_of_step &all, const planned_step &step, const cost &of) {
   all.kernels[step.kernel].add(of);
   if (step.nodes.empty())

@@ -171,6 +171,7 @@ public:
     step_times times(run_.target, traces() ? &trace : nullptr);
     run_.target.observe(&times);
     step_->observe(&times);
+    feed_->record(traces() ? &trace : nullptr);
     for (int64_t i = 0; i < warm_up_steps + run_.options.measured_steps; ++i) {
       if (i == warm_up_steps) {
         times.forget();
@@ -181,6 +182,7 @@ public:
     }
     run_.target.observe(nullptr);
     step_->observe(nullptr);
+    feed_->record(nullptr);
     seconds_ = times.whole_steps().working + times.whole_steps().waiting;
     seconds_ /= static_cast<double>(times.whole_steps().times);
     ordered_json reports = ordered_json::array();
@@ -234,7 +236,7 @@ private:
     for (const std::string &path : add_details(plan, run_.folder + "/plan"))
       run_.warn(path + ": cannot be used: the trace lacks what it says");
     print_costliest(reports, plan, seconds_, product_rate_);
-    trace_file file(run_.options.trace, plan);
+    trace_file file(run_.options.trace, plan, product_rate_);
     for (rank_trace &trace : traces_)
       file.add(std::move(trace));
     file.publish();

@@ -355,12 +355,13 @@ double device::kept(int slot) const { return own_->kept[static_cast<size_t>(slot
 device_bytes device::memory_in_use() const { return {}; }
 
 // Products of f64 are a plain loop, which is not a measure of the machine.
+double device::product_rate(char *memory, int64_t bytes) {
+  return own_->prog.precision == data_type::f32 ? measure_product_rate(memory, bytes) : 0;
+}
+
 double device::product_rate() {
-  if (own_->prog.precision != data_type::f32)
-    return 0;
   const stage_layout layout(own_->prog, own_->ranks.rank(), own_->ranks.size());
-  return measure_product_rate(places()[arena_kind::activations],
-                              activation_bytes(own_->prog, layout));
+  return product_rate(places()[arena_kind::activations], activation_bytes(own_->prog, layout));
 }
 
 } // namespace trainc

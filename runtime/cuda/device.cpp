@@ -542,6 +542,7 @@ void device::finish() {
 }
 
 double device::product_rate() { return 0; }
+double device::product_rate(char *, int64_t) { return 0; }
 
 device_bytes device::memory_in_use() const {
   size_t free = 0, total = 0;

@@ -39,6 +39,8 @@ bool is_of_run(const fs::path &below) {
     return begins(second, {"step-", ".writing-step-"});
   if (first == "statistics")
     return is_of_statistics(second);
+  if (first == "traces")
+    return is_trace(second);
   return first == "tensorboard" && begins(second, {event_file_prefix});
 }
 

@@ -13,12 +13,21 @@ inline std::string log_of(const std::string &run) { return run + "/log.jsonl"; }
 inline std::string events_of(const std::string &run) { return run + "/tensorboard"; }
 inline std::string checkpoints_of(const std::string &run) { return run + "/checkpoints"; }
 inline std::string statistics_of(const std::string &run) { return run + "/statistics"; }
+inline std::string traces_of(const std::string &run) { return run + "/traces"; }
 inline std::string lock_of(const std::string &run) { return run + "/.lock"; }
 inline std::string saved_of(const std::string &run) { return run + "/.saved"; }
 
 // Of what may lie beside other files in that folder.
 inline bool is_of_statistics(const std::string &name) {
-  return name.rfind("rank-", 0) == 0 && name.ends_with(".jsonl");
+  return name.rfind("rank-", 0) == 0 &&
+         (name.ends_with(".jsonl") || name.find(".safetensors") != std::string::npos);
+}
+inline std::string trace_of(const std::string &run, const std::string &begin,
+                            const std::string &end) {
+  return traces_of(run) + "/steps-" + begin + "-" + end + ".json";
+}
+inline bool is_trace(const std::string &name) {
+  return name.rfind("steps-", 0) == 0 && name.find(".json") != std::string::npos;
 }
 // What the names of files in `tensorboard` begin with.
 constexpr char event_file_prefix[] = "events.out.tfevents.";
@@ -40,11 +49,13 @@ constexpr run_file run_files[] = {
      "complete "
      "and durable, or not there"},
     {"statistics", true,
-     "what `--watch` saw of tensors, a file for each rank; a resumed run goes on with them"},
+     "what `--watch` saw of tensors, a file for each rank; a resumed run goes on with them; what "
+     "`--dump` wrote, a file for each rank and step"},
     {"tensorboard", true,
      "event files for TensorBoard, unless `--no-tensorboard` is given: what the log has, the "
      "memory "
      "of the first rank, samples of text and the configuration"},
+    {"traces", true, "what `--profile-steps` saw of the ranks, a file for each range of steps"},
     {"checkpoints", true, "parameters and optimizer state with checksums"},
     {".lock", false, "locked while the run is going on"},
     {".saved", false, "there from the first checkpoint on"},

@@ -48,7 +48,8 @@ struct safetensors_index {
 };
 
 // An entry of the metadata that says what a file holds that is not a state of a model.
-constexpr char content_entry[] = "content", content_gradients[] = "gradients";
+constexpr char content_entry[] = "content", content_gradients[] = "gradients",
+               content_dump[] = "tensors of a step";
 
 // Validates everything: header size, JSON, duplicate names, types, shapes against
 // byte ranges, ranges that cover the data without hole or overlap. Throws

@@ -29,7 +29,11 @@ namespace summary {
 constexpr int value = 1;
 }
 namespace value {
-constexpr int tag = 1, simple_value = 2, tensor = 8, metadata = 9;
+constexpr int tag = 1, simple_value = 2, histogram = 5, tensor = 8, metadata = 9;
+}
+namespace histogram {
+constexpr int least = 1, largest = 2, count = 3, sum = 4, sum_of_squares = 5, limits = 6,
+              counts = 7;
 }
 namespace summary_metadata {
 constexpr int plugin_data = 1;
@@ -184,6 +188,59 @@ void event_record::scalar(const char *tag, double value) {
     name(value::tag, tag);
     key(value::simple_value, as_4_bytes);
     append_number(bytes_, static_cast<float>(value));
+  });
+}
+
+namespace {
+
+struct bucket {
+  double limit; // the largest number that belongs to it
+  double count;
+};
+
+constexpr size_t most_buckets = 2 * exponent_count + 1;
+
+// In the order of their limits. Each begins where the one before ends, so that empty ones between
+// others are joined to one; those at both ends are left out. Returns how many there are.
+size_t put_buckets(const tensor_statistics &of, bucket (&buckets)[most_buckets]) {
+  size_t count = 0;
+  bool is_begun = false;
+  auto put = [&](double limit, int64_t elements) {
+    is_begun |= elements > 0;
+    if (!is_begun)
+      return;
+    const bool joins = elements == 0 && count > 0 && buckets[count - 1].count == 0;
+    buckets[joins ? count - 1 : count++] = {limit, static_cast<double>(elements)};
+  };
+  for (int e = exponent_count - 1; e >= 0; --e)
+    put(-std::ldexp(1.0, e + lowest_exponent), of.negative[static_cast<size_t>(e)]);
+  put(0, of.zeros);
+  for (int e = 0; e < exponent_count; ++e)
+    put(std::ldexp(1.0, e + lowest_exponent + 1), of.positive[static_cast<size_t>(e)]);
+  return count > 0 && buckets[count - 1].count == 0 ? count - 1 : count;
+}
+
+} // namespace
+
+void event_record::histogram(const char *tag, const tensor_statistics &of) {
+  bucket buckets[most_buckets];
+  const size_t count = put_buckets(of, buckets);
+  begin_values();
+  message(summary::value, [&] {
+    name(value::tag, tag);
+    message(value::histogram, [&] {
+      number(histogram::least, of.least);
+      number(histogram::largest, of.largest);
+      number(histogram::count, static_cast<double>(of.finite()));
+      number(histogram::sum, of.sum);
+      number(histogram::sum_of_squares, of.sum_of_squares);
+      for (const auto &[field, member] : {std::pair(histogram::limits, &bucket::limit),
+                                          std::pair(histogram::counts, &bucket::count)})
+        message(field, [&, member = member] {
+          for (size_t i = 0; i < count; ++i)
+            append_number(bytes_, buckets[i].*member);
+        });
+    });
   });
 }
 

@@ -4,6 +4,8 @@
 // around it its length and two checksums. There are as many messages as a trainer needs.
 #pragma once
 
+#include "runtime/observe/tensor_statistics.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -30,6 +32,8 @@ public:
 
   // Values of the record. What is not UTF-8 in a text becomes U+FFFD.
   void scalar(const char *tag, double value);
+  // Of finite elements, of which there must be one.
+  void histogram(const char *tag, const tensor_statistics &of);
   void text(const char *tag, std::string_view markdown);
   // For the table of hyperparameters: numbers and words.
   void hyperparameters(std::span<const std::pair<std::string, std::string>> values);
@@ -52,6 +56,9 @@ private:
   std::string bytes_;
   size_t values_begin_ = 0; // of the summary; 0: the record has none
 };
+
+// Most bytes of a histogram besides its tag.
+constexpr size_t most_histogram_bytes = (2 * exponent_count + 1) * 2 * sizeof(double) + 128;
 
 // What a reader finds out of an Event.
 struct event_head {

@@ -92,6 +92,25 @@ bool add_file(planned_steps &functions, const std::string &path,
 
 } // namespace
 
+size_t length_of_prefix(const std::string &node) {
+  size_t length = 0;
+  for (bool found = true; found;) {
+    found = false;
+    for (const std::string prefix : {"gradient of ", "recomputed "})
+      if (node.compare(length, prefix.size(), prefix) == 0) {
+        length += prefix.size();
+        found = true;
+      }
+  }
+  return length;
+}
+
+std::string module_of(const std::string &node) {
+  const std::string name = node.substr(length_of_prefix(node));
+  const size_t dot = name.rfind('.');
+  return dot == std::string::npos ? "" : name.substr(0, dot);
+}
+
 planned_steps read_step_words(const std::string &path) {
   planned_steps functions;
   std::ifstream file(path);

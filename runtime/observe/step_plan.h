@@ -20,6 +20,11 @@ struct planned_step {
   int64_t alive = -1; // bytes of activations and stash that the function needs then
 };
 
+// Of a node's name, which "gradient of " and "recomputed " stand before.
+size_t length_of_prefix(const std::string &node);
+// The path of the module that it is in; empty: none.
+std::string module_of(const std::string &node);
+
 // By the function's name and the step's number.
 using planned_steps = std::map<std::string, std::vector<planned_step>>;
 

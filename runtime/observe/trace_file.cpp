@@ -13,18 +13,28 @@ namespace {
 
 constexpr size_t written_at_once = 1 << 20; // bytes
 constexpr int compute_track = 0, exchange_track = 1;
+constexpr struct {
+  int number;
+  const char *title;
+  bool is_always_there;
+} tracks[] = {{compute_track, "compute", true},
+              {exchange_track, "exchange", true},
+              {2, "loader", false},
+              {3, "checkpoint", false}};
 
 int64_t nanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 double microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 
 int track_of(slice_kind kind) {
-  return kind == slice_kind::exchange ? exchange_track : compute_track;
+  return kind < slice_kind::exchange
+             ? compute_track
+             : static_cast<int>(kind) - static_cast<int>(slice_kind::exchange) + exchange_track;
 }
 
 } // namespace
 
-trace_file::trace_file(const std::string &path, const planned_steps &plan)
-    : file_(path), plan_(plan), text_("{\"traceEvents\": [\n") {}
+trace_file::trace_file(const std::string &path, const planned_steps &plan, double product_rate)
+    : file_(path), plan_(plan), product_rate_(product_rate), text_("{\"traceEvents\": [\n") {}
 
 void trace_file::put(const event &what) {
   text_ += (is_first_ ? "" : ",\n") + what.dump(-1, ' ', false, event::error_handler_t::replace);
@@ -44,13 +54,15 @@ void trace_file::add_names(const rank_trace &of) {
        {"name", "process_sort_index"},
        {"pid", of.rank},
        {"args", {{"sort_index", of.rank}}}});
-  for (const auto &[track, title] :
-       {std::pair(compute_track, "compute"), std::pair(exchange_track, "exchange")})
-    put({{"ph", "M"},
-         {"name", "thread_name"},
-         {"pid", of.rank},
-         {"tid", track},
-         {"args", {{"name", title}}}});
+  for (const auto &track : tracks)
+    if (track.is_always_there ||
+        std::any_of(of.slices.begin(), of.slices.end(),
+                    [&](const trace_slice &slice) { return track_of(slice.kind) == track.number; }))
+      put({{"ph", "M"},
+           {"name", "thread_name"},
+           {"pid", of.rank},
+           {"tid", track.number},
+           {"args", {{"name", track.title}}}});
 }
 
 void trace_file::add(rank_trace trace) {
@@ -102,6 +114,14 @@ void trace_file::add_slice(const rank_trace &of, const trace_slice &slice) {
   case slice_kind::exchange:
     what["cat"] = "exchange";
     details["exposed_seconds"] = slice.waiting;
+    break;
+  case slice_kind::batch:
+    what["cat"] = "loader";
+    details = {{"batch", slice.number}, {"bytes", slice.bytes}, {"waiting_seconds", slice.waiting}};
+    break;
+  case slice_kind::checkpoint:
+    what["cat"] = "checkpoint";
+    details = {{"step", slice.number}, {"bytes", slice.bytes}};
   }
   put(what);
   if (slice.kind == slice_kind::action && slice.boundary >= 0)
@@ -126,12 +146,17 @@ void trace_file::add_step(const rank_trace &of, const trace_slice &slice, event 
     nodes += (nodes.empty() ? "" : ", ") + node;
   if (!nodes.empty())
     details["nodes"] = nodes;
+  if (const std::string module = nodes.empty() ? "" : module_of(step.nodes.front());
+      !module.empty())
+    details["module"] = module;
   const double seconds = slice.end - slice.begin;
   if (step.flops >= 0 && seconds > 0) {
     details["flops"] = step.flops;
     details["bytes"] = step.bytes;
     details["gflops_per_second"] = step.flops / seconds * 1e-9;
     details["gigabytes_per_second"] = step.bytes / seconds * 1e-9;
+    if (product_rate_ > 0)
+      details["share_of_product"] = step.flops / seconds / product_rate_;
   }
   if (step.alive >= 0)
     add_memory(of.rank, slice.begin, step.alive);

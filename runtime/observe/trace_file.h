@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What ranks did, as a file of trace events, which Perfetto and Chrome show: a process for each
-// rank, in it a track of what it computes and one of its exchanges.
+// rank, in it tracks of what it computes, of its exchanges, of batches and of checkpoints.
 #pragma once
 
 #include "runtime/files/output_file.h"
@@ -11,17 +11,26 @@
 
 namespace trainc {
 
-// Outer ones first: each lies within one of the kind before it, but exchanges.
-enum class slice_kind : int32_t { training_step, action, plan_step, exchange };
+// Outer ones first: each lies within one of the kind before it. The last three have tracks of their
+// own.
+enum class slice_kind : int32_t {
+  training_step,
+  action,
+  plan_step,
+  exchange,
+  batch,
+  checkpoint,
+};
 
 // Sent between ranks as it is.
 struct trace_slice {
   double begin, end; // seconds since the trace began, by one clock for all ranks
   slice_kind kind;
-  int32_t name;                                        // its number among the rank's names
-  int32_t number = -1;                                 // of the training step, or in the function
+  int32_t name;        // its number among the rank's names
+  int32_t number = -1; // of the training step or the batch; in the function
   int32_t chunk = -1, micro_batch = -1, boundary = -1; // of an action; -1: none
-  double waiting = 0; // seconds for other ranks; of an exchange those exposed
+  double waiting = 0; // seconds for other ranks, or for the batch; of an exchange those exposed
+  int64_t bytes = -1; // that are read or written; -1: does not apply
 };
 
 struct rank_trace {
@@ -32,8 +41,9 @@ struct rank_trace {
 
 class trace_file {
 public:
-  // Throws `failure` (exit_disk), as all that follows.
-  trace_file(const std::string &path, const planned_steps &plan);
+  // `product_rate`: operations per second of a large matrix product; 0: not known. Throws `failure`
+  // (exit_disk), as all that follows.
+  trace_file(const std::string &path, const planned_steps &plan, double product_rate = 0);
 
   void add(rank_trace trace);
   void publish();
@@ -51,6 +61,7 @@ private:
 
   output_file file_;
   const planned_steps &plan_;
+  double product_rate_;
   std::string text_; // that is not written yet
   bool is_first_ = true;
   int32_t training_step_ = 0;               // of the slice

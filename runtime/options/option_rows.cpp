@@ -261,12 +261,26 @@ std::vector<option_row> common_rows() {
           "the\n"
           "names of plan/memory.txt, 'gradient of NAME', 'update of PARAMETER'; '.*': of all")
           .of_one_start(),
+      row("dump", &values::dump, "PATTERN", command_train,
+          "write the tensors themselves of such names, as safetensors, of the steps that "
+          "--watch-every\n"
+          "says and beside its statistics; they are held in memory until the step ends")
+          .of_one_start(),
       row("watch-every", &values::watch_every, "N", command_train,
           "watch one step of every N, the first one included")
           .at_least(1)
           .of_one_start(),
       row("watch-folder", &values::watch_folder, "DIR", command_train,
           "where the statistics go, a file for each rank (default: statistics/ of the run)")
+          .of_one_start(),
+      row("histograms-every", &values::histograms_every, "N", command_train,
+          "for TensorBoard: histograms of parameters, gradients and updates every N steps; 0: "
+          "never"),
+      row("profile-steps", &values::profile_steps, "A:B", command_train,
+          "write when each rank did what in the steps A to B - 1, as `profile --trace` does")
+          .of_one_start(),
+      row("profile-file", &values::profile_file, "FILE", command_train,
+          "where that goes (default: traces/steps-A-B.json of the run)")
           .of_one_start(),
       row("overwrite", &values::overwrite, "", command_train, "give up the run that --run holds")
           .of_one_start(),

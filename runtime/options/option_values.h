@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/checkpoint/checkpoint_policy.h"
+#include "runtime/options/step_range.h"
 
 #include <cstdint>
 #include <optional>
@@ -28,6 +29,7 @@ std::string read_value(const std::string &text, value_range range, uint64_t &val
 std::string read_value(const std::string &text, value_range range, double &value);
 std::string read_value(const std::string &text, value_range range, std::string &value);
 std::string read_value(const std::string &text, value_range range, period &value);
+std::string read_value(const std::string &text, value_range range, step_range &value);
 std::string read_value(const std::string &text, value_range range, std::vector<std::string> &value);
 
 // What `read_value` takes for the same value. Nothing for a value that is not there.
@@ -36,6 +38,7 @@ std::string text_of(int64_t value);
 std::string text_of(uint64_t value);
 std::string text_of(double value);
 std::string text_of(const period &value);
+std::string text_of(const step_range &value);
 inline std::string text_of(const std::string &value) { return value; }
 
 template <typename T>

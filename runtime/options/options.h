@@ -7,6 +7,7 @@
 #include "runtime/checkpoint/checkpoint_policy.h"
 #include "runtime/data/loader.h"
 #include "runtime/options/schedule_rate.h"
+#include "runtime/options/step_range.h"
 
 #include <cmath>
 #include <optional>
@@ -90,9 +91,12 @@ struct trainer_options {
   bool dry_run = false;
   int64_t dry_run_steps = 1;
   int64_t memory_every = 0; // steps; 0: never
-  std::string watch;        // a pattern of names of tensors
+  std::string watch, dump;  // patterns of names of tensors
   int64_t watch_every = 1;
   std::string watch_folder;
+  int64_t histograms_every = 0;            // steps; 0: never
+  std::optional<step_range> profile_steps; // of which a trace is written
+  std::string profile_file;
   bool overwrite = false;
   std::string config; // file
   std::string resume; // latest, auto or a path

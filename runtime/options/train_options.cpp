@@ -58,17 +58,42 @@ void check_switches(const program &program, const trainer_options &options,
 void check_watch(const trainer_options &options, problem_list &problems) {
   if (options.asks_for("dry-run-steps", "dry-run") && !options.dry_run)
     problems.add("option --dry-run-steps: the run is not a dry one\n  try: --steps");
+  const bool watches = !options.watch.empty() || !options.dump.empty();
   for (const char *option : {"watch-every", "watch-folder"})
-    if (options.watch.empty() && options.asks_for(option, "watch"))
+    if (!watches && options.asks_for(option, "watch"))
       problems.add(std::string("option --") + option +
                    ": no tensor is watched\n  try: --watch '.*'");
-  if (options.watch.empty())
+  for (const auto &[option, pattern] :
+       {std::pair("--watch", options.watch), std::pair("--dump", options.dump)}) {
+    std::string why;
+    if (pattern.empty())
+      continue;
+    if (!name_pattern::parse(pattern, why))
+      problems.add(std::string("option ") + option + ": '" + pattern +
+                   "' is not a regular expression: " + why);
+    if (options.dry_run && options.watch_folder.empty())
+      problems.add(std::string("option ") + option +
+                   ": a dry run keeps nothing\n  try: --watch-folder DIR");
+  }
+}
+
+void check_profile(const trainer_options &options, problem_list &problems) {
+  if (!options.profile_steps && options.asks_for("profile-file", "profile-steps"))
+    problems.add("option --profile-file: no steps are profiled\n  try: --profile-steps 10:12");
+  if (!options.profile_steps)
     return;
-  std::string why;
-  if (!name_pattern::parse(options.watch, why))
-    problems.add("option --watch: '" + options.watch + "' is not a regular expression: " + why);
-  if (options.dry_run && options.watch_folder.empty())
-    problems.add("option --watch: a dry run keeps nothing\n  try: --watch-folder DIR");
+  if (options.dry_run && options.profile_file.empty())
+    problems.add("option --profile-steps: a dry run keeps nothing\n  try: --profile-file FILE");
+  if (!options.watch.empty() || !options.dump.empty())
+    problems.add(std::string("option --profile-steps: not beside --") +
+                 (options.watch.empty() ? "dump" : "watch") +
+                 ", whose time would be measured\n  try: one of the two");
+}
+
+void check_histograms(const trainer_options &options, problem_list &problems) {
+  if (options.histograms_every > 0 && options.no_tensorboard &&
+      options.asks_for("histograms-every", "no-tensorboard"))
+    problems.add("option --histograms-every: --no-tensorboard writes none\n  try: one of the two");
 }
 
 } // namespace
@@ -111,6 +136,8 @@ void check_train_options(const program &program, const trainer_options &options)
     problems.add("option --overwrite: not beside --resume, which goes on with a run or begins in "
                  "an empty folder\n  try: one of the two");
   check_watch(options, problems);
+  check_profile(options, problems);
+  check_histograms(options, problems);
   auto clips = [](double most) { return most > 0 && std::isfinite(most); };
   if (clips(options.clip_norm) && clips(options.clip_value))
     problems.add("option --clip-value: with --clip-norm their order would matter\n  try: one of "

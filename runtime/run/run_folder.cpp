@@ -94,9 +94,11 @@ std::vector<std::string> left_by_run(const std::string &folder) {
        {files_of_log(log_of(folder)), event_files_in(events_of(folder))})
     all.insert(all.end(), files.begin(), files.end());
   std::error_code unread, none;
-  for (auto &entry : fs::directory_iterator(statistics_of(folder), none))
-    if (is_of_statistics(entry.path().filename()))
-      all.push_back(entry.path());
+  for (const auto &[below, is_of] : {std::pair(statistics_of(folder), &is_of_statistics),
+                                     std::pair(traces_of(folder), &is_trace)})
+    for (auto &entry : fs::directory_iterator(below, none))
+      if (is_of(entry.path().filename()))
+        all.push_back(entry.path());
   for (auto &entry : fs::directory_iterator(checkpoints_of(folder), unread))
     if (is_of_checkpoints(entry.path().filename()))
       all.push_back(entry.path());

@@ -157,6 +157,8 @@ void step_log::write(const step_record &record) {
                        ", \"exchange_begin\": %.6f, \"exchange_end\": %.6f, "
                        "\"exchange_exposed\": %.6f",
                        of.begin, of.end, of.exposed);
+  if (!record.group_norms.empty())
+    return put(line, length, record);
   length += snprintf(line + length, sizeof line - static_cast<size_t>(length), "%s}\n",
                      record.skipped ? ", \"skipped\": true" : "");
   put(line, length);
@@ -172,6 +174,16 @@ void step_log::write_memory(int64_t step, int rank, const char *phase,
     line += format_text(", \"%s\": %" PRId64, name, value);
   line += "}\n";
   put(line.data(), static_cast<int>(line.size()));
+}
+
+// With what few steps have, which takes memory.
+void step_log::put(const char *line, int length, const step_record &record) {
+  std::string whole(line, static_cast<size_t>(length));
+  char number[32];
+  for (const group_norm &of : record.group_norms)
+    whole += ", \"gradient_norm_of_" + of.group + "\": " + json_number(number, of.norm);
+  whole += record.skipped ? ", \"skipped\": true}\n" : "}\n";
+  put(whole.data(), static_cast<int>(whole.size()));
 }
 
 void step_log::write_held_out(int64_t step, const std::vector<named_number> &results) {

@@ -18,6 +18,11 @@
 
 namespace trainc {
 
+struct group_norm {
+  std::string group; // of parameters
+  double norm;       // of the gradient
+};
+
 struct step_record {
   int64_t step;
   double loss, gradient_norm, learning_rate, milliseconds;
@@ -25,6 +30,7 @@ struct step_record {
   double tokens_per_second;     // 0: the data are not tokens
   bool skipped = false;         // loss or gradient was not finite: nothing was updated
   exchange_times exchange = {}; // of this rank, since the step began
+  std::span<const group_norm> group_norms = {};
 };
 
 struct run_summary {
@@ -69,6 +75,7 @@ public:
   int error() const { return file_.error(); }
 
 private:
+  void put(const char *line, int length, const step_record &record);
   void put(const char *line, int length) { file_.append(line, static_cast<size_t>(length)); }
 
   appended_file file_{"\n"};

@@ -42,6 +42,8 @@ void batch_feed::submit(data_part part, int64_t batch, int64_t next) {
     load(part, batch);
   ready_ = false;
   target_.submit_batch();
+  if (const int64_t bytes = trace_ ? bytes_read() : 0; bytes > 0)
+    trace_->batch(batch, bytes, read_began_, read_ended_, seconds_now() - began);
   if (next >= 0)
     prefetch(part, next);
   seconds_of_data_ += seconds_now() - began;
@@ -69,7 +71,9 @@ void batch_feed::load_ahead(data_part part, int64_t batch) {
 
 void batch_feed::load(data_part part, int64_t batch) {
   ready_ = false;
+  read_began_ = seconds_now();
   data_.load(part, batch, [this](const tensor_place &input) { return target_.batch_place(input); });
+  read_ended_ = seconds_now();
   target_.send_batch();
   ready_ = true;
   part_ = part;
@@ -83,6 +87,14 @@ int64_t batch_feed::index_of(const tensor_place &input) const {
   return index;
 }
 
+int64_t batch_feed::bytes_read() const {
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < program_.input_count; ++i)
+    if (data_.fills(program_.inputs[i]))
+      bytes += byte_count(program_.inputs[i].tensor);
+  return bytes;
+}
+
 void batch_feed::prefetch(data_part part, int64_t batch) {
   if (!worker_)
     return;
@@ -93,12 +105,14 @@ void batch_feed::prefetch(data_part part, int64_t batch) {
       [](void *argument) {
         auto &feed = *static_cast<batch_feed *>(argument);
         prefetched &ahead = feed.ahead_;
+        ahead.began = seconds_now();
         try {
           feed.data_.load(ahead.part, ahead.batch, [&feed](const tensor_place &input) {
             auto index = static_cast<size_t>(feed.index_of(input));
             return feed.ahead_.memory.data() + feed.ahead_.offsets[index];
           });
           ahead.complete = true;
+          ahead.ended = seconds_now();
         } catch (const failure &) { // met again by `submit`, in its turn
         }
       },
@@ -120,6 +134,8 @@ bool batch_feed::take_prefetched(data_part part, int64_t batch) {
              static_cast<size_t>(byte_count(input)));
   }
   target_.send_batch();
+  read_began_ = ahead_.began;
+  read_ended_ = ahead_.ended;
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/data/loader.h"
 #include "runtime/device.h"
 #include "runtime/process/background.h"
+#include "runtime/step/step_trace.h"
 
 #include <optional>
 #include <vector>
@@ -39,6 +40,9 @@ public:
   // for. An error is left to `submit`, which meets it again.
   void load_ahead(data_part part, int64_t batch);
 
+  // Unless it is null, told when each batch that is submitted was read.
+  void record(step_trace *trace) { trace_ = trace; }
+
   // For how long `submit` has kept its callers from computing.
   double seconds_of_data() const { return seconds_of_data_; }
 
@@ -48,6 +52,7 @@ private:
     data_part part = data_part::all;
     int64_t batch = -1; // none
     bool complete = false;
+    double began = 0, ended = 0; // to be read
     std::vector<char> memory;
     std::vector<int64_t> offsets; // of each input
   };
@@ -56,6 +61,7 @@ private:
   void prefetch(data_part part, int64_t batch);
   bool take_prefetched(data_part part, int64_t batch);
   int64_t index_of(const tensor_place &input) const;
+  int64_t bytes_read() const; // of a batch
 
   const program &program_;
   device &target_;
@@ -64,6 +70,8 @@ private:
   data_part part_ = data_part::all;
   int64_t batch_ = 0;
   double seconds_of_data_ = 0;
+  double read_began_ = 0, read_ended_ = 0; // of the batch that was sent
+  step_trace *trace_ = nullptr;
   prefetched ahead_;
   std::optional<background_worker> worker_; // last: it uses the others
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Those who look at a training step together: the device and the step have one observer each, which
-// tells them all.
+// Passes on to all who look at a step what each would be told by itself: a device and a step have
+// one observer.
 #pragma once
 
 #include "runtime/step/gradient_step.h"
@@ -12,59 +12,57 @@ namespace trainc {
 
 class step_observers final : public step_clock, public action_observer {
 public:
-  // Memory for as many as will look at a step at once.
-  step_observers() { parts_.reserve(4); }
-
+  // A step_clock and action_observer. Allocates at first.
   template <typename Observer> void add(Observer &observer) {
-    parts_.push_back({&observer, &observer});
+    clocks_.push_back(&observer);
+    actions_.push_back(&observer);
   }
 
-  // Around a step. Nothing is told where nobody looks.
-  void attach(run &run, gradient_step &gradient) {
-    if (parts_.empty())
+  // Around a step. Where there is none, nothing is observed.
+  void attach(device &target, gradient_step &gradient) {
+    if (clocks_.empty())
       return;
-    run.target.observe(this);
+    target.observe(this);
     gradient.observe(this);
   }
-  void detach(run &run, gradient_step &gradient) {
-    if (parts_.empty())
+  // Forgets them all.
+  void detach(device &target, gradient_step &gradient) {
+    if (clocks_.empty())
       return;
-    run.target.observe(nullptr);
+    target.observe(nullptr);
     gradient.observe(nullptr);
-    parts_.clear();
+    clocks_.clear();
+    actions_.clear();
   }
 
   void uses(const arenas &memory) override {
-    for (part &each : parts_)
-      each.clock->uses(memory);
+    for (step_clock *one : clocks_)
+      one->uses(memory);
   }
   void enter(const char *function) override {
-    for (part &each : parts_)
-      each.clock->enter(function);
+    for (step_clock *one : clocks_)
+      one->enter(function);
   }
   void begin(int step) override {
-    for (part &each : parts_)
-      each.clock->begin(step);
+    for (step_clock *one : clocks_)
+      one->begin(step);
   }
   void leave() override {
-    for (part &each : parts_)
-      each.clock->leave();
+    for (step_clock *one : clocks_)
+      one->leave();
   }
   void begins(const stage_action &action) override {
-    for (part &each : parts_)
-      each.actions->begins(action);
+    for (action_observer *one : actions_)
+      one->begins(action);
   }
   void ends() override {
-    for (part &each : parts_)
-      each.actions->ends();
+    for (action_observer *one : actions_)
+      one->ends();
   }
 
 private:
-  struct part {
-    step_clock *clock;
-    action_observer *actions;
-  };
-  std::vector<part> parts_;
+  std::vector<step_clock *> clocks_;
+  std::vector<action_observer *> actions_;
 };
 
 } // namespace trainc

@@ -122,6 +122,34 @@ void step_trace::exchange(const exchange_times &of) {
        .waiting = of.exposed});
 }
 
+void step_trace::add_part(trace_slice slice) {
+  if (slice.end <= began_)
+    return;
+  slice.begin = std::max(slice.begin - began_, 0.0);
+  slice.end -= began_;
+  add(slice);
+}
+
+void step_trace::batch(int64_t number, int64_t bytes, double begin, double end, double waiting) {
+  add_part({.begin = begin,
+            .end = end,
+            .kind = slice_kind::batch,
+            .name = number_of("read batch"),
+            .number = static_cast<int32_t>(number),
+            .waiting = waiting,
+            .bytes = bytes});
+}
+
+void step_trace::checkpoint(const char *what, int64_t step, int64_t bytes, double begin,
+                            double end) {
+  add_part({.begin = begin,
+            .end = end,
+            .kind = slice_kind::checkpoint,
+            .name = number_of(what),
+            .number = static_cast<int32_t>(step),
+            .bytes = bytes});
+}
+
 std::vector<rank_trace> step_trace::gather(const program &program) {
   std::vector<rank_trace> traces;
   for (int rank = 0; rank < ranks_.size(); ++rank) {

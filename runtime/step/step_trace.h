@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records when this rank did what in training steps, for `profile --trace`, and brings the records
+// Records when this rank did what in training steps, for traces, and brings the records
 // of all ranks to the first, on one clock.
 #pragma once
 
@@ -29,6 +29,9 @@ public:
   void enter(const char *function) { function_ = number_of(function); }
   void plan_step(int number, double begin, double end); // of the function
   void exchange(const exchange_times &of);
+  // That was read, however long before it was needed; `waiting`: how long the step stood for it.
+  void batch(int64_t number, int64_t bytes, double begin, double end, double waiting);
+  void checkpoint(const char *what, int64_t step, int64_t bytes, double begin, double end);
 
   // Collective. Of all ranks in their order, on the first; of this one elsewhere.
   std::vector<rank_trace> gather(const program &program);
@@ -36,6 +39,7 @@ public:
 private:
   int32_t number_of(const char *name);
   void add(const trace_slice &slice) { own_.slices.push_back(slice); }
+  void add_part(trace_slice slice); // of what may have begun, or ended, before the trace
 
   communicator &ranks_;
   rank_trace own_;

@@ -14,7 +14,8 @@ const std::string of_gradient = "gradient of ", of_update = "update of ";
 
 bool is_gradient(const std::string &name) { return name.rfind(of_gradient, 0) == 0; }
 
-// What the module calls a parameter, and whether it has it transposed.
+} // namespace
+
 std::pair<std::string, bool> module_name(const program &program, const char *parameter) {
   for (int64_t i = 0; i < program.module_tensor_count; ++i)
     if (const export_initializer &tensor = program.module_tensors[i];
@@ -23,33 +24,41 @@ std::pair<std::string, bool> module_name(const program &program, const char *par
   return {parameter, false};
 }
 
-} // namespace
+tensor_statistics watched_values::statistics(statistics_taker &taker) const {
+  int64_t count = 1;
+  for (int64_t size : tensor.shape)
+    count *= size;
+  return before ? taker.of_difference(tensor.type, data, before, count, matrix)
+                : taker.of(tensor.type, data, count, scale, matrix);
+}
 
-tensor_watch::tensor_watch(run &run, const name_pattern &names, const std::string &folder)
+tensor_watch::tensor_watch(run &run, const name_pattern &names, const char *option,
+                           watched_kinds kinds)
     : plan_observer(run) {
-  drop_others(names);
+  drop_others(names, kinds);
   add_parameters(names);
   if (!matches_any())
-    throw failure(exit_usage, "option --watch: no tensor has a name that the pattern matches as a "
-                              "whole\n  try: a name of " +
+    throw failure(exit_usage, std::string("option --") + option +
+                                  ": no tensor has a name that the pattern matches as a whole\n  "
+                                  "try: a name of " +
                                   run.folder + "/plan/memory.txt, or '.*' for all");
   taker_.emplace(most_elements());
-  file_.emplace(folder + "/rank-" + std::to_string(run.ranks.rank()) + ".jsonl",
-                run.prog.model_name, run.ranks.rank(), run.ranks.size());
 }
 
 // Parameters stay: they say which are read by the functions of this rank.
-void tensor_watch::drop_others(const name_pattern &names) {
+void tensor_watch::drop_others(const name_pattern &names, watched_kinds kinds) {
+  auto is_other = [&](const planned_tensor &tensor) {
+    return kinds == watched_kinds::of_parameters || !names.matches(tensor.name);
+  };
   for (const char *other : {update_function, "evaluate", "count_labels"})
     functions_.erase(other);
   for (auto &[name, function] : functions_) {
     std::erase_if(function.arguments, [&](const planned_tensor &tensor) {
       return tensor.arena != arena_kind::parameters &&
-             (tensor.arena != arena_kind::activations || !names.matches(tensor.name));
+             (tensor.arena != arena_kind::activations || is_other(tensor));
     });
     for (auto &made : function.made)
-      std::erase_if(made,
-                    [&](const planned_tensor &tensor) { return !names.matches(tensor.name); });
+      std::erase_if(made, is_other);
   }
 }
 
@@ -59,12 +68,14 @@ void tensor_watch::add_parameters(const name_pattern &names) {
     const auto [name, is_transposed] = module_name(run_.prog, place.tensor.name);
     watched_parameter parameter;
     parameter.name = name;
+    parameter.gradient = of_gradient + name;
+    parameter.update = of_update + name;
     parameter.place = place.tensor;
     parameter.is_buffer = place.role == parameter_role::buffer;
     parameter.is_trained = place.role == parameter_role::trained;
     parameter.is_watched = names.matches(name);
-    parameter.is_gradient_watched = parameter.is_trained && names.matches(of_gradient + name);
-    parameter.is_update_watched = parameter.is_trained && names.matches(of_update + name);
+    parameter.is_gradient_watched = parameter.is_trained && names.matches(parameter.gradient);
+    parameter.is_update_watched = parameter.is_trained && names.matches(parameter.update);
     parameter.shape.assign(place.tensor.shape, place.tensor.shape + place.tensor.rank);
     if (is_transposed) {
       parameter.matrix = {parameter.shape[0], parameter.shape[1]};
@@ -90,9 +101,9 @@ bool tensor_watch::matches_any() const {
   });
 }
 
-void tensor_watch::begin_step(int64_t step, const gradient_step &gradient) {
+void tensor_watch::begin_step(int64_t step, int64_t batches) {
   training_step_ = step;
-  batches_ = gradient.batches_per_step();
+  batches_ = batches;
   // Not just before the update: ranks that share parameters update a part of them each.
   memory_ = run_.target.places();
   for (watched_parameter &parameter : parameters_)
@@ -104,14 +115,6 @@ void tensor_watch::begin_step(int64_t step, const gradient_step &gradient) {
 void tensor_watch::end_step() {
   memory_ = run_.target.places();
   take_parameters();
-}
-
-int tensor_watch::take_error() {
-  if (is_error_told_)
-    return 0;
-  file_->look();
-  is_error_told_ = file_->error() != 0;
-  return file_->error();
 }
 
 void tensor_watch::entered(const char *name, const planned_function *function) {
@@ -133,10 +136,13 @@ void tensor_watch::made(int, const std::vector<planned_tensor> &tensors) {
 }
 
 void tensor_watch::take(const planned_tensor &tensor, tensor_kind kind) {
-  const int64_t count = tensor.elements();
-  const char *data = read(tensor.arena, tensor.offset, count * bytes_of(tensor.type));
-  file_->write(training_step_, micro_batch_, {tensor.name, kind, tensor.type, tensor.shape},
-               taker_->of(tensor.type, data, count));
+  const int64_t bytes = tensor.elements() * bytes_of(tensor.type);
+  sink_->take({.step = training_step_,
+               .micro_batch = micro_batch_,
+               .tensor = {tensor.name, kind, tensor.type, tensor.shape},
+               .data = read(tensor.arena, tensor.offset, bytes),
+               .has_several_batches = batches_ > 1},
+              *taker_);
 }
 
 // Makes means of the sums over micro-batches.
@@ -148,18 +154,21 @@ double tensor_watch::gradient_scale() {
 }
 
 void tensor_watch::take_gradients() {
-  const bool are_whole = !run_.prog.shards_gradients;
-  const double scale = are_whole ? gradient_scale() : 1;
-  for (watched_parameter &parameter : parameters_) {
+  if (run_.prog.shards_gradients) // no rank has them whole
+    return;
+  const double scale = gradient_scale();
+  for (const watched_parameter &parameter : parameters_) {
     const tensor_place &place = parameter.place;
-    if (!parameter.is_here)
-      continue;
-    if (parameter.is_gradient_watched && are_whole)
-      file_->write(
-          training_step_, -1,
-          {of_gradient + parameter.name, tensor_kind::total_gradient, place.type, parameter.shape},
-          taker_->of(place.type, read(arena_kind::gradients, place.offset, byte_count(place)),
-                     element_count(place), scale, parameter.matrix));
+    if (parameter.is_here && parameter.is_gradient_watched)
+      sink_->take(
+          {.step = training_step_,
+           .micro_batch = -1,
+           .tensor = {parameter.gradient, tensor_kind::total_gradient, place.type, parameter.shape},
+           .data = read(arena_kind::gradients, place.offset, byte_count(place)),
+           .scale = scale,
+           .matrix = parameter.matrix,
+           .parameter = &parameter - parameters_.data()},
+          *taker_);
   }
 }
 
@@ -169,18 +178,21 @@ void tensor_watch::take_parameters() {
     if (!parameter.is_here || !(parameter.is_watched || parameter.is_update_watched))
       continue;
     const char *data = read(place.arena, place.offset, byte_count(place));
-    const int64_t count = element_count(place);
+    auto show = [&](const std::string &name, tensor_kind kind, const char *before) {
+      sink_->take({.step = training_step_,
+                   .micro_batch = -1,
+                   .tensor = {name, kind, place.type, parameter.shape},
+                   .data = data,
+                   .before = before,
+                   .matrix = parameter.matrix,
+                   .parameter = &parameter - parameters_.data()},
+                  *taker_);
+    };
     if (parameter.is_watched)
-      file_->write(training_step_, -1,
-                   {parameter.name,
-                    parameter.is_buffer ? tensor_kind::buffer : tensor_kind::parameter, place.type,
-                    parameter.shape},
-                   taker_->of(place.type, data, count, 1, parameter.matrix));
+      show(parameter.name, parameter.is_buffer ? tensor_kind::buffer : tensor_kind::parameter,
+           nullptr);
     if (parameter.is_update_watched)
-      file_->write(training_step_, -1,
-                   {of_update + parameter.name, tensor_kind::update, place.type, parameter.shape},
-                   taker_->of_difference(place.type, data, parameter.before.data(), count,
-                                         parameter.matrix));
+      show(parameter.update, tensor_kind::update, parameter.before.data());
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Statistics of a training step's tensors, taken as soon as the step of the plan that makes them
-// has ended: their places may belong to others afterwards.
+// A training step's tensors, shown as soon as the step of the plan that makes them has ended: their
+// places may belong to others afterwards.
 #pragma once
 
 #include "runtime/name_pattern.h"
@@ -14,20 +14,42 @@
 
 namespace trainc {
 
+// Elements in the host's memory: those at `data`, times `scale`, or what they are more than those
+// `before`.
+struct watched_values {
+  int64_t step, micro_batch; // the latter below 0: of the step as a whole
+  watched_tensor tensor;
+  const char *data, *before = nullptr;
+  double scale = 1;
+  transposed_matrix matrix = {};    // how they lie in memory
+  int64_t parameter = -1;           // its number in the program, of what belongs to one
+  bool has_several_batches = false; // the step
+
+  tensor_statistics statistics(statistics_taker &taker) const;
+};
+
+// What the module calls a parameter, and whether it has it transposed.
+std::pair<std::string, bool> module_name(const program &program, const char *parameter);
+
+class tensor_sink {
+public:
+  virtual ~tensor_sink() = default;
+  virtual void take(const watched_values &values, statistics_taker &taker) = 0;
+};
+
+enum class watched_kinds { all, of_parameters };
+
 class tensor_watch final : public plan_observer {
 public:
-  // Of tensors whose names match; a file for each rank below `folder`. Takes its memory. Throws
-  // `failure`: exit_usage where the pattern matches nothing, exit_data without a plan beside the
-  // trainer, exit_disk.
-  tensor_watch(run &run, const name_pattern &names, const std::string &folder);
+  // Of tensors whose names match. Takes its memory. Throws `failure`: exit_usage where the pattern
+  // of the option matches nothing, exit_data without a plan beside the trainer.
+  tensor_watch(run &run, const name_pattern &names, const char *option,
+               watched_kinds kinds = watched_kinds::all);
+  void show_to(tensor_sink *sink) { sink_ = sink; }
 
-  // Around a step of which it is told.
-  void begin_step(int64_t step, const gradient_step &gradient);
+  // Around a step that is watched.
+  void begin_step(int64_t step, int64_t batches);
   void end_step();
-
-  // An errno, once, where the file could not be written.
-  int take_error();
-  const std::string &path() const { return file_->path(); }
 
 protected:
   void entered(const char *name, const planned_function *function) override;
@@ -36,7 +58,7 @@ protected:
 private:
   // A parameter, or a buffer, of the program.
   struct watched_parameter {
-    std::string name;
+    std::string name, gradient, update; // what these are called
     tensor_place place;
     std::vector<int64_t> shape; // as the module has it
     transposed_matrix matrix;
@@ -46,7 +68,7 @@ private:
     bool is_here = false;     // functions of this rank read it
   };
 
-  void drop_others(const name_pattern &names);
+  void drop_others(const name_pattern &names, watched_kinds kinds);
   void add_parameters(const name_pattern &names);
   bool matches_any() const;
   void take(const planned_tensor &tensor, tensor_kind kind);
@@ -56,10 +78,9 @@ private:
 
   std::vector<watched_parameter> parameters_;
   std::optional<statistics_taker> taker_;
-  std::optional<statistics_file> file_;
+  tensor_sink *sink_ = nullptr;
   int64_t training_step_ = 0;
   int64_t batches_ = 1; // of a training step
-  bool is_error_told_ = false;
 };
 
 } // namespace trainc

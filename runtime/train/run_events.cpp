@@ -78,6 +78,8 @@ void run_events::begin(const run &run, const run_plan &plan,
     there_ = cut_events(folder, plan.first > 0 ? plan.first : -1);
     if (run.options.no_tensorboard)
       return;
+    if (run.options.histograms_every > 0)
+      largest += most_histogram_bytes;
     file_.emplace(folder, largest + sample_.capacity());
     if (plan.first > 0) {
       file_->record().begin_steps(wall_seconds(), plan.first + 1);
@@ -147,6 +149,24 @@ void run_events::write_held_out(int64_t step, const std::vector<named_number> &r
   begin_record(step);
   for (size_t i = 0; i < results.size(); ++i)
     file_->record().scalar(result_tags_[i].c_str(), results[i].value);
+  file_->write();
+}
+
+void run_events::write_norms(int64_t step, std::span<const group_norm> norms) {
+  if (!file_)
+    return;
+  begin_record(step);
+  for (const group_norm &of : norms)
+    file_->record().scalar(("gradient_norm/" + of.group).c_str(), of.norm);
+  file_->write();
+}
+
+void run_events::write_histogram(int64_t step, const std::string &tag,
+                                 const tensor_statistics &of) {
+  if (!file_ || of.finite() == 0)
+    return;
+  begin_record(step);
+  file_->record().histogram(tag.c_str(), of);
   file_->write();
 }
 

@@ -30,6 +30,9 @@ public:
                     std::span<const std::pair<const char *, int64_t>> bytes);
   // What is made up for at the start of a run that goes on may be there.
   void write_held_out(int64_t step, const std::vector<named_number> &results);
+  void write_norms(int64_t step, std::span<const group_norm> norms);
+  // Where an element is finite.
+  void write_histogram(int64_t step, const std::string &tag, const tensor_statistics &of);
   void write_sample(int64_t step, const std::string &text);
   // Of the last step: what it reached of the speed of a large matrix product.
   void write_share(int64_t step, double share);

@@ -63,6 +63,21 @@ void save_schedule::proceed(int requests) {
     finish();
 }
 
+void save_schedule::record(step_trace *trace) {
+  if (writes_ && trace != trace_)
+    tell(seconds_now());
+  trace_ = trace;
+}
+
+void save_schedule::tell(double now) const {
+  if (!trace_)
+    return;
+  for (const save_work &work : writer_->work())
+    if (work.begin > 0)
+      trace_->checkpoint(work.what, saved_step_, work.bytes, work.begin,
+                         work.end > 0 ? work.end : now);
+}
+
 static const char *advice_on(const save_result &result) {
   const bool is_gone = result.error == ENOENT || result.error == ENOTDIR;
   return result.error == save_result::not_finite
@@ -80,6 +95,7 @@ void save_schedule::finish(bool last) {
   run_.watch.now(activity::saving);
   writes_ = false;
   const save_result result = writer_->complete();
+  tell(seconds_now());
   if (result.made_folder)
     output_.warn(writer_->folder() +
                  ": was moved or removed while the run went on, and is made again; the run keeps "

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/step/step_trace.h"
 #include "runtime/train/folder_watch.h"
 #include "runtime/train/run_output.h"
 
@@ -46,11 +47,16 @@ public:
   void ask_to_wait() const;
   // After a step: goes on with the checkpoint where no rank is writing any more. Collective.
   void proceed(int requests);
+  // Unless it is null, told when this rank worked at checkpoints. The one before is told of what
+  // goes on.
+  void record(step_trace *trace);
   // Waits for the one that is being written, and says what became of it. Throws `failure` where
   // the `last` was not written, or the parameters are not finite. Collective.
   void finish(bool last = false);
 
 private:
+  void tell(double now) const;
+
   run &run_;
   run_output &output_;
   folder_watch &folder_;
@@ -61,6 +67,7 @@ private:
   bool prunes_next_ = false;
   int64_t saved_step_ = -1;
   double saved_seconds_ = 0;
+  step_trace *trace_ = nullptr;
 };
 
 } // namespace trainc

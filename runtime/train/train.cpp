@@ -7,9 +7,6 @@
 #include "runtime/process/clock.h"
 #include "runtime/process/signals.h"
 #include "runtime/step/gradient_step.h"
-#include "runtime/step/memory_watch.h"
-#include "runtime/step/step_observers.h"
-#include "runtime/step/tensor_watch.h"
 #include "runtime/train/folder_watch.h"
 #include "runtime/train/held_out_watch.h"
 #include "runtime/train/initial_values.h"
@@ -19,6 +16,7 @@
 #include "runtime/train/skipped_steps.h"
 #include "runtime/train/start_checks.h"
 #include "runtime/train/step_scalars.h"
+#include "runtime/train/step_watches.h"
 #include "runtime/train/summary.h"
 #include "runtime/train/text_samples.h"
 
@@ -50,7 +48,6 @@ private:
   void allocate();
   void load_parameters();
   void begin();
-  void watch_tensors();
   void take_steps();
   int take_step(int64_t step);
   void note_step(int64_t step, const step_result &result, double began_seconds);
@@ -89,9 +86,7 @@ private:
   std::optional<gradient_step> gradient_;
   std::optional<held_out_watch> held_out_;
   std::optional<text_samples> text_;    // where samples are asked for
-  std::optional<tensor_watch> tensors_; // where they are watched
-  std::optional<memory_watch> memory_;  // likewise
-  step_observers observers_;            // of the step
+  std::optional<step_watches> watches_; // once the run has begun
 
   double loss_;                                               // of the last step
   int64_t last_step_;                                         // that was taken
@@ -179,28 +174,10 @@ void trainer::begin() {
     if (changes)
       output_.events.begin(run_, plan_, held_out_->results(), gradient_->batches_per_step());
   });
-  if (!options_.watch.empty())
-    watch_tensors();
-  if (options_.memory_every > 0)
-    run_.ranks.together([&] { memory_.emplace(run_, plan_.layout.micro_batches); });
+  watches_.emplace(run_, plan_, output_, *feed_, saves_);
   run_.print_table(describe_data(options_, plan_, sources_), plan_.layout.micro_batches);
   start_seconds_ = seconds_now();
   held_out_->begin();
-}
-
-// Of all ranks, each with a file of its own: they may be on several hosts.
-void trainer::watch_tensors() {
-  const std::string of_run = statistics_of(run_.ranks.broadcast(plan_.choice.folder));
-  const std::string &folder = options_.watch_folder.empty() ? of_run : options_.watch_folder;
-  run_.ranks.together([&] {
-    std::string why;
-    const std::optional<name_pattern> names = name_pattern::parse(options_.watch, why);
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error)
-      throw failure(exit_disk, folder + ": cannot be made: " + error.message());
-    tensors_.emplace(run_, *names, folder);
-  });
 }
 
 int trainer::operator()() {
@@ -214,6 +191,7 @@ int trainer::operator()() {
     throw;
   }
   output_.shown.finish();
+  watches_->finish(last_step_);
   folder_.look_at_the_end();
   run_.watch.now(activity::computing); // what went before counts
   return summarize(run_, plan_, output_,
@@ -262,26 +240,13 @@ int trainer::take_step(int64_t step) {
   run_.watch.begin_step(step);
   const int64_t updates = step - skipped_.all(); // a skipped step is none
   scalars_.set(step, updates, gradient_->batches_per_step(), skipped_.loss_limit());
-  const bool is_watched = tensors_ && (step - 1) % options_.watch_every == 0;
-  const bool is_memory_watched = memory_ && (step - 1) % options_.memory_every == 0;
-  if (is_watched) {
-    tensors_->begin_step(step, *gradient_);
-    observers_.add(*tensors_);
-  }
-  if (is_memory_watched) {
-    memory_->begin_step();
-    observers_.add(*memory_);
-  }
-  observers_.attach(run_, *gradient_);
+  watches_->begin_step(step, *gradient_);
   const step_result result = gradient_->with_update(data_part::training, batch_of(step), step);
-  observers_.detach(run_, *gradient_);
-  if (is_watched)
-    tensors_->end_step();
-  if (is_memory_watched)
-    output_.show_memory(step, *memory_);
+  watches_->end_step(step, *gradient_);
   ++steps_taken_;
   loss_ = result.loss;
   note_step(step, result, began_seconds);
+  watches_->note_step(step);
   return result.requests;
 }
 
@@ -304,16 +269,14 @@ void trainer::note_step(int64_t step, const step_result &found, double began_sec
                               per_second(sources_.data->samples_per_batch()),
                               per_second(sources_.data->tokens_per_batch()),
                               !result.applied,
-                              run_.target.last_exchange().since(began_seconds)};
+                              run_.target.last_exchange().since(began_seconds),
+                              watches_->norms_of_groups()};
   if (step % options_.log_every == 0 || step == plan_.last || record.skipped ||
       (result.requests & end_requests)) {
     output_.log->write(record);
     output_.events.write(record, skipped_.all() + record.skipped);
   }
   output_.look_at_files(plan_.choice.folder);
-  if (const int error = tensors_ ? tensors_->take_error() : 0)
-    output_.warn(tensors_->path() + ": cannot be written: " + strerror(error) +
-                 "; no more statistics are written");
   output_.shown.step(record, is_evaluated(step, result.requests));
   if (!result.applied)
     return skipped_.note_skipped(step, result, is_spike, batch_of(step), *gradient_,

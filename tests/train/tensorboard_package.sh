@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Event files as the `tensorboard` package reads them, of a run that is killed 20 times (KILLS). PYTHON names a Python
-# that has the package:
+# Event files as the `tensorboard` package reads them, of a run that is killed 20 times (KILLS), and of one with
+# histograms. PYTHON names a Python that has the package:
 #
 #   python3 -m venv venv && venv/bin/pip install tensorboard
 #   PYTHON=venv/bin/python tests/train/tensorboard_package.sh
@@ -57,4 +57,31 @@ content = events.SummaryMetadata(metadata.SESSION_START_INFO_TAG).plugin_data.co
 rate = metadata.parse_session_start_info_plugin_data(content).hparams["learning-rate"]
 assert rate.number_value == 0.5, rate
 print(f"{last} steps, {len(tags['scalars'])} scalars, {len(glob.glob('run/tensorboard/*'))} files")
+END
+
+compile nanogpt_dynamo20_static out
+train out 4 --run histograms --histograms-every 2
+"$PYTHON" - <<'END'
+import glob
+
+from tensorboard.backend.event_processing import event_accumulator, plugin_event_accumulator
+from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+from tensorboard.util import tensor_util
+
+old = event_accumulator.EventAccumulator("histograms/tensorboard", size_guidance={"histograms": 0})
+new = plugin_event_accumulator.EventAccumulator("histograms/tensorboard", size_guidance={"tensors": 0})
+old.Reload()
+new.Reload()
+tags = old.Tags()["histograms"]
+assert len(tags) > 30 and {tag.split("/")[0] for tag in tags} == {"parameters", "gradients", "updates"}, tags
+assert set(tags) == set(new.PluginTagToContent("histograms")), "the new loader"
+for tag in tags:
+    assert [event.step for event in old.Histograms(tag)] == [2, 4], tag
+    for event, of_new in zip(old.Histograms(tag), new.Tensors(tag)):
+        value = event.histogram_value
+        assert value.num == sum(value.bucket) > 0 and value.min <= value.sum / value.num <= value.max, value
+        rows = tensor_util.make_ndarray(of_new.tensor_proto)  # left end, right end, count
+        assert rows[0][0] == value.min and rows[-1][1] == value.max and rows[:, 2].sum() == value.num, rows
+        assert (rows[:, 0] <= rows[:, 1]).all(), rows
+print(f"{len(tags)} histograms of 2 steps")
 END

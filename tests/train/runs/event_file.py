@@ -60,8 +60,15 @@ def fields(message):
         yield key >> 3, value
 
 
+def histogram(message):
+    """Least and largest number, how many, their sum, that of squares, limits of buckets, counts."""
+    found = dict(fields(message))
+    numbers = [struct.unpack("<d", found[field])[0] for field in range(1, 6)]
+    return numbers + [struct.unpack(f"<{len(found[field]) // 8}d", found[field]) for field in (6, 7)]
+
+
 def values(folder):
-    """Step, tag and number or text of all values."""
+    """Step, tag and number, text or histogram of all values."""
     for path in sorted(pathlib.Path(folder).iterdir()):
         for event in records(path.read_bytes()):
             found = dict(fields(event))
@@ -69,7 +76,8 @@ def values(folder):
                 value = dict(fields(value))
                 number = struct.unpack("<f", value[2])[0] if 2 in value else None
                 text = dict(fields(value[8])).get(8, b"").decode() if 8 in value else None
-                yield found.get(2, 0), value[1].decode(), number if text is None else text
+                shown = histogram(value[5]) if 5 in value else number if text is None else text
+                yield found.get(2, 0), value[1].decode(), shown
 
 
 def main():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Whether a file of `trainer profile --trace` is what it should be.
+# Whether a file of `trainer profile --trace`, or of `train --profile-steps`, is what it should be.
 #
-#   trace.py TRACE TRAINER_FOLDER --ranks N --steps N [--messages MICRO_BATCHES] [--exchanges] [--profile FILE]
+#   trace.py TRACE TRAINER_FOLDER --ranks N --steps N [--first STEP] [--messages MICRO_BATCHES] [--exchanges] [--batches N]
+#            [--checkpoints] [--shares] [--profile FILE]
 import argparse
 import collections
 import json
@@ -14,11 +15,16 @@ parser.add_argument("trace")
 parser.add_argument("folder")
 parser.add_argument("--ranks", type=int, required=True)
 parser.add_argument("--steps", type=int, required=True)
+parser.add_argument("--first", type=int, default=3)
 parser.add_argument("--messages", type=int, default=0)
 parser.add_argument("--exchanges", action="store_true")
+parser.add_argument("--batches", type=int, default=0, help="that a rank reads in all steps")
+parser.add_argument("--checkpoints", action="store_true")
+parser.add_argument("--shares", action="store_true", help="of a large product, in f32 on a CPU")
 parser.add_argument("--profile")
 options = parser.parse_args()
 
+shares = []  # of the rate of a large product
 events = json.load(open(options.trace))["traceEvents"]
 plan = pathlib.Path(options.folder) / "plan"
 counts = {name: int(count) for name, count in re.findall(r"^(\S+): (\d+) steps?$", (plan / "steps.txt").read_text(), re.M)}
@@ -72,9 +78,39 @@ def check_details(rank):
     for event in slices(rank, 0, "plan"):
         of = event["args"]
         assert of["nodes"] == ", ".join(known[of["entry"]][of["number"]]), event
+        name = re.sub("^(gradient of |recomputed )*", "", known[of["entry"]][of["number"]][0])
+        assert of.get("module", "") == name.rpartition(".")[0], event
+        if "share_of_product" in of:
+            assert 0 <= of["share_of_product"] < 4, event
+            shares.append(of["share_of_product"] / of["gflops_per_second"] if of["flops"] else 0)
         assert ns(event["dur"]) == 0 or (of["flops"] >= 0 and of["bytes"] >= 0), event
     memory = [e["args"]["bytes"] for e in events if e["ph"] == "C" and e["pid"] == rank]
     assert memory and max(memory) > 0 and all(a != b for a, b in zip(memory, memory[1:]))
+
+
+def check_apart(track):
+    """Slices one after the other, with bytes."""
+    for before, after in zip(track, track[1:]):
+        assert end(before) <= ns(after["ts"]), (before, after)
+    for event in track:
+        assert ns(event["ts"]) >= 0 and ns(event["dur"]) >= 0 and event["args"]["bytes"] > 0, event
+
+
+def check_batches(rank):
+    reads = slices(rank, 2)
+    check_apart(reads)
+    assert {e["name"] for e in reads} <= {"read batch"}, reads
+    assert options.batches - 1 <= len(reads) <= options.batches, reads  # the first may be there before the trace begins
+    assert all(0 <= e["args"]["waiting_seconds"] < 1 for e in reads), reads
+    numbers = [e["args"]["batch"] for e in reads]
+    assert len(numbers) == len(set(numbers)), numbers
+
+
+def check_checkpoints(rank):
+    work = slices(rank, 3)
+    check_apart(work)
+    assert all(e["name"].endswith(" checkpoint") for e in work), work
+    assert bool(work) == options.checkpoints, work
 
 
 def check_messages():
@@ -102,16 +138,24 @@ for rank in range(options.ranks):
     track = slices(rank, 0)
     check_nesting(track)
     steps = slices(rank, 0, "training step")
-    assert [e["name"] for e in steps] == [f"step {3 + i}" for i in range(options.steps)], steps
+    assert [e["name"] for e in steps] == [f"step {options.first + i}" for i in range(options.steps)], steps
     check_steps(rank)
     if (plan / "nodes.json").exists():
         check_details(rank)
+    check_batches(rank)
+    check_checkpoints(rank)
+    named = [e["args"]["name"] for e in events if e["name"] == "thread_name" and e["pid"] == rank]
+    expected = ["compute", "exchange"] + ["loader"] * (slices(rank, 2) != []) + ["checkpoint"] * options.checkpoints
+    assert named == expected, (named, expected)
     assert len(slices(rank, 1)) == (options.steps if options.exchanges else 0)
 # On one clock the steps of all ranks overlap.
 for number in range(options.steps):
     of_ranks = [slices(rank, 0, "training step")[number] for rank in range(options.ranks)]
     assert max(ns(e["ts"]) for e in of_ranks) < min(end(e) for e in of_ranks)
 check_messages()
+if options.shares:
+    rates = [share for share in shares if share]
+    assert rates and max(rates) <= min(rates) * 1.000001, rates
 if options.profile:  # which measures with the same clock
     profile = json.load(open(options.profile))
     mean = sum(ns(e["dur"]) for e in slices(0, 0, "training step")) / options.steps

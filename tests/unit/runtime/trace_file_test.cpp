@@ -73,6 +73,39 @@ TEST(trace_file, pairs_messages_of_one_boundary_micro_batch_and_step) {
   }
 }
 
+TEST(trace_file, has_tracks_of_batches_and_checkpoints_where_there_are_some) {
+  const rank_trace with{.names = {"step", "read batch", "write checkpoint"},
+                        .slices = {{1, 4, slice_kind::training_step, 0, 7},
+                                   {.begin = 0,
+                                    .end = 2,
+                                    .kind = slice_kind::batch,
+                                    .name = 1,
+                                    .number = 5,
+                                    .waiting = 1,
+                                    .bytes = 64},
+                                   {.begin = 3,
+                                    .end = 9,
+                                    .kind = slice_kind::checkpoint,
+                                    .name = 2,
+                                    .number = 6,
+                                    .bytes = 128}}};
+  const rank_trace without{.rank = 1, .names = {"step"}, .slices = {{1, 4, {}, 0, 7}}};
+  const json events = written({with, without}, {});
+  std::vector<std::string> tracks;
+  for (const json &event : of_phase(events, "M"))
+    if (event["name"] == "thread_name")
+      tracks.push_back(event["args"]["name"]);
+  EXPECT_EQ(tracks, (std::vector<std::string>{"compute", "exchange", "loader", "checkpoint",
+                                              "compute", "exchange"}));
+  const std::vector<json> slices = of_phase(events, "X");
+  ASSERT_EQ(slices.size(), 4u);
+  EXPECT_EQ(slices[0]["tid"], 2);
+  EXPECT_EQ(slices[0]["args"], json({{"batch", 5}, {"bytes", 64}, {"waiting_seconds", 1.0}}));
+  EXPECT_EQ(slices[2]["tid"], 3);
+  EXPECT_EQ(slices[2]["cat"], "checkpoint");
+  EXPECT_EQ(slices[2]["args"], json({{"step", 6}, {"bytes", 128}}));
+}
+
 TEST(step_plan, counts_memory_that_tensors_share_once) {
   const std::string folder = testing::TempDir() + "step_plan_test";
   std::filesystem::create_directories(folder);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/step/tensor_dump.h"
+
+#include "runtime/failure.h"
+#include "runtime/files/output_file.h"
+
+#include <cinttypes>
+#include <cstring>
+
+namespace trainc {
+namespace {
+
+// As the module has the tensor, each number rounded to its type.
+template <typename Element> void copy_numbers(const watched_values &of, std::vector<char> &to) {
+  const auto *now = reinterpret_cast<const Element *>(of.data);
+  const auto *before = reinterpret_cast<const Element *>(of.before);
+  auto *numbers = reinterpret_cast<Element *>(to.data());
+  const auto count = static_cast<int64_t>(to.size() / sizeof(Element));
+  const auto [rows, columns] = of.matrix;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t place = rows == 0 ? i : i % columns * rows + i / columns;
+    const double number = static_cast<double>(now[i]);
+    numbers[place] =
+        static_cast<Element>(before ? number - static_cast<double>(before[i]) : number * of.scale);
+  }
+}
+
+std::vector<char> contents_of(const watched_values &values) {
+  int64_t count = 1;
+  for (int64_t size : values.tensor.shape)
+    count *= size;
+  std::vector<char> bytes(static_cast<size_t>(count * bytes_of(values.tensor.type)));
+  const bool is_parameter = values.parameter >= 0; // f32 or f64
+  if (is_parameter && values.tensor.type == data_type::f64)
+    copy_numbers<double>(values, bytes);
+  else if (is_parameter)
+    copy_numbers<float>(values, bytes);
+  else
+    memcpy(bytes.data(), values.data, bytes.size());
+  return bytes;
+}
+
+} // namespace
+
+void tensor_dump::take(const watched_values &values, statistics_taker &) {
+  if (has_failed_)
+    return;
+  std::string name = values.tensor.name;
+  if (values.has_several_batches && values.micro_batch >= 0)
+    name = "micro_batch_" + std::to_string(values.micro_batch) + "/" + name;
+  if (!known_.insert(name).second) // what several functions read
+    return;
+  std::vector<char> &bytes = contents_.emplace_back(contents_of(values));
+  tensors_.push_back({name, values.tensor.type, values.tensor.shape, bytes.data(),
+                      static_cast<int64_t>(bytes.size())});
+}
+
+void tensor_dump::write(int64_t step) {
+  if (!has_failed_)
+    try {
+      output_file file(
+          format_text("%s/rank-%d-step-%08" PRId64 ".safetensors", folder_.c_str(), rank_, step));
+      const std::string header = safetensors_header(
+          tensors_, {{"step", std::to_string(step)}, {content_entry, content_dump}});
+      file.write(header.data(), static_cast<int64_t>(header.size()));
+      for (const tensor_view &tensor : tensors_)
+        file.write(tensor.data, tensor.bytes);
+      file.publish();
+    } catch (const failure &error) {
+      has_failed_ = true;
+      problem_ = error.message;
+    }
+  tensors_.clear();
+  contents_.clear();
+  known_.clear();
+}
+
+std::string tensor_dump::take_problem() { return std::exchange(problem_, ""); }
+
+} // namespace trainc
