@@ -8,6 +8,7 @@
 #include "compiler/ir_file.h"
 #include "compiler/memory_limit.h"
 #include "compiler/model_name.h"
+#include "compiler/onnx/gradient_graph/gradient_graph.h"
 #include "compiler/onnx/import/custom_operators.h"
 #include "compiler/onnx/reader.h"
 #include "compiler/operator_table.h"
@@ -254,6 +255,11 @@ private:
     };
     PipelineHooks hooks;
     hooks.before = [&](StringRef name) { clock.begin(pass = name.str()); };
+    hooks.after = [&](StringRef name) {
+      return options.gradientGraph.empty() || name != kGradientGraphBehind ||
+             succeeded(writeGradientGraph(*model.module, model, options.model,
+                                          options.gradientGraph, filesRead(), report));
+    };
     hooks.dumpFolder = options.dumpIr;
     hooks.read = filesRead();
     hooks.failureFolder = temporaryPath("dump");

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The graphs of `trainc --write-gradient-graph` in onnxruntime, beside what trainers compute.
+
+    python tests/models/compare/gradient_graph.py --trainc build/dev/bin/trainc FOLDER                 # all fixtures
+    python tests/models/compare/gradient_graph.py --trainc build/dev/bin/trainc FOLDER gpt2_dynamo20 --optimizer sgd
+
+Of each fixture the graph passes onnx's full check and runs on the fixture's first batch. Its gradients are compared with
+those of `trainer gradients`, its new parameters, buffers and states with the checkpoint after one step. Prints a line for
+each; ends with 1 where a tensor is further off than rounding, or a graph is refused that is not among those named here.
+
+Needs numpy, onnx, onnxruntime and safetensors.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy
+import onnx
+import onnxruntime
+import safetensors.numpy
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+MODELS = ROOT / "tests/models"
+REFUSED = ("lstm_", "gru_", "rnn_")  # recurrent layers have no form
+WITHIN = {"gradient": 2e-6, "parameter": 2e-6, "exp_avg_sq": 4e-6}  # of a tensor's 2-norm; that of squares is twice as far
+ROUNDING = 1e-5  # of the largest of its kind: a tensor, or a gradient's element, below is rounding altogether
+RATE = 1e-3
+
+STEP = r"""
+. "$ROOT/tests/train/harness.sh" "$SCRATCH"
+recipe "$FIXTURE"
+status=0
+"$TRAINC" "$TRAINC_MODELS/$FIXTURE.onnx" "${dimensions[@]}" "${frozen[@]}" --loss "$loss" --optimizer "$OPTIMIZER" \
+  --write-gradient-graph graph.onnx -o out 2>messages.txt || status=$?
+[ $status = 0 ] || exit $status
+quietly out/trainer gradients "${inputs[@]}" --data "labels=$data/$labels" --checkpoint initial -o gradients.safetensors
+train out 1 --learning-rate 1e-3 --run run --overwrite
+echo "labels=$data/$labels"
+printf '%s\n' "${inputs[@]}" | grep =
+"""
+
+
+def trained(fixture, folder, arguments):
+    """Paths of the batch's arrays by name; None where the graph is refused."""
+    variables = {"ROOT": str(ROOT), "SCRATCH": str(folder), "FIXTURE": fixture, "TRAINC": arguments.trainc,
+                 "OPTIMIZER": arguments.optimizer}
+    done = subprocess.run(["bash", "-c", STEP, "gradient_graph.test"], env={**os.environ, **variables},
+                          capture_output=True, text=True)
+    if done.returncode == 4 and not (folder / "graph.onnx").exists():
+        return None
+    if done.returncode:
+        sys.exit(f"{fixture}: {done.stderr}{(folder / 'messages.txt').read_text()}")
+    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line and not line.startswith("="))
+
+
+def run(path, arrays):
+    onnx.checker.check_model(str(path), full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    values = {}
+    for wanted in session.get_inputs():
+        kind = {"tensor(double)": "f8", "tensor(float)": "f4", "tensor(int64)": "i8", "tensor(int32)": "i4"}[wanted.type]
+        if wanted.name.startswith("optimizer/"):
+            values[wanted.name] = numpy.zeros(wanted.shape, kind)
+        elif wanted.name == "learning_rate":
+            values[wanted.name] = numpy.array(RATE)
+        elif wanted.name == "random_key":
+            values[wanted.name] = numpy.array(0)
+        else:
+            values[wanted.name] = numpy.load(arrays[wanted.name])[: wanted.shape[0]].astype(kind)
+    return dict(zip((output.name for output in session.get_outputs()), session.run(None, values)))
+
+
+def distances(ours, theirs):
+    """Relative to each tensor's norm; those that are rounding altogether are left out."""
+    norms = {name: numpy.linalg.norm(value.astype("f8")) for name, value in theirs.items()}
+    floor = ROUNDING * max(norms.values(), default=0)
+    return {name: numpy.linalg.norm((ours[name].astype("f8") - value).ravel()) / norms[name]
+            for name, value in theirs.items() if norms[name] > floor}
+
+
+def without_rounding(results, tensors):
+    """New parameters in both with zeros where the gradient is rounding: Adam divides it by its own size."""
+    def masked(values):
+        return {name: numpy.where(counts[name], values[name], 0) for name in tensors}
+    counts = {}
+    for name, value in tensors.items():
+        size = numpy.abs(results.get("gradient of " + name.removeprefix("updated "), numpy.ones_like(value)))
+        counts[name] = size > ROUNDING * size.max()
+    return masked(results), masked(tensors)
+
+
+def compare(folder, results):
+    gradients = safetensors.numpy.load_file(folder / "gradients.safetensors")
+    checkpoint = safetensors.numpy.load_file(next((folder / "run/checkpoints").glob("step-*/rank-*")))
+    expected = {"gradient": {"gradient of " + name: value for name, value in gradients.items()}}
+    for name, value in checkpoint.items():
+        kind = name.split("/")[1] if name.startswith("optimizer/") else "parameter"
+        expected.setdefault(kind, {})["updated " + name] = value
+    for kind, tensors in expected.items():
+        there = {name: value for name, value in tensors.items() if name in results}
+        if kind != "parameter" and len(there) < len(tensors):  # what is frozen is not updated
+            sys.exit(f"the graph has no {sorted(set(tensors) - set(there))}")
+        ours, theirs = without_rounding(results, there) if kind == "parameter" else (results, there)
+        yield kind, distances(ours, theirs)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("fixtures", nargs="*")
+    parser.add_argument("--trainc", default="trainc")
+    parser.add_argument("--optimizer", default="adamw")
+    arguments = parser.parse_args()
+    arguments.trainc = str(pathlib.Path(arguments.trainc).resolve())
+    fixtures = arguments.fixtures or sorted(path.stem for path in MODELS.glob("*.onnx"))
+    counts = {"agrees": 0, "refused": 0, "DIFFERS": 0}
+    for fixture in fixtures:
+        folder = (arguments.folder / fixture).resolve()
+        arrays = trained(fixture, folder, arguments)
+        if arrays is None:
+            said = (folder / "messages.txt").read_text().splitlines()
+            verdict, text = "refused", next(line for line in said if "standard ONNX" in line)
+            if not fixture.startswith(REFUSED):
+                verdict = "DIFFERS"
+        else:
+            worst = {kind: max(far.items(), key=lambda each: each[1], default=("", 0))
+                     for kind, far in compare(folder, run(folder / "graph.onnx", arrays))}
+            bounds = {kind: WITHIN.get(kind, WITHIN["gradient"]) for kind in worst}
+            verdict = "agrees" if all(far <= bounds[kind] for kind, (_, far) in worst.items()) else "DIFFERS"
+            nodes = len(onnx.load(folder / "graph.onnx").graph.node)
+            text = f"{nodes} nodes; " + ", ".join(f"{kind} {far:.1e} ({name})" if far > bounds[kind] else f"{kind} {far:.1e}"
+                                                  for kind, (name, far) in worst.items())
+        counts[verdict] += 1
+        print(f"{fixture}: {verdict}: {text}", flush=True)
+    print(json.dumps(counts))
+    return 1 if counts["DIFFERS"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
