@@ -5,6 +5,7 @@
 #include "compiler/onnx/gradient_graph/standard_form.h"
 #include "compiler/onnx/gradient_graph/operators.h"
 #include "compiler/onnx/gradient_graph/random_numbers.h"
+#include "compiler/onnx/gradient_graph/recurrent_steps.h"
 #include "dialects/nn/expression.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -191,7 +192,16 @@ SmallVector<Value> replacementOf(nn::Builder &b, Operation *op) {
 
 } // namespace
 
+/// From the last to the first, so that what only they read goes too.
+static void eraseUnread(func::FuncOp function) {
+  for (Operation &op : make_early_inc_range(reverse(function.front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
 void bringToStandardForm(func::FuncOp function) {
+  writeOutRecurrences(function);
+  eraseUnread(function);
   bool changed = true;
   while (changed) {
     changed = false;

@@ -12,7 +12,7 @@ import pathlib
 import struct
 import sys
 
-TYPES = {1: ("<f4", 4), 7: ("<i8", 8), 11: ("<f8", 8)}
+TYPES = {1: ("<f4", 4), 6: ("<i4", 4), 7: ("<i8", 8), 11: ("<f8", 8)}
 
 
 def varint(data, at):
