@@ -20,8 +20,9 @@ int32_t onnxType(Type element) {
     return onnx::TensorProto::BOOL;
   if (element.isInteger(32) && !element.isUnsignedInteger())
     return onnx::TensorProto::INT32;
-  check(element.isInteger(64), nullptr, "compiled code has no other element types");
-  return onnx::TensorProto::INT64;
+  if (element.isInteger(64))
+    return onnx::TensorProto::INT64;
+  internalError("compiled code has no other element types");
 }
 
 void setInteger(onnx::NodeProto &node, StringRef name, int64_t number) {

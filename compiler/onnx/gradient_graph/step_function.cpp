@@ -187,7 +187,7 @@ private:
   }
 
   /// What names of the pieces' computation say.
-  static std::string titleOf(train::RoleAttrInterface role) {
+  std::string titleOf(train::RoleAttrInterface role) {
     auto title = [](auto part, StringRef what) {
       std::string group = part.getGroup() ? "_" + std::to_string(part.getGroup()) : "";
       return (train::stringifyRun(part.getRun()) + "_" + what + group).str();
@@ -197,7 +197,7 @@ private:
     if (auto gradients = dyn_cast<train::RunGradientsAttr>(role))
       return title(gradients, "gradients");
     auto state = cast<train::StateAttr>(role);
-    return title(state, "state_" + std::to_string(state.getSlot()));
+    return title(state, optimizer->states[state.getSlot()]);
   }
 
   Value packed(train::RoleAttrInterface role, RankedTensorType type, StringMap<Value> &values) {
