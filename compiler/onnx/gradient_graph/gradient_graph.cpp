@@ -6,9 +6,7 @@
 #include "compiler/onnx/gradient_graph/operators.h"
 #include "compiler/onnx/gradient_graph/standard_form.h"
 #include "compiler/onnx/gradient_graph/step_function.h"
-#include "compiler/output/write_file.h"
 #include "dialects/train/train.h"
-#include "llvm/Support/FileSystem.h"
 #include <map>
 
 using namespace llvm;
@@ -16,8 +14,8 @@ using namespace mlir;
 
 namespace trainc {
 
-constexpr int64_t kGraphIrVersion = 9;                        // the first with the operator set
-constexpr size_t kMostValues = (size_t(1) << 31) - (1 << 27); // bytes: protobuf ends at 2 GiB
+constexpr int64_t kGraphIrVersion = 9;                          // the first with the operator set
+constexpr int64_t kMostValues = (int64_t(1) << 31) - (1 << 27); // bytes: protobuf ends at 2 GiB
 
 /// The report tells nodes of one operation together.
 static LogicalResult refuseOperations(func::FuncOp function, StringRef modelPath, Report &report) {
@@ -57,11 +55,11 @@ static void addInput(onnx::GraphProto &graph, const std::string &name, RankedTen
 /// Initial values of parameters and buffers, where the file can hold them, and numbers.
 static void addInitialValues(GraphWriter &writer, StepFunction &step, const Model &model) {
   std::map<StringRef, const Parameter *> parameters;
-  size_t bytes = 0;
-  for (const Parameter &parameter : model.parameters) {
+  for (const Parameter &parameter : model.parameters)
     parameters[parameter.name] = &parameter;
-    bytes += parameter.bytes.size();
-  }
+  int64_t bytes = 0;
+  for (auto [argument, input] : zip_equal(step.function.getArguments(), step.inputs))
+    bytes += parameters.count(input.name) ? bytesOf(argument.getType()) : 0;
   for (auto [argument, input] : zip_equal(step.function.getArguments(), step.inputs)) {
     RankedTensorType type = nn::tensorType(argument);
     auto parameter = parameters.find(input.name);
@@ -94,24 +92,17 @@ static onnx::ModelProto modelOf(StepFunction &step, const Model &model) {
   return proto;
 }
 
-LogicalResult writeGradientGraph(ModuleOp module, const Model &model, StringRef modelPath,
-                                 StringRef path, ArrayRef<std::string> read, Report &report) {
-  Subject subject = Subject::ofOption("--write-gradient-graph", path.str());
-  if (any_of(read, [&](const std::string &file) { return sys::fs::equivalent(path, file); }))
-    return report.error(ExitCode::outputNotWritten, subject, "is read by this command",
-                        "another file");
+FailureOr<std::string> gradientGraphOf(ModuleOp module, const Model &model, StringRef modelPath,
+                                       Report &report) {
   StepFunction step = joinStep(module);
   bringToStandardForm(step.function);
   if (failed(refuseOperations(step.function, modelPath, report)))
     return failure();
   std::string bytes;
   if (!modelOf(step, model).SerializeToString(&bytes))
-    return report.error(ExitCode::outputNotWritten, subject,
-                        "the graph's constants exceed protobuf's 2 GiB");
-  if (std::error_code error = writeWholeFile(path, bytes))
-    return report.error(ExitCode::outputNotWritten, subject,
-                        "cannot be written: " + error.message(), "another file");
-  return success();
+    return report.error(ExitCode::unsupportedModel, Subject::ofOption("--write-gradient-graph"),
+                        "the graph's constants exceed protobuf's 2 GiB", "the command without it");
+  return bytes;
 }
 
 } // namespace trainc

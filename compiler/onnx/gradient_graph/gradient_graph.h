@@ -7,10 +7,9 @@
 
 namespace trainc {
 
-/// Writes the graph of `module`, the model's after decompose, which stays as it is. `read` are
-/// files that it may not take the place of.
-mlir::LogicalResult writeGradientGraph(mlir::ModuleOp module, const Model &model,
-                                       llvm::StringRef modelPath, llvm::StringRef path,
-                                       llvm::ArrayRef<std::string> read, Report &report);
+/// The file of `module`, the model's after decompose, which stays as it is. Fails with a report
+/// where an operation has no form.
+mlir::FailureOr<std::string> gradientGraphOf(mlir::ModuleOp module, const Model &model,
+                                             llvm::StringRef modelPath, Report &report);
 
 } // namespace trainc

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/onnx/gradient_graph/graph_writer.h"
-#include "dialects/errors/internal_error.h"
 #include "dialects/nn/builder.h"
+#include "dialects/nn/onnx/onnx_types.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/Format.h"
 
 using namespace llvm;
 using namespace mlir;
@@ -11,19 +12,7 @@ namespace trainc {
 
 constexpr int64_t kWholeConstant = 64; // elements, up to which equal ones are written one by one
 
-int32_t onnxType(Type element) {
-  if (element.isF32())
-    return onnx::TensorProto::FLOAT;
-  if (element.isF64())
-    return onnx::TensorProto::DOUBLE;
-  if (element.isInteger(1))
-    return onnx::TensorProto::BOOL;
-  if (element.isInteger(32) && !element.isUnsignedInteger())
-    return onnx::TensorProto::INT32;
-  if (element.isInteger(64))
-    return onnx::TensorProto::INT64;
-  internalError("compiled code has no other element types");
-}
+int32_t onnxType(Type element) { return static_cast<int32_t>(nn::onnxTypeNumber(element)); }
 
 void setInteger(onnx::NodeProto &node, StringRef name, int64_t number) {
   onnx::AttributeProto &attribute = *node.add_attribute();

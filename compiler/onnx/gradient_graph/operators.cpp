@@ -203,7 +203,7 @@ void writeScatterAdd(GraphWriter &w, nn::ScatterAddOp op) {
   Sizes rows = sizesOf(op.getIndices());
   rows.push_back(1);
   std::string indices = w.whole(op.getIndices());
-  if (!nn::tensorType(op.getIndices()).getElementType().isInteger(64)) {
+  if (!isIndexElement(nn::tensorType(op.getIndices()).getElementType())) {
     indices = w.part("Cast", {indices}, op.getResult());
     setInteger(w.last(), "to", onnx::TensorProto::INT64);
   }
