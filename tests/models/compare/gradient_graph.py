@@ -5,8 +5,8 @@
     python tests/models/compare/gradient_graph.py --trainc build/dev/bin/trainc FOLDER gpt2_dynamo20 --optimizer sgd
 
 Of each fixture the graph passes onnx's full check and runs on the fixture's first batch. Its gradients are compared with
-those of `trainer gradients`, its new parameters, buffers and states with the checkpoint after one step. Prints a line for
-each; ends with 1 where a tensor is further off than rounding, or a graph is refused though its optimizer has a form.
+those of `trainer gradients`, its new parameters, buffers and states with the checkpoint after one step, and the slope of
+its loss along a direction, by differences, with what the gradients say. Prints a line for each; ends with 1 where a tensor is further off than rounding, or a graph is refused though its optimizer has a form.
 
 Needs numpy, onnx, onnxruntime and safetensors.
 """
@@ -27,6 +27,8 @@ MODELS = ROOT / "tests/models"
 REFUSED = ("adafactor", "muon")  # optimizers that call the runtime's functions
 WITHIN = {"f32": 3e-6, "f64": 1e-13}  # of a tensor's 2-norm; 2.2e-6 is a bias that a batch norm cancels all but
 SQUARES = 2  # their errors are twice as large
+STRIDES = {"float32": (3e-3, 3e-4), "float64": (1e-5,)}  # the better one counts: rounding, or the curve, spoils the other
+SLOPE = {"f32": 1e-3, "f64": 1e-7}
 DIVIDED = 20  # those of RMSProp's momentum, of gradients divided by their own size
 ROUNDING = 1e-5  # of the largest of its kind: a tensor, or a gradient's element, below is rounding altogether
 RATE = 1e-3
@@ -74,7 +76,27 @@ def run(path, arrays):
             values[wanted.name] = numpy.array(0)
         else:
             values[wanted.name] = numpy.load(arrays[wanted.name])[: wanted.shape[0]].astype(kind)
-    return dict(zip((output.name for output in session.get_outputs()), session.run(None, values)))
+    results = dict(zip((output.name for output in session.get_outputs()), session.run(None, values)))
+    initial = {value.name: onnx.numpy_helper.to_array(value) for value in onnx.load(path).graph.initializer}
+    return results, slope_error(lambda changed: session.run(["loss"], {**values, **changed})[0], initial, results)
+
+
+def slope_error(loss, initial, results):
+    """How far differences of the loss are from the gradients, along these and a random direction as long."""
+    draw = numpy.random.default_rng(1)
+    gradients = {name.removeprefix("gradient of "): value.astype("f8") for name, value in results.items()
+                 if name.startswith("gradient of ")}
+    random = {name: draw.normal(size=value.shape) for name, value in gradients.items()}
+    norm = {key: sum((value ** 2).sum() for value in all.values()) ** 0.5
+            for key, all in (("gradient", gradients), ("random", random))}
+    direction = {name: gradients[name] / norm["gradient"] + random[name] / norm["random"] for name in gradients}
+    expected = sum((gradients[name] * direction[name]).sum() for name in direction)
+
+    def end(far):
+        return float(loss({name: numpy.asarray(initial[name] + far * direction[name], initial[name].dtype)
+                           for name in direction}))
+    strides = STRIDES[str(results["loss"].dtype)]
+    return min(abs((end(far) - end(-far)) / (2 * far) - expected) for far in strides) / norm["gradient"]
 
 
 def distances(ours, theirs):
@@ -139,9 +161,12 @@ def main():
             if arguments.optimizer not in REFUSED:
                 verdict = "DIFFERS"
         else:
+            results, slope = run(folder / "graph.onnx", arrays)
             worst = {kind: max(far.items(), key=lambda each: each[1], default=("", 0))
-                     for kind, far in compare(folder, run(folder / "graph.onnx", arrays))}
+                     for kind, far in compare(folder, results)}
+            worst["slope"] = ("loss", slope)
             bounds = {kind: WITHIN[arguments.precision] * times(kind, arguments.optimizer) for kind in worst}
+            bounds["slope"] = SLOPE[arguments.precision]
             verdict = "agrees" if all(far <= bounds[kind] for kind, (_, far) in worst.items()) else "DIFFERS"
             nodes = len(onnx.load(folder / "graph.onnx").graph.node)
             text = f"{nodes} nodes; " + ", ".join(f"{kind} {far:.1e} ({name})" if far > bounds[kind] else f"{kind} {far:.1e}"

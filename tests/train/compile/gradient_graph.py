@@ -8,11 +8,13 @@
 """
 import collections
 import json
+import math
 import pathlib
 import struct
 import sys
 
-TYPES = {1: ("<f4", 4), 6: ("<i4", 4), 7: ("<i8", 8), 11: ("<f8", 8)}
+TYPES = {1: "<f4", 6: "<i4", 7: "<i8", 11: "<f8"}
+LETTERS = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q"}
 
 
 def varint(data, at):
@@ -55,9 +57,11 @@ def npy(path, kind, shape, values):
 
 
 def samples(path):
-    """The bytes of an array."""
+    """The numbers of an array."""
     data = pathlib.Path(path).read_bytes()
-    return data[10 + struct.unpack("<H", data[8:10])[0]:]
+    start = 10 + struct.unpack("<H", data[8:10])[0]
+    kind = data[10:start].decode().split("'descr': '")[1][:3]
+    return [number for number, in struct.iter_unpack("<" + LETTERS[kind], data[start:])]
 
 
 def feed(graph, folder, given):
@@ -69,20 +73,15 @@ def feed(graph, folder, given):
         name = next(all_of(entry, 1)).decode()
         if name in known and name not in given:
             continue
-        kind, width = TYPES[next(all_of(entry, 2, 1, 1))]
+        kind = TYPES[next(all_of(entry, 2, 1, 1))]
         shape = list(all_of(entry, 2, 1, 2, 1, 1))
-        count = width
-        for size in shape:
-            count *= size
+        count = math.prod(shape)
         value = given.pop(name, "0" if name.startswith("optimizer/") else None)
         if value is None:
             sys.exit("nothing is given for " + name)
-        if value.endswith(".npy"):
-            values = samples(value)[:count]
-        elif kind == "<i8":
-            values = struct.pack("<q", int(value)) * (count // width)
-        else:
-            values = struct.pack("<" + kind[1:].replace("f8", "d").replace("f4", "f"), float(value)) * (count // width)
+        convert = int if kind[1] == "i" else float
+        numbers = samples(value)[:count] if value.endswith(".npy") else [convert(value)] * count
+        values = struct.pack("<%d%s" % (count, LETTERS[kind]), *numbers)
         file = folder / ("%d.npy" % number)
         npy(file, kind, shape, values)
         print("--input=%s=%s" % (name, file))
