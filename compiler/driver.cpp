@@ -8,6 +8,7 @@
 #include "compiler/ir_file.h"
 #include "compiler/memory_limit.h"
 #include "compiler/model_name.h"
+#include "compiler/onnx/gradient_graph/gradient_graph.h"
 #include "compiler/onnx/import/custom_operators.h"
 #include "compiler/onnx/reader.h"
 #include "compiler/operator_table.h"
@@ -15,6 +16,7 @@
 #include "compiler/output/depfile.h"
 #include "compiler/output/output_folder.h"
 #include "compiler/output/plan_json.h"
+#include "compiler/output/write_file.h"
 #include "compiler/pipeline.h"
 #include "compiler/stage_clock.h"
 #include "compiler/standard_output.h"
@@ -223,6 +225,23 @@ private:
     return report.empty();
   }
 
+  LogicalResult writeGradientGraph() {
+    const std::string &path = options.gradientGraph;
+    Subject subject = Subject::ofOption("--write-gradient-graph", path);
+    if (llvm::any_of(filesRead(), [&](const std::string &file) {
+          return llvm::sys::fs::equivalent(path, file);
+        }))
+      return report.error(ExitCode::outputNotWritten, subject, "is read by this command",
+                          "another file");
+    FailureOr<std::string> graph = gradientGraphOf(*model.module, model, options.model, report);
+    if (failed(graph))
+      return failure();
+    if (std::error_code error = writeWholeFile(path, *graph))
+      return report.error(ExitCode::outputNotWritten, subject,
+                          "cannot be written: " + error.message(), "another file");
+    return success();
+  }
+
   bool runPasses() {
     std::string pass;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -254,6 +273,10 @@ private:
     };
     PipelineHooks hooks;
     hooks.before = [&](StringRef name) { clock.begin(pass = name.str()); };
+    hooks.after = [&](StringRef name) {
+      return options.gradientGraph.empty() || name != kGradientGraphBehind ||
+             succeeded(writeGradientGraph());
+    };
     hooks.dumpFolder = options.dumpIr;
     hooks.read = filesRead();
     hooks.failureFolder = temporaryPath("dump");

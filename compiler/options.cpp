@@ -441,14 +441,14 @@ void Options::checkStage(const Recipe &recipe, Report &report) const {
   stages.insert(stages.begin(), "import");
   stages.push_back("emit");
   if (stopAfter.empty() || is_contained(stages, stopAfter))
-    return refuseIdleOptions(report);
+    return refuseIdleOptions(stages, report);
   (void)report.error(ExitCode::usage, Subject::ofOption("--stop-after"),
                      "no step is called '" + stopAfter + "'",
                      "--stop-after with one of " + join(stages, ", "));
 }
 
 /// What nothing would ever look at: nobody shall take it for heard.
-void Options::refuseIdleOptions(Report &report) const {
+void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) const {
   auto refuse = [&](ArrayRef<StringRef> names, const Twine &why,
                     const Twine &advice = "the command without it") {
     for (StringRef name : names)
@@ -473,13 +473,14 @@ void Options::refuseIdleOptions(Report &report) const {
                                 "depfile", "depfile-target", "host-compiler", "nvcc"};
   if (printParameters) {
     refuse(ofOutput, "with --print-parameters, which makes no output");
-    refuse({"check", "stop-after", "print-ir", "dump-ir", "memory-curve"},
+    refuse({"check", "stop-after", "print-ir", "dump-ir", "memory-curve", "write-gradient-graph"},
            "with --print-parameters, which runs no pass");
     return;
   }
   if (check) {
     refuse(ofOutput, "with --check, which makes no output");
-    refuse({"stop-after", "print-ir", "memory-curve"}, "with --check, which stops by itself");
+    refuse({"stop-after", "print-ir", "memory-curve", "write-gradient-graph"},
+           "with --check, which stops by itself");
     return;
   }
   if (memoryCurve && !forwardOnly) {
@@ -490,6 +491,9 @@ void Options::refuseIdleOptions(Report &report) const {
   }
   if (!stopAfter.empty() && stopAfter != "emit") {
     refuse(ofOutput, "with --stop-after " + stopAfter + ", which makes no output");
+    if (find(stages, stopAfter) < find(stages, kGradientGraphBehind))
+      refuse({"write-gradient-graph"}, "with --stop-after " + stopAfter,
+             Twine("--stop-after ") + kGradientGraphBehind + ", or a later step");
     return;
   }
   if (stopAfter.empty() || stopAfter == "emit")
@@ -525,7 +529,8 @@ void Options::refuseIdleOptions(Report &report) const {
             "chunks-per-stage",
             "micro-batches",
             "shard",
-            "keep"},
+            "keep",
+            "write-gradient-graph"},
            "on a program that only runs the model forward",
            "the command without it, or without --forward-only");
 }

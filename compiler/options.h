@@ -51,7 +51,8 @@ private:
   void readLosses(Recipe &recipe, Report &report) const;
   void checkChoices(Report &report) const;
   void checkStage(const Recipe &recipe, Report &report) const;
-  void refuseIdleOptions(Report &report) const;
+  /// `stages`: all that --stop-after may name.
+  void refuseIdleOptions(llvm::ArrayRef<std::string> stages, Report &report) const;
 };
 
 /// Parses the command line. Of a wrong one `report` says what is wrong, and nothing is returned;

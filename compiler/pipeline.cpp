@@ -185,6 +185,8 @@ PipelineResult runPipeline(ModuleOp module, const Recipe &recipe, const Recomput
       return result;
     }
     dumps.write(name, behind);
+    if (!hooks.after(name))
+      return result;
     result.unwritten = dumps.unwritten;
     result.why = dumps.why;
     if (name == hooks.stopAfter) {

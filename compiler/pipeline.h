@@ -17,9 +17,14 @@ class PassManager;
 
 namespace trainc {
 
+/// The pass whose operations --write-gradient-graph writes.
+constexpr const char *kGradientGraphBehind = "decompose";
+
 struct PipelineHooks {
   /// Called before each pass with its name, for progress and times.
   std::function<void(llvm::StringRef pass)> before = [](llvm::StringRef) {};
+  /// Called after each pass; false, after an error was reported, ends the pipeline.
+  std::function<bool(llvm::StringRef pass)> after = [](llvm::StringRef) { return true; };
   std::string dumpFolder;        // numbered IR files, one per pass; empty: none
   std::vector<std::string> read; // files that no dump may take the place of
   std::string failureFolder;     // where a failing pass leaves its IR if there is no dump folder

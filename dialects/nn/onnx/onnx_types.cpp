@@ -48,4 +48,11 @@ Type onnxElementType(MLIRContext *context, int64_t number) {
   internalError("an element type of ONNX has no type of its own");
 }
 
+int64_t onnxTypeNumber(Type element) {
+  for (const OnnxType &type : kTypes)
+    if (onnxElementType(element.getContext(), type.number) == element)
+      return type.number;
+  internalError("an element type has no number in ONNX");
+}
+
 } // namespace trainc::nn

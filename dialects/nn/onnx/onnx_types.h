@@ -21,4 +21,7 @@ const OnnxType *findOnnxType(int64_t number);
 /// The element type of its tensors; null where there is none. uint64 is read as int64.
 mlir::Type onnxElementType(mlir::MLIRContext *context, int64_t number);
 
+/// The number of an element type; an internal error for one that has none.
+int64_t onnxTypeNumber(mlir::Type element);
+
 } // namespace trainc::nn

@@ -4,6 +4,7 @@
     dropout.py write
     dropout.py masks FILE=SEED,STEP,MICRO_BATCHES...   gradients of masks.onnxtxt
     dropout.py rate LOSS                               loss of rate.onnxtxt
+    dropout.py key SEED STEP MICRO_BATCH               what its random numbers follow from, as a signed integer
 """
 import json
 import math
@@ -155,5 +156,7 @@ if sys.argv[1] == "write":
     write()
 elif sys.argv[1] == "masks":
     check_masks(sys.argv[2:])
+elif sys.argv[1] == "key":
+    print(*struct.unpack("<q", struct.pack("<Q", key_of(*map(int, sys.argv[2:])))))
 else:
     check_rate(sys.argv[2])
