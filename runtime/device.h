@@ -126,7 +126,8 @@ public:
   // rank's threads, measured in about 0.1 s. The matrices lie where activations were, which are
   // lost; 0 where they do not fit, or it is not known.
   double product_rate();
-  // Of the device's own memory, whoever has taken it; zeros where it is the host's.
+  // Of the device's own memory, whoever has taken it; zeros where it is the host's,
+  // or not known.
   device_bytes memory_in_use() const;
   // The same where activations must stay; `memory` is 64-byte aligned.
   double product_rate(char *memory, int64_t bytes);

@@ -19,9 +19,7 @@
 #include "runtime/observe/statistics_file.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include "llvm/Support/FileSystem.h"
 #include <map>
 
 using namespace llvm;
@@ -65,7 +63,7 @@ cl::opt<bool> all("all", cl::cat(category),
 cl::opt<std::string>
     statisticsPath("statistics", cl::value_desc("FILE.jsonl"), cl::cat(category),
                    cl::desc("write statistics of every value that an output needs, by the names "
-                            "of plans, for trainc-compare statistics; as --all for -o"));
+                            "of plans, for trainc-compare statistics"));
 cl::opt<std::string> outputPath("o", cl::value_desc("FILE.safetensors"), cl::cat(category),
                                 cl::desc("where the outputs go, by ONNX name; may be left out with "
                                          "--statistics"));
@@ -255,36 +253,43 @@ bool write(const std::vector<EvaluatedTensor> &results, Report &report) {
 }
 
 /// As a trainer writes them of its first micro-batch, without those of nodes that have several
-/// results, which plans call alike. The file is there whole or not at all.
+/// results, which plans call alike.
 bool writeStatistics(const std::vector<EvaluatedTensor> &values, Report &report) {
-  const std::string unfinished = statisticsPath + ".part";
-  const bool isWritten = onOutput(report, "--statistics", [&] {
-    std::remove(unfinished.c_str());
-    statistics_file file(unfinished, modelName(modelPath), 0, 1);
-    std::map<std::string, int> named;
-    for (const EvaluatedTensor &each : values)
-      ++named[each.planName];
+  std::map<std::string, int> named;
+  for (const EvaluatedTensor &each : values)
+    ++named[each.planName];
+  return onOutput(report, "--statistics", [&] {
+    output_file file(statisticsPath);
+    std::string text;
+    append_head(text, modelName(modelPath), 0, 1);
     for (const EvaluatedTensor &each : values) {
       if (each.planName.empty() || named[each.planName] > 1 || each.value.count() == 0)
         continue;
+      const int64_t count = each.value.count();
       const std::vector<char> copies =
-          each.value.isSplat() ? copiesOf(each.value, each.value.count()) : std::vector<char>();
-      statistics_taker taker(each.value.count());
+          each.value.isSplat() ? copiesOf(each.value, count) : std::vector<char>();
+      statistics_taker taker(count);
       const data_type type = dataTypeOf(each.value.type());
       const ArrayRef<int64_t> shape = each.value.shape();
-      file.write(
-          1, 0, {each.planName, tensor_kind::value, type, {shape.begin(), shape.end()}},
-          taker.of(type, copies.empty() ? each.value.at(0) : copies.data(), each.value.count()));
+      append_line(text, 1, 0,
+                  {each.planName, tensor_kind::value, type, {shape.begin(), shape.end()}},
+                  taker.of(type, copies.empty() ? each.value.at(0) : copies.data(), count));
+      file.write(text.data(), static_cast<int64_t>(text.size()));
+      text.clear();
     }
-    if (file.error() != 0)
-      throw trainc::failure(exit_disk,
-                            statisticsPath + ": cannot be written: " + strerror(file.error()));
-    if (std::rename(unfinished.c_str(), statisticsPath.c_str()) != 0)
-      throw trainc::failure(exit_disk, statisticsPath + ": cannot be written: " + strerror(errno));
+    file.write(text.data(), static_cast<int64_t>(text.size()));
+    file.publish();
   });
-  if (!isWritten)
-    std::remove(unfinished.c_str());
-  return isWritten;
+}
+
+/// Whether both results would have one name.
+bool areTwoFiles(Report &report) {
+  return outputPath.empty() || statisticsPath.empty() || onOutput(report, "--statistics", [] {
+           check_output_path(statisticsPath, {outputPath}, "is the file of -o", "--statistics");
+           if (sys::fs::equivalent(Twine(statisticsPath), Twine(outputPath)) ||
+               statisticsPath == outputPath)
+             throw trainc::failure(exit_usage, statisticsPath + ": is the file of -o");
+         });
 }
 
 bool evaluate(Report &report) {
@@ -295,7 +300,7 @@ bool evaluate(Report &report) {
   context.loadDialect<nn::NNDialect, train::TrainDialect, mlir::func::FuncDialect>();
   context.disableMultithreading();
   auto model = readModel(modelPath, recipe, context, report);
-  if (failed(model) || !mayWrite(*model, report))
+  if (failed(model) || !mayWrite(*model, report) || !areTwoFiles(report))
     return false;
   mlir::PassManager passes(&context);
   passes.addPass(createSetPrecisionPass(precision));
@@ -306,6 +311,8 @@ bool evaluate(Report &report) {
   auto results = evaluateModel(*model, inputs, parameters, all || !statisticsPath.empty(), report);
   if (failed(results) || (!statisticsPath.empty() && !writeStatistics(*results, report)))
     return false;
+  if (!all)
+    llvm::erase_if(*results, [](const EvaluatedTensor &value) { return !value.isOutput; });
   if (!outputPath.empty() && !write(*results, report))
     return false;
   for (const EvaluatedTensor &result : *results) {

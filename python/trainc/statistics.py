@@ -77,7 +77,7 @@ class Statistics:
         self._parameters = dict(module.named_parameters())
         self._buffers = dict(module.named_buffers())
         self._before = {}
-        self._last = {}  # the output of each module's last call
+        self._calls = {}  # of each module
         self._step, self._micro_batch = 1, -1
         self._file = open(path, "w", encoding="utf-8")
         self._write({"format": FORMAT, "version": VERSION, "model": type(module).__name__, "rank": 0, "ranks": 1})
@@ -115,14 +115,14 @@ class Statistics:
             if not isinstance(tensor, torch.Tensor):
                 return
             self._take("value", name, tensor)
-            self._last[name] = id(tensor)
+            call = self._calls[name] = self._calls.get(name, 0) + 1
             if tensor.requires_grad:
-                tensor.register_hook(lambda gradient, output=id(tensor): self._take_gradient(name, output, gradient))
+                tensor.register_hook(lambda gradient: self._take_gradient(name, call, gradient))
 
         return hook
 
-    def _take_gradient(self, name, output, gradient):
-        if self._last[name] == output:
+    def _take_gradient(self, name, call, gradient):
+        if self._calls[name] == call:
             self._take("gradient", "gradient of " + name, gradient)
 
     def _before_step(self, *_):

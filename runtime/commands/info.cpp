@@ -25,7 +25,7 @@ template <typename Row> void for_each_planned_phase(const run &run, const Row &r
     for (int i = 0; i < memory_phase_count; ++i)
       if (const phase_memory &phase = matrix[static_cast<size_t>(i)]; phase.activations >= 0)
         row(stage, static_cast<memory_phase>(i),
-            memory_row(run.prog, planned[static_cast<size_t>(stage)], phase));
+            memory_row(planned[static_cast<size_t>(stage)], phase));
   }
 }
 

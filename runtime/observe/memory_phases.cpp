@@ -2,7 +2,9 @@
 #include "runtime/observe/memory_phases.h"
 
 #include "runtime/failure.h"
+#include "runtime/observe/living_bytes.h"
 #include "runtime/observe/plan_file.h"
+#include "runtime/observe/step_plan.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,67 +16,9 @@ using nlohmann::json;
 
 constexpr const char *whole_step = "forward_backward", *update_of_step = "update";
 
-// Bytes that a tensor begins or ceases to take at a point between two steps.
-struct change {
-  int64_t offset, bytes;
-  int by; // tensors
-};
-
-// Tensors may share memory, which counts once.
-class living_bytes {
-public:
-  void change_by(const change &of) {
-    edges_[of.offset] += of.by;
-    edges_[of.offset + of.bytes] -= of.by;
-  }
-  int64_t count() const {
-    int64_t bytes = 0, begin = 0;
-    int depth = 0;
-    for (const auto &[offset, by] : edges_) {
-      if (depth > 0)
-        bytes += offset - begin;
-      begin = offset;
-      depth += by;
-    }
-    return bytes;
-  }
-
-private:
-  std::map<int64_t, int> edges_; // how many tensors more lie from an offset on
-};
-
-// A tensor is there from the step that makes it, an argument from the start, to the step that reads
-// it last.
-std::vector<int64_t> alive_between_steps(const json &entry) {
-  const auto steps = entry.at("steps").get<size_t>();
-  std::vector<std::vector<change>> changes(steps + 1); // before each step, and at the end
-  for (const json &tensor : entry.at("tensors")) {
-    if (tensor.at("arena") != "activations")
-      continue;
-    const bool is_argument = tensor.at("argument").get<bool>();
-    const size_t begin = is_argument ? 0 : tensor.at("first_step").get<size_t>() + 1;
-    const size_t end = tensor.at("last_step").get<size_t>() + 1;
-    const change here = {tensor.at("offset").get<int64_t>(), tensor.at("bytes").get<int64_t>(), 1};
-    if (begin >= end || begin > steps)
-      continue;
-    changes[begin].push_back(here);
-    if (end <= steps)
-      changes[end].push_back({here.offset, here.bytes, -1});
-  }
-  std::vector<int64_t> alive;
-  living_bytes living;
-  for (const std::vector<change> &of_point : changes) {
-    for (const change &each : of_point)
-      living.change_by(each);
-    alive.push_back(living.count());
-  }
-  return alive;
-}
-
 int first_backward_of(const json &computes) {
   auto is_of_backward = [](const json &names) {
-    const auto first = names.empty() ? std::string() : names.front().get<std::string>();
-    return first.starts_with("gradient of ") || first.starts_with("recomputed ");
+    return !names.empty() && length_of_prefix(names.front().get<std::string>()) > 0;
   };
   return static_cast<int>(std::find_if(computes.begin(), computes.end(), is_of_backward) -
                           computes.begin());
@@ -88,7 +32,7 @@ template <typename Visit> void for_each_entry(const std::string &path, const Vis
         visit(entry.at("entry").get<std::string>(), entry);
       return;
     }
-  } catch (const json::exception &) { // whatever is not as it should be
+  } catch (const std::exception &) { // whatever is not as it should be
   }
   throw failure(exit_data, path + (plan ? ": is not a plan of this trainer" : ": cannot be read") +
                                "\n  try: keep plan/ beside the trainer, as trainc wrote it");
@@ -105,7 +49,7 @@ const char *name_of(memory_phase phase) {
 std::map<std::string, function_memory> read_function_memory(const std::string &folder) {
   std::map<std::string, function_memory> functions;
   for_each_entry(folder + "/memory.json", [&](const std::string &name, const json &entry) {
-    functions[name].alive = alive_between_steps(entry);
+    functions[name].alive = living_bytes_of(entry, "activations").between;
   });
   for_each_entry(folder + "/nodes.json", [&](const std::string &name, const json &entry) {
     functions[name].first_backward = first_backward_of(entry.at("computes"));
@@ -122,6 +66,8 @@ void memory_phases::begin_step() {
   matrix_.fill({});
   std::fill(slots_.begin(), slots_.end(), 0);
   function_ = nullptr;
+  action_ = stage_action_kind::backward;
+  chunk_ = -1;
 }
 
 void memory_phases::begins(const stage_action &action) {
@@ -163,7 +109,7 @@ void memory_phases::leave() {
                     : memory_phase::post_backward,
        function_->alive.back());
   function_ = nullptr;
-  if (!stages_ || is_update_ || is_forward)
+  if (!stages_ || is_update_ || is_forward || chunk_ < 0)
     return;
   // A slot is free once the last function that reads it has ended.
   const bool has_another = stages_->chunks[chunk_].weight_gradient != nullptr;

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace trainc {
@@ -40,6 +41,15 @@ void append_histogram(std::string &line, const tensor_statistics &found) {
   line += "]";
 }
 
+// As a kill leaves a file.
+bool ends_within_line(const std::string &path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file || file.tellg() <= 0)
+    return false;
+  file.seekg(-1, std::ios::end);
+  return file.get() != '\n';
+}
+
 } // namespace
 
 const char *name_of(tensor_kind kind) {
@@ -48,15 +58,56 @@ const char *name_of(tensor_kind kind) {
   return names[static_cast<int>(kind)];
 }
 
+void append_head(std::string &text, const std::string &model, int rank, int ranks) {
+  text.append("{\"format\": ").append(quoted(statistics_format));
+  text.append(", \"version\": ").append(std::to_string(statistics_version));
+  text.append(", \"model\": ").append(quoted(model));
+  text.append(", \"rank\": ").append(std::to_string(rank));
+  text.append(", \"ranks\": ").append(std::to_string(ranks)).append("}\n");
+}
+
+void append_line(std::string &text, int64_t step, int64_t micro_batch, const watched_tensor &tensor,
+                 const tensor_statistics &found) {
+  text.append("{\"step\": ").append(std::to_string(step));
+  if (micro_batch >= 0)
+    append(text, "micro_batch", micro_batch);
+  text.append(", \"tensor\": ").append(quoted(tensor.name));
+  text.append(", \"kind\": \"").append(name_of(tensor.kind)).append("\", \"type\": \"");
+  for (const char *letter = safetensors_name_of(tensor.type); *letter; ++letter)
+    text += static_cast<char>(tolower(*letter));
+  text += "\", \"shape\": [";
+  for (size_t axis = 0; axis < tensor.shape.size(); ++axis)
+    text.append(axis ? ", " : "").append(std::to_string(tensor.shape[axis]));
+  text += "]";
+  const bool any = found.finite() > 0;
+  append(text, "min", any ? found.least : NAN);
+  append(text, "max", any ? found.largest : NAN);
+  append(text, "mean", found.mean());
+  append(text, "std", any ? found.deviation() : NAN);
+  append(text, "abs_mean", found.mean_of_absolutes());
+  append(text, "norm", found.norm());
+  append(text, "zeros", found.zeros);
+  append(text, "nan", found.nans);
+  append(text, "inf", found.infinities);
+  text += ", \"sketch\": [";
+  for (size_t k = 0; k < found.sketch.size(); ++k) {
+    char number[32];
+    text.append(k ? ", " : "").append(json_number(number, found.sketch[k]));
+  }
+  text += "]";
+  append_histogram(text, found);
+  text += "}\n";
+}
+
 statistics_file::statistics_file(const std::string &path, const std::string &model, int rank,
                                  int ranks)
     : path_(path) {
   line_.reserve(1 << 14);
   if (file_.open(path, /*keeps=*/true) != 0)
     throw failure(exit_disk, path + ": cannot be written: " + strerror(errno));
-  line_ = "{\"format\": " + quoted(statistics_format) +
-          ", \"version\": " + std::to_string(statistics_version) + ", \"model\": " + quoted(model) +
-          ", \"rank\": " + std::to_string(rank) + ", \"ranks\": " + std::to_string(ranks) + "}\n";
+  if (ends_within_line(path))
+    line_ = "\n";
+  append_head(line_, model, rank, ranks);
   file_.append(line_.data(), line_.size());
 }
 
@@ -64,35 +115,8 @@ void statistics_file::write(int64_t step, int64_t micro_batch, const watched_ten
                             const tensor_statistics &found) {
   if (error() != 0)
     return;
-  line_ = "{\"step\": " + std::to_string(step);
-  if (micro_batch >= 0)
-    append(line_, "micro_batch", micro_batch);
-  line_.append(", \"tensor\": ").append(quoted(tensor.name));
-  line_.append(", \"kind\": \"").append(name_of(tensor.kind)).append("\", \"type\": \"");
-  for (const char *letter = safetensors_name_of(tensor.type); *letter; ++letter)
-    line_ += static_cast<char>(tolower(*letter));
-  line_ += "\", \"shape\": [";
-  for (size_t axis = 0; axis < tensor.shape.size(); ++axis)
-    line_.append(axis ? ", " : "").append(std::to_string(tensor.shape[axis]));
-  line_ += "]";
-  const bool any = found.finite() > 0;
-  append(line_, "min", any ? found.least : NAN);
-  append(line_, "max", any ? found.largest : NAN);
-  append(line_, "mean", found.mean());
-  append(line_, "std", any ? found.deviation() : NAN);
-  append(line_, "abs_mean", found.mean_of_absolutes());
-  append(line_, "norm", found.norm());
-  append(line_, "zeros", found.zeros);
-  append(line_, "nan", found.nans);
-  append(line_, "inf", found.infinities);
-  line_ += ", \"sketch\": [";
-  for (size_t k = 0; k < found.sketch.size(); ++k) {
-    char text[32];
-    line_.append(k ? ", " : "").append(json_number(text, found.sketch[k]));
-  }
-  line_ += "]";
-  append_histogram(line_, found);
-  line_ += "}\n";
+  line_.clear();
+  append_line(line_, step, micro_batch, tensor, found);
   file_.append(line_.data(), line_.size());
 }
 

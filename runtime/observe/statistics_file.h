@@ -29,12 +29,17 @@ struct watched_tensor {
   const std::vector<int64_t> &shape;
 };
 
+// Lines of the file: its first one, of the model and the rank, and one of a tensor. A micro-batch
+// below 0: of the step as a whole.
+void append_head(std::string &text, const std::string &model, int rank, int ranks);
+void append_line(std::string &text, int64_t step, int64_t micro_batch, const watched_tensor &tensor,
+                 const tensor_statistics &found);
+
 class statistics_file {
 public:
   // Goes on with a file that is there. Throws `failure` (exit_disk).
   statistics_file(const std::string &path, const std::string &model, int rank, int ranks);
 
-  // A micro-batch below 0: of the step as a whole.
   void write(int64_t step, int64_t micro_batch, const watched_tensor &tensor,
              const tensor_statistics &found);
   // Whether the file was removed, which then is an error as below.

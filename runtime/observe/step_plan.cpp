@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/observe/step_plan.h"
 
+#include "runtime/observe/living_bytes.h"
 #include "runtime/observe/plan_file.h"
 
 #include <algorithm>
@@ -45,32 +46,13 @@ void add_costs(std::vector<planned_step> &steps, const json &entry) {
     }
 }
 
-// Tensors may share memory, which counts once.
-int64_t union_of(std::vector<std::pair<int64_t, int64_t>> &ranges) {
-  std::sort(ranges.begin(), ranges.end());
-  int64_t bytes = 0, end = 0;
-  for (const auto &[first, last] : ranges) {
-    bytes += std::max<int64_t>(0, last - std::max(first, end));
-    end = std::max(end, last);
-  }
-  return bytes;
-}
-
 void add_memory(std::vector<planned_step> &steps, const json &entry) {
   for (planned_step &step : steps)
     step.alive = 0;
   for (const char *arena : {"activations", "stash"}) {
-    std::vector<std::vector<std::pair<int64_t, int64_t>>> alive(steps.size());
-    for (const json &tensor : entry.at("tensors")) {
-      if (tensor.at("arena") != arena)
-        continue;
-      const auto offset = tensor.at("offset").get<int64_t>();
-      const auto last = tensor.at("last_step").get<size_t>();
-      for (auto i = tensor.at("first_step").get<size_t>(); i <= last && i < steps.size(); ++i)
-        alive[i].emplace_back(offset, offset + tensor.at("bytes").get<int64_t>());
-    }
-    for (size_t i = 0; i < steps.size(); ++i)
-      steps[i].alive += union_of(alive[i]);
+    const living_bytes living = living_bytes_of(entry, arena);
+    for (size_t i = 0; i < std::min(steps.size(), living.at.size()); ++i)
+      steps[i].alive += living.at[i];
   }
 }
 

@@ -41,6 +41,9 @@ memory_needs memory_needs_of(const program &program, bool shares_memory) {
   auto arena = [&](arena_kind kind) { return program.arena_bytes[static_cast<int>(kind)]; };
   memory_needs needs;
   needs.parameters = arena(arena_kind::parameters);
+  for (int64_t i = 0; i < program.parameter_count; ++i)
+    if (const parameter_place &place = program.parameters[i]; place.role == parameter_role::buffer)
+      needs.buffers += byte_count(place.tensor);
   needs.gradients = arena(arena_kind::gradients);
   needs.state = arena(arena_kind::optimizer_state);
   needs.workspace = arena(arena_kind::workspace);

@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/step/memory_rows.h"
 
-#include "runtime/files/data_types.h"
-
-#include <algorithm>
 #include <cstdio>
 #include <string_view>
 
 namespace trainc {
 namespace {
-
-// Of running statistics and the like, which lie among the parameters.
-int64_t buffer_bytes(const program &program) {
-  int64_t bytes = 0;
-  for (int64_t i = 0; i < program.parameter_count; ++i)
-    if (program.parameters[i].role == parameter_role::buffer)
-      bytes += byte_count(program.parameters[i].tensor);
-  return bytes;
-}
 
 // Columns that are left out where they are 0.
 bool is_rare(const char *name) {
@@ -29,11 +17,9 @@ bool is_rare(const char *name) {
 
 } // namespace
 
-named_bytes memory_row(const program &program, const rank_memory &planned,
-                       const phase_memory &phase) {
-  const int64_t buffers = std::min(buffer_bytes(program), planned.parameters);
-  named_bytes row = {{"parameters", planned.parameters - buffers},
-                     {"buffers", buffers},
+named_bytes memory_row(const rank_memory &planned, const phase_memory &phase) {
+  named_bytes row = {{"parameters", planned.parameters - planned.buffers},
+                     {"buffers", planned.buffers},
                      {"gradients", planned.gradients},
                      {"accumulators", planned.accumulators},
                      {"optimizer_state", planned.state},

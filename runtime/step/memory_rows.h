@@ -16,8 +16,7 @@ namespace trainc {
 // Bytes by name, in the order of the columns: what the rank holds in the whole step, what is alive
 // at the phase, and what was measured.
 using named_bytes = std::vector<std::pair<const char *, int64_t>>;
-named_bytes memory_row(const program &program, const rank_memory &planned,
-                       const phase_memory &phase);
+named_bytes memory_row(const rank_memory &planned, const phase_memory &phase);
 
 // "phase: pre_forward | parameters: 474.7 | ...", in MiB, without what is none beyond the usual.
 std::string memory_text(memory_phase phase, const named_bytes &row);

@@ -29,7 +29,7 @@ public:
       for (int i = 0; i < memory_phase_count; ++i)
         if (const phase_memory &of = all_[static_cast<size_t>(rank)][static_cast<size_t>(i)];
             of.activations >= 0)
-          row(rank, static_cast<memory_phase>(i), memory_row(run_.prog, planned_of(rank), of));
+          row(rank, static_cast<memory_phase>(i), memory_row(planned_of(rank), of));
   }
 
   void enter(const char *function) override { phases_.enter(function); }

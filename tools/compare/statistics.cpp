@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -91,6 +92,11 @@ struct Statistics {
       for (std::string text; std::getline(lines, text);) {
         ++number;
         const json line = bounded_json(text, kDeepestLine);
+        if (line.is_discarded()) { // half of one, as a kill leaves it
+          std::fprintf(stderr, "%s:%" PRId64 ": warning: the line is damaged and left out\n",
+                       path.c_str(), number);
+          continue;
+        }
         if (line.contains("format"))
           rank = line.at("rank").get<int64_t>(), ranks = line.at("ranks").get<int64_t>();
         else
@@ -170,14 +176,27 @@ double distanceOf(const Record &a, const Record &b) {
 
 const std::string kOfGradient = "gradient of ";
 
+/// Whether the tensor is a product that something is added to, before it is what its module
+/// returns.
+bool lacksBias(const std::string &tensor, const std::string &module,
+               const std::set<std::string> &parameters) {
+  static const std::regex product(".*\\.(matmul|convolved)(_[0-9]+)?");
+  return std::regex_match(tensor, product) && parameters.count(module + ".bias") > 0;
+}
+
 /// What one set calls `linear` may be several tensors of the other, `linear.matmul` and
 /// `linear.add`: a module without modules in it, and the operations that it was exported as. The
 /// last of these, with as many elements, is the module's output. Adds it under the module's name.
+/// Where a kernel has made the output without storing it, a product before a bias may be the last
+/// that is stored: its gradient alone is that of the output.
 void nameModules(Statistics &own, const Statistics &other) {
   std::map<std::string, const Record *> modules; // by name, the first record of each
+  std::set<std::string> parameters;
   for (const Record &record : other.records)
     if (record.kind == "value")
       modules.try_emplace(record.tensor, &record);
+    else if (record.kind == "parameter")
+      parameters.insert(record.tensor);
   auto holdsOthers = [&](const std::string &name) {
     auto next = modules.upper_bound(name + ".");
     return next != modules.end() && next->first.starts_with(name + ".");
@@ -194,7 +213,8 @@ void nameModules(Statistics &own, const Statistics &other) {
   }
   std::map<std::string, std::string> modulesOf; // by the tensor
   for (const auto &[name, tensor] : last) {
-    modulesOf[tensor] = name;
+    if (!lacksBias(tensor, name, parameters))
+      modulesOf[tensor] = name;
     modulesOf[kOfGradient + tensor] = kOfGradient + name;
   }
   for (size_t i = 0; i < own.records.size(); ++i) {
@@ -256,6 +276,10 @@ private:
     const double relative = norm > 0 ? distance / norm : 0;
     const bool isNoise = distance <= noise;
     const bool isOfUpdate = own.kind == "update" || own.kind == "parameter";
+    if (own.kind == "total_gradient" && isNoise && relative > kRounding)
+      roundingOnly.insert(own.tensor.substr(kOfGradient.size()));
+    if (why.empty() && !tolerance && followsRounding(own))
+      return;
     const double known = std::max(largest, distanceOfParameters(own));
     const double most = tolerance.value_or(std::max(kRounding, kJump * known));
     const bool isSameSize =
@@ -268,6 +292,17 @@ private:
       return;
     }
     differences.push_back({&own, &other, relative, why, place});
+  }
+
+  /// Whether the gradient of the parameter is rounding altogether, which Adam makes an update of
+  /// any size of, such as that of a bias before a norm; or the running statistics of what it is
+  /// added to.
+  bool followsRounding(const Record &of) const {
+    const std::string update = "update of ";
+    if (of.kind == "buffer")
+      return !roundingOnly.empty();
+    return (of.kind == "parameter" && roundingOnly.count(of.tensor) > 0) ||
+           (of.kind == "update" && roundingOnly.count(of.tensor.substr(update.size())) > 0);
   }
 
   /// Of those of the value's own module, after the step before.
@@ -317,8 +352,23 @@ private:
     return 1;
   }
 
-  /// What was made just before and agrees: often what the first one is computed from.
+  /// What was made just before and agrees: often what the first one is computed from. What was made
+  /// before it and cannot be compared may be where the fault is.
   void reportBefore(size_t place) const {
+    std::string names;
+    int64_t unknown = 0;
+    for (size_t i = 0; i < place; ++i)
+      if (const Record &other = expected.records[i];
+          other.step == expected.records[place].step && other.kind == "value" &&
+          !got.places.count(other.key()) && ++unknown <= int64_t(kBefore))
+        names += (names.empty() ? "" : ", ") + other.tensor;
+    if (unknown > 0)
+      std::printf("  not compared before it, since the first run does not store them: %s%s\n"
+                  "  try: trainc --keep '.*', or a pattern of these\n",
+                  names.c_str(),
+                  unknown > int64_t(kBefore)
+                      ? (" and " + std::to_string(unknown - int64_t(kBefore)) + " more").c_str()
+                      : "");
     std::vector<const Record *> before;
     for (size_t i = place; i-- > 0 && before.size() < kBefore;)
       if (got.places.count(expected.records[i].key()) &&
@@ -337,6 +387,7 @@ private:
   double largest = 0; // relative distance of what agrees
   size_t compared = 0;
   std::map<std::string, double> ofParameters; // relative distances, by name
+  std::set<std::string> roundingOnly;         // parameters with such gradients
   std::vector<Difference> differences;
 };
 

@@ -98,11 +98,15 @@ public:
 
   std::vector<EvaluatedTensor> results(bool all) {
     std::vector<EvaluatedTensor> evaluated;
+    std::set<std::string> outputs;
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (train::resultRoleAs<train::OutputAttr>(function, i))
+        outputs.insert(train::resultNameOf(function, i).str());
     if (all) {
       for (const NamedValue &value : model.values)
         evaluated.push_back({value.name,
                              value.tensor ? values.lookup(value.tensor) : value.constant,
-                             planNameOf(value.tensor)});
+                             outputs.count(value.name) > 0, planNameOf(value.tensor)});
       return evaluated;
     }
     for (auto [index, result] : enumerate(function.front().getTerminator()->getOperands()))

@@ -17,6 +17,7 @@ nn::Tensor tensorOfBytes(mlir::MLIRContext &context, const reader::TensorBytes &
 struct EvaluatedTensor {
   std::string name; // of the ONNX value
   nn::Tensor value;
+  bool isOutput = true;
   std::string planName = {}; // what plans call it; empty: no operation computes it
 };
 

@@ -4,8 +4,8 @@
     python tests/models/compare/watch_torch.py --trainc build/dev/bin/trainc FOLDER           # agreement, then faults
     python tests/models/compare/watch_torch.py --trainc build/dev/bin/trainc FOLDER agreement # of fixtures alone
 
-Needs torch, numpy and, for the U-Net, which is exported here, onnxscript. Agreement: three AdamW steps of each fixture
-and of the U-Net in f32 on both sides; nothing may be beyond the tolerance. Faults: a module of PyTorch's side is changed; the first tensor named must be one of that module.
+Needs torch, numpy and, for the U-Net, which is exported here, onnxscript. Agreement: three AdamW steps of each
+fixture and of the U-Net in f32 on both sides; nothing may be beyond the tolerance. Faults: a module of PyTorch's side is changed; the first tensor named must be one of that module.
 """
 import argparse
 import pathlib
@@ -125,8 +125,8 @@ def unet(trainc_path, folder):
     return folder / "ours", folder / "theirs.jsonl"
 
 
-def compare(trainc, one, other):
-    return run(pathlib.Path(trainc).parent / "trainc-compare", "statistics", one, other)
+def compare(program, one, other):
+    return run(pathlib.Path(program).parent / "trainc-compare", "statistics", one, other)
 
 
 def shares_weight(family, one, other):

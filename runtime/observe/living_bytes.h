@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many bytes of an arena the tensors of a function take over its steps.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace trainc {
+
+// A tensor takes its bytes from the step that makes it, an argument from the start, to the step
+// that reads it last. Bytes that several tensors share count once.
+struct living_bytes {
+  std::vector<int64_t> at;      // each step, of what it reads and writes too
+  std::vector<int64_t> between; // before each step, and at the end
+};
+
+// Of an entry of plan/memory.json. Throws what nlohmann::json throws where it is not as it should
+// be.
+living_bytes living_bytes_of(const nlohmann::json &entry, const char *arena);
+
+} // namespace trainc
