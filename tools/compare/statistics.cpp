@@ -278,14 +278,14 @@ private:
     const bool isOfUpdate = own.kind == "update" || own.kind == "parameter";
     if (own.kind == "total_gradient" && isNoise && relative > kRounding)
       roundingOnly.insert(own.tensor.substr(kOfGradient.size()));
-    if (why.empty() && !tolerance && followsRounding(own))
-      return;
     const double known = std::max(largest, distanceOfParameters(own));
     const double most = tolerance.value_or(std::max(kRounding, kJump * known));
     const bool isSameSize =
         isOfUpdate && !tolerance && std::abs(own.norm - other.norm) <= kOfUpdates * norm;
     if (own.kind == "parameter")
       ofParameters[own.tensor] = relative;
+    if (why.empty() && !tolerance && followsRounding(own))
+      return;
     if (why.empty() && (isNoise || relative <= most || isSameSize)) {
       if (!isOfUpdate)
         largest = std::max(largest, isNoise ? std::min(relative, kNoise) : relative);
