@@ -53,7 +53,7 @@ constexpr int panel_vectors = 3;        // a panel's width
 constexpr int64_t prefetched_rows = 16; // of a panel, which comes from the second cache or beyond
 
 // What a tile computes: c [rows, columns of the panel] from a block of k.
-template <typename T> struct tile {
+template <typename T> struct panel_tile {
   int64_t k;
   const T *a;
   int64_t a_leading;
@@ -66,7 +66,7 @@ template <typename T> struct tile {
 // NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types and attributes. A macro, as a
 // vector type is lowered where it is written, by the function's own target.
 #define DEFINE_TILE(name, attributes, bytes, multiply_add)                                         \
-  template <typename T, int rows, int count> attributes void name(const tile<T> &tile) {           \
+  template <typename T, int rows, int count> attributes void name(const panel_tile<T> &tile) {     \
     typedef T vector __attribute__((vector_size(bytes)));                                          \
     typedef T stored __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));           \
     constexpr int64_t lanes = bytes / sizeof(T), width = count * lanes;                            \
@@ -110,7 +110,7 @@ DEFINE_TILE(avx512_tile, __attribute__((target("avx512f,avx512vl,avx512bw,avx512
 // Tiles of 1 ... rows by 1 ... panel_vectors vectors.
 template <typename T> struct tile_kind {
   int64_t lanes, rows;
-  using function = void (*)(const tile<T> &);
+  using function = void (*)(const panel_tile<T> &);
   std::array<std::array<function, panel_vectors>, 8> of;
 
   int64_t width() const { return panel_vectors * lanes; }
