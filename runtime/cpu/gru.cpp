@@ -46,16 +46,17 @@ void linear_gru_rows(const recurrence_sizes &sizes, const gru_tensors<T> &tensor
                      const step_place &place, const part<T> &own) {
   const int64_t hidden = sizes.hidden, units = own.units;
   const T *bias = tensors.bias + own.unit;
-  for (int64_t row = own.row; row < own.row + own.rows; ++row) {
+  for_rows<T>(own.row, own.rows, [=](int64_t row) INLINED {
     const gru_row<T> at(sizes, tensors, place, own, row);
-    const T *product = own.product + (row - own.row) * 3 * units;
+    const T *product = own.product_row(row, 3 * units);
     if (!at.active) {
       std::copy_n(at.from, units, at.to);
       for (T *unused : {at.z, at.r, at.n, at.candidates})
         std::fill_n(unused, units, T(0));
-      continue;
+      return;
     }
-    for_units<T>(units, [=](int64_t j) INLINED {
+#pragma omp simd
+    for (int64_t j = 0; j < units; ++j) {
       const T z = cell.gate.value(at.z[j] + bias[j] + product[j]);
       const T r = cell.gate.value(at.r[j] + bias[hidden + j] + product[units + j]);
       const T q = product[2 * units + j] + bias[3 * hidden + j];
@@ -65,8 +66,8 @@ void linear_gru_rows(const recurrence_sizes &sizes, const gru_tensors<T> &tensor
       at.z[j] = z;
       at.r[j] = r;
       at.n[j] = n;
-    });
-  }
+    }
+  });
 }
 
 template <typename T, typename Cell>
@@ -74,20 +75,21 @@ void gru_gate_rows(const recurrence_sizes &sizes, const gru_tensors<T> &tensors,
                    const step_place &place, const part<T> &own) {
   const int64_t units = own.units;
   const T *bias = tensors.bias + own.unit;
-  for (int64_t row = own.row; row < own.row + own.rows; ++row) {
+  for_rows<T>(own.row, own.rows, [=](int64_t row) INLINED {
     const gru_row<T> at(sizes, tensors, place, own, row);
-    const T *product = own.product + (row - own.row) * 2 * units;
+    const T *product = own.product_row(row, 2 * units);
     if (!at.active) {
       for (T *unused : {at.z, at.r, at.candidates})
         std::fill_n(unused, units, T(0));
-      continue;
+      return;
     }
-    for_units<T>(units, [=](int64_t j) INLINED {
+#pragma omp simd
+    for (int64_t j = 0; j < units; ++j) {
       at.z[j] = cell.gate.value(at.z[j] + bias[j] + product[j]);
       at.r[j] = cell.gate.value(at.r[j] + bias[sizes.hidden + j] + product[units + j]);
       at.candidates[j] = at.r[j] * at.from[j];
-    });
-  }
+    }
+  });
 }
 
 template <typename T, typename Cell>
@@ -95,19 +97,20 @@ void gru_candidate_rows(const recurrence_sizes &sizes, const gru_tensors<T> &ten
                         const Cell &cell, const step_place &place, const part<T> &own) {
   const int64_t hidden = sizes.hidden, units = own.units;
   const T *bias = tensors.bias + 2 * hidden + own.unit;
-  for (int64_t row = own.row; row < own.row + own.rows; ++row) {
+  for_rows<T>(own.row, own.rows, [=](int64_t row) INLINED {
     const gru_row<T> at(sizes, tensors, place, own, row);
-    const T *product = own.product + (row - own.row) * units;
+    const T *product = own.product_row(row, units);
     if (!at.active) {
       std::copy_n(at.from, units, at.to);
       std::fill_n(at.n, units, T(0));
-      continue;
+      return;
     }
-    for_units<T>(units, [=](int64_t j) INLINED {
+#pragma omp simd
+    for (int64_t j = 0; j < units; ++j) {
       at.n[j] = cell.candidate.value(at.n[j] + bias[j] + bias[hidden + j] + product[j]);
       at.to[j] = cell.mixed(at.z[j], at.n[j], at.from[j]);
-    });
-  }
+    }
+  });
 }
 
 template <typename T>
@@ -116,15 +119,17 @@ void compute_gru(RECURRENCE, bool linear, const T *r, const T *h, const gru_tens
   const int64_t hidden = sizes.hidden;
   std::copy_n(h, sizes.batch * hidden,
               tensors.states + place_of(sizes, reverse, 0).before * sizes.batch * hidden);
+  const auto candidate_panels = [&](const part<T> &own) {
+    return own.r + hidden * whole_vectors(2 * own.units);
+  };
   with_gru_cell<T>(sizes, kinds, alphas, betas, clip, reverse, [&](const auto &cell) {
     const parts<T> all(3, sizes, scratch);
     all.run(
         false, linear ? 1 : 2,
         [&](const part<T> &own) {
-          copy_transposed(r, linear ? 3 : 2, hidden, own.unit, own.units, own.r);
+          own.pack_rows(r, linear ? 3 : 2, hidden, own.r);
           if (!linear)
-            copy_transposed(r + 2 * hidden * hidden, 1, hidden, own.unit, own.units,
-                            own.r + 2 * hidden * own.units);
+            own.pack_rows(r + 2 * hidden * hidden, 1, hidden, candidate_panels(own));
         },
         [&](int64_t step, int stage, const part<T> &own) {
           const step_place place = place_of(sizes, reverse, step);
@@ -135,7 +140,7 @@ void compute_gru(RECURRENCE, bool linear, const T *r, const T *h, const gru_tens
           else
             multiply_states(own.rows, own.units, hidden,
                             tensors.candidates + (place.at * sizes.batch + own.row) * hidden,
-                            hidden, own.r + 2 * hidden * own.units, false, own.product);
+                            hidden, candidate_panels(own), false, own.product);
           if (linear)
             linear_gru_rows(sizes, tensors, cell, place, own);
           else if (stage == 0)
@@ -153,50 +158,58 @@ void gru_gradient_rows(const recurrence_sizes &sizes, const gru_tensors<T> &tens
                        T *dh, const part<T> &own) {
   const int64_t units = own.units;
   const bool linear = tensors.candidates;
-  for (int64_t row = own.row; row < own.row + own.rows; ++row) {
+  if (is_first)
+    std::fill_n(own.product, own.rows * whole_vectors(units), T(0));
+  for_rows<T>(own.row, own.rows, [=](int64_t row) INLINED {
     const gru_row<T> at(sizes, tensors, place, own, row);
-    const T *product = own.product + (row - own.row) * units;
+    const T *product = own.product_row(row, units);
     const T *given = dstates + (at.to - tensors.states);
     T *of_state = dh + row * sizes.hidden + own.unit;
-    for_units<T>(units, [=](int64_t j)
-                            INLINED { of_state[j] += given[j] + (is_first ? T(0) : product[j]); });
+#pragma omp simd
+    for (int64_t j = 0; j < units; ++j)
+      of_state[j] += given[j] + product[j];
     if (!at.active) {
       for (T *unused : {at.z, at.r, at.n})
         std::fill_n(unused, units, T(0));
       if (linear)
         std::fill_n(at.candidates, units, T(0));
-      continue;
+      return;
     }
-    for_units<T>(units, [=](int64_t j) INLINED {
+#pragma omp simd
+    for (int64_t j = 0; j < units; ++j) {
       const T z = at.z[j], n = at.n[j], total = of_state[j];
       at.z[j] = cell.of_update(z, n, at.from[j], total);
       at.n[j] = cell.of_candidate(z, n, total);
       of_state[j] = total * z;
-    });
-    if (linear)
-      for_units<T>(units, [=](int64_t j) INLINED {
-        const T r = at.r[j];
-        at.r[j] = at.n[j] * at.candidates[j] * cell.gate.slope(r);
-        at.candidates[j] = at.n[j] * r;
-      });
-  }
+    }
+    if (!linear)
+      return;
+#pragma omp simd
+    for (int64_t j = 0; j < units; ++j) {
+      const T r = at.r[j];
+      at.r[j] = at.n[j] * at.candidates[j] * cell.gate.slope(r);
+      at.candidates[j] = at.n[j] * r;
+    }
+  });
 }
 
 // What is left of it: the part's product is the gradient of r h.
 template <typename T, typename Cell>
 void gru_reset_gradient_rows(const recurrence_sizes &sizes, const gru_tensors<T> &tensors,
                              const Cell &cell, const step_place &place, T *dh, const part<T> &own) {
-  for (int64_t row = own.row; row < own.row + own.rows; ++row) {
+  for_rows<T>(own.row, own.rows, [=](int64_t row) INLINED {
     const gru_row<T> at(sizes, tensors, place, own, row);
-    const T *product = own.product + (row - own.row) * own.units;
+    const T *product = own.product_row(row, own.units);
     T *of_state = dh + row * sizes.hidden + own.unit;
-    if (at.active)
-      for_units<T>(own.units, [=](int64_t j) INLINED {
-        const T r = at.r[j];
-        of_state[j] += product[j] * r;
-        at.r[j] = product[j] * at.from[j] * cell.gate.slope(r);
-      });
-  }
+    if (!at.active)
+      return;
+#pragma omp simd
+    for (int64_t j = 0; j < own.units; ++j) {
+      const T r = at.r[j];
+      of_state[j] += product[j] * r;
+      at.r[j] = product[j] * at.from[j] * cell.gate.slope(r);
+    }
+  });
 }
 
 template <typename T>
@@ -207,33 +220,36 @@ void compute_gru_gradient(RECURRENCE, const T *r, const gru_tensors<T> &tensors,
   std::fill_n(dh, batch * hidden, T(0));
   with_gru_cell<T>(sizes, kinds, alphas, betas, clip, reverse, [&](const auto &cell) {
     const parts<T> all(3, sizes, scratch);
-    const auto multiply_gates = [&](int64_t step, int first, int count, const part<T> &own) {
-      const int64_t row = place_of(sizes, reverse, step).at * batch + own.row;
-      multiply_states(own.rows, own.units, count * hidden,
-                      tensors.gates + (row * 3 + first) * hidden, 3 * hidden,
-                      own.r + first * hidden * own.units, false, own.product);
+    const auto candidate_panels = [&](const part<T> &own) {
+      return own.r + 2 * hidden * whole_vectors(own.units);
+    };
+    const auto gates_of = [&](int64_t step, const part<T> &own) {
+      return tensors.gates + (place_of(sizes, reverse, step).at * batch + own.row) * 3 * hidden;
     };
     all.run(
         true, linear ? 1 : 2,
         [&](const part<T> &own) {
-          copy_columns(r, 3 * hidden, hidden, own.unit, own.units, own.r);
+          own.pack_columns(r, 2 * hidden, hidden, own.r);
+          own.pack_columns(r + 2 * hidden * hidden, hidden, hidden, candidate_panels(own));
         },
         [&](int64_t step, int stage, const part<T> &own) {
           const step_place place = place_of(sizes, reverse, std::max<int64_t>(step, 0));
           if (stage == 1) {
             if (step < 0)
               return;
-            multiply_gates(step, 2, 1, own);
+            multiply_states(own.rows, own.units, hidden, gates_of(step, own) + 2 * hidden,
+                            3 * hidden, candidate_panels(own), false, own.product);
             return gru_reset_gradient_rows(sizes, tensors, cell, place, dh, own);
           }
           if (step < sizes.steps - 1) {
-            multiply_gates(step + 1, 0, 2, own);
+            multiply_states(own.rows, own.units, 2 * hidden, gates_of(step + 1, own), 3 * hidden,
+                            own.r, false, own.product);
             if (linear)
               multiply_states(own.rows, own.units, hidden,
                               tensors.candidates +
                                   (place_of(sizes, reverse, step + 1).at * batch + own.row) *
                                       hidden,
-                              hidden, own.r + 2 * hidden * own.units, true, own.product);
+                              hidden, candidate_panels(own), true, own.product);
           }
           if (step < 0)
             return add_initial(sizes, dstates + place.before * batch * hidden, own, dh);

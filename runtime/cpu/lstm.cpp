@@ -35,20 +35,21 @@ void lstm_rows(const recurrence_sizes &sizes, const lstm_tensors<T> &tensors, co
                const step_place &place, const part<T> &own) {
   const int64_t hidden = sizes.hidden, units = own.units;
   const T *bias = tensors.bias + own.unit, *peepholes = tensors.peepholes + own.unit;
-  for (int64_t row = own.row; row < own.row + own.rows; ++row) {
+  for_rows<T>(own.row, own.rows, [=](int64_t row) INLINED {
     const int64_t from = (place.before * sizes.batch + row) * hidden + own.unit,
                   to = (place.behind * sizes.batch + row) * hidden + own.unit;
     T *gates = tensors.gates + (place.at * sizes.batch + row) * 4 * hidden + own.unit;
-    const T *product = own.product + (row - own.row) * 4 * units;
+    const T *product = own.product_row(row, 4 * units);
     T *states = tensors.states, *cells = tensors.cells;
     if (place.at >= tensors.lengths[row]) {
       std::copy_n(states + from, units, states + to);
       std::copy_n(cells + from, units, cells + to);
       for (int gate = 0; gate < 4; ++gate)
         std::fill_n(gates + gate * hidden, units, T(0));
-      continue;
+      return;
     }
-    for_units<T>(units, [=](int64_t j) INLINED {
+#pragma omp simd
+    for (int64_t j = 0; j < units; ++j) {
       lstm_gates<T> x = {gates[j] + bias[j] + product[j],
                          gates[hidden + j] + bias[hidden + j] + product[units + j],
                          gates[2 * hidden + j] + bias[2 * hidden + j] + product[2 * units + j],
@@ -61,8 +62,8 @@ void lstm_rows(const recurrence_sizes &sizes, const lstm_tensors<T> &tensors, co
       gates[hidden + j] = x.o;
       gates[2 * hidden + j] = x.f;
       gates[3 * hidden + j] = x.g;
-    });
-  }
+    }
+  });
 }
 
 template <typename T>
@@ -76,10 +77,7 @@ void compute_lstm(RECURRENCE, bool coupled, const T *r, const T *h, const T *c,
   with_lstm_cell<T>(sizes, kinds, alphas, betas, clip, reverse, coupled, [&](const auto &cell) {
     const parts<T> all(4, sizes, scratch);
     all.run(
-        false, 1,
-        [&](const part<T> &own) {
-          copy_transposed(r, 4, sizes.hidden, own.unit, own.units, own.r);
-        },
+        false, 1, [&](const part<T> &own) { own.pack_rows(r, 4, sizes.hidden, own.r); },
         [&](int64_t step, int, const part<T> &own) {
           const step_place place = place_of(sizes, reverse, step);
           multiply_states(own.rows, 4 * own.units, sizes.hidden,
@@ -99,35 +97,38 @@ void lstm_gradient_rows(const recurrence_sizes &sizes, const lstm_tensors<T> &te
                         T *dh, T *dc, const part<T> &own) {
   const int64_t hidden = sizes.hidden, units = own.units;
   const T *peepholes = tensors.peepholes + own.unit;
-  for (int64_t row = own.row; row < own.row + own.rows; ++row) {
+  if (is_first)
+    std::fill_n(own.product, own.rows * whole_vectors(units), T(0));
+  for_rows<T>(own.row, own.rows, [=](int64_t row) INLINED {
     const int64_t at = row * hidden + own.unit;
     const int64_t from = place.before * sizes.batch * hidden + at,
                   to = place.behind * sizes.batch * hidden + at;
     T *gates = tensors.gates + (place.at * sizes.batch + row) * 4 * hidden + own.unit;
-    const T *product = own.product + (row - own.row) * units, *cells = tensors.cells;
+    const T *product = own.product_row(row, units), *cells = tensors.cells;
     T *of_state = dh + at, *of_cell = dc + at;
-    const bool active = place.at < tensors.lengths[row];
-    if (!active)
+    if (place.at >= tensors.lengths[row]) {
       for (int gate = 0; gate < 4; ++gate)
         std::fill_n(gates + gate * hidden, units, T(0));
-    for_units<T>(units, [=](int64_t j) INLINED {
-      of_state[j] += dstates[to + j] + (is_first ? T(0) : product[j]);
-    });
-    if (!active)
-      continue;
-    for_units<T>(units, [=](int64_t j) INLINED {
+#pragma omp simd
+      for (int64_t j = 0; j < units; ++j)
+        of_state[j] += dstates[to + j] + product[j];
+      return;
+    }
+#pragma omp simd
+    for (int64_t j = 0; j < units; ++j) {
       lstm_gates<T> x = {gates[j], gates[hidden + j], gates[2 * hidden + j], gates[3 * hidden + j]};
       const lstm_peepholes<T> p = {peepholes[j], peepholes[hidden + j], peepholes[2 * hidden + j]};
       T carried = of_cell[j];
-      cell.gradient(x, p, cells[from + j], cells[to + j], of_state[j], carried);
+      cell.gradient(x, p, cells[from + j], cells[to + j],
+                    of_state[j] + (dstates[to + j] + product[j]), carried);
       of_cell[j] = carried;
       of_state[j] = T(0);
       gates[j] = x.i;
       gates[hidden + j] = x.o;
       gates[2 * hidden + j] = x.f;
       gates[3 * hidden + j] = x.g;
-    });
-  }
+    }
+  });
 }
 
 template <typename T>
@@ -140,9 +141,7 @@ void compute_lstm_gradient(RECURRENCE, bool coupled, const T *r, const lstm_tens
     const parts<T> all(4, sizes, scratch);
     all.run(
         true, 1,
-        [&](const part<T> &own) {
-          copy_columns(r, 4 * sizes.hidden, sizes.hidden, own.unit, own.units, own.r);
-        },
+        [&](const part<T> &own) { own.pack_columns(r, 4 * sizes.hidden, sizes.hidden, own.r); },
         [&](int64_t step, int, const part<T> &own) {
           if (step < steps - 1) // the product of the step after
             multiply_states(own.rows, own.units, 4 * sizes.hidden,

@@ -46,12 +46,16 @@ constexpr step_place place_of(const recurrence_sizes &sizes, bool reverse, int64
   return {step, step, step + 1};
 }
 
+// Elements of a row that vectors write whole, of any machine and type.
+constexpr int64_t whole_vectors(int64_t elements) {
+  constexpr int64_t lanes = 16;
+  return (elements + lanes - 1) / lanes * lanes;
+}
+
 // r once more as a product reads it best, and a step's product.
 inline int64_t recurrence_scratch_bytes(int64_t gates, const recurrence_sizes &sizes,
                                         int64_t element_bytes) {
-  constexpr int64_t between = 16 * 64;
-  const int64_t state = sizes.batch * sizes.hidden;
-  return (gates * sizes.hidden * sizes.hidden + gates * state) * element_bytes + between;
+  return gates * whole_vectors(sizes.hidden) * (sizes.hidden + sizes.batch) * element_bytes;
 }
 
 } // namespace trainc

@@ -52,7 +52,8 @@ std::vector<float> run(const matmul_shape &shape, const std::vector<float> &a,
 
 TEST(kernels_matmul, against_loops) {
   for (int64_t batch : {1, 3})
-    for (auto [m, n, k] : {std::tuple{1, 1, 1}, {7, 5, 3}, {1, 33, 17}, {64, 1, 19}, {130, 70, 65}})
+    for (auto [m, n, k] :
+         {std::tuple{1, 1, 1}, {7, 5, 3}, {1, 33, 17}, {64, 1, 19}, {130, 70, 65}, {40, 33, 300}})
       for (int layout = 0; layout < 4; ++layout) {
         const bool ta = layout & 1, tb = layout & 2;
         const matmul_shape shape = make_shape(m, n, k, ta, tb, batch);
@@ -134,6 +135,20 @@ TEST(kernels_matmul, strided_views) {
         sum += a[5 + i * 15 + l] * b[l * 4 + j];
       EXPECT_NEAR(c[j * 6 + i], sum, 1e-5);
     }
+}
+
+// A transposed left side is added up in blocks; so is the right one of a transposed result.
+TEST(kernels_matmul, blocks_of_k_in_a_transposed_result) {
+  constexpr int64_t m = 6, n = 4, k = 300;
+  matmul_shape shape = make_shape(m, n, k, false, false);
+  const auto a = random_numbers(m * k, 5), b = random_numbers(k * n, 6);
+  const std::vector<float> plain = run(shape, a, b, m * n, 2);
+  shape.c.row_stride = 1;
+  shape.c.column_stride = m;
+  const std::vector<float> transposed = run(shape, a, b, m * n, 2);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j)
+      EXPECT_NEAR(transposed[j * m + i], plain[i * n + j], 1e-5);
 }
 
 TEST(kernels_scatter_add, repeated_indexes_in_order) {
