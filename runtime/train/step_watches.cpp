@@ -54,7 +54,7 @@ void step_watches::begin_watch(const std::string &folder) {
   if (tensors_)
     tensors_->show_to(&statistics_.emplace(run_, folder));
   if (dumped_)
-    dumped_->show_to(&dump_.emplace(run_, folder));
+    dumped_->show_to(&dump_.emplace(folder, run_.ranks.rank()));
 }
 
 // What is measured begins last and ends first.
@@ -99,10 +99,10 @@ void step_watches::note_step(int64_t step) {
   if (has_histograms(step))
     histograms_->write(step, output_.events);
   if (const int error = statistics_ ? statistics_->take_error() : 0)
-    output_.warn(statistics_->path() + ": cannot be written: " + strerror(error) +
-                 "; no more statistics are written");
+    output_.warn_of_rank(statistics_->path() + ": cannot be written: " + strerror(error) +
+                         "; no more statistics are written");
   if (const std::string problem = dump_ ? dump_->take_problem() : ""; !problem.empty())
-    output_.warn(problem + "; no more tensors are written");
+    output_.warn_of_rank(problem + "; no more tensors are written");
   if (profile_ && profile_->is_over(step))
     profile_->write(step);
 }
