@@ -17,36 +17,40 @@ name_pattern pattern_of(const std::string &text) {
 
 } // namespace
 
-step_watches::step_watches(run &run, const run_plan &plan, run_output &output, batch_feed &feed,
-                           save_schedule &saves)
-    : run_(run), output_(output) {
+step_watches::step_watches(run &run, const run_plan &plan, run_output &output)
+    : run_(run), plan_(plan), output_(output) {
   const trainer_options &options = run.options;
-  const std::string folder = run.ranks.broadcast(plan.choice.folder);
   run.ranks.together([&] {
-    if (!options.watch.empty() || !options.dump.empty())
-      begin_watch(options.watch_folder.empty() ? statistics_of(folder) : options.watch_folder);
-    if (options.histograms_every > 0 && !options.no_tensorboard) {
+    if (!options.watch.empty())
+      tensors_.emplace(run, pattern_of(options.watch), "watch");
+    if (!options.dump.empty())
+      dumped_.emplace(run, pattern_of(options.dump), "dump");
+    if (options.histograms_every > 0 && !options.no_tensorboard && !plan.is_dry) {
       parameters_.emplace(run, pattern_of(".*"), "histograms-every", watched_kinds::of_parameters);
       parameters_->show_to(&histograms_.emplace(run));
     }
     if (options.memory_every > 0)
       memory_.emplace(run, plan.layout.micro_batches);
   });
+}
+
+void step_watches::begin(batch_feed &feed, save_schedule &saves) {
+  const trainer_options &options = run_.options;
+  const std::string folder = run_.ranks.broadcast(plan_.choice.folder);
+  run_.ranks.together([&] {
+    if (tensors_ || dumped_)
+      open_files(options.watch_folder.empty() ? statistics_of(folder) : options.watch_folder);
+  });
   if (const auto &steps = options.profile_steps) {
     const std::string of_run =
         trace_of(folder, std::to_string(steps->begin), std::to_string(steps->end));
-    profile_.emplace(run, output, feed, saves, plan.first, plan.last,
+    profile_.emplace(run_, output_, feed, saves, plan_.first, plan_.last,
                      options.profile_file.empty() ? of_run : options.profile_file);
   }
 }
 
 // Of all ranks, each with files of its own: they may be on several hosts.
-void step_watches::begin_watch(const std::string &folder) {
-  const trainer_options &options = run_.options;
-  if (!options.watch.empty())
-    tensors_.emplace(run_, pattern_of(options.watch), "watch");
-  if (!options.dump.empty())
-    dumped_.emplace(run_, pattern_of(options.dump), "dump");
+void step_watches::open_files(const std::string &folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
