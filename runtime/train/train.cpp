@@ -273,7 +273,7 @@ void trainer::note_step(int64_t step, const step_result &found, double began_sec
                               run_.target.last_exchange().since(began_seconds),
                               watches_->norms_of_groups()};
   if (step % options_.log_every == 0 || step == plan_.last || record.skipped ||
-      (result.requests & end_requests)) {
+      (result.requests & end_requests) || !record.group_norms.empty()) {
     output_.log->write(record);
     output_.events.write(record, skipped_.all() + record.skipped);
   }
