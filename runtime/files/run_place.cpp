@@ -18,6 +18,12 @@ bool begins(const std::string &text, std::initializer_list<const char *> words) 
                      [&](const char *word) { return text.rfind(word, 0) == 0; });
 }
 
+// Without links on the way, as far as it is there.
+fs::path real_path(const fs::path &path) {
+  std::error_code ignored;
+  return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+}
+
 // Whether a run has a file of that path below its folder, or will have.
 bool is_of_run(const fs::path &below) {
   auto part = below.begin();
@@ -53,7 +59,7 @@ bool lies(const fs::path &path, const std::string &beginning,
           const std::function<bool(const fs::path &)> &is_such) {
   std::error_code ignored;
   if (!beginning.empty()) {
-    const fs::path below = path.lexically_relative(fs::weakly_canonical(beginning, ignored));
+    const fs::path below = path.lexically_relative(real_path(beginning));
     if (!below.empty() && *below.begin() != ".." && is_such(below))
       return true;
   }
@@ -66,17 +72,14 @@ bool lies(const fs::path &path, const std::string &beginning,
 } // namespace
 
 bool belongs_to_run(const std::string &path, const std::string &beginning) {
-  std::error_code ignored;
   const fs::path folder = fs::path(path).parent_path();
   // A link itself is replaced, not what it leads to.
-  return lies(fs::weakly_canonical(folder.empty() ? "." : folder, ignored) /
-                  fs::path(path).filename(),
-              beginning, &is_of_run);
+  return lies(real_path(folder.empty() ? "." : folder) / fs::path(path).filename(), beginning,
+              &is_of_run);
 }
 
 bool is_taken_by_run(const std::string &folder, const std::string &beginning) {
-  std::error_code ignored;
-  fs::path path = fs::weakly_canonical(fs::absolute(folder, ignored), ignored);
+  fs::path path = real_path(folder);
   if (!path.has_filename()) // a slash at its end
     path = path.parent_path();
   return lies(path, beginning, &is_folder_with_more);
