@@ -71,7 +71,7 @@ constexpr run_file run_files[] = {
     {"tensorboard", true,
      "event files for TensorBoard, unless `--no-tensorboard` is given: what the log has, the "
      "memory "
-     "of the first rank, samples of text and the configuration"},
+     "of the first rank, histograms, samples of text and the configuration"},
     {"traces", true, "what `--profile-steps` saw of the ranks, a file for each range of steps"},
     {"checkpoints", true, "parameters and optimizer state with checksums"},
     {".lock", false, "locked while the run is going on"},
