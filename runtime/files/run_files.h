@@ -4,6 +4,7 @@
 // (tests/unit/runtime/run_files_test.cpp).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -41,9 +42,9 @@ inline bool has_form(std::string_view name, std::string_view form) {
 inline bool is_of_statistics(std::string_view name) {
   return has_form(name, "rank-N.jsonl") || has_form(name, "rank-N-step-NNNNNNNN.safetensors");
 }
-inline std::string trace_of(const std::string &run, const std::string &begin,
-                            const std::string &end) {
-  return traces_of(run) + "/steps-" + begin + "-" + end + ".json";
+// Of the steps from `begin` on; `end` is not one of them.
+inline std::string trace_of(const std::string &run, int64_t begin, int64_t end) {
+  return traces_of(run) + "/steps-" + std::to_string(begin) + "-" + std::to_string(end) + ".json";
 }
 inline bool is_trace(std::string_view name) { return has_form(name, "steps-N-N.json"); }
 // What the names of files in `tensorboard` begin with.

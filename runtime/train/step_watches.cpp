@@ -41,12 +41,8 @@ void step_watches::begin(batch_feed &feed, save_schedule &saves) {
     if (tensors_ || dumped_)
       open_files(options.watch_folder.empty() ? statistics_of(folder) : options.watch_folder);
   });
-  if (const auto &steps = options.profile_steps) {
-    const std::string of_run =
-        trace_of(folder, std::to_string(steps->begin), std::to_string(steps->end));
-    profile_.emplace(run_, output_, feed, saves, plan_.first, plan_.last,
-                     options.profile_file.empty() ? of_run : options.profile_file);
-  }
+  if (options.profile_steps)
+    profile_.emplace(run_, output_, feed, saves, plan_.first, plan_.last, folder);
 }
 
 // Of all ranks, each with files of its own: they may be on several hosts.
