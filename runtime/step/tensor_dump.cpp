@@ -46,7 +46,8 @@ std::string path_of(const std::string &folder, int rank, int64_t step) {
   return format_text("%s/rank-%d-step-%08" PRId64 ".safetensors", folder.c_str(), rank, step);
 }
 
-constexpr const char *no_memory = ": cannot be written: there is no memory to hold the tensors";
+constexpr const char *missing_memory =
+    ": cannot be written: there is no memory to hold the tensors";
 
 } // namespace
 
@@ -55,7 +56,7 @@ void tensor_dump::take(const watched_values &values, statistics_taker &) {
     try {
       hold(values);
     } catch (const std::bad_alloc &) {
-      give_up(path_of(folder_, rank_, values.step) + no_memory);
+      give_up(path_of(folder_, rank_, values.step) + missing_memory);
     }
 }
 
@@ -78,7 +79,7 @@ void tensor_dump::write(int64_t step) {
     } catch (const failure &error) {
       give_up(error.message);
     } catch (const std::bad_alloc &) {
-      give_up(path + no_memory);
+      give_up(path + missing_memory);
     }
   forget();
 }
