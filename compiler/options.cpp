@@ -260,6 +260,9 @@ std::optional<Recipe> Options::recipe(Report &report) const {
                "expects NAME=PATTERN, the name of small letters, digits and dashes; found '" +
                    text + "'",
                "--group 'norms=.*ln_.*'");
+    else if (name == "ungrouped")
+      complain("--group", "gives the name '" + name + "', which the parameters of no group have",
+               "another name: --group 'norms=.*ln_.*'");
     else if (!groupNames.insert(name).second)
       complain("--group", "gives '" + name + "' twice",
                "one --group for each name; a pattern may have alternatives: 'first|second'");

@@ -5,6 +5,7 @@
 #include "runtime/commands/export.h"
 #include "runtime/files/output_file.h"
 #include "runtime/files/own_files.h"
+#include "runtime/files/run_place.h"
 #include "runtime/options/restored_options.h"
 #include "runtime/process/cpu_check.h"
 #include "runtime/process/host_memory.h"
@@ -114,6 +115,19 @@ void check_output(const trainer_options &options) {
   }
 }
 
+// A run that begins has no file yet that would tell whose they are.
+void check_outside_run(const trainer_options &options, std::string folder) {
+  if (folder.empty())
+    folder = next_run(trainer_program);
+  if (!options.profile_file.empty() && belongs_to_run(options.profile_file, folder))
+    throw failure(exit_usage, options.profile_file + ": belongs to the run, " + folder +
+                                  "\n  try: --profile-file with another file, or without it");
+  if (!options.watch_folder.empty() && is_taken_by_run(options.watch_folder, folder))
+    throw failure(exit_usage, "option --watch-folder: " + options.watch_folder +
+                                  " is a folder of a run, which has something else there\n  try: "
+                                  "another folder, or the command without it");
+}
+
 // The file of chosen algorithms is replaced, too.
 void check_remembered_products(const trainer_options &options) {
   const std::string &path = options.product_choices;
@@ -134,7 +148,8 @@ void complete_options(const option_table &table, trainer_options &options) {
     check_output(options);
   if (options.command->bit != command_train)
     return;
-  std::string configuration = choose_run(trainer_program, options).configuration();
+  const run_choice choice = choose_run(trainer_program, options);
+  std::string configuration = choice.configuration();
   const bool goes_on = !configuration.empty();
   if (goes_on && options.resume != "auto" && !options.config.empty())
     throw failure(exit_usage, "option --config: a resumed run has its own configuration\n  try: "
@@ -155,6 +170,7 @@ void complete_options(const option_table &table, trainer_options &options) {
   check_can_be_kept(table, options);
   if (!options.profile_file.empty())
     check_output(options);
+  check_outside_run(options, choice.folder);
 }
 
 trainer_options parse(const option_table &table, int count, char **arguments) {

@@ -153,7 +153,7 @@ class profiler {
 public:
   explicit profiler(run &run)
       : run_(run), layout_(run.prog, run.ranks.rank(), run.ranks.size()),
-        data_(run.open_available_data()) {
+        data_(run.open_available_data()), trace_(run.ranks) {
     const int64_t micro_batches =
         run.prog.stages ? run.prog.stages->micro_batches : run.options.micro_batches;
     run.target.allocate(memory_use::training, micro_batches,
@@ -167,16 +167,17 @@ public:
 
   // The reports of all ranks, on the first.
   ordered_json measure() {
-    step_trace trace(run_.ranks);
-    step_times times(run_.target, traces() ? &trace : nullptr);
+    step_times times(run_.target, traces() ? &trace_ : nullptr);
     run_.target.observe(&times);
     step_->observe(&times);
-    feed_->record(traces() ? &trace : nullptr);
+    feed_->record(traces() ? &trace_ : nullptr);
     for (int64_t i = 0; i < warm_up_steps + run_.options.measured_steps; ++i) {
       if (i == warm_up_steps) {
         times.forget();
-        if (traces())
-          trace.start(warm_up_steps, run_.options.measured_steps);
+        if (traces()) {
+          trace_.make_room(warm_up_steps, run_.options.measured_steps);
+          trace_.start();
+        }
       }
       take_step(i + 1, times);
     }
@@ -186,10 +187,8 @@ public:
     seconds_ = times.whole_steps().working + times.whole_steps().waiting;
     seconds_ /= static_cast<double>(times.whole_steps().times);
     ordered_json reports = ordered_json::array();
-    if (traces()) {
-      traces_ = trace.gather(run_.prog);
+    if (traces())
       product_rate_ = run_.target.product_rate(); // the activations are not needed any more
-    }
     const std::string own = report_of(times, layout_, run_.ranks.rank()).dump();
     for (int rank = 0; rank < run_.ranks.size(); ++rank) {
       std::string text = run_.ranks.broadcast(own, rank);
@@ -199,15 +198,15 @@ public:
     return reports;
   }
 
-  void show(ordered_json reports) {
-    const std::string path = run_.folder + "/plan/steps.txt";
-    planned_steps words = read_step_words(path);
-    if (words.empty())
-      run_.warn(path + ": has no steps: they have numbers alone");
+  bool traces() const { return !run_.options.trace.empty(); }
+
+  void show(ordered_json &reports) {
+    plan_ = read_planned_steps(run_.folder + "/plan", traces(),
+                               [&](const std::string &text) { run_.warn(text); });
     printf("\nstep: %.9f seconds, mean of %" PRId64 " behind %" PRId64 "\n", seconds_,
            run_.options.measured_steps, warm_up_steps);
     for (ordered_json &report : reports) {
-      add_words(report, words);
+      add_words(report, plan_);
       if (report["replica"].get<int>() > 0)
         continue;
       print_actions(report, seconds_);
@@ -216,30 +215,20 @@ public:
       print_entries(report, seconds_);
     }
     if (traces())
-      write_trace(reports, words);
-    if (!run_.options.output.empty())
-      write(std::move(reports));
+      print_costliest(reports, plan_, seconds_, product_rate_);
   }
 
-private:
-  void take_step(int64_t number, step_times &times) {
-    run_.watch.begin_step(number);
-    times.begin_step(number);
-    set_scalars(run_, number, step_->batches_per_step());
-    step_->with_update(data_part::all, (number - 1) * step_->batches_per_step(), number);
-    times.end_step();
-  }
-
-  bool traces() const { return !run_.options.trace.empty(); }
-
-  void write_trace(const ordered_json &reports, planned_steps &plan) {
-    for (const std::string &path : add_details(plan, run_.folder + "/plan"))
-      run_.warn(path + ": cannot be used: the trace lacks what it says");
-    print_costliest(reports, plan, seconds_, product_rate_);
-    trace_file file(run_.options.trace, plan, product_rate_);
-    for (rank_trace &trace : traces_)
-      file.add(std::move(trace));
-    file.publish();
+  // Collective.
+  void write_trace() {
+    std::optional<trace_file> file;
+    trace_.gather(run_.prog, [&](rank_trace trace) {
+      if (!file)
+        file.emplace(run_.options.trace, plan_, product_rate_);
+      file->add(std::move(trace));
+    });
+    if (!file) // of another rank
+      return;
+    file->publish();
     printf("\ntrace: %s\n", run_.options.trace.c_str());
   }
 
@@ -265,13 +254,23 @@ private:
     printf("\nprofile: %s\n", run_.options.output.c_str());
   }
 
+private:
+  void take_step(int64_t number, step_times &times) {
+    run_.watch.begin_step(number);
+    times.begin_step(number);
+    set_scalars(run_, number, step_->batches_per_step());
+    step_->with_update(data_part::all, (number - 1) * step_->batches_per_step(), number);
+    times.end_step();
+  }
+
   run &run_;
   stage_layout layout_;
   loader data_;
   std::optional<batch_feed> feed_;
   std::optional<gradient_step> step_;
   double seconds_ = 0; // of a step
-  std::vector<rank_trace> traces_;
+  step_trace trace_;
+  planned_steps plan_; // on the first rank, once it is shown
   double product_rate_ = 0;
 };
 
@@ -288,7 +287,14 @@ int profile(run &run) {
   if (code == exit_success)
     run.ranks.together([&] {
       if (run.is_first())
-        profiler.show(std::move(reports));
+        profiler.show(reports);
+    });
+  if (code == exit_success && profiler.traces())
+    run.ranks.together([&] { profiler.write_trace(); });
+  if (code == exit_success && !run.options.output.empty())
+    run.ranks.together([&] {
+      if (run.is_first())
+        profiler.write(std::move(reports));
     });
   return code;
 }

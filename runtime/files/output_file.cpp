@@ -2,13 +2,11 @@
 #include "runtime/files/output_file.h"
 
 #include "runtime/failure.h"
-#include "runtime/files/run_files.h"
+#include "runtime/files/run_place.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <initializer_list>
 #include <set>
 
 namespace trainc {
@@ -17,44 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string temporary_of(const std::string &path) { return path + ".writing"; }
-
-bool begins(const std::string &text, std::initializer_list<const char *> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](const char *word) { return text.rfind(word, 0) == 0; });
-}
-
-// Whether a run in `folder` has a file of that path below it, or will have.
-bool is_of_run(const fs::path &below) {
-  auto part = below.begin();
-  const std::string first = *part++;
-  if (part == below.end())
-    return begins(first, {"log.jsonl.damaged"}) ||
-           std::any_of(std::begin(run_files), std::end(run_files), [&](const run_file &file) {
-             return first == file.name || (!file.is_folder && first == temporary_of(file.name));
-           });
-  const std::string second = *part;
-  if (first == "checkpoints")
-    return begins(second, {"step-", ".writing-step-", ".removing-step-"});
-  if (first == "samples")
-    return begins(second, {"step-", ".writing-step-"});
-  if (first == "statistics")
-    return is_of_statistics(second);
-  if (first == "traces")
-    return is_trace(second);
-  return first == "tensorboard" && begins(second, {event_file_prefix});
-}
-
-// By whatever path.
-bool belongs_to_run(const std::string &path) {
-  std::error_code ignored;
-  const fs::path folder = fs::path(path).parent_path();
-  const fs::path whole =
-      fs::weakly_canonical(folder.empty() ? "." : folder, ignored) / fs::path(path).filename();
-  for (fs::path at = whole.parent_path(); at.has_relative_path(); at = at.parent_path())
-    if (fs::exists(at / "configuration.json", ignored) && is_of_run(whole.lexically_relative(at)))
-      return true;
-  return false;
-}
 
 } // namespace
 

@@ -4,7 +4,9 @@
 // (tests/unit/runtime/run_files_test.cpp).
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace trainc {
 
@@ -17,18 +19,34 @@ inline std::string traces_of(const std::string &run) { return run + "/traces"; }
 inline std::string lock_of(const std::string &run) { return run + "/.lock"; }
 inline std::string saved_of(const std::string &run) { return run + "/.saved"; }
 
+// Whether a name is of the form, in which k times N stands for k digits or more, or is that of its
+// beginning.
+inline bool has_form(std::string_view name, std::string_view form) {
+  constexpr std::string_view unfinished = ".writing";
+  auto is_digit = [&](size_t i) { return i < name.size() && name[i] >= '0' && name[i] <= '9'; };
+  if (name.ends_with(unfinished))
+    name.remove_suffix(unfinished.size());
+  size_t at = 0;
+  for (size_t i = 0; i < form.size(); ++i) {
+    if (form[i] == 'N' ? !is_digit(at) : at == name.size() || name[at] != form[i])
+      return false;
+    ++at;
+    if (form[i] == 'N' && form.substr(i + 1, 1) != "N")
+      while (is_digit(at))
+        ++at;
+  }
+  return at == name.size();
+}
+
 // Of what may lie beside other files in that folder.
-inline bool is_of_statistics(const std::string &name) {
-  return name.rfind("rank-", 0) == 0 &&
-         (name.ends_with(".jsonl") || name.find(".safetensors") != std::string::npos);
+inline bool is_of_statistics(std::string_view name) {
+  return has_form(name, "rank-N.jsonl") || has_form(name, "rank-N-step-NNNNNNNN.safetensors");
 }
-inline std::string trace_of(const std::string &run, const std::string &begin,
-                            const std::string &end) {
-  return traces_of(run) + "/steps-" + begin + "-" + end + ".json";
+// Of the steps from `begin` on; `end` is not one of them.
+inline std::string trace_of(const std::string &run, int64_t begin, int64_t end) {
+  return traces_of(run) + "/steps-" + std::to_string(begin) + "-" + std::to_string(end) + ".json";
 }
-inline bool is_trace(const std::string &name) {
-  return name.rfind("steps-", 0) == 0 && name.find(".json") != std::string::npos;
-}
+inline bool is_trace(std::string_view name) { return has_form(name, "steps-N-N.json"); }
 // What the names of files in `tensorboard` begin with.
 constexpr char event_file_prefix[] = "events.out.tfevents.";
 
@@ -54,7 +72,7 @@ constexpr run_file run_files[] = {
     {"tensorboard", true,
      "event files for TensorBoard, unless `--no-tensorboard` is given: what the log has, the "
      "memory "
-     "of the first rank, samples of text and the configuration"},
+     "of the first rank, histograms, samples of text and the configuration"},
     {"traces", true, "what `--profile-steps` saw of the ranks, a file for each range of steps"},
     {"checkpoints", true, "parameters and optimizer state with checksums"},
     {".lock", false, "locked while the run is going on"},

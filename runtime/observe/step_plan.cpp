@@ -121,4 +121,16 @@ std::vector<std::string> add_details(planned_steps &functions, const std::string
   return problems;
 }
 
+planned_steps read_planned_steps(const std::string &folder, bool has_details,
+                                 const std::function<void(const std::string &)> &warn) {
+  const std::string path = folder + "/steps.txt";
+  planned_steps plan = read_step_words(path);
+  if (plan.empty())
+    warn(path + ": has no steps: they have numbers alone");
+  if (has_details)
+    for (const std::string &other : add_details(plan, folder))
+      warn(other + ": cannot be used: the trace lacks what it says");
+  return plan;
+}
+
 } // namespace trainc

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,6 +31,10 @@ using planned_steps = std::map<std::string, std::vector<planned_step>>;
 
 // Words alone. Nothing where there is no file.
 planned_steps read_step_words(const std::string &path);
+// Words of the folder's steps.txt and, where asked for, all details. `warn` hears of what could not
+// be used.
+planned_steps read_planned_steps(const std::string &folder, bool has_details,
+                                 const std::function<void(const std::string &)> &warn);
 // Adds what nodes.json, kernels.json and memory.json of the folder say. Returns which of them could
 // not be used.
 std::vector<std::string> add_details(planned_steps &functions, const std::string &folder);

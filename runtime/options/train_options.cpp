@@ -88,12 +88,18 @@ void check_profile(const trainer_options &options, problem_list &problems) {
     problems.add(std::string("option --profile-steps: not beside --") +
                  (options.watch.empty() ? "dump" : "watch") +
                  ", whose time would be measured\n  try: one of the two");
+  if (options.histograms_every > 0 && !options.no_tensorboard)
+    problems.add("option --profile-steps: not beside --histograms-every, whose time would be "
+                 "measured\n  try: --histograms-every 0");
 }
 
 void check_histograms(const trainer_options &options, problem_list &problems) {
   if (options.histograms_every > 0 && options.no_tensorboard &&
       options.asks_for("histograms-every", "no-tensorboard"))
     problems.add("option --histograms-every: --no-tensorboard writes none\n  try: one of the two");
+  if (options.histograms_every > 0 && options.dry_run &&
+      options.asks_for("histograms-every", "dry-run"))
+    problems.add("option --histograms-every: a dry run keeps nothing\n  try: one of the two");
 }
 
 } // namespace

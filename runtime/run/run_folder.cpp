@@ -97,7 +97,8 @@ std::vector<std::string> left_by_run(const std::string &folder) {
   for (const auto &[below, is_of] : {std::pair(statistics_of(folder), &is_of_statistics),
                                      std::pair(traces_of(folder), &is_trace)})
     for (auto &entry : fs::directory_iterator(below, none))
-      if (is_of(entry.path().filename()))
+      if (is_of(entry.path().filename().native()) &&
+          fs::is_regular_file(entry.symlink_status(none)))
         all.push_back(entry.path());
   for (auto &entry : fs::directory_iterator(checkpoints_of(folder), unread))
     if (is_of_checkpoints(entry.path().filename()))

@@ -4,6 +4,8 @@
 #include "runtime/process/clock.h"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 namespace trainc {
 namespace {
@@ -28,6 +30,13 @@ std::vector<std::string> names_of_lines(const std::string &text) {
 void move_parts(char *data, int64_t bytes, const std::function<void(char *, int64_t)> &move) {
   for (int64_t done = 0; done < bytes; done += bytes_of_message)
     move(data + done, std::min(bytes_of_message, bytes - done));
+}
+
+std::exception_ptr no_memory(int rank) {
+  return std::make_exception_ptr(
+      failure(exit_machine, format_text("there is no memory for the trace of rank %d, of which "
+                                        "fewer steps take less",
+                                        rank)));
 }
 
 } // namespace
@@ -60,17 +69,39 @@ const char *name_of(stage_action_kind kind) {
   return "";
 }
 
-// Ranks of one host have one clock. Between hosts the instants after a barrier count as one, which
-// is as exact as the barrier.
-void step_trace::start(int64_t steps, int64_t more) {
-  const auto a_step = static_cast<int64_t>(own_.slices.size()) / steps + 1;
+// Ranks of one host have one clock. Between hosts the instants after a barrier
+// count as one, which is as exact as the barrier.
+void step_trace::start() {
   own_.slices.clear();
-  own_.slices.reserve(static_cast<size_t>(a_step * more));
   ranks_.barrier();
   const double now = seconds_now();
   std::vector<double> of_all(static_cast<size_t>(ranks_.size()));
   ranks_.gather(&now, sizeof now, of_all.data());
   began_ = of_all[static_cast<size_t>(ranks_.first_on_host())];
+}
+
+void step_trace::make_room(int64_t steps, int64_t more) {
+  const auto recorded = static_cast<int64_t>(own_.slices.size());
+  try {
+    own_.slices.reserve(static_cast<size_t>(recorded + (recorded / steps + 1) * more));
+  } catch (const std::bad_alloc &) {
+    give_up();
+  }
+}
+
+// Training goes on.
+void step_trace::add(const trace_slice &slice) {
+  if (!lacks_memory_)
+    try {
+      own_.slices.push_back(slice);
+    } catch (const std::bad_alloc &) {
+      give_up();
+    }
+}
+
+void step_trace::give_up() {
+  lacks_memory_ = true;
+  own_.slices = {};
 }
 
 int32_t step_trace::number_of(const char *name) {
@@ -150,8 +181,8 @@ void step_trace::checkpoint(const char *what, int64_t step, int64_t bytes, doubl
             .bytes = bytes});
 }
 
-std::vector<rank_trace> step_trace::gather(const program &program) {
-  std::vector<rank_trace> traces;
+void step_trace::gather(const program &program, const std::function<void(rank_trace)> &visit) {
+  std::exception_ptr problem; // of the first rank
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     const stage_layout layout(program, rank, ranks_.size());
     rank_trace trace = rank == ranks_.rank() ? std::move(own_) : rank_trace();
@@ -159,20 +190,41 @@ std::vector<rank_trace> step_trace::gather(const program &program) {
     trace.stage = layout.stage;
     trace.replica = layout.replica;
     trace.names = names_of_lines(ranks_.broadcast(lines_of(trace.names), rank));
-    uint64_t count = std::stoull(ranks_.broadcast(std::to_string(trace.slices.size()), rank));
-    const bool receives = ranks_.rank() == 0 && rank > 0;
-    if (receives)
-      trace.slices.resize(count);
-    auto *data = reinterpret_cast<char *>(trace.slices.data());
-    const auto bytes = static_cast<int64_t>(count * sizeof(trace_slice));
-    if (receives)
-      move_parts(data, bytes, [&](char *at, int64_t size) { ranks_.receive(at, size, rank); });
-    else if (rank > 0 && rank == ranks_.rank())
-      move_parts(data, bytes, [&](char *at, int64_t size) { ranks_.send(at, size, 0); });
-    if (ranks_.rank() == 0)
-      traces.push_back(std::move(trace));
+    const std::string count =
+        ranks_.broadcast(lacks_memory_ ? "" : std::to_string(trace.slices.size()), rank);
+    if (count.empty() && !problem)
+      problem = no_memory(rank);
+    if (!count.empty() && rank > 0)
+      move_slices(trace, std::stoull(count), problem);
+    if (ranks_.rank() == 0 && !problem)
+      try {
+        visit(std::move(trace));
+      } catch (const std::bad_alloc &) {
+        problem = no_memory(rank);
+      } catch (...) {
+        problem = std::current_exception();
+      }
   }
-  return traces;
+  if (ranks_.rank() == 0 && problem)
+    std::rethrow_exception(problem);
+}
+
+void step_trace::move_slices(rank_trace &trace, size_t count, std::exception_ptr &problem) {
+  const bool receives = ranks_.rank() == 0;
+  if (receives && !problem)
+    try {
+      trace.slices.resize(count);
+    } catch (const std::bad_alloc &) {
+      problem = no_memory(trace.rank);
+    }
+  if (ranks_.broadcast(problem ? "" : "all") != "all")
+    return;
+  auto *data = reinterpret_cast<char *>(trace.slices.data());
+  const auto bytes = static_cast<int64_t>(count * sizeof(trace_slice));
+  if (receives)
+    move_parts(data, bytes, [&](char *at, int64_t size) { ranks_.receive(at, size, trace.rank); });
+  else if (trace.rank == ranks_.rank())
+    move_parts(data, bytes, [&](char *at, int64_t size) { ranks_.send(at, size, 0); });
 }
 
 } // namespace trainc

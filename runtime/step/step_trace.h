@@ -10,6 +10,9 @@
 #include "runtime/ranks/exchange_times.h"
 #include "runtime/ranks/stage_layout.h"
 
+#include <exception>
+#include <functional>
+
 namespace trainc {
 
 const char *name_of(stage_action_kind kind);
@@ -18,9 +21,10 @@ class step_trace {
 public:
   explicit step_trace(communicator &ranks) : ranks_(ranks) {}
 
-  // Collective. Forgets what was recorded of the last `steps` training steps, and has memory for
-  // `more` of them. The clock begins.
-  void start(int64_t steps, int64_t more);
+  // Collective. Forgets what was recorded. The clock begins.
+  void start();
+  // Takes memory for `more` training steps like the `steps` that were recorded.
+  void make_room(int64_t steps, int64_t more);
 
   // All times are those of seconds_now().
   void training_step(int64_t number, double begin, double end);
@@ -33,18 +37,24 @@ public:
   void batch(int64_t number, int64_t bytes, double begin, double end, double waiting);
   void checkpoint(const char *what, int64_t step, int64_t bytes, double begin, double end);
 
-  // Collective. Of all ranks in their order, on the first; of this one elsewhere.
-  std::vector<rank_trace> gather(const program &program);
+  // Collective. Brings what all ranks recorded to the first, which hands it on in the order of the
+  // ranks and keeps that of one at a time. Throws there, once all ranks are through, what `visit`
+  // threw, or `failure` where memory was missing. Nothing is recorded any more.
+  void gather(const program &program, const std::function<void(rank_trace)> &visit);
 
 private:
   int32_t number_of(const char *name);
-  void add(const trace_slice &slice) { own_.slices.push_back(slice); }
+  void add(const trace_slice &slice);
+  void give_up();
+  // Of another rank to the first, which may not want them.
+  void move_slices(rank_trace &trace, size_t count, std::exception_ptr &problem);
   void add_part(trace_slice slice); // of what may have begun, or ended, before the trace
 
   communicator &ranks_;
   rank_trace own_;
   int32_t function_ = 0;
-  double began_ = 0; // the trace, by this host's clock
+  double began_ = 0;          // the trace, by this host's clock
+  bool lacks_memory_ = false; // then nothing more is recorded
 };
 
 } // namespace trainc

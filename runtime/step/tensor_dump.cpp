@@ -6,6 +6,8 @@
 
 #include <cinttypes>
 #include <cstring>
+#include <new>
+#include <utility>
 
 namespace trainc {
 namespace {
@@ -40,11 +42,25 @@ std::vector<char> contents_of(const watched_values &values) {
   return bytes;
 }
 
+std::string path_of(const std::string &folder, int rank, int64_t step) {
+  return format_text("%s/rank-%d-step-%08" PRId64 ".safetensors", folder.c_str(), rank, step);
+}
+
+constexpr const char *missing_memory =
+    ": cannot be written: there is no memory to hold the tensors";
+
 } // namespace
 
 void tensor_dump::take(const watched_values &values, statistics_taker &) {
-  if (has_failed_)
-    return;
+  if (!has_failed_)
+    try {
+      hold(values);
+    } catch (const std::bad_alloc &) {
+      give_up(path_of(folder_, rank_, values.step) + missing_memory);
+    }
+}
+
+void tensor_dump::hold(const watched_values &values) {
   std::string name = values.tensor.name;
   if (values.has_several_batches && values.micro_batch >= 0)
     name = "micro_batch_" + std::to_string(values.micro_batch) + "/" + name;
@@ -56,20 +72,35 @@ void tensor_dump::take(const watched_values &values, statistics_taker &) {
 }
 
 void tensor_dump::write(int64_t step) {
+  const std::string path = path_of(folder_, rank_, step);
   if (!has_failed_)
     try {
-      output_file file(
-          format_text("%s/rank-%d-step-%08" PRId64 ".safetensors", folder_.c_str(), rank_, step));
-      const std::string header = safetensors_header(
-          tensors_, {{"step", std::to_string(step)}, {content_entry, content_dump}});
-      file.write(header.data(), static_cast<int64_t>(header.size()));
-      for (const tensor_view &tensor : tensors_)
-        file.write(tensor.data, tensor.bytes);
-      file.publish();
+      write_file(path, step);
     } catch (const failure &error) {
-      has_failed_ = true;
-      problem_ = error.message;
+      give_up(error.message);
+    } catch (const std::bad_alloc &) {
+      give_up(path + missing_memory);
     }
+  forget();
+}
+
+void tensor_dump::write_file(const std::string &path, int64_t step) const {
+  output_file file(path);
+  const std::string header =
+      safetensors_header(tensors_, {{"step", std::to_string(step)}, {content_entry, content_dump}});
+  file.write(header.data(), static_cast<int64_t>(header.size()));
+  for (const tensor_view &tensor : tensors_)
+    file.write(tensor.data, tensor.bytes);
+  file.publish();
+}
+
+void tensor_dump::give_up(std::string problem) {
+  has_failed_ = true;
+  problem_ = std::move(problem);
+  forget();
+}
+
+void tensor_dump::forget() {
   tensors_.clear();
   contents_.clear();
   known_.clear();

@@ -12,8 +12,7 @@ namespace trainc {
 
 class tensor_dump final : public tensor_sink {
 public:
-  tensor_dump(const run &run, std::string folder)
-      : folder_(std::move(folder)), rank_(run.ranks.rank()) {}
+  tensor_dump(std::string folder, int rank) : folder_(std::move(folder)), rank_(rank) {}
 
   void take(const watched_values &values, statistics_taker &taker) override;
   // What was taken of the step, which is forgotten then.
@@ -22,6 +21,11 @@ public:
   std::string take_problem();
 
 private:
+  void hold(const watched_values &values);
+  void write_file(const std::string &path, int64_t step) const;
+  void give_up(std::string problem);
+  void forget();
+
   std::string folder_;
   int rank_;
   std::vector<tensor_view> tensors_; // in the order in which they were made

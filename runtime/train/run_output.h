@@ -10,6 +10,7 @@
 #include "runtime/step/memory_watch.h"
 #include "runtime/train/run_events.h"
 
+#include <cstdio>
 #include <optional>
 #include <string>
 
@@ -26,6 +27,12 @@ public:
   void warn(const std::string &text) {
     shown.finish();
     run_.warn(text);
+  }
+
+  // From this rank, where another has no part in what the text is about.
+  void warn_of_rank(const std::string &text) {
+    shown.finish();
+    fprintf(stderr, "warning: %s\n", text.c_str());
   }
 
   // Warns, once each, of a line of the log of the run in `folder` that was lost, of an event that

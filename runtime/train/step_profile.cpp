@@ -2,6 +2,7 @@
 #include "runtime/train/step_profile.h"
 
 #include "runtime/failure.h"
+#include "runtime/files/run_files.h"
 #include "runtime/observe/step_plan.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace trainc {
 namespace {
@@ -23,9 +25,9 @@ double product_rate(device &target) {
 } // namespace
 
 step_profile::step_profile(run &run, run_output &output, batch_feed &feed, save_schedule &saves,
-                           int64_t first, int64_t last, std::string path)
+                           int64_t first, int64_t last, std::string folder)
     : run_(run), output_(output), feed_(feed), saves_(saves), steps_(*run.options.profile_steps),
-      path_(std::move(path)), trace_(run.ranks), times_(run.target, &trace_), first_(first),
+      folder_(std::move(folder)), trace_(run.ranks), times_(run.target, &trace_), first_(first),
       last_(last) {
   if (steps_.end <= first + 1 || steps_.begin > last)
     warn_of_none(last);
@@ -40,8 +42,11 @@ void step_profile::warn_of_none(int64_t last) {
 }
 
 step_times &step_profile::begin_step(int64_t step) {
-  if (taken_++ == 0)
-    trace_.start(1, std::min(steps_.end, last_ + 1) - step);
+  if (taken_.end == taken_.begin) {
+    trace_.start();
+    taken_.begin = step;
+  }
+  taken_.end = step + 1;
   saves_.record(&trace_);
   feed_.record(&trace_);
   times_.begin_step(step);
@@ -51,42 +56,51 @@ step_times &step_profile::begin_step(int64_t step) {
 void step_profile::end_step() {
   times_.end_step();
   feed_.record(nullptr);
+  if (taken_.end == taken_.begin + 1)
+    trace_.make_room(1, std::min(steps_.end, last_ + 1) - taken_.end);
 }
 
 void step_profile::write(int64_t last) {
   if (is_written_)
     return;
-  if (taken_ == 0)
+  if (taken_.end == taken_.begin)
     return warn_of_none(last);
   is_written_ = true;
   run_.watch.now(activity::saving);
   saves_.record(nullptr);
-  std::vector<rank_trace> traces = trace_.gather(run_.prog);
   const double rate = product_rate(run_.target);
-  if (!run_.is_first())
-    return;
+  const std::string &given = run_.options.profile_file;
   try {
-    write_file(std::move(traces), rate);
+    write_file(given.empty() ? trace_of(folder_, taken_.begin, taken_.end) : given, rate);
   } catch (const failure &error) {
     output_.warn(error.message + "; training goes on without the trace");
   }
 }
 
-void step_profile::write_file(std::vector<rank_trace> traces, double product_rate) const {
-  const std::string folder = run_.folder + "/plan";
-  planned_steps plan = read_step_words(folder + "/steps.txt");
-  for (const std::string &path : add_details(plan, folder))
-    output_.warn(path + ": cannot be used: the trace lacks what it says");
-  if (run_.options.profile_file.empty()) { // what the run keeps
-    std::error_code ignored;               // which the file meets again
-    std::filesystem::create_directory(std::filesystem::path(path_).parent_path(), ignored);
-  }
-  trace_file file(path_, plan, product_rate);
-  for (rank_trace &trace : traces)
-    file.add(std::move(trace));
-  file.publish();
+void step_profile::write_file(const std::string &path, double product_rate) {
+  planned_steps plan;
+  std::optional<trace_file> file;
+  trace_.gather(run_.prog, [&](rank_trace trace) {
+    if (!file) {
+      plan = read_planned_steps(run_.folder + "/plan", /*has_details=*/true,
+                                [&](const std::string &text) { output_.warn(text); });
+      begin_folder(path);
+      file.emplace(path, plan, product_rate);
+    }
+    file->add(std::move(trace));
+  });
+  if (!file) // of another rank
+    return;
+  file->publish();
   output_.shown.finish();
-  printf("trace: %s\n", path_.c_str());
+  printf("trace: %s\n", path.c_str());
+}
+
+// Where it is what the run keeps. That it cannot be made is what the file says again.
+void step_profile::begin_folder(const std::string &path) const {
+  std::error_code ignored;
+  if (run_.options.profile_file.empty())
+    std::filesystem::create_directory(std::filesystem::path(path).parent_path(), ignored);
 }
 
 } // namespace trainc

@@ -14,9 +14,9 @@ namespace trainc {
 
 class step_profile {
 public:
-  // Steps first + 1 to last will follow.
+  // Steps first + 1 to last will follow. `folder`: of the run.
   step_profile(run &run, run_output &output, batch_feed &feed, save_schedule &saves, int64_t first,
-               int64_t last, std::string path);
+               int64_t last, std::string folder);
 
   // Whether the step is to be taken between these, where the result observes it. Collective.
   bool has(int64_t step) const { return steps_.has(step); }
@@ -31,18 +31,19 @@ public:
 
 private:
   void warn_of_none(int64_t last);
-  void write_file(std::vector<rank_trace> traces, double product_rate) const;
+  void write_file(const std::string &path, double product_rate);
+  void begin_folder(const std::string &path) const;
 
   run &run_;
   run_output &output_;
   batch_feed &feed_;
   save_schedule &saves_;
   step_range steps_;
-  std::string path_;
+  std::string folder_;
   step_trace trace_;
   step_times times_;
   int64_t first_, last_; // steps first + 1 to last are taken
-  int64_t taken_ = 0;
+  step_range taken_;     // so far, of those; none where it is empty
   bool is_written_ = false;
 };
 

@@ -17,36 +17,36 @@ name_pattern pattern_of(const std::string &text) {
 
 } // namespace
 
-step_watches::step_watches(run &run, const run_plan &plan, run_output &output, batch_feed &feed,
-                           save_schedule &saves)
-    : run_(run), output_(output) {
+step_watches::step_watches(run &run, const run_plan &plan, run_output &output)
+    : run_(run), plan_(plan), output_(output) {
   const trainer_options &options = run.options;
-  const std::string folder = run.ranks.broadcast(plan.choice.folder);
   run.ranks.together([&] {
-    if (!options.watch.empty() || !options.dump.empty())
-      begin_watch(options.watch_folder.empty() ? statistics_of(folder) : options.watch_folder);
-    if (options.histograms_every > 0 && !options.no_tensorboard) {
+    if (!options.watch.empty())
+      tensors_.emplace(run, pattern_of(options.watch), "watch");
+    if (!options.dump.empty())
+      dumped_.emplace(run, pattern_of(options.dump), "dump");
+    if (options.histograms_every > 0 && !options.no_tensorboard && !plan.is_dry) {
       parameters_.emplace(run, pattern_of(".*"), "histograms-every", watched_kinds::of_parameters);
       parameters_->show_to(&histograms_.emplace(run));
     }
     if (options.memory_every > 0)
       memory_.emplace(run, plan.layout.micro_batches);
   });
-  if (const auto &steps = options.profile_steps) {
-    const std::string of_run =
-        trace_of(folder, std::to_string(steps->begin), std::to_string(steps->end));
-    profile_.emplace(run, output, feed, saves, plan.first, plan.last,
-                     options.profile_file.empty() ? of_run : options.profile_file);
-  }
+}
+
+void step_watches::begin(batch_feed &feed, save_schedule &saves) {
+  const trainer_options &options = run_.options;
+  const std::string folder = run_.ranks.broadcast(plan_.choice.folder);
+  run_.ranks.together([&] {
+    if (tensors_ || dumped_)
+      open_files(options.watch_folder.empty() ? statistics_of(folder) : options.watch_folder);
+  });
+  if (options.profile_steps)
+    profile_.emplace(run_, output_, feed, saves, plan_.first, plan_.last, folder);
 }
 
 // Of all ranks, each with files of its own: they may be on several hosts.
-void step_watches::begin_watch(const std::string &folder) {
-  const trainer_options &options = run_.options;
-  if (!options.watch.empty())
-    tensors_.emplace(run_, pattern_of(options.watch), "watch");
-  if (!options.dump.empty())
-    dumped_.emplace(run_, pattern_of(options.dump), "dump");
+void step_watches::open_files(const std::string &folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)
@@ -54,7 +54,7 @@ void step_watches::begin_watch(const std::string &folder) {
   if (tensors_)
     tensors_->show_to(&statistics_.emplace(run_, folder));
   if (dumped_)
-    dumped_->show_to(&dump_.emplace(run_, folder));
+    dumped_->show_to(&dump_.emplace(folder, run_.ranks.rank()));
 }
 
 // What is measured begins last and ends first.
@@ -99,10 +99,10 @@ void step_watches::note_step(int64_t step) {
   if (has_histograms(step))
     histograms_->write(step, output_.events);
   if (const int error = statistics_ ? statistics_->take_error() : 0)
-    output_.warn(statistics_->path() + ": cannot be written: " + strerror(error) +
-                 "; no more statistics are written");
+    output_.warn_of_rank(statistics_->path() + ": cannot be written: " + strerror(error) +
+                         "; no more statistics are written");
   if (const std::string problem = dump_ ? dump_->take_problem() : ""; !problem.empty())
-    output_.warn(problem + "; no more tensors are written");
+    output_.warn_of_rank(problem + "; no more tensors are written");
   if (profile_ && profile_->is_over(step))
     profile_->write(step);
 }

@@ -18,9 +18,12 @@ namespace trainc {
 
 class step_watches {
 public:
-  // Of what the options ask for, which takes its memory. Collective; throws `failure`.
-  step_watches(run &run, const run_plan &plan, run_output &output, batch_feed &feed,
-               save_schedule &saves);
+  // Of what the options ask for, which takes its memory. Changes nothing of the run's folder.
+  // Collective; throws `failure`.
+  step_watches(run &run, const run_plan &plan, run_output &output);
+
+  // Opens the files, once the run has begun. Collective; throws `failure` (exit_disk).
+  void begin(batch_feed &feed, save_schedule &saves);
 
   // Around a step. Collective.
   void begin_step(int64_t step, gradient_step &gradient);
@@ -34,7 +37,7 @@ public:
   void finish(int64_t last);
 
 private:
-  void begin_watch(const std::string &folder);
+  void open_files(const std::string &folder);
   bool is_watched(int64_t step) const { return (step - 1) % run_.options.watch_every == 0; }
   bool has_histograms(int64_t step) const {
     return parameters_ && step % run_.options.histograms_every == 0;
@@ -45,6 +48,7 @@ private:
   bool is_profiled(int64_t step) const { return profile_ && profile_->has(step); }
 
   run &run_;
+  const run_plan &plan_;
   run_output &output_;
   step_observers observers_;
   std::optional<tensor_watch> tensors_, dumped_, parameters_;

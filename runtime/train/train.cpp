@@ -85,8 +85,8 @@ private:
   std::optional<batch_feed> feed_;
   std::optional<gradient_step> gradient_;
   std::optional<held_out_watch> held_out_;
-  std::optional<text_samples> text_;    // where samples are asked for
-  std::optional<step_watches> watches_; // once the run has begun
+  std::optional<text_samples> text_; // where samples are asked for
+  std::optional<step_watches> watches_;
 
   double loss_;                                               // of the last step
   int64_t last_step_;                                         // that was taken
@@ -131,6 +131,7 @@ void trainer::allocate() {
   held_out_.emplace(run_, plan_, sources_, *feed_, output_);
   if (options_.sample_every > 0)
     run_.ranks.together([&] { text_.emplace(run_, plan_.order.seed, *feed_, output_); });
+  watches_.emplace(run_, plan_, output_);
 }
 
 void trainer::load_parameters() {
@@ -174,7 +175,7 @@ void trainer::begin() {
     if (changes)
       output_.events.begin(run_, plan_, held_out_->results(), gradient_->batches_per_step());
   });
-  watches_.emplace(run_, plan_, output_, *feed_, saves_);
+  watches_->begin(*feed_, saves_);
   run_.print_table(describe_data(options_, plan_, sources_), plan_.layout.micro_batches);
   start_seconds_ = seconds_now();
   held_out_->begin();
@@ -272,7 +273,7 @@ void trainer::note_step(int64_t step, const step_result &found, double began_sec
                               run_.target.last_exchange().since(began_seconds),
                               watches_->norms_of_groups()};
   if (step % options_.log_every == 0 || step == plan_.last || record.skipped ||
-      (result.requests & end_requests)) {
+      (result.requests & end_requests) || !record.group_norms.empty()) {
     output_.log->write(record);
     output_.events.write(record, skipped_.all() + record.skipped);
   }

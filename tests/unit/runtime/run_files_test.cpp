@@ -26,5 +26,21 @@ TEST(RunFiles, ThePageHasARowForEach) {
   }
 }
 
+TEST(RunFiles, NamesOfOthersAreNotTakenForItsOwn) {
+  for (const char *name :
+       {"rank-0.jsonl", "rank-12.jsonl", "rank-0.jsonl.writing", "rank-3-step-00000001.safetensors",
+        "rank-3-step-123456789.safetensors", "rank-3-step-00000001.safetensors.writing"})
+    EXPECT_TRUE(is_of_statistics(name)) << name;
+  for (const char *name : {"rank-.jsonl", "rank-a.jsonl", "rank-0.jsonl.bak", "my-rank-0.jsonl",
+                           "rank-study.safetensors.bak", "rank-3-step-1.safetensors",
+                           "rank-3-step-00000001.safetensors.writing.writing", "rank-0", ""})
+    EXPECT_FALSE(is_of_statistics(name)) << name;
+  for (const char *name : {"steps-1-2.json", "steps-10-1000.json.writing"})
+    EXPECT_TRUE(is_trace(name)) << name;
+  for (const char *name : {"steps-my-notes.jsonl", "steps-2-11.json.annotated", "steps-1-2.jsonl",
+                           "steps-1.json", "steps--2.json", "steps-old.json.d"})
+    EXPECT_FALSE(is_trace(name)) << name;
+}
+
 } // namespace
 } // namespace trainc
