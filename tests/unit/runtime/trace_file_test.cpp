@@ -112,11 +112,15 @@ TEST(step_plan, counts_memory_that_tensors_share_once) {
   std::ofstream(folder + "/steps.txt") << "f: 2 steps\n  0  k  3  n\n  1  m    o\n";
   std::ofstream(folder + "/nodes.json")
       << R"({"entries": [{"entry": "f", "computes": [["n"], ["o", "p"]]}]})";
-  std::ofstream(folder + "/memory.json") << R"({"entries": [{"entry": "f", "tensors": [
-    {"arena": "activations", "offset": 0, "bytes": 64, "first_step": 0, "last_step": 1},
-    {"arena": "activations", "offset": 32, "bytes": 64, "first_step": 1, "last_step": 2},
-    {"arena": "stash", "offset": 0, "bytes": 8, "first_step": 1, "last_step": 1},
-    {"arena": "parameters", "offset": 0, "bytes": 8, "first_step": 0, "last_step": 1}]}]})";
+  std::ofstream(folder + "/memory.json") << R"({"entries": [{"entry": "f", "steps": 2, "tensors": [
+    {"arena": "activations", "argument": true, "offset": 0, "bytes": 64, "first_step": 0,
+     "last_step": 1},
+    {"arena": "activations", "argument": false, "offset": 32, "bytes": 64, "first_step": 1,
+     "last_step": 2},
+    {"arena": "stash", "argument": false, "offset": 0, "bytes": 8, "first_step": 1,
+     "last_step": 1},
+    {"arena": "parameters", "argument": true, "offset": 0, "bytes": 8, "first_step": 0,
+     "last_step": 1}]}]})";
   planned_steps plan = read_step_words(folder + "/steps.txt");
   EXPECT_EQ(add_details(plan, folder), std::vector{folder + "/kernels.json"});
   std::filesystem::remove_all(folder);
