@@ -9,6 +9,7 @@
 // computed in place of the other, where a step can add (StepOpInterface). Runs in front
 // of fuse, which leaves steps as they are. Weakness: an operand that no strides
 // describe is copied as a whole.
+#include "dialects/elements/element_type.h"
 #include "dialects/kernel/kernel.h"
 #include "dialects/nn/library_step.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -92,6 +93,40 @@ void accumulate(nn::AddOp add) {
   }
 }
 
+/// The rounding of a product's result goes after the views of it: a step writes its result as its
+/// reader wants it, and rounds it on the way.
+void roundAfterViews(nn::CastOp rounding) {
+  auto isProduct = [](Value value) {
+    while (isView(value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    return value.getDefiningOp<nn::MatmulOp>() != nullptr;
+  };
+  Value value = rounding.getX();
+  if (!isProduct(value) || !isNarrowFloat(rounding.getResult().getType().getElementType()))
+    return;
+  while (rounding->hasOneUse() && isView(*rounding->user_begin())) {
+    Operation *view = *rounding->user_begin();
+    auto type = cast<RankedTensorType>(view->getResult(0).getType());
+    view->setOperand(0, rounding.getX());
+    view->getResult(0).setType(type.clone(rounding.getX().getType().getElementType()));
+    rounding->moveAfter(view);
+    view->getResult(0).replaceAllUsesExcept(rounding.getResult(), rounding);
+    rounding.getXMutable().assign(view->getResult(0));
+    rounding.getResult().setType(type);
+  }
+}
+
+/// A product whose result is only read rounded writes it so.
+void roundResult(kernel::StepOpInterface step) {
+  Value result = step->getNumResults() == 1 ? step->getResult(0) : Value();
+  auto rounding =
+      result && result.hasOneUse() ? dyn_cast<nn::CastOp>(*result.user_begin()) : nn::CastOp();
+  if (!rounding || !step.writeRounded(rounding.getResult().getType().getElementType()))
+    return;
+  rounding.getResult().replaceAllUsesWith(result);
+  rounding.erase();
+}
+
 struct FormProducts : PassWrapper<FormProducts, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FormProducts)
   StringRef getArgument() const override { return "form-products"; }
@@ -108,6 +143,8 @@ struct FormProducts : PassWrapper<FormProducts, OperationPass<ModuleOp>> {
       // A use that nobody needs would keep a view alive.
       IRRewriter rewriter(function.getContext());
       (void)runRegionDCE(rewriter, function->getRegions());
+      for (nn::CastOp cast : llvm::to_vector(function.getOps<nn::CastOp>()))
+        roundAfterViews(cast);
       SmallVector<Operation *> operations;
       for (Operation &op : function.front())
         if (isa<nn::LibraryOpInterface, nn::AddOp>(op))
@@ -117,6 +154,9 @@ struct FormProducts : PassWrapper<FormProducts, OperationPass<ModuleOp>> {
           lower(library);
         else
           accumulate(cast<nn::AddOp>(op));
+      for (kernel::StepOpInterface step :
+           llvm::to_vector(function.getOps<kernel::StepOpInterface>()))
+        roundResult(step);
     }
   }
 };

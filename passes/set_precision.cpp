@@ -5,13 +5,21 @@
 // `to=f64` turns every f32 tensor into f64: parameters, constants, casts. Tests
 // use it to compare with finite differences and with PyTorch in double. Known
 // weakness: constants were rounded to f32 by the model file already.
+//
+// `to=bf16` lets matrix products read bf16 and rounds what they compute. Casts say where; all else
+// stays f32: parameters, sums, norms, the softmax, losses, the optimizer. A kernel that makes or
+// reads what a product reads or makes does the cast on the way, so that it is 16 bits in memory.
+// The gradients of casts are casts, so products of the backward pass read bf16 too.
 #include "dialects/nn/builder.h"
+#include "dialects/nn/views.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 
 using namespace mlir;
 
+namespace trainc {
 namespace {
 
 /// Of a tensor of floats, whatever their type.
@@ -22,7 +30,7 @@ Type widened(Type type) {
   return tensor.clone(Float64Type::get(type.getContext()));
 }
 
-void widenConstant(trainc::nn::ConstantOp constant) {
+void widenConstant(nn::ConstantOp constant) {
   auto elements = dyn_cast<DenseFPElementsAttr>(constant.getValue());
   if (!elements)
     return;
@@ -32,41 +40,72 @@ void widenConstant(trainc::nn::ConstantOp constant) {
       }));
 }
 
-struct SetPrecision : PassWrapper<SetPrecision, trainc::CheckedPass> {
+void widen(func::FuncOp function) {
+  SmallVector<Type> inputs = llvm::map_to_vector(function.getArgumentTypes(), widened);
+  SmallVector<Type> results = llvm::map_to_vector(function.getResultTypes(), widened);
+  function.setFunctionType(FunctionType::get(function.getContext(), inputs, results));
+  for (BlockArgument argument : function.getArguments())
+    argument.setType(widened(argument.getType()));
+  function.getBody().walk([](Operation *op) {
+    if (auto constant = dyn_cast<nn::ConstantOp>(op))
+      widenConstant(constant);
+    for (OpResult result : op->getResults())
+      result.setType(widened(result.getType()));
+  });
+}
+
+/// Rounded in front of the views that lead to it: a product follows these to what is in memory.
+Value rounded(nn::Builder &builder, Value value) {
+  Operation *view = value.getDefiningOp();
+  if (!isView(view))
+    return builder.cast(value, builder.op().getBF16Type());
+  Value above = rounded(builder, view->getOperand(0));
+  auto type = cast<RankedTensorType>(value.getType());
+  IRMapping operands;
+  operands.map(view->getOperand(0), above);
+  Operation *copy = builder.op().clone(*view, operands);
+  copy->getResult(0).setType(type.clone(builder.op().getBF16Type()));
+  return copy->getResult(0);
+}
+
+void round(nn::MatmulOp product) {
+  OpBuilder at(product);
+  if (product.getA().getType().getElementType() != at.getF32Type())
+    return;
+  nn::Builder builder(at, product.getLoc());
+  Value a = rounded(builder, product.getA()), b = rounded(builder, product.getB());
+  Value sums = builder.matmul(a, b, product.getTransposeA(), product.getTransposeB());
+  Value result = builder.cast(builder.cast(sums, at.getBF16Type()), at.getF32Type());
+  product.getResult().replaceAllUsesWith(result);
+  product.erase();
+}
+
+struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SetPrecision)
   SetPrecision() = default;
   SetPrecision(const SetPrecision &other) : PassWrapper(other) {}
   explicit SetPrecision(StringRef precision) { to = precision.str(); }
 
-  TextOption to{*this, "to", "name", "f64", "element type: f32 or f64"};
+  TextOption to{*this, "to", "name", "f64",
+                "element type: f32, f64, or bf16 for what products read and make"};
 
   StringRef getArgument() const override { return "set-precision"; }
   StringRef getDescription() const override { return "change the element type of computation"; }
 
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<trainc::nn::NNDialect>();
+    registry.insert<nn::NNDialect>();
   }
 
-  void checkOptions(trainc::OptionReader &reader) const override {
-    reader.choice("to", to, trainc::kPrecisions);
-  }
+  void checkOptions(OptionReader &reader) const override { reader.choice("to", to, kPrecisions); }
 
   void runOnOperation() override {
-    if (to == "f32") // what the reader makes
-      return;
-    getOperation().walk([](func::FuncOp function) {
-      SmallVector<Type> inputs = llvm::map_to_vector(function.getArgumentTypes(), widened);
-      SmallVector<Type> results = llvm::map_to_vector(function.getResultTypes(), widened);
-      function.setFunctionType(FunctionType::get(function.getContext(), inputs, results));
-      for (BlockArgument argument : function.getArguments())
-        argument.setType(widened(argument.getType()));
-      function.getBody().walk([](Operation *op) {
-        if (auto constant = dyn_cast<trainc::nn::ConstantOp>(op))
-          widenConstant(constant);
-        for (OpResult result : op->getResults())
-          result.setType(widened(result.getType()));
-      });
-    });
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (to == "f64") // f32 is what the reader makes
+        widen(function);
+      else if (to == "bf16")
+        for (nn::MatmulOp product : llvm::to_vector(function.getOps<nn::MatmulOp>()))
+          round(product);
+    }
   }
 };
 
@@ -74,6 +113,8 @@ PassRegistration<SetPrecision> setPrecisionRegistration;
 
 } // namespace
 
-std::unique_ptr<Pass> trainc::createSetPrecisionPass(StringRef to) {
+std::unique_ptr<Pass> createSetPrecisionPass(StringRef to) {
   return std::make_unique<SetPrecision>(to);
 }
+
+} // namespace trainc

@@ -7,11 +7,13 @@
 #include "compiler/emit/device_function.h"
 #include "compiler/emit/step_program.h"
 #include "compiler/output/write_file.h"
+#include "dialects/elements/element_type.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
 #include "dialects/train/train.h"
 #include "passes/sharding/update_parts.h"
 #include "llvm/Support/Path.h"
+#include <set>
 
 using namespace mlir;
 using namespace trainc;
@@ -101,15 +103,30 @@ void describeKernel(kernel::FunctionOp function, const KernelNames &names, Sourc
 
 using NamedKernels = SmallVector<std::pair<kernel::FunctionOp, const KernelNames *>>;
 
+/// Headers of the types of a kernel's elements.
+void collectTypeHeaders(kernel::FunctionOp function, std::set<StringRef> &headers) {
+  for (Type type : function.getBody().getArgumentTypes())
+    if (auto buffer = dyn_cast<kernel::BufferType>(type))
+      if (StringRef header = elementTypeOf(buffer.getElement()).header; !header.empty())
+        headers.insert(header);
+}
+
 std::string kernelsHeader(const NamedKernels &kernels) {
   SourceWriter writer;
   writer.line("// One function for each distinct kernel. An output may be one of the inputs.");
   writer.line("#pragma once");
   writer.line();
-  if (llvm::any_of(kernels, [](const auto &kernel) { return kernel.second->inParts; })) {
-    writer.line("#include \"runtime/element_range.h\"");
+  const bool inParts =
+      llvm::any_of(kernels, [](const auto &kernel) { return kernel.second->inParts; });
+  std::set<StringRef> headers;
+  for (auto kernel : kernels)
+    collectTypeHeaders(kernel.first, headers);
+  if (inParts)
+    headers.insert("runtime/element_range.h");
+  for (StringRef header : headers)
+    writer.line("#include \"" + header + "\"");
+  if (!headers.empty())
     writer.line();
-  }
   writer.line("#include <cstdint>");
   writer.line();
   writer.line("namespace trainc::kernels {");

@@ -142,6 +142,13 @@ std::pair<StringRef, bool> comparison(arith::CmpFPredicate predicate) {
   internalError("a comparison of floats has no text");
 }
 
+/// Whether nobody reads the rounded value but memory, which rounds what it is given.
+bool isOnlyStored(Operation &rounding) {
+  return llvm::all_of(rounding.getUsers(), [](Operation *user) {
+    return isa<kernel::StoreOp>(user) || (isa<arith::ExtFOp>(user) && user->use_empty());
+  });
+}
+
 } // namespace
 
 ExpressionPrinter::ExpressionPrinter(const LoopNest &nest, SourceWriter &writer,
@@ -302,6 +309,15 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
                 operand(select.getTrueValue(), kSelect + 1) + " : " +
                 operand(select.getFalseValue(), kSelect),
             kSelect};
+  // A narrow float outside of memory is a rounded one of f32.
+  if (isa<arith::TruncFOp>(op) && isNarrowFloat(op.getResult(0).getType())) {
+    StringRef rounding = elementTypeOf(op.getResult(0).getType()).rounding;
+    return isOnlyStored(op) ? Text{text(op.getOperand(0)), 0}
+                            : Text{(rounding + "(" + text(op.getOperand(0)) + ")").str(), kPrimary};
+  }
+  if (isa<arith::ExtFOp>(op) && isNarrowFloat(op.getOperand(0).getType()) &&
+      op.getResult(0).getType() == Float32Type::get(op.getContext()))
+    return texts[op.getOperand(0)];
   if (isa<arith::SIToFPOp, arith::FPToSIOp, arith::UIToFPOp, arith::ExtFOp, arith::TruncFOp,
           arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(op)) {
     std::string inner = text(op.getOperand(0));
@@ -420,6 +436,8 @@ void ExpressionPrinter::print(Operation &op) {
   if (op.getNumResults() != 1)
     return;
   Value result = op.getResult(0);
+  if (isa<arith::ExtFOp>(op) && result.use_empty())
+    return;
   Text value = expression(op);
   if (printsInline(op, value)) {
     texts[result] = value;

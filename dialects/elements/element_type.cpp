@@ -11,7 +11,7 @@ namespace trainc {
 
 namespace {
 
-enum class Kind { floating, signless, unsignedInteger };
+enum class Kind { brainFloating, floating, signless, unsignedInteger };
 
 struct Row {
   Kind kind;
@@ -21,6 +21,9 @@ struct Row {
 
 // clang-format off
 const Row kRows[] = {
+    {Kind::brainFloating, 16, {"bf16", 2, HostType::bf16, false, "float", "bfloat16", "bf16",
+                               "0.0f", "1.0f", "INFINITY", "-INFINITY",
+                               "runtime/kernels/bfloat16.h", "nearest_bfloat16"}},
     {Kind::floating, 32, {"f32", 4, HostType::f32, true, "float", "float", "f32",
                           "0.0f", "1.0f", "INFINITY", "-INFINITY"}},
     {Kind::floating, 64, {"f64", 8, HostType::f64, false, "double", "double", "f64",
@@ -56,8 +59,8 @@ const ElementType &elementTypeOf(Type type) {
       type = tensor.getElementType();
   Kind kind = type.isUnsignedInteger() ? Kind::unsignedInteger : Kind::signless;
   if (isa<FloatType>(type))
-    kind = Kind::floating;
-  unsigned bits = type.isIntOrFloat() && !type.isBF16() ? type.getIntOrFloatBitWidth() : 0;
+    kind = type.isBF16() ? Kind::brainFloating : Kind::floating;
+  unsigned bits = type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0;
   for (const Row &row : kRows)
     if (row.kind == kind && row.bits == bits)
       return row.facts;
@@ -75,6 +78,8 @@ SmallVector<StringRef> storedTypeNames() {
 }
 
 bool isIndexElement(Type element) { return elementTypeOf(element).stored == HostType::i64; }
+
+bool isNarrowFloat(Type element) { return !elementTypeOf(element).rounding.empty(); }
 
 int64_t elementBytes(Type element) { return elementTypeOf(element).bytes; }
 

@@ -6,6 +6,7 @@
 
 #include "dialects/errors/internal_error.h"
 #include "mlir/IR/Types.h"
+#include "runtime/kernels/bfloat16.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -13,7 +14,7 @@
 namespace trainc {
 
 /// C++ types that hold elements.
-enum class HostType { f32, f64, u8, i8, u16, i16, u32, i32, i64 };
+enum class HostType { bf16, f32, f64, u8, i8, u16, i16, u32, i32, i64 };
 
 struct ElementType {
   llvm::StringRef name; // in comments and as --precision has it: `f32`, `bool`
@@ -27,6 +28,9 @@ struct ElementType {
   llvm::StringRef runtimeName; // enumerator of data_type in runtime/files/data_types.h
   llvm::StringRef zero, one;
   llvm::StringRef largest, smallest; // infinities where the type has them
+  // Of floats that memory alone has (isNarrowFloat), else empty: the header of the C++ type, and
+  // its function that rounds a float.
+  llvm::StringRef header = {}, rounding = {};
 };
 
 /// The facts of an element type, or of a tensor's. An unknown type is an internal error.
@@ -38,6 +42,9 @@ llvm::SmallVector<llvm::StringRef> storedTypeNames();
 /// i64: what shapes, positions and indices are.
 bool isIndexElement(mlir::Type element);
 
+/// Whether memory alone has such floats: they are computed and added up in f32.
+bool isNarrowFloat(mlir::Type element);
+
 int64_t elementBytes(mlir::Type element);
 int64_t bytesOf(mlir::Type tensor);
 
@@ -45,6 +52,8 @@ int64_t bytesOf(mlir::Type tensor);
 template <typename Function> auto withHostType(HostType type, Function function) {
   // NOLINTBEGIN(bugprone-branch-clone): the calls differ in their arguments' types
   switch (type) {
+  case HostType::bf16:
+    return function(bfloat16());
   case HostType::f32:
     return function(float());
   case HostType::f64:

@@ -307,7 +307,7 @@ def CallOp : Kernel_NamedOp<"call", [DeclareOpInterfaceMethods<StepOpInterface,
 }
 
 def MatmulOp : Kernel_NamedOp<"matmul", [AttrSizedOperandSegments, AttrSizedResultSegments,
-    DeclareOpInterfaceMethods<StepOpInterface, ["operandTaken", "accumulateInto"]>,
+    DeclareOpInterfaceMethods<StepOpInterface, ["operandTaken", "accumulateInto", "writeRounded"]>,
     DeclareOpInterfaceMethods<EpilogueOpInterface>]> {
   let summary = "Batched matrix product on strided matrices";
   let description = [{

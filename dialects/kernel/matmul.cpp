@@ -247,4 +247,12 @@ bool MatmulOp::accumulateInto(Value init) {
   return true;
 }
 
+bool MatmulOp::writeRounded(Type element) {
+  if (getInit() || hasEpilogue() || !isNarrowFloat(element))
+    return false;
+  auto type = cast<RankedTensorType>(getOut().getType());
+  getOut().setType(type.clone(element));
+  return true;
+}
+
 } // namespace trainc::kernel

@@ -47,7 +47,11 @@ def StepOpInterface : OpInterface<"StepOpInterface"> {
     InterfaceMethod<[{
       Makes it add its one result to `init`, a tensor of the same type whose memory it
       takes. False, and unchanged, where it cannot.
-    }], "bool", "accumulateInto", (ins "::mlir::Value":$init), "", "return false;">
+    }], "bool", "accumulateInto", (ins "::mlir::Value":$init), "", "return false;">,
+    InterfaceMethod<[{
+      Makes it round its one result to narrower floats, which its type then has. False, and
+      unchanged, where it cannot.
+    }], "bool", "writeRounded", (ins "::mlir::Type":$element), "", "return false;">
   ];
   let extraSharedClassDeclaration = [{
     /// Places that plan-memory gave; null before it.

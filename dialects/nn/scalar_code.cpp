@@ -231,15 +231,21 @@ bool hasScalarCode(StringRef name, unsigned operands, Type scalar) {
 }
 
 Type scalarTypeOf(Type element) {
+  if (isNarrowFloat(element))
+    return Float32Type::get(element.getContext());
   bool isNumber = isa<IntegerType>(element) && !element.isInteger(1);
   return isNumber ? IntegerType::get(element.getContext(), 64) : element;
 }
 
 // A register holds more than an i32: what leaves its range wraps here, whether or not the value
-// goes through memory before its next use. arith has no unsigned types.
+// goes through memory before its next use. Likewise a bf16 is rounded. arith has no unsigned types.
 static Value wrapped(OpBuilder &builder, Location location, Value value, Type element) {
   if (scalarTypeOf(element) == element)
     return value;
+  if (isa<FloatType>(element)) {
+    Value narrow = builder.create<arith::TruncFOp>(location, element, value);
+    return builder.create<arith::ExtFOp>(location, scalarTypeOf(element), narrow);
+  }
   if (element.isUnsignedInteger())
     return builder.create<arith::AndIOp>(
         location, value,
@@ -249,8 +255,10 @@ static Value wrapped(OpBuilder &builder, Location location, Value value, Type el
   return builder.create<arith::ExtSIOp>(location, scalarTypeOf(element), low);
 }
 
-// Operations whose result can be an integer that none of the operands is.
-static bool canOverflow(StringRef name) {
+// Operations whose result can be a number of the type that none of the operands is.
+static bool canOverflow(StringRef name, Type element) {
+  if (isa<FloatType>(element))
+    return name != "select" && name != "neg" && name != "abs";
   return llvm::is_contained({"add", "sub", "mul", "div", "neg", "abs", "pow", "bit_not"}, name);
 }
 
@@ -301,7 +309,7 @@ Value buildScalar(OpBuilder &builder, Operation *op, ValueRange operands) {
   SmallVector<Value> list(operands);
   Location inner = withoutRole(op->getLoc());
   Value result = ScalarBuilder(builder, inner).call(name, list);
-  if (canOverflow(name))
+  if (canOverflow(name, element))
     result = wrapped(builder, inner, result, element);
   // A role is the last value's, not that of those on the way.
   if (Operation *last = result.getDefiningOp();

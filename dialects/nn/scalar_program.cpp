@@ -31,9 +31,11 @@ template <typename T, typename Lanes> auto *lanes(Lanes &lanes) {
   }
 }
 
-// What an element in memory is computed in: integers in 64 bits.
+// What an element in memory is computed in: integers in 64 bits, a bf16 in f32.
 template <typename Stored>
-using LaneOf = std::conditional_t<std::is_integral_v<Stored>, int64_t, Stored>;
+using LaneOf =
+    std::conditional_t<std::is_integral_v<Stored>, int64_t,
+                       std::conditional_t<std::is_same_v<Stored, bfloat16>, float, Stored>>;
 
 // Calls `function` with a zero of the type of the lanes that an element is computed in.
 template <typename Function> auto withLaneType(Type type, Function function) {
@@ -205,6 +207,18 @@ Loop findConversion(Operation *op) {
   if (isa<arith::SIToFPOp, arith::UIToFPOp>(op))
     return withLaneType(to, [](auto zero) -> Loop {
       return apply<[](int64_t a) { return a; }, decltype(zero), int64_t>;
+    });
+  if (isa<arith::TruncFOp>(op) && isNarrowFloat(to))
+    return withLaneType(op->getOperand(0).getType(), [&](auto from) -> Loop {
+      return withHostType(elementTypeOf(to).stored, [](auto zero) -> Loop {
+        using From = decltype(from);
+        using To = decltype(zero);
+        return apply<[](From a) { return static_cast<float>(static_cast<To>(a)); }, float, From>;
+      });
+    });
+  if (isa<arith::ExtFOp>(op) && isNarrowFloat(op->getOperand(0).getType()))
+    return withLaneType(to, [](auto zero) -> Loop {
+      return apply<[](float a) { return a; }, decltype(zero), float>;
     });
   if (isa<arith::FPToSIOp>(op))
     return withLaneType(op->getOperand(0).getType(), [&](auto from) -> Loop {

@@ -245,6 +245,8 @@ Value KernelBuilder::compute(Value value, const IndexMap &map, Value predicate) 
     auto splat = cast<SplatElementsAttr>(constant.getValue()).getSplatValue<Attribute>();
     if (isa<IntegerType>(type) && !type.isInteger(1))
       splat = builder.getIntegerAttr(type, nn::Tensor::of(constant.getValue()).integer(0));
+    else if (isa<FloatType>(type))
+      splat = builder.getFloatAttr(type, nn::Tensor::of(constant.getValue()).real(0));
     return builder.create<arith::ConstantOp>(op->getLoc(), cast<TypedAttr>(splat));
   }
   if (auto iota = dyn_cast<nn::IotaOp>(op))
@@ -521,9 +523,11 @@ Value KernelBuilder::load(Value tensor, const Affine &position, Value predicate)
   Value value = builder.create<kernel::LoadOp>(tensor.getLoc(),
                                                element.isUnsignedInteger() ? scalar : element,
                                                buffer, index, predicate, stride);
-  if (value.getType() != scalar)
-    value = builder.create<arith::ExtSIOp>(tensor.getLoc(), scalar, value);
-  return value;
+  if (value.getType() == scalar)
+    return value;
+  if (isa<FloatType>(scalar))
+    return builder.create<arith::ExtFOp>(tensor.getLoc(), scalar, value);
+  return builder.create<arith::ExtSIOp>(tensor.getLoc(), scalar, value);
 }
 
 int KernelBuilder::phaseOf(Value value) {
@@ -583,7 +587,12 @@ void KernelBuilder::store(Value value, unsigned output, const std::optional<Inde
   if (!result)
     return;
   Type element = nn::tensorType(value).getElementType();
-  if (scalarTypeOf(element) != element && !element.isUnsignedInteger())
+  if (auto rounded = result.getDefiningOp<arith::ExtFOp>();
+      rounded && rounded.getIn().getType() == element)
+    result = rounded.getIn();
+  else if (scalarTypeOf(element) != element && isa<FloatType>(element))
+    result = builder.create<arith::TruncFOp>(location, element, result);
+  else if (scalarTypeOf(element) != element && !element.isUnsignedInteger())
     result = builder.create<arith::TruncIOp>(location, element, result);
   stored[output] = access(map->linear(sizesOf(value)));
   builder.create<kernel::StoreOp>(value.getLoc(), result, outputs[output]);

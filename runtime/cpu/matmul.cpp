@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// f32 products are cut into a few large tiles, each one single-threaded call of
-// oneDNN's packed product inside our own parallel loop. The grid of tiles is a
-// function of the shape, never of the number of threads, and the sum over k
-// always goes in order, so the bits depend on the shape alone. f64, which serves tests, is a
-// plain blocked loop.
+// Tiles of f32 products are single-threaded calls of oneDNN's packed product; the sum over k always
+// goes in order. f64, which serves tests, is a plain blocked loop.
 #include "runtime/kernels/matmul.h"
-#include "runtime/cpu/one_thread.h"
-#include "runtime/kernels/matrix_storage.h"
+#include "runtime/cpu/product_tiles.h"
 
 #include <algorithm>
 #include <dnnl.h>
@@ -18,59 +14,15 @@ namespace trainc {
 
 namespace {
 
-struct tile_grid {
-  int64_t rows, columns;
-};
-
-// Measured with oneDNN 2.6, most shapes by processor time on one core: 2 to 16 tiles stay
-// near the best, except that a product with a transposed left side (the gradient of a
-// weight) can take twice as long in tiles below 300 Mflop. Not measured beyond 2 cores.
-constexpr double tile_flops = 32e6;
-constexpr double tile_flops_transposed = 300e6;
-constexpr int64_t max_tiles = 16;
-constexpr int64_t shortest_side = 128; // of a tile that was cut
 // A transposed left side is added up in blocks of k, in order: 1024 x 512 by 1024 takes 6.4 ms in
 // place of 8.1 with AVX-512, the same with AVX2.
 constexpr int64_t block_k_transposed = 128;
-
-// Cuts the longer of m and n in half as long as the tiles stay worth a call.
-tile_grid grid_of(const matmul_shape &shape, int64_t batches) {
-  tile_grid grid = {1, 1};
-  double flops = 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
-                 static_cast<double>(shape.k);
-  int64_t tiles = batches;
-  while (tiles * 2 <= max_tiles) {
-    // The first cut pays even where a is transposed: two tiles keep two cores busy.
-    const bool costly = shape.a.column_stride != 1 && tiles > 1;
-    if (flops < 2 * (costly ? tile_flops_transposed : tile_flops))
-      break;
-    const int64_t tile_m = shape.m / grid.rows, tile_n = shape.n / grid.columns;
-    if (std::max(tile_m, tile_n) < 2 * shortest_side)
-      break;
-    (tile_m >= tile_n ? grid.rows : grid.columns) *= 2;
-    tiles *= 2;
-    flops /= 2;
-  }
-  return grid;
-}
-
-// Begin of part `index` of `count`, a multiple of 16 elements except at the end.
-int64_t part_begin(int64_t size, int64_t count, int64_t index) {
-  if (index == count)
-    return size;
-  const int64_t part = (size / count + 15) / 16 * 16;
-  return std::min(size, index * part);
-}
 
 void check(dnnl_status_t status) {
   if (status != dnnl_success)
     throw std::runtime_error("oneDNN refused a matrix product, status " +
                              std::to_string(static_cast<int>(status)));
 }
-
-struct tile {
-  int64_t row, rows, column, columns;
-};
 
 void multiply(const matmul_shape &shape, const tile &tile, float beta, const float *a,
               const float *b, float *c) {
@@ -112,26 +64,12 @@ void multiply(const matmul_shape &shape, const tile &tile, double beta, const do
 }
 
 template <typename T> void run(const matmul_shape &shape, T beta, const T *a, const T *b, T *c) {
-  const int64_t batches = batch_count(shape);
-  const tile_grid grid = grid_of(shape, batches);
-  const int64_t tiles = batches * grid.rows * grid.columns;
-  const double flops = 2.0 * static_cast<double>(batches * shape.m) * static_cast<double>(shape.n) *
-                       static_cast<double>(shape.k);
-  const bool parallel = tiles > 1 && flops > 1e5;
-  const one_thread alone(!parallel);
-#pragma omp parallel for schedule(static) if (parallel)
-  for (int64_t index = 0; index < tiles; ++index) {
-    const int64_t batch = index / (grid.rows * grid.columns);
-    const int64_t row = index / grid.columns % grid.rows, column = index % grid.columns;
-    tile part;
-    part.row = part_begin(shape.m, grid.rows, row);
-    part.rows = part_begin(shape.m, grid.rows, row + 1) - part.row;
-    part.column = part_begin(shape.n, grid.columns, column);
-    part.columns = part_begin(shape.n, grid.columns, column + 1) - part.column;
-    if (part.rows > 0 && part.columns > 0)
-      multiply(shape, part, beta, a + batch_offset(shape, shape.a, batch),
-               b + batch_offset(shape, shape.b, batch), c + batch_offset(shape, shape.c, batch));
-  }
+  const product_tiles tiles(shape);
+  tiles.for_each([&](int64_t index) {
+    const int64_t batch = tiles.batch(index);
+    multiply(shape, tiles.at(index), beta, a + batch_offset(shape, shape.a, batch),
+             b + batch_offset(shape, shape.b, batch), c + batch_offset(shape, shape.c, batch));
+  });
 }
 
 } // namespace

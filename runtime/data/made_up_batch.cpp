@@ -15,10 +15,11 @@ void make_up(const input_place &input, uint64_t seed, char *values) {
     using type = decltype(zero);
     auto *elements = reinterpret_cast<type *>(values);
     uint64_t bound = static_cast<uint64_t>(std::max<int64_t>(input.index_bound, 0));
-    if constexpr (sizeof(type) < sizeof(int32_t)) // it may not have all of them
+    if constexpr (std::is_integral_v<type> &&
+                  sizeof(type) < sizeof(int32_t)) // it may not have all of them
       bound = std::min(bound, uint64_t{std::numeric_limits<type>::max()} + 1);
     for (int64_t i = 0; i < count; ++i)
-      if constexpr (std::is_floating_point_v<type>)
+      if constexpr (!std::is_integral_v<type>)
         elements[i] =
             static_cast<type>(static_cast<float>(random_uniform(seed, random_stream::made_up_data,
                                                                 static_cast<uint64_t>(i))) *

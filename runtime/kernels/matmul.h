@@ -3,6 +3,8 @@
 // Batched matrix products on strided matrices.
 #pragma once
 
+#include "runtime/kernels/bfloat16.h"
+
 #include <cstdint>
 
 namespace trainc {
@@ -17,6 +19,7 @@ struct matrix_layout {
   int64_t row_stride = 0;
   int64_t column_stride = 1;
   int64_t batch_strides[max_batch_rank] = {};
+  bool operator==(const matrix_layout &) const = default;
 };
 
 // c [m, n] = a [m, k] b [k, n] for every batch; `batch` holds sizes, 0 after the last.
@@ -26,15 +29,21 @@ struct matmul_shape {
   int64_t k = 0;
   int64_t batch[max_batch_rank] = {};
   matrix_layout a, b, c;
+  bool operator==(const matmul_shape &) const = default;
 };
 
 // c = a b. The order of every sum follows from the shape alone.
 void matmul(const matmul_shape &shape, const float *a, const float *b, float *c);
 void matmul(const matmul_shape &shape, const double *a, const double *b, double *c);
+// Of bf16: sums are in f32, and rounded where c is bf16. `shape` must stay where it is: what the
+// product needs is made once for each.
+void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c);
+void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, bfloat16 *c);
 
 // c += a b.
 void matmul_add(const matmul_shape &shape, const float *a, const float *b, float *c);
 void matmul_add(const matmul_shape &shape, const double *a, const double *b, double *c);
+void matmul_add(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c);
 
 // ---- products which do more before they write c. Only runtime/cuda has them, and only
 // for f32. One product, no batch; c is contiguous. Its lines lie along n where its columns have

@@ -2,6 +2,7 @@
 //
 // RUN: %section F64 %s | %trainc-opt -set-precision=to=f64 | %FileCheck %s --check-prefix=F64
 // RUN: %section F64 %s | %trainc-opt -set-precision=to=f32 | %FileCheck %s --check-prefix=F32
+// RUN: %section BF16 %s | %trainc-opt -set-precision=to=bf16 | %FileCheck %s --check-prefix=BF16
 // RUN: %section F64 %s | not %trainc-opt -set-precision=to=f16 2>&1 | %FileCheck %s --check-prefix=UNKNOWN
 
 // F64
@@ -24,5 +25,23 @@ func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">}, %i: tenso
   return %6 : tensor<2x3xf32>
 }
 
-// UNKNOWN: error: set-precision: option 'to=f16': expects one of f32, f64; found 'f16'
-// UNKNOWN-NEXT: note: try: to=f32
+// UNKNOWN: error: set-precision: option 'to=f16': expects one of f32, bf16, f64; found 'f16'
+// UNKNOWN-NEXT: note: try: to=bf16
+
+// -----
+
+// BF16
+// A weight is rounded in front of its view; what the product makes is rounded, and read as f32. Nothing else changes.
+// BF16: %[[X:.*]] = nn.cast %arg0 : (tensor<4x8xf32>) -> tensor<4x8xbf16>
+// BF16: %[[ROUNDED:.*]] = nn.cast %arg1 : (tensor<16x8xf32>) -> tensor<16x8xbf16>
+// BF16: %[[W:.*]] = nn.transpose %[[ROUNDED]] {{.*}}-> tensor<8x16xbf16>
+// BF16: %[[SUMS:.*]] = nn.matmul %[[X]], %[[W]] : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<4x16xf32>
+// BF16: %[[Y:.*]] = nn.cast %[[SUMS]] : (tensor<4x16xf32>) -> tensor<4x16xbf16>
+// BF16: %[[WIDE:.*]] = nn.cast %[[Y]] : (tensor<4x16xbf16>) -> tensor<4x16xf32>
+// BF16: nn.exp %[[WIDE]] : (tensor<4x16xf32>) -> tensor<4x16xf32>
+func.func @model(%x: tensor<4x8xf32>, %w: tensor<16x8xf32>) -> tensor<4x16xf32> {
+  %0 = nn.transpose %w {permutation = array<i64: 1, 0>} : (tensor<16x8xf32>) -> tensor<8x16xf32>
+  %1 = nn.matmul %x, %0 : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %2 = nn.exp %1 : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  return %2 : tensor<4x16xf32>
+}

@@ -536,7 +536,7 @@ static bool checkTypes(const Decisions &decisions, const ModelFile &file, const 
                        Report &report) {
   size_t before = report.size();
   for (const auto &decision : decisions) {
-    if (decision->isParameter() && recipe.precision == "f32" &&
+    if (decision->isParameter() && recipe.precision != "f64" &&
         isDouble(decision->tensor->dataType))
       (void)report.error(ExitCode::unsupportedModel, file.path(),
                          "parameter '" + decision->name() + "' is f64, but the precision is f32",

@@ -50,15 +50,31 @@ LogicalResult CastOp::buildGradient(Builder &builder, ArrayRef<Value> resultGrad
                                     SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(1, Value());
   Type from = getX().getType().getElementType();
-  if (isa<FloatType>(from) && isa<FloatType>(getResult().getType().getElementType()))
-    operandGradients[0] = builder.cast(resultGradients[0], from);
+  if (!isa<FloatType>(from) || !isa<FloatType>(getResult().getType().getElementType()))
+    return success();
+  // A parameter's gradient is not rounded only because the product read it rounded.
+  auto rounded = resultGradients[0].getDefiningOp<CastOp>();
+  bool isOfParameter = isa<BlockArgument>(getX());
+  operandGradients[0] = rounded && isOfParameter && rounded.getX().getType() == getX().getType()
+                            ? Value(rounded.getX())
+                            : builder.cast(resultGradients[0], from);
   return success();
 }
 
 double CastOp::flops() { return 0; }
 
 OpFoldResult CastOp::fold(FoldAdaptor) {
-  return getX().getType() == getResult().getType() ? OpFoldResult(getX()) : OpFoldResult();
+  if (getX().getType() == getResult().getType())
+    return getX();
+  // Every bf16 is an f32, and every f32 an f64.
+  auto inner = getX().getDefiningOp<CastOp>();
+  if (inner && inner.getX().getType() == getResult().getType() &&
+      isa<FloatType>(getResult().getType().getElementType()) &&
+      isa<FloatType>(getX().getType().getElementType()) &&
+      elementBytes(getX().getType().getElementType()) >
+          elementBytes(getResult().getType().getElementType()))
+    return inner.getX();
+  return {};
 }
 
 static OnnxRegistration castOp("Cast", 6, importCast);

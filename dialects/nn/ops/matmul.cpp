@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // nn.matmul; ONNX MatMul by NumPy's rules.
+#include "dialects/elements/element_type.h"
 #include "dialects/nn/library_step.h"
 #include "dialects/nn/onnx/onnx_node.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -62,6 +63,11 @@ static OnnxResults importMatMul(OnnxNode &node) {
   return SmallVector<Value>{builder.reshape(result, shape)};
 }
 
+// What elements are added in, which the result has.
+static Type sumsOf(Type element) {
+  return isNarrowFloat(element) ? Type(Float32Type::get(element.getContext())) : element;
+}
+
 LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                          Adaptor adaptor, SmallVectorImpl<Type> &types) {
   auto a = tensorType(adaptor.getA()), b = tensorType(adaptor.getB());
@@ -80,16 +86,17 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   SmallVector<int64_t> shape(a.getShape());
   shape[row] = a.getDimSize(adaptor.getTransposeA() ? column : row);
   shape[column] = b.getDimSize(adaptor.getTransposeB() ? row : column);
-  types.push_back(a.clone(shape));
+  types.push_back(a.clone(shape, sumsOf(a.getElementType())));
   return success();
 }
 
-// Transposes stay flags. With c = a b: da = dc b^T, db = a^T dc; where an operand
-// is stored transposed, so is its gradient.
+// Transposes stay flags. The gradient of a bf16 operand is one: rounded here. With c = a b: da = dc
+// b^T, db = a^T dc; where an operand is stored transposed, so is its gradient.
 LogicalResult MatmulOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
                                       const llvm::SmallBitVector &needed,
                                       SmallVectorImpl<Value> &operandGradients) {
-  Value dc = resultGradients[0], a = getA(), b = getB();
+  TypedValue<RankedTensorType> a = getA(), b = getB();
+  Value dc = builder.cast(resultGradients[0], a.getType().getElementType()); // what products read
   bool transposeA = getTransposeA(), transposeB = getTransposeB();
   operandGradients.assign(2, Value());
   if (needed[0])
@@ -98,6 +105,9 @@ LogicalResult MatmulOp::buildGradient(Builder &builder, ArrayRef<Value> resultGr
   if (needed[1])
     operandGradients[1] = transposeB ? builder.matmul(dc, a, true, transposeA)
                                      : builder.matmul(a, dc, !transposeA, false);
+  for (Value &gradient : operandGradients)
+    if (gradient)
+      gradient = builder.cast(gradient, a.getType().getElementType());
   return success();
 }
 

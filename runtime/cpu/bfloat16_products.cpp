@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of bf16 matrices. Where the processor multiplies tiles of bf16 (AMX), each tile is a
+// primitive of oneDNN. Elsewhere its operands are widened and it is a product of f32, which is
+// faster than what oneDNN 2.6 does with other instructions for bf16. Bits differ between the two.
+#include "runtime/kernels/matmul.h"
+
+#include "runtime/cpu/product_tiles.h"
+
+#include <dnnl.hpp>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace trainc {
+namespace {
+
+using dnnl::memory;
+
+bool multiplies_bfloat16() {
+  static const bool is_there = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) &
+                                dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
+  return is_there;
+}
+
+const dnnl::engine &bfloat16_engine() {
+  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+// A matrix with unit stride along one side.
+template <typename T> struct matrix_view {
+  T *data;
+  int64_t rows, columns;
+  matrix_storage storage;
+
+  matrix_view transposed() const {
+    return {data, columns, rows, {!storage.row_major, storage.leading}};
+  }
+  memory::desc layout(memory::data_type type) const {
+    const memory::dims strides =
+        storage.row_major ? memory::dims{storage.leading, 1} : memory::dims{1, storage.leading};
+    return {{rows, columns}, type, strides};
+  }
+};
+
+template <typename T>
+matrix_view<T> view_of(T *base, const matrix_layout &layout, int64_t rows, int64_t columns,
+                       int64_t row, int64_t column, int64_t tile_rows, int64_t tile_columns) {
+  return {base + row * layout.row_stride + column * layout.column_stride, tile_rows, tile_columns,
+          storage_of(layout, rows, columns)};
+}
+
+// The operands of a tile of a batch's product. The result lies in rows.
+template <typename To> struct tile_operands {
+  matrix_view<const bfloat16> a, b;
+  matrix_view<To> c;
+
+  tile_operands(const matmul_shape &shape, const tile &part, int64_t batch, const bfloat16 *of_a,
+                const bfloat16 *of_b, To *of_c)
+      : a(view_of(of_a + batch_offset(shape, shape.a, batch), shape.a, shape.m, shape.k, part.row,
+                  0, part.rows, shape.k)),
+        b(view_of(of_b + batch_offset(shape, shape.b, batch), shape.b, shape.k, shape.n, 0,
+                  part.column, shape.k, part.columns)),
+        c(view_of(of_c + batch_offset(shape, shape.c, batch), shape.c, shape.m, shape.n, part.row,
+                  part.column, part.rows, part.columns)) {
+    if (c.storage.row_major)
+      return;
+    const auto left = a; // the transposed product: c' = b' a'
+    a = b.transposed();
+    b = left.transposed();
+    c = c.transposed();
+  }
+};
+
+// ---- oneDNN's primitives
+
+constexpr memory::data_type type_of(const float *) { return memory::data_type::f32; }
+constexpr memory::data_type type_of(const bfloat16 *) { return memory::data_type::bf16; }
+
+// Of the calling thread, as large as the largest that it has needed.
+template <typename T> T *thread_memory(size_t count) {
+  struct alignas(64) line {
+    char bytes[64];
+  };
+  thread_local std::vector<line> lines;
+  if (lines.size() * sizeof(line) < count * sizeof(T))
+    lines.resize((count * sizeof(T) + sizeof(line) - 1) / sizeof(line));
+  return reinterpret_cast<T *>(lines.data());
+}
+
+struct tile_primitive {
+  dnnl::matmul primitive;
+  size_t scratchpad_bytes;
+};
+
+// What the tiles of one product need, so that they take nothing from the system afterwards.
+class prepared_product {
+public:
+  template <typename To>
+  prepared_product(const matmul_shape &shape, bool adds, const bfloat16 *a, const bfloat16 *b,
+                   To *c)
+      : shape_(shape) {
+    const one_thread alone;
+    const product_tiles tiles(shape);
+    std::map<std::pair<int64_t, int64_t>, int> of_size;
+    of_tile_.resize(static_cast<size_t>(tiles.count()), -1);
+    for (int64_t index = 0; index < tiles.count(); ++index) {
+      const tile part = tiles.at(index);
+      if (part.rows == 0 || part.columns == 0)
+        continue;
+      const tile_operands<To> of(shape, part, tiles.batch(index), a, b, c);
+      const auto [known, is_new] =
+          of_size.try_emplace({part.rows, part.columns}, static_cast<int>(primitives_.size()));
+      of_tile_[static_cast<size_t>(index)] = known->second;
+      const memory::desc left = of.a.layout(memory::data_type::bf16),
+                         right = of.b.layout(memory::data_type::bf16),
+                         result = of.c.layout(type_of(c));
+      if (is_new)
+        primitives_.push_back(make(left, right, result, adds));
+      memories_.resize(static_cast<size_t>(index + 1) * arguments);
+      memory *own = &memories_[static_cast<size_t>(index) * arguments];
+      own[0] = {left, bfloat16_engine(), DNNL_MEMORY_NONE};
+      own[1] = {right, bfloat16_engine(), DNNL_MEMORY_NONE};
+      own[2] = {result, bfloat16_engine(), DNNL_MEMORY_NONE};
+      own[3] = {scratchpads_[static_cast<size_t>(known->second)], bfloat16_engine(),
+                DNNL_MEMORY_NONE};
+    }
+  }
+
+  const matmul_shape &shape() const { return shape_; }
+
+  template <typename To> void run(int64_t index, const tile_operands<To> &of) {
+    static const dnnl::stream stream(bfloat16_engine());
+    const tile_primitive &chosen =
+        primitives_[static_cast<size_t>(of_tile_[static_cast<size_t>(index)])];
+    memory *own = &memories_[static_cast<size_t>(index) * arguments];
+    void *const places[arguments] = {const_cast<bfloat16 *>(of.a.data),
+                                     const_cast<bfloat16 *>(of.b.data), of.c.data,
+                                     thread_memory<char>(chosen.scratchpad_bytes)};
+    constexpr int kinds[arguments] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST,
+                                      DNNL_ARG_SCRATCHPAD};
+    dnnl_exec_arg_t given[arguments];
+    for (int i = 0; i < arguments; ++i) {
+      own[i].set_data_handle(places[i]);
+      given[i] = {kinds[i], own[i].get()};
+    }
+    dnnl::error::wrap_c_api(
+        dnnl_primitive_execute(chosen.primitive.get(), stream.get(), arguments, given),
+        "oneDNN refused a product of bf16");
+  }
+
+private:
+  static constexpr int arguments = 4;
+
+  tile_primitive make(const memory::desc &a, const memory::desc &b, const memory::desc &c,
+                      bool adds) {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user); // several threads run one
+    if (adds) {
+      dnnl::post_ops sum;
+      sum.append_sum(1.0f);
+      attributes.set_post_ops(sum);
+    }
+    const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), attributes,
+                                                   bfloat16_engine());
+    scratchpads_.push_back(description.scratchpad_desc());
+    return {dnnl::matmul(description), scratchpads_.back().get_size()};
+  }
+
+  matmul_shape shape_;
+  std::vector<tile_primitive> primitives_;
+  std::vector<memory::desc> scratchpads_; // of each
+  std::vector<int> of_tile_;              // -1: an empty one
+  std::vector<memory> memories_;          // of tile after tile: a, b, c, scratchpad
+};
+
+template <typename To>
+prepared_product &prepared(const matmul_shape &shape, bool adds, const bfloat16 *a,
+                           const bfloat16 *b, To *c) {
+  using key = const matmul_shape *;
+  thread_local std::unordered_map<key, prepared_product> known[2];
+  std::unordered_map<key, prepared_product> &of = known[adds ? 1 : 0];
+  auto found = of.find(&shape);
+  if (found != of.end() && !(found->second.shape() == shape)) { // another product, at its place
+    of.erase(found);
+    found = of.end();
+  }
+  if (found == of.end())
+    found = of.try_emplace(&shape, shape, adds, a, b, c).first;
+  return found->second;
+}
+
+// ---- products of f32
+
+void widen(const matrix_view<const bfloat16> &from, float *to) {
+  const int64_t lines = from.storage.row_major ? from.rows : from.columns;
+  const int64_t length = from.storage.row_major ? from.columns : from.rows;
+  for (int64_t line = 0; line < lines; ++line)
+    for (int64_t i = 0; i < length; ++i)
+      to[line * length + i] = from.data[line * from.storage.leading + i];
+}
+
+template <typename To> void multiply_widened(const tile_operands<To> &of, float beta) {
+  const int64_t m = of.a.rows, k = of.a.columns, n = of.b.columns;
+  constexpr bool rounds = !std::is_same_v<To, float>;
+  auto *left = thread_memory<float>(static_cast<size_t>(m * k + k * n + (rounds ? m * n : 0)));
+  float *right = left + m * k;
+  widen(of.a, left);
+  widen(of.b, right);
+  float *sums = right + k * n;
+  int64_t leading = n;
+  if constexpr (!rounds) {
+    sums = of.c.data;
+    leading = of.c.storage.leading;
+  }
+  const dnnl_status_t status = dnnl_sgemm(
+      of.a.storage.row_major ? 'N' : 'T', of.b.storage.row_major ? 'N' : 'T', m, n, k, 1.0f, left,
+      of.a.storage.row_major ? k : m, right, of.b.storage.row_major ? n : k, beta, sums, leading);
+  if (status != dnnl_success)
+    throw std::runtime_error("oneDNN refused a matrix product, status " +
+                             std::to_string(static_cast<int>(status)));
+  if constexpr (rounds)
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        of.c.data[i * of.c.storage.leading + j] = sums[i * n + j];
+}
+
+template <typename To>
+void run(const matmul_shape &shape, bool adds, const bfloat16 *a, const bfloat16 *b, To *c) {
+  const product_tiles tiles(shape);
+  prepared_product *primitives = multiplies_bfloat16() ? &prepared(shape, adds, a, b, c) : nullptr;
+  tiles.for_each([&](int64_t index) {
+    const tile_operands<To> of(shape, tiles.at(index), tiles.batch(index), a, b, c);
+    if (primitives)
+      primitives->run(index, of);
+    else
+      multiply_widened(of, adds ? 1.0f : 0.0f);
+  });
+}
+
+} // namespace
+
+void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c) {
+  run(shape, false, a, b, c);
+}
+void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, bfloat16 *c) {
+  run(shape, false, a, b, c);
+}
+void matmul_add(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c) {
+  run(shape, true, a, b, c);
+}
+
+} // namespace trainc
