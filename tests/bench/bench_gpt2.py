@@ -2,7 +2,9 @@
 #
 # Step times of one model in PyTorch eager, in torch.compile (--compile) and in a
 # trainer of ours (--trainer), taken in turns so that all see the same machine: each
-# round runs a few steps of each. f32, AdamW with its defaults, no clipping.
+# round runs a few steps of each. AdamW with its defaults, no clipping. f32, or with
+# --bf16 PyTorch's autocast, or parameters in bf16 without masters; the trainer is as it
+# was compiled.
 import argparse
 import json
 import os
@@ -24,6 +26,7 @@ VOCABULARY = 50257
 class PyTorchRun:
     def __init__(self, name, arguments, compiled):
         self.name = name
+        self.autocast = arguments.bf16 == "autocast"
         # PyTorch's best form: the fused attention, whatever the exported graph has
         self.module = families.seed_weights(families.NanoGpt(
             vocabulary=VOCABULARY, width=768, heads=12, layers=arguments.layers, positions=1024,
@@ -32,11 +35,14 @@ class PyTorchRun:
             for parameter in self.module.parameters():
                 if parameter.dim() >= 2:
                     parameter.mul_(0.02 / 0.15)
+        if arguments.bf16 == "parameters":
+            self.module.to(torch.bfloat16)
         self.optimizer = torch.optim.AdamW(self.module.parameters(), lr=1e-3, weight_decay=0.01)
         self.step_function = torch.compile(self.loss) if compiled else self.loss
 
     def loss(self, tokens, labels):
-        return families.loss_of("cross_entropy", self.module(tokens), labels)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
+            return families.loss_of("cross_entropy", self.module(tokens), labels)
 
     def steps(self, tokens, labels, count, batch):
         times = []
@@ -78,6 +84,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--trainer", help="a compiled trainer of the same model")
     parser.add_argument("--compile", action="store_true", help="torch.compile too (a minute)")
+    parser.add_argument("--bf16", choices=["autocast", "parameters"], help="how PyTorch has bf16")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--sequence", type=int, default=64)
