@@ -6,10 +6,10 @@
 // use it to compare with finite differences and with PyTorch in double. Known
 // weakness: constants were rounded to f32 by the model file already.
 //
-// `to=bf16` lets matrix products read bf16 and rounds what they compute. Casts say where; all else
-// stays f32: parameters, sums, norms, the softmax, losses, the optimizer. A kernel that makes or
-// reads what a product reads or makes does the cast on the way, so that it is 16 bits in memory.
-// The gradients of casts are casts, so products of the backward pass read bf16 too.
+// `to=bf16` lets matrix products and convolutions read bf16 and rounds what they compute. Casts say
+// where; all else stays f32: parameters, sums, norms, the softmax, losses, the optimizer. A kernel
+// that makes or reads what a product reads or makes does the cast on the way, so that it is 16 bits
+// in memory. The gradients of casts are casts, so products of the backward pass read bf16 too.
 #include "dialects/nn/builder.h"
 #include "dialects/nn/views.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -68,16 +68,20 @@ Value rounded(nn::Builder &builder, Value value) {
   return copy->getResult(0);
 }
 
-void round(nn::MatmulOp product) {
+/// Lets a product of two tensors of f32, a convolution too, read bf16, and rounds what it makes.
+void round(Operation *product) {
   OpBuilder at(product);
-  if (product.getA().getType().getElementType() != at.getF32Type())
-    return;
-  nn::Builder builder(at, product.getLoc());
-  Value a = rounded(builder, product.getA()), b = rounded(builder, product.getB());
-  Value sums = builder.matmul(a, b, product.getTransposeA(), product.getTransposeB());
-  Value result = builder.cast(builder.cast(sums, at.getBF16Type()), at.getF32Type());
-  product.getResult().replaceAllUsesWith(result);
-  product.erase();
+  for (Value operand : product->getOperands())
+    if (nn::tensorType(operand).getElementType() != at.getF32Type())
+      return;
+  nn::Builder builder(at, product->getLoc());
+  for (OpOperand &operand : product->getOpOperands())
+    operand.set(rounded(builder, operand.get()));
+  at.setInsertionPointAfter(product);
+  Value sums = product->getResult(0);
+  Value narrow = builder.cast(sums, at.getBF16Type());
+  Value result = builder.cast(narrow, at.getF32Type());
+  sums.replaceAllUsesExcept(result, narrow.getDefiningOp());
 }
 
 struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
@@ -103,8 +107,10 @@ struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
       if (to == "f64") // f32 is what the reader makes
         widen(function);
       else if (to == "bf16")
-        for (nn::MatmulOp product : llvm::to_vector(function.getOps<nn::MatmulOp>()))
-          round(product);
+        for (Operation &op : llvm::make_early_inc_range(function.front()))
+          if (isa<nn::MatmulOp, nn::ConvolutionOp, nn::ConvolutionInputGradientOp,
+                  nn::ConvolutionWeightGradientOp>(op))
+            round(&op);
     }
   }
 };

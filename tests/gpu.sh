@@ -56,10 +56,14 @@ prepare() {
   cp -r "$data" data
   cp "$TRAINC_COMPARE" .
   "$(dirname "$TRAINC")/trainc-fill" "$root/tests/models/graphs/gpt2_12.onnx" -o gpt2.onnx
-  echo "compiling GPT-2 124M"
-  quietly "$TRAINC" gpt2.onnx --dim batch=8 --dim sequence=1024 --target cuda \
-    --cuda-arch "$architectures" -o gpt2
-  rm -rf gpt2.onnx gpt2.onnx.data gpt2/source
+  local precision
+  for precision in f32 bf16; do
+    echo "compiling GPT-2 124M in $precision"
+    quietly "$TRAINC" gpt2.onnx --dim batch=8 --dim sequence=1024 --target cuda \
+      --precision $precision --cuda-arch "$architectures" -o gpt2-$precision
+    rm -rf gpt2-$precision/source
+  done
+  rm -rf gpt2.onnx gpt2.onnx.data
 }
 
 passed=0
@@ -85,17 +89,16 @@ train_fixture() { # FIXTURE NAME LAUNCHER...: 20 steps
 same_losses() { ./trainc-compare losses "$1/first/log.jsonl" "$1-cpu/log.jsonl" --tolerance 1e-5; }
 same_bits() { ./trainc-compare bits "$1/first/checkpoints/step-00000020" "$1/again/checkpoints/step-00000020"; }
 
-# The floor of a step: what the products need at the peak rate of f32 (or TF32) multiply-adds,
-# or what the arenas need at the peak rate of memory, whichever is longer.
-speed() { # MATH PEAK_TFLOPS
-  python3 - "$1" "$2" "$steps" <<'PYTHON'
+# The floor of a step: what the products need at the peak rate of their multiply-adds.
+speed() { # PRECISION MATH PEAK_TFLOPS
+  python3 - "$1" "$2" "$3" "$steps" <<'PYTHON'
 import json, os, subprocess, sys
-math, peak, steps = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+precision, math, peak, steps = sys.argv[1], sys.argv[2], float(sys.argv[3]), int(sys.argv[4])
 batch, sequence, parameters = 8, 1024, 124_439_808
 layers, width = 12, 768
 with open("tokens.bin", "wb") as file:
     file.write(os.urandom(4 * batch * sequence * (steps + 2)))
-subprocess.run(["gpt2/trainer", "train", "--tokens", "tokens.bin", "--token-type", "u8", "--steps", str(steps), "--math", math,
+subprocess.run([f"gpt2-{precision}/trainer", "train", "--tokens", "tokens.bin", "--token-type", "u8", "--steps", str(steps), "--math", math,
                 "--no-progress", "--no-checkpoints", "--run", "speed", "--overwrite"], check=True,
                stdout=subprocess.DEVNULL)
 rows = [json.loads(line) for line in open("speed/log.jsonl")]
@@ -104,7 +107,7 @@ median = times[len(times) // 2]
 tokens = batch * sequence
 flops = 6 * parameters * tokens + 12 * layers * width * sequence * tokens
 floor = flops / peak / 1e9
-print(f"GPT-2 124M, {math}, batch {batch} x {sequence}: {median:.2f} ms per step, "
+print(f"GPT-2 124M, {precision}, --math {math}, batch {batch} x {sequence}: {median:.2f} ms per step, "
       f"{tokens / median * 1000:.0f} tokens/s, {floor / median:.1%} of the floor of {floor:.1f} ms "
       f"({flops / 1e12:.1f} TFLOP at {peak} TFLOP/s)")
 PYTHON
@@ -131,9 +134,10 @@ run_all() {
   else
     echo "skipped compute-sanitizer: not on PATH"
   fi
-  # H200: 67 TFLOP/s f32, 494 TFLOP/s TF32, dense
-  speed ieee 67 || failed=$((failed + 1))
-  speed tf32 494 || failed=$((failed + 1))
+  # H200: 67 TFLOP/s f32, 494 TFLOP/s TF32, 989 TFLOP/s bf16, dense
+  speed f32 ieee 67 || failed=$((failed + 1))
+  speed f32 tf32 494 || failed=$((failed + 1))
+  speed bf16 ieee 989 || failed=$((failed + 1))
   echo "$passed passed, $failed failed"
   [ "$failed" -eq 0 ]
 }

@@ -230,6 +230,9 @@ std::string ExpressionPrinter::loadText(kernel::LoadOp load) {
   bool isBool = load.getType().isSignlessInteger(1);
   if (elementOf(load.getBuffer()).isUnsignedInteger())
     element = "static_cast<int64_t>(" + element + ")";
+  // In the middle of an expression; a statement converts it by itself.
+  if (elements.contains(load) && isNarrowFloat(elementOf(load.getBuffer())))
+    element = "static_cast<" + scalarType(load.getType()).str() + ">(" + element + ")";
   if (load.getPredicate()) {
     if (isBool)
       element += " != 0";

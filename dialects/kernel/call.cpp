@@ -47,6 +47,14 @@ StepCall CallOp::call() {
   return call;
 }
 
+bool CallOp::writeRounded(Type element) {
+  if (!getRoundable() || !isNarrowFloat(element))
+    return false;
+  Value out = getOuts().front();
+  out.setType(cast<RankedTensorType>(out.getType()).clone(element));
+  return true;
+}
+
 /// `scatter_add 6, 10, 8`: the function and the numbers that it is given, lists as 3x3.
 std::string CallOp::describe() {
   std::string text = getFunction().str();

@@ -81,7 +81,7 @@ static bool isContiguous(Value value, MatrixAttr matrix, int64_t rows, int64_t c
 
 /// One product with a contiguous result, not added to anything.
 int64_t MatmulOp::epilogueLength() {
-  bool takes = elementTypeOf(getOut().getType()).hasEpilogues && !getInit() &&
+  bool takes = elementTypeOf(getA().getType()).hasEpilogues && !getInit() &&
                llvm::all_of(getBatch(), [](int64_t b) { return b == 1; }) && getM() > 1 &&
                getN() > 1 && isContiguous(getOut(), getMatrixC(), getM(), getN());
   return takes ? getLength() : 0;

@@ -231,8 +231,8 @@ bool hasScalarCode(StringRef name, unsigned operands, Type scalar) {
 }
 
 Type scalarTypeOf(Type element) {
-  if (isNarrowFloat(element))
-    return Float32Type::get(element.getContext());
+  if (isa<FloatType>(element))
+    return typeOfSums(element);
   bool isNumber = isa<IntegerType>(element) && !element.isInteger(1);
   return isNumber ? IntegerType::get(element.getContext(), 64) : element;
 }

@@ -5,6 +5,7 @@
 // faster than what oneDNN 2.6 does with other instructions for bf16. Bits differ between the two.
 #include "runtime/kernels/matmul.h"
 
+#include "runtime/cpu/bfloat16_tiles.h"
 #include "runtime/cpu/product_tiles.h"
 
 #include <dnnl.hpp>
@@ -19,12 +20,6 @@ namespace trainc {
 namespace {
 
 using dnnl::memory;
-
-bool multiplies_bfloat16() {
-  static const bool is_there = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) &
-                                dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
-  return is_there;
-}
 
 const dnnl::engine &bfloat16_engine() {
   static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);

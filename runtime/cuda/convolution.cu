@@ -14,6 +14,7 @@
 #include "runtime/kernels/matmul.h"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace trainc {
 namespace {
@@ -62,7 +63,7 @@ template <typename T> __global__ void make_columns(column_shape shape, const T *
   const int64_t place = meeting(shape.space, shape.first + column % shape.count, row % shape.taps);
   columns[index] =
       place < 0
-          ? T(0)
+          ? T(0.0f)
           : x[(image * shape.channels + row / shape.taps) * shape.space.input.count() + place];
 }
 
@@ -126,8 +127,8 @@ bool is_input(const convolution_shape &shape) {
   return same;
 }
 
-// A convolution's products of one chunk.
-template <typename T> class chunk {
+// A convolution's products of one chunk, of operands T; their sums are of type Sum.
+template <typename T, typename Sum> class chunk {
 public:
   chunk(const convolution_shape &shape, const column_shape &columns)
       : shape_(shape), columns_(columns), groups_(shape.groups),
@@ -146,15 +147,15 @@ public:
            writes(gathered, count));
   }
 
-  void add(bool adds, const T *columns, T *dx) const {
+  void add(bool adds, const Sum *columns, Sum *dx) const {
     const int64_t elements = columns_.images * columns_.channels * columns_.space.input.count();
-    launch("sum of a convolution's columns", add_columns<T>, {blocks_for(elements), block_threads},
-           columns_, adds, reads(columns, rows_ * groups_ * columns_.columns),
-           writes(dx, input_count()));
+    launch("sum of a convolution's columns", add_columns<Sum>,
+           {blocks_for(elements), block_threads}, columns_, adds,
+           reads(columns, rows_ * groups_ * columns_.columns), writes(dx, input_count()));
   }
 
   // y = w columns
-  void multiply(const T *w, const T *columns, T *y) const {
+  template <typename To> void multiply(const T *w, const T *columns, To *y) const {
     matmul_shape product = by_image_and_group(outputs_, columns_.count, rows_);
     product.a = weight_matrix(false);
     product.b = column_matrix();
@@ -163,7 +164,7 @@ public:
   }
 
   // columns = w' dy
-  void multiply_transposed(const T *w, const T *dy, T *columns) const {
+  void multiply_transposed(const T *w, const T *dy, Sum *columns) const {
     matmul_shape product = by_image_and_group(rows_, columns_.count, outputs_);
     product.a = weight_matrix(true);
     product.b = result_matrix();
@@ -172,7 +173,7 @@ public:
   }
 
   // dw = gathered columns', or added to it
-  void multiply_columns(bool adds, const T *gathered, const T *columns, T *dw) const {
+  void multiply_columns(bool adds, const T *gathered, const T *columns, Sum *dw) const {
     matmul_shape product;
     product.m = outputs_;
     product.n = rows_;
@@ -236,29 +237,30 @@ private:
   int64_t groups_, outputs_, rows_;
 };
 
-template <typename T>
+template <typename T, typename To>
 void compute_chunk(convolution_part part, const convolution_shape &shape,
-                   const column_shape &columns, const T *first, const T *second, T *to,
-                   T *storage) {
-  const chunk<T> work(shape, columns);
+                   const column_shape &columns, const T *first, const T *second, To *to,
+                   char *scratch) {
+  T *storage = reinterpret_cast<T *>(scratch);
   T *gathered = storage + shape.input.of[1] * columns.taps * columns.columns;
   const bool is_first = columns.first_image == 0 && columns.first == 0;
-  switch (part) {
-  case convolution_part::result:
+  if (part == convolution_part::result) {
+    const chunk<T, To> work(shape, columns);
     if (!is_input(shape))
       work.make(first, storage);
-    work.multiply(second, is_input(shape) ? first : storage, to);
-    break;
-  case convolution_part::input_gradient:
-    work.multiply_transposed(second, first, is_input(shape) ? to : storage);
+    return work.multiply(second, is_input(shape) ? first : storage, to);
+  }
+  if constexpr (!std::is_same_v<To, bfloat16>) { // gradients are sums
+    const chunk<T, To> work(shape, columns);
+    if (part == convolution_part::weight_gradient) {
+      work.make(first, storage);
+      work.gather(second, gathered);
+      return work.multiply_columns(!is_first, gathered, storage, to);
+    }
+    To *sums = is_input(shape) ? to : reinterpret_cast<To *>(scratch);
+    work.multiply_transposed(second, first, sums);
     if (!is_input(shape))
-      work.add(columns.first > 0, storage, to);
-    break;
-  case convolution_part::weight_gradient:
-    work.make(first, storage);
-    work.gather(second, gathered);
-    work.multiply_columns(!is_first, gathered, storage, to);
-    break;
+      work.add(columns.first > 0, sums, to);
   }
 }
 
@@ -268,9 +270,9 @@ template <typename T> void set_zero(T *tensor, int64_t count) {
                "zeroing of a convolution's result");
 }
 
-template <typename T>
+template <typename T, typename To>
 void compute_convolution(convolution_part part, const convolution_shape &shape, const T *first,
-                         const T *second, T *to, int64_t scratch_bytes, char *scratch) {
+                         const T *second, To *to, int64_t scratch_bytes, char *scratch) {
   const int rank = space_rank(shape);
   const int64_t counts[] = {count_of(shape.input, rank), count_of(shape.weight, rank),
                             count_of(shape.result, rank)};
@@ -280,8 +282,8 @@ void compute_convolution(convolution_part part, const convolution_shape &shape, 
                                                                           : 1]);
   column_shape columns(shape);
   // A column, and what belongs to it of dy.
-  const int64_t column_bytes =
-      (columns.channels * columns.taps + columns.outputs) * static_cast<int64_t>(sizeof(T));
+  const int64_t column_bytes = (columns.channels * columns.taps + columns.outputs) *
+                               static_cast<int64_t>(std::max(sizeof(T), sizeof(To)));
   const int64_t most = std::max<int64_t>(scratch_bytes / column_bytes, 1);
   const int64_t images = shape.input.of[0];
   int64_t points = columns.points;
@@ -298,14 +300,16 @@ void compute_convolution(convolution_part part, const convolution_shape &shape, 
     for (columns.first = 0; columns.first < columns.points; columns.first += points) {
       columns.count = std::min(points, columns.points - columns.first);
       columns.columns = columns.images * columns.count;
-      compute_chunk(part, shape, columns, first, second, to, reinterpret_cast<T *>(scratch));
+      compute_chunk(part, shape, columns, first, second, to, scratch);
     }
   }
 }
 
 } // namespace
 
-DEFINE_CONVOLUTIONS(float)
-DEFINE_CONVOLUTIONS(double)
+DEFINE_CONVOLUTIONS(float, float)
+DEFINE_CONVOLUTIONS(double, double)
+DEFINE_CONVOLUTIONS(bfloat16, float)
+DEFINE_CONVOLUTION(convolution, convolution_part::result, bfloat16, float)
 
 } // namespace trainc

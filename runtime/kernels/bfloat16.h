@@ -47,4 +47,10 @@ struct bfloat16 {
   }
 };
 
+TRAINC_INLINE bfloat16 bfloat16_of(uint16_t bits) {
+  bfloat16 number;
+  number.bits = bits;
+  return number;
+}
+
 } // namespace trainc

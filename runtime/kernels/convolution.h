@@ -3,6 +3,7 @@
 // Convolutions over one to three dimensions of space, and their gradients.
 #pragma once
 
+#include "runtime/kernels/bfloat16.h"
 #include "runtime/kernels/space.h"
 
 #include <cstdint>
@@ -31,18 +32,24 @@ struct convolution_shape {
 // The tensors are given in the order of the functions' names, the one that is computed last, and
 // then memory of `scratch_bytes`, which a program plans as convolution_scratch_bytes says: any
 // number will do, but less of it is slower. The order of every sum follows from the sizes alone.
-#define DECLARE_CONVOLUTION(name, T, first, second, computed)                                      \
+#define DECLARE_CONVOLUTION(name, T, To, first, second, computed)                                  \
   void name(const convolution_sizes &input, const convolution_sizes &weight,                       \
             const convolution_sizes &result, const space_numbers &strides,                         \
             const space_numbers &dilations, const space_numbers &pads, int64_t groups,             \
-            int64_t scratch_bytes, const T *first, const T *second, T *computed, char *scratch)
+            int64_t scratch_bytes, const T *first, const T *second, To *computed, char *scratch)
 
-DECLARE_CONVOLUTION(convolution, float, x, w, y);
-DECLARE_CONVOLUTION(convolution, double, x, w, y);
-DECLARE_CONVOLUTION(convolution_input_gradient, float, dy, w, dx);
-DECLARE_CONVOLUTION(convolution_input_gradient, double, dy, w, dx);
-DECLARE_CONVOLUTION(convolution_weight_gradient, float, x, dy, dw);
-DECLARE_CONVOLUTION(convolution_weight_gradient, double, x, dy, dw);
+DECLARE_CONVOLUTION(convolution, float, float, x, w, y);
+DECLARE_CONVOLUTION(convolution, double, double, x, w, y);
+DECLARE_CONVOLUTION(convolution_input_gradient, float, float, dy, w, dx);
+DECLARE_CONVOLUTION(convolution_input_gradient, double, double, dy, w, dx);
+DECLARE_CONVOLUTION(convolution_weight_gradient, float, float, x, dy, dw);
+DECLARE_CONVOLUTION(convolution_weight_gradient, double, double, x, dy, dw);
+// Of bf16: sums are in f32, and rounded where the result is bf16. Their scratch has
+// convolution_widened_bytes more.
+DECLARE_CONVOLUTION(convolution, bfloat16, bfloat16, x, w, y);
+DECLARE_CONVOLUTION(convolution, bfloat16, float, x, w, y);
+DECLARE_CONVOLUTION(convolution_input_gradient, bfloat16, float, dy, w, dx);
+DECLARE_CONVOLUTION(convolution_weight_gradient, bfloat16, float, x, dy, dw);
 
 // ---- for the compiler and the implementations
 
@@ -51,15 +58,15 @@ enum class convolution_part { result, input_gradient, weight_gradient };
 // The functions above out of a target's `compute_convolution(part, shape, first, second, computed,
 // scratch_bytes, scratch)`.
 // NOLINTBEGIN(bugprone-macro-parentheses): the arguments are types
-#define DEFINE_CONVOLUTION(name, part, T)                                                          \
-  DECLARE_CONVOLUTION(name, T, first, second, computed) {                                          \
+#define DEFINE_CONVOLUTION(name, part, T, To)                                                      \
+  DECLARE_CONVOLUTION(name, T, To, first, second, computed) {                                      \
     compute_convolution(part, {input, weight, result, strides, dilations, pads, groups}, first,    \
                         second, computed, scratch_bytes, scratch);                                 \
   }
-#define DEFINE_CONVOLUTIONS(T)                                                                     \
-  DEFINE_CONVOLUTION(convolution, convolution_part::result, T)                                     \
-  DEFINE_CONVOLUTION(convolution_input_gradient, convolution_part::input_gradient, T)              \
-  DEFINE_CONVOLUTION(convolution_weight_gradient, convolution_part::weight_gradient, T)
+#define DEFINE_CONVOLUTIONS(T, Sum)                                                                \
+  DEFINE_CONVOLUTION(convolution, convolution_part::result, T, T)                                  \
+  DEFINE_CONVOLUTION(convolution_input_gradient, convolution_part::input_gradient, T, Sum)         \
+  DEFINE_CONVOLUTION(convolution_weight_gradient, convolution_part::weight_gradient, T, Sum)
 // NOLINTEND(bugprone-macro-parentheses)
 
 inline int space_rank(const convolution_shape &shape) {
@@ -115,6 +122,16 @@ inline int64_t convolution_scratch_bytes(const convolution_shape &shape, int64_t
                            images * channels(outputs) * space.result.count() +
                            weights * space.kernel.count();
   return elements * element_bytes + between_tensors;
+}
+
+// The three tensors in f32, for who cannot read bf16.
+inline int64_t convolution_widened_bytes(const convolution_shape &shape) {
+  constexpr int64_t between_tensors = 3 * 64;
+  const int rank = space_rank(shape);
+  return (count_of(shape.input, rank) + count_of(shape.weight, rank) +
+          count_of(shape.result, rank)) *
+             static_cast<int64_t>(sizeof(float)) +
+         between_tensors;
 }
 
 } // namespace trainc

@@ -45,3 +45,16 @@ func.func @model(%x: tensor<4x8xf32>, %w: tensor<16x8xf32>) -> tensor<4x16xf32> 
   %2 = nn.exp %1 : (tensor<4x16xf32>) -> tensor<4x16xf32>
   return %2 : tensor<4x16xf32>
 }
+// BF16: func.func @filters
+// BF16: %[[IMAGE:.*]] = nn.cast %arg0 : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xbf16>
+// BF16: %[[FILTER:.*]] = nn.cast %arg1 : (tensor<4x3x3x3xf32>) -> tensor<4x3x3x3xbf16>
+// BF16: %[[SUMS:.*]] = nn.convolution %[[IMAGE]], %[[FILTER]] {{.*}}bf16>) -> tensor<2x4x6x6xf32>
+// BF16: %[[Y:.*]] = nn.cast %[[SUMS]] : (tensor<2x4x6x6xf32>) -> tensor<2x4x6x6xbf16>
+// BF16: %[[WIDE:.*]] = nn.cast %[[Y]] : (tensor<2x4x6x6xbf16>) -> tensor<2x4x6x6xf32>
+// BF16: return %[[WIDE]]
+func.func @filters(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32> {
+  %y = nn.convolution %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+      pads = array<i64: 0, 0, 0, 0>, groups = 1 : i64}
+      : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32>
+  return %y : tensor<2x4x6x6xf32>
+}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Matrix products for cuBLASLt's callers: f32 through oneDNN on one thread, f64 by a
-// plain loop. Every byte that a product touches is checked as a kernel's would be.
+// plain loop, bf16 as f32 whose result is rounded. Every byte that a product touches is checked as
+// a kernel's would be.
 #include "products.h"
 #include "memory.h"
 #include "operations.h"
@@ -25,8 +26,6 @@ struct operand {
   int64_t lines, elements, leading; // lines of elements each
   bool transposed;
 };
-
-int64_t size_of(cudaDataType type) { return type == CUDA_R_64F ? 8 : 4; }
 
 char *entry(const char *data, const cublasLtMatrixDescription &layout, int64_t batch) {
   if (layout.batch_mode == CUBLASLT_BATCH_MODE_STRIDED)
@@ -95,6 +94,37 @@ std::vector<float> rounded_to_tf32(const operand &m) {
   return result;
 }
 
+// A bf16 is the upper half of a float.
+float widened(uint16_t number) {
+  const uint32_t bits = static_cast<uint32_t>(number) << 16;
+  float x;
+  std::memcpy(&x, &bits, 4);
+  return x;
+}
+
+uint16_t rounded_to_bf16(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, 4);
+  if ((bits & 0x7fffffffu) > 0x7f800000u)
+    return 0x7fff; // NaN, as the device has it
+  return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
+std::vector<float> widened(const operand &m) {
+  std::vector<float> result;
+  const auto *data = reinterpret_cast<const uint16_t *>(m.data);
+  for (int64_t i = 0; i < m.lines; ++i)
+    for (int64_t j = 0; j < m.elements; ++j)
+      result.push_back(widened(data[i * m.leading + j]));
+  return result;
+}
+
+// The elements of an operand, one line after the other, in its place.
+operand packed(const operand &m, const std::vector<float> &elements) {
+  return {reinterpret_cast<const char *>(elements.data()), m.lines, m.elements, m.elements,
+          m.transposed};
+}
+
 struct sizes {
   int64_t rows, columns, k; // of the result as lines of contiguous elements
 };
@@ -105,10 +135,8 @@ void multiply_f32(const sizes &s, operand left, operand right, const operand &d,
   if (tf32) {
     rounded_left = rounded_to_tf32(left);
     rounded_right = rounded_to_tf32(right);
-    left.data = reinterpret_cast<const char *>(rounded_left.data());
-    right.data = reinterpret_cast<const char *>(rounded_right.data());
-    left.leading = left.elements;
-    right.leading = right.elements;
+    left = packed(left, rounded_left);
+    right = packed(right, rounded_right);
   }
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
@@ -120,6 +148,21 @@ void multiply_f32(const sizes &s, operand left, operand right, const operand &d,
   omp_set_num_threads(threads);
   if (status != dnnl_success)
     fail(current_operation(), "oneDNN refuses the product");
+}
+
+void multiply_bf16(const sizes &s, const operand &left, const operand &right, const operand &d,
+                   float alpha, float beta, bool rounds) {
+  const std::vector<float> wide_left = widened(left), wide_right = widened(right);
+  if (!rounds)
+    return multiply_f32(s, packed(left, wide_left), packed(right, wide_right), d, alpha, beta,
+                        false);
+  std::vector<float> sums = widened(d);
+  multiply_f32(s, packed(left, wide_left), packed(right, wide_right), packed(d, sums), alpha, beta,
+               false);
+  auto *result = reinterpret_cast<uint16_t *>(const_cast<char *>(d.data));
+  for (int64_t i = 0; i < d.lines; ++i)
+    for (int64_t j = 0; j < d.elements; ++j)
+      result[i * d.leading + j] = rounded_to_bf16(sums[static_cast<size_t>(i * d.elements + j)]);
 }
 
 void multiply_f64(const sizes &s, const operand &left, const operand &right, const operand &d,
@@ -232,14 +275,14 @@ void apply_epilogue(const product &p, const operand &a, const operand &b, const 
 }
 
 void compute_entry(const product &p, int64_t batch) {
-  const int64_t size = size_of(p.d_layout.type);
+  const int64_t size = size_of(p.d_layout.type), operand_size = size_of(p.a_layout.type);
   const operand a =
       stored(entry(p.a, p.a_layout, batch), p.a_layout, p.description.transpose_a != CUBLAS_OP_N);
   const operand b =
       stored(entry(p.b, p.b_layout, batch), p.b_layout, p.description.transpose_b != CUBLAS_OP_N);
   const operand d = stored(entry(p.d, p.d_layout, batch), p.d_layout, false);
-  read_matrix(a, size, "matrix A");
-  read_matrix(b, size, "matrix B");
+  read_matrix(a, operand_size, "matrix A");
+  read_matrix(b, operand_size, "matrix B");
   refuse_overlap(d, size);
   if (p.beta != 0) {
     const operand c = stored(entry(p.c, p.c_layout, batch), p.c_layout, false);
@@ -264,6 +307,9 @@ void compute_entry(const product &p, int64_t batch) {
   }
   if (p.d_layout.type == CUDA_R_64F)
     multiply_f64(s, left, right, d, p.alpha, p.beta);
+  else if (p.a_layout.type == CUDA_R_16BF)
+    multiply_bf16(s, left, right, d, static_cast<float>(p.alpha), static_cast<float>(p.beta),
+                  p.d_layout.type == CUDA_R_16BF);
   else
     multiply_f32(s, left, right, d, static_cast<float>(p.alpha), static_cast<float>(p.beta),
                  p.description.compute == CUBLAS_COMPUTE_32F_FAST_TF32);

@@ -43,6 +43,10 @@ struct product {
   char *workspace;
 };
 
+constexpr int64_t size_of(cudaDataType type) { // of an element, in bytes
+  return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
+}
+
 constexpr size_t workspace_bytes = 4096; // what every product here asks for
 
 // As an operation on a stream.

@@ -102,11 +102,13 @@ cublasStatus_t check(const cublasLtMatmulDescription *by, const cublasLtMatrixDe
       return CUBLAS_STATUS_INVALID_VALUE;
   if (!shapes_agree(*by, *a, *b, *c, *d))
     return CUBLAS_STATUS_INVALID_VALUE;
-  const cudaDataType type = by->compute == CUBLAS_COMPUTE_64F ? CUDA_R_64F : CUDA_R_32F;
-  for (const auto *matrix : {a, b, c, d})
-    if (matrix->type != type)
-      return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (by->scale != type || by->pointers != CUBLASLT_POINTER_MODE_HOST)
+  const cudaDataType scale = by->compute == CUBLAS_COMPUTE_64F ? CUDA_R_64F : CUDA_R_32F;
+  // bf16 operands have a result of either, and no other compute type.
+  const bool is_bf16 = a->type == CUDA_R_16BF && by->compute == CUBLAS_COMPUTE_32F;
+  if (a->type != (is_bf16 ? CUDA_R_16BF : scale) || b->type != a->type || c->type != d->type ||
+      (d->type != scale && d->type != a->type))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (by->scale != scale || by->pointers != CUBLASLT_POINTER_MODE_HOST)
     return CUBLAS_STATUS_NOT_SUPPORTED;
   return epilogue_is_supported(*by, *d) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
@@ -125,7 +127,7 @@ double scalar(const void *value, cudaDataType type) {
 }
 
 bool aligned(const void *pointer, cudaDataType type) {
-  return reinterpret_cast<uintptr_t>(pointer) % (type == CUDA_R_64F ? 8 : 4) == 0;
+  return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(size_of(type)) == 0;
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 // nn.convolution and its two gradients, each the gradient of the other two; ONNX Conv, whose
 // bias becomes an addition, and ConvTranspose, which is the gradient of an input.
 #include "runtime/kernels/convolution.h"
+#include "dialects/elements/element_type.h"
 #include "dialects/nn/library_step.h"
 #include "dialects/nn/onnx/onnx_refusal.h"
 #include "dialects/nn/window.h"
@@ -133,12 +134,18 @@ convolution_shape forRuntime(const Geometry &geometry) {
   return shape;
 }
 
+RankedTensorType ofSums(RankedTensorType type) {
+  return type.clone(typeOfSums(type.getElementType()));
+}
+
 SmallVector<Replacement> lowerToCall(StepBuilder &builder, StringRef function,
                                      const Geometry &geometry, Value first, Value second,
                                      OpResult result) {
   auto type = cast<RankedTensorType>(result.getType());
-  int64_t bytes =
-      convolution_scratch_bytes(forRuntime(geometry), elementBytes(type.getElementType()));
+  convolution_shape shape = forRuntime(geometry);
+  int64_t bytes = convolution_scratch_bytes(shape, elementBytes(type.getElementType()));
+  if (isNarrowFloat(tensorType(first).getElementType()))
+    bytes += convolution_widened_bytes(shape);
   SmallVector<Value> inputs{builder.contiguous(first), builder.contiguous(second)};
   auto call = builder.create<kernel::CallOp>(TypeRange{type}, function, "convolution",
                                              ArrayRef<int64_t>(), inputs);
@@ -152,6 +159,7 @@ SmallVector<Replacement> lowerToCall(StepBuilder &builder, StringRef function,
   call.setNumbersAttr(attributes.getArrayAttr(numbers));
   call.setFlops(APFloat(geometry.flops()));
   call.setScratchBytes(bytes);
+  call.setRoundable(function == "convolution");
   return {{result, call.getOuts().front()}};
 }
 
@@ -308,19 +316,23 @@ LogicalResult ConvolutionOp::inferReturnTypes(MLIRContext *, std::optional<Locat
   auto type = convolved(location, adaptor, tensorType(adaptor.getX()), tensorType(adaptor.getW()));
   if (failed(type))
     return failure();
-  types.push_back(*type);
+  types.push_back(ofSums(*type));
   return success();
 }
 
+// Gradients of bf16 operands are bf16 as those of a product are.
 LogicalResult ConvolutionOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
                                            const llvm::SmallBitVector &needed,
                                            SmallVectorImpl<Value> &operandGradients) {
-  Value dy = resultGradients[0];
+  Type element = getX().getType().getElementType();
+  Value dy = builder.cast(resultGradients[0], element);
   operandGradients.assign(2, Value());
   if (needed[0])
-    operandGradients[0] = inputGradient(builder, *this, dy, getW(), getX().getType().getShape());
+    operandGradients[0] = builder.cast(
+        inputGradient(builder, *this, dy, getW(), getX().getType().getShape()), element);
   if (needed[1])
-    operandGradients[1] = weightGradient(builder, *this, getX(), dy, getW().getType().getShape());
+    operandGradients[1] = builder.cast(
+        weightGradient(builder, *this, getX(), dy, getW().getType().getShape()), element);
   return success();
 }
 
@@ -356,7 +368,7 @@ LogicalResult ConvolutionInputGradientOp::inferReturnTypes(MLIRContext *,
   if (!x || *type != dy) // convolution-c5
     return emitOptionalError(location, "a convolution of the result with w has the type of dy, ",
                              dy);
-  types.push_back(x);
+  types.push_back(ofSums(x));
   return success();
 }
 
@@ -364,12 +376,14 @@ LogicalResult ConvolutionInputGradientOp::buildGradient(Builder &builder,
                                                         ArrayRef<Value> resultGradients,
                                                         const llvm::SmallBitVector &needed,
                                                         SmallVectorImpl<Value> &operandGradients) {
-  Value dx = resultGradients[0];
+  Type element = getDy().getType().getElementType();
+  Value dx = builder.cast(resultGradients[0], element);
   operandGradients.assign(2, Value());
   if (needed[0])
-    operandGradients[0] = convolve(builder, *this, dx, getW());
+    operandGradients[0] = builder.cast(convolve(builder, *this, dx, getW()), element);
   if (needed[1])
-    operandGradients[1] = weightGradient(builder, *this, dx, getDy(), getW().getType().getShape());
+    operandGradients[1] = builder.cast(
+        weightGradient(builder, *this, dx, getDy(), getW().getType().getShape()), element);
   return success();
 }
 
@@ -405,7 +419,7 @@ LogicalResult ConvolutionWeightGradientOp::inferReturnTypes(MLIRContext *,
   if (!w || *type != dy) // convolution-c6
     return emitOptionalError(location, "a convolution of x with the result has the type of dy, ",
                              dy);
-  types.push_back(w);
+  types.push_back(ofSums(w));
   return success();
 }
 
@@ -413,12 +427,14 @@ LogicalResult ConvolutionWeightGradientOp::buildGradient(Builder &builder,
                                                          ArrayRef<Value> resultGradients,
                                                          const llvm::SmallBitVector &needed,
                                                          SmallVectorImpl<Value> &operandGradients) {
-  Value dw = resultGradients[0];
+  Type element = getX().getType().getElementType();
+  Value dw = builder.cast(resultGradients[0], element);
   operandGradients.assign(2, Value());
   if (needed[0])
-    operandGradients[0] = inputGradient(builder, *this, getDy(), dw, getX().getType().getShape());
+    operandGradients[0] = builder.cast(
+        inputGradient(builder, *this, getDy(), dw, getX().getType().getShape()), element);
   if (needed[1])
-    operandGradients[1] = convolve(builder, *this, getX(), dw);
+    operandGradients[1] = builder.cast(convolve(builder, *this, getX(), dw), element);
   return success();
 }
 

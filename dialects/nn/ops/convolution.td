@@ -15,7 +15,8 @@ def ConvolutionOp : Convolution<"convolution"> {
   let description = [{
     `result[n, o, p...] = sum over i, k... of x[n, i', p... * strides + k... * dilations - pads] * w[o, i, k...]`,
     where x is zero outside. Channels fall into `groups` equal parts: o and i' = group * (channels
-    of w) + i are of one group. `pads` holds the zeros before each dimension, then those behind.
+    of w) + i are of one group. `pads` holds the zeros before each dimension, then those after it.
+    The sums of bf16 elements are in f32, and so is the result; the same holds for the gradients.
 
         %y = nn.convolution %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
             pads = array<i64: 1, 1, 1, 1>, groups = 1 : i64}

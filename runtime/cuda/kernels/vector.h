@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Four neighbouring elements at once: 16-byte accesses (two of them where an element
-// has 8 bytes, 4 bytes where it has one). Addresses are multiples of that.
+// Four neighbouring elements at once: 16-byte accesses (two of them where an element has 8 bytes,
+// 8 bytes where it has two, 4 where it has one). Addresses are multiples of that.
 #pragma once
+
+#include "runtime/kernels/bfloat16.h"
 
 #include <cuda_runtime.h>
 
@@ -43,6 +45,10 @@ __device__ inline four<uint8_t> load_four(const uint8_t *address) {
   const uchar4 v = vector_at<uchar4>(address);
   return {v.x, v.y, v.z, v.w};
 }
+__device__ inline four<bfloat16> load_four(const bfloat16 *address) {
+  const ushort4 v = vector_at<ushort4>(address);
+  return {bfloat16_of(v.x), bfloat16_of(v.y), bfloat16_of(v.z), bfloat16_of(v.w)};
+}
 
 __device__ inline void store_four(float *address, const four<float> &v) {
   set_vector(address, make_float4(v[0], v[1], v[2], v[3]));
@@ -60,6 +66,9 @@ __device__ inline void store_four(int64_t *address, const four<int64_t> &v) {
 }
 __device__ inline void store_four(uint8_t *address, const four<uint8_t> &v) {
   set_vector(address, make_uchar4(v[0], v[1], v[2], v[3]));
+}
+__device__ inline void store_four(bfloat16 *address, const four<bfloat16> &v) {
+  set_vector(address, make_ushort4(v[0].bits, v[1].bits, v[2].bits, v[3].bits));
 }
 
 } // namespace trainc

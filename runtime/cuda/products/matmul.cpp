@@ -123,24 +123,29 @@ arenas addresses_for_planning() {
   return places;
 }
 
-template <typename T>
+template <typename T> constexpr product_number number_of = product_number::f32;
+template <> constexpr product_number number_of<double> = product_number::f64;
+template <> constexpr product_number number_of<bfloat16> = product_number::bf16;
+
+template <typename T, typename To = T>
 void multiply(const matmul_shape &shape, product_epilogue epilogue, bool adds,
               const product_operands &operands) {
   if (!library)
     throw std::logic_error("a matrix product before plan_products");
   product_key key = {};
   key.shape = shape;
-  key.is_double = sizeof(T) == sizeof(double);
+  key.operands = number_of<T>;
+  key.result = number_of<To>;
   key.adds = adds;
   key.epilogue = epilogue;
-  auto alignment = [&](const matrix_layout &matrix, const void *address) {
-    return operand_alignment(shape, matrix, address, sizeof(T));
+  auto alignment = [&](const matrix_layout &matrix, const void *address, product_number number) {
+    return address ? operand_alignment(shape, matrix, address, bytes_of(number)) : 0;
   };
-  key.alignment[0] = alignment(shape.a, operands.a);
-  key.alignment[1] = alignment(shape.b, operands.b);
-  key.alignment[2] = alignment(shape.c, operands.c);
-  key.alignment[3] = operands.vector ? alignment(matrix_layout(), operands.vector) : 0;
-  key.alignment[4] = operands.linear ? alignment(matrix_layout(), operands.linear) : 0;
+  key.alignment[0] = alignment(shape.a, operands.a, key.operands);
+  key.alignment[1] = alignment(shape.b, operands.b, key.operands);
+  key.alignment[2] = alignment(shape.c, operands.c, key.result);
+  key.alignment[3] = alignment(matrix_layout(), operands.vector, key.result);
+  key.alignment[4] = alignment(matrix_layout(), operands.linear, key.result);
   auto found = library->plans.find(key);
   if (planning) {
     if (found == library->plans.end())
@@ -181,6 +186,15 @@ void matmul(const matmul_shape &shape, const float *a, const float *b, float *c)
 }
 void matmul(const matmul_shape &shape, const double *a, const double *b, double *c) {
   multiply<double>(shape, product_epilogue::none, false, {a, b, c});
+}
+void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c) {
+  multiply<bfloat16, float>(shape, product_epilogue::none, false, {a, b, c});
+}
+void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, bfloat16 *c) {
+  multiply<bfloat16>(shape, product_epilogue::none, false, {a, b, c});
+}
+void matmul_add(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c) {
+  multiply<bfloat16, float>(shape, product_epilogue::none, true, {a, b, c});
 }
 void matmul_add(const matmul_shape &shape, const float *a, const float *b, float *c) {
   multiply<float>(shape, product_epilogue::none, true, {a, b, c});

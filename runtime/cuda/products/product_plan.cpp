@@ -35,6 +35,28 @@ const char *epilogue_name(product_epilogue epilogue) {
   return "";
 }
 
+cudaDataType library_type(product_number number) {
+  return number == product_number::f64   ? CUDA_R_64F
+         : number == product_number::f32 ? CUDA_R_32F
+                                         : CUDA_R_16BF;
+}
+
+cublasComputeType_t library_compute(product_number operands, bool tf32) {
+  if (operands == product_number::f64)
+    return CUBLAS_COMPUTE_64F;
+  return operands == product_number::f32 && tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                 : CUBLAS_COMPUTE_32F;
+}
+
+// In the file of choices.
+std::string math_name(const product_key &key, bool tf32) {
+  if (key.operands == product_number::f64)
+    return "f64";
+  if (key.operands == product_number::f32)
+    return tf32 ? "tf32" : "f32";
+  return key.result == product_number::f32 ? "bf16 to f32" : "bf16";
+}
+
 cublasLtEpilogue_t library_epilogue(const product_key &key, bool swapped) {
   const bool vector = key.alignment[3] != 0, linear = key.alignment[4] != 0;
   switch (key.epilogue) {
@@ -63,22 +85,20 @@ product_plan::product_plan(const product_key &key, bool tf32)
   const matmul_shape &shape = key.shape;
   name_ = format_text("matrix product %ldx%ldx%ld", static_cast<long>(shape.m),
                       static_cast<long>(shape.n), static_cast<long>(shape.k));
-  const char *math = key.is_double ? "f64" : tf32 ? "tf32" : "f32";
-  problem_ = std::string(math) + (key.adds ? " add " : " set ") + geometry_text(geometry_) +
+  problem_ = math_name(key, tf32) + (key.adds ? " add " : " set ") + geometry_text(geometry_) +
              " epilogue " + epilogue_name(key.epilogue) + " aligned";
   for (int64_t alignment : key.alignment)
     problem_ += " " + std::to_string(alignment);
 
-  const cudaDataType type = key.is_double ? CUDA_R_64F : CUDA_R_32F;
-  const cublasComputeType_t compute = key.is_double ? CUBLAS_COMPUTE_64F
-                                      : tf32        ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                                    : CUBLAS_COMPUTE_32F;
-  check_cublas(cublasLtMatmulDescCreate(&product_.handle, compute, type), name_.c_str());
+  const cudaDataType scale = key.operands == product_number::f64 ? CUDA_R_64F : CUDA_R_32F;
+  check_cublas(
+      cublasLtMatmulDescCreate(&product_.handle, library_compute(key.operands, tf32), scale),
+      name_.c_str());
   set(CUBLASLT_MATMUL_DESC_TRANSA, geometry_.left.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_TRANSB, geometry_.right.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-  describe(geometry_.left, left_);
-  describe(geometry_.right, right_);
-  describe(geometry_.result, result_);
+  describe(geometry_.left, key.operands, left_);
+  describe(geometry_.right, key.operands, right_);
+  describe(geometry_.result, key.result, result_);
   set_epilogue();
 }
 
@@ -88,9 +108,10 @@ void product_plan::set(cublasLtMatmulDescAttributes_t attribute, const T &value)
                name_.c_str());
 }
 
-void product_plan::describe(const column_major_matrix &matrix, layout_descriptor &layout) {
-  const cudaDataType type = key_.is_double ? CUDA_R_64F : CUDA_R_32F;
-  check_cublas(cublasLtMatrixLayoutCreate(&layout.handle, type, static_cast<uint64_t>(matrix.rows),
+void product_plan::describe(const column_major_matrix &matrix, product_number number,
+                            layout_descriptor &layout) {
+  check_cublas(cublasLtMatrixLayoutCreate(&layout.handle, library_type(number),
+                                          static_cast<uint64_t>(matrix.rows),
                                           static_cast<uint64_t>(matrix.columns), matrix.leading),
                name_.c_str());
   const auto count = static_cast<int32_t>(geometry_.batch);
@@ -134,10 +155,11 @@ std::vector<cublasLtMatmulAlgo_t> product_plan::proposals(cublasLtHandle_t libra
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(product_workspace_bytes));
   // A sum cut along k must be put together in a fixed order: by a step of its own,
-  // not by whichever block is done first.
+  // not by whichever block is done first; and in f32, also where the result is narrower.
+  const bool rounds = key_.result == product_number::bf16;
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
          static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
-                               CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE));
+                               (rounds ? 0 : CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE)));
   const int left = geometry_.swapped ? 1 : 0;
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(key_.alignment[left]));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
@@ -172,10 +194,10 @@ void product_plan::run(cublasLtHandle_t library, const product_operands &operand
                        cudaStream_t stream) {
   set_pointers(operands);
   const matmul_shape &shape = key_.shape;
-  const int64_t bytes = element_bytes();
+  const int64_t bytes = bytes_of(key_.operands), result_bytes = bytes_of(key_.result);
   run_loops(library, 0, static_cast<const char *>(operands.a) + shape.a.offset * bytes,
             static_cast<const char *>(operands.b) + shape.b.offset * bytes,
-            static_cast<char *>(operands.c) + shape.c.offset * bytes, workspace, stream);
+            static_cast<char *>(operands.c) + shape.c.offset * result_bytes, workspace, stream);
 }
 
 void product_plan::run_loops(cublasLtHandle_t library, size_t depth, const char *a, const char *b,
@@ -183,18 +205,19 @@ void product_plan::run_loops(cublasLtHandle_t library, size_t depth, const char 
   if (depth == geometry_.loops.size())
     return run_once(library, a, b, c, workspace, stream);
   const batch_loop &loop = geometry_.loops[depth];
-  const int64_t bytes = element_bytes();
+  const int64_t bytes = bytes_of(key_.operands), result_bytes = bytes_of(key_.result);
   for (int64_t i = 0; i < loop.size; ++i)
     run_loops(library, depth + 1, a + i * loop.a_stride * bytes, b + i * loop.b_stride * bytes,
-              c + i * loop.c_stride * bytes, workspace, stream);
+              c + i * loop.c_stride * result_bytes, workspace, stream);
 }
 
 void product_plan::run_once(cublasLtHandle_t library, const char *a, const char *b, char *c,
                             char *workspace, cudaStream_t stream) {
   const double one = 1, beta = key_.adds ? 1 : 0;
   const float one_f32 = 1, beta_f32 = key_.adds ? 1 : 0;
-  const void *scale_product = key_.is_double ? static_cast<const void *>(&one) : &one_f32;
-  const void *scale_before = key_.is_double ? static_cast<const void *>(&beta) : &beta_f32;
+  const bool is_double = key_.operands == product_number::f64;
+  const void *scale_product = is_double ? static_cast<const void *>(&one) : &one_f32;
+  const void *scale_before = is_double ? static_cast<const void *>(&beta) : &beta_f32;
   const char *left = geometry_.swapped ? b : a, *right = geometry_.swapped ? a : b;
   check_cublas(cublasLtMatmul(library, product_.handle, scale_product, left, left_.handle, right,
                               right_.handle, scale_before, c, result_.handle, c, result_.handle,

@@ -22,11 +22,17 @@ enum class product_epilogue : int64_t {
   sum_of_b
 };
 
+enum class product_number : int64_t { f32, f64, bf16 };
+constexpr int64_t bytes_of(product_number number) {
+  return number == product_number::f64 ? 8 : number == product_number::f32 ? 4 : 2;
+}
+
 // What tells one plan from another. Integers alone, so that it compares as bytes.
 struct product_key {
   matmul_shape shape;
-  int64_t is_double;
-  int64_t adds; // c += a b
+  product_number operands; // elements of a and b
+  product_number result;   // those of c, the vector and `linear`
+  int64_t adds;            // c += a b
   product_epilogue epilogue;
   int64_t alignment[5]; // a, b, c, vector, linear; 0: there is none
 };
@@ -66,7 +72,6 @@ public:
   const std::string &name() const { return name_; }
   // Everything that an algorithm may depend on, as text on one line.
   const std::string &problem() const { return problem_; }
-  int64_t element_bytes() const { return key_.is_double ? 8 : 4; }
 
   // The library's proposals, best first, as far as they give the same bits every time.
   std::vector<cublasLtMatmulAlgo_t> proposals(cublasLtHandle_t library, int count) const;
@@ -79,7 +84,8 @@ public:
            cudaStream_t stream);
 
 private:
-  void describe(const column_major_matrix &matrix, layout_descriptor &layout);
+  void describe(const column_major_matrix &matrix, product_number number,
+                layout_descriptor &layout);
   void set_epilogue();
   void set_pointers(const product_operands &operands);
   void run_once(cublasLtHandle_t library, const char *a, const char *b, char *c, char *workspace,

@@ -9,6 +9,7 @@
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/products/matmul.h"
 #include "runtime/failure.h"
+#include "runtime/kernels/bfloat16.h"
 
 #include <algorithm>
 #include <limits>
@@ -31,9 +32,15 @@ template <typename T> std::vector<char> pattern(int64_t bytes) {
   uint32_t state = 1;
   for (size_t i = 0; i < data.size() / sizeof(T); ++i) {
     state = state * 1664525u + 1013904223u;
-    numbers[i] = static_cast<T>(state >> 8) / static_cast<T>(1 << 23) - 1;
+    numbers[i] = static_cast<T>(static_cast<double>(state >> 8) / (1 << 23) - 1);
   }
   return data;
+}
+
+std::vector<char> pattern(product_number number, int64_t bytes) {
+  return number == product_number::f64   ? pattern<double>(bytes)
+         : number == product_number::f32 ? pattern<float>(bytes)
+                                         : pattern<bfloat16>(bytes);
 }
 
 } // namespace
@@ -75,12 +82,12 @@ void product_timing::reserve(int64_t bytes) {
 product_operands product_timing::place(const product_plan &plan) {
   const product_geometry &geometry = plan.geometry();
   const matmul_shape &shape = plan.key().shape;
-  const int64_t element = plan.element_bytes();
+  const int64_t element = bytes_of(plan.key().operands), result = bytes_of(plan.key().result);
   const int64_t sizes[] = {block_size((shape.a.offset + geometry.a_extent) * element),
                            block_size((shape.b.offset + geometry.b_extent) * element),
-                           block_size((shape.c.offset + geometry.c_extent) * element),
-                           block_size(std::max(shape.m, shape.n) * element),
-                           block_size(shape.m * shape.n * element)};
+                           block_size((shape.c.offset + geometry.c_extent) * result),
+                           block_size(std::max(shape.m, shape.n) * result),
+                           block_size(shape.m * shape.n * result)};
   int64_t operand_bytes = 0;
   for (int64_t size : sizes)
     operand_bytes += size;
@@ -88,8 +95,7 @@ product_operands product_timing::place(const product_plan &plan) {
 
   char *operands = memory_ + product_workspace_bytes;
   int64_t filled = std::min(pattern_bytes, operand_bytes);
-  const std::vector<char> data =
-      plan.key().is_double ? pattern<double>(filled) : pattern<float>(filled);
+  const std::vector<char> data = pattern(plan.key().operands, filled);
   check_cuda(cudaMemcpy(operands, data.data(), data.size(), cudaMemcpyHostToDevice), measuring);
   for (; filled < operand_bytes; filled *= 2)
     check_cuda(cudaMemcpy(operands + filled, operands,

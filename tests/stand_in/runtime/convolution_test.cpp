@@ -9,22 +9,25 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <type_traits>
 
 namespace trainc {
 namespace {
 
 template <typename T> struct convolution_test : testing::Test {
+  using sum = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
+
   void check(convolution_part part, const convolution_case &problem, int64_t bytes) {
-    const convolution_numbers numbers(part, problem);
+    const convolution_numbers numbers(part, problem, sizeof(T) == 2 ? 8 : 20);
     device_copy<T> first(std::vector<T>(numbers.first.begin(), numbers.first.end()));
     device_copy<T> second(std::vector<T>(numbers.second.begin(), numbers.second.end()));
-    device_copy<T> computed(std::vector<T>(numbers.computed.size(), NAN));
+    device_copy<sum> computed(std::vector<sum>(numbers.computed.size(), NAN));
     device_copy<char> scratch(std::vector<char>(static_cast<size_t>(bytes)));
     run_planned([&] {
-      run_convolution<T>(part, problem, bytes, first.data(), second.data(), computed.data(),
-                         scratch.data());
+      run_convolution(part, problem, bytes, first.data(), second.data(), computed.data(),
+                      scratch.data());
     });
-    const std::vector<T> found = computed.values();
+    const std::vector<sum> found = computed.values();
     double largest = 1e-3;
     for (double value : numbers.computed)
       largest = std::max(largest, std::fabs(value));
@@ -36,7 +39,7 @@ template <typename T> struct convolution_test : testing::Test {
   }
 };
 
-using element_types = testing::Types<float, double>;
+using element_types = testing::Types<float, double, bfloat16>;
 TYPED_TEST_SUITE(convolution_test, element_types);
 
 // Large enough to be cut, small enough for an executor of single threads.
@@ -50,7 +53,8 @@ TYPED_TEST(convolution_test, matches_plain_loops) {
   for (const convolution_case &problem : convolution_cases())
     for (convolution_part part : all_parts)
       if (is_small(problem)) {
-        this->check(part, problem, convolution_scratch_bytes(problem.shape(), sizeof(TypeParam)));
+        this->check(part, problem,
+                    convolution_scratch_bytes(problem.shape(), sizeof(typename TestFixture::sum)));
         ++checked;
       }
   EXPECT_GT(checked, 20);
@@ -58,7 +62,7 @@ TYPED_TEST(convolution_test, matches_plain_loops) {
 
 TYPED_TEST(convolution_test, takes_as_many_columns_as_the_scratch_holds) {
   const convolution_case problem = {{5, 2, 9, 14}, {4, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, 2};
-  const int64_t column = (2 * 9 + 4) * static_cast<int64_t>(sizeof(TypeParam));
+  const int64_t column = (2 * 9 + 4) * static_cast<int64_t>(sizeof(typename TestFixture::sum));
   for (int64_t columns : {1, 50, 64, 130, 126 * 2, 126 * 3 + 1})
     for (convolution_part part : all_parts)
       this->check(part, problem, columns * column);

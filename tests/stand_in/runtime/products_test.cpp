@@ -16,6 +16,7 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <type_traits>
 
 namespace trainc {
 namespace {
@@ -24,7 +25,7 @@ template <typename T> std::vector<T> random_numbers(int64_t count, uint64_t stat
   std::vector<T> list(static_cast<size_t>(count));
   for (T &x : list) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    x = static_cast<T>(static_cast<int64_t>(state >> 40) - (1 << 23)) / (1 << 23);
+    x = static_cast<T>(static_cast<double>(static_cast<int64_t>(state >> 40)) / (1 << 23) - 1);
   }
   return list;
 }
@@ -44,34 +45,35 @@ double expected(const matmul_shape &shape, const std::vector<T> &a, const std::v
 }
 
 // One product of random numbers, and what must come out of it.
-template <typename T> class product_case {
+template <typename T, typename To = T> class product_case {
 public:
   product_case(const matmul_shape &shape, bool adds)
       : shape_(shape), adds_(adds),
         a_(random_numbers<T>(shape.a.offset + geometry_of(shape).a_extent, 1)),
         b_(random_numbers<T>(shape.b.offset + geometry_of(shape).b_extent, 2)),
-        before_(random_numbers<T>(shape.c.offset + geometry_of(shape).c_extent, 3)), on_a_(a_),
+        before_(random_numbers<To>(shape.c.offset + geometry_of(shape).c_extent, 3)), on_a_(a_),
         on_b_(b_), on_c_(before_) {}
 
   void queue() const {
-    if (adds_)
-      matmul_add(shape_, on_a_.data(), on_b_.data(), on_c_.data());
-    else
-      matmul(shape_, on_a_.data(), on_b_.data(), on_c_.data());
+    if constexpr (!std::is_same_v<To, bfloat16>)
+      if (adds_)
+        return matmul_add(shape_, on_a_.data(), on_b_.data(), on_c_.data());
+    matmul(shape_, on_a_.data(), on_b_.data(), on_c_.data());
   }
 
   void check() const {
-    const std::vector<T> c = on_c_.values();
+    const std::vector<To> c = on_c_.values();
     std::vector<bool> written(c.size());
-    const double tolerance = (sizeof(T) == 8 ? 1e-15 : 1e-6) * static_cast<double>(shape_.k + 1);
+    const double tolerance = (sizeof(To) == 8 ? 1e-15 : 1e-6) * static_cast<double>(shape_.k + 1);
+    const double rounding = sizeof(To) == 2 ? 1.0 / 256 : 0; // of bf16, relative
     for (int64_t batch = 0; batch < batch_count(shape_); ++batch)
       for (int64_t i = 0; i < shape_.m; ++i)
         for (int64_t j = 0; j < shape_.n; ++j) {
           const auto at = static_cast<size_t>(batch_offset(shape_, shape_.c, batch) +
                                               i * shape_.c.row_stride + j * shape_.c.column_stride);
           const double old = adds_ ? static_cast<double>(before_[at]) : 0;
-          ASSERT_NEAR(static_cast<double>(c[at]), old + expected(shape_, a_, b_, batch, i, j),
-                      tolerance)
+          const double sum = old + expected(shape_, a_, b_, batch, i, j);
+          ASSERT_NEAR(static_cast<double>(c[at]), sum, tolerance + rounding * std::fabs(sum))
               << shape_.m << "x" << shape_.n << "x" << shape_.k << " " << i << "," << j;
           written[at] = true;
         }
@@ -82,8 +84,10 @@ public:
 private:
   matmul_shape shape_;
   bool adds_;
-  std::vector<T> a_, b_, before_;
-  device_copy<T> on_a_, on_b_, on_c_;
+  std::vector<T> a_, b_;
+  std::vector<To> before_;
+  device_copy<T> on_a_, on_b_;
+  device_copy<To> on_c_;
 };
 
 template <typename T> void check_product(const matmul_shape &shape, bool adds) {
@@ -109,14 +113,15 @@ matmul_shape make_shape(int64_t m, int64_t n, int64_t k, int layout, int64_t gap
   return shape;
 }
 
-template <typename T> void check_every_layout() {
-  std::vector<std::unique_ptr<product_case<T>>> cases;
+template <typename T, typename To = T> void check_every_layout() {
+  constexpr bool rounds = std::is_same_v<To, bfloat16>; // no sum with what was there
+  std::vector<std::unique_ptr<product_case<T, To>>> cases;
   for (auto [m, n, k] : {std::tuple{1, 1, 1}, {7, 5, 3}, {1, 33, 17}, {64, 1, 19}, {32, 48, 16}})
     for (int layout = 0; layout < 8; ++layout)
       for (int64_t gap : {0, 3})
-        for (bool adds : {false, true})
+        for (bool adds : {false, !rounds})
           cases.push_back(
-              std::make_unique<product_case<T>>(make_shape(m, n, k, layout, gap), adds));
+              std::make_unique<product_case<T, To>>(make_shape(m, n, k, layout, gap), adds));
   run_planned([&] {
     for (const auto &one : cases)
       one->queue();
@@ -128,6 +133,8 @@ template <typename T> void check_every_layout() {
 TEST(cuda_products, every_layout) {
   check_every_layout<float>();
   check_every_layout<double>();
+  check_every_layout<bfloat16, float>();
+  check_every_layout<bfloat16>();
 }
 
 TEST(cuda_products, offsets_and_batches) {

@@ -12,17 +12,17 @@
 namespace trainc {
 namespace {
 
-template <typename T>
-std::vector<T> run(convolution_part part, const convolution_case &problem,
-                   const convolution_numbers &numbers, int threads, int64_t bytes) {
+template <typename T, typename To = T>
+std::vector<To> run(convolution_part part, const convolution_case &problem,
+                    const convolution_numbers &numbers, int threads, int64_t bytes) {
   const std::vector<T> first(numbers.first.begin(), numbers.first.end());
   const std::vector<T> second(numbers.second.begin(), numbers.second.end());
-  std::vector<T> computed(numbers.computed.size(), NAN);
+  std::vector<To> computed(numbers.computed.size(), NAN);
   std::vector<char> scratch(static_cast<size_t>(bytes) + 64);
   const uintptr_t past = reinterpret_cast<uintptr_t>(scratch.data()) % 64;
   omp_set_num_threads(threads);
-  run_convolution<T>(part, problem, bytes, first.data(), second.data(), computed.data(),
-                     scratch.data() + (64 - past) % 64);
+  run_convolution(part, problem, bytes, first.data(), second.data(), computed.data(),
+                  scratch.data() + (64 - past) % 64);
   return computed;
 }
 
@@ -54,6 +54,49 @@ TEST(kernels_convolution, against_loops) {
             << "without scratch, part " << static_cast<int>(part) << " of " << problem.input[1]
             << " -> " << problem.weight[0] << " channels, element " << i;
     }
+}
+
+int64_t bfloat16_scratch(const convolution_case &problem) {
+  return convolution_scratch_bytes(problem.shape(), sizeof(float)) +
+         convolution_widened_bytes(problem.shape());
+}
+
+TEST(kernels_convolution, of_bfloat16) {
+  for (const convolution_case &problem : convolution_cases())
+    for (convolution_part part : all_parts) {
+      const convolution_numbers numbers(part, problem, 8); // exact in bf16
+      double largest = 1e-3;
+      for (double value : numbers.computed)
+        largest = std::max(largest, std::fabs(value));
+      const auto bytes = bfloat16_scratch(problem);
+      const auto sums = run<bfloat16, float>(part, problem, numbers, 2, bytes);
+      const auto other = run<bfloat16, float>(part, problem, numbers, 3, bytes);
+      for (size_t i = 0; i < sums.size(); ++i) {
+        ASSERT_NEAR(sums[i], numbers.computed[i], 1e-5 * largest)
+            << "part " << static_cast<int>(part) << " of " << problem.input[1] << " -> "
+            << problem.weight[0] << " channels, element " << i;
+        ASSERT_EQ(sums[i], other[i]);
+      }
+    }
+}
+
+TEST(kernels_convolution, of_bfloat16_rounded) {
+  for (const convolution_case &problem : convolution_cases()) {
+    const convolution_numbers numbers(convolution_part::result, problem, 8);
+    const std::vector<bfloat16> first(numbers.first.begin(), numbers.first.end()),
+        second(numbers.second.begin(), numbers.second.end());
+    std::vector<bfloat16> rounded(numbers.computed.size());
+    const convolution_shape shape = problem.shape();
+    const int64_t bytes = bfloat16_scratch(problem);
+    std::vector<char> scratch(static_cast<size_t>(bytes) + 64);
+    const uintptr_t past = reinterpret_cast<uintptr_t>(scratch.data()) % 64;
+    convolution(shape.input, shape.weight, shape.result, shape.strides, shape.dilations, shape.pads,
+                shape.groups, bytes, first.data(), second.data(), rounded.data(),
+                scratch.data() + (64 - past) % 64);
+    for (size_t i = 0; i < rounded.size(); ++i)
+      ASSERT_NEAR(static_cast<float>(rounded[i]), numbers.computed[i],
+                  std::fabs(numbers.computed[i]) / 256 + 1e-5);
+  }
 }
 
 TEST(kernels_convolution, same_bits_for_any_number_of_threads) {

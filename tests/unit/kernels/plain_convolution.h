@@ -117,9 +117,9 @@ inline void convolve_plainly(convolution_part part, const convolution_case &prob
 }
 
 // The function of runtime/kernels/convolution.h for `part`.
-template <typename T>
+template <typename T, typename To>
 void run_convolution(convolution_part part, const convolution_case &problem, int64_t scratch_bytes,
-                     const T *first, const T *second, T *computed, char *scratch) {
+                     const T *first, const T *second, To *computed, char *scratch) {
   const convolution_shape shape = problem.shape();
   auto call = [&](auto function) {
     function(shape.input, shape.weight, shape.result, shape.strides, shape.dilations, shape.pads,
@@ -133,19 +133,20 @@ void run_convolution(convolution_part part, const convolution_case &problem, int
     call([](auto... arguments) { convolution_weight_gradient(arguments...); });
 }
 
-// Random operands of a part, and what must come out of it.
+// Random operands of a part, numbers of some bits, and what must come out of it.
 struct convolution_numbers {
   std::vector<double> first, second, computed;
 
-  convolution_numbers(convolution_part part, const convolution_case &problem) {
+  convolution_numbers(convolution_part part, const convolution_case &problem, int bits = 20) {
     std::vector<double> x(computed_count(convolution_part::input_gradient, problem)),
         w(computed_count(convolution_part::weight_gradient, problem)),
         y(computed_count(convolution_part::result, problem));
     uint64_t state = 5;
     for (std::vector<double> *list : {&x, &w, &y})
-      for (double &value : *list) { // exact in f32
+      for (double &value : *list) {
         state = state * 6364136223846793005u + 1442695040888963407u;
-        value = static_cast<double>(static_cast<int64_t>(state >> 44) - (1 << 19)) / (1 << 19);
+        value =
+            static_cast<double>(static_cast<int64_t>(state >> (64 - bits))) / (1 << (bits - 1)) - 1;
       }
     convolve_plainly(part, problem, x, w, y);
     first = part == convolution_part::input_gradient ? y : x;
