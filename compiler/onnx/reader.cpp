@@ -142,10 +142,17 @@ static bool checkRanks(ModuleOp module, StringRef path, Report &report) {
 // that learns a sparse weight leaves its zeros.
 static bool checkForms(const ModelFile &file, const Decisions &decisions, Report &report) {
   const size_t before = report.size();
+  if (const int32_t type = file.halfType())
+    report.warning(Finding::halfPrecision, file.path(),
+                   "the file computes in " + elementName(type) +
+                       ": here parameters are float32, steps compute in it, and exports have it",
+                   "--precision bf16 for products in 16 bits");
   for (const auto &decision : decisions) {
     const StringRef name = decision->name(), form = file.formInFile(name.str());
     if (form.empty() || decision->role != Role::trained)
       continue;
+    if (form != "sparse" && file.halfType())
+      continue; // its float32 are the masters
     if (form == "sparse")
       report.warning(Finding::sparseParameters, file.path(),
                      "parameter '" + name + "' is sparse in the file: its zeros are trained, too");

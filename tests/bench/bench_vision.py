@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A training step of torchvision's image models, 64 x 64 pixels, batch 16, SGD with momentum, against the best of PyTorch
-# (eager, channels last, compiled), in turns in one run on two threads. Needs torch, torchvision and onnx.
+# (eager, channels last, compiled), in turns in one run on two threads; with --bf16 PyTorch's autocast beside
+# `--precision bf16`. Needs torch, torchvision and onnx.
 #
-#   bench_vision.py TRAINC FOLDER [MODEL...]
+#   bench_vision.py TRAINC FOLDER [--bf16] [MODEL...]
 import json
 import os
 import subprocess
@@ -31,7 +32,7 @@ def make(name):
     return model.train()
 
 
-def peer(model, images, labels, way):
+def peer(model, images, labels, way, bf16):
     """Milliseconds of each step."""
     channels_last = way == "channels last"
     if channels_last:
@@ -42,7 +43,9 @@ def peer(model, images, labels, way):
         rows = slice(update * BATCH, (update + 1) * BATCH)
         begin = time.perf_counter()
         optimizer.zero_grad()
-        nn.functional.cross_entropy(run(images[rows]), labels[rows]).backward()
+        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+            loss = nn.functional.cross_entropy(run(images[rows]), labels[rows])
+        loss.backward()
         optimizer.step()
         taken.append(1e3 * (time.perf_counter() - begin))
     return taken[2:]
@@ -56,7 +59,7 @@ def ours(name):
         return [record["milliseconds"] for record in map(json.loads, log) if "milliseconds" in record][2:]
 
 
-def main(trainc, folder, names):
+def main(trainc, folder, names, bf16):
     os.makedirs(folder, exist_ok=True)
     os.chdir(folder)
     torch.set_num_threads(THREADS)
@@ -66,11 +69,12 @@ def main(trainc, folder, names):
     for name in names:
         torch.onnx.export(make(name), (images[:BATCH],), f"{name}.onnx", dynamo=False, opset_version=17, do_constant_folding=False,
                           training=torch.onnx.TrainingMode.TRAINING, input_names=["images"], output_names=["logits"])
-        subprocess.run([trainc, f"{name}.onnx", "--loss", "cross_entropy", "--optimizer", "sgd", "-o", name], check=True, capture_output=True)
+        subprocess.run([trainc, f"{name}.onnx", "--loss", "cross_entropy", "--optimizer", "sgd", "--precision", "bf16" if bf16 else "f32",
+                        "-o", name], check=True, capture_output=True)
         best = {}
         for _ in range(TURNS):
             for way in WAYS:
-                best.setdefault(way, []).extend(peer(make(name), images, labels, way))
+                best.setdefault(way, []).extend(peer(make(name), images, labels, way, bf16))
             best.setdefault("trainc", []).extend(ours(name))
         least = {way: sorted(taken)[len(taken) // 4] for way, taken in best.items()}
         fastest = min(WAYS, key=least.get)
@@ -79,4 +83,5 @@ def main(trainc, folder, names):
 
 
 if __name__ == "__main__":
-    main(os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:] or MODELS)
+    wanted = [word for word in sys.argv[3:] if word != "--bf16"]
+    main(os.path.abspath(sys.argv[1]), sys.argv[2], wanted or MODELS, "--bf16" in sys.argv)

@@ -3,6 +3,7 @@
 // Opening a model and finding the values of its tensors, in whichever field they are.
 #include "compiler/onnx/file/model_file.h"
 #include "compiler/onnx/file/converted_tensors.h"
+#include "compiler/onnx/file/half_model.h"
 #include "compiler/onnx/file/schema.h"
 #include "compiler/onnx/file/strip.h"
 #include "compiler/onnx/file/wire.h"
@@ -301,11 +302,14 @@ static void leaveOutUnread(onnx::GraphProto &graph, std::vector<Payload> &payloa
 bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
   size_t before = report.size();
   const std::set<std::string> onlyCast = namesOnlyCast(graph());
+  computesIn = halfTypeOf(*proto, onlyCast);
+  if (computesIn)
+    widenTypes(*proto);
   widenHalvesInNodes(onlyCast);
   for (int i = 0; i < graph().initializer_size(); ++i) {
     TensorProto &tensor = *proto->mutable_graph()->mutable_initializer(i);
     const int32_t type = tensor.data_type();
-    const bool widens = isHalf(type) && onlyCast.count(tensor.name());
+    const bool widens = isHalf(type) && (computesIn || onlyCast.count(tensor.name()));
     if (widens)
       tensor.set_data_type(TensorProto::UINT16); // it stands where halves do
     auto result = std::make_unique<TensorBytes>();
@@ -326,6 +330,8 @@ bool ModelFile::resolve(const std::vector<Payload> &payloads, Report &report) {
     if (widens && why.empty()) {
       widenHalves(*result, type);
       tensor.set_data_type(result->dataType);
+      if (computesIn)
+        markWidened(tensor, type);
       forms[tensor.name()] = elementName(type);
     }
     initializers.push_back(std::move(result));
@@ -347,24 +353,38 @@ StringRef ModelFile::formInFile(const std::string &name) const {
 
 // Constants that nodes hold.
 void ModelFile::widenHalvesInNodes(const std::set<std::string> &onlyCast) {
-  for (onnx::NodeProto &node : *proto->mutable_graph()->mutable_node()) {
-    if (!isOnnx(node, "Constant") || node.output_size() != 1 || node.attribute_size() != 1 ||
-        !onlyCast.count(node.output(0)) || !node.attribute(0).has_t() ||
-        !isHalf(node.attribute(0).t().data_type()))
-      continue;
-    TensorProto &tensor = *node.mutable_attribute(0)->mutable_t();
-    const int32_t type = tensor.data_type();
-    tensor.set_data_type(TensorProto::UINT16);
-    std::string why;
-    std::unique_ptr<TensorBytes> values = tensorOfNode(tensor, why);
-    tensor.set_data_type(type);
-    if (!values) // who reads it says why
-      continue;
-    widenHalves(*values, type);
-    tensor.Clear();
-    describe(*values, tensor);
-    tensor.set_raw_data(values->bytes.data(), values->bytes.size());
-  }
+  auto widen = [&](onnx::NodeProto &node) {
+    for (onnx::AttributeProto &attribute : *node.mutable_attribute())
+      widenHalf(node, attribute, onlyCast);
+  };
+  forEachNode(*proto->mutable_graph(), widen);
+  for (onnx::FunctionProto &function : *proto->mutable_functions())
+    for (onnx::NodeProto &node : *function.mutable_node())
+      widen(node);
+}
+
+void ModelFile::widenHalf(const onnx::NodeProto &node, onnx::AttributeProto &attribute,
+                          const std::set<std::string> &onlyCast) {
+  if (!attribute.has_t() || !isHalf(attribute.t().data_type()))
+    return;
+  const bool isConstant = isOnnx(node, "Constant") && node.output_size() == 1 &&
+                          node.attribute_size() == 1 && onlyCast.count(node.output(0));
+  if (!computesIn && !isConstant)
+    return;
+  TensorProto &tensor = *attribute.mutable_t();
+  const int32_t type = tensor.data_type();
+  tensor.set_data_type(TensorProto::UINT16);
+  std::string why;
+  std::unique_ptr<TensorBytes> values = tensorOfNode(tensor, why);
+  tensor.set_data_type(type);
+  if (!values) // who reads it says why
+    return;
+  widenHalves(*values, type);
+  tensor.Clear();
+  describe(*values, tensor);
+  tensor.set_raw_data(values->bytes.data(), values->bytes.size());
+  if (computesIn)
+    markWidened(tensor, type);
 }
 
 bool ModelFile::makeDense(Report &report) {

@@ -69,6 +69,8 @@ public:
   /// How the file has an initializer that is a dense float here: "float16", "bfloat16" or "sparse";
   /// empty: as it is here.
   llvm::StringRef formInFile(const std::string &name) const;
+  /// The type of 16 bits that the file computes in, which is read as float32; else 0.
+  int32_t halfType() const { return computesIn; }
 
   /// The values of a tensor of a node. Null, with a message, where they are not there.
   std::unique_ptr<TensorBytes> tensorOfNode(const onnx::TensorProto &tensor,
@@ -91,6 +93,8 @@ private:
   bool resolve(const std::vector<Payload> &payloads, Report &report);
   bool makeDense(Report &report);
   void widenHalvesInNodes(const std::set<std::string> &onlyCast);
+  void widenHalf(const onnx::NodeProto &node, onnx::AttributeProto &attribute,
+                 const std::set<std::string> &onlyCast);
   bool resolveExternal(const onnx::TensorProto &tensor, TensorBytes &result, Report &report);
 
   std::string filePath;
@@ -99,7 +103,8 @@ private:
   std::unique_ptr<onnx::ModelProto> proto;
   std::vector<llvm::ArrayRef<char>> valuesInNodes; // large ones, by number (strip.h)
   std::vector<std::unique_ptr<TensorBytes>> initializers;
-  std::map<std::string, std::string> forms;                    // of those that were converted
+  std::map<std::string, std::string> forms; // of those that were converted
+  int32_t computesIn = 0;
   std::vector<std::unique_ptr<TensorBytes>> replaced;          // others may share their bytes
   std::map<std::string, std::unique_ptr<MappedFile>> external; // by location
   std::vector<std::string> alsoRead;

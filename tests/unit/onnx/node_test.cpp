@@ -4,6 +4,7 @@
 // every test whose model can be imported must give the expected numbers. Those that cannot are
 // listed with the reason in docs/node_tests.md, which must be what this program would write;
 // `TRAINC_WRITE_NODE_TESTS=1 onnx_unit_tests --gtest_filter=OnnxNode*` writes it.
+#include "compiler/onnx/file/converted_tensors.h"
 #include "compiler/onnx/file/model_file.h"
 #include "compiler/onnx/import/evaluate.h"
 #include "dialects/nn/nn.h"
@@ -68,7 +69,8 @@ protected:
 
   static bool isKnown(const onnx::TensorProto &value, Known known) {
     bool isFloat = value.data_type() == onnx::TensorProto::FLOAT ||
-                   value.data_type() == onnx::TensorProto::DOUBLE;
+                   value.data_type() == onnx::TensorProto::DOUBLE ||
+                   reader::isHalf(value.data_type());
     return known == Known::all || (known == Known::integers && !isFloat);
   }
 
@@ -154,9 +156,15 @@ protected:
           gradients[node.op_type()][i] |= reached.count(argument) != 0;
   }
 
-  nn::Tensor tensorOf(const onnx::TensorProto &proto) {
+  // Of a model of halves everything is computed in f32.
+  nn::Tensor tensorOf(onnx::TensorProto proto) {
     std::string why;
+    const int32_t type = proto.data_type();
+    if (reader::isHalf(type))
+      proto.set_data_type(onnx::TensorProto::UINT16);
     auto bytes = reader::tensorBytes(proto, why);
+    if (bytes && reader::isHalf(type))
+      reader::widenHalves(*bytes, type);
     return bytes ? tensorOfBytes(context, *bytes, true) : nn::Tensor();
   }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models that compute in float16 or bfloat16. They are read as if they computed in float32: their
+// parameters are trained in that. What is changed is marked, so that an export has the file's
+// types.
+#pragma once
+
+#include "compiler/onnx/file/model_file.h"
+#include <set>
+
+namespace trainc::reader {
+
+/// Calls `visit` with each node of a graph, those of its branches and bodies too.
+void forEachNode(onnx::GraphProto &graph, llvm::function_ref<void(onnx::NodeProto &)> visit);
+
+/// The type of 16 bits that an input, an output, a cast or the operand of a node has; 0: none. A
+/// constant that only a Cast to floats reads (`onlyCast`) does not count.
+int32_t halfTypeOf(const onnx::ModelProto &model, const std::set<std::string> &onlyCast);
+
+/// Makes float32 of these types wherever the model states one, but for the tensors of values.
+void widenTypes(onnx::ModelProto &model);
+
+/// A tensor whose values become float32 states what the file has.
+void markWidened(onnx::TensorProto &tensor, int32_t halfType);
+
+} // namespace trainc::reader
