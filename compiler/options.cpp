@@ -301,8 +301,8 @@ std::optional<Recipe> Options::recipe(Report &report) const {
   recipe.kept = keep.empty() ? "" : readerInto(report).pattern("keep", keep);
   if (shardsGradients() && target == "cuda")
     complain("--shard", "gradients are shared out for --target cpu alone so far", "--shard none");
-  if (precision == "bf16" && target == "cuda")
-    complain("--precision", "products of bf16 are for --target cpu alone so far",
+  if ((precision == "bf16" || precision == "fp16") && target == "cuda")
+    complain("--precision", "products of " + precision + " are for --target cpu alone so far",
              "--precision f32; the trainer's --math tf32 uses the device's fast products");
   auto isOfAllRanks = [](const auto &one) { return one.second == "all-ranks"; };
   if ((batchNorm == "all-ranks" || any_of(recipe.batchNormOf, isOfAllRanks)) && target == "cuda")

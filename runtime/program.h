@@ -18,8 +18,8 @@ namespace trainc {
 class rank_exchange;
 class step_clock;
 
-// bf16 is in memory alone, and of none of the tensors that files hold.
-enum class data_type { f32, f64, i64, i32, boolean, i8, i16, u8, u16, u32, bf16 };
+// bf16 and f16 are in memory alone, and of none of the tensors that files hold.
+enum class data_type { f32, f64, i64, i32, boolean, i8, i16, u8, u16, u32, bf16, f16 };
 
 // The five memory arenas of a run, each one allocation. Every tensor of the
 // program has a fixed byte offset in one of them; of a pipeline's stage also in the slot of the
