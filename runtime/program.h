@@ -276,6 +276,9 @@ struct program {
   // The largest tensor that ranks exchange while forward_backward, or the functions of a chunk, run
   // (arenas.ranks); 0: none.
   int64_t rank_exchange_bytes = 0;
+  // f64 in the workspace arena, which the runtime sets: forward_backward multiplies all gradients
+  // by it, update divides them by it. Negative: there is none.
+  int64_t loss_scale_offset = -1;
 };
 
 // The entry functions.
