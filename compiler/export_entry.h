@@ -12,6 +12,7 @@ struct ExportEntry {
   std::string name;
   std::string parameterName;
   bool transposed = false;
+  std::string type = {}; // of 16 bits, `f16` or `bf16`, that the file has; empty: the parameter's
 };
 
 /// Elements of a tensor of the module's state that lie side by side in a parameter, too, whose

@@ -30,7 +30,7 @@ struct Recipe {
   std::string batchNorm = "train";            // or file, all-ranks, frozen
   bool choosesBatchNorm = false;              // somebody has said so
   std::vector<std::pair<std::string, std::string>> batchNormOf; // regular expressions and modes
-  std::string precision = "f32";                                // or bf16, f64
+  std::string precision = "f32";                                // or bf16, fp16, f64
   std::string target = "cpu";                                   // or cuda
   int64_t rowChunk = 0;  // bytes of what is computed in chunks of rows; 0: nothing is
   std::string kept;      // regular expression of nodes whose values stay in memory; empty: none

@@ -3,8 +3,8 @@
 // attach-optimizer: adds the entry function @update.
 //
 // The update works on the flat runs that form-buckets laid out, not on single
-// parameters: the summed gradients are scaled to their mean, clipped by their
-// global norm (as torch.nn.utils.clip_grad_norm_) or each by its value and handed to the
+// parameters: the summed gradients are scaled to their mean (without #train.loss_scale), clipped by
+// their global norm (as torch.nn.utils.clip_grad_norm_) or each by its value and handed to the
 // optimizer's formula. Buffers become the mean of their new values. All of it is ordinary nn
 // operations, which fuse to one reduction and one pointwise kernel per run. The norm is accumulated
 // in f64.
@@ -79,6 +79,10 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, CheckedPass> {
     RankedTensorType totalsType;
     if (auto function = getOperation().lookupSymbol<func::FuncOp>("forward_backward"))
       totalsType = addTotals(function);
+    if (scalesLoss())
+      lossScaleIndex =
+          declare(signature, RankedTensorType::get({}, Float64Type::get(&getContext())),
+                  train::LossScaleAttr::get(&getContext()));
     SmallVector<FlatRun> trained;
     for (int64_t group = 0; group < layout.groups(); ++group)
       for (train::Run run : {train::Run::decayed, train::Run::undecayed})
@@ -99,9 +103,9 @@ struct AttachOptimizer : PassWrapper<AttachOptimizer, CheckedPass> {
   }
 
 private:
-  bool weighs = false;                 // the micro-batches' losses have weights
-  std::optional<unsigned> totalsIndex; // argument of @update
-  Value applied;                       // whether the step is taken; null: always
+  bool weighs = false;                                 // the micro-batches' losses have weights
+  std::optional<unsigned> totalsIndex, lossScaleIndex; // arguments of @update
+  Value applied;                                       // whether the step is taken; null: always
 
   Type elementType() {
     auto function = getOperation().lookupSymbol<func::FuncOp>("forward_backward");
@@ -109,6 +113,14 @@ private:
       if (train::roleAs<train::ParameterAttr>(function, i))
         return cast<RankedTensorType>(function.getArgument(i).getType()).getElementType();
     return Float32Type::get(&getContext());
+  }
+
+  bool scalesLoss() {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("forward_backward");
+    for (unsigned i = 0; function && i < function.getNumArguments(); ++i)
+      if (train::roleAs<train::LossScaleAttr>(function, i))
+        return true;
+    return false;
   }
 
   unsigned declare(Signature &signature, Type type, train::RoleAttrInterface role) {
@@ -221,8 +233,12 @@ private:
     Location normLocation = NameLoc::get(StringAttr::get(&getContext(), "gradient_norm"));
     nn::Builder normBuilder(builder, normLocation);
     Value scale = gradientScale(normBuilder, *block, scalars["gradient_scale"]);
-    Value norm = gradientNorm(normBuilder, *block, trained, scale);
-    Value factor = clipFactor(normBuilder, norm, scale, scalars);
+    Value unscaling = scale;
+    if (lossScaleIndex)
+      unscaling = normBuilder.named("unscaling",
+                                    normBuilder.div(scale, block->getArgument(*lossScaleIndex)));
+    Value norm = gradientNorm(normBuilder, *block, trained, unscaling);
+    Value factor = clipFactor(normBuilder, norm, unscaling, scalars);
     nn::Builder stepBuilder(builder, NameLoc::get(StringAttr::get(&getContext(), "step")));
     if (totalsIndex)
       norm = findApplied(stepBuilder, normBuilder, *block, norm, scale, scalars["loss_limit"]);

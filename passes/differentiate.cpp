@@ -9,7 +9,9 @@
 // reach the loss are visited, so frozen parts cost nothing. The result is
 // @forward_backward. Parameters that reach it not, of a second head for instance,
 // are frozen with a warning; so are, as a known weakness, those whose gradient is
-// zero for a structural reason (after a floor).
+// zero for a structural reason (after a floor). Where a value has floats of little
+// range, all gradients are times #train.loss_scale, so that small ones are not 0.
+#include "dialects/elements/element_type.h"
 #include "dialects/errors/internal_error.h"
 #include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
@@ -154,8 +156,9 @@ public:
     Value loss = terminator->getOperand(0);
     if (isActive(loss)) {
       trainc::nn::Builder builder(at, gradientLocation(loss.getLoc()));
-      Value weight = weightOfLoss(builder);
-      contributions[loss].push_back({weight ? weight : builder.constant(1, loss.getType()), ""});
+      Value weight = weightOfLoss(builder), scale = scaleOfLoss(builder, loss.getType());
+      Value factor = weight && scale ? builder.mul(weight, scale) : weight ? weight : scale;
+      contributions[loss].push_back({factor ? factor : builder.constant(1, loss.getType()), ""});
     }
     for (Operation *op : llvm::reverse(forward))
       if (failed(visit(at, op)))
@@ -227,6 +230,21 @@ private:
       return weight;
     }
     return nullptr;
+  }
+
+  /// Null where gradients need none.
+  Value scaleOfLoss(trainc::nn::Builder &builder, Type type) {
+    const bool isOfLittleRange = llvm::any_of(forward, [](Operation *op) {
+      return llvm::any_of(op->getResultTypes(), [](Type result) {
+        return trainc::elementTypeOf(result).isOfLittleRange;
+      });
+    });
+    if (!isOfLittleRange)
+      return nullptr;
+    auto role = trainc::train::LossScaleAttr::get(function.getContext());
+    Value scale = addScalar(function, role, "loss_scale");
+    return builder.named("loss_scale",
+                         builder.cast(scale, cast<RankedTensorType>(type).getElementType()));
   }
 
   /// What the module calls a value.

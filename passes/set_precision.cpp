@@ -6,16 +6,18 @@
 // use it to compare with finite differences and with PyTorch in double. Known
 // weakness: constants were rounded to f32 by the model file already.
 //
-// `to=bf16` lets matrix products and convolutions read bf16 and rounds what they compute. Casts say
-// where; all else stays f32: parameters, sums, norms, the softmax, losses, the optimizer. A kernel
-// that makes or reads what a product reads or makes does the cast on the way, so that it is 16 bits
-// in memory. The gradients of casts are casts, so products of the backward pass read bf16 too.
+// `to=bf16` lets matrix products and convolutions read bf16 and rounds what they compute, `to=fp16`
+// f16. Casts say where; all else stays f32: parameters, sums, norms, the softmax, losses, the
+// optimizer. A kernel that makes or reads what a product reads or makes does the cast on the way,
+// so that it is 16 bits in memory. The gradients of casts are casts, so products of the backward
+// pass read as much.
 #include "dialects/nn/builder.h"
 #include "dialects/nn/views.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 
@@ -55,33 +57,33 @@ void widen(func::FuncOp function) {
 }
 
 /// Rounded in front of the views that lead to it: a product follows these to what is in memory.
-Value rounded(nn::Builder &builder, Value value) {
+Value rounded(nn::Builder &builder, Value value, Type narrow) {
   Operation *view = value.getDefiningOp();
   if (!isView(view))
-    return builder.cast(value, builder.op().getBF16Type());
-  Value above = rounded(builder, view->getOperand(0));
+    return builder.cast(value, narrow);
+  Value above = rounded(builder, view->getOperand(0), narrow);
   auto type = cast<RankedTensorType>(value.getType());
   IRMapping operands;
   operands.map(view->getOperand(0), above);
   Operation *copy = builder.op().clone(*view, operands);
-  copy->getResult(0).setType(type.clone(builder.op().getBF16Type()));
+  copy->getResult(0).setType(type.clone(narrow));
   return copy->getResult(0);
 }
 
-/// Lets a product of two tensors of f32, a convolution too, read bf16, and rounds what it makes.
-void round(Operation *product) {
+/// Lets a product of two tensors of f32, a convolution too, read 16 bits, and rounds what it makes.
+void round(Operation *product, Type narrow) {
   OpBuilder at(product);
   for (Value operand : product->getOperands())
     if (nn::tensorType(operand).getElementType() != at.getF32Type())
       return;
   nn::Builder builder(at, product->getLoc());
   for (OpOperand &operand : product->getOpOperands())
-    operand.set(rounded(builder, operand.get()));
+    operand.set(rounded(builder, operand.get(), narrow));
   at.setInsertionPointAfter(product);
   Value sums = product->getResult(0);
-  Value narrow = builder.cast(sums, at.getBF16Type());
-  Value result = builder.cast(narrow, at.getF32Type());
-  sums.replaceAllUsesExcept(result, narrow.getDefiningOp());
+  Value few = builder.cast(sums, narrow);
+  Value result = builder.cast(few, at.getF32Type());
+  sums.replaceAllUsesExcept(result, few.getDefiningOp());
 }
 
 struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
@@ -91,7 +93,7 @@ struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
   explicit SetPrecision(StringRef precision) { to = precision.str(); }
 
   TextOption to{*this, "to", "name", "f64",
-                "element type: f32, f64, or bf16 for what products read and make"};
+                "element type: f32, f64, or bf16 or fp16 for what products read and make"};
 
   StringRef getArgument() const override { return "set-precision"; }
   StringRef getDescription() const override { return "change the element type of computation"; }
@@ -103,14 +105,19 @@ struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
   void checkOptions(OptionReader &reader) const override { reader.choice("to", to, kPrecisions); }
 
   void runOnOperation() override {
+    Builder types(&getContext());
+    const Type narrow = llvm::StringSwitch<Type>(to)
+                            .Case("bf16", types.getBF16Type())
+                            .Case("fp16", types.getF16Type())
+                            .Default(nullptr);
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (to == "f64") // f32 is what the reader makes
         widen(function);
-      else if (to == "bf16")
+      else if (narrow)
         for (Operation &op : llvm::make_early_inc_range(function.front()))
           if (isa<nn::MatmulOp, nn::ConvolutionOp, nn::ConvolutionInputGradientOp,
                   nn::ConvolutionWeightGradientOp>(op))
-            round(&op);
+            round(&op, narrow);
     }
   }
 };

@@ -18,8 +18,8 @@ namespace trainc {
 class rank_exchange;
 class step_clock;
 
-// bf16 is in memory alone, and of none of the tensors that files hold.
-enum class data_type { f32, f64, i64, i32, boolean, i8, i16, u8, u16, u32, bf16 };
+// bf16 and f16 are in memory alone, and of none of the tensors that files hold.
+enum class data_type { f32, f64, i64, i32, boolean, i8, i16, u8, u16, u32, bf16, f16 };
 
 // The five memory arenas of a run, each one allocation. Every tensor of the
 // program has a fixed byte offset in one of them; of a pipeline's stage also in the slot of the
@@ -113,6 +113,7 @@ struct export_initializer {
   const char *onnx_name;
   const char *parameter_name;
   bool transposed;
+  data_type rounded_to = data_type::f32; // f16 or bf16: the file's type; f32: as the parameter is
 };
 
 // Elements of a tensor of the module's state that lie side by side in a parameter, too: gates that
@@ -276,6 +277,9 @@ struct program {
   // The largest tensor that ranks exchange while forward_backward, or the functions of a chunk, run
   // (arenas.ranks); 0: none.
   int64_t rank_exchange_bytes = 0;
+  // f64 in the workspace arena, which the runtime sets: forward_backward multiplies all gradients
+  // by it, update divides them by it. Negative: there is none.
+  int64_t loss_scale_offset = -1;
 };
 
 // The entry functions.

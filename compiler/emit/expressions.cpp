@@ -314,9 +314,10 @@ ExpressionPrinter::Text ExpressionPrinter::expression(Operation &op) {
             kSelect};
   // A narrow float outside of memory is a rounded one of f32.
   if (isa<arith::TruncFOp>(op) && isNarrowFloat(op.getResult(0).getType())) {
-    StringRef rounding = elementTypeOf(op.getResult(0).getType()).rounding;
-    return isOnlyStored(op) ? Text{text(op.getOperand(0)), 0}
-                            : Text{(rounding + "(" + text(op.getOperand(0)) + ")").str(), kPrimary};
+    StringRef stored = elementTypeOf(op.getResult(0).getType()).storedName;
+    return isOnlyStored(op)
+               ? Text{text(op.getOperand(0)), 0}
+               : Text{(stored + "::nearest(" + text(op.getOperand(0)) + ")").str(), kPrimary};
   }
   if (isa<arith::ExtFOp>(op) && isNarrowFloat(op.getOperand(0).getType()) &&
       op.getResult(0).getType() == Float32Type::get(op.getContext()))

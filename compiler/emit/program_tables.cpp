@@ -30,7 +30,10 @@ static SmallVector<train::ExportAttr> attributesOf(ModuleOp module, ArrayRef<Exp
     attributes.push_back(train::ExportAttr::get(
         module.getContext(), builder.getStringAttr(entry.name),
         entry.transposed ? train::ExportForm::transposed : train::ExportForm::copy,
-        builder.getStringAttr(entry.parameterName)));
+        builder.getStringAttr(entry.parameterName),
+        entry.type == "f16"    ? Type(builder.getF16Type())
+        : entry.type == "bf16" ? Type(builder.getBF16Type())
+                               : Type()));
   return attributes;
 }
 
@@ -38,7 +41,8 @@ static std::vector<ExportEntry> entriesOf(ArrayRef<train::ExportAttr> attributes
   std::vector<ExportEntry> entries;
   for (train::ExportAttr entry : attributes)
     entries.push_back({entry.getInitializer().str(), entry.getParameter().str(),
-                       entry.getForm() == train::ExportForm::transposed});
+                       entry.getForm() == train::ExportForm::transposed,
+                       entry.getType() ? elementTypeOf(entry.getType()).name.str() : ""});
   return entries;
 }
 

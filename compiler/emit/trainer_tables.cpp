@@ -122,10 +122,10 @@ private:
   llvm::StringMap<int64_t> stepScalars; // where, of those that forward_backward has
 };
 
-/// What the runtime sets for each micro-batch.
+/// What the runtime sets for each micro-batch, or for each step.
 bool isStepScalar(train::RoleAttrInterface role) {
-  return isa_and_nonnull<train::RandomKeyAttr, train::BatchFaultAttr, train::MeanPerBatchAttr>(
-      role);
+  return isa_and_nonnull<train::RandomKeyAttr, train::BatchFaultAttr, train::MeanPerBatchAttr,
+                         train::LossScaleAttr>(role);
 }
 
 void TablePrinter::collectArguments(func::FuncOp function) {
@@ -385,6 +385,8 @@ void TablePrinter::printProgram() {
     field("buckets", buckets);
   if (int64_t bytes = rankExchangeBytes(module))
     field("rank_exchange_bytes", std::to_string(bytes));
+  if (stepScalars.contains("loss_scale"))
+    field("loss_scale_offset", llvm::Twine(stepScalars.lookup("loss_scale")));
   writer.line("};");
 }
 
@@ -416,7 +418,8 @@ FailureOr<std::string> TablePrinter::print() {
   auto add = [](std::vector<std::string> &rows, ArrayRef<ExportEntry> entries) {
     for (const ExportEntry &entry : entries)
       rows.push_back("{" + stringLiteral(entry.name) + ", " + stringLiteral(entry.parameterName) +
-                     ", " + (entry.transposed ? "true" : "false") + "}");
+                     ", " + (entry.transposed ? "true" : "false") +
+                     (entry.type.empty() ? "" : ", data_type::" + entry.type) + "}");
   };
   add(exports, tables.exports);
   add(moduleTensors, tables.moduleTensors);

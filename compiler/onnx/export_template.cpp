@@ -2,6 +2,7 @@
 //
 // The model without its parameters' values. What the schema does not know (metadata of newer
 // versions) survives: protobuf keeps unknown fields.
+#include "compiler/onnx/file/half_model.h"
 #include "compiler/onnx/file/output_file.h"
 #include "compiler/onnx/file/wire.h"
 #include "compiler/onnx/graph/graph.h"
@@ -59,6 +60,14 @@ static void useRunningStatistics(onnx::GraphProto &graph) {
   }
 }
 
+// Parameters whose description keepRecord made, too.
+static void restoreTypes(onnx::ModelProto &model, const ModelFile &file) {
+  narrowTypes(model);
+  for (onnx::ValueInfoProto &info : *model.mutable_graph()->mutable_value_info())
+    if (const int32_t type = halfTypeNamed(file.formInFile(info.name())))
+      info.mutable_type()->mutable_tensor_type()->set_elem_type(type);
+}
+
 LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &report) {
   std::set<std::string> parameters;
   for (const ExportEntry &entry : exportInitializers(model))
@@ -78,6 +87,8 @@ LogicalResult writeExportTemplate(const Model &model, StringRef path, Report &re
     *graph.add_initializer() = tensor;
     setValues(*graph.mutable_initializer(graph.initializer_size() - 1), model.file->initializer(i));
   }
+  if (model.file->exportsHalves())
+    restoreTypes(result, *model.file);
   std::string bytes;
   if (!result.SerializeToString(&bytes))
     return report.error(ExitCode::outputNotWritten, path,

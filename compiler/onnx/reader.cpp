@@ -145,7 +145,8 @@ static bool checkForms(const ModelFile &file, const Decisions &decisions, Report
   if (const int32_t type = file.halfType())
     report.warning(Finding::halfPrecision, file.path(),
                    "the file computes in " + elementName(type) +
-                       ": here parameters are float32, steps compute in it, and exports have it",
+                       ": here parameters are float32 and steps compute in it; exports have " +
+                       (file.exportsHalves() ? "the file's types" : "float32"),
                    "--precision bf16 for products in 16 bits");
   for (const auto &decision : decisions) {
     const StringRef name = decision->name(), form = file.formInFile(name.str());
@@ -250,10 +251,17 @@ std::vector<std::string> modelFiles(const Model &model) { return model.file->pat
 
 std::vector<ExportEntry> exportInitializers(const Model &model) {
   std::vector<ExportEntry> result;
+  auto add = [&](const std::string &name, const Parameter &parameter, bool transposed) {
+    const StringRef form = model.file->exportsHalves() ? model.file->formInFile(name) : "";
+    result.push_back({name, parameter.name, transposed,
+                      form == "float16"    ? "f16"
+                      : form == "bfloat16" ? "bf16"
+                                           : ""});
+  };
   for (const Parameter &parameter : model.parameters) {
-    result.push_back({parameter.name, parameter.name, false});
+    add(parameter.name, parameter, false);
     for (const TiedInitializer &tied : parameter.tied)
-      result.push_back({tied.onnxName, parameter.name, tied.transposed});
+      add(tied.onnxName, parameter, tied.transposed);
   }
   return result;
 }

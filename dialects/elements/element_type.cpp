@@ -23,7 +23,10 @@ struct Row {
 const Row kRows[] = {
     {Kind::brainFloating, 16, {"bf16", 2, HostType::bf16, false, "float", "bfloat16", "bf16",
                                "0.0f", "1.0f", "INFINITY", "-INFINITY",
-                               "runtime/kernels/bfloat16.h", "nearest_bfloat16"}},
+                               "runtime/kernels/narrow_float.h"}},
+    {Kind::floating, 16, {"f16", 2, HostType::f16, false, "float", "float16", "f16",
+                          "0.0f", "1.0f", "INFINITY", "-INFINITY",
+                          "runtime/kernels/narrow_float.h", /*isOfLittleRange=*/true}},
     {Kind::floating, 32, {"f32", 4, HostType::f32, true, "float", "float", "f32",
                           "0.0f", "1.0f", "INFINITY", "-INFINITY"}},
     {Kind::floating, 64, {"f64", 8, HostType::f64, false, "double", "double", "f64",
@@ -79,7 +82,7 @@ SmallVector<StringRef> storedTypeNames() {
 
 bool isIndexElement(Type element) { return elementTypeOf(element).stored == HostType::i64; }
 
-bool isNarrowFloat(Type element) { return !elementTypeOf(element).rounding.empty(); }
+bool isNarrowFloat(Type element) { return !elementTypeOf(element).header.empty(); }
 
 Type typeOfSums(Type element) {
   return isNarrowFloat(element) ? Float32Type::get(element.getContext()) : element;

@@ -6,7 +6,7 @@
 
 #include "dialects/errors/internal_error.h"
 #include "mlir/IR/Types.h"
-#include "runtime/kernels/bfloat16.h"
+#include "runtime/kernels/narrow_float.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -14,10 +14,10 @@
 namespace trainc {
 
 /// C++ types that hold elements.
-enum class HostType { bf16, f32, f64, u8, i8, u16, i16, u32, i32, i64 };
+enum class HostType { bf16, f16, f32, f64, u8, i8, u16, i16, u32, i32, i64 };
 
 struct ElementType {
-  llvm::StringRef name; // in comments and as --precision has it: `f32`, `bool`
+  llvm::StringRef name; // in comments: `f32`, `bool`
   int64_t bytes;        // of an element in memory; a bool takes one
   HostType stored;      // what an element is in memory, little endian; bool is 0 or 1
   bool hasEpilogues;    // products of them in the libraries; f64 serves tests
@@ -28,9 +28,9 @@ struct ElementType {
   llvm::StringRef runtimeName; // enumerator of data_type in runtime/files/data_types.h
   llvm::StringRef zero, one;
   llvm::StringRef largest, smallest; // infinities where the type has them
-  // Of floats that memory alone has (isNarrowFloat), else empty: the header of the C++ type, and
-  // its function that rounds a float.
-  llvm::StringRef header = {}, rounding = {};
+  // Of floats that memory alone has (isNarrowFloat), else empty: the header of the C++ type.
+  llvm::StringRef header = {};
+  bool isOfLittleRange = false; // gradients as small as f32 has them would become 0
 };
 
 /// The facts of an element type, or of a tensor's. An unknown type is an internal error.
@@ -56,6 +56,8 @@ template <typename Function> auto withHostType(HostType type, Function function)
   switch (type) {
   case HostType::bf16:
     return function(bfloat16());
+  case HostType::f16:
+    return function(float16());
   case HostType::f32:
     return function(float());
   case HostType::f64:

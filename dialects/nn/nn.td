@@ -28,7 +28,7 @@ def NN_Dialect : Dialect {
   }];
 }
 
-def NN_Float : AnyTypeOf<[BF16, F32, F64], "float">; // bf16: what products read, and moves of it
+def NN_Float : AnyTypeOf<[BF16, F16, F32, F64], "float">; // of 16 bits: what products read, and moves of it
 def NN_Integer : AnyTypeOf<[I8, I16, I32, I64, UI8, UI16, UI32], "integer">;
 def NN_Bool : I<1>;
 def NN_OffsetTensor : StaticShapeTensorOf<[I64]>; // of elements in an arena

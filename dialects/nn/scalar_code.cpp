@@ -238,7 +238,8 @@ Type scalarTypeOf(Type element) {
 }
 
 // A register holds more than an i32: what leaves its range wraps here, whether or not the value
-// goes through memory before its next use. Likewise a bf16 is rounded. arith has no unsigned types.
+// goes through memory before its next use. Likewise a narrow float is rounded. arith has no
+// unsigned types.
 static Value wrapped(OpBuilder &builder, Location location, Value value, Type element) {
   if (scalarTypeOf(element) == element)
     return value;

@@ -31,11 +31,10 @@ template <typename T, typename Lanes> auto *lanes(Lanes &lanes) {
   }
 }
 
-// What an element in memory is computed in: integers in 64 bits, a bf16 in f32.
+// What an element in memory is computed in: integers in 64 bits, narrow floats in f32.
 template <typename Stored>
-using LaneOf =
-    std::conditional_t<std::is_integral_v<Stored>, int64_t,
-                       std::conditional_t<std::is_same_v<Stored, bfloat16>, float, Stored>>;
+using LaneOf = std::conditional_t<std::is_integral_v<Stored>, int64_t,
+                                  std::conditional_t<std::is_arithmetic_v<Stored>, Stored, float>>;
 
 // Calls `function` with a zero of the type of the lanes that an element is computed in.
 template <typename Function> auto withLaneType(Type type, Function function) {

@@ -121,7 +121,7 @@ LogicalResult checkType(Operation *op, Attribute role, Type type) {
       isa<StepTotalsAttr>(role) &&
       (!isFloatTensor(type) || tensor.getShape() != ArrayRef<int64_t>(kStepTotals)))
     return op->emitOpError("expects three floats for ") << role << ", found " << type;
-  if (isa<ScalarAttr, RandomKeyAttr, BatchFaultAttr, MeanPerBatchAttr, PartScaleAttr,
+  if (isa<ScalarAttr, RandomKeyAttr, BatchFaultAttr, MeanPerBatchAttr, LossScaleAttr, PartScaleAttr,
           GradientNormAttr, LossWeightAttr, LossPartAttr, MetricWeightAttr>(role) &&
       !isScalar(type))
     return op->emitOpError("expects a scalar for ") << role << ", found " << type;
@@ -207,7 +207,7 @@ LogicalResult TrainDialect::verifyRegionArgAttribute(Operation *op, unsigned, un
   Attribute role = attribute.getValue();
   if (!isa<ParameterAttr, BufferAttr, InputAttr, LabelAttr, RunParametersAttr, RunGradientsAttr,
            StateAttr, StepTotalsAttr, ScalarAttr, RandomKeyAttr, BatchFaultAttr, MeanPerBatchAttr,
-           PartScaleAttr, KeptAttr, PassedAttr>(role))
+           LossScaleAttr, PartScaleAttr, KeptAttr, PassedAttr>(role))
     return op->emitOpError("expects the role of an argument, found ") << role;
   if (failed(checkType(op, role, function.getArgumentTypes()[index])))
     return failure();

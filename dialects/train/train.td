@@ -392,6 +392,19 @@ def Train_MeanPerBatch : Train_Role<"MeanPerBatch", "mean_per_batch"> {
   }];
 }
 
+def Train_LossScale : Train_Role<"LossScale", "loss_scale"> {
+  let summary = "What the gradients of a step are times those of its loss; the trainer sets it";
+  let description = [{
+    Argument of `@forward_backward` and of `@update` where products read floats of little range, in which small
+    gradients would be 0.
+  }];
+  let extraClassDeclaration = [{
+    ::trainc::train::Placement getPlacement() const { return ::trainc::train::Placement::workspace; }
+    std::string getPlaceName() const { return "loss_scale"; }
+    ::mlir::StringAttr getTitle() const { return ::mlir::StringAttr::get(getContext(), "loss_scale"); }
+  }];
+}
+
 def Train_PartScale : Train_Role<"PartScale", "part_scale"> {
   let summary = "What turns a part's sum over the micro-batch into its share of the step's loss; the trainer sets it";
   let description = [{
@@ -439,10 +452,13 @@ def Train_ExportForm : I32EnumAttr<"ExportForm", "how an initializer comes from 
 
 def Train_Export : Train_Attr<"Export", "export"> {
   let summary = "An initializer of the model's file that export writes, and where its values come from";
-  let description = [{`#train.export<"lm_head.weight", transposed of "wte.weight">`}];
+  let description = [{
+    `#train.export<"lm_head.weight", transposed of "wte.weight">`; with `as f16` or `as bf16` the values are
+    rounded to that.
+  }];
   let parameters = (ins "::mlir::StringAttr":$initializer, EnumParameter<Train_ExportForm>:$form,
-                        "::mlir::StringAttr":$parameter);
-  let assemblyFormat = "`<` $initializer `,` $form `of` $parameter `>`";
+                        "::mlir::StringAttr":$parameter, OptionalParameter<"::mlir::Type">:$type);
+  let assemblyFormat = "`<` $initializer `,` $form `of` $parameter (`as` $type^)? `>`";
 }
 
 def Train_Layout : Train_Attr<"Layout", "layout"> {

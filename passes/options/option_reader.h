@@ -16,7 +16,7 @@
 
 namespace trainc {
 
-inline constexpr llvm::StringRef kPrecisions[] = {"f32", "bf16", "f64"};
+inline constexpr llvm::StringRef kPrecisions[] = {"f32", "bf16", "fp16", "f64"};
 inline constexpr llvm::StringRef kTargets[] = {"cpu", "cuda"};
 inline constexpr llvm::StringRef kRecomputeLevels[] = {"none", "light", "full"};
 inline constexpr llvm::StringRef kSchedules[] = {"gpipe", "1f1b", "interleaved", "zb-h1"};

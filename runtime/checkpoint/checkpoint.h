@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/checkpoint/checkpoint_policy.h"
+#include "runtime/checkpoint/loss_scale.h"
 #include "runtime/checkpoint/loss_statistics.h"
 #include "runtime/data/loader.h"
 #include "runtime/files/file_operations.h"
@@ -58,6 +59,7 @@ struct checkpoint_info {
   int64_t batches_taken = 0; // by all ranks together
   int64_t skipped_steps = 0; // of `step`: their updates were not taken
   loss_statistics losses = {};
+  loss_scale scale = {};
   double loss = NAN; // of the step; NaN where it was not known
   // Results of its evaluation, where it had one.
   std::vector<std::pair<std::string, double>> evaluated; // "top_5_accuracy"
@@ -150,6 +152,7 @@ struct run_position {
   std::span<const named_number> evaluated = {}; // of the step; empty: it had no evaluation
   loss_statistics losses = {};                  // of the steps until here
   best_evaluation best = {};                    // likewise
+  loss_scale scale = {};                        // of the next step
 };
 
 struct save_result {

@@ -145,6 +145,8 @@ checkpoint_info read_manifest(const std::string &folder) {
     if (auto losses = manifest.find("losses"); losses != manifest.end())
       info.losses = {losses->at("count").get<int64_t>(), losses->at("mean").get<double>(),
                      losses->at("variance").get<double>()};
+    if (auto scale = manifest.find("loss_scale"); scale != manifest.end())
+      info.scale = {scale->at("factor").get<double>(), scale->at("finite_steps").get<int64_t>()};
     info.loss = number("loss");
     // Null: not finite; where nothing is known of the best one, not evaluated.
     const bool keeps_null = manifest.contains("best_evaluation");

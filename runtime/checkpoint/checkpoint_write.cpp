@@ -337,6 +337,9 @@ int checkpoint_writer::write_manifest(const run_position &at) {
   print("  \"losses\": {\"count\": %" PRId64 ", \"mean\": %s, \"variance\": %s},\n",
         at.losses.count, json_number(loss, at.losses.mean),
         json_number(number, at.losses.variance));
+  if (at.scale.factor != 0)
+    print("  \"loss_scale\": {\"factor\": %s, \"finite_steps\": %" PRId64 "},\n",
+          json_number(number, at.scale.factor), at.scale.finite_steps);
   print("  \"loss\": %s,\n", json_number(loss, at.loss));
   for (size_t i = 0; i < evaluated_.size(); ++i)
     print("  %s: %s,\n", evaluated_members_[i].c_str(), json_number(number, evaluated_[i].value));

@@ -114,23 +114,25 @@ struct initializer {
   const tensor_place *tensor;
   const char *name;
   bool transposed;
+  data_type type; // in the file
   const char *data;
   int64_t external_offset;
+
+  int64_t bytes() const { return element_count(*tensor) * bytes_of(type); }
 
   std::string header(const std::string &external_file) const {
     std::string text;
     for (int axis = 0; axis < tensor->rank; ++axis)
       put_number(text, tensor_dims,
                  static_cast<uint64_t>(tensor->shape[transposed ? tensor->rank - 1 - axis : axis]));
-    put_number(text, tensor_data_type, row_of(tensor->type).onnx);
+    put_number(text, tensor_data_type, row_of(type).onnx);
     put_bytes(text, tensor_name, name);
-    auto bytes = byte_count(*tensor);
     if (external_file.empty()) {
-      put_length(text, tensor_raw_data, static_cast<uint64_t>(bytes));
+      put_length(text, tensor_raw_data, static_cast<uint64_t>(bytes()));
     } else {
       put_entry(text, "location", external_file);
       put_entry(text, "offset", std::to_string(external_offset));
-      put_entry(text, "length", std::to_string(bytes));
+      put_entry(text, "length", std::to_string(bytes()));
       put_number(text, tensor_data_location, location_external);
     }
     return text;
@@ -138,7 +140,7 @@ struct initializer {
 
   void write_data(output_file &out) const {
     if (!transposed) {
-      out.write(data, byte_count(*tensor));
+      write_elements(out, data, element_count(*tensor));
       return;
     }
     int64_t rows = tensor->shape[0], columns = tensor->shape[1], size = bytes_of(tensor->type);
@@ -147,7 +149,31 @@ struct initializer {
       for (int64_t r = 0; r < rows; ++r)
         memcpy(column.data() + r * size, data + (r * columns + c) * size,
                static_cast<size_t>(size));
-      out.write(column.data(), rows * size);
+      write_elements(out, column.data(), rows);
+    }
+  }
+
+private:
+  void write_elements(output_file &out, const char *elements, int64_t count) const {
+    if (type == data_type::f16)
+      write_rounded<float16>(out, elements, count);
+    else if (type == data_type::bf16)
+      write_rounded<bfloat16>(out, elements, count);
+    else
+      out.write(elements, count * bytes_of(type));
+  }
+
+  template <typename Number>
+  void write_rounded(output_file &out, const char *elements, int64_t count) const {
+    constexpr int64_t chunk = 1 << 16;
+    std::vector<Number> rounded(static_cast<size_t>(std::min(chunk, count)));
+    for (int64_t begin = 0; begin < count; begin += chunk) {
+      const int64_t length = std::min(chunk, count - begin);
+      for (int64_t i = 0; i < length; ++i)
+        rounded[static_cast<size_t>(i)] = static_cast<Number>(static_cast<float>(
+            number_at(tensor->type, elements + (begin + i) * bytes_of(tensor->type))));
+      out.write(reinterpret_cast<const char *>(rounded.data()),
+                length * static_cast<int64_t>(sizeof(Number)));
     }
   }
 };
@@ -161,15 +187,19 @@ const tensor_place &parameter_of(const program &program, const export_initialize
                 std::string("exported initializer '") + entry.onnx_name + "' has no parameter");
 }
 
+data_type type_in_file(const tensor_place &tensor, const export_initializer &entry) {
+  return entry.rounded_to == data_type::f32 ? tensor.type : entry.rounded_to;
+}
+
 std::vector<initializer> initializers_of(const program &program, const arenas &arenas) {
   std::vector<initializer> result;
   int64_t offset = 0;
   for (int64_t i = 0; i < program.export_count; ++i) {
     const export_initializer &entry = program.exports[i];
     const tensor_place &tensor = parameter_of(program, entry);
-    result.push_back({&tensor, entry.onnx_name, entry.transposed,
+    result.push_back({&tensor, entry.onnx_name, entry.transposed, type_in_file(tensor, entry),
                       arenas[arena_kind::parameters] + tensor.offset, offset});
-    int64_t end = offset + byte_count(tensor);
+    int64_t end = offset + result.back().bytes();
     offset = (end + external_alignment - 1) / external_alignment * external_alignment;
   }
   return result;
@@ -189,7 +219,7 @@ std::vector<std::string> files_of_export(const program &program, const std::stri
                                          bool external_data) {
   int64_t weights = 0;
   for (int64_t i = 0; i < program.export_count; ++i)
-    weights += byte_count(parameter_of(program, program.exports[i]));
+    weights += byte_count(parameter_of(program, program.exports[i])); // no less than in the file
   if (external_data || weights > largest_inline_weights)
     return {path, path + ".data"};
   return {path};
@@ -220,8 +250,7 @@ void export_onnx(const program &program, const arenas &arenas, const std::string
   uint64_t graph_bytes = graph.size();
   for (const initializer &entry : initializers) {
     std::string header = entry.header(data_name), start;
-    uint64_t bytes =
-        header.size() + (external_data ? 0 : static_cast<uint64_t>(byte_count(*entry.tensor)));
+    uint64_t bytes = header.size() + (external_data ? 0 : static_cast<uint64_t>(entry.bytes()));
     put_length(start, graph_initializer, bytes);
     graph_bytes += start.size() + bytes;
     headers.push_back(start + header);

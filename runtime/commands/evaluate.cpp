@@ -176,8 +176,9 @@ int gradients(run &run) {
         tensors.push_back(view_of(parameter.tensor, parameter.tensor.name,
                                   run.places()[arena_kind::gradients] + parameter.tensor.offset));
     }
+    const bool is_scaled = run.prog.loss_scale_offset >= 0;
     const size_t unsound = write_gradients(
-        path, tensors, result.weight, run.target,
+        path, tensors, result.weight * (is_scaled ? run.options.loss_scale : 1), run.target,
         {{"loss", loss}, {"parameters", parameters}, {content_entry, content_gradients}});
     const std::string parameter_text = counted(static_cast<int64_t>(tensors.size()), "parameter");
     printf("loss %s\ngradients of %s: %s\n", loss, parameter_text.c_str(), path.c_str());
@@ -185,9 +186,10 @@ int gradients(run &run) {
       throw failure(exit_diverged,
                     format_text("%s: was written; the loss is %g, and of %s %zu ha%s gradients "
                                 "that are not finite\n  try: data without NaN, and with labels "
-                                "that count",
+                                "that count%s",
                                 path.c_str(), result.loss, parameter_text.c_str(), unsound,
-                                unsound == 1 ? "s" : "ve"));
+                                unsound == 1 ? "s" : "ve",
+                                is_scaled ? "; or a lower --loss-scale" : ""));
   });
   return exit_success;
 }

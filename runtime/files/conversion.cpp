@@ -3,7 +3,8 @@
 // Element conversions of the loader.
 #include "runtime/files/conversion.h"
 
-#include <bit>
+#include "runtime/kernels/narrow_float.h"
+
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -11,30 +12,8 @@
 namespace trainc {
 namespace {
 
-// Bits of a float of 16, whose values f32 has all.
-struct half {
-  uint16_t bits;
-
-  template <typename T> explicit operator T() const { return static_cast<T>(value()); }
-  float value() const {
-    constexpr uint32_t largest_exponent = 31, bias = 15, bias_of_f32 = 127;
-    const uint32_t exponent = bits >> 10 & largest_exponent, fraction = bits & 0x3ff;
-    const uint32_t wide_exponent =
-        exponent == largest_exponent ? 255 : exponent + bias_of_f32 - bias; // 255: not finite
-    const float size = exponent == 0 ? static_cast<float>(fraction) * 0x1p-24f
-                                     : std::bit_cast<float>(wide_exponent << 23 | fraction << 13);
-    return bits >> 15 ? -size : size;
-  }
-};
-struct bfloat {
-  uint16_t bits; // the upper half of an f32
-
-  template <typename T> explicit operator T() const {
-    return static_cast<T>(std::bit_cast<float>(uint32_t{bits} << 16));
-  }
-};
-template <typename T> constexpr bool is_half = std::is_same_v<T, half> || std::is_same_v<T, bfloat>;
-template <typename T> constexpr bool is_float_type = std::is_floating_point_v<T> || is_half<T>;
+template <typename T> constexpr bool is_narrow = !std::is_arithmetic_v<T>;
+template <typename T> constexpr bool is_float_type = std::is_floating_point_v<T> || is_narrow<T>;
 
 // Calls `use` with a null pointer of the C++ type.
 template <typename F> auto with_type(file_type type, F use) {
@@ -58,9 +37,9 @@ template <typename F> auto with_type(file_type type, F use) {
   case file_type::u32:
     return use(static_cast<uint32_t *>(nullptr));
   case file_type::f16:
-    return use(static_cast<half *>(nullptr));
+    return use(static_cast<float16 *>(nullptr));
   case file_type::bf16:
-    return use(static_cast<bfloat *>(nullptr));
+    return use(static_cast<bfloat16 *>(nullptr));
   default:
     return use(static_cast<bool *>(nullptr));
   }
@@ -70,7 +49,7 @@ template <typename F> auto with_type(file_type type, F use) {
 template <typename From, typename To> constexpr bool lossless() {
   if (std::is_same_v<From, To>)
     return true;
-  if (is_half<From>)
+  if (is_narrow<From>)
     return std::is_floating_point_v<To>;
   if (std::is_same_v<To, bool> || (std::is_floating_point_v<From> && std::is_integral_v<To>))
     return false;

@@ -3,7 +3,7 @@
 // Sizes and names of element types in the formats the runtime reads and writes.
 #pragma once
 
-#include "runtime/kernels/bfloat16.h"
+#include "runtime/kernels/narrow_float.h"
 #include "runtime/program.h"
 
 #include <cstring>
@@ -24,7 +24,7 @@ constexpr data_type_row data_type_rows[] = {
     {data_type::boolean, 1, "bool", "BOOL", 9},   {data_type::i8, 1, "int8", "I8", 3},
     {data_type::i16, 2, "int16", "I16", 5},       {data_type::u8, 1, "uint8", "U8", 2},
     {data_type::u16, 2, "uint16", "U16", 4},      {data_type::u32, 4, "uint32", "U32", 12},
-    {data_type::bf16, 2, "bfloat16", "BF16", 16},
+    {data_type::bf16, 2, "bfloat16", "BF16", 16}, {data_type::f16, 2, "float16", "F16", 10},
 };
 
 constexpr const data_type_row &row_of(data_type type) {
@@ -61,6 +61,8 @@ template <typename F> auto with_type(data_type type, F use) {
     return use(uint32_t{});
   case data_type::bf16:
     return use(bfloat16{});
+  case data_type::f16:
+    return use(float16{});
   case data_type::boolean:
     break;
   }
@@ -69,7 +71,7 @@ template <typename F> auto with_type(data_type type, F use) {
 
 constexpr bool is_integer(data_type type) {
   return type != data_type::f32 && type != data_type::f64 && type != data_type::bf16 &&
-         type != data_type::boolean;
+         type != data_type::f16 && type != data_type::boolean;
 }
 
 // An f32 or f64 in memory.

@@ -3,7 +3,7 @@
 // Convolutions over one to three dimensions of space, and their gradients.
 #pragma once
 
-#include "runtime/kernels/bfloat16.h"
+#include "runtime/kernels/narrow_float.h"
 #include "runtime/kernels/space.h"
 
 #include <cstdint>
@@ -44,12 +44,16 @@ DECLARE_CONVOLUTION(convolution_input_gradient, float, float, dy, w, dx);
 DECLARE_CONVOLUTION(convolution_input_gradient, double, double, dy, w, dx);
 DECLARE_CONVOLUTION(convolution_weight_gradient, float, float, x, dy, dw);
 DECLARE_CONVOLUTION(convolution_weight_gradient, double, double, x, dy, dw);
-// Of bf16: sums are in f32, and rounded where the result is bf16. Their scratch has
-// convolution_widened_bytes more.
+// Of 16 bits: sums are in f32, and rounded where the result has 16 bits. Their scratch has
+// convolution_widened_bytes more. runtime/cuda has none of f16.
 DECLARE_CONVOLUTION(convolution, bfloat16, bfloat16, x, w, y);
 DECLARE_CONVOLUTION(convolution, bfloat16, float, x, w, y);
 DECLARE_CONVOLUTION(convolution_input_gradient, bfloat16, float, dy, w, dx);
 DECLARE_CONVOLUTION(convolution_weight_gradient, bfloat16, float, x, dy, dw);
+DECLARE_CONVOLUTION(convolution, float16, float16, x, w, y);
+DECLARE_CONVOLUTION(convolution, float16, float, x, w, y);
+DECLARE_CONVOLUTION(convolution_input_gradient, float16, float, dy, w, dx);
+DECLARE_CONVOLUTION(convolution_weight_gradient, float16, float, x, dy, dw);
 
 // ---- for the compiler and the implementations
 
@@ -124,7 +128,7 @@ inline int64_t convolution_scratch_bytes(const convolution_shape &shape, int64_t
   return elements * element_bytes + between_tensors;
 }
 
-// The three tensors in f32, for who cannot read bf16.
+// The three tensors in f32, for who cannot read 16 bits.
 inline int64_t convolution_widened_bytes(const convolution_shape &shape) {
   constexpr int64_t between_tensors = 3 * 64;
   const int rank = space_rank(shape);

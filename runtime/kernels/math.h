@@ -8,8 +8,8 @@
 // NaN gives NaN everywhere. The f64 ones are the C library's.
 #pragma once
 
-#include "runtime/kernels/bfloat16.h"
 #include "runtime/kernels/inline.h"
+#include "runtime/kernels/narrow_float.h"
 
 #include <bit>
 #include <cmath>

@@ -3,7 +3,7 @@
 // Batched matrix products on strided matrices.
 #pragma once
 
-#include "runtime/kernels/bfloat16.h"
+#include "runtime/kernels/narrow_float.h"
 
 #include <cstdint>
 
@@ -35,15 +35,18 @@ struct matmul_shape {
 // c = a b. The order of every sum follows from the shape alone.
 void matmul(const matmul_shape &shape, const float *a, const float *b, float *c);
 void matmul(const matmul_shape &shape, const double *a, const double *b, double *c);
-// Of bf16: sums are in f32, and rounded where c is bf16. `shape` must stay where it is: what the
-// product needs is made once for each.
-void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c);
-void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, bfloat16 *c);
+// Of bf16 and f16, for the CPU: sums are in f32, and rounded where c is as narrow as a and b.
+// `shape` must stay where it is: what the product needs is made once for each.
+template <typename Format, typename To>
+void matmul(const matmul_shape &shape, const narrow_float<Format> *a, const narrow_float<Format> *b,
+            To *c);
 
 // c += a b.
 void matmul_add(const matmul_shape &shape, const float *a, const float *b, float *c);
 void matmul_add(const matmul_shape &shape, const double *a, const double *b, double *c);
-void matmul_add(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c);
+template <typename Format>
+void matmul_add(const matmul_shape &shape, const narrow_float<Format> *a,
+                const narrow_float<Format> *b, float *c);
 
 // ---- products which do more before they write c. Only runtime/cuda has them, and only
 // for f32. One product, no batch; c is contiguous. Its lines lie along n where its columns have

@@ -77,6 +77,8 @@ constexpr command_row commands[] = {
      "info"},
 };
 
+constexpr double least_loss_scale = 0x1p-100, most_loss_scale = 0x1p100, most_scale_change = 1024;
+
 constexpr word_row<std::optional<file_type>> token_types[] = {{"auto", std::nullopt},
                                                               {"u8", file_type::u8},
                                                               {"u16", file_type::u16},
@@ -370,6 +372,28 @@ std::vector<option_row> common_rows() {
           "print no progress bar and no line per step")
           .of_one_start()
           .of_one_rank(),
+  };
+}
+
+std::vector<option_row> loss_scale_rows() {
+  constexpr auto growth = [](auto &options) -> auto & { return options.scale_rules.growth; };
+  constexpr auto backoff = [](auto &options) -> auto & { return options.scale_rules.backoff; };
+  constexpr auto interval = [](auto &options) -> auto & { return options.scale_rules.interval; };
+  return {
+      row("loss-scale", &values::loss_scale, "X", takes_steps,
+          "what the gradient of the loss is multiplied by, so that small gradients are not 0 in 16 "
+          "bits;\n"
+          "training begins with it")
+          .between(least_loss_scale, most_loss_scale),
+      row("loss-scale-growth", growth, "X", command_train,
+          "factor of the scale after --loss-scale-interval steps")
+          .between(1, most_scale_change),
+      row("loss-scale-backoff", backoff, "X", command_train,
+          "factor of the scale after a step whose gradient is not finite, which is skipped")
+          .between(1 / most_scale_change, 1),
+      row("loss-scale-interval", interval, "N", command_train,
+          "steps in a row with a finite gradient after which the scale grows; 0: the scale stays "
+          "as it is"),
   };
 }
 

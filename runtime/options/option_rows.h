@@ -118,7 +118,8 @@ option_row row(std::string name, Place place, const word_row<T> (&words)[count],
 
 std::span<const command_row> all_commands();
 std::vector<option_row> common_rows();
-std::vector<option_row> cpu_rows();  // of trainers for the CPU
-std::vector<option_row> cuda_rows(); // of trainers for CUDA
+std::vector<option_row> loss_scale_rows(); // of programs that scale their gradients
+std::vector<option_row> cpu_rows();        // of trainers for the CPU
+std::vector<option_row> cuda_rows();       // of trainers for CUDA
 
 } // namespace trainc

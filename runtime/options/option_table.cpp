@@ -55,9 +55,9 @@ std::string indented(const std::string &text, size_t column) {
   return result;
 }
 
-// A run may go on with another target, where the options of the first mean nothing.
-bool is_of_another_target(const std::string &name) {
-  for (const auto &rows : {cpu_rows(), cuda_rows()})
+// A run may go on with another target or precision, where options of the first mean nothing.
+bool is_of_another_program(const std::string &name) {
+  for (const auto &rows : {cpu_rows(), cuda_rows(), loss_scale_rows()})
     for (const option_row &option : rows)
       if (option.name == name)
         return true;
@@ -107,6 +107,9 @@ option_table::option_table(const program &program)
   for (const option_row &option :
        std::strcmp(program.target, "cuda") == 0 ? cuda_rows() : cpu_rows())
     rows_.push_back(option);
+  if (program.loss_scale_offset >= 0)
+    for (const option_row &option : loss_scale_rows())
+      rows_.push_back(option);
   for (option_row &option : rows_)
     if (option.name == "keep-best")
       limit_to(names_of_metrics(program), option);
@@ -391,7 +394,7 @@ option_table::restore(std::map<std::string, std::vector<std::string>> configurat
   };
   for (auto &[name, texts] : configuration) {
     const option_row *option = find(name, options.command->bit);
-    if (!option && is_of_another_target(name))
+    if (!option && is_of_another_program(name))
       continue;
     if (!option || option->name != name) {
       std::string near = nearest(name, options.command->bit);

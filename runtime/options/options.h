@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/checkpoint/checkpoint_policy.h"
+#include "runtime/checkpoint/loss_scale.h"
 #include "runtime/data/loader.h"
 #include "runtime/options/schedule_rate.h"
 #include "runtime/options/step_range.h"
@@ -71,6 +72,8 @@ struct trainer_options {
   bool mean_per_batch = false;
   int64_t nonfinite_limit = 10; // steps in a row
   double spike_limit = 0;       // standard deviations; 0: no loss is a spike
+  double loss_scale = 65536;    // the first, of programs that have one
+  loss_scale_rules scale_rules;
   // Of the optimizer, in the program's order; nothing: that of the one it follows.
   std::vector<std::optional<double>> hyperparameters;
 

@@ -106,15 +106,17 @@ bool progress::line_is_due(int64_t step, double now) const {
 
 void progress::line(const step_record &record, bool stays_open) {
   clear();
-  char text[288], speed[48], left[32], remaining[40] = "";
+  char text[320], speed[48], left[32], remaining[40] = "", scale[32] = "";
   print_speed(speed, sizeof speed, record);
   print_duration(left, sizeof left, smoothed_seconds_ * static_cast<double>(last_ - record.step));
   if (record.step < last_)
     snprintf(remaining, sizeof remaining, "  %s left", left);
+  if (record.loss_scale > 0)
+    snprintf(scale, sizeof scale, "  scale %.4g", record.loss_scale);
   put(text,
       snprintf(text, sizeof text,
-               "step %" PRId64 "/%" PRId64 "  loss %.6g  norm %.4g  rate %.4g  %.1f ms  %s%s%s",
-               record.step, last_, record.loss, record.gradient_norm, record.learning_rate,
+               "step %" PRId64 "/%" PRId64 "  loss %.6g  norm %.4g  rate %.4g%s  %.1f ms  %s%s%s",
+               record.step, last_, record.loss, record.gradient_norm, record.learning_rate, scale,
                record.milliseconds, speed, remaining, stays_open ? "" : "\n"));
   line_is_open_ = stays_open;
 }

@@ -152,6 +152,9 @@ void step_log::write(const step_record &record) {
   if (record.tokens_per_second > 0)
     length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
                        ", \"tokens_per_second\": %.3f", record.tokens_per_second);
+  if (record.loss_scale > 0)
+    length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
+                       ", \"loss_scale\": %s", json_number(norm, record.loss_scale));
   if (const exchange_times &of = record.exchange; of.end > 0)
     length += snprintf(line + length, sizeof line - static_cast<size_t>(length),
                        ", \"exchange_begin\": %.6f, \"exchange_end\": %.6f, "

@@ -31,6 +31,7 @@ struct step_record {
   bool skipped = false;         // loss or gradient was not finite: nothing was updated
   exchange_times exchange = {}; // of this rank, since the step began
   std::span<const group_norm> group_norms = {};
+  double loss_scale = 0; // of the step; 0: there is none
 };
 
 struct run_summary {

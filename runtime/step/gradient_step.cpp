@@ -23,6 +23,8 @@ gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches, 
   if (run.prog.count_labels && !mean_per_batch_)
     own_weights_.resize(static_cast<size_t>(run.prog.loss_part_count * micro_batches));
   all_weights_.resize(own_weights_.size() * static_cast<size_t>(run.ranks.size()));
+  if (run.prog.loss_scale_offset >= 0) // until others set it
+    run.target.set_scalar(run.prog.loss_scale_offset, run.options.loss_scale);
 }
 
 // A rank that fails goes on to meet the others in the sums, where its fault stops the update.

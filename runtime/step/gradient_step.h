@@ -35,6 +35,7 @@ class gradient_step {
 public:
   // The model's random numbers follow from `seed`, the step and the micro-batch. With
   // `mean_per_batch` every micro-batch has the same weight, however many labels count in it.
+  // Gradients are times --loss-scale where the program scales them.
   gradient_step(run &run, batch_feed &feed, int64_t micro_batches, uint64_t seed,
                 bool mean_per_batch = false);
 

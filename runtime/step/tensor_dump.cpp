@@ -32,10 +32,10 @@ std::vector<char> contents_of(const watched_values &values) {
   for (int64_t size : values.tensor.shape)
     count *= size;
   std::vector<char> bytes(static_cast<size_t>(count * bytes_of(values.tensor.type)));
-  const bool is_parameter = values.parameter >= 0; // f32 or f64
-  if (is_parameter && values.tensor.type == data_type::f64)
+  const bool is_changed = values.parameter >= 0 || values.scale != 1; // f32 or f64
+  if (is_changed && values.tensor.type == data_type::f64)
     copy_numbers<double>(values, bytes);
-  else if (is_parameter)
+  else if (is_changed)
     copy_numbers<float>(values, bytes);
   else
     memcpy(bytes.data(), values.data, bytes.size());

@@ -141,16 +141,26 @@ void tensor_watch::take(const planned_tensor &tensor, tensor_kind kind) {
                .micro_batch = micro_batch_,
                .tensor = {tensor.name, kind, tensor.type, tensor.shape},
                .data = read(tensor.arena, tensor.offset, bytes),
+               .scale = tensor.arena == arena_kind::gradients ? 1 / loss_scale() : 1,
                .has_several_batches = batches_ > 1},
               *taker_);
 }
 
+// What the gradients of the step are times those of the loss.
+double tensor_watch::loss_scale() {
+  const int64_t offset = run_.prog.loss_scale_offset;
+  return offset < 0
+             ? 1
+             : number_at(data_type::f64, read(arena_kind::workspace, offset, sizeof(double)));
+}
+
 // Makes means of the sums over micro-batches.
 double tensor_watch::gradient_scale() {
-  if (!run_.prog.loss_weight.name)
-    return 1.0 / static_cast<double>(batches_);
-  const tensor_place &totals = run_.prog.step_totals; // the weight comes first
-  return 1.0 / number_at(totals.type, read(totals.arena, totals.offset, bytes_of(totals.type)));
+  double batches = static_cast<double>(batches_);
+  if (const tensor_place &totals = run_.prog.step_totals; run_.prog.loss_weight.name)
+    batches = number_at(totals.type, // the weight comes first
+                        read(totals.arena, totals.offset, bytes_of(totals.type)));
+  return 1.0 / (batches * loss_scale());
 }
 
 void tensor_watch::take_gradients() {

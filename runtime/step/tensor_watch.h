@@ -75,6 +75,7 @@ private:
   void take_gradients();
   void take_parameters();
   double gradient_scale();
+  double loss_scale();
 
   std::vector<watched_parameter> parameters_;
   std::optional<statistics_taker> taker_;

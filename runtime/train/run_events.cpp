@@ -114,6 +114,8 @@ void run_events::write(const step_record &step, int64_t skipped_steps) {
   record.scalar("train/gradient_norm", step.gradient_norm);
   record.scalar("train/learning_rate", step.learning_rate);
   record.scalar("train/skipped_steps", static_cast<double>(skipped_steps));
+  if (step.loss_scale > 0)
+    record.scalar("train/loss_scale", step.loss_scale);
   record.scalar("speed/milliseconds", step.milliseconds);
   record.scalar("speed/samples_per_second", step.samples_per_second);
   if (step.tokens_per_second > 0)

@@ -10,18 +10,34 @@
 
 namespace trainc {
 
+skipped_steps::skipped_steps(run &run, const run_plan &plan, run_output &output)
+    : run_(run), output_(output), losses_(plan.resumed.losses), all_(plan.resumed.skipped_steps),
+      seed_(plan.order.seed) {
+  if (run.prog.loss_scale_offset < 0)
+    return;
+  const bool goes_on = plan.resumed.scale.factor > 0 && !run.options.given.count("loss-scale");
+  scale_ = goes_on ? plan.resumed.scale : loss_scale{run.options.loss_scale};
+}
+
 void skipped_steps::note_skipped(int64_t step, const step_result &result, bool is_spike,
                                  int64_t batch, gradient_step &gradient, bool saves) {
   ++all_;
   ++in_a_row_;
+  const double scale = scale_.factor;
+  scale_.note(/*is_finite=*/is_spike, run_.options.scale_rules);
+  if (scale > 1 && scale_.factor < scale && std::isfinite(result.loss))
+    return;
+  ++not_of_scale_;
   const bool is_loss = !std::isfinite(result.loss) || is_spike;
   std::string text =
       format_text("step %" PRId64 ": the %s is %g", step, is_loss ? "loss" : "gradient norm",
                   is_loss ? result.loss : result.gradient_norm);
+  if (scale > 0 && !is_loss)
+    text += format_text(" with a loss scale of %g", scale);
   if (is_spike)
     text += format_text(", above %g, which is %g standard deviations above the mean", loss_limit(),
                         run_.options.spike_limit);
-  if (in_a_row_ == 1) {
+  if (not_of_scale_ == 1) {
     std::string found;
     if (!is_spike)
       found = run_.ranks.broadcast(not_finite_data(batch, gradient.batches_per_step()));
@@ -29,7 +45,7 @@ void skipped_steps::note_skipped(int64_t step, const step_result &result, bool i
       found = not_finite_tensor(step, batch, gradient);
     output_.warn(text + ": the step is skipped" + (found.empty() ? "" : "; " + found));
   }
-  if (in_a_row_ < run_.options.nonfinite_limit)
+  if (not_of_scale_ < run_.options.nonfinite_limit)
     return;
   if (in_a_row_ > 1)
     text += format_text("; %" PRId64 " steps in a row were skipped", in_a_row_);
@@ -37,6 +53,8 @@ void skipped_steps::note_skipped(int64_t step, const step_result &result, bool i
     text += "; checkpoints of earlier steps are as they were";
   text += all_ == step ? "\n  try: data without NaN, and with labels that count"
                        : "\n  try: a lower --learning-rate, or --clip-norm 1";
+  if (scale > 0)
+    text += "; or trainc --precision bf16, which has the range of f32";
   throw failure(exit_diverged, run_.is_first() ? text : "", /*everywhere=*/true);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Steps that left everything as it was: their loss or gradient was not finite, or the loss was a
-// spike (--spike-limit).
+// spike (--spike-limit). The scale of the loss follows from which steps these are.
 #pragma once
 
 #include "runtime/checkpoint/loss_statistics.h"
@@ -15,18 +15,21 @@ namespace trainc {
 
 class skipped_steps {
 public:
-  skipped_steps(run &run, const run_plan &plan, run_output &output)
-      : run_(run), output_(output), losses_(plan.resumed.losses), all_(plan.resumed.skipped_steps),
-        seed_(plan.order.seed) {}
+  skipped_steps(run &run, const run_plan &plan, run_output &output);
 
   // The least loss that is a spike; infinity: there is none.
   double loss_limit() const { return losses_.limit(run_.options.spike_limit); }
 
+  // Of the next step.
+  const loss_scale &scale() const { return scale_; }
+
   void note_taken(double loss) {
-    in_a_row_ = 0;
+    in_a_row_ = not_of_scale_ = 0;
     losses_.add(loss);
+    scale_.note(/*is_finite=*/true, run_.options.scale_rules);
   }
-  // Warns of the first in a row, and of the first tensor that was not finite where it can be found.
+  // Where a lower scale of the loss may do, that is all. Else warns of the first in a row, and of
+  // the first tensor that was not finite where it can be found.
   // `batch`: the first of the step, which `gradient` took; `saves`: whether there are checkpoints.
   // Collective. Throws `failure` (exit_diverged) after --nonfinite-limit in a row.
   void note_skipped(int64_t step, const step_result &result, bool is_spike, int64_t batch,
@@ -43,7 +46,9 @@ private:
   run &run_;
   run_output &output_;
   loss_statistics losses_; // of the steps that were taken
+  loss_scale scale_;
   int64_t all_, in_a_row_ = 0;
+  int64_t not_of_scale_ = 0; // those in a row for which no lower scale would have done
   uint64_t seed_;
   bool was_data_looked_at_ = false, were_tensors_looked_at_ = false;
 };

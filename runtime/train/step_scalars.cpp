@@ -21,7 +21,8 @@ double step_scalars::hyperparameter(int64_t number, int64_t step) const {
   return given.value_or(program.hyperparameters[number].default_value);
 }
 
-void step_scalars::set(int64_t step, int64_t updates, int64_t batches, double loss_limit) {
+void step_scalars::set(int64_t step, int64_t updates, int64_t batches, double loss_limit,
+                       double loss_scale) {
   const program &program = run_.prog;
   device &target = run_.target;
   for (int64_t i = 0; i < program.hyperparameter_count; ++i)
@@ -33,6 +34,8 @@ void step_scalars::set(int64_t step, int64_t updates, int64_t batches, double lo
   target.set_scalar(program.clip_norm_offset, limit(run_.options.clip_norm));
   target.set_scalar(program.clip_value_offset, limit(run_.options.clip_value));
   target.set_scalar(program.loss_limit_offset, loss_limit);
+  if (program.loss_scale_offset >= 0)
+    target.set_scalar(program.loss_scale_offset, loss_scale);
 }
 
 } // namespace trainc

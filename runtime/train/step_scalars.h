@@ -17,8 +17,8 @@ public:
   const rate_schedule &schedule() const { return schedule_; }
 
   // `updates`: those taken until then, with this one; `batches`: those of a step; `loss_limit`: a
-  // larger loss is a spike.
-  void set(int64_t step, int64_t updates, int64_t batches, double loss_limit);
+  // larger loss is a spike; `loss_scale`: of programs that have one.
+  void set(int64_t step, int64_t updates, int64_t batches, double loss_limit, double loss_scale);
 
 private:
   double hyperparameter(int64_t number, int64_t step) const;

@@ -80,6 +80,8 @@ int summarize(run &run, const run_plan &plan, run_output &output, const run_end 
   if (end.skipped > 0)
     printf("skipped, their loss or gradient not finite or a spike: %s of the run\n",
            counted(end.skipped, "step").c_str());
+  if (end.loss_scale > 0)
+    printf("scale of the loss: %g\n", end.loss_scale);
   if (end.skipped > 0 && end.skipped == plan.first + end.steps && !plan.is_dry) {
     run.warn("every step of the run was skipped: nothing was trained");
     code = exit_diverged;

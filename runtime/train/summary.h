@@ -20,6 +20,7 @@ struct run_end {
   double seconds = 0;    // since it began
   double data = 0;       // of them, waiting for data in steps
   double exchanging = 0; // in evaluations and samples
+  double loss_scale = 0; // of the next step; 0: there is none
 };
 
 // Prints and logs it, of the first rank. Returns the exit code of every rank.

@@ -198,7 +198,7 @@ int trainer::operator()() {
   return summarize(run_, plan_, output_,
                    {steps_taken_, last_step_, skipped_.all(), gradient_->batches_per_step(),
                     end_request_, saves_.saves(), held_out_->best(), seconds_now() - start_seconds_,
-                    feed_->seconds_of_data() - data_, exchanging_});
+                    feed_->seconds_of_data() - data_, exchanging_, skipped_.scale().factor});
 }
 
 void trainer::take_steps() {
@@ -240,7 +240,8 @@ int trainer::take_step(int64_t step) {
   const double began_seconds = seconds_now();
   run_.watch.begin_step(step);
   const int64_t updates = step - skipped_.all(); // a skipped step is none
-  scalars_.set(step, updates, gradient_->batches_per_step(), skipped_.loss_limit());
+  scalars_.set(step, updates, gradient_->batches_per_step(), skipped_.loss_limit(),
+               skipped_.scale().factor);
   watches_->begin_step(step, *gradient_);
   const step_result result = gradient_->with_update(data_part::training, batch_of(step), step);
   watches_->end_step(step, *gradient_);
@@ -271,7 +272,8 @@ void trainer::note_step(int64_t step, const step_result &found, double began_sec
                               per_second(sources_.data->tokens_per_batch()),
                               !result.applied,
                               run_.target.last_exchange().since(began_seconds),
-                              watches_->norms_of_groups()};
+                              watches_->norms_of_groups(),
+                              skipped_.scale().factor};
   if (step % options_.log_every == 0 || step == plan_.last || record.skipped ||
       (result.requests & end_requests) || !record.group_norms.empty()) {
     output_.log->write(record);
@@ -386,7 +388,8 @@ run_position trainer::position_at(int64_t step) const {
           loss_,
           held_out_->results_of(step),
           skipped_.losses(),
-          held_out_->best()};
+          held_out_->best(),
+          skipped_.scale()};
 }
 
 // A checkpoint that was written before the step's evaluation is written again, with its results.

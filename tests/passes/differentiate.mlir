@@ -5,10 +5,35 @@
 // RUN: %section NEEDED %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=NEEDED
 // RUN: %section NAMES %s | %trainc-opt -differentiate -mlir-print-debuginfo -mlir-print-local-scope | %FileCheck %s --check-prefix=NAMES
 // RUN: %section TIED %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=TIED
+// RUN: %section SCALED %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=SCALED
+// RUN: %section SCALED %s | %trainc-opt -differentiate -form-buckets -attach-optimizer=kind=sgd | %FileCheck %s --check-prefix=UNSCALED
 // RUN: %section BUFFER %s | %trainc-opt -differentiate | %FileCheck %s --check-prefix=BUFFER
 // RUN: %section FROZEN %s | %trainc-opt -derive-evaluate -differentiate 2>&1 | %FileCheck %s --check-prefix=FROZEN
 // RUN: %section NOTHING %s | not %trainc-opt -differentiate 2>&1 | %FileCheck %s --check-prefix=NOTHING
 // RUN: %section ERRORS %s | %trainc-opt -split-input-file -verify-diagnostics -differentiate -allow-unregistered-dialect -o /dev/null
+
+// SCALED
+// A value has floats of little range: the gradient of the loss is times what the trainer says; the update undoes it.
+// SCALED-LABEL: func.func @forward_backward(
+// SCALED-SAME: %[[SCALE:[a-z0-9]+]]: tensor<f64> {train.role = #train.loss_scale})
+// SCALED: %[[ROUNDED:.*]] = nn.cast %[[SCALE]] : (tensor<f64>) -> tensor<f32>
+// SCALED: nn.broadcast %[[ROUNDED]]
+// UNSCALED-LABEL: func.func @update(
+// UNSCALED-SAME: %[[SCALE:[a-z0-9]+]]: tensor<f64> {train.role = #train.loss_scale}
+// UNSCALED-SAME: %[[MEAN:[a-z0-9]+]]: tensor<f64> {train.role = #train.scalar<"gradient_scale">}
+// UNSCALED: %[[FACTOR:.*]] = nn.div %[[MEAN]], %[[SCALE]]
+// UNSCALED: nn.mul %{{.*}}, %[[FACTOR]]
+// The loss is what it is.
+// UNSCALED: nn.mul %{{.*}}, %[[MEAN]]
+func.func @model(%w: tensor<4xf32> {train.role = #train.parameter<"w">})
+    -> (tensor<f32> {train.role = #train.loss}) {
+  %0 = nn.cast %w : (tensor<4xf32>) -> tensor<4xf16>
+  %1 = nn.cast %0 : (tensor<4xf16>) -> tensor<4xf32>
+  %2 = nn.reduce_sum %1 {dimensions = array<i64: 0>} : (tensor<4xf32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+// -----
 
 // PARTS
 // Of many parts of a value the gradients stand one after the other, zeros where none was read.

@@ -3,7 +3,8 @@
 // RUN: %section F64 %s | %trainc-opt -set-precision=to=f64 | %FileCheck %s --check-prefix=F64
 // RUN: %section F64 %s | %trainc-opt -set-precision=to=f32 | %FileCheck %s --check-prefix=F32
 // RUN: %section BF16 %s | %trainc-opt -set-precision=to=bf16 | %FileCheck %s --check-prefix=BF16
-// RUN: %section F64 %s | not %trainc-opt -set-precision=to=f16 2>&1 | %FileCheck %s --check-prefix=UNKNOWN
+// RUN: %section BF16 %s | %trainc-opt -set-precision=to=fp16 | %FileCheck %s --check-prefix=FP16
+// RUN: %section F64 %s | not %trainc-opt -set-precision=to=f8 2>&1 | %FileCheck %s --check-prefix=UNKNOWN
 
 // F64
 // F64: func.func @model(%arg0: tensor<2x3xf64> {train.role = #train.input<"x">}, %arg1: tensor<2xi64>) -> (tensor<2x3xf64> {train.role = #train.output<"y">})
@@ -25,8 +26,8 @@ func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">}, %i: tenso
   return %6 : tensor<2x3xf32>
 }
 
-// UNKNOWN: error: set-precision: option 'to=f16': expects one of f32, bf16, f64; found 'f16'
-// UNKNOWN-NEXT: note: try: to=bf16
+// UNKNOWN: error: set-precision: option 'to=f8': expects one of f32, bf16, fp16, f64; found 'f8'
+// UNKNOWN-NEXT: note: try: to=f
 
 // -----
 
@@ -38,6 +39,9 @@ func.func @model(%x: tensor<2x3xf32> {train.role = #train.input<"x">}, %i: tenso
 // BF16: %[[SUMS:.*]] = nn.matmul %[[X]], %[[W]] : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<4x16xf32>
 // BF16: %[[Y:.*]] = nn.cast %[[SUMS]] : (tensor<4x16xf32>) -> tensor<4x16xbf16>
 // BF16: %[[WIDE:.*]] = nn.cast %[[Y]] : (tensor<4x16xbf16>) -> tensor<4x16xf32>
+// FP16: %[[X:.*]] = nn.cast %arg0 : (tensor<4x8xf32>) -> tensor<4x8xf16>
+// FP16: nn.matmul %[[X]], %{{.*}} : (tensor<4x8xf16>, tensor<8x16xf16>) -> tensor<4x16xf32>
+// FP16: nn.cast %{{.*}} : (tensor<4x16xf32>) -> tensor<4x16xf16>
 // BF16: nn.exp %[[WIDE]] : (tensor<4x16xf32>) -> tensor<4x16xf32>
 func.func @model(%x: tensor<4x8xf32>, %w: tensor<16x8xf32>) -> tensor<4x16xf32> {
   %0 = nn.transpose %w {permutation = array<i64: 1, 0>} : (tensor<16x8xf32>) -> tensor<8x16xf32>

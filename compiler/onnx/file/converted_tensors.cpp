@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/onnx/file/converted_tensors.h"
 #include "runtime/files/conversion.h"
+#include "runtime/kernels/narrow_float.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
 #include <optional>
@@ -50,6 +51,21 @@ void widenHalves(TensorBytes &halves, int32_t halfType) {
   halves.dataType = TensorProto::FLOAT;
   halves.storage = std::move(floats);
   halves.bytes = {halves.storage.data(), halves.storage.size()};
+}
+
+template <typename Half> static std::string narrowed(StringRef floats) {
+  std::string halves(floats.size() / sizeof(float) * sizeof(Half), '\0');
+  for (size_t i = 0; i * sizeof(float) < floats.size(); ++i) {
+    float value;
+    std::memcpy(&value, floats.data() + i * sizeof value, sizeof value);
+    const Half half(value);
+    std::memcpy(&halves[i * sizeof half], &half, sizeof half);
+  }
+  return halves;
+}
+
+std::string narrowedFloats(StringRef floats, int32_t halfType) {
+  return halfType == TensorProto::FLOAT16 ? narrowed<float16>(floats) : narrowed<bfloat16>(floats);
 }
 
 /// Elements before each of the values, ascending; nothing where they are not places of the tensor.

@@ -18,6 +18,9 @@ std::set<std::string> namesOnlyCast(const onnx::GraphProto &graph);
 /// Makes floats of the halves that `halves` holds as integers of 16 bits.
 void widenHalves(TensorBytes &halves, int32_t halfType);
 
+/// Floats, rounded to halves.
+std::string narrowedFloats(llvm::StringRef floats, int32_t halfType);
+
 /// The dense form of an initializer, which takes of `bytesLeft`. Null, with a message, where it has
 /// none.
 std::unique_ptr<TensorBytes> denseTensor(const onnx::SparseTensorProto &sparse, int64_t &bytesLeft,

@@ -11,10 +11,32 @@ namespace trainc::reader {
 
 using onnx::TensorProto;
 
+static constexpr int32_t kHalfTypes[] = {TensorProto::FLOAT16, TensorProto::BFLOAT16};
+
+int32_t halfTypeNamed(StringRef name) {
+  for (int32_t type : kHalfTypes)
+    if (name == elementName(type))
+      return type;
+  return 0;
+}
+
 static std::string markOf(int32_t halfType) { return elementName(halfType) + " in the file;"; }
 
 template <typename Described> static void mark(Described &described, int32_t halfType) {
   described.set_doc_string(markOf(halfType) + described.doc_string());
+}
+
+/// The type that the mark states, and the description without it; 0: there is no mark.
+template <typename Described> static int32_t takeMark(Described &described) {
+  for (int32_t type : kHalfTypes) {
+    std::string text = described.doc_string(), begin = markOf(type);
+    if (!StringRef(text).starts_with(begin))
+      continue;
+    text.erase(0, begin.size());
+    text.empty() ? described.clear_doc_string() : described.set_doc_string(text);
+    return type;
+  }
+  return 0;
 }
 
 void forEachNode(onnx::GraphProto &graph, function_ref<void(onnx::NodeProto &)> visit) {
@@ -111,5 +133,29 @@ void widenTypes(onnx::ModelProto &model) {
 }
 
 void markWidened(TensorProto &tensor, int32_t halfType) { mark(tensor, halfType); }
+
+void narrowTypes(onnx::ModelProto &model) {
+  forEachValue(*model.mutable_graph(), [](onnx::ValueInfoProto &value) {
+    if (const int32_t type = takeMark(value))
+      tensorTypeOf(*value.mutable_type())->set_elem_type(type);
+  });
+  auto narrow = [](TensorProto &tensor) {
+    const int32_t type = takeMark(tensor);
+    if (!type)
+      return;
+    tensor.set_raw_data(narrowedFloats(tensor.raw_data(), type));
+    tensor.set_data_type(type);
+  };
+  forEachNode(model, [&](onnx::NodeProto &node) {
+    for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
+      if (attribute.has_t())
+        narrow(*attribute.mutable_t());
+      if (const int32_t type = takeMark(attribute))
+        attribute.set_i(type);
+    }
+  });
+  for (TensorProto &tensor : *model.mutable_graph()->mutable_initializer())
+    narrow(tensor);
+}
 
 } // namespace trainc::reader

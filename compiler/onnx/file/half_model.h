@@ -17,10 +17,16 @@ void forEachNode(onnx::GraphProto &graph, llvm::function_ref<void(onnx::NodeProt
 /// constant that only a Cast to floats reads (`onlyCast`) does not count.
 int32_t halfTypeOf(const onnx::ModelProto &model, const std::set<std::string> &onlyCast);
 
+/// FLOAT16 or BFLOAT16 by its name in lower case; else 0.
+int32_t halfTypeNamed(llvm::StringRef name);
+
 /// Makes float32 of these types wherever the model states one, but for the tensors of values.
 void widenTypes(onnx::ModelProto &model);
 
 /// A tensor whose values become float32 states what the file has.
 void markWidened(onnx::TensorProto &tensor, int32_t halfType);
+
+/// Puts back the file's types, of the values in tensors too.
+void narrowTypes(onnx::ModelProto &model);
 
 } // namespace trainc::reader

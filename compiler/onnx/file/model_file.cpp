@@ -474,7 +474,10 @@ static std::string withoutComments(StringRef text) {
   return result;
 }
 
+bool ModelFile::exportsHalves() const { return computesIn && !addedFloats; }
+
 void ModelFile::addInitializer(std::unique_ptr<TensorBytes> values) {
+  addedFloats |= isFloat(values->dataType);
   describe(*values, *editableGraph().add_initializer());
   initializers.push_back(std::move(values));
 }
@@ -483,6 +486,7 @@ void ModelFile::replaceInitializer(int index, std::unique_ptr<TensorBytes> value
   TensorProto &tensor = *editableGraph().mutable_initializer(index);
   tensor.Clear();
   describe(*values, tensor);
+  addedFloats |= isFloat(values->dataType);
   replaced.push_back(std::exchange(initializers[index], std::move(values)));
 }
 

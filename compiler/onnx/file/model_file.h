@@ -71,6 +71,8 @@ public:
   llvm::StringRef formInFile(const std::string &name) const;
   /// The type of 16 bits that the file computes in, which is read as float32; else 0.
   int32_t halfType() const { return computesIn; }
+  /// Whether an export can have the types of such a file: no rewrite added floats of its own.
+  bool exportsHalves() const;
 
   /// The values of a tensor of a node. Null, with a message, where they are not there.
   std::unique_ptr<TensorBytes> tensorOfNode(const onnx::TensorProto &tensor,
@@ -105,6 +107,7 @@ private:
   std::vector<std::unique_ptr<TensorBytes>> initializers;
   std::map<std::string, std::string> forms; // of those that were converted
   int32_t computesIn = 0;
+  bool addedFloats = false;
   std::vector<std::unique_ptr<TensorBytes>> replaced;          // others may share their bytes
   std::map<std::string, std::unique_ptr<MappedFile>> external; // by location
   std::vector<std::string> alsoRead;

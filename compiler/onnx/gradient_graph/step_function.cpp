@@ -82,7 +82,8 @@ private:
   Value argumentOfForward(unsigned number) {
     train::RoleAttrInterface role = train::roleOf(forward, number);
     Type type = forward.getArgument(number).getType();
-    if (isa_and_nonnull<train::MeanPerBatchAttr>(role)) // so gradients are those of the loss
+    // So gradients are those of the loss.
+    if (isa_and_nonnull<train::MeanPerBatchAttr, train::LossScaleAttr>(role))
       return constant(1, type);
     if (isa_and_nonnull<train::BatchFaultAttr>(role))
       return constant(0, type);
@@ -235,6 +236,8 @@ private:
     }
     if (isa<train::StepTotalsAttr>(role))
       return totals;
+    if (isa<train::LossScaleAttr>(role))
+      return constant(1, type);
     StringRef name = cast<train::ScalarAttr>(role).getName().getValue();
     if (name == "gradient_scale") // one over the number of micro-batches
       return constant(1, type);

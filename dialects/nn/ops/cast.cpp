@@ -66,7 +66,7 @@ double CastOp::flops() { return 0; }
 OpFoldResult CastOp::fold(FoldAdaptor) {
   if (getX().getType() == getResult().getType())
     return getX();
-  // Every bf16 is an f32, and every f32 an f64.
+  // Every narrow float is an f32, and every f32 an f64.
   auto inner = getX().getDefiningOp<CastOp>();
   if (inner && inner.getX().getType() == getResult().getType() &&
       isa<FloatType>(getResult().getType().getElementType()) &&

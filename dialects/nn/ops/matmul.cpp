@@ -85,8 +85,8 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   return success();
 }
 
-// Transposes stay flags. The gradient of a bf16 operand is one: rounded here. With c = a b: da = dc
-// b^T, db = a^T dc; where an operand is stored transposed, so is its gradient.
+// Transposes stay flags. The gradient of an operand of 16 bits is one: rounded here. With c = a b:
+// da = dc b^T, db = a^T dc; where an operand is stored transposed, so is its gradient.
 LogicalResult MatmulOp::buildGradient(Builder &builder, ArrayRef<Value> resultGradients,
                                       const llvm::SmallBitVector &needed,
                                       SmallVectorImpl<Value> &operandGradients) {

@@ -6,7 +6,7 @@ def MatmulOp : Structured<"matmul", [Differentiable, Interpreted, InfersShape, L
   let description = [{
     `result[b..., i, j] = sum_k a[b..., i, k] * b[b..., k, j]`; with `transpose_a`
     the last two dimensions of a are (k, i), likewise for b. Batch dimensions are
-    equal; broadcasts are explicit. The sums of bf16 elements are in f32, and so is the result.
+    equal; broadcasts are explicit. The sums of elements of 16 bits are in f32, and so is the result.
 
         %2 = nn.matmul %0, %1 {transpose_b} : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32>
 

@@ -4,7 +4,7 @@
 // 8 bytes where it has two, 4 where it has one). Addresses are multiples of that.
 #pragma once
 
-#include "runtime/kernels/bfloat16.h"
+#include "runtime/kernels/narrow_float.h"
 
 #include <cuda_runtime.h>
 
@@ -45,9 +45,11 @@ __device__ inline four<uint8_t> load_four(const uint8_t *address) {
   const uchar4 v = vector_at<uchar4>(address);
   return {v.x, v.y, v.z, v.w};
 }
-__device__ inline four<bfloat16> load_four(const bfloat16 *address) {
+template <typename Format>
+__device__ inline four<narrow_float<Format>> load_four(const narrow_float<Format> *address) {
+  using number = narrow_float<Format>;
   const ushort4 v = vector_at<ushort4>(address);
-  return {bfloat16_of(v.x), bfloat16_of(v.y), bfloat16_of(v.z), bfloat16_of(v.w)};
+  return {number::of_bits(v.x), number::of_bits(v.y), number::of_bits(v.z), number::of_bits(v.w)};
 }
 
 __device__ inline void store_four(float *address, const four<float> &v) {
@@ -67,7 +69,9 @@ __device__ inline void store_four(int64_t *address, const four<int64_t> &v) {
 __device__ inline void store_four(uint8_t *address, const four<uint8_t> &v) {
   set_vector(address, make_uchar4(v[0], v[1], v[2], v[3]));
 }
-__device__ inline void store_four(bfloat16 *address, const four<bfloat16> &v) {
+template <typename Format>
+__device__ inline void store_four(narrow_float<Format> *address,
+                                  const four<narrow_float<Format>> &v) {
   set_vector(address, make_ushort4(v[0].bits, v[1].bits, v[2].bits, v[3].bits));
 }
 

@@ -9,7 +9,7 @@
 #include "runtime/cuda/errors.h"
 #include "runtime/cuda/products/matmul.h"
 #include "runtime/failure.h"
-#include "runtime/kernels/bfloat16.h"
+#include "runtime/kernels/narrow_float.h"
 
 #include <algorithm>
 #include <limits>

@@ -56,21 +56,17 @@ TEST(kernels_convolution, against_loops) {
     }
 }
 
-int64_t bfloat16_scratch(const convolution_case &problem) {
-  return convolution_scratch_bytes(problem.shape(), sizeof(float)) +
-         convolution_widened_bytes(problem.shape());
-}
-
-TEST(kernels_convolution, of_bfloat16) {
-  for (const convolution_case &problem : convolution_cases())
+template <typename T> void check_narrow() {
+  for (const convolution_case &problem : convolution_cases()) {
+    const int64_t bytes = convolution_scratch_bytes(problem.shape(), sizeof(float)) +
+                          convolution_widened_bytes(problem.shape());
     for (convolution_part part : all_parts) {
-      const convolution_numbers numbers(part, problem, 8); // exact in bf16
+      const convolution_numbers numbers(part, problem, 8); // exact in 16 bits
       double largest = 1e-3;
       for (double value : numbers.computed)
         largest = std::max(largest, std::fabs(value));
-      const auto bytes = bfloat16_scratch(problem);
-      const auto sums = run<bfloat16, float>(part, problem, numbers, 2, bytes);
-      const auto other = run<bfloat16, float>(part, problem, numbers, 3, bytes);
+      const auto sums = run<T, float>(part, problem, numbers, 2, bytes);
+      const auto other = run<T, float>(part, problem, numbers, 3, bytes);
       for (size_t i = 0; i < sums.size(); ++i) {
         ASSERT_NEAR(sums[i], numbers.computed[i], 1e-5 * largest)
             << "part " << static_cast<int>(part) << " of " << problem.input[1] << " -> "
@@ -78,16 +74,11 @@ TEST(kernels_convolution, of_bfloat16) {
         ASSERT_EQ(sums[i], other[i]);
       }
     }
-}
-
-TEST(kernels_convolution, of_bfloat16_rounded) {
-  for (const convolution_case &problem : convolution_cases()) {
     const convolution_numbers numbers(convolution_part::result, problem, 8);
-    const std::vector<bfloat16> first(numbers.first.begin(), numbers.first.end()),
+    const std::vector<T> first(numbers.first.begin(), numbers.first.end()),
         second(numbers.second.begin(), numbers.second.end());
-    std::vector<bfloat16> rounded(numbers.computed.size());
+    std::vector<T> rounded(numbers.computed.size());
     const convolution_shape shape = problem.shape();
-    const int64_t bytes = bfloat16_scratch(problem);
     std::vector<char> scratch(static_cast<size_t>(bytes) + 64);
     const uintptr_t past = reinterpret_cast<uintptr_t>(scratch.data()) % 64;
     convolution(shape.input, shape.weight, shape.result, shape.strides, shape.dilations, shape.pads,
@@ -98,6 +89,9 @@ TEST(kernels_convolution, of_bfloat16_rounded) {
                   std::fabs(numbers.computed[i]) / 256 + 1e-5);
   }
 }
+
+TEST(kernels_convolution, of_bfloat16) { check_narrow<bfloat16>(); }
+TEST(kernels_convolution, of_float16) { check_narrow<float16>(); }
 
 TEST(kernels_convolution, same_bits_for_any_number_of_threads) {
   for (const convolution_case &problem : convolution_cases())

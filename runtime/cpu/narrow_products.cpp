@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of bf16 matrices. Where the processor multiplies tiles of bf16 (AMX), each tile is a
-// primitive of oneDNN. Elsewhere its operands are widened and it is a product of f32, which is
-// faster than what oneDNN 2.6 does with other instructions for bf16. Bits differ between the two.
+// Products of matrices of 16 bits. Where the processor multiplies tiles of bf16 (AMX), each tile of
+// these is a primitive of oneDNN. All others are widened and are products of f32, which is faster
+// than what oneDNN 2.6 does with other instructions for bf16. Bits differ between the two.
 #include "runtime/kernels/matmul.h"
 
 #include "runtime/cpu/bfloat16_tiles.h"
@@ -50,12 +50,12 @@ matrix_view<T> view_of(T *base, const matrix_layout &layout, int64_t rows, int64
 }
 
 // The operands of a tile of a batch's product. The result lies in rows.
-template <typename To> struct tile_operands {
-  matrix_view<const bfloat16> a, b;
+template <typename From, typename To> struct tile_operands {
+  matrix_view<const From> a, b;
   matrix_view<To> c;
 
-  tile_operands(const matmul_shape &shape, const tile &part, int64_t batch, const bfloat16 *of_a,
-                const bfloat16 *of_b, To *of_c)
+  tile_operands(const matmul_shape &shape, const tile &part, int64_t batch, const From *of_a,
+                const From *of_b, To *of_c)
       : a(view_of(of_a + batch_offset(shape, shape.a, batch), shape.a, shape.m, shape.k, part.row,
                   0, part.rows, shape.k)),
         b(view_of(of_b + batch_offset(shape, shape.b, batch), shape.b, shape.k, shape.n, 0,
@@ -107,7 +107,7 @@ public:
       const tile part = tiles.at(index);
       if (part.rows == 0 || part.columns == 0)
         continue;
-      const tile_operands<To> of(shape, part, tiles.batch(index), a, b, c);
+      const tile_operands of(shape, part, tiles.batch(index), a, b, c);
       const auto [known, is_new] =
           of_size.try_emplace({part.rows, part.columns}, static_cast<int>(primitives_.size()));
       of_tile_[static_cast<size_t>(index)] = known->second;
@@ -128,7 +128,7 @@ public:
 
   const matmul_shape &shape() const { return shape_; }
 
-  template <typename To> void run(int64_t index, const tile_operands<To> &of) {
+  template <typename To> void run(int64_t index, const tile_operands<bfloat16, To> &of) {
     static const dnnl::stream stream(bfloat16_engine());
     const tile_primitive &chosen =
         primitives_[static_cast<size_t>(of_tile_[static_cast<size_t>(index)])];
@@ -191,7 +191,7 @@ prepared_product &prepared(const matmul_shape &shape, bool adds, const bfloat16 
 
 // ---- products of f32
 
-void widen(const matrix_view<const bfloat16> &from, float *to) {
+template <typename From> void widen(const matrix_view<const From> &from, float *to) {
   const int64_t lines = from.storage.row_major ? from.rows : from.columns;
   const int64_t length = from.storage.row_major ? from.columns : from.rows;
   for (int64_t line = 0; line < lines; ++line)
@@ -199,7 +199,8 @@ void widen(const matrix_view<const bfloat16> &from, float *to) {
       to[line * length + i] = from.data[line * from.storage.leading + i];
 }
 
-template <typename To> void multiply_widened(const tile_operands<To> &of, float beta) {
+template <typename From, typename To>
+void multiply_widened(const tile_operands<From, To> &of, float beta) {
   const int64_t m = of.a.rows, k = of.a.columns, n = of.b.columns;
   constexpr bool rounds = !std::is_same_v<To, float>;
   auto *left = thread_memory<float>(static_cast<size_t>(m * k + k * n + (rounds ? m * n : 0)));
@@ -224,29 +225,39 @@ template <typename To> void multiply_widened(const tile_operands<To> &of, float 
         of.c.data[i * of.c.storage.leading + j] = sums[i * n + j];
 }
 
-template <typename To>
-void run(const matmul_shape &shape, bool adds, const bfloat16 *a, const bfloat16 *b, To *c) {
+template <typename From, typename To>
+void run(const matmul_shape &shape, bool adds, const From *a, const From *b, To *c) {
   const product_tiles tiles(shape);
-  prepared_product *primitives = multiplies_bfloat16() ? &prepared(shape, adds, a, b, c) : nullptr;
+  prepared_product *primitives = nullptr;
+  if constexpr (std::is_same_v<From, bfloat16>)
+    primitives = multiplies_bfloat16() ? &prepared(shape, adds, a, b, c) : nullptr;
   tiles.for_each([&](int64_t index) {
-    const tile_operands<To> of(shape, tiles.at(index), tiles.batch(index), a, b, c);
-    if (primitives)
-      primitives->run(index, of);
-    else
-      multiply_widened(of, adds ? 1.0f : 0.0f);
+    const tile_operands of(shape, tiles.at(index), tiles.batch(index), a, b, c);
+    if constexpr (std::is_same_v<From, bfloat16>)
+      if (primitives)
+        return primitives->run(index, of);
+    multiply_widened(of, adds ? 1.0f : 0.0f);
   });
 }
 
 } // namespace
 
-void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c) {
+template <typename Format, typename To>
+void matmul(const matmul_shape &shape, const narrow_float<Format> *a, const narrow_float<Format> *b,
+            To *c) {
   run(shape, false, a, b, c);
 }
-void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, bfloat16 *c) {
-  run(shape, false, a, b, c);
-}
-void matmul_add(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c) {
+template <typename Format>
+void matmul_add(const matmul_shape &shape, const narrow_float<Format> *a,
+                const narrow_float<Format> *b, float *c) {
   run(shape, true, a, b, c);
 }
+
+template void matmul(const matmul_shape &, const bfloat16 *, const bfloat16 *, float *);
+template void matmul(const matmul_shape &, const bfloat16 *, const bfloat16 *, bfloat16 *);
+template void matmul_add(const matmul_shape &, const bfloat16 *, const bfloat16 *, float *);
+template void matmul(const matmul_shape &, const float16 *, const float16 *, float *);
+template void matmul(const matmul_shape &, const float16 *, const float16 *, float16 *);
+template void matmul_add(const matmul_shape &, const float16 *, const float16 *, float *);
 
 } // namespace trainc
