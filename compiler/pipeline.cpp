@@ -28,7 +28,7 @@ makePasses(const Recipe &recipe, const RecomputeOptions &recompute, const StageO
   // The forward model, brought to composite operations that have good gradients.
   add(createRaisePatternsPass());
   if (recipe.precision != "f32") // in front of what has numbers of its own
-    add(createSetPrecisionPass(recipe.precision));
+    add(createSetPrecisionPass(recipe.precision, recipe.keptF32));
   if (recipe.trains)
     add(createAttachLossPass());
   add(createDeriveEvaluatePass(/*only=*/!recipe.trains));
@@ -63,6 +63,8 @@ std::vector<std::string> pipelinePasses(const Recipe &recipe) {
 std::optional<ExitCode> userErrorOf(StringRef pass) {
   if (pass == "plan-recompute")
     return ExitCode::overLimit;
+  if (pass == "set-precision") // a pattern that nothing matches
+    return ExitCode::usage;
   if (llvm::is_contained({"attach-loss", "differentiate", "attach-optimizer", "split-pipeline"},
                          pass))
     return ExitCode::unsupportedModel;

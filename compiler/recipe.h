@@ -31,8 +31,9 @@ struct Recipe {
   bool choosesBatchNorm = false;              // somebody has said so
   std::vector<std::pair<std::string, std::string>> batchNormOf; // regular expressions and modes
   std::string precision = "f32";                                // or bf16, fp16, f64
-  std::string target = "cpu";                                   // or cuda
-  int64_t rowChunk = 0;  // bytes of what is computed in chunks of rows; 0: nothing is
+  std::string keptF32;        // regular expression of nodes and modules whose products stay f32
+  std::string target = "cpu"; // or cuda
+  int64_t rowChunk = 0;       // bytes of what is computed in chunks of rows; 0: nothing is
   std::string kept;      // regular expression of nodes whose values stay in memory; empty: none
   bool epilogues = true; // of matrix products, where the target's library has them
 };

@@ -39,7 +39,7 @@ struct PlacementOptions {
 
 std::unique_ptr<mlir::Pass> createRaisePatternsPass();
 std::unique_ptr<mlir::Pass> createAttachLossPass();
-std::unique_ptr<mlir::Pass> createSetPrecisionPass(llvm::StringRef to);
+std::unique_ptr<mlir::Pass> createSetPrecisionPass(llvm::StringRef to, llvm::StringRef kept = "");
 /// `only`: the model is not trained, @model goes.
 std::unique_ptr<mlir::Pass> createDeriveEvaluatePass(bool only = false);
 std::unique_ptr<mlir::Pass> createDifferentiatePass(llvm::StringRef kept = "");

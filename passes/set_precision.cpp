@@ -11,12 +11,17 @@
 // optimizer. A kernel that makes or reads what a product reads or makes does the cast on the way,
 // so that it is 16 bits in memory. The gradients of casts are casts, so products of the backward
 // pass read as much.
+// Products of nodes and modules that `keep` matches stay f32.
+#include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
 #include "dialects/nn/views.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/options/checked_pass.h"
+#include "passes/options/nearest_name.h"
 #include "passes/passes.h"
+#include "runtime/name_pattern.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -86,14 +91,26 @@ void round(Operation *product, Type narrow) {
   sums.replaceAllUsesExcept(result, few.getDefiningOp());
 }
 
+/// A node, `h.1.mlp.act`, and the modules around it, from `h.1.mlp` to `h`.
+SmallVector<StringRef> namesOf(StringRef node) {
+  SmallVector<StringRef> names{node};
+  while (names.back().contains('.'))
+    names.push_back(names.back().rsplit('.').first);
+  return names;
+}
+
 struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SetPrecision)
   SetPrecision() = default;
   SetPrecision(const SetPrecision &other) : PassWrapper(other) {}
-  explicit SetPrecision(StringRef precision) { to = precision.str(); }
+  SetPrecision(StringRef precision, StringRef kept) {
+    to = precision.str();
+    keep = kept.str();
+  }
 
   TextOption to{*this, "to", "name", "f64",
                 "element type: f32, f64, or bf16 or fp16 for what products read and make"};
+  TextOption keep{*this, "keep", "pattern", "", "nodes and modules whose products stay f32"};
 
   StringRef getArgument() const override { return "set-precision"; }
   StringRef getDescription() const override { return "change the element type of computation"; }
@@ -102,7 +119,13 @@ struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
     registry.insert<nn::NNDialect>();
   }
 
-  void checkOptions(OptionReader &reader) const override { reader.choice("to", to, kPrecisions); }
+  std::string readKept(OptionReader &reader) const {
+    return keep.empty() ? "" : reader.pattern("keep", keep);
+  }
+  void checkOptions(OptionReader &reader) const override {
+    reader.choice("to", to, kPrecisions);
+    readKept(reader);
+  }
 
   void runOnOperation() override {
     Builder types(&getContext());
@@ -110,15 +133,56 @@ struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
                             .Case("bf16", types.getBF16Type())
                             .Case("fp16", types.getF16Type())
                             .Default(nullptr);
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
-      if (to == "f64") // f32 is what the reader makes
+    if (to == "f64") // f32 is what the reader makes
+      for (auto function : getOperation().getOps<func::FuncOp>())
         widen(function);
-      else if (narrow)
-        for (Operation &op : llvm::make_early_inc_range(function.front()))
-          if (isa<nn::MatmulOp, nn::ConvolutionOp, nn::ConvolutionInputGradientOp,
-                  nn::ConvolutionWeightGradientOp>(op))
-            round(&op, narrow);
+    if (narrow)
+      roundProducts(narrow);
+  }
+
+private:
+  void roundProducts(Type narrow) {
+    OptionReader reader = silentReader();
+    std::string why;
+    std::optional<name_pattern> kept;
+    if (const std::string pattern = readKept(reader); !pattern.empty())
+      kept = name_pattern::parse(pattern, why);
+    llvm::StringSet<> names;
+    bool keepsAny = false;
+    SmallVector<Operation *> products;
+    getOperation().walk([&](Operation *op) {
+      if (isa<nn::MatmulOp, nn::ConvolutionOp, nn::ConvolutionInputGradientOp,
+              nn::ConvolutionWeightGradientOp>(op))
+        products.push_back(op);
+    });
+    for (Operation *product : products) {
+      const std::string node = nodeName(product->getLoc()).node;
+      bool isKept = false;
+      for (StringRef name : namesOf(node)) {
+        names.insert(name);
+        isKept |= kept && kept->matches(name);
+      }
+      keepsAny |= isKept;
+      if (!isKept)
+        round(product, narrow);
     }
+    if (kept && !keepsAny)
+      tellOf(names);
+  }
+
+  /// A pattern that is misspelt would do nothing.
+  void tellOf(const llvm::StringSet<> &names) {
+    std::vector<StringRef> known(names.keys().begin(), names.keys().end());
+    llvm::sort(known);
+    std::vector<std::string> near = nearestNames(known, keep, 3);
+    emitError(UnknownLoc::get(&getContext()))
+            .append("no product is of a node or module whose name '", keep.getValue(),
+                    "' matches as a whole")
+            .attachNote()
+        << "try: "
+        << (near.empty() ? "a name of plan/nodes.json of an output without it"
+                         : "one of " + llvm::join(near, ", "));
+    signalPassFailure();
   }
 };
 
@@ -126,8 +190,8 @@ PassRegistration<SetPrecision> setPrecisionRegistration;
 
 } // namespace
 
-std::unique_ptr<Pass> createSetPrecisionPass(StringRef to) {
-  return std::make_unique<SetPrecision>(to);
+std::unique_ptr<Pass> createSetPrecisionPass(StringRef to, StringRef kept) {
+  return std::make_unique<SetPrecision>(to, kept);
 }
 
 } // namespace trainc

@@ -4,6 +4,8 @@
 // RUN: %section F64 %s | %trainc-opt -set-precision=to=f32 | %FileCheck %s --check-prefix=F32
 // RUN: %section BF16 %s | %trainc-opt -set-precision=to=bf16 | %FileCheck %s --check-prefix=BF16
 // RUN: %section BF16 %s | %trainc-opt -set-precision=to=fp16 | %FileCheck %s --check-prefix=FP16
+// RUN: %section KEPT %s | %trainc-opt '-set-precision=to=bf16 keep=h\.[01]' | %FileCheck %s --check-prefix=KEPT
+// RUN: %section KEPT %s | not %trainc-opt '-set-precision=to=bf16 keep=h.1.fd' 2>&1 | %FileCheck %s --check-prefix=NONE
 // RUN: %section F64 %s | not %trainc-opt -set-precision=to=f8 2>&1 | %FileCheck %s --check-prefix=UNKNOWN
 
 // F64
@@ -61,4 +63,18 @@ func.func @filters(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2
       pads = array<i64: 0, 0, 0, 0>, groups = 1 : i64}
       : (tensor<2x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32>
   return %y : tensor<2x4x6x6xf32>
+}
+
+// -----
+
+// KEPT
+// Products of a node or of a module around it stay as they are.
+// KEPT: nn.matmul %arg0, %arg1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+// KEPT: nn.matmul %{{.*}} : (tensor<4x4xbf16>, tensor<4x4xbf16>) -> tensor<4x4xf32>
+// NONE: error: no product is of a node or module whose name 'h.1.fd' matches as a whole
+// NONE: try: one of h.1.fc, h.2.fc
+func.func @model(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = nn.matmul %x, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc("h.1.fc")
+  %1 = nn.matmul %0, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc("h.2.fc")
+  return %1 : tensor<4x4xf32>
 }
