@@ -81,6 +81,10 @@ bool isIndexElement(Type element) { return elementTypeOf(element).stored == Host
 
 bool isNarrowFloat(Type element) { return !elementTypeOf(element).rounding.empty(); }
 
+Type sumTypeOf(Type element) {
+  return isNarrowFloat(element) ? Type(Float32Type::get(element.getContext())) : element;
+}
+
 int64_t elementBytes(Type element) { return elementTypeOf(element).bytes; }
 
 int64_t bytesOf(Type tensor) {

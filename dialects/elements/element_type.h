@@ -44,6 +44,8 @@ bool isIndexElement(mlir::Type element);
 
 /// Whether memory alone has such floats: they are computed and added up in f32.
 bool isNarrowFloat(mlir::Type element);
+/// What floats are added up in.
+mlir::Type sumTypeOf(mlir::Type element);
 
 int64_t elementBytes(mlir::Type element);
 int64_t bytesOf(mlir::Type tensor);

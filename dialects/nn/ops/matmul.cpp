@@ -63,11 +63,6 @@ static OnnxResults importMatMul(OnnxNode &node) {
   return SmallVector<Value>{builder.reshape(result, shape)};
 }
 
-// What elements are added in, which the result has.
-static Type sumsOf(Type element) {
-  return isNarrowFloat(element) ? Type(Float32Type::get(element.getContext())) : element;
-}
-
 LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                          Adaptor adaptor, SmallVectorImpl<Type> &types) {
   auto a = tensorType(adaptor.getA()), b = tensorType(adaptor.getB());
@@ -86,7 +81,7 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   SmallVector<int64_t> shape(a.getShape());
   shape[row] = a.getDimSize(adaptor.getTransposeA() ? column : row);
   shape[column] = b.getDimSize(adaptor.getTransposeB() ? row : column);
-  types.push_back(a.clone(shape, sumsOf(a.getElementType())));
+  types.push_back(a.clone(shape, sumTypeOf(a.getElementType())));
   return success();
 }
 

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tiles of attention on the CPU: some queries by some keys, small enough that their scores stay in
+// the second cache. What a thread computes is a function of the shape alone, and every sum goes
+// through its tiles in order.
+#pragma once
+
+#include "runtime/cpu/one_thread.h"
+#include "runtime/cpu/thread_memory.h"
+#include "runtime/cpu/wide_vectors.h"
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/lanes.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace trainc {
+
+constexpr int64_t tile_queries = 128;
+constexpr int64_t tile_keys = 256;
+
+template <typename S> constexpr S hidden_score = -std::numeric_limits<S>::infinity();
+
+// ---- products: c = alpha op(a) op(b) + beta c, of rows as they lie; 'T' transposes
+
+inline void multiply_rows(char op_a, char op_b, int64_t m, int64_t n, int64_t k, double alpha,
+                          const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+                          float *c, int64_t ldc) {
+  const dnnl_status_t status =
+      dnnl_sgemm(op_a, op_b, m, n, k, static_cast<float>(alpha), a, lda, b, ldb, beta, c, ldc);
+  if (status != dnnl_success)
+    throw std::runtime_error("oneDNN refused a product of attention, status " +
+                             std::to_string(static_cast<int>(status)));
+}
+
+inline void multiply_rows(char op_a, char op_b, int64_t m, int64_t n, int64_t k, double alpha,
+                          const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
+                          double *c, int64_t ldc) { // serves tests
+  const int64_t row_a = op_a == 'T' ? 1 : lda, step_a = op_a == 'T' ? lda : 1;
+  const int64_t step_b = op_b == 'T' ? 1 : ldb, column_b = op_b == 'T' ? ldb : 1;
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t l = 0; l < k; ++l)
+        sum += a[i * row_a + l * step_a] * b[l * step_b + j * column_b];
+      c[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : c[i * ldc + j]);
+    }
+}
+
+// ---- tiles in memory
+
+template <typename S> struct tile_matrix {
+  const S *data;
+  int64_t leading;
+};
+
+// Rows of a matrix for products: in place where they are as products read them, else in `copy`.
+template <typename T, typename S>
+tile_matrix<S> load_tile(const T *matrix, const matrix_layout &layout, int64_t row, int64_t rows,
+                         int64_t columns, S *copy) {
+  const int64_t row_stride = layout.row_stride, column_stride = layout.column_stride;
+  const T *from = matrix + row * row_stride;
+  if constexpr (std::is_same_v<T, S>)
+    if (column_stride == 1 || columns == 1)
+      return {from, rows == 1 ? columns : row_stride};
+  vectorised<S>([=]() INLINED {
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        copy[i * columns + j] = from[i * row_stride + j * column_stride];
+  });
+  return {copy, columns};
+}
+
+template <typename T, typename S>
+void store_tile(const S *from, int64_t leading, T *matrix, const matrix_layout &layout, int64_t row,
+                int64_t rows, int64_t columns) {
+  const int64_t row_stride = layout.row_stride, column_stride = layout.column_stride;
+  T *to = matrix + row * row_stride;
+  vectorised<S>([=]() INLINED {
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        to[i * row_stride + j * column_stride] = static_cast<T>(from[i * leading + j]);
+  });
+}
+
+// ---- heads
+
+inline int batch_rank(const attention_batch &batch) {
+  int rank = 0;
+  while (rank < max_batch_rank && batch.of[rank] != 0)
+    ++rank;
+  return rank;
+}
+
+inline int64_t head_count(const attention_batch &batch) {
+  int64_t count = 1;
+  for (int d = 0; d < batch_rank(batch); ++d)
+    count *= batch.of[d];
+  return count;
+}
+
+inline int64_t head_offset(const attention_batch &batch, const matrix_layout &matrix,
+                           int64_t head) {
+  int64_t offset = matrix.offset;
+  for (int d = batch_rank(batch) - 1; d >= 0; --d) {
+    offset += head % batch.of[d] * matrix.batch_strides[d];
+    head /= batch.of[d];
+  }
+  return offset;
+}
+
+// Of a query's keys from `first` on, how many it sees, of `count`.
+inline int64_t seen_keys(const attention_sizes &sizes, int64_t query, int64_t first,
+                         int64_t count) {
+  return std::clamp<int64_t>(query + sizes.reach + 1 - first, 0, count);
+}
+
+// ---- scores
+
+// Adds a row of a mask to scores. -infinity hides a key whatever its score is.
+template <typename S>
+TRAINC_INLINE void add_mask(const S *mask, int64_t stride, int64_t count, S *scores) {
+  constexpr S hidden = hidden_score<S>;
+  if (stride == 1)
+#pragma omp simd
+    for (int64_t j = 0; j < count; ++j)
+      scores[j] = mask[j] == hidden ? hidden : scores[j] + mask[j];
+  else
+    for (int64_t j = 0; j < count; ++j)
+      scores[j] = mask[j * stride] == hidden ? hidden : scores[j] + mask[j * stride];
+}
+
+// The masks of a tile of one head.
+template <typename S> struct tile_masks {
+  int count;
+  const S *data[max_masks]; // the tile's first element
+  int64_t row_stride[max_masks], column_stride[max_masks];
+
+  TRAINC_INLINE void add(int64_t row, int64_t columns, S *scores) const {
+    for (int i = 0; i < count; ++i)
+      add_mask(data[i] + row * row_stride[i], column_stride[i], columns, scores);
+  }
+};
+
+template <typename T>
+tile_masks<attention_sum<T>> masks_of(const attention_shape &shape,
+                                      const attention_tensors<T> &tensors, int64_t head,
+                                      int64_t query, int64_t key) {
+  tile_masks<attention_sum<T>> masks = {shape.mask_count, {}, {}, {}};
+  for (int i = 0; i < shape.mask_count; ++i) {
+    const matrix_layout &layout = shape.masks.of[i];
+    masks.data[i] = tensors.masks[i] + head_offset(shape.batch, layout, head) +
+                    query * layout.row_stride + key * layout.column_stride;
+    masks.row_stride[i] = layout.row_stride;
+    masks.column_stride[i] = layout.column_stride;
+  }
+  return masks;
+}
+
+// The number as a product of T reads it.
+template <typename T, typename S> TRAINC_INLINE S as_read(S value) {
+  if constexpr (std::is_same_v<T, bfloat16>)
+    return nearest_bfloat16(value);
+  else
+    return value;
+}
+
+// Calls work(item) for each on the threads of the team, which hold none for long.
+template <typename Work>
+void for_each_item(const attention_shape &shape, int64_t items, Work work) {
+  const double pairs = static_cast<double>(head_count(shape.batch) * shape.sizes.queries) *
+                       static_cast<double>(shape.sizes.keys);
+  const bool parallel = items > 1 && pairs > 2e3;
+  const one_thread alone(!parallel);
+#pragma omp parallel for schedule(dynamic) if (parallel)
+  for (int64_t item = 0; item < items; ++item)
+    work(item);
+}
+
+} // namespace trainc
