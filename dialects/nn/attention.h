@@ -8,6 +8,9 @@
 
 namespace trainc::nn {
 
+/// That an attention may have.
+constexpr size_t kMostMasks = 2;
+
 /// Sizes of nn.attention, also of its gradient.
 struct AttentionSizes {
   llvm::SmallVector<int64_t> batch; // the last are the heads

@@ -11,7 +11,6 @@ using namespace mlir;
 namespace trainc::nn {
 namespace {
 
-constexpr size_t kMostMasks = 2;
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 LogicalResult checkOperands(std::optional<Location> location, RankedTensorType q,
@@ -168,7 +167,36 @@ double AttentionOp::flops() {
          (2.0 * static_cast<double>(sizes.size + sizes.valueSize) + perScore);
 }
 
+/// Beside the gradient, views of the result alone are read: the gradient then reads it out of the
+/// last of these, so that the step can write it in that order.
+static void readByGradientAsView(Value result) {
+  SmallVector<Operation *> views, gradients;
+  for (Operation *user : result.getUsers())
+    (isa<AttentionGradientOp>(user) ? gradients : views).push_back(user);
+  if (gradients.empty() || views.size() != 1)
+    return;
+  auto isMove = [](Operation *op) { return isa<ReshapeOp, TransposeOp>(op); };
+  while (isMove(views.back()) && views.back()->hasOneUse())
+    views.push_back(*views.back()->user_begin());
+  while (!views.empty() && !isMove(views.back()))
+    views.pop_back();
+  if (views.empty())
+    return;
+  OpBuilder at(result.getContext());
+  at.setInsertionPointAfter(views.back());
+  Builder builder(at, views.back()->getLoc());
+  Value back = views.back()->getResult(0);
+  for (Operation *view : llvm::reverse(views)) {
+    auto transpose = dyn_cast<TransposeOp>(view);
+    back = transpose ? builder.transpose(back, invertPermutationVector(transpose.getPermutation()))
+                     : builder.reshape(back, tensorType(view->getOperand(0)).getShape());
+  }
+  for (Operation *gradient : gradients)
+    gradient->replaceUsesOfWith(result, back);
+}
+
 SmallVector<Replacement> AttentionOp::lowerToStep(StepBuilder &builder) {
+  readByGradientAsView(getResult());
   AttentionStep step(builder, *this, AttentionSizes(*this));
   step.reads(getQ());
   step.reads(getK(), /*ofKeys=*/true);
