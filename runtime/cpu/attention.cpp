@@ -21,29 +21,30 @@ template <typename S> struct running_softmax {
 template <typename T, typename S>
 void weigh(const attention_sizes &sizes, const tile_masks<S> &masks, int64_t query, int64_t rows,
            int64_t key, int64_t columns, const running_softmax<S> &state) {
-  const int64_t reach = sizes.reach;
+  const int64_t reach = sizes.reach, leading = whole_lanes(columns);
   vectorised<S>([=]() INLINED {
     for (int64_t i = 0; i < rows; ++i) {
-      S *scores = state.scores + i * columns;
+      S *scores = state.scores + i * leading;
       const int64_t open = query + i + reach + 1 - key;
       const int64_t seen = open < 0 ? 0 : open < columns ? open : columns;
       masks.add(i, seen, scores);
+      hide_rest(scores, seen);
       S partial[lanes];
       set_lanes(partial, lanes, state.largest[i]);
-      in_lanes(int64_t(0), seen, [&](int64_t j, int lane) ALWAYS_INLINED {
+      in_lanes(int64_t(0), whole_lanes(seen), [&](int64_t j, int lane) ALWAYS_INLINED {
         partial[lane] = maximum(partial[lane], scores[j]);
       });
       const S largest = max_lanes(partial);
       const S base = largest == hidden_score<S> ? S(0) : largest; // exp(-infinity - 0) = 0
       set_lanes(partial, lanes, S(0));
-      in_lanes(int64_t(0), seen, [&](int64_t j, int lane) ALWAYS_INLINED {
+      in_lanes(int64_t(0), whole_lanes(seen), [&](int64_t j, int lane) ALWAYS_INLINED {
         const S weight = exp(scores[j] - base);
         partial[lane] += weight;
         scores[j] = as_read<T>(weight);
       });
       for (int64_t j = seen; j < columns; ++j)
         scores[j] = 0;
-      const S factor = exp(state.largest[i] - base);
+      const S factor = key > 0 ? exp(state.largest[i] - base) : S(0); // nothing came before
       state.sum[i] = state.sum[i] * factor + sum_lanes(partial);
       state.largest[i] = largest;
       S *result = state.result + i * state.value_size;
@@ -103,11 +104,11 @@ void attend(const attention_shape &shape, bool masked_to_zero, const attention_t
     const int64_t columns = std::min(tile_keys, end - key);
     const tile_matrix<S> keys = load_tile(k, shape.k, key, columns, sizes.size, copy_k);
     multiply_rows('N', 'T', rows, columns, sizes.size, shape.scale, queries.data, queries.leading,
-                  keys.data, keys.leading, S(0), state.scores, columns);
+                  keys.data, keys.leading, S(0), state.scores, whole_lanes(columns));
     weigh<T>(sizes, masks_of(shape, tensors, head, query, key), query, rows, key, columns, state);
     const tile_matrix<S> values = load_tile(v, shape.v, key, columns, sizes.value_size, copy_v);
-    multiply_rows('N', 'N', rows, sizes.value_size, columns, 1, state.scores, columns, values.data,
-                  values.leading, S(key == 0 ? 0 : 1), state.result, sizes.value_size);
+    multiply_rows('N', 'N', rows, sizes.value_size, columns, 1, state.scores, whole_lanes(columns),
+                  values.data, values.leading, S(key == 0 ? 0 : 1), state.result, sizes.value_size);
   }
   finish(state, rows, masked_to_zero, tensors.log_sum + head * sizes.queries + query);
   store_tile(state.result, sizes.value_size,

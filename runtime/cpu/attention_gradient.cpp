@@ -69,16 +69,17 @@ template <typename T, typename S>
 void differentiate_weights(const attention_sizes &sizes, const tile_masks<S> &masks, int64_t query,
                            int64_t rows, int64_t key, int64_t columns,
                            const gradient_tile<S> &tile) {
-  const int64_t reach = sizes.reach;
+  const int64_t reach = sizes.reach, leading = whole_lanes(columns);
   vectorised<S>([=]() INLINED {
     for (int64_t i = 0; i < rows; ++i) {
-      S *weights = tile.weights + i * columns, *slopes = tile.slopes + i * columns;
+      S *weights = tile.weights + i * leading, *slopes = tile.slopes + i * leading;
       const int64_t open = query + i + reach + 1 - key;
       const int64_t seen = open < 0 ? 0 : open < columns ? open : columns;
       masks.add(i, seen, weights);
+      hide_rest(weights, seen);
       const S log_sum = tile.log_sum[i], mean = tile.mean[i];
 #pragma omp simd
-      for (int64_t j = 0; j < seen; ++j) {
+      for (int64_t j = 0; j < whole_lanes(seen); ++j) {
         const S weight = exp(weights[j] - log_sum);
         weights[j] = as_read<T>(weight);
         slopes[j] = weight * (slopes[j] - mean);
@@ -92,7 +93,8 @@ void differentiate_weights(const attention_sizes &sizes, const tile_masks<S> &ma
           dmask[j] += slopes[j];
       }
       if constexpr (std::is_same_v<T, bfloat16>)
-        for (int64_t j = 0; j < seen; ++j)
+#pragma omp simd
+        for (int64_t j = 0; j < whole_lanes(seen); ++j)
           slopes[j] = as_read<T>(slopes[j]);
     }
   });
@@ -217,15 +219,16 @@ private:
 
   void add_tile(int64_t head, int64_t query, int64_t rows, int64_t key, int64_t columns,
                 const tile_matrix<S> &k, const tile_matrix<S> &v) {
+    const int64_t leading = whole_lanes(columns);
     const tile_matrix<S> q = load_tile(at(tensors_.q, shape_.q, head), shape_.q, query, rows,
                                        sizes_.size, copy_q_),
                          dresult = load_tile(at(gradients_.dresult, layouts_.dresult, head),
                                              layouts_.dresult, query, rows, sizes_.value_size,
                                              copy_dresult_);
     multiply_rows('N', 'T', rows, columns, sizes_.size, shape_.scale, q.data, q.leading, k.data,
-                  k.leading, S(0), weights_, columns);
+                  k.leading, S(0), weights_, leading);
     multiply_rows('N', 'T', rows, columns, sizes_.value_size, 1, dresult.data, dresult.leading,
-                  v.data, v.leading, S(0), slopes_, columns);
+                  v.data, v.leading, S(0), slopes_, leading);
     gradient_tile<S> tile = {weights_,
                              slopes_,
                              tensors_.log_sum + head * sizes_.queries + query,
@@ -237,12 +240,12 @@ private:
                    query * sizes_.keys + key;
     differentiate_weights<T>(sizes_, masks_of(shape_, tensors_, head, query, key), query, rows, key,
                              columns, tile);
-    multiply_rows('T', 'N', columns, sizes_.value_size, rows, 1, weights_, columns, dresult.data,
+    multiply_rows('T', 'N', columns, sizes_.value_size, rows, 1, weights_, leading, dresult.data,
                   dresult.leading, S(1), dv_, sizes_.value_size);
-    multiply_rows('T', 'N', columns, sizes_.size, rows, shape_.scale, slopes_, columns, q.data,
+    multiply_rows('T', 'N', columns, sizes_.size, rows, shape_.scale, slopes_, leading, q.data,
                   q.leading, S(1), dk_, sizes_.size);
     const rows_of_dq dq = dq_of(head, query);
-    multiply_rows('N', 'N', rows, sizes_.size, columns, shape_.scale, slopes_, columns, k.data,
+    multiply_rows('N', 'N', rows, sizes_.size, columns, shape_.scale, slopes_, leading, k.data,
                   k.leading, S(1), dq.data, dq.leading);
   }
 

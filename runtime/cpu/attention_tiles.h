@@ -56,33 +56,43 @@ template <typename S> struct tile_matrix {
   int64_t leading;
 };
 
+// Copies rows of `columns` elements, each converted. Of neighbours in memory that is a loop of its
+// own.
+template <typename From, typename To>
+void copy_rows(const From *from, int64_t from_row, int64_t from_column, To *to, int64_t to_row,
+               int64_t to_column, int64_t rows, int64_t columns) {
+  vectorised<float>([=]() INLINED {
+    for (int64_t i = 0; i < rows; ++i) {
+      const From *in = from + i * from_row;
+      To *out = to + i * to_row;
+      if (from_column == 1 && to_column == 1)
+#pragma omp simd
+        for (int64_t j = 0; j < columns; ++j)
+          out[j] = static_cast<To>(in[j]);
+      else
+        for (int64_t j = 0; j < columns; ++j)
+          out[j * to_column] = static_cast<To>(in[j * from_column]);
+    }
+  });
+}
+
 // Rows of a matrix for products: in place where they are as products read them, else in `copy`.
 template <typename T, typename S>
 tile_matrix<S> load_tile(const T *matrix, const matrix_layout &layout, int64_t row, int64_t rows,
                          int64_t columns, S *copy) {
-  const int64_t row_stride = layout.row_stride, column_stride = layout.column_stride;
-  const T *from = matrix + row * row_stride;
+  const T *from = matrix + row * layout.row_stride;
   if constexpr (std::is_same_v<T, S>)
-    if (column_stride == 1 || columns == 1)
-      return {from, rows == 1 ? columns : row_stride};
-  vectorised<S>([=]() INLINED {
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j)
-        copy[i * columns + j] = from[i * row_stride + j * column_stride];
-  });
+    if (layout.column_stride == 1 || columns == 1)
+      return {from, rows == 1 ? columns : layout.row_stride};
+  copy_rows(from, layout.row_stride, layout.column_stride, copy, columns, 1, rows, columns);
   return {copy, columns};
 }
 
 template <typename T, typename S>
 void store_tile(const S *from, int64_t leading, T *matrix, const matrix_layout &layout, int64_t row,
                 int64_t rows, int64_t columns) {
-  const int64_t row_stride = layout.row_stride, column_stride = layout.column_stride;
-  T *to = matrix + row * row_stride;
-  vectorised<S>([=]() INLINED {
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < columns; ++j)
-        to[i * row_stride + j * column_stride] = static_cast<T>(from[i * leading + j]);
-  });
+  copy_rows(from, leading, 1, matrix + row * layout.row_stride, layout.row_stride,
+            layout.column_stride, rows, columns);
 }
 
 // ---- heads
@@ -111,6 +121,9 @@ inline int64_t head_offset(const attention_batch &batch, const matrix_layout &ma
   return offset;
 }
 
+// Scores lie in rows of whole vectors, so that no exp is left for a loop over single elements.
+constexpr int64_t whole_lanes(int64_t elements) { return (elements + lanes - 1) / lanes * lanes; }
+
 // Of a query's keys from `first` on, how many it sees, of `count`.
 inline int64_t seen_keys(const attention_sizes &sizes, int64_t query, int64_t first,
                          int64_t count) {
@@ -118,6 +131,12 @@ inline int64_t seen_keys(const attention_sizes &sizes, int64_t query, int64_t fi
 }
 
 // ---- scores
+
+// The keys of a row that are not seen: what a loop over whole vectors reads of them.
+template <typename S> TRAINC_INLINE void hide_rest(S *scores, int64_t seen) {
+  for (int64_t j = seen; j < whole_lanes(seen); ++j)
+    scores[j] = hidden_score<S>;
+}
 
 // Adds a row of a mask to scores. -infinity hides a key whatever its score is.
 template <typename S>
