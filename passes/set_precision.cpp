@@ -6,10 +6,11 @@
 // use it to compare with finite differences and with PyTorch in double. Known
 // weakness: constants were rounded to f32 by the model file already.
 //
-// `to=bf16` lets matrix products read bf16 and rounds what they compute. Casts say where; all else
-// stays f32: parameters, sums, norms, the softmax, losses, the optimizer. A kernel that makes or
-// reads what a product reads or makes does the cast on the way, so that it is 16 bits in memory.
-// The gradients of casts are casts, so products of the backward pass read bf16 too.
+// `to=bf16` lets matrix products, those of attention too, read bf16 and rounds what they compute.
+// Casts say where; all else stays f32: parameters, sums, norms, the softmax, losses, the optimizer.
+// A kernel that makes or reads what a product reads or makes does the cast on the way, so that it
+// is 16 bits in memory. The gradients of casts are casts, so products of the backward pass read
+// bf16 too.
 #include "dialects/nn/builder.h"
 #include "dialects/nn/views.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -80,6 +81,21 @@ void round(nn::MatmulOp product) {
   product.erase();
 }
 
+void round(nn::AttentionOp attention) {
+  OpBuilder at(attention);
+  if (attention.getQ().getType().getElementType() != at.getF32Type())
+    return;
+  nn::Builder builder(at, attention.getLoc());
+  Value q = rounded(builder, attention.getQ()), k = rounded(builder, attention.getK()),
+        v = rounded(builder, attention.getV());
+  auto of = at.create<nn::AttentionOp>(attention.getLoc(), q, k, v, attention.getMasks(),
+                                       attention.getScaleAttr(), attention.getReachAttr(),
+                                       attention.getMaskedToZeroAttr());
+  Value results[] = {builder.cast(of.getResult(), at.getF32Type()), of.getLogSum()};
+  attention->replaceAllUsesWith(ValueRange(results));
+  attention.erase();
+}
+
 struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SetPrecision)
   SetPrecision() = default;
@@ -102,9 +118,12 @@ struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (to == "f64") // f32 is what the reader makes
         widen(function);
-      else if (to == "bf16")
+      else if (to == "bf16") {
         for (nn::MatmulOp product : llvm::to_vector(function.getOps<nn::MatmulOp>()))
           round(product);
+        for (nn::AttentionOp attention : llvm::to_vector(function.getOps<nn::AttentionOp>()))
+          round(attention);
+      }
     }
   }
 };
