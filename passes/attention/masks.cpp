@@ -114,7 +114,9 @@ Value rebuild(nn::Builder &builder, Value value, const Dimensions &kept) {
     for (auto [d, to] : llvm::enumerate(broadcast.getDimensions()))
       of[d] = kept[to] && above.getDimSize(d) > 1;
     Value x = rebuild(builder, broadcast.getX(), of);
-    return builder.broadcast(x, broadcast.getDimensions(), shape);
+    return computeProduct(shape) == tensorType(x).getNumElements()
+               ? builder.reshape(x, shape)
+               : builder.broadcast(x, broadcast.getDimensions(), shape);
   }
   IRMapping operands;
   for (Value operand : op->getOperands())

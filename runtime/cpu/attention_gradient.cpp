@@ -270,13 +270,9 @@ template <typename S> void add_parts(const S *parts, int64_t count, int64_t elem
   }
 }
 
-} // namespace
-
 template <typename T>
-void compute_attention_gradient(const attention_shape &shape,
-                                const attention_gradient_layouts &layouts,
-                                const attention_tensors<T> &tensors,
-                                const attention_gradients<T> &gradients) {
+void differentiate(const attention_shape &shape, const attention_gradient_layouts &layouts,
+                   const attention_tensors<T> &tensors, const attention_gradients<T> &gradients) {
   using S = attention_sum<T>;
   const mask_heads heads(shape, gradients.dmask != nullptr);
   const int64_t parts = heads.parts(),
@@ -293,6 +289,16 @@ void compute_attention_gradient(const attention_shape &shape,
   });
   if (parts > 1)
     add_parts(sums, parts, elements, gradients.dmask);
+}
+
+} // namespace
+
+template <typename T>
+void compute_attention_gradient(const attention_shape &shape,
+                                const attention_gradient_layouts &layouts,
+                                const attention_tensors<T> &tensors,
+                                const attention_gradients<T> &gradients) {
+  differentiate(shape, layouts, tensors, gradients);
 }
 
 template void compute_attention_gradient(const attention_shape &,
