@@ -158,7 +158,7 @@ Matrices resolveResult(Value result, const Sizes &batch, int64_t rows, int64_t c
   shape.push_back(columns);
   for (Value final : llvm::reverse(chain)) {
     Sizes space = sizesOf(final);
-    auto position = positionIn(result, final, space, space);
+    auto position = positionIn(result, final, space, sizesOf(final));
     if (!position)
       continue;
     auto inverse = planning::invertPermutation(*position, space);
