@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/attention/written_scores.h"
+#include "passes/kernels/value_views.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
 
@@ -59,6 +60,45 @@ Value swapped(nn::Builder &builder, Value value, bool isWanted) {
   return isWanted ? builder.transpose(value, permutation) : value;
 }
 
+/// Of [batch, heads, rows, columns] that views repeat for neighbouring heads: without the
+/// repetition; itself where there is none.
+Value withoutRepeatedHeads(nn::Builder &builder, Value heads) {
+  Value above = heads;
+  for (bool repeats = false; !repeats; above = above.getDefiningOp()->getOperand(0)) {
+    Operation *view = above.getDefiningOp();
+    if (!isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp>(view))
+      return heads;
+    repeats = isa<nn::BroadcastOp>(view);
+  }
+  planning::Sizes shape = sizesOf(heads), own = shape;
+  size_t head = shape.size() - 3;
+  int64_t elements = tensorType(above).getNumElements();
+  int64_t repeated = elements == 0 ? 0 : planning::elementCount(shape) / elements;
+  if (repeated < 2 || shape[head] % repeated != 0 ||
+      elements * repeated != planning::elementCount(shape))
+    return heads;
+  own[head] /= repeated;
+  planning::Sizes space = own;
+  space.insert(space.begin() + head + 1, repeated);
+  std::optional<planning::Split> split;
+  auto indices =
+      planning::delinearise(planning::linearIndex(space, 0, space.size()), space, shape, split);
+  std::optional<planning::IndexMap> map;
+  if (indices)
+    map = planning::IndexMap{space, *indices};
+  for (Value value = heads; map && value != above; value = value.getDefiningOp()->getOperand(0))
+    map = operandMap(value.getDefiningOp(), *map, split);
+  if (!map)
+    return heads;
+  planning::Affine position = map->linear(sizesOf(above));
+  planning::Sizes strides = planning::rowMajorStrides(own);
+  strides.insert(strides.begin() + head + 1, 0);
+  for (size_t d = 0; d < space.size(); ++d)
+    if (space[d] > 1 && position.coefficient(d) != strides[d])
+      return heads;
+  return position.offset == 0 ? builder.reshape(above, own) : heads;
+}
+
 /// Attention written out, from the scores to the product with values.
 class WrittenAttention {
 public:
@@ -86,6 +126,13 @@ public:
     q = headsOf(builder, swapped(builder, q, scores.product.getTransposeA()), 1);
     k = headsOf(builder, swapped(builder, k, !scores.product.getTransposeB()), sharing);
     v = headsOf(builder, swapped(builder, v, mix.getTransposeB()), sharing);
+    if (sharing == 1) {
+      Value ofKeys = withoutRepeatedHeads(builder, k), ofValues = withoutRepeatedHeads(builder, v);
+      if (headsIn(ofKeys) == headsIn(ofValues)) {
+        k = ofKeys;
+        v = ofValues;
+      }
+    }
     auto op = at.create<nn::AttentionOp>(
         builder.location(), q, k, v, masks(builder), at.getF64FloatAttr(scale),
         reach ? at.getI64IntegerAttr(*reach) : IntegerAttr(), softmax.getMaskedToZeroAttr());
@@ -97,6 +144,8 @@ public:
 private:
   /// Rows of `matrices` that are one head's after the other.
   static int64_t rowsOf(Value matrices) { return tensorType(matrices).getShape().end()[-2]; }
+
+  static int64_t headsIn(Value matrices) { return tensorType(matrices).getShape().end()[-3]; }
 
   bool readSizes() {
     ArrayRef<int64_t> shape = softmax.getX().getType().getShape();

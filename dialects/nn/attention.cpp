@@ -125,6 +125,10 @@ SmallVector<Replacement> AttentionStep::build(StringRef function, double scale, 
       builder.create<kernel::CallOp>(types, function, function, ArrayRef<int64_t>(), tensors);
   call.setNumbersAttr(numbers(laid, scale, flags));
   call.setFlops(APFloat(flops));
+  std::string words;
+  llvm::raw_string_ostream(words) << sizes.heads() << " heads of " << sizes.queries << " x "
+                                  << sizes.keys << " x " << sizes.size;
+  call->setAttr("words", StringAttr::get(op->getContext(), words));
   for (int64_t place : maskGradients)
     call.setScratchBytes(scratchBytes(laid, place));
   std::string title = nodeName(withoutRole(op->getLoc())).title();

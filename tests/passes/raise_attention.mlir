@@ -157,6 +157,26 @@ func.func @grouped(%q: tensor<2x6x5x4xf32>, %k: tensor<2x3x7x4xf32>, %v: tensor<
 
 // -----
 
+// Heads of keys that are repeated for queries, as exporters write it, with a root of the scale.
+// CHECK-LABEL: func.func @repeated
+// CHECK-NEXT: nn.attention %arg0, %arg1, %arg2 {scale = 5.000000e-01 : f64} : (tensor<2x6x5x4xf32>, tensor<2x3x7x4xf32>, tensor<2x3x7x4xf32>)
+func.func @repeated(%q: tensor<2x6x5x4xf32>, %k: tensor<2x3x7x4xf32>, %v: tensor<2x3x7x4xf32>) -> tensor<2x6x5x4xf32> {
+  %half = nn.constant dense<0.5> : tensor<2x6x4x7xf32>
+  %0 = nn.broadcast %k {dimensions = array<i64: 0, 1, 3, 4>} : (tensor<2x3x7x4xf32>) -> tensor<2x3x2x7x4xf32>
+  %1 = nn.reshape %0 : (tensor<2x3x2x7x4xf32>) -> tensor<12x7x4xf32>
+  %2 = nn.transpose %1 {permutation = array<i64: 0, 2, 1>} : (tensor<12x7x4xf32>) -> tensor<12x4x7xf32>
+  %3 = nn.reshape %2 : (tensor<12x4x7xf32>) -> tensor<2x6x4x7xf32>
+  %4 = nn.mul %3, %half : (tensor<2x6x4x7xf32>, tensor<2x6x4x7xf32>) -> tensor<2x6x4x7xf32>
+  %5 = nn.broadcast %v {dimensions = array<i64: 0, 1, 3, 4>} : (tensor<2x3x7x4xf32>) -> tensor<2x3x2x7x4xf32>
+  %6 = nn.reshape %5 : (tensor<2x3x2x7x4xf32>) -> tensor<2x6x7x4xf32>
+  %7 = nn.matmul %q, %4 : (tensor<2x6x5x4xf32>, tensor<2x6x4x7xf32>) -> tensor<2x6x5x7xf32>
+  %8 = nn.softmax %7 : (tensor<2x6x5x7xf32>) -> tensor<2x6x5x7xf32>
+  %9 = nn.matmul %8, %6 : (tensor<2x6x5x7xf32>, tensor<2x6x7x4xf32>) -> tensor<2x6x5x4xf32>
+  return %9 : tensor<2x6x5x4xf32>
+}
+
+// -----
+
 // What somebody else reads has to be there: weights, or scores.
 // CHECK-LABEL: func.func @read_elsewhere
 // CHECK-NOT: nn.attention
