@@ -9,6 +9,8 @@ using namespace mlir;
 
 namespace trainc::nn {
 
+static_assert(kMostMasks == max_masks, "masks of the runtime");
+
 SmallVector<int64_t> AttentionSizes::scores() const {
   SmallVector<int64_t> shape(batch);
   shape.append({queries, keys});
@@ -93,20 +95,29 @@ ArrayAttr AttentionStep::numbers(const StridedBatch &batch, double scale, ArrayR
   return attributes.getArrayAttr(numbers);
 }
 
-int64_t AttentionStep::scratchBytes(const StridedBatch &laid, int64_t maskGradient) const {
-  int64_t kept = 1, added = 1, shared = sizes.sharing;
-  ArrayRef<int64_t> strides = laid.tensors[maskGradient].layout.getBatchStrides();
-  for (auto [size, stride] : llvm::reverse(llvm::zip_equal(laid.batch, strides))) {
+int64_t AttentionStep::gradientScratchBytes(const StridedBatch &laid) const {
+  int64_t kept = 1, added = 1, shared = sizes.sharing, maskBytes = 0;
+  for (size_t d = laid.batch.size(); d-- > 0;) {
+    bool isAdded = !maskGradients.empty() &&
+                   laid.tensors[maskGradients.front()].layout.getBatchStrides()[d] == 0;
     if (shared > 1)
-      shared /= size;
+      shared /= laid.batch[d];
     else
-      (stride == 0 ? added : kept) *= size;
+      (isAdded ? added : kept) *= laid.batch[d];
   }
-  return attention_scratch_bytes(kept, added, bytesOf(matrices[maskGradient].value.getType()));
+  for (int64_t place : maskGradients)
+    maskBytes += bytesOf(matrices[place].value.getType());
+  int64_t numbers = sizes.heads() * sizes.queries * sizes.size;
+  Type sum = sumTypeOf(tensorType(matrices.front().value).getElementType());
+  return attention_split({sizes.queries, sizes.keys, sizes.size, sizes.valueSize, sizes.sharing,
+                          sizes.reach, static_cast<int64_t>(masks.size())},
+                         kept, added)
+      .scratch_bytes(numbers * elementBytes(sum), maskBytes);
 }
 
 SmallVector<Replacement> AttentionStep::build(StringRef function, double scale, double flops,
-                                              ArrayRef<StringRef> roles, ArrayRef<bool> flags) {
+                                              ArrayRef<StringRef> roles, ArrayRef<bool> flags,
+                                              bool isGradient) {
   SmallVector<int64_t> batch(sizes.batch);
   if (sizes.sharing > 1) {
     batch.back() /= sizes.sharing;
@@ -129,8 +140,8 @@ SmallVector<Replacement> AttentionStep::build(StringRef function, double scale, 
   llvm::raw_string_ostream(words) << sizes.heads() << " heads of " << sizes.queries << " x "
                                   << sizes.keys << " x " << sizes.size;
   call->setAttr("words", StringAttr::get(op->getContext(), words));
-  for (int64_t place : maskGradients)
-    call.setScratchBytes(scratchBytes(laid, place));
+  if (isGradient)
+    call.setScratchBytes(gradientScratchBytes(laid));
   std::string title = nodeName(withoutRole(op->getLoc())).title();
   OpBuilder attributes(op->getContext());
   SmallVector<Attribute> names;

@@ -56,7 +56,7 @@ public:
   /// Builds the step. `roles` name the results.
   llvm::SmallVector<Replacement> build(llvm::StringRef function, double scale, double flops,
                                        llvm::ArrayRef<llvm::StringRef> roles,
-                                       llvm::ArrayRef<bool> flags = {});
+                                       llvm::ArrayRef<bool> flags = {}, bool isGradient = false);
 
 private:
   /// A tensor and, where the function is told its strides, its place among those.
@@ -66,7 +66,7 @@ private:
   };
   int64_t lay(mlir::Value tensor, BatchedMatrices::Use use, bool ofKeys);
   int64_t layMask(mlir::Value tensor);
-  int64_t scratchBytes(const StridedBatch &laid, int64_t maskGradient) const;
+  int64_t gradientScratchBytes(const StridedBatch &laid) const;
   mlir::ArrayAttr numbers(const StridedBatch &batch, double scale, llvm::ArrayRef<bool> flags);
 
   StepBuilder &builder;

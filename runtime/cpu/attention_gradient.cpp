@@ -21,20 +21,18 @@ public:
     for (int64_t sharing = shape.sizes.sharing; sharing > 1; sharing /= shape.batch.of[rank])
       --rank;
     rank_ = rank;
-    const matrix_layout &dmask = shape.masks.of[shape.mask_count];
+    const matrix_layout &dmask = shape.masks.of[shape.sizes.masks];
     for (int d = 0; d < rank; ++d) {
       size_[d] = shape.batch.of[d];
       is_added_[d] = of_masks && dmask.batch_strides[d] == 0;
       (is_added_[d] ? added_ : kept_) *= size_[d];
     }
-    parts_ = attention_mask_parts(kept_, added_);
     for (int d = 0; of_masks && d < batch_rank(shape.batch); ++d)
       matrices_ *= dmask.batch_strides[d] == 0 ? 1 : shape.batch.of[d];
   }
 
   int64_t kept() const { return kept_; }
   int64_t added() const { return added_; }
-  int64_t parts() const { return parts_; }
   int64_t matrices() const { return matrices_; } // in the gradient
 
   // Of keys.
@@ -51,7 +49,7 @@ public:
 
 private:
   int rank_ = 0;
-  int64_t size_[max_batch_rank] = {}, kept_ = 1, added_ = 1, parts_ = 1, matrices_ = 1;
+  int64_t size_[max_batch_rank] = {}, kept_ = 1, added_ = 1, matrices_ = 1;
   bool is_added_[max_batch_rank] = {};
 };
 
@@ -132,9 +130,10 @@ template <typename T> class key_head {
 public:
   key_head(const attention_shape &shape, const attention_gradient_layouts &layouts,
            const attention_tensors<T> &tensors, const attention_gradients<T> &gradients,
-           int64_t number, S *dmask)
+           int64_t number, S *dmask, S *part_of_dq)
       : shape_(shape), sizes_(shape.sizes), layouts_(layouts), tensors_(tensors),
-        gradients_(gradients), first_(number * sizes_.sharing), dmask_(dmask) {
+        gradients_(gradients), first_(number * sizes_.sharing), dmask_(dmask),
+        part_of_dq_(part_of_dq) {
     const int64_t scores = tile_queries * tile_keys, both = sizes_.size + sizes_.value_size;
     const int64_t rows = sizes_.sharing * sizes_.queries;
     S *memory =
@@ -157,10 +156,11 @@ public:
     dq_ = memory;
   }
 
-  void run() {
+  // Keys from `begin` on, a multiple of a tile.
+  void run(int64_t begin, int64_t end) {
     begin_queries();
-    for (int64_t key = 0; key < sizes_.keys; key += tile_keys) {
-      const int64_t columns = std::min(tile_keys, sizes_.keys - key);
+    for (int64_t key = begin; key < end; key += tile_keys) {
+      const int64_t columns = std::min(tile_keys, end - key);
       const tile_matrix<S> k = load_tile(at(tensors_.k, shape_.k, first_), shape_.k, key, columns,
                                          sizes_.size, copy_k_),
                            v = load_tile(at(tensors_.v, shape_.v, first_), shape_.v, key, columns,
@@ -178,7 +178,7 @@ public:
       store_tile(dv_, sizes_.value_size, at(gradients_.dv, layouts_.dv, first_), layouts_.dv, key,
                  columns, sizes_.value_size);
     }
-    if (!in_place())
+    if (!in_place() && part_of_dq_ == nullptr)
       for (int64_t head = first_; head < first_ + sizes_.sharing; ++head)
         store_tile(dq_of(head, 0).data, sizes_.size, at(gradients_.dq, layouts_.dq, head),
                    layouts_.dq, 0, sizes_.queries, sizes_.size);
@@ -199,6 +199,8 @@ private:
     int64_t leading;
   };
   rows_of_dq dq_of(int64_t head, int64_t query) const {
+    if (part_of_dq_ != nullptr)
+      return {part_of_dq_ + (head * sizes_.queries + query) * sizes_.size, sizes_.size};
     if constexpr (std::is_same_v<T, S>)
       if (in_place()) {
         const int64_t leading = sizes_.queries == 1 ? sizes_.size : layouts_.dq.row_stride;
@@ -236,7 +238,7 @@ private:
                              nullptr,
                              sizes_.keys};
     if (dmask_ != nullptr)
-      tile.dmask = dmask_ + head_offset(shape_.batch, shape_.masks.of[shape_.mask_count], head) +
+      tile.dmask = dmask_ + head_offset(shape_.batch, shape_.masks.of[sizes_.masks], head) +
                    query * sizes_.keys + key;
     differentiate_weights<T>(sizes_, masks_of(shape_, tensors_, head, query, key), query, rows, key,
                              columns, tile);
@@ -254,8 +256,8 @@ private:
   const attention_gradient_layouts &layouts_;
   const attention_tensors<T> &tensors_;
   const attention_gradients<T> &gradients_;
-  const int64_t first_; // of its heads of queries
-  S *dmask_;
+  const int64_t first_;    // of its heads of queries
+  S *dmask_, *part_of_dq_; // null where there is none
   S *weights_, *slopes_, *copy_q_, *copy_dresult_, *copy_k_, *copy_v_, *dk_, *dv_, *mean_, *dq_;
 };
 
@@ -270,25 +272,54 @@ template <typename S> void add_parts(const S *parts, int64_t count, int64_t elem
   }
 }
 
+// dq = the sum of the parts, in order, which the first becomes.
+template <typename T, typename S>
+void add_parts_of_dq(const attention_shape &shape, const matrix_layout &layout, S *parts,
+                     int64_t count, T *dq) {
+  const int64_t heads = head_count(shape.batch), elements = shape.sizes.queries * shape.sizes.size;
+  for_each_item(shape, heads, [&](int64_t head) {
+    S *sum = parts + head * elements;
+    for (int64_t part = 1; part < count; ++part)
+      for (int64_t i = 0; i < elements; ++i)
+        sum[i] += sum[part * heads * elements + i];
+    store_tile(sum, shape.sizes.size, dq + head_offset(shape.batch, layout, head), layout, 0,
+               shape.sizes.queries, shape.sizes.size);
+  });
+}
+
 template <typename T>
 void differentiate(const attention_shape &shape, const attention_gradient_layouts &layouts,
                    const attention_tensors<T> &tensors, const attention_gradients<T> &gradients) {
   using S = attention_sum<T>;
+  const attention_sizes &sizes = shape.sizes;
   const mask_heads heads(shape, gradients.dmask != nullptr);
-  const int64_t parts = heads.parts(),
-                elements = heads.matrices() * shape.sizes.queries * shape.sizes.keys;
-  S *sums = parts == 1 ? gradients.dmask : reinterpret_cast<S *>(gradients.scratch);
-  if (sums != nullptr)
-    std::fill_n(sums, parts * elements, S(0));
-  for_each_item(shape, heads.kept() * parts, [&](int64_t item) {
-    const int64_t kept = item / parts, part = item % parts;
+  const attention_split split(sizes, heads.kept(), heads.added());
+  const int64_t elements = heads.matrices() * sizes.queries * sizes.keys,
+                elements_of_dq = head_count(shape.batch) * sizes.queries * sizes.size,
+                tiles = (sizes.keys + tile_keys - 1) / tile_keys;
+  S *parts_of_dq = reinterpret_cast<S *>(gradients.scratch);
+  S *sums = split.added == 1 ? gradients.dmask
+                             : parts_of_dq + (split.keys > 1 ? split.keys * elements_of_dq : 0);
+  if (gradients.dmask == nullptr)
+    sums = nullptr;
+  else
+    std::fill_n(sums, split.added * elements, S(0));
+  for_each_item(shape, heads.kept() * split.added * split.keys, [&](int64_t item) {
+    const int64_t keys = item % split.keys, part = item / split.keys % split.added,
+                  kept = item / split.keys / split.added;
     S *dmask = sums == nullptr ? nullptr : sums + part * elements;
-    for (int64_t added = heads.added() * part / parts; added < heads.added() * (part + 1) / parts;
-         ++added)
-      key_head<T>(shape, layouts, tensors, gradients, heads.head(kept, added), dmask).run();
+    S *part_of_dq = split.keys == 1 ? nullptr : parts_of_dq + keys * elements_of_dq;
+    const int64_t begin = tiles * keys / split.keys * tile_keys,
+                  end = std::min(sizes.keys, tiles * (keys + 1) / split.keys * tile_keys);
+    for (int64_t added = heads.added() * part / split.added;
+         added < heads.added() * (part + 1) / split.added; ++added)
+      key_head<T>(shape, layouts, tensors, gradients, heads.head(kept, added), dmask, part_of_dq)
+          .run(begin, end);
   });
-  if (parts > 1)
-    add_parts(sums, parts, elements, gradients.dmask);
+  if (split.keys > 1)
+    add_parts_of_dq(shape, layouts.dq, parts_of_dq, split.keys, gradients.dq);
+  if (sums != nullptr && split.added > 1)
+    add_parts(sums, split.added, elements, gradients.dmask);
 }
 
 } // namespace

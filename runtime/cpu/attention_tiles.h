@@ -8,7 +8,7 @@
 #include "runtime/cpu/one_thread.h"
 #include "runtime/cpu/thread_memory.h"
 #include "runtime/cpu/wide_vectors.h"
-#include "runtime/kernels/attention.h"
+#include "runtime/kernels/attention_gradient.h"
 #include "runtime/kernels/lanes.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace trainc {
 
 constexpr int64_t tile_queries = 128;
-constexpr int64_t tile_keys = 256;
+constexpr int64_t tile_keys = attention_tile_keys;
 
 template <typename S> constexpr S hidden_score = -std::numeric_limits<S>::infinity();
 
@@ -153,12 +153,12 @@ TRAINC_INLINE void add_mask(const S *mask, int64_t stride, int64_t count, S *sco
 
 // The masks of a tile of one head.
 template <typename S> struct tile_masks {
-  int count;
+  int64_t count;
   const S *data[max_masks]; // the tile's first element
   int64_t row_stride[max_masks], column_stride[max_masks];
 
   TRAINC_INLINE void add(int64_t row, int64_t columns, S *scores) const {
-    for (int i = 0; i < count; ++i)
+    for (int64_t i = 0; i < count; ++i)
       add_mask(data[i] + row * row_stride[i], column_stride[i], columns, scores);
   }
 };
@@ -167,8 +167,8 @@ template <typename T>
 tile_masks<attention_sum<T>> masks_of(const attention_shape &shape,
                                       const attention_tensors<T> &tensors, int64_t head,
                                       int64_t query, int64_t key) {
-  tile_masks<attention_sum<T>> masks = {shape.mask_count, {}, {}, {}};
-  for (int i = 0; i < shape.mask_count; ++i) {
+  tile_masks<attention_sum<T>> masks = {shape.sizes.masks, {}, {}, {}};
+  for (int64_t i = 0; i < shape.sizes.masks; ++i) {
     const matrix_layout &layout = shape.masks.of[i];
     masks.data[i] = tensors.masks[i] + head_offset(shape.batch, layout, head) +
                     query * layout.row_stride + key * layout.column_stride;

@@ -12,7 +12,7 @@ namespace trainc {
 // Of one head. `sharing` heads of queries, neighbours in the batch, have one of keys. Query i sees
 // keys up to i + reach.
 struct attention_sizes {
-  int64_t queries, keys, size, value_size, sharing, reach;
+  int64_t queries, keys, size, value_size, sharing, reach, masks;
 };
 
 // Sizes of the batch; 0 after the last.
@@ -44,7 +44,6 @@ struct attention_shape {
   double scale;
   matrix_layout q, k, v, result;
   attention_masks masks;
-  int mask_count;
 };
 
 // The order of every sum follows from the shape alone.
@@ -66,16 +65,14 @@ void attention(const attention_sizes &sizes, const attention_batch &batch, doubl
                bool masked_to_zero, const matrix_layout &q, const matrix_layout &k,
                const matrix_layout &v, const matrix_layout &result, const attention_masks &masks,
                const T *of_q, const T *of_k, const T *of_v, Others... others) {
-  constexpr int count = sizeof...(Others) - 2;
   using sum = attention_sum<T>;
   const pointer_list<Others...> rest(others...);
   attention_tensors<T> tensors = {of_q, of_k, of_v, {}, nullptr, nullptr};
-  for (int i = 0; i < count; ++i)
+  for (int64_t i = 0; i < sizes.masks; ++i)
     tensors.masks[i] = static_cast<const sum *>(rest.of[i]);
-  tensors.result = static_cast<T *>(rest.of[count]);
-  tensors.log_sum = static_cast<sum *>(rest.of[count + 1]);
-  compute_attention<T>({sizes, batch, scale, q, k, v, result, masks, count}, masked_to_zero,
-                       tensors);
+  tensors.result = static_cast<T *>(rest.of[sizes.masks]);
+  tensors.log_sum = static_cast<sum *>(rest.of[sizes.masks + 1]);
+  compute_attention<T>({sizes, batch, scale, q, k, v, result, masks}, masked_to_zero, tensors);
 }
 
 } // namespace trainc

@@ -290,7 +290,8 @@ SmallVector<Replacement> AttentionGradientOp::lowerToStep(StepBuilder &builder) 
     step.writesMask(mask);
     roles.push_back("mask");
   }
-  return step.build("attention_gradient", getScale().convertToDouble(), flops(), roles);
+  return step.build("attention_gradient", getScale().convertToDouble(), flops(), roles, {},
+                    /*isGradient=*/true);
 }
 
 FailureOr<SmallVector<Tensor>> AttentionGradientOp::interpretResults(ArrayRef<Tensor> operands) {

@@ -62,7 +62,13 @@ template <typename T> class attention_check {
 public:
   explicit attention_check(const attention_case &of) : c(of) {
     const int64_t key_heads = c.heads / c.sharing;
-    sizes = {c.queries, c.keys, c.size, c.value_size, c.sharing, c.reach};
+    sizes = {c.queries,
+             c.keys,
+             c.size,
+             c.value_size,
+             c.sharing,
+             c.reach,
+             int(c.has_padding) + int(c.has_bias)};
     batch = {{c.samples, key_heads, c.sharing}};
     q = layout_of(c, c.heads, c.sharing, c.queries, c.size);
     result = layout_of(c, c.heads, c.sharing, c.queries, c.value_size);
@@ -87,8 +93,12 @@ public:
         dv(of_v.size(), T(NAN));
     std::vector<sum> log_sum(static_cast<size_t>(c.samples * c.heads * c.queries), sum(NAN)),
         dbias(bias.size(), sum(NAN));
-    std::vector<char> scratch(static_cast<size_t>(attention_scratch_bytes(
-        c.heads / c.sharing, c.samples, static_cast<int64_t>(bias.size() * sizeof(sum)))));
+    const int64_t key_heads = c.heads / c.sharing;
+    const attention_split split(sizes, c.has_bias ? key_heads : c.samples * key_heads,
+                                c.has_bias ? c.samples : 1);
+    std::vector<char> scratch(
+        static_cast<size_t>(split.scratch_bytes(static_cast<int64_t>(dq.size() * sizeof(sum)),
+                                                static_cast<int64_t>(bias.size() * sizeof(sum)))));
     const matrix_layout padding_layout = {0, 0, 1, {c.keys, 0, 0}};
     const int64_t matrix = c.queries * c.keys;
     const matrix_layout bias_layout = {0, c.keys, 1, {0, matrix * c.sharing, matrix}};
@@ -114,13 +124,13 @@ public:
                scratch.data());
     } else if (c.has_padding) {
       forward(padding.data());
-      backward(padding.data(), dq.data(), dk.data(), dv.data());
+      backward(padding.data(), dq.data(), dk.data(), dv.data(), scratch.data());
     } else if (c.has_bias) {
       forward(bias.data());
       backward(bias.data(), dq.data(), dk.data(), dv.data(), dbias.data(), scratch.data());
     } else {
       forward();
-      backward(dq.data(), dk.data(), dv.data());
+      backward(dq.data(), dk.data(), dv.data(), scratch.data());
     }
     const auto wide = [](const auto &list) {
       return std::vector<double>(list.begin(), list.end());
@@ -235,6 +245,8 @@ const attention_case attention_cases[] = {
     {5, 4, 2, 17, 30, 8, 8, all_keys, true, true, false},
     {2, 3, 1, 300, 530, 8, 8, 229, false, true, true},
     {2, 2, 1, 40, 40, 8, 8, -5, false, false, false},
+    {1, 1, 1, 600, 600, 8, 8, 0, false, false, true},
+    {1, 1, 1, 60, 1100, 8, 8, all_keys, false, true, false},
 };
 
 template <typename T> void check_attention(double relative) {
