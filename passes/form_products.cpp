@@ -32,6 +32,10 @@ public:
                              Value result) override {
     return stridedProduct(a, transposeA, b, transposeB, result);
   }
+  nn::StridedBatch matrices(ArrayRef<int64_t> batch,
+                            ArrayRef<nn::BatchedMatrices> tensors) override {
+    return stridedBatch(batch, tensors);
+  }
 };
 
 /// Erases views from `value` up to the operation.

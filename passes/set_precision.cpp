@@ -6,7 +6,7 @@
 // use it to compare with finite differences and with PyTorch in double. Known
 // weakness: constants were rounded to f32 by the model file already.
 //
-// `to=bf16` lets matrix products and convolutions read bf16 and rounds what they compute, `to=fp16`
+// `to=bf16` lets matrix products, those of attention too, and convolutions read bf16 and rounds what they compute, `to=fp16`
 // f16. Casts say where; all else stays f32: parameters, sums, norms, the softmax, losses, the
 // optimizer. A kernel that makes or reads what a product reads or makes does the cast on the way,
 // so that it is 16 bits in memory. The gradients of casts are casts, so products of the backward
@@ -99,6 +99,22 @@ SmallVector<StringRef> namesOf(StringRef node) {
   return names;
 }
 
+void round(nn::AttentionOp attention, Type narrow) {
+  OpBuilder at(attention);
+  if (attention.getQ().getType().getElementType() != at.getF32Type())
+    return;
+  nn::Builder builder(at, attention.getLoc());
+  Value q = rounded(builder, attention.getQ(), narrow),
+        k = rounded(builder, attention.getK(), narrow),
+        v = rounded(builder, attention.getV(), narrow);
+  auto of = at.create<nn::AttentionOp>(attention.getLoc(), q, k, v, attention.getMasks(),
+                                       attention.getScaleAttr(), attention.getReachAttr(),
+                                       attention.getMaskedToZeroAttr());
+  Value results[] = {builder.cast(of.getResult(), at.getF32Type()), of.getLogSum()};
+  attention->replaceAllUsesWith(ValueRange(results));
+  attention.erase();
+}
+
 struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SetPrecision)
   SetPrecision() = default;
@@ -152,7 +168,7 @@ private:
     SmallVector<Operation *> products;
     getOperation().walk([&](Operation *op) {
       if (isa<nn::MatmulOp, nn::ConvolutionOp, nn::ConvolutionInputGradientOp,
-              nn::ConvolutionWeightGradientOp>(op))
+              nn::ConvolutionWeightGradientOp, nn::AttentionOp>(op))
         products.push_back(op);
     });
     for (Operation *product : products) {
@@ -163,7 +179,11 @@ private:
         isKept |= kept && kept->matches(name);
       }
       keepsAny |= isKept;
-      if (!isKept)
+      if (isKept)
+        continue;
+      if (auto attention = dyn_cast<nn::AttentionOp>(product))
+        round(attention, narrow);
+      else
         round(product, narrow);
     }
     if (kept && !keepsAny)

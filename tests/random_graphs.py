@@ -25,6 +25,8 @@ NOT_GENERATED = {  # operation: reason
     "segment_broadcast": "likewise",
     **{name: "has results that only its gradient may use; tests/ops/%s.mlir has its numbers" % name for name in ("lstm", "gru", "rnn")},
     **{"%s_gradient" % name: "has no gradient, and differences would find one" for name in ("lstm", "gru", "rnn")},
+    "attention": "has a result that only its gradient may use; tests/ops/attention.mlir has its numbers",
+    "attention_gradient": "has no gradient, and differences would find one",
     "custom": "is whatever a user's function computes; tests/train/compile/custom_operators.test has one",
     "detach": "lets no gradient pass, and differences would find one; tests/ops/detach.mlir has its numbers",
     "mean_over_ranks": "is its operand where one rank is alone, which every program here is; tests/train/ranks/batch_norm_all_ranks.test has two, whose gradients are those of one rank with both batches",

@@ -84,8 +84,8 @@ bool isIndexElement(Type element) { return elementTypeOf(element).stored == Host
 
 bool isNarrowFloat(Type element) { return !elementTypeOf(element).header.empty(); }
 
-Type typeOfSums(Type element) {
-  return isNarrowFloat(element) ? Float32Type::get(element.getContext()) : element;
+Type sumTypeOf(Type element) {
+  return isNarrowFloat(element) ? Type(Float32Type::get(element.getContext())) : element;
 }
 
 int64_t elementBytes(Type element) { return elementTypeOf(element).bytes; }

@@ -45,7 +45,7 @@ bool isIndexElement(mlir::Type element);
 /// Whether memory alone has such floats: they are computed and added up in f32.
 bool isNarrowFloat(mlir::Type element);
 /// What elements of a type are added up in: f32 for narrow floats, else the type itself.
-mlir::Type typeOfSums(mlir::Type element);
+mlir::Type sumTypeOf(mlir::Type element);
 
 int64_t elementBytes(mlir::Type element);
 int64_t bytesOf(mlir::Type tensor);

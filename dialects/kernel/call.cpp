@@ -55,9 +55,12 @@ bool CallOp::writeRounded(Type element) {
   return true;
 }
 
-/// `scatter_add 6, 10, 8`: the function and the numbers that it is given, lists as 3x3.
+/// `scatter_add 6, 10, 8`: the function and the numbers that it is given, lists as 3x3, or words
+/// that the operation had for them.
 std::string CallOp::describe() {
   std::string text = getFunction().str();
+  if (auto words = (*this)->getAttrOfType<StringAttr>("words"))
+    return text + " " + words.str();
   llvm::raw_string_ostream stream(text);
   stream << (getNumbers().empty() ? "" : " ");
   auto print = [&](Attribute number) {

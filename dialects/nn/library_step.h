@@ -23,6 +23,26 @@ struct StridedProduct {
   StridedMatrices result; // the tensor is the result asked about, or a view that alone reads it
 };
 
+/// A tensor as matrices that its last two dimensions are, one for each of a batch.
+struct BatchedMatrices {
+  enum Use {
+    read,      // as a library takes its strides
+    broadcast, // with any strides: 0 along dimensions of size 1
+    written    // as `read`; the tensor is a view that alone reads the value, if there is one
+  };
+  mlir::Value value;
+  int64_t rows, columns; // of the batch's matrices
+  Use use = read;
+  int64_t sharing = 1;                // as many neighbours of the batch have one matrix
+  llvm::ArrayRef<int64_t> shape = {}; // of `broadcast`: to what
+};
+
+/// Such tensors in memory, with one batch, which may have more dimensions than asked for.
+struct StridedBatch {
+  llvm::SmallVector<int64_t> batch;
+  llvm::SmallVector<StridedMatrices> tensors;
+};
+
 /// Builds steps in front of the operation that is lowered.
 class StepBuilder {
 public:
@@ -46,6 +66,10 @@ public:
   /// a library takes the strides.
   virtual StridedProduct product(mlir::Value a, bool transposeA, mlir::Value b, bool transposeB,
                                  mlir::Value result) = 0;
+  /// How tensors whose dimensions in front of the matrices are `batch` lie in memory; of neighbours
+  /// that share a matrix the number is the last size.
+  virtual StridedBatch matrices(llvm::ArrayRef<int64_t> batch,
+                                llvm::ArrayRef<BatchedMatrices> tensors) = 0;
 
 private:
   mlir::OpBuilder &builder;

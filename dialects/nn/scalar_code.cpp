@@ -232,7 +232,7 @@ bool hasScalarCode(StringRef name, unsigned operands, Type scalar) {
 
 Type scalarTypeOf(Type element) {
   if (isa<FloatType>(element))
-    return typeOfSums(element);
+    return sumTypeOf(element);
   bool isNumber = isa<IntegerType>(element) && !element.isInteger(1);
   return isNumber ? IntegerType::get(element.getContext(), 64) : element;
 }

@@ -62,7 +62,12 @@ Tensor Tensor::of(ElementsAttr elements) {
     if (!blob)
       internalError("a constant without its elements");
     Tensor result(type);
-    llvm::copy(blob->getData(), result.data());
+    ArrayRef<char> bytes = blob->getData();
+    const bool packed = type.getElementType().isInteger(1); // bits
+    for (int64_t i = 0, end = packed ? result.count() : 0; i < end; ++i)
+      result.data()[i] = static_cast<char>((bytes[i / 8] >> (i % 8)) & 1);
+    if (!packed)
+      llvm::copy(bytes, result.data());
     return result;
   }
   if (type.getElementType().isInteger(1)) { // packed bits

@@ -69,7 +69,7 @@ std::optional<Sizes> batchPart(const Sizes &space, int64_t rows, int64_t columns
 }
 
 std::optional<Matrices> stridedMatrices(Value value, const Affine &position, const Sizes &space,
-                                        int64_t rows, int64_t columns) {
+                                        int64_t rows, int64_t columns, bool anyStrides = false) {
   auto batch = batchPart(space, rows, columns);
   if (!batch)
     return std::nullopt;
@@ -80,16 +80,22 @@ std::optional<Matrices> stridedMatrices(Value value, const Affine &position, con
   if (!tensor)
     return std::nullopt;
   Matrices matrices{value, std::move(*batch), std::move(*tensor)};
-  return fitsLibrary(matrices, rows, columns) ? std::optional(matrices) : std::nullopt;
+  return anyStrides || fitsLibrary(matrices, rows, columns) ? std::optional(matrices)
+                                                            : std::nullopt;
 }
 
-/// Position of `from`'s elements in `base`, some views above it. Splits `space` as needed.
-std::optional<Affine> positionIn(Value base, Value from, Sizes &space) {
+/// Position of `from`'s elements in `base`, some views above it, where the point of `space` is
+/// that of `shape`, to which `from` broadcasts. Splits `space` as needed.
+std::optional<Affine> positionIn(Value base, Value from, Sizes &space, const Sizes &shape) {
+  Sizes own = sizesOf(from);
   for (int attempt = 0; attempt < 16; ++attempt) {
     std::optional<Split> split;
-    auto indices = planning::delinearise(planning::linearIndex(space, 0, space.size()), space,
-                                         sizesOf(from), split);
+    auto indices =
+        planning::delinearise(planning::linearIndex(space, 0, space.size()), space, shape, split);
     std::optional<IndexMap> map;
+    for (size_t d = 0; indices && d < own.size(); ++d)
+      if (own[d] == 1)
+        (*indices)[d] = Affine();
     if (indices)
       map = IndexMap{space, *indices};
     for (Value value = from; map && value != base; value = value.getDefiningOp()->getOperand(0))
@@ -103,7 +109,8 @@ std::optional<Affine> positionIn(Value base, Value from, Sizes &space) {
   return std::nullopt;
 }
 
-Matrices resolveOperand(Value operand, const Sizes &batch, int64_t rows, int64_t columns) {
+Matrices resolveOperand(Value operand, const Sizes &batch, int64_t rows, int64_t columns,
+                        const Sizes &shape, bool anyStrides = false) {
   SmallVector<Value> chain{operand};
   while (isView(chain.back().getDefiningOp()))
     chain.push_back(chain.back().getDefiningOp()->getOperand(0));
@@ -114,10 +121,10 @@ Matrices resolveOperand(Value operand, const Sizes &batch, int64_t rows, int64_t
     Sizes space = batch;
     space.push_back(rows);
     space.push_back(columns);
-    auto position = positionIn(base, operand, space);
+    auto position = positionIn(base, operand, space, shape);
     if (!position)
       continue;
-    if (auto matrices = stridedMatrices(base, *position, space, rows, columns))
+    if (auto matrices = stridedMatrices(base, *position, space, rows, columns, anyStrides))
       return *matrices;
   }
   internalError(operand.getDefiningOp(), "a tensor is a batch of contiguous matrices");
@@ -151,7 +158,7 @@ Matrices resolveResult(Value result, const Sizes &batch, int64_t rows, int64_t c
   shape.push_back(columns);
   for (Value final : llvm::reverse(chain)) {
     Sizes space = sizesOf(final);
-    auto position = positionIn(result, final, space);
+    auto position = positionIn(result, final, space, sizesOf(final));
     if (!position)
       continue;
     auto inverse = planning::invertPermutation(*position, space);
@@ -213,6 +220,53 @@ struct Product {
   }
 };
 
+/// The dimensions of `batch` but for the last ones, of `sharing` elements, which have one matrix.
+Sizes withoutSharing(const Sizes &batch, int64_t sharing) {
+  size_t own = batch.size();
+  for (int64_t count = 1; count < sharing;)
+    count *= batch[--own];
+  return Sizes(batch.begin(), batch.begin() + own);
+}
+
+/// The tensor's matrices for all of the batch, which may be split further.
+Matrices resolve(const nn::BatchedMatrices &tensor, Sizes &batch) {
+  Sizes own = withoutSharing(batch, tensor.sharing);
+  Sizes sharing(batch.begin() + own.size(), batch.end());
+  const bool broadcasts = tensor.use == nn::BatchedMatrices::broadcast;
+  Sizes shape =
+      broadcasts ? Sizes(tensor.shape.begin(), tensor.shape.end()) : sizesOf(tensor.value);
+  Matrices found =
+      tensor.use == nn::BatchedMatrices::written
+          ? resolveResult(tensor.value, own, tensor.rows, tensor.columns)
+          : resolveOperand(tensor.value, own, tensor.rows, tensor.columns, shape, broadcasts);
+  Sizes &strides = found.tensor.strides;
+  strides.insert(strides.end() - 2, sharing.size(), 0);
+  found.batch.insert(found.batch.end(), sharing.begin(), sharing.end());
+  batch = found.batch;
+  return found;
+}
+
+/// Drops dimensions of one element, and joins neighbours where the strides of all allow it, but not
+/// across `boundary`.
+void simplifyBatch(Sizes &batch, std::vector<Matrices> &all, size_t boundary) {
+  for (size_t d = batch.size(); d-- > 0;) {
+    auto joins = [&](Matrices &x) {
+      return x.tensor.strides[d - 1] == x.tensor.strides[d] * batch[d];
+    };
+    const bool joined = batch[d] != 1;
+    if (joined && (d == 0 || d == boundary || !llvm::all_of(all, joins)))
+      continue;
+    if (joined)
+      batch[d - 1] *= batch[d];
+    batch.erase(batch.begin() + d);
+    for (Matrices &matrices : all) {
+      Sizes &strides = matrices.tensor.strides;
+      strides.erase(strides.begin() + (joined ? d - 1 : d));
+      matrices.batch = batch;
+    }
+  }
+}
+
 } // namespace
 
 nn::StridedProduct stridedProduct(Value a, bool transposeA, Value b, bool transposeB,
@@ -222,7 +276,7 @@ nn::StridedProduct stridedProduct(Value a, bool transposeA, Value b, bool transp
   int64_t m = c[rank - 2], n = c[rank - 1], k = transposeA ? shape[rank - 2] : shape[rank - 1];
   auto resolve = [&](Value operand, const Sizes &batch) {
     Sizes own = sizesOf(operand);
-    return resolveOperand(operand, batch, own[rank - 2], own[rank - 1]);
+    return resolveOperand(operand, batch, own[rank - 2], own[rank - 1], own);
   };
   Product product{m, n, k, Sizes(c.begin(), c.end() - 2), {}, {}, {}};
   // Each may split the batch dimensions further, until all three agree.
@@ -241,6 +295,25 @@ nn::StridedProduct stridedProduct(Value a, bool transposeA, Value b, bool transp
           product.k,           SmallVector<int64_t>(product.batch.begin(), product.batch.end()),
           product.a.strided(), product.b.strided(),
           product.c.strided()};
+}
+
+nn::StridedBatch stridedBatch(ArrayRef<int64_t> wanted, ArrayRef<nn::BatchedMatrices> tensors) {
+  Sizes batch(wanted.begin(), wanted.end()), before;
+  std::vector<Matrices> all;
+  do { // each may split the batch further, until all agree
+    before = batch;
+    all.clear();
+    for (const nn::BatchedMatrices &tensor : tensors)
+      all.push_back(resolve(tensor, batch));
+  } while (batch != before);
+  int64_t sharing = 1;
+  for (const nn::BatchedMatrices &tensor : tensors)
+    sharing = std::max(sharing, tensor.sharing);
+  simplifyBatch(batch, all, withoutSharing(batch, sharing).size());
+  nn::StridedBatch result{SmallVector<int64_t>(batch.begin(), batch.end()), {}};
+  for (Matrices &matrices : all)
+    result.tensors.push_back(matrices.strided());
+  return result;
 }
 
 } // namespace trainc

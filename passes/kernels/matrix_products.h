@@ -11,4 +11,8 @@ namespace trainc {
 nn::StridedProduct stridedProduct(mlir::Value a, bool transposeA, mlir::Value b, bool transposeB,
                                   mlir::Value result);
 
+/// See nn::StepBuilder::matrices.
+nn::StridedBatch stridedBatch(llvm::ArrayRef<int64_t> batch,
+                              llvm::ArrayRef<nn::BatchedMatrices> tensors);
+
 } // namespace trainc

@@ -7,6 +7,7 @@
 
 #include "runtime/cpu/bfloat16_tiles.h"
 #include "runtime/cpu/product_tiles.h"
+#include "runtime/cpu/thread_memory.h"
 
 #include <dnnl.hpp>
 #include <map>
@@ -75,17 +76,6 @@ template <typename From, typename To> struct tile_operands {
 
 constexpr memory::data_type type_of(const float *) { return memory::data_type::f32; }
 constexpr memory::data_type type_of(const bfloat16 *) { return memory::data_type::bf16; }
-
-// Of the calling thread, as large as the largest that it has needed.
-template <typename T> T *thread_memory(size_t count) {
-  struct alignas(64) line {
-    char bytes[64];
-  };
-  thread_local std::vector<line> lines;
-  if (lines.size() * sizeof(line) < count * sizeof(T))
-    lines.resize((count * sizeof(T) + sizeof(line) - 1) / sizeof(line));
-  return reinterpret_cast<T *>(lines.data());
-}
 
 struct tile_primitive {
   dnnl::matmul primitive;

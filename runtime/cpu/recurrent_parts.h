@@ -7,9 +7,6 @@
 // small that it stays in every core's cache, they share the sequences and never meet. There is a
 // part for each thread. No sum is cut, and an element is computed alike in any part, so the bits
 // do not depend on the number of threads. r is packed once per call, by each part its own.
-//
-// The runtime is built for any x86-64, and these loops are mostly exp: they are compiled for wider
-// vectors, too, which gives the same bits.
 #pragma once
 
 #include "runtime/cpu/state_product.h"
@@ -19,27 +16,6 @@
 #include <omp.h>
 
 namespace trainc {
-
-#if defined(__x86_64__)
-template <typename Work>
-__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))) void with_avx512(Work work) {
-  work();
-}
-template <typename Work> __attribute__((target("avx2,fma"))) void with_avx2(Work work) { work(); }
-
-// Runs `work`, a lambda that is always inlined, compiled for this machine. f64 serves tests.
-template <typename T, typename Work> void vectorised(Work work) {
-  if constexpr (std::is_same_v<T, double>)
-    return work();
-  widest == vectors::avx512 ? with_avx512(work)
-  : widest == vectors::avx2 ? with_avx2(work)
-                            : work();
-}
-#else
-template <typename T, typename Work> void vectorised(Work work) { work(); }
-#endif
-
-#define INLINED __attribute__((always_inline))
 
 // body(row) for each row of a part, in one function with wide vectors: a part's rows are a few
 // vectors long, and the constants of exp, tanh and the like are loaded once. A lambda that is

@@ -11,11 +11,11 @@
 // and 163.
 #pragma once
 
+#include "runtime/cpu/wide_vectors.h"
 #include "runtime/kernels/recurrence.h"
 
 #include <algorithm>
 #include <array>
-#include <dnnl.h>
 #include <type_traits>
 #include <utility>
 #if defined(__x86_64__)
@@ -23,21 +23,6 @@
 #endif
 
 namespace trainc {
-
-// What this machine's loops are compiled for; no more than oneDNN may use (ONEDNN_MAX_CPU_ISA).
-enum class vectors { any, avx2, avx512 };
-inline vectors find_widest() {
-#if defined(__x86_64__)
-  const auto allowed = [](int isa) { return (dnnl_get_effective_cpu_isa() & isa) == isa; };
-  if (allowed(dnnl_cpu_isa_avx512_core) && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
-    return vectors::avx512;
-  if (allowed(dnnl_cpu_isa_avx2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return vectors::avx2;
-#endif
-  return vectors::any;
-}
-inline const vectors widest = find_widest();
 
 // A matrix out of the rows or columns of r, of some units of one gate or of several: element [l, c]
 // is at l * row_stride + c / units * gate_stride + c % units * unit_stride.

@@ -93,6 +93,9 @@ template <typename Format> struct narrow_float {
   TRAINC_INLINE static float nearest(double value) { return nearest(static_cast<float>(value)); }
 };
 
+template <typename T> constexpr bool is_narrow_v = false;
+template <typename Format> constexpr bool is_narrow_v<narrow_float<Format>> = true;
+
 using bfloat16 = narrow_float<bfloat16_format>;
 using float16 = narrow_float<float16_format>;
 

@@ -13,10 +13,10 @@ import subprocess
 import sys
 import time
 
-PIPELINE = ["canonicalize", "cse", "raise-patterns", "set-precision", "derive-evaluate", "differentiate",
+PIPELINE = ["canonicalize", "cse", "raise-patterns", "raise-attention", "set-precision", "derive-evaluate", "differentiate",
             "form-buckets", "attach-optimizer", "decompose", "chunk-rows", "form-products", "plan-recompute",
             "split-pipeline", "fuse", "lower-to-kernels", "schedule-kernels", "order-operations", "plan-memory"]
-OPTIONAL = ["canonicalize", "cse", "raise-patterns", "set-precision", "chunk-rows", "plan-recompute", "split-pipeline"]
+OPTIONAL = ["canonicalize", "cse", "raise-patterns", "raise-attention", "set-precision", "chunk-rows", "plan-recompute", "split-pipeline"]
 
 GOOD = {
     "to": ["f32", "f64"], "only": ["false", "false", "false", "0", "true", "1"], "epilogues": ["true", "false", ""],

@@ -135,7 +135,7 @@ convolution_shape forRuntime(const Geometry &geometry) {
 }
 
 RankedTensorType ofSums(RankedTensorType type) {
-  return type.clone(typeOfSums(type.getElementType()));
+  return type.clone(sumTypeOf(type.getElementType()));
 }
 
 SmallVector<Replacement> lowerToCall(StepBuilder &builder, StringRef function,

@@ -81,7 +81,7 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
   SmallVector<int64_t> shape(a.getShape());
   shape[row] = a.getDimSize(adaptor.getTransposeA() ? column : row);
   shape[column] = b.getDimSize(adaptor.getTransposeB() ? row : column);
-  types.push_back(a.clone(shape, typeOfSums(a.getElementType())));
+  types.push_back(a.clone(shape, sumTypeOf(a.getElementType())));
   return success();
 }
 

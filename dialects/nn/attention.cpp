@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sizes and steps of attention (attention.h).
+#include "dialects/nn/attention.h"
+#include "runtime/kernels/attention_gradient.h"
+#include <algorithm>
+
+using namespace mlir;
+
+namespace trainc::nn {
+
+static_assert(kMostMasks == max_masks, "masks of the runtime");
+
+SmallVector<int64_t> AttentionSizes::scores() const {
+  SmallVector<int64_t> shape(batch);
+  shape.append({queries, keys});
+  return shape;
+}
+
+int64_t AttentionSizes::visible(int64_t query) const {
+  return std::clamp<int64_t>(query + reach + 1, 0, keys);
+}
+
+double AttentionSizes::visiblePairs() const {
+  double pairs = 0;
+  for (int64_t query = 0; query < queries; ++query)
+    pairs += static_cast<double>(visible(query));
+  return pairs * static_cast<double>(heads());
+}
+
+int64_t AttentionStep::lay(Value tensor, BatchedMatrices::Use use, bool ofKeys) {
+  ArrayRef<int64_t> shape = tensorType(tensor).getShape().take_back(2);
+  matrices.push_back({tensor, shape[0], shape[1], use, ofKeys ? sizes.sharing : 1, {}});
+  return static_cast<int64_t>(matrices.size()) - 1;
+}
+
+int64_t AttentionStep::layMask(Value tensor) {
+  matrices.push_back({tensor, sizes.queries, sizes.keys, BatchedMatrices::broadcast, 1, scores});
+  return static_cast<int64_t>(matrices.size()) - 1;
+}
+
+void AttentionStep::reads(Value tensor, bool ofKeys) {
+  inputs.push_back({tensor, lay(tensor, BatchedMatrices::read, ofKeys)});
+}
+
+void AttentionStep::writes(Value tensor, bool ofKeys) {
+  results.push_back({tensor, lay(tensor, BatchedMatrices::written, ofKeys)});
+}
+
+void AttentionStep::readsWhole(Value tensor) { inputs.push_back({builder.contiguous(tensor)}); }
+
+void AttentionStep::writesWhole(Value tensor) { results.push_back({tensor}); }
+
+void AttentionStep::readsMask(Value mask) {
+  masks.push_back(layMask(mask));
+  inputs.push_back({mask, masks.back()});
+}
+
+void AttentionStep::writesMask(Value gradient) {
+  maskGradients.push_back(layMask(gradient));
+  results.push_back({gradient});
+}
+
+/// Appends a matrix_layout; `isWhole` where another one follows.
+static void append(SmallVectorImpl<int64_t> &numbers, kernel::MatrixAttr layout,
+                   bool isWhole = false) {
+  ArrayRef<int64_t> strides = layout.getBatchStrides();
+  numbers.append({layout.getOffset(), layout.getRowStride(), layout.getColumnStride()});
+  numbers.append(strides.begin(), strides.end());
+  if (isWhole)
+    numbers.append(max_batch_rank - strides.size(), 0);
+}
+
+ArrayAttr AttentionStep::numbers(const StridedBatch &batch, double scale, ArrayRef<bool> flags) {
+  OpBuilder attributes(op->getContext());
+  SmallVector<Attribute> numbers{
+      attributes.getDenseI64ArrayAttr(
+          {sizes.queries, sizes.keys, sizes.size, sizes.valueSize, sizes.sharing, sizes.reach}),
+      attributes.getDenseI64ArrayAttr(batch.batch), attributes.getF64FloatAttr(scale)};
+  for (bool flag : flags)
+    numbers.push_back(attributes.getBoolAttr(flag));
+  auto add = [&](ArrayRef<int64_t> places, bool areWhole) {
+    SmallVector<int64_t> layouts;
+    for (int64_t place : places)
+      append(layouts, batch.tensors[place].layout, areWhole);
+    numbers.push_back(attributes.getDenseI64ArrayAttr(layouts));
+  };
+  for (ArrayRef<Tensor> tensors : {ArrayRef<Tensor>(inputs), ArrayRef<Tensor>(results)})
+    for (const Tensor &tensor : tensors)
+      if (tensor.laid >= 0 && !llvm::is_contained(masks, tensor.laid))
+        add(tensor.laid, false);
+  SmallVector<int64_t> all(masks);
+  llvm::append_range(all, maskGradients);
+  add(all, true);
+  return attributes.getArrayAttr(numbers);
+}
+
+int64_t AttentionStep::gradientScratchBytes(const StridedBatch &laid) const {
+  int64_t kept = 1, added = 1, shared = sizes.sharing, maskBytes = 0;
+  for (size_t d = laid.batch.size(); d-- > 0;) {
+    bool isAdded = !maskGradients.empty() &&
+                   laid.tensors[maskGradients.front()].layout.getBatchStrides()[d] == 0;
+    if (shared > 1)
+      shared /= laid.batch[d];
+    else
+      (isAdded ? added : kept) *= laid.batch[d];
+  }
+  for (int64_t place : maskGradients)
+    maskBytes += bytesOf(matrices[place].value.getType());
+  int64_t numbers = sizes.heads() * sizes.queries * sizes.size;
+  Type sum = sumTypeOf(tensorType(matrices.front().value).getElementType());
+  return attention_split({sizes.queries, sizes.keys, sizes.size, sizes.valueSize, sizes.sharing,
+                          sizes.reach, static_cast<int64_t>(masks.size())},
+                         kept, added)
+      .scratch_bytes(numbers * elementBytes(sum), maskBytes);
+}
+
+SmallVector<Replacement> AttentionStep::build(StringRef function, double scale, double flops,
+                                              ArrayRef<StringRef> roles, ArrayRef<bool> flags,
+                                              bool isGradient) {
+  SmallVector<int64_t> batch(sizes.batch);
+  if (sizes.sharing > 1) {
+    batch.back() /= sizes.sharing;
+    batch.push_back(sizes.sharing);
+  }
+  StridedBatch laid = builder.matrices(batch, matrices);
+  if (laid.batch.size() > max_batch_rank)
+    internalError(op, "the batch of an attention has few dimensions");
+  auto inMemory = [&](const Tensor &tensor) {
+    return tensor.laid < 0 ? tensor.value : laid.tensors[tensor.laid].tensor;
+  };
+  SmallVector<Value> tensors = llvm::map_to_vector(inputs, inMemory),
+                     written = llvm::map_to_vector(results, inMemory);
+  auto types = llvm::map_to_vector(written, [](Value value) { return value.getType(); });
+  auto call =
+      builder.create<kernel::CallOp>(types, function, function, ArrayRef<int64_t>(), tensors);
+  call.setNumbersAttr(numbers(laid, scale, flags));
+  call.setFlops(APFloat(flops));
+  std::string words;
+  llvm::raw_string_ostream(words) << sizes.heads() << " heads of " << sizes.queries << " x "
+                                  << sizes.keys << " x " << sizes.size;
+  call->setAttr("words", StringAttr::get(op->getContext(), words));
+  if (isGradient)
+    call.setScratchBytes(gradientScratchBytes(laid));
+  std::string title = nodeName(withoutRole(op->getLoc())).title();
+  OpBuilder attributes(op->getContext());
+  SmallVector<Attribute> names;
+  for (StringRef role : roles)
+    names.push_back(
+        attributes.getStringAttr(title.empty() || role.empty() ? title : title + "." + role.str()));
+  call->setAttr("result_names", attributes.getArrayAttr(names));
+  SmallVector<Replacement> replacements;
+  for (auto [old, replacement] : llvm::zip_equal(written, call.getOuts()))
+    replacements.push_back({old, replacement});
+  return replacements;
+}
+
+} // namespace trainc::nn

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tiles of attention on the CPU: some queries by some keys, small enough that their scores stay in
+// the second cache. What a thread computes is a function of the shape alone, and every sum goes
+// through its tiles in order.
+#pragma once
+
+#include "runtime/cpu/one_thread.h"
+#include "runtime/cpu/thread_memory.h"
+#include "runtime/cpu/wide_vectors.h"
+#include "runtime/kernels/attention_gradient.h"
+#include "runtime/kernels/lanes.h"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace trainc {
+
+constexpr int64_t tile_queries = 128;
+constexpr int64_t tile_keys = attention_tile_keys;
+
+template <typename S> constexpr S hidden_score = -std::numeric_limits<S>::infinity();
+
+// ---- products: c = alpha op(a) op(b) + beta c, of rows as they lie; 'T' transposes
+
+inline void multiply_rows(char op_a, char op_b, int64_t m, int64_t n, int64_t k, double alpha,
+                          const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+                          float *c, int64_t ldc) {
+  const dnnl_status_t status =
+      dnnl_sgemm(op_a, op_b, m, n, k, static_cast<float>(alpha), a, lda, b, ldb, beta, c, ldc);
+  if (status != dnnl_success)
+    throw std::runtime_error("oneDNN refused a product of attention, status " +
+                             std::to_string(static_cast<int>(status)));
+}
+
+inline void multiply_rows(char op_a, char op_b, int64_t m, int64_t n, int64_t k, double alpha,
+                          const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
+                          double *c, int64_t ldc) { // serves tests
+  const int64_t row_a = op_a == 'T' ? 1 : lda, step_a = op_a == 'T' ? lda : 1;
+  const int64_t step_b = op_b == 'T' ? 1 : ldb, column_b = op_b == 'T' ? ldb : 1;
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t l = 0; l < k; ++l)
+        sum += a[i * row_a + l * step_a] * b[l * step_b + j * column_b];
+      c[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : c[i * ldc + j]);
+    }
+}
+
+// ---- tiles in memory
+
+template <typename S> struct tile_matrix {
+  const S *data;
+  int64_t leading;
+};
+
+// Copies rows of `columns` elements, each converted. Of neighbours in memory that is a loop of its
+// own.
+template <typename From, typename To>
+void copy_rows(const From *from, int64_t from_row, int64_t from_column, To *to, int64_t to_row,
+               int64_t to_column, int64_t rows, int64_t columns) {
+  vectorised<float>([=]() INLINED {
+    for (int64_t i = 0; i < rows; ++i) {
+      const From *in = from + i * from_row;
+      To *out = to + i * to_row;
+      if (from_column == 1 && to_column == 1)
+#pragma omp simd
+        for (int64_t j = 0; j < columns; ++j)
+          out[j] = static_cast<To>(in[j]);
+      else
+        for (int64_t j = 0; j < columns; ++j)
+          out[j * to_column] = static_cast<To>(in[j * from_column]);
+    }
+  });
+}
+
+// Rows of a matrix for products: in place where they are as products read them, else in `copy`.
+template <typename T, typename S>
+tile_matrix<S> load_tile(const T *matrix, const matrix_layout &layout, int64_t row, int64_t rows,
+                         int64_t columns, S *copy) {
+  const T *from = matrix + row * layout.row_stride;
+  if constexpr (std::is_same_v<T, S>)
+    if (layout.column_stride == 1 || columns == 1)
+      return {from, rows == 1 ? columns : layout.row_stride};
+  copy_rows(from, layout.row_stride, layout.column_stride, copy, columns, 1, rows, columns);
+  return {copy, columns};
+}
+
+template <typename T, typename S>
+void store_tile(const S *from, int64_t leading, T *matrix, const matrix_layout &layout, int64_t row,
+                int64_t rows, int64_t columns) {
+  copy_rows(from, leading, 1, matrix + row * layout.row_stride, layout.row_stride,
+            layout.column_stride, rows, columns);
+}
+
+// ---- heads
+
+inline int batch_rank(const attention_batch &batch) {
+  int rank = 0;
+  while (rank < max_batch_rank && batch.of[rank] != 0)
+    ++rank;
+  return rank;
+}
+
+inline int64_t head_count(const attention_batch &batch) {
+  int64_t count = 1;
+  for (int d = 0; d < batch_rank(batch); ++d)
+    count *= batch.of[d];
+  return count;
+}
+
+inline int64_t head_offset(const attention_batch &batch, const matrix_layout &matrix,
+                           int64_t head) {
+  int64_t offset = matrix.offset;
+  for (int d = batch_rank(batch) - 1; d >= 0; --d) {
+    offset += head % batch.of[d] * matrix.batch_strides[d];
+    head /= batch.of[d];
+  }
+  return offset;
+}
+
+// Scores lie in rows of whole vectors, so that no exp is left for a loop over single elements.
+constexpr int64_t whole_lanes(int64_t elements) { return (elements + lanes - 1) / lanes * lanes; }
+
+// Of a query's keys from `first` on, how many it sees, of `count`.
+inline int64_t seen_keys(const attention_sizes &sizes, int64_t query, int64_t first,
+                         int64_t count) {
+  return std::clamp<int64_t>(query + sizes.reach + 1 - first, 0, count);
+}
+
+// ---- scores
+
+// The keys of a row that are not seen: what a loop over whole vectors reads of them.
+template <typename S> TRAINC_INLINE void hide_rest(S *scores, int64_t seen) {
+  for (int64_t j = seen; j < whole_lanes(seen); ++j)
+    scores[j] = hidden_score<S>;
+}
+
+// Adds a row of a mask to scores. -infinity hides a key whatever its score is.
+template <typename S>
+TRAINC_INLINE void add_mask(const S *mask, int64_t stride, int64_t count, S *scores) {
+  constexpr S hidden = hidden_score<S>;
+  if (stride == 1)
+#pragma omp simd
+    for (int64_t j = 0; j < count; ++j)
+      scores[j] = mask[j] == hidden ? hidden : scores[j] + mask[j];
+  else
+    for (int64_t j = 0; j < count; ++j)
+      scores[j] = mask[j * stride] == hidden ? hidden : scores[j] + mask[j * stride];
+}
+
+// The masks of a tile of one head.
+template <typename S> struct tile_masks {
+  int64_t count;
+  const S *data[max_masks]; // the tile's first element
+  int64_t row_stride[max_masks], column_stride[max_masks];
+
+  TRAINC_INLINE void add(int64_t row, int64_t columns, S *scores) const {
+    for (int64_t i = 0; i < count; ++i)
+      add_mask(data[i] + row * row_stride[i], column_stride[i], columns, scores);
+  }
+};
+
+template <typename T>
+tile_masks<attention_sum<T>> masks_of(const attention_shape &shape,
+                                      const attention_tensors<T> &tensors, int64_t head,
+                                      int64_t query, int64_t key) {
+  tile_masks<attention_sum<T>> masks = {shape.sizes.masks, {}, {}, {}};
+  for (int64_t i = 0; i < shape.sizes.masks; ++i) {
+    const matrix_layout &layout = shape.masks.of[i];
+    masks.data[i] = tensors.masks[i] + head_offset(shape.batch, layout, head) +
+                    query * layout.row_stride + key * layout.column_stride;
+    masks.row_stride[i] = layout.row_stride;
+    masks.column_stride[i] = layout.column_stride;
+  }
+  return masks;
+}
+
+// The number as a product of T reads it.
+template <typename T, typename S> TRAINC_INLINE S as_read(S value) {
+  if constexpr (is_narrow_v<T>)
+    return T::nearest(value);
+  else
+    return value;
+}
+
+// Calls work(item) for each on the threads of the team, which hold none for long.
+template <typename Work>
+void for_each_item(const attention_shape &shape, int64_t items, Work work) {
+  const double pairs = static_cast<double>(head_count(shape.batch) * shape.sizes.queries) *
+                       static_cast<double>(shape.sizes.keys);
+  const bool parallel = items > 1 && pairs > 2e3;
+  const one_thread alone(!parallel);
+#pragma omp parallel for schedule(dynamic) if (parallel)
+  for (int64_t item = 0; item < items; ++item)
+    work(item);
+}
+
+} // namespace trainc

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The runtime is built for any x86-64. Loops that are mostly exp are compiled for wider vectors,
+// too, which gives the same bits.
+#pragma once
+
+#include <dnnl.h>
+#include <type_traits>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace trainc {
+
+// What this machine's loops are compiled for; no more than oneDNN may use (ONEDNN_MAX_CPU_ISA).
+enum class vectors { any, avx2, avx512 };
+inline vectors find_widest() {
+#if defined(__x86_64__)
+  const auto allowed = [](int isa) { return (dnnl_get_effective_cpu_isa() & isa) == isa; };
+  if (allowed(dnnl_cpu_isa_avx512_core) && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+    return vectors::avx512;
+  if (allowed(dnnl_cpu_isa_avx2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return vectors::avx2;
+#endif
+  return vectors::any;
+}
+inline const vectors widest = find_widest();
+
+#if defined(__x86_64__)
+template <typename Work>
+__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))) void with_avx512(Work work) {
+  work();
+}
+template <typename Work> __attribute__((target("avx2,fma"))) void with_avx2(Work work) { work(); }
+
+// Runs `work`, a lambda that is always inlined (INLINED), compiled for this machine. f64 serves
+// tests.
+template <typename T, typename Work> void vectorised(Work work) {
+  if constexpr (std::is_same_v<T, double>)
+    return work();
+  widest == vectors::avx512 ? with_avx512(work)
+  : widest == vectors::avx2 ? with_avx2(work)
+                            : work();
+}
+#else
+template <typename T, typename Work> void vectorised(Work work) { work(); }
+#endif
+
+#define INLINED __attribute__((always_inline))
+
+} // namespace trainc

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// nn.attention_gradient (dialects/nn/ops/attention.td). Only runtime/cpu has it.
+#pragma once
+
+#include "runtime/kernels/attention.h"
+
+#include <algorithm>
+
+namespace trainc {
+
+template <typename T> struct attention_gradients {
+  const T *dresult;
+  T *dq, *dk, *dv;
+  attention_sum<T> *dmask; // null where nobody asks for it
+  char *scratch;           // of attention_split::scratch_bytes
+};
+
+struct attention_gradient_layouts {
+  matrix_layout dresult, dq, dk, dv;
+};
+
+// The order of every sum follows from the shape alone.
+template <typename T>
+void compute_attention_gradient(const attention_shape &shape,
+                                const attention_gradient_layouts &layouts,
+                                const attention_tensors<T> &tensors,
+                                const attention_gradients<T> &gradients);
+
+// `others` are masks, dq, dk, dv, dmask where it is wanted, and the scratch.
+template <typename T, typename... Others>
+void attention_gradient(const attention_sizes &sizes, const attention_batch &batch, double scale,
+                        const matrix_layout &q, const matrix_layout &k, const matrix_layout &v,
+                        const matrix_layout &result, const matrix_layout &dresult,
+                        const matrix_layout &dq, const matrix_layout &dk, const matrix_layout &dv,
+                        const attention_masks &masks, const T *of_q, const T *of_k, const T *of_v,
+                        const T *of_result, const attention_sum<T> *of_log_sum, const T *of_dresult,
+                        Others... others) {
+  using sum = attention_sum<T>;
+  const pointer_list<Others...> rest(others...);
+  constexpr int64_t count = sizeof...(Others);
+  attention_tensors<T> tensors = {
+      of_q, of_k, of_v, {}, const_cast<T *>(of_result), const_cast<sum *>(of_log_sum)};
+  for (int64_t i = 0; i < sizes.masks; ++i)
+    tensors.masks[i] = static_cast<const sum *>(rest.of[i]);
+  attention_gradients<T> gradients = {of_dresult, nullptr, nullptr, nullptr, nullptr, nullptr};
+  gradients.dq = static_cast<T *>(rest.of[sizes.masks]);
+  gradients.dk = static_cast<T *>(rest.of[sizes.masks + 1]);
+  gradients.dv = static_cast<T *>(rest.of[sizes.masks + 2]);
+  if (count == sizes.masks + 5)
+    gradients.dmask = static_cast<sum *>(rest.of[sizes.masks + 3]);
+  gradients.scratch = static_cast<char *>(rest.of[count - 1]);
+  compute_attention_gradient<T>({sizes, batch, scale, q, k, v, result, masks},
+                                {dresult, dq, dk, dv}, tensors, gradients);
+}
+
+// ---- for the compiler and the implementation
+
+constexpr int64_t attention_tile_keys = 256;
+
+// Threads share the heads of keys: `kept` that the gradient of masks tells apart, each of them
+// `added` times. Where these are few, so that there is work for several threads, what is added
+// is cut into parts with a mask's gradient each, and the keys of a head into parts with a dq each.
+struct attention_split {
+  int64_t added = 1, keys = 1;
+
+  attention_split(const attention_sizes &sizes, int64_t kept, int64_t of_added) {
+    constexpr int64_t enough = 16;
+    const int64_t tiles = (sizes.keys + attention_tile_keys - 1) / attention_tile_keys;
+    const auto parts = [](int64_t have, int64_t most) {
+      return std::clamp<int64_t>((enough + have - 1) / have, 1, std::max<int64_t>(most, 1));
+    };
+    added = parts(kept, of_added);
+    keys = parts(kept * of_added, tiles);
+  }
+
+  // Of numbers of all queries, and of the masks' gradient.
+  int64_t scratch_bytes(int64_t dq_bytes, int64_t mask_bytes) const {
+    return std::max<int64_t>(64, (keys > 1 ? keys * dq_bytes : 0) +
+                                     (added > 1 ? added * mask_bytes : 0));
+  }
+};
+
+} // namespace trainc
