@@ -6,6 +6,7 @@
 #include "runtime/kernels/matmul.h"
 
 #include "runtime/cpu/bfloat16_tiles.h"
+#include "runtime/cpu/narrow_lines.h"
 #include "runtime/cpu/product_tiles.h"
 #include "runtime/cpu/thread_memory.h"
 
@@ -185,8 +186,7 @@ template <typename From> void widen(const matrix_view<const From> &from, float *
   const int64_t lines = from.storage.row_major ? from.rows : from.columns;
   const int64_t length = from.storage.row_major ? from.columns : from.rows;
   for (int64_t line = 0; line < lines; ++line)
-    for (int64_t i = 0; i < length; ++i)
-      to[line * length + i] = from.data[line * from.storage.leading + i];
+    convert_line(from.data + line * from.storage.leading, to + line * length, length);
 }
 
 template <typename From, typename To>
@@ -211,8 +211,7 @@ void multiply_widened(const tile_operands<From, To> &of, float beta) {
                              std::to_string(static_cast<int>(status)));
   if constexpr (rounds)
     for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < n; ++j)
-        of.c.data[i * of.c.storage.leading + j] = sums[i * n + j];
+      convert_line(sums + i * n, of.c.data + i * of.c.storage.leading, n);
 }
 
 template <typename From, typename To>

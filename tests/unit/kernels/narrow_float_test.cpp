@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // bf16 and f16: rounding of every number, and products against plain loops in f64.
+#include "runtime/cpu/narrow_lines.h"
 #include "runtime/kernels/matmul.h"
 #include "runtime/kernels/narrow_float.h"
 
@@ -96,6 +97,28 @@ TYPED_TEST(kernels_narrow_float, what_is_too_large_is_infinite) {
   }
   for (uint32_t nan : {0x7f800001u, 0x7fffffffu, 0xff800001u, 0x7fc00000u})
     EXPECT_TRUE(std::isnan(static_cast<float>(number(std::bit_cast<float>(nan)))));
+}
+
+TYPED_TEST(kernels_narrow_float, lines_have_the_bits_of_single_numbers) {
+  using number = typename TypeParam::number;
+  std::vector<number> numbers;
+  std::vector<float> floats;
+  for (uint32_t bits = 0; bits < 1u << 16; ++bits) {
+    numbers.push_back(this->of_bits(bits));
+    const float value = numbers.back(), middle = value * (1 + std::ldexp(1.0f, -TypeParam::digits));
+    floats.insert(floats.end(), {value, middle, std::nextafter(middle, INFINITY)});
+  }
+  std::vector<float> wide(numbers.size());
+  std::vector<number> narrow(floats.size());
+  trainc::convert_line(numbers.data(), wide.data(), static_cast<int64_t>(wide.size()) - 3);
+  trainc::convert_line(floats.data(), narrow.data(), static_cast<int64_t>(narrow.size()) - 3);
+  for (size_t i = 0; i + 3 < wide.size(); ++i)
+    if (!std::isnan(wide[i])) {
+      ASSERT_EQ(std::bit_cast<uint32_t>(wide[i]),
+                std::bit_cast<uint32_t>(static_cast<float>(numbers[i])));
+    }
+  for (size_t i = 0; i + 3 < narrow.size(); ++i)
+    ASSERT_EQ(narrow[i].bits, number(floats[i]).bits);
 }
 
 template <typename Number> std::vector<Number> random_numbers(int64_t count, uint64_t state) {
