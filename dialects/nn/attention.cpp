@@ -74,8 +74,9 @@ static void append(SmallVectorImpl<int64_t> &numbers, kernel::MatrixAttr layout,
 ArrayAttr AttentionStep::numbers(const StridedBatch &batch, double scale, ArrayRef<bool> flags) {
   OpBuilder attributes(op->getContext());
   SmallVector<Attribute> numbers{
-      attributes.getDenseI64ArrayAttr(
-          {sizes.queries, sizes.keys, sizes.size, sizes.valueSize, sizes.sharing, sizes.reach}),
+      attributes.getDenseI64ArrayAttr({sizes.queries, sizes.keys, sizes.size, sizes.valueSize,
+                                       sizes.sharing, sizes.reach,
+                                       static_cast<int64_t>(masks.size())}),
       attributes.getDenseI64ArrayAttr(batch.batch), attributes.getF64FloatAttr(scale)};
   for (bool flag : flags)
     numbers.push_back(attributes.getBoolAttr(flag));
