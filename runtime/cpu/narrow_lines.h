@@ -7,6 +7,7 @@
 #include "runtime/kernels/narrow_float.h"
 
 #ifdef __x86_64__
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -25,7 +26,10 @@ template <typename From, typename To> void convert_line(const From *from, To *to
 
 #ifdef __x86_64__
 inline bool converts_float16() {
-  static const bool does = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
+  static const bool does = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+  }();
   return does;
 }
 
