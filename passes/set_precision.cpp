@@ -6,12 +6,12 @@
 // use it to compare with finite differences and with PyTorch in double. Known
 // weakness: constants were rounded to f32 by the model file already.
 //
-// `to=bf16` lets matrix products, those of attention too, and convolutions read bf16 and rounds what they compute, `to=fp16`
-// f16. Casts say where; all else stays f32: parameters, sums, norms, the softmax, losses, the
-// optimizer. A kernel that makes or reads what a product reads or makes does the cast on the way,
-// so that it is 16 bits in memory. The gradients of casts are casts, so products of the backward
-// pass read as much.
-// Products of nodes and modules that `keep` matches stay f32.
+// `to=bf16` lets matrix products, those of attention too, and convolutions read bf16 and rounds
+// what they compute, `to=fp16` f16. Casts say where; all else stays f32: parameters, sums, norms,
+// the softmax, losses, the optimizer. A kernel that makes or reads what a product reads or makes
+// does the cast on the way, so that it is 16 bits in memory. The gradients of casts are casts, so
+// products of the backward pass read as much. Products of nodes and modules that `keep` matches
+// stay f32.
 #include "dialects/names/node_name.h"
 #include "dialects/nn/builder.h"
 #include "dialects/nn/views.h"

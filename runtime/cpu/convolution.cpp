@@ -15,6 +15,7 @@
 #include "runtime/kernels/convolution.h"
 
 #include "runtime/cpu/bfloat16_tiles.h"
+#include "runtime/cpu/narrow_lines.h"
 #include "runtime/cpu/one_thread.h"
 
 #include <algorithm>
@@ -628,9 +629,10 @@ void compute_convolution(computed what, const convolution_shape &shape, const fl
 }
 
 template <typename From, typename To> void convert(const From *from, To *to, int64_t count) {
+  constexpr int64_t line = 4096;
 #pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < count; ++i)
-    to[i] = To(from[i]);
+  for (int64_t begin = 0; begin < count; begin += line)
+    convert_line(from + begin, to + begin, std::min(line, count - begin));
 }
 
 // In the front of the scratch are the tensors in f32.

@@ -187,12 +187,14 @@ void matmul(const matmul_shape &shape, const float *a, const float *b, float *c)
 void matmul(const matmul_shape &shape, const double *a, const double *b, double *c) {
   multiply<double>(shape, product_epilogue::none, false, {a, b, c});
 }
-void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c) {
+template <> void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c) {
   multiply<bfloat16, float>(shape, product_epilogue::none, false, {a, b, c});
 }
+template <>
 void matmul(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, bfloat16 *c) {
   multiply<bfloat16>(shape, product_epilogue::none, false, {a, b, c});
 }
+template <>
 void matmul_add(const matmul_shape &shape, const bfloat16 *a, const bfloat16 *b, float *c) {
   multiply<bfloat16, float>(shape, product_epilogue::none, true, {a, b, c});
 }
