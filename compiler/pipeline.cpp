@@ -28,7 +28,7 @@ makePasses(const Recipe &recipe, const RecomputeOptions &recompute, const StageO
   // The forward model, brought to composite operations that have good gradients.
   add(createRaisePatternsPass());
   if (recipe.target == "cpu")
-    add(createRaiseAttentionPass());
+    add(createRaiseAttentionPass(recipe.kept));
   if (recipe.precision != "f32") // in front of what has numbers of its own
     add(createSetPrecisionPass(recipe.precision, recipe.keptF32));
   if (recipe.trains)

@@ -38,7 +38,7 @@ struct PlacementOptions {
 };
 
 std::unique_ptr<mlir::Pass> createRaisePatternsPass();
-std::unique_ptr<mlir::Pass> createRaiseAttentionPass();
+std::unique_ptr<mlir::Pass> createRaiseAttentionPass(llvm::StringRef kept = "");
 std::unique_ptr<mlir::Pass> createAttachLossPass();
 std::unique_ptr<mlir::Pass> createSetPrecisionPass(llvm::StringRef to, llvm::StringRef kept = "");
 /// `only`: the model is not trained, @model goes.

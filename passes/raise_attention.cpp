@@ -7,8 +7,10 @@
 // what scales and masks the scores to the product of queries and keys, of which nobody else reads
 // anything. nn.attention then takes masks as they were before they were repeated for heads or
 // samples, and a mask that hides later keys as its `reach`, where none of them has a weight. Only
-// for a target whose runtime has the function: elsewhere the parts are fused. Known weakness:
+// for a target whose runtime has the function: elsewhere the parts are fused. Where `keep` matches
+// the node of a value that would be no more, the attention stays written out. Known weakness:
 // weights with dropout, capped scores and a softmax in another precision are left as they are.
+#include "dialects/names/node_name.h"
 #include "dialects/nn/attention.h"
 #include "dialects/nn/raised_pattern.h"
 #include "dialects/nn/views.h"
@@ -16,8 +18,10 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/attention/written_scores.h"
 #include "passes/kernels/value_views.h"
+#include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
+#include "runtime/name_pattern.h"
 
 using namespace mlir;
 
@@ -115,6 +119,12 @@ public:
     scores = *found;
     reach = takeReach(scores.masks);
     return canBeAdded(scores.masks) && readSizes();
+  }
+
+  /// Whether a value that raising removes is of a node with such a name.
+  bool isNamed(const name_pattern &pattern) const {
+    auto matches = [&](Operation *op) { return pattern.matches(nodeName(op->getLoc()).node); };
+    return matches(softmax) || llvm::any_of(scores.passed, matches);
   }
 
   void raise() {
@@ -236,8 +246,14 @@ private:
   int64_t sharing = 1; // heads of queries for one of keys
 };
 
-struct RaiseAttention : PassWrapper<RaiseAttention, OperationPass<ModuleOp>> {
+struct RaiseAttention : PassWrapper<RaiseAttention, CheckedPass> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RaiseAttention)
+  RaiseAttention() = default;
+  RaiseAttention(const RaiseAttention &other) : PassWrapper(other) {}
+  explicit RaiseAttention(StringRef kept) { keep = kept.str(); }
+
+  TextOption keep{*this, "keep", "pattern", "", "nodes whose values are not to disappear"};
+
   StringRef getArgument() const override { return "raise-attention"; }
   StringRef getDescription() const override {
     return "recognise attention, which then keeps no scores";
@@ -247,12 +263,23 @@ struct RaiseAttention : PassWrapper<RaiseAttention, OperationPass<ModuleOp>> {
     registry.insert<nn::NNDialect>();
   }
 
+  std::string readKept(OptionReader &reader) const {
+    return keep.empty() ? "" : reader.pattern("keep", keep);
+  }
+  void checkOptions(OptionReader &reader) const override { readKept(reader); }
+
   void runOnOperation() override {
+    OptionReader reader = silentReader();
+    std::string why;
+    std::optional<name_pattern> kept;
+    if (const std::string pattern = readKept(reader); !pattern.empty())
+      kept = name_pattern::parse(pattern, why);
     SmallVector<nn::SoftmaxOp> softmaxes;
     getOperation().walk([&](nn::SoftmaxOp op) { softmaxes.push_back(op); });
     bool raised = false;
     for (nn::SoftmaxOp softmax : softmaxes)
-      if (WrittenAttention attention; attention.read(softmax)) {
+      if (WrittenAttention attention;
+          attention.read(softmax) && !(kept && attention.isNamed(*kept))) {
         attention.raise();
         raised = true;
       }
@@ -265,6 +292,8 @@ PassRegistration<RaiseAttention> raiseAttentionRegistration;
 
 } // namespace
 
-std::unique_ptr<Pass> createRaiseAttentionPass() { return std::make_unique<RaiseAttention>(); }
+std::unique_ptr<Pass> createRaiseAttentionPass(StringRef kept) {
+  return std::make_unique<RaiseAttention>(kept);
+}
 
 } // namespace trainc

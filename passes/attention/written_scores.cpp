@@ -54,6 +54,7 @@ public:
   std::optional<WrittenScores> read(Value value) {
     while (value.hasOneUse()) {
       Operation *op = value.getDefiningOp();
+      scores.passed.push_back(op);
       if (auto product = dyn_cast_or_null<nn::MatmulOp>(op)) {
         scores.product = product;
         std::reverse(scores.masks.begin(), scores.masks.end());

@@ -20,6 +20,7 @@ struct WrittenMask {
 
 struct WrittenScores {
   nn::MatmulOp product;
+  llvm::SmallVector<mlir::Operation *> passed; // from the softmax to the product, and that
   double scale = 1;
   llvm::SmallVector<WrittenMask> masks; // in the order in which they are applied
 };

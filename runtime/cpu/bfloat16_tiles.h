@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the processor multiplies tiles of bf16 (AMX), and oneDNN may have it do so.
+// Whether the processor multiplies tiles of bf16 (AMX), and oneDNN may have it do so; and what
+// oneDNN calls the numbers.
 #pragma once
 
-#include <dnnl.h>
+#include "runtime/kernels/narrow_float.h"
+
+#include <dnnl.hpp>
 
 namespace trainc {
 
@@ -11,6 +14,13 @@ inline bool multiplies_bfloat16() {
   static const bool is_there = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) &
                                 dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
   return is_there;
+}
+
+constexpr dnnl::memory::data_type library_type(const float *) {
+  return dnnl::memory::data_type::f32;
+}
+constexpr dnnl::memory::data_type library_type(const bfloat16 *) {
+  return dnnl::memory::data_type::bf16;
 }
 
 } // namespace trainc

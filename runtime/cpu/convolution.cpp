@@ -599,13 +599,11 @@ int64_t computed_count(computed what, const convolution_shape &shape) {
                   space_rank(shape));
 }
 
-constexpr memory::data_type type_of(const float *) { return memory::data_type::f32; }
-constexpr memory::data_type type_of(const bfloat16 *) { return memory::data_type::bf16; }
-
 template <typename T, typename To>
 void run_plan(computed what, const convolution_shape &shape, const T *first, const T *second,
               To *to, int64_t scratch_bytes, char *scratch) {
-  const convolution_plan &plan = plan_of(what, shape, {type_of(first), type_of(to)}, scratch_bytes);
+  const convolution_plan &plan =
+      plan_of(what, shape, {library_type(first), library_type(to)}, scratch_bytes);
   // oneDNN's interface knows no const.
   auto *a = reinterpret_cast<char *>(const_cast<T *>(first));
   auto *b = reinterpret_cast<char *>(const_cast<T *>(second));

@@ -75,9 +75,6 @@ template <typename From, typename To> struct tile_operands {
 
 // ---- oneDNN's primitives
 
-constexpr memory::data_type type_of(const float *) { return memory::data_type::f32; }
-constexpr memory::data_type type_of(const bfloat16 *) { return memory::data_type::bf16; }
-
 struct tile_primitive {
   dnnl::matmul primitive;
   size_t scratchpad_bytes;
@@ -104,7 +101,7 @@ public:
       of_tile_[static_cast<size_t>(index)] = known->second;
       const memory::desc left = of.a.layout(memory::data_type::bf16),
                          right = of.b.layout(memory::data_type::bf16),
-                         result = of.c.layout(type_of(c));
+                         result = of.c.layout(library_type(c));
       if (is_new)
         primitives_.push_back(make(left, right, result, adds));
       memories_.resize(static_cast<size_t>(index + 1) * arguments);

@@ -7,7 +7,7 @@
 // Element types are those of the dialect; the type is that of the value.
 func.func @constant() {
   // expected-error@+1 {{must be}}
-  %0 = nn.constant dense<1.0> : tensor<3xf16>
+  %0 = nn.constant dense<1.0> : tensor<3xtf32>
   return
 }
 

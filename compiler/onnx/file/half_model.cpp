@@ -39,7 +39,7 @@ template <typename Described> static int32_t takeMark(Described &described) {
   return 0;
 }
 
-void forEachNode(onnx::GraphProto &graph, function_ref<void(onnx::NodeProto &)> visit) {
+void forEachNode(onnx::GraphProto &graph, llvm::function_ref<void(onnx::NodeProto &)> visit) {
   for (onnx::NodeProto &node : *graph.mutable_node()) {
     visit(node);
     for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
@@ -51,7 +51,8 @@ void forEachNode(onnx::GraphProto &graph, function_ref<void(onnx::NodeProto &)> 
   }
 }
 
-static void forEachNode(onnx::ModelProto &model, function_ref<void(onnx::NodeProto &)> visit) {
+static void forEachNode(onnx::ModelProto &model,
+                        llvm::function_ref<void(onnx::NodeProto &)> visit) {
   forEachNode(*model.mutable_graph(), visit);
   for (onnx::FunctionProto &function : *model.mutable_functions())
     for (onnx::NodeProto &node : *function.mutable_node())
@@ -102,7 +103,7 @@ int32_t halfTypeOf(const onnx::ModelProto &model, const std::set<std::string> &o
 }
 
 static void forEachValue(onnx::GraphProto &graph,
-                         function_ref<void(onnx::ValueInfoProto &)> visit) {
+                         llvm::function_ref<void(onnx::ValueInfoProto &)> visit) {
   for (auto *values : {graph.mutable_input(), graph.mutable_output(), graph.mutable_value_info()})
     for (onnx::ValueInfoProto &value : *values)
       visit(value);
