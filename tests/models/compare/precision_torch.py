@@ -5,7 +5,8 @@
 
 For each model: the mean loss of the last 50 of 200 AdamW steps in f32 and in 16 bits, which differ by less than 1 %;
 the relative distance of all gradients of the first batch from those in f64, here and with autocast; ours is at most 1.5
-times as far. Needs torch, torchvision, transformers, onnxscript and safetensors.
+times as far. A ReLU that a rounding turns off makes a gradient jump: look at several seeds. Needs torch, torchvision,
+transformers, onnxscript and safetensors.
 """
 import argparse
 import json
@@ -137,9 +138,9 @@ def final_loss(path):
     return sum(losses[-LAST:]) / LAST
 
 
-def check(program, folder, name, precision):
+def check(program, folder, name, precision, seed):
     folder.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(5)
+    torch.manual_seed(seed)
     module = MODELS[name]().train()
     x, labels, loss = data_of(name)
     batch = slice(batch_of(name))
@@ -156,14 +157,17 @@ def check(program, folder, name, precision):
             run(folder / kind / "trainer", "train", *data, "--steps", STEPS, "--learning-rate", rate_of(name), "--no-checkpoints",
                 "--no-progress", "--run", folder / f"run-{kind}", "--overwrite")
     ours = distance(found[precision], found["f64"])
+    losses = final_loss(folder / "run-f32"), final_loss(folder / f"run-{precision}")
+    apart = abs(losses[1] / losses[0] - 1)
+    text = f"{name:8} loss f32 {losses[0]:.5f}, {precision} {losses[1]:.5f}, {100 * apart:.2f} % apart; gradients {ours:.5f}, autocast "
+    if name == "lstm" and precision == "fp16":
+        print(text + "has none on a CPU", flush=True)
+        return apart <= 0.01
     autocast = gradients_of_torch(module, x[batch], labels[batch], loss, torch.bfloat16 if precision == "bf16" else torch.float16)
     wide = x[batch].double() if x.is_floating_point() else x[batch]
     exact = gradients_of_torch(module.double(), wide, labels[batch].double() if loss == "mse" else labels[batch], loss, None)
     theirs = distance(autocast, exact)
-    losses = final_loss(folder / "run-f32"), final_loss(folder / f"run-{precision}")
-    apart = abs(losses[1] / losses[0] - 1)
-    print(f"{name:8} loss f32 {losses[0]:.5f}, {precision} {losses[1]:.5f}, {100 * apart:.2f} % apart; gradients {ours:.5f}, autocast "
-          f"{theirs:.5f}, ratio {ours / theirs:.2f}", flush=True)
+    print(f"{text}{theirs:.5f}, ratio {ours / theirs:.2f}", flush=True)
     return apart <= 0.01 and ours <= 1.5 * theirs
 
 
@@ -172,11 +176,13 @@ def main():
     parser.add_argument("trainc")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("models", nargs="*")
+    parser.add_argument("--seed", type=int, default=5)
     parser.add_argument("--precision", default="bf16", choices=["bf16", "fp16"])
     arguments = parser.parse_args()
     torch.set_num_threads(2)
     missed = [name for name in arguments.models or MODELS
-              if not check(arguments.trainc, arguments.folder / name, name, arguments.precision)]
+              if not check(arguments.trainc, arguments.folder / name, name, arguments.precision,
+                           arguments.seed)]
     print("beyond the bars: " + ", ".join(missed) if missed else "all within the bars")
     sys.exit(1 if missed else 0)
 
