@@ -39,24 +39,23 @@ template <typename Described> static int32_t takeMark(Described &described) {
   return 0;
 }
 
-void forEachNode(onnx::GraphProto &graph, llvm::function_ref<void(onnx::NodeProto &)> visit) {
-  for (onnx::NodeProto &node : *graph.mutable_node()) {
+template <typename Nodes>
+static void forEachOf(Nodes &nodes, llvm::function_ref<void(onnx::NodeProto &)> visit) {
+  for (onnx::NodeProto &node : nodes) {
     visit(node);
     for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
       if (attribute.has_g())
-        forEachNode(*attribute.mutable_g(), visit);
+        forEachOf(*attribute.mutable_g()->mutable_node(), visit);
       for (onnx::GraphProto &inner : *attribute.mutable_graphs())
-        forEachNode(inner, visit);
+        forEachOf(*inner.mutable_node(), visit);
     }
   }
 }
 
-static void forEachNode(onnx::ModelProto &model,
-                        llvm::function_ref<void(onnx::NodeProto &)> visit) {
-  forEachNode(*model.mutable_graph(), visit);
+void forEachNode(onnx::ModelProto &model, llvm::function_ref<void(onnx::NodeProto &)> visit) {
+  forEachOf(*model.mutable_graph()->mutable_node(), visit);
   for (onnx::FunctionProto &function : *model.mutable_functions())
-    for (onnx::NodeProto &node : *function.mutable_node())
-      visit(node);
+    forEachOf(*function.mutable_node(), visit);
 }
 
 /// Attributes that hold an element type.

@@ -10,8 +10,8 @@
 
 namespace trainc::reader {
 
-/// Calls `visit` with each node of a graph, those of its branches and bodies too.
-void forEachNode(onnx::GraphProto &graph, llvm::function_ref<void(onnx::NodeProto &)> visit);
+/// Calls `visit` with each node of a model, those of branches, bodies and functions too.
+void forEachNode(onnx::ModelProto &model, llvm::function_ref<void(onnx::NodeProto &)> visit);
 
 /// The type of 16 bits that an input, an output, a cast or the operand of a node has; 0: none. A
 /// constant that only a Cast to floats reads (`onlyCast`) does not count.

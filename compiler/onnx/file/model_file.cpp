@@ -353,14 +353,10 @@ StringRef ModelFile::formInFile(const std::string &name) const {
 
 // Constants that nodes hold.
 void ModelFile::widenHalvesInNodes(const std::set<std::string> &onlyCast) {
-  auto widen = [&](onnx::NodeProto &node) {
+  forEachNode(*proto, [&](onnx::NodeProto &node) {
     for (onnx::AttributeProto &attribute : *node.mutable_attribute())
       widenHalf(node, attribute, onlyCast);
-  };
-  forEachNode(*proto->mutable_graph(), widen);
-  for (onnx::FunctionProto &function : *proto->mutable_functions())
-    for (onnx::NodeProto &node : *function.mutable_node())
-      widen(node);
+  });
 }
 
 void ModelFile::widenHalf(const onnx::NodeProto &node, onnx::AttributeProto &attribute,
@@ -412,25 +408,14 @@ template <typename Proto> static void useShortDomain(Proto &proto) {
     proto.clear_domain();
 }
 
-static void useShortDomains(onnx::NodeProto &node) {
-  useShortDomain(node);
-  for (onnx::AttributeProto &attribute : *node.mutable_attribute())
-    if (attribute.has_g())
-      for (onnx::NodeProto &inner : *attribute.mutable_g()->mutable_node())
-        useShortDomains(inner);
-}
-
 static void useShortDomains(onnx::ModelProto &model) {
-  for (onnx::NodeProto &node : *model.mutable_graph()->mutable_node())
-    useShortDomains(node);
+  forEachNode(model, [](onnx::NodeProto &node) { useShortDomain(node); });
   for (auto &import : *model.mutable_opset_import())
     useShortDomain(import);
   for (onnx::FunctionProto &function : *model.mutable_functions()) {
     useShortDomain(function);
     for (auto &import : *function.mutable_opset_import())
       useShortDomain(import);
-    for (onnx::NodeProto &node : *function.mutable_node())
-      useShortDomains(node);
   }
 }
 
