@@ -20,7 +20,6 @@
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
-#include "runtime/name_pattern.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -51,11 +50,9 @@ Value addScalar(func::FuncOp function, trainc::train::RoleAttrInterface role, St
 
 /// Values of nodes that a pattern asks for (`trainc --keep`), each with the node's name: what comes
 /// out of a node, not what its operations hand to each other, and not a view of another value.
-std::vector<std::pair<std::string, Value>> namedValues(func::FuncOp function, StringRef pattern) {
+std::vector<std::pair<std::string, Value>> namedValues(func::FuncOp function,
+                                                       const trainc::name_pattern &names) {
   std::vector<std::pair<std::string, Value>> found;
-  std::string why;
-  std::optional<trainc::name_pattern> names = trainc::name_pattern::parse(pattern, why);
-  trainc::check(names.has_value(), function, "the pattern of values was not checked: " + why);
   llvm::StringSet<> known;
   Operation *terminator = function.getBody().front().getTerminator();
   for (Operation &op : function.getBody().front().without_terminator()) {
@@ -63,7 +60,7 @@ std::vector<std::pair<std::string, Value>> namedValues(func::FuncOp function, St
     if (isa<trainc::nn::ConstantOp, trainc::nn::ReshapeOp, trainc::nn::TransposeOp,
             trainc::nn::BroadcastOp>(op) ||
         op.getNumResults() != 1 || name.node.empty() || !name.role.empty() ||
-        !names->matches(name.node))
+        !names.matches(name.node))
       continue;
     Value value = op.getResult(0);
     bool comesOut = llvm::any_of(value.getUsers(), [&](Operation *user) {
@@ -520,10 +517,7 @@ struct Differentiate : PassWrapper<Differentiate, trainc::CheckedPass> {
     registry.insert<trainc::nn::NNDialect, trainc::train::TrainDialect>();
   }
 
-  std::string read(trainc::OptionReader &reader) const {
-    return keep.empty() ? "" : reader.pattern("keep", keep);
-  }
-  void checkOptions(trainc::OptionReader &reader) const override { read(reader); }
+  void checkOptions(trainc::OptionReader &reader) const override { checkPattern(reader, keep); }
 
   void runOnOperation() override {
     auto model = getOperation().lookupSymbol<func::FuncOp>("model");
@@ -537,9 +531,8 @@ struct Differentiate : PassWrapper<Differentiate, trainc::CheckedPass> {
     model.setName("forward_backward");
     PartSum(model).run();
     Differentiator differentiator(model);
-    trainc::OptionReader reader = silentReader();
-    if (const std::string pattern = read(reader); !pattern.empty())
-      differentiator.keep(namedValues(model, pattern));
+    if (const std::optional<trainc::name_pattern> names = patternOf(keep))
+      differentiator.keep(namedValues(model, *names));
     if (failed(differentiator.run()) || failed(trainc::simplify(model)))
       signalPassFailure();
   }

@@ -21,7 +21,6 @@
 #include "passes/options/checked_pass.h"
 #include "passes/passes.h"
 #include "passes/simplify.h"
-#include "runtime/name_pattern.h"
 
 using namespace mlir;
 
@@ -263,17 +262,10 @@ struct RaiseAttention : PassWrapper<RaiseAttention, CheckedPass> {
     registry.insert<nn::NNDialect>();
   }
 
-  std::string readKept(OptionReader &reader) const {
-    return keep.empty() ? "" : reader.pattern("keep", keep);
-  }
-  void checkOptions(OptionReader &reader) const override { readKept(reader); }
+  void checkOptions(OptionReader &reader) const override { checkPattern(reader, keep); }
 
   void runOnOperation() override {
-    OptionReader reader = silentReader();
-    std::string why;
-    std::optional<name_pattern> kept;
-    if (const std::string pattern = readKept(reader); !pattern.empty())
-      kept = name_pattern::parse(pattern, why);
+    const std::optional<name_pattern> kept = patternOf(keep);
     SmallVector<nn::SoftmaxOp> softmaxes;
     getOperation().walk([&](nn::SoftmaxOp op) { softmaxes.push_back(op); });
     bool raised = false;

@@ -20,7 +20,6 @@
 #include "passes/options/checked_pass.h"
 #include "passes/options/nearest_name.h"
 #include "passes/passes.h"
-#include "runtime/name_pattern.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -135,12 +134,9 @@ struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
     registry.insert<nn::NNDialect>();
   }
 
-  std::string readKept(OptionReader &reader) const {
-    return keep.empty() ? "" : reader.pattern("keep", keep);
-  }
   void checkOptions(OptionReader &reader) const override {
     reader.choice("to", to, kPrecisions);
-    readKept(reader);
+    checkPattern(reader, keep);
   }
 
   void runOnOperation() override {
@@ -158,11 +154,7 @@ struct SetPrecision : PassWrapper<SetPrecision, CheckedPass> {
 
 private:
   void roundProducts(Type narrow) {
-    OptionReader reader = silentReader();
-    std::string why;
-    std::optional<name_pattern> kept;
-    if (const std::string pattern = readKept(reader); !pattern.empty())
-      kept = name_pattern::parse(pattern, why);
+    const std::optional<name_pattern> kept = patternOf(keep);
     llvm::StringSet<> names;
     bool keepsAny = false;
     SmallVector<Operation *> products;

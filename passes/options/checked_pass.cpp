@@ -2,6 +2,7 @@
 //
 // What is wrong with the options of a pass, in lines of one form (checked_pass.h).
 #include "passes/options/checked_pass.h"
+#include "dialects/errors/internal_error.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -16,6 +17,23 @@ static std::string onOneLine(StringRef text) {
     shown += llvm::isPrint(c) || (c & 0x80) ? std::string(1, c)
                                             : "\\x" + llvm::toHex(StringRef(&c, 1), true);
   return shown;
+}
+
+void CheckedPass::checkPattern(OptionReader &reader, const TextOption &option) {
+  if (!option.empty())
+    (void)reader.pattern(option.ArgStr, option);
+}
+
+std::optional<name_pattern> CheckedPass::patternOf(const TextOption &option) {
+  if (option.empty())
+    return std::nullopt;
+  OptionReader reader = silentReader();
+  std::string why;
+  std::optional<name_pattern> pattern =
+      name_pattern::parse(reader.pattern(option.ArgStr, option), why);
+  if (!pattern)
+    internalError("a pattern of names was not checked: " + why);
+  return pattern;
 }
 
 LogicalResult CheckedPass::initialize(MLIRContext *context) {

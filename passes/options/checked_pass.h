@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "passes/options/option_reader.h"
+#include "runtime/name_pattern.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace trainc {
@@ -36,6 +37,11 @@ protected:
   static OptionReader silentReader() {
     return {kOfPass, [](const OptionProblem &) {}};
   }
+
+  /// An option that is a pattern of names, or empty.
+  static void checkPattern(OptionReader &reader, const TextOption &option);
+  /// The pattern, which is checked already; nothing where the option is empty.
+  static std::optional<name_pattern> patternOf(const TextOption &option);
 
   mlir::LogicalResult initialize(mlir::MLIRContext *context) final;
   mlir::LogicalResult
