@@ -17,7 +17,7 @@ namespace {
 class mask_heads {
 public:
   mask_heads(const attention_shape &shape, bool of_masks) {
-    int rank = batch_rank(shape.batch);
+    int rank = batch_rank(shape.batch.of);
     for (int64_t sharing = shape.sizes.sharing; sharing > 1; sharing /= shape.batch.of[rank])
       --rank;
     rank_ = rank;
@@ -27,7 +27,7 @@ public:
       is_added_[d] = of_masks && dmask.batch_strides[d] == 0;
       (is_added_[d] ? added_ : kept_) *= size_[d];
     }
-    for (int d = 0; of_masks && d < batch_rank(shape.batch); ++d)
+    for (int d = 0; of_masks && d < batch_rank(shape.batch.of); ++d)
       matrices_ *= dmask.batch_strides[d] == 0 ? 1 : shape.batch.of[d];
   }
 

@@ -10,6 +10,7 @@
 #include "runtime/cpu/wide_vectors.h"
 #include "runtime/kernels/attention_gradient.h"
 #include "runtime/kernels/lanes.h"
+#include "runtime/kernels/matrix_storage.h"
 
 #include <algorithm>
 #include <limits>
@@ -97,28 +98,11 @@ void store_tile(const S *from, int64_t leading, T *matrix, const matrix_layout &
 
 // ---- heads
 
-inline int batch_rank(const attention_batch &batch) {
-  int rank = 0;
-  while (rank < max_batch_rank && batch.of[rank] != 0)
-    ++rank;
-  return rank;
-}
-
-inline int64_t head_count(const attention_batch &batch) {
-  int64_t count = 1;
-  for (int d = 0; d < batch_rank(batch); ++d)
-    count *= batch.of[d];
-  return count;
-}
+inline int64_t head_count(const attention_batch &batch) { return batch_count(batch.of); }
 
 inline int64_t head_offset(const attention_batch &batch, const matrix_layout &matrix,
                            int64_t head) {
-  int64_t offset = matrix.offset;
-  for (int d = batch_rank(batch) - 1; d >= 0; --d) {
-    offset += head % batch.of[d] * matrix.batch_strides[d];
-    head /= batch.of[d];
-  }
-  return offset;
+  return batch_offset(batch.of, matrix, head);
 }
 
 // Scores lie in rows of whole vectors, so that no exp is left for a loop over single elements.

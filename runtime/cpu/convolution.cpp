@@ -14,9 +14,10 @@
 // f64, which serves tests, is plain loops.
 #include "runtime/kernels/convolution.h"
 
-#include "runtime/cpu/bfloat16_tiles.h"
 #include "runtime/cpu/narrow_lines.h"
 #include "runtime/cpu/one_thread.h"
+#include "runtime/cpu/onednn.h"
+#include "runtime/cpu/thread_memory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -111,11 +112,6 @@ void compute_convolution(computed what, const convolution_shape &shape, const do
 
 // ---- oneDNN
 
-const dnnl::engine &engine() {
-  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
-  return cpu;
-}
-
 dnnl::primitive_attr attributes() {
   dnnl::primitive_attr result;
   // Several threads run one primitive: each needs its own.
@@ -142,14 +138,14 @@ public:
     kinds_.push_back(DNNL_ARG_SCRATCHPAD);
     for (int64_t call = 0; call < calls; ++call) {
       for (const argument &each : arguments)
-        memories_.push_back({each.layout, engine(), DNNL_MEMORY_NONE});
-      memories_.push_back({scratchpad, engine(), DNNL_MEMORY_NONE});
+        memories_.push_back({each.layout, library_engine(), DNNL_MEMORY_NONE});
+      memories_.push_back({scratchpad, library_engine(), DNNL_MEMORY_NONE});
     }
   }
 
   // Tensors in the order of the arguments.
   void run(int64_t call, std::initializer_list<void *> tensors) const {
-    static const dnnl::stream stream(engine());
+    static const dnnl::stream stream(library_engine());
     dnnl_exec_arg_t arguments[most_arguments + 1];
     const memory *own = &memories_[static_cast<size_t>(call) * kinds_.size()];
     size_t count = 0;
@@ -160,24 +156,13 @@ public:
     };
     for (void *tensor : tensors)
       add(tensor);
-    add(scratchpad());
+    add(thread_memory<char>(scratchpad_bytes_));
     dnnl::error::wrap_c_api(
         dnnl_primitive_execute(primitive_.get(), stream.get(), static_cast<int>(count), arguments),
         "oneDNN refused a convolution");
   }
 
 private:
-  // Of the calling thread, as large as the largest that it has needed.
-  void *scratchpad() const {
-    struct alignas(64) line {
-      char bytes[64];
-    };
-    thread_local std::vector<line> lines;
-    if (lines.size() * sizeof(line) < scratchpad_bytes_)
-      lines.resize((scratchpad_bytes_ + sizeof(line) - 1) / sizeof(line));
-    return lines.data();
-  }
-
   dnnl::primitive primitive_;
   size_t scratchpad_bytes_ = 0;
   std::vector<int> kinds_;
@@ -295,7 +280,8 @@ public:
     }
     if (is_result)
       std::swap(from, to);
-    const dnnl::reorder::primitive_desc reorder(engine(), from, engine(), to, attributes());
+    const dnnl::reorder::primitive_desc reorder(library_engine(), from, library_engine(), to,
+                                                attributes());
     copy_ = {dnnl::reorder(reorder),
              {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}},
              reorder.scratchpad_desc(),
@@ -378,18 +364,20 @@ public:
     const convolution_forward::primitive_desc forward(
         {prop_kind::forward_training, direct, operands(input_), operands(weight_),
          what == computed::result ? y : operands(result_), strides, dilations, before, behind},
-        attributes(), engine());
+        attributes(), library_engine());
     if (what == computed::result) {
       adopt(convolution_forward(forward), forward.scratchpad_desc(), forward.src_desc(),
             forward.weights_desc(), forward.dst_desc());
     } else if (what == computed::input_gradient) {
       const convolution_backward_data::primitive_desc backward(
-          {direct, x, w, y, strides, dilations, before, behind}, attributes(), engine(), forward);
+          {direct, x, w, y, strides, dilations, before, behind}, attributes(), library_engine(),
+          forward);
       adopt(convolution_backward_data(backward), backward.scratchpad_desc(),
             backward.diff_src_desc(), backward.weights_desc(), backward.diff_dst_desc());
     } else {
       const convolution_backward_weights::primitive_desc backward(
-          {direct, x, w, y, strides, dilations, before, behind}, attributes(), engine(), forward);
+          {direct, x, w, y, strides, dilations, before, behind}, attributes(), library_engine(),
+          forward);
       adopt(convolution_backward_weights(backward), backward.scratchpad_desc(), backward.src_desc(),
             backward.diff_weights_desc(), backward.diff_dst_desc());
     }

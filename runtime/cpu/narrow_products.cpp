@@ -5,8 +5,8 @@
 // than what oneDNN 2.6 does with other instructions for bf16. Bits differ between the two.
 #include "runtime/kernels/matmul.h"
 
-#include "runtime/cpu/bfloat16_tiles.h"
 #include "runtime/cpu/narrow_lines.h"
+#include "runtime/cpu/onednn.h"
 #include "runtime/cpu/product_tiles.h"
 #include "runtime/cpu/thread_memory.h"
 
@@ -22,11 +22,6 @@ namespace trainc {
 namespace {
 
 using dnnl::memory;
-
-const dnnl::engine &bfloat16_engine() {
-  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
-  return cpu;
-}
 
 // A matrix with unit stride along one side.
 template <typename T> struct matrix_view {
@@ -106,10 +101,10 @@ public:
         primitives_.push_back(make(left, right, result, adds));
       memories_.resize(static_cast<size_t>(index + 1) * arguments);
       memory *own = &memories_[static_cast<size_t>(index) * arguments];
-      own[0] = {left, bfloat16_engine(), DNNL_MEMORY_NONE};
-      own[1] = {right, bfloat16_engine(), DNNL_MEMORY_NONE};
-      own[2] = {result, bfloat16_engine(), DNNL_MEMORY_NONE};
-      own[3] = {scratchpads_[static_cast<size_t>(known->second)], bfloat16_engine(),
+      own[0] = {left, library_engine(), DNNL_MEMORY_NONE};
+      own[1] = {right, library_engine(), DNNL_MEMORY_NONE};
+      own[2] = {result, library_engine(), DNNL_MEMORY_NONE};
+      own[3] = {scratchpads_[static_cast<size_t>(known->second)], library_engine(),
                 DNNL_MEMORY_NONE};
     }
   }
@@ -117,7 +112,7 @@ public:
   const matmul_shape &shape() const { return shape_; }
 
   template <typename To> void run(int64_t index, const tile_operands<bfloat16, To> &of) {
-    static const dnnl::stream stream(bfloat16_engine());
+    static const dnnl::stream stream(library_engine());
     const tile_primitive &chosen =
         primitives_[static_cast<size_t>(of_tile_[static_cast<size_t>(index)])];
     memory *own = &memories_[static_cast<size_t>(index) * arguments];
@@ -149,7 +144,7 @@ private:
       attributes.set_post_ops(sum);
     }
     const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), attributes,
-                                                   bfloat16_engine());
+                                                   library_engine());
     scratchpads_.push_back(description.scratchpad_desc());
     return {dnnl::matmul(description), scratchpads_.back().get_size()};
   }

@@ -23,27 +23,37 @@ inline matrix_storage storage_of(const matrix_layout &matrix, int64_t rows, int6
   return {false, std::max(columns == 1 ? rows : matrix.column_stride, rows)};
 }
 
-inline int batch_rank(const matmul_shape &shape) {
+// Of the sizes of a batch, 0 after the last: how many they are, how many batches that makes, and
+// where one of these begins in a tensor.
+using batch_sizes = int64_t[max_batch_rank];
+
+inline int batch_rank(const batch_sizes &sizes) {
   int rank = 0;
-  while (rank < max_batch_rank && shape.batch[rank] != 0)
+  while (rank < max_batch_rank && sizes[rank] != 0)
     ++rank;
   return rank;
 }
 
-inline int64_t batch_count(const matmul_shape &shape) {
+inline int64_t batch_count(const batch_sizes &sizes) {
   int64_t count = 1;
-  for (int d = 0; d < batch_rank(shape); ++d)
-    count *= shape.batch[d];
+  for (int d = 0; d < batch_rank(sizes); ++d)
+    count *= sizes[d];
   return count;
 }
 
-inline int64_t batch_offset(const matmul_shape &shape, const matrix_layout &matrix, int64_t batch) {
+inline int64_t batch_offset(const batch_sizes &sizes, const matrix_layout &matrix, int64_t batch) {
   int64_t offset = matrix.offset;
-  for (int d = batch_rank(shape) - 1; d >= 0; --d) {
-    offset += batch % shape.batch[d] * matrix.batch_strides[d];
-    batch /= shape.batch[d];
+  for (int d = batch_rank(sizes) - 1; d >= 0; --d) {
+    offset += batch % sizes[d] * matrix.batch_strides[d];
+    batch /= sizes[d];
   }
   return offset;
+}
+
+inline int batch_rank(const matmul_shape &shape) { return batch_rank(shape.batch); }
+inline int64_t batch_count(const matmul_shape &shape) { return batch_count(shape.batch); }
+inline int64_t batch_offset(const matmul_shape &shape, const matrix_layout &matrix, int64_t batch) {
+  return batch_offset(shape.batch, matrix, batch);
 }
 
 } // namespace trainc

@@ -85,15 +85,6 @@ float rounded_to_tf32(float x) {
   return x;
 }
 
-std::vector<float> rounded_to_tf32(const operand &m) {
-  std::vector<float> result;
-  const auto *data = reinterpret_cast<const float *>(m.data);
-  for (int64_t i = 0; i < m.lines; ++i)
-    for (int64_t j = 0; j < m.elements; ++j)
-      result.push_back(rounded_to_tf32(data[i * m.leading + j]));
-  return result;
-}
-
 // A bf16 is the upper half of a float.
 float widened(uint16_t number) {
   const uint32_t bits = static_cast<uint32_t>(number) << 16;
@@ -110,16 +101,17 @@ uint16_t rounded_to_bf16(float x) {
   return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
 }
 
-std::vector<float> widened(const operand &m) {
+// Elements of an operand, one line after the other, each as `number` makes it.
+template <typename T> std::vector<float> each(const operand &m, float (*number)(T)) {
   std::vector<float> result;
-  const auto *data = reinterpret_cast<const uint16_t *>(m.data);
+  const auto *data = reinterpret_cast<const T *>(m.data);
   for (int64_t i = 0; i < m.lines; ++i)
     for (int64_t j = 0; j < m.elements; ++j)
-      result.push_back(widened(data[i * m.leading + j]));
+      result.push_back(number(data[i * m.leading + j]));
   return result;
 }
 
-// The elements of an operand, one line after the other, in its place.
+// Such elements in the operand's place.
 operand packed(const operand &m, const std::vector<float> &elements) {
   return {reinterpret_cast<const char *>(elements.data()), m.lines, m.elements, m.elements,
           m.transposed};
@@ -133,8 +125,8 @@ void multiply_f32(const sizes &s, operand left, operand right, const operand &d,
                   float beta, bool tf32) {
   std::vector<float> rounded_left, rounded_right;
   if (tf32) {
-    rounded_left = rounded_to_tf32(left);
-    rounded_right = rounded_to_tf32(right);
+    rounded_left = each(left, rounded_to_tf32);
+    rounded_right = each(right, rounded_to_tf32);
     left = packed(left, rounded_left);
     right = packed(right, rounded_right);
   }
@@ -152,11 +144,11 @@ void multiply_f32(const sizes &s, operand left, operand right, const operand &d,
 
 void multiply_bf16(const sizes &s, const operand &left, const operand &right, const operand &d,
                    float alpha, float beta, bool rounds) {
-  const std::vector<float> wide_left = widened(left), wide_right = widened(right);
+  const std::vector<float> wide_left = each(left, widened), wide_right = each(right, widened);
   if (!rounds)
     return multiply_f32(s, packed(left, wide_left), packed(right, wide_right), d, alpha, beta,
                         false);
-  std::vector<float> sums = widened(d);
+  std::vector<float> sums = each(d, widened);
   multiply_f32(s, packed(left, wide_left), packed(right, wide_right), packed(d, sums), alpha, beta,
                false);
   auto *result = reinterpret_cast<uint16_t *>(const_cast<char *>(d.data));

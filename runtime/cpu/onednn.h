@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether the processor multiplies tiles of bf16 (AMX), and oneDNN may have it do so; and what
-// oneDNN calls the numbers.
+// oneDNN's engine, its names of numbers, and whether it multiplies tiles of bf16.
 #pragma once
 
 #include "runtime/kernels/narrow_float.h"
@@ -10,6 +9,12 @@
 
 namespace trainc {
 
+inline const dnnl::engine &library_engine() {
+  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+// Whether the processor does (AMX), and oneDNN may have it do so.
 inline bool multiplies_bfloat16() {
   static const bool is_there = (static_cast<unsigned>(dnnl_get_effective_cpu_isa()) &
                                 dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
