@@ -140,14 +140,16 @@ static bool checkRanks(ModuleOp module, StringRef path, Report &report) {
 
 // Converting is right for constants. A module that learns halves rounds each update to them; one
 // that learns a sparse weight leaves its zeros.
-static bool checkForms(const ModelFile &file, const Decisions &decisions, Report &report) {
+static bool checkForms(const ModelFile &file, const Decisions &decisions, StringRef precision,
+                       Report &report) {
   const size_t before = report.size();
+  const bool widens = precision == "f32";
   if (const int32_t type = file.halfType())
     report.warning(Finding::halfPrecision, file.path(),
-                   "the file computes in " + elementName(type) +
-                       ": here parameters are float32 and steps compute in it; exports have " +
+                   "the file computes in " + elementName(type) + ": here parameters are float32" +
+                       (widens ? " and steps compute in it" : "") + "; exports have " +
                        (file.exportsHalves() ? "the file's types" : "float32"),
-                   "--precision bf16 for products in 16 bits");
+                   widens ? "--precision bf16 for products in 16 bits" : "");
   for (const auto &decision : decisions) {
     const StringRef name = decision->name(), form = file.formInFile(name.str());
     if (form.empty() || decision->role != Role::trained)
@@ -180,7 +182,7 @@ FailureOr<Model> readModel(StringRef path, const Recipe &recipe, MLIRContext &co
   auto inputs = resolveInputs(*model.file, recipe, report);
   const BatchNormModes batchNorms = batchNormsOf(*opened, recipe, report);
   std::optional<Decisions> decisions = decide(*opened, batchNorms, recipe, report);
-  if (!inputs || !decisions || !checkForms(*model.file, *decisions, report))
+  if (!inputs || !decisions || !checkForms(*model.file, *decisions, recipe.precision, report))
     return failure();
   llvm::DenseMap<const Decision *, SmallVector<const Decision *>> tied;
   for (const auto &decision : *decisions)
