@@ -10,23 +10,26 @@ namespace trainc {
 namespace {
 
 // What a tile of queries has so far, a row for each query.
-template <typename S> struct running_softmax {
-  S *scores; // becomes the weights, not yet divided by `sum`
+template <typename P, typename S> struct running_softmax {
+  S *scores, factor; // what these have still to be multiplied by
+  P *weights;        // not yet divided by `sum`; may be where the scores are
   S *largest, *sum;
   S *result;
   int64_t value_size;
 };
 
 // Weights of `columns` keys from `key` on for `rows` queries from `query` on.
-template <typename T, typename S>
+template <typename T, typename P, typename S>
 void weigh(const attention_sizes &sizes, const tile_masks<S> &masks, int64_t query, int64_t rows,
-           int64_t key, int64_t columns, const running_softmax<S> &state) {
+           int64_t key, int64_t columns, const running_softmax<P, S> &state) {
   const int64_t reach = sizes.reach, leading = whole_lanes(columns);
   vectorised<S>([=]() INLINED {
     for (int64_t i = 0; i < rows; ++i) {
       S *scores = state.scores + i * leading;
+      P *weights = state.weights + i * leading;
       const int64_t open = query + i + reach + 1 - key;
       const int64_t seen = open < 0 ? 0 : open < columns ? open : columns;
+      multiply_scores(scores, seen, state.factor);
       masks.add(i, seen, scores);
       hide_rest(scores, seen);
       S partial[lanes];
@@ -40,10 +43,10 @@ void weigh(const attention_sizes &sizes, const tile_masks<S> &masks, int64_t que
       in_lanes(int64_t(0), whole_lanes(seen), [&](int64_t j, int lane) ALWAYS_INLINED {
         const S weight = exp(scores[j] - base);
         partial[lane] += weight;
-        scores[j] = as_read<T>(weight);
+        store_read<T>(weight, weights[j]);
       });
       for (int64_t j = seen; j < columns; ++j)
-        scores[j] = 0;
+        weights[j] = P(0);
       const S factor = key > 0 ? exp(state.largest[i] - base) : S(0); // nothing came before
       state.sum[i] = state.sum[i] * factor + sum_lanes(partial);
       state.largest[i] = largest;
@@ -57,8 +60,8 @@ void weigh(const attention_sizes &sizes, const tile_masks<S> &masks, int64_t que
 }
 
 // Divides by the sums; those of rows that see no key are 0.
-template <typename S>
-void finish(const running_softmax<S> &state, int64_t rows, bool masked_to_zero, S *log_sum) {
+template <typename P, typename S>
+void finish(const running_softmax<P, S> &state, int64_t rows, bool masked_to_zero, S *log_sum) {
   vectorised<S>([=]() INLINED {
     for (int64_t i = 0; i < rows; ++i) {
       const bool sees_none = state.sum[i] == 0;
@@ -75,39 +78,48 @@ void finish(const running_softmax<S> &state, int64_t rows, bool masked_to_zero, 
   });
 }
 
-template <typename T>
+template <typename T, typename P>
 void attend(const attention_shape &shape, bool masked_to_zero, const attention_tensors<T> &tensors,
             int64_t head, int64_t query) {
   using S = attention_sum<T>;
   const attention_sizes &sizes = shape.sizes;
   const int64_t rows = std::min(tile_queries, sizes.queries - query);
-  S *memory = thread_memory<S>(
-      static_cast<size_t>(tile_queries * (tile_keys + sizes.size + sizes.value_size + 2) +
-                          tile_keys * (sizes.size + sizes.value_size)));
-  running_softmax<S> state = {};
-  state.scores = memory;
-  state.result = memory + tile_queries * tile_keys;
+  const attention_factors<P> factors(shape.scale);
+  constexpr bool weighs_in_place = std::is_same_v<P, S>;
+  tile_memory<S> memory(
+      tile_queries * (tile_keys * (weighs_in_place ? 1 : 2) + sizes.size + sizes.value_size + 2) +
+      tile_keys * (sizes.size + sizes.value_size));
+  running_softmax<P, S> state = {};
+  state.scores = memory.template take<S>(tile_queries * tile_keys);
+  if constexpr (weighs_in_place)
+    state.weights = state.scores;
+  else
+    state.weights = memory.template take<P>(tile_queries * tile_keys);
+  state.factor = static_cast<S>(factors.of_scores);
+  state.result = memory.template take<S>(tile_queries * sizes.value_size);
   state.value_size = sizes.value_size;
-  state.largest = state.result + tile_queries * sizes.value_size;
-  state.sum = state.largest + tile_queries;
-  S *copy_q = state.sum + tile_queries, *copy_k = copy_q + tile_queries * sizes.size,
-    *copy_v = copy_k + tile_keys * sizes.size;
+  state.largest = memory.template take<S>(tile_queries);
+  state.sum = memory.template take<S>(tile_queries);
+  P *copy_q = memory.template take<P>(tile_queries * sizes.size),
+    *copy_k = memory.template take<P>(tile_keys * sizes.size),
+    *copy_v = memory.template take<P>(tile_keys * sizes.value_size);
   std::fill_n(state.largest, rows, hidden_score<S>);
   std::fill_n(state.sum, rows, S(0));
   std::fill_n(state.result, rows * sizes.value_size, S(0));
   const T *k = tensors.k + head_offset(shape.batch, shape.k, head),
           *v = tensors.v + head_offset(shape.batch, shape.v, head);
-  const tile_matrix<S> queries = load_tile(tensors.q + head_offset(shape.batch, shape.q, head),
+  const tile_matrix<P> queries = load_tile(tensors.q + head_offset(shape.batch, shape.q, head),
                                            shape.q, query, rows, sizes.size, copy_q);
   const int64_t end = seen_keys(sizes, query + rows - 1, 0, sizes.keys);
   for (int64_t key = 0; key < end; key += tile_keys) {
     const int64_t columns = std::min(tile_keys, end - key);
-    const tile_matrix<S> keys = load_tile(k, shape.k, key, columns, sizes.size, copy_k);
-    multiply_rows('N', 'T', rows, columns, sizes.size, shape.scale, queries.data, queries.leading,
-                  keys.data, keys.leading, S(0), state.scores, whole_lanes(columns));
+    const tile_matrix<P> keys = load_tile(k, shape.k, key, columns, sizes.size, copy_k);
+    multiply_rows('N', 'T', rows, columns, sizes.size, factors.of_product, queries.data,
+                  queries.leading, keys.data, keys.leading, S(0), state.scores,
+                  whole_lanes(columns));
     weigh<T>(sizes, masks_of(shape, tensors, head, query, key), query, rows, key, columns, state);
-    const tile_matrix<S> values = load_tile(v, shape.v, key, columns, sizes.value_size, copy_v);
-    multiply_rows('N', 'N', rows, sizes.value_size, columns, 1, state.scores, whole_lanes(columns),
+    const tile_matrix<P> values = load_tile(v, shape.v, key, columns, sizes.value_size, copy_v);
+    multiply_rows('N', 'N', rows, sizes.value_size, columns, 1, state.weights, whole_lanes(columns),
                   values.data, values.leading, S(key == 0 ? 0 : 1), state.result, sizes.value_size);
   }
   finish(state, rows, masked_to_zero, tensors.log_sum + head * sizes.queries + query);
@@ -122,8 +134,10 @@ template <typename T>
 void compute_attention(const attention_shape &shape, bool masked_to_zero,
                        const attention_tensors<T> &tensors) {
   const int64_t tiles = (shape.sizes.queries + tile_queries - 1) / tile_queries;
-  for_each_item(shape, head_count(shape.batch) * tiles, [&](int64_t item) {
-    attend(shape, masked_to_zero, tensors, item / tiles, item % tiles * tile_queries);
+  with_product_type<T>([&]<typename P>(P) {
+    for_each_item(shape, head_count(shape.batch) * tiles, [&](int64_t item) {
+      attend<T, P>(shape, masked_to_zero, tensors, item / tiles, item % tiles * tile_queries);
+    });
   });
 }
 

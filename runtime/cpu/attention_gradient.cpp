@@ -55,35 +55,37 @@ private:
 
 // ---- a tile
 
-template <typename S> struct gradient_tile {
-  S *weights; // scores before
-  S *slopes;  // gradients of the weights; become those of the scores
+template <typename P, typename S> struct gradient_tile {
+  S *scores, factor; // what these have still to be multiplied by
+  S *slopes;         // gradients of the weights
+  P *weights;        // may be where the scores are
+  P *score_slopes;   // times the factor; may be where the slopes are
   const S *log_sum, *mean;
   S *dmask; // null, or rows of dmask_leading
   int64_t dmask_leading;
 };
 
-template <typename T, typename S>
+template <typename T, typename P, typename S>
 void differentiate_weights(const attention_sizes &sizes, const tile_masks<S> &masks, int64_t query,
                            int64_t rows, int64_t key, int64_t columns,
-                           const gradient_tile<S> &tile) {
+                           const gradient_tile<P, S> &tile) {
   const int64_t reach = sizes.reach, leading = whole_lanes(columns);
   vectorised<S>([=]() INLINED {
     for (int64_t i = 0; i < rows; ++i) {
-      S *weights = tile.weights + i * leading, *slopes = tile.slopes + i * leading;
+      S *scores = tile.scores + i * leading, *slopes = tile.slopes + i * leading;
+      P *weights = tile.weights + i * leading, *score_slopes = tile.score_slopes + i * leading;
       const int64_t open = query + i + reach + 1 - key;
       const int64_t seen = open < 0 ? 0 : open < columns ? open : columns;
-      masks.add(i, seen, weights);
-      hide_rest(weights, seen);
-      const S log_sum = tile.log_sum[i], mean = tile.mean[i];
+      multiply_scores(scores, seen, tile.factor);
+      masks.add(i, seen, scores);
+      hide_rest(scores, seen);
+      const S log_sum = tile.log_sum[i], mean = tile.mean[i], factor = tile.factor;
 #pragma omp simd
       for (int64_t j = 0; j < whole_lanes(seen); ++j) {
-        const S weight = exp(weights[j] - log_sum);
-        weights[j] = as_read<T>(weight);
+        const S weight = exp(scores[j] - log_sum);
+        store_read<T>(weight, weights[j]);
         slopes[j] = weight * (slopes[j] - mean);
       }
-      for (int64_t j = seen; j < columns; ++j)
-        weights[j] = slopes[j] = 0;
       if (tile.dmask != nullptr) {
         S *dmask = tile.dmask + i * tile.dmask_leading;
 #pragma omp simd
@@ -93,7 +95,9 @@ void differentiate_weights(const attention_sizes &sizes, const tile_masks<S> &ma
       if constexpr (is_narrow_v<T>)
 #pragma omp simd
         for (int64_t j = 0; j < whole_lanes(seen); ++j)
-          slopes[j] = as_read<T>(slopes[j]);
+          store_read<T>(slopes[j] * factor, score_slopes[j]);
+      for (int64_t j = seen; j < columns; ++j)
+        weights[j] = score_slopes[j] = P(0);
     }
   });
 }
@@ -124,7 +128,7 @@ void mean_slopes(const T *result, const matrix_layout &layout, const T *dresult,
 
 // ---- a head of keys
 
-template <typename T> class key_head {
+template <typename T, typename P> class key_head {
   using S = attention_sum<T>;
 
 public:
@@ -133,27 +137,29 @@ public:
            int64_t number, S *dmask, S *part_of_dq)
       : shape_(shape), sizes_(shape.sizes), layouts_(layouts), tensors_(tensors),
         gradients_(gradients), first_(number * sizes_.sharing), dmask_(dmask),
-        part_of_dq_(part_of_dq) {
+        part_of_dq_(part_of_dq), factors_(shape.scale) {
+    constexpr bool is_in_place = std::is_same_v<P, S>; // what products read of scores
     const int64_t scores = tile_queries * tile_keys, both = sizes_.size + sizes_.value_size;
     const int64_t rows = sizes_.sharing * sizes_.queries;
-    S *memory =
-        thread_memory<S>(static_cast<size_t>(2 * scores + (tile_queries + 2 * tile_keys) * both +
-                                             rows + (in_place() ? 0 : rows * sizes_.size)));
-    const auto take = [&](int64_t count) {
-      S *taken = memory;
-      memory += count;
-      return taken;
-    };
-    weights_ = take(scores);
-    slopes_ = take(scores);
-    copy_q_ = take(tile_queries * sizes_.size);
-    copy_dresult_ = take(tile_queries * sizes_.value_size);
-    copy_k_ = take(tile_keys * sizes_.size);
-    copy_v_ = take(tile_keys * sizes_.value_size);
-    dk_ = take(tile_keys * sizes_.size);
-    dv_ = take(tile_keys * sizes_.value_size);
-    mean_ = take(rows);
-    dq_ = memory;
+    tile_memory<S> memory((is_in_place ? 2 : 4) * scores + (tile_queries + 2 * tile_keys) * both +
+                          rows + (in_place() ? 0 : rows * sizes_.size));
+    scores_ = memory.template take<S>(scores);
+    slopes_ = memory.template take<S>(scores);
+    if constexpr (is_in_place) {
+      weights_ = scores_;
+      score_slopes_ = slopes_;
+    } else {
+      weights_ = memory.template take<P>(scores);
+      score_slopes_ = memory.template take<P>(scores);
+    }
+    copy_q_ = memory.template take<P>(tile_queries * sizes_.size);
+    copy_dresult_ = memory.template take<P>(tile_queries * sizes_.value_size);
+    copy_k_ = memory.template take<P>(tile_keys * sizes_.size);
+    copy_v_ = memory.template take<P>(tile_keys * sizes_.value_size);
+    dk_ = memory.template take<S>(tile_keys * sizes_.size);
+    dv_ = memory.template take<S>(tile_keys * sizes_.value_size);
+    mean_ = memory.template take<S>(rows);
+    dq_ = memory.template take<S>(0);
   }
 
   // Keys from `begin` on, a multiple of a tile.
@@ -161,7 +167,7 @@ public:
     begin_queries();
     for (int64_t key = begin; key < end; key += tile_keys) {
       const int64_t columns = std::min(tile_keys, end - key);
-      const tile_matrix<S> k = load_tile(at(tensors_.k, shape_.k, first_), shape_.k, key, columns,
+      const tile_matrix<P> k = load_tile(at(tensors_.k, shape_.k, first_), shape_.k, key, columns,
                                          sizes_.size, copy_k_),
                            v = load_tile(at(tensors_.v, shape_.v, first_), shape_.v, key, columns,
                                          sizes_.value_size, copy_v_);
@@ -220,23 +226,26 @@ private:
   }
 
   void add_tile(int64_t head, int64_t query, int64_t rows, int64_t key, int64_t columns,
-                const tile_matrix<S> &k, const tile_matrix<S> &v) {
+                const tile_matrix<P> &k, const tile_matrix<P> &v) {
     const int64_t leading = whole_lanes(columns);
-    const tile_matrix<S> q = load_tile(at(tensors_.q, shape_.q, head), shape_.q, query, rows,
+    const tile_matrix<P> q = load_tile(at(tensors_.q, shape_.q, head), shape_.q, query, rows,
                                        sizes_.size, copy_q_),
                          dresult = load_tile(at(gradients_.dresult, layouts_.dresult, head),
                                              layouts_.dresult, query, rows, sizes_.value_size,
                                              copy_dresult_);
-    multiply_rows('N', 'T', rows, columns, sizes_.size, shape_.scale, q.data, q.leading, k.data,
-                  k.leading, S(0), weights_, leading);
+    multiply_rows('N', 'T', rows, columns, sizes_.size, factors_.of_product, q.data, q.leading,
+                  k.data, k.leading, S(0), scores_, leading);
     multiply_rows('N', 'T', rows, columns, sizes_.value_size, 1, dresult.data, dresult.leading,
                   v.data, v.leading, S(0), slopes_, leading);
-    gradient_tile<S> tile = {weights_,
-                             slopes_,
-                             tensors_.log_sum + head * sizes_.queries + query,
-                             mean_ + (head - first_) * sizes_.queries + query,
-                             nullptr,
-                             sizes_.keys};
+    gradient_tile<P, S> tile = {scores_,
+                                static_cast<S>(factors_.of_scores),
+                                slopes_,
+                                weights_,
+                                score_slopes_,
+                                tensors_.log_sum + head * sizes_.queries + query,
+                                mean_ + (head - first_) * sizes_.queries + query,
+                                nullptr,
+                                sizes_.keys};
     if (dmask_ != nullptr)
       tile.dmask = dmask_ + head_offset(shape_.batch, shape_.masks.of[sizes_.masks], head) +
                    query * sizes_.keys + key;
@@ -244,11 +253,11 @@ private:
                              columns, tile);
     multiply_rows('T', 'N', columns, sizes_.value_size, rows, 1, weights_, leading, dresult.data,
                   dresult.leading, S(1), dv_, sizes_.value_size);
-    multiply_rows('T', 'N', columns, sizes_.size, rows, shape_.scale, slopes_, leading, q.data,
-                  q.leading, S(1), dk_, sizes_.size);
+    multiply_rows('T', 'N', columns, sizes_.size, rows, factors_.of_product, score_slopes_, leading,
+                  q.data, q.leading, S(1), dk_, sizes_.size);
     const rows_of_dq dq = dq_of(head, query);
-    multiply_rows('N', 'N', rows, sizes_.size, columns, shape_.scale, slopes_, leading, k.data,
-                  k.leading, S(1), dq.data, dq.leading);
+    multiply_rows('N', 'N', rows, sizes_.size, columns, factors_.of_product, score_slopes_, leading,
+                  k.data, k.leading, S(1), dq.data, dq.leading);
   }
 
   const attention_shape &shape_;
@@ -258,7 +267,9 @@ private:
   const attention_gradients<T> &gradients_;
   const int64_t first_;    // of its heads of queries
   S *dmask_, *part_of_dq_; // null where there is none
-  S *weights_, *slopes_, *copy_q_, *copy_dresult_, *copy_k_, *copy_v_, *dk_, *dv_, *mean_, *dq_;
+  const attention_factors<P> factors_;
+  P *weights_, *score_slopes_, *copy_q_, *copy_dresult_, *copy_k_, *copy_v_;
+  S *scores_, *slopes_, *dk_, *dv_, *mean_, *dq_;
 };
 
 // dmask = the sum of the parts, in order.
@@ -287,7 +298,7 @@ void add_parts_of_dq(const attention_shape &shape, const matrix_layout &layout, 
   });
 }
 
-template <typename T>
+template <typename T, typename P>
 void differentiate(const attention_shape &shape, const attention_gradient_layouts &layouts,
                    const attention_tensors<T> &tensors, const attention_gradients<T> &gradients) {
   using S = attention_sum<T>;
@@ -313,7 +324,7 @@ void differentiate(const attention_shape &shape, const attention_gradient_layout
                   end = std::min(sizes.keys, tiles * (keys + 1) / split.keys * tile_keys);
     for (int64_t added = heads.added() * part / split.added;
          added < heads.added() * (part + 1) / split.added; ++added)
-      key_head<T>(shape, layouts, tensors, gradients, heads.head(kept, added), dmask, part_of_dq)
+      key_head<T, P>(shape, layouts, tensors, gradients, heads.head(kept, added), dmask, part_of_dq)
           .run(begin, end);
   });
   if (split.keys > 1)
@@ -329,7 +340,8 @@ void compute_attention_gradient(const attention_shape &shape,
                                 const attention_gradient_layouts &layouts,
                                 const attention_tensors<T> &tensors,
                                 const attention_gradients<T> &gradients) {
-  differentiate(shape, layouts, tensors, gradients);
+  with_product_type<T>(
+      [&]<typename P>(P) { differentiate<T, P>(shape, layouts, tensors, gradients); });
 }
 
 template void compute_attention_gradient(const attention_shape &,

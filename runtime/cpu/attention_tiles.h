@@ -5,6 +5,7 @@
 // through its tiles in order.
 #pragma once
 
+#include "runtime/cpu/attention_products.h"
 #include "runtime/cpu/one_thread.h"
 #include "runtime/cpu/thread_memory.h"
 #include "runtime/cpu/wide_vectors.h"
@@ -14,8 +15,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
-#include <string>
 
 namespace trainc {
 
@@ -24,36 +23,25 @@ constexpr int64_t tile_keys = attention_tile_keys;
 
 template <typename S> constexpr S hidden_score = -std::numeric_limits<S>::infinity();
 
-// ---- products: c = alpha op(a) op(b) + beta c, of rows as they lie; 'T' transposes
-
-inline void multiply_rows(char op_a, char op_b, int64_t m, int64_t n, int64_t k, double alpha,
-                          const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
-                          float *c, int64_t ldc) {
-  const dnnl_status_t status =
-      dnnl_sgemm(op_a, op_b, m, n, k, static_cast<float>(alpha), a, lda, b, ldb, beta, c, ldc);
-  if (status != dnnl_success)
-    throw std::runtime_error("oneDNN refused a product of attention, status " +
-                             std::to_string(static_cast<int>(status)));
-}
-
-inline void multiply_rows(char op_a, char op_b, int64_t m, int64_t n, int64_t k, double alpha,
-                          const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
-                          double *c, int64_t ldc) { // serves tests
-  const int64_t row_a = op_a == 'T' ? 1 : lda, step_a = op_a == 'T' ? lda : 1;
-  const int64_t step_b = op_b == 'T' ? 1 : ldb, column_b = op_b == 'T' ? ldb : 1;
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) {
-      double sum = 0;
-      for (int64_t l = 0; l < k; ++l)
-        sum += a[i * row_a + l * step_a] * b[l * step_b + j * column_b];
-      c[i * ldc + j] = alpha * sum + (beta == 0 ? 0 : c[i * ldc + j]);
-    }
-}
-
 // ---- tiles in memory
 
-template <typename S> struct tile_matrix {
-  const S *data;
+// Memory of the calling thread, of which a number of P takes as much as one of S, at least as long.
+template <typename S> class tile_memory {
+public:
+  explicit tile_memory(int64_t count) : next_(thread_memory<S>(static_cast<size_t>(count))) {}
+  template <typename P> P *take(int64_t count) {
+    static_assert(sizeof(P) <= sizeof(S));
+    S *taken = next_;
+    next_ += count;
+    return reinterpret_cast<P *>(taken);
+  }
+
+private:
+  S *next_;
+};
+
+template <typename P> struct tile_matrix {
+  const P *data;
   int64_t leading;
 };
 
@@ -78,11 +66,11 @@ void copy_rows(const From *from, int64_t from_row, int64_t from_column, To *to, 
 }
 
 // Rows of a matrix for products: in place where they are as products read them, else in `copy`.
-template <typename T, typename S>
-tile_matrix<S> load_tile(const T *matrix, const matrix_layout &layout, int64_t row, int64_t rows,
-                         int64_t columns, S *copy) {
+template <typename T, typename P>
+tile_matrix<P> load_tile(const T *matrix, const matrix_layout &layout, int64_t row, int64_t rows,
+                         int64_t columns, P *copy) {
   const T *from = matrix + row * layout.row_stride;
-  if constexpr (std::is_same_v<T, S>)
+  if constexpr (std::is_same_v<T, P>)
     if (layout.column_stride == 1 || columns == 1)
       return {from, rows == 1 ? columns : layout.row_stride};
   copy_rows(from, layout.row_stride, layout.column_stride, copy, columns, 1, rows, columns);
@@ -162,12 +150,35 @@ tile_masks<attention_sum<T>> masks_of(const attention_shape &shape,
   return masks;
 }
 
-// The number as a product of T reads it.
-template <typename T, typename S> TRAINC_INLINE S as_read(S value) {
-  if constexpr (is_narrow_v<T>)
-    return T::nearest(value);
+// What products of T read: `P`, which is T or what sums are. Calls work(P()).
+template <typename T, typename Work> void with_product_type(Work work) {
+  if constexpr (std::is_same_v<T, bfloat16>)
+    if (multiplies_bfloat16())
+      return work(T());
+  work(attention_sum<T>());
+}
+
+// Products of bf16 have no factor: the loops over scores take it.
+template <typename P> struct attention_factors {
+  double of_product, of_scores;
+  explicit attention_factors(double scale)
+      : of_product(std::is_same_v<P, bfloat16> ? 1 : scale),
+        of_scores(std::is_same_v<P, bfloat16> ? scale : 1) {}
+};
+
+// Writes a number as a product of T reads it.
+template <typename T, typename P, typename S> TRAINC_INLINE void store_read(S value, P &place) {
+  if constexpr (is_narrow_v<T> && !std::is_same_v<T, P>)
+    place = T::nearest(value);
   else
-    return value;
+    place = value;
+}
+
+template <typename S> TRAINC_INLINE void multiply_scores(S *scores, int64_t count, S factor) {
+  if (factor != 1)
+#pragma omp simd
+    for (int64_t j = 0; j < whole_lanes(count); ++j)
+      scores[j] *= factor;
 }
 
 // Calls work(item) for each on the threads of the team, which hold none for long.

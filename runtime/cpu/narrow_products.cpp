@@ -5,10 +5,9 @@
 // than what oneDNN 2.6 does with other instructions for bf16. Bits differ between the two.
 #include "runtime/kernels/matmul.h"
 
+#include "runtime/cpu/bfloat16_product.h"
 #include "runtime/cpu/narrow_lines.h"
-#include "runtime/cpu/onednn.h"
 #include "runtime/cpu/product_tiles.h"
-#include "runtime/cpu/thread_memory.h"
 
 #include <dnnl.hpp>
 #include <map>
@@ -68,12 +67,7 @@ template <typename From, typename To> struct tile_operands {
   }
 };
 
-// ---- oneDNN's primitives
-
-struct tile_primitive {
-  dnnl::matmul primitive;
-  size_t scratchpad_bytes;
-};
+// ---- products of bf16
 
 // What the tiles of one product need, so that they take nothing from the system afterwards.
 class prepared_product {
@@ -84,76 +78,31 @@ public:
       : shape_(shape) {
     const one_thread alone;
     const product_tiles tiles(shape);
-    std::map<std::pair<int64_t, int64_t>, int> of_size;
-    of_tile_.resize(static_cast<size_t>(tiles.count()), -1);
-    for (int64_t index = 0; index < tiles.count(); ++index) {
-      const tile part = tiles.at(index);
+    std::map<std::pair<int64_t, int64_t>, size_t> of_size;
+    of_tile_.resize(static_cast<size_t>(tiles.count()));
+    for (size_t index = 0; index < of_tile_.size(); ++index) {
+      const auto number = static_cast<int64_t>(index);
+      const tile part = tiles.at(number);
       if (part.rows == 0 || part.columns == 0)
         continue;
-      const tile_operands of(shape, part, tiles.batch(index), a, b, c);
-      const auto [known, is_new] =
-          of_size.try_emplace({part.rows, part.columns}, static_cast<int>(primitives_.size()));
-      of_tile_[static_cast<size_t>(index)] = known->second;
-      const memory::desc left = of.a.layout(memory::data_type::bf16),
-                         right = of.b.layout(memory::data_type::bf16),
-                         result = of.c.layout(library_type(c));
-      if (is_new)
-        primitives_.push_back(make(left, right, result, adds));
-      memories_.resize(static_cast<size_t>(index + 1) * arguments);
-      memory *own = &memories_[static_cast<size_t>(index) * arguments];
-      own[0] = {left, library_engine(), DNNL_MEMORY_NONE};
-      own[1] = {right, library_engine(), DNNL_MEMORY_NONE};
-      own[2] = {result, library_engine(), DNNL_MEMORY_NONE};
-      own[3] = {scratchpads_[static_cast<size_t>(known->second)], library_engine(),
-                DNNL_MEMORY_NONE};
+      const tile_operands of(shape, part, tiles.batch(number), a, b, c);
+      const auto [known, is_new] = of_size.try_emplace({part.rows, part.columns}, index);
+      of_tile_[index] = is_new ? bfloat16_product(of.a.layout(memory::data_type::bf16),
+                                                  of.b.layout(memory::data_type::bf16),
+                                                  of.c.layout(library_type(c)), adds)
+                               : of_tile_[known->second].another();
     }
   }
 
   const matmul_shape &shape() const { return shape_; }
 
   template <typename To> void run(int64_t index, const tile_operands<bfloat16, To> &of) {
-    static const dnnl::stream stream(library_engine());
-    const tile_primitive &chosen =
-        primitives_[static_cast<size_t>(of_tile_[static_cast<size_t>(index)])];
-    memory *own = &memories_[static_cast<size_t>(index) * arguments];
-    void *const places[arguments] = {const_cast<bfloat16 *>(of.a.data),
-                                     const_cast<bfloat16 *>(of.b.data), of.c.data,
-                                     thread_memory<char>(chosen.scratchpad_bytes)};
-    constexpr int kinds[arguments] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST,
-                                      DNNL_ARG_SCRATCHPAD};
-    dnnl_exec_arg_t given[arguments];
-    for (int i = 0; i < arguments; ++i) {
-      own[i].set_data_handle(places[i]);
-      given[i] = {kinds[i], own[i].get()};
-    }
-    dnnl::error::wrap_c_api(
-        dnnl_primitive_execute(chosen.primitive.get(), stream.get(), arguments, given),
-        "oneDNN refused a product of bf16");
+    of_tile_[static_cast<size_t>(index)].run(of.a.data, of.b.data, of.c.data);
   }
 
 private:
-  static constexpr int arguments = 4;
-
-  tile_primitive make(const memory::desc &a, const memory::desc &b, const memory::desc &c,
-                      bool adds) {
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user); // several threads run one
-    if (adds) {
-      dnnl::post_ops sum;
-      sum.append_sum(1.0f);
-      attributes.set_post_ops(sum);
-    }
-    const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), attributes,
-                                                   library_engine());
-    scratchpads_.push_back(description.scratchpad_desc());
-    return {dnnl::matmul(description), scratchpads_.back().get_size()};
-  }
-
   matmul_shape shape_;
-  std::vector<tile_primitive> primitives_;
-  std::vector<memory::desc> scratchpads_; // of each
-  std::vector<int> of_tile_;              // -1: an empty one
-  std::vector<memory> memories_;          // of tile after tile: a, b, c, scratchpad
+  std::vector<bfloat16_product> of_tile_; // those of empty ones have nothing
 };
 
 template <typename To>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention and its gradient against plain loops in f64: tiles that are full and not, strides,
-// masks, rows that see no key; the same bits for any number of threads.
+// masks, rows that see no key, single queries and keys, odd sizes; the same bits for any number of
+// threads.
 #include "runtime/kernels/attention_gradient.h"
 
 #include <cmath>
@@ -218,12 +219,14 @@ private:
   std::vector<sum> padding, bias;
 };
 
-// Of the largest number, as the smallest are differences of large ones.
+// Of the largest number, as the smallest are differences of large ones. Where all are 0, these are
+// differences of numbers of the inputs' size, 1.
 void expect_close(const std::vector<double> &found, const std::vector<double> &expected,
                   double relative) {
   double largest = 0;
   for (double number : expected)
     largest = std::isfinite(number) ? std::max(largest, std::abs(number)) : largest;
+  largest = largest == 0 ? 1 : largest;
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < found.size(); ++i) {
     if (std::isinf(expected[i]))
@@ -247,6 +250,11 @@ const attention_case attention_cases[] = {
     {2, 2, 1, 40, 40, 8, 8, -5, false, false, false},
     {1, 1, 1, 600, 600, 8, 8, 0, false, false, true},
     {1, 1, 1, 60, 1100, 8, 8, all_keys, false, true, false},
+    {1, 3, 1, 1, 1, 64, 64, 0, false, false, true},
+    {2, 2, 1, 1, 300, 5, 3, all_keys, true, true, true},
+    {3, 2, 2, 3, 1, 1, 1, all_keys, true, false, true},
+    {2, 2, 1, 140, 257, 13, 1, 116, true, true, true},
+    {2, 3, 1, 129, 17, 33, 31, -100, false, true, false},
 };
 
 template <typename T> void check_attention(double relative) {
@@ -268,9 +276,9 @@ TEST(kernels_attention, f64_against_loops) { check_attention<double>(1e-13); }
 TEST(kernels_attention, bf16_against_loops) { check_attention<bfloat16>(2e-2); }
 TEST(kernels_attention, f16_against_loops) { check_attention<float16>(3e-3); }
 
-TEST(kernels_attention, same_bits_for_any_threads) {
+template <typename T> void check_threads() {
   for (const attention_case &c : attention_cases) {
-    const attention_check<float> check(c);
+    const attention_check<T> check(c);
     const plain_result one = check.run(1);
     for (int threads : {2, 3}) {
       const plain_result other = check.run(threads);
@@ -282,5 +290,8 @@ TEST(kernels_attention, same_bits_for_any_threads) {
     }
   }
 }
+
+TEST(kernels_attention, same_bits_of_f32_for_any_threads) { check_threads<float>(); }
+TEST(kernels_attention, same_bits_of_bf16_for_any_threads) { check_threads<bfloat16>(); }
 
 } // namespace
