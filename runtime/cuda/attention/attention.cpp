@@ -24,20 +24,13 @@ void compute_attention_gradient(const attention_shape &shape,
     mask_gradient_on_squares(call);
 }
 
-template void compute_attention(const attention_shape &, bool, const attention_tensors<float> &);
-template void compute_attention(const attention_shape &, bool, const attention_tensors<double> &);
-template void compute_attention(const attention_shape &, bool, const attention_tensors<bfloat16> &);
-template void compute_attention_gradient(const attention_shape &,
-                                         const attention_gradient_layouts &,
-                                         const attention_tensors<float> &,
-                                         const attention_gradients<float> &);
-template void compute_attention_gradient(const attention_shape &,
-                                         const attention_gradient_layouts &,
-                                         const attention_tensors<double> &,
-                                         const attention_gradients<double> &);
-template void compute_attention_gradient(const attention_shape &,
-                                         const attention_gradient_layouts &,
-                                         const attention_tensors<bfloat16> &,
-                                         const attention_gradients<bfloat16> &);
+#define ATTENTION_OF(T)                                                                            \
+  template void compute_attention(const attention_shape &, bool, const attention_tensors<T> &);    \
+  template void compute_attention_gradient(                                                        \
+      const attention_shape &, const attention_gradient_layouts &, const attention_tensors<T> &,   \
+      const attention_gradients<T> &);
+ATTENTION_OF(float)
+ATTENTION_OF(double)
+ATTENTION_OF(bfloat16)
 
 } // namespace trainc
