@@ -27,8 +27,7 @@ makePasses(const Recipe &recipe, const RecomputeOptions &recompute, const StageO
   auto add = [&](std::unique_ptr<Pass> pass) { passes.push_back(std::move(pass)); };
   // The forward model, brought to composite operations that have good gradients.
   add(createRaisePatternsPass());
-  if (recipe.target == "cpu")
-    add(createRaiseAttentionPass(recipe.kept));
+  add(createRaiseAttentionPass(recipe.kept));
   if (recipe.precision != "f32") // in front of what has numbers of its own
     add(createSetPrecisionPass(recipe.precision, recipe.keptF32));
   if (recipe.trains)

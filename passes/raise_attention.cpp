@@ -6,10 +6,10 @@
 // times over. Method: from each softmax whose only reader is a product with values, back through
 // what scales and masks the scores to the product of queries and keys, of which nobody else reads
 // anything. nn.attention then takes masks as they were before they were repeated for heads or
-// samples, and a mask that hides later keys as its `reach`, where none of them has a weight. Only
-// for a target whose runtime has the function: elsewhere the parts are fused. Where `keep` matches
-// the node of a value that would be no more, the attention stays written out. Known weakness:
-// weights with dropout, capped scores and a softmax in another precision are left as they are.
+// samples, and a mask that hides later keys as its `reach`, where none of them has a weight. Where
+// `keep` matches the node of a value that would be no more, the attention stays written out. Known
+// weakness: weights with dropout, capped scores and a softmax in another precision are left as they
+// are.
 #include "dialects/names/node_name.h"
 #include "dialects/nn/attention.h"
 #include "dialects/nn/raised_pattern.h"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What only a GPU can show: every fixture's CUDA trainer against the CPU target, the
-# smallest one under compute-sanitizer, and the speed of GPT-2 124M.
+# smallest one and one with attention under compute-sanitizer, and the speed of GPT-2 124M.
 #
 #   tests/gpu.sh [--build FOLDER] [--scratch FOLDER] [--steps N] [--cuda-arch LIST]
 #   tests/gpu.sh --prepare | --run --scratch FOLDER ...
@@ -127,9 +127,11 @@ run_all() {
     check "$fixture: the same bits" same_bits "$fixture"
   done
   if command -v compute-sanitizer >/dev/null; then
-    for tool in memcheck racecheck synccheck initcheck; do
-      check "mlp_relu_dynamo18: compute-sanitizer $tool" train_fixture mlp_relu_dynamo18 $tool \
-        compute-sanitizer --tool $tool --error-exitcode 9
+    for fixture in mlp_relu_dynamo18 gpt2_dynamo20; do # the second one has attention
+      for tool in memcheck racecheck synccheck initcheck; do
+        check "$fixture: compute-sanitizer $tool" train_fixture $fixture $tool \
+          compute-sanitizer --tool $tool --error-exitcode 9
+      done
     done
   else
     echo "skipped compute-sanitizer: not on PATH"

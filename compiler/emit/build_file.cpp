@@ -60,7 +60,7 @@ find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} REQUIRED)
 find_library(NCCL nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib REQUIRED)
 
 file(GLOB_RECURSE target_runtime runtime/cuda/*.cpp)
-file(GLOB device_runtime runtime/cuda/*.cu)
+file(GLOB_RECURSE device_runtime runtime/cuda/*.cu)
 set(emitted constants.cpp kernels.cu step.cpp trainer.cpp)
 set(libraries CUDA::cudart_static CUDA::cublasLt ${NCCL})
 )";

@@ -110,10 +110,12 @@ int64_t AttentionStep::gradientScratchBytes(const StridedBatch &laid) const {
     maskBytes += bytesOf(matrices[place].value.getType());
   int64_t numbers = sizes.heads() * sizes.queries * sizes.size;
   Type sum = sumTypeOf(tensorType(matrices.front().value).getElementType());
-  return attention_split({sizes.queries, sizes.keys, sizes.size, sizes.valueSize, sizes.sharing,
-                          sizes.reach, static_cast<int64_t>(masks.size())},
-                         kept, added)
-      .scratch_bytes(numbers * elementBytes(sum), maskBytes);
+  int64_t onCpu = attention_split({sizes.queries, sizes.keys, sizes.size, sizes.valueSize,
+                                   sizes.sharing, sizes.reach, static_cast<int64_t>(masks.size())},
+                                  kept, added)
+                      .scratch_bytes(numbers * elementBytes(sum), maskBytes);
+  int64_t onGpu = sizes.heads() * sizes.queries * elementBytes(sum); // means of slopes
+  return std::max(onCpu, onGpu);
 }
 
 SmallVector<Replacement> AttentionStep::build(StringRef function, double scale, double flops,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nn.attention (dialects/nn/ops/attention.td). Only runtime/cpu has it.
+// nn.attention (dialects/nn/ops/attention.td).
 #pragma once
 
 #include "runtime/kernels/matmul.h"

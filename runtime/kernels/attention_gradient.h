@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// nn.attention_gradient (dialects/nn/ops/attention.td). Only runtime/cpu has it.
+// nn.attention_gradient (dialects/nn/ops/attention.td).
 #pragma once
 
 #include "runtime/kernels/attention.h"
@@ -13,7 +13,7 @@ template <typename T> struct attention_gradients {
   const T *dresult;
   T *dq, *dk, *dv;
   attention_sum<T> *dmask; // null where nobody asks for it
-  char *scratch;           // of attention_split::scratch_bytes
+  char *scratch; // of attention_split::scratch_bytes, at least a number for each query of a head
 };
 
 struct attention_gradient_layouts {

@@ -4,6 +4,7 @@
 // batches.
 #pragma once
 
+#include "runtime/kernels/inline.h"
 #include "runtime/kernels/matmul.h"
 
 #include <algorithm>
@@ -27,21 +28,22 @@ inline matrix_storage storage_of(const matrix_layout &matrix, int64_t rows, int6
 // where one of these begins in a tensor.
 using batch_sizes = int64_t[max_batch_rank];
 
-inline int batch_rank(const batch_sizes &sizes) {
+TRAINC_INLINE int batch_rank(const batch_sizes &sizes) {
   int rank = 0;
   while (rank < max_batch_rank && sizes[rank] != 0)
     ++rank;
   return rank;
 }
 
-inline int64_t batch_count(const batch_sizes &sizes) {
+TRAINC_INLINE int64_t batch_count(const batch_sizes &sizes) {
   int64_t count = 1;
   for (int d = 0; d < batch_rank(sizes); ++d)
     count *= sizes[d];
   return count;
 }
 
-inline int64_t batch_offset(const batch_sizes &sizes, const matrix_layout &matrix, int64_t batch) {
+TRAINC_INLINE int64_t batch_offset(const batch_sizes &sizes, const matrix_layout &matrix,
+                                   int64_t batch) {
   int64_t offset = matrix.offset;
   for (int d = batch_rank(sizes) - 1; d >= 0; --d) {
     offset += batch % sizes[d] * matrix.batch_strides[d];

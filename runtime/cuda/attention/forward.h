@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention on square tiles, of any type and any size of a head: one launch.
+#pragma once
+
+#include "runtime/kernels/attention.h"
+
+namespace trainc {
+
+template <typename T>
+void attention_on_squares(const attention_shape &shape, bool masked_to_zero,
+                          const attention_tensors<T> &tensors);
+
+} // namespace trainc
