@@ -82,7 +82,7 @@ __device__ __forceinline__ void attend(const attention_shape &shape, int64_t hea
           result[part][r][c] *= state.factor[r];
       load_tile(v, key, first, tiles.right);
       __syncthreads();
-      multiply_columns<T>(tiles.weights, tiles.right, groups_in<T>(end - key), result[part]);
+      multiply<T, false>(tiles.weights, tiles.right, groups_in<T>(end - key), result[part]);
       __syncthreads();
     });
   }

@@ -28,12 +28,26 @@ find_dq(const attention_shape &shape, const attention_gradient_layouts &layouts,
     for_each_part<T, parts>(column, sizes.size, [&](int part, int64_t first) {
       load_tile(of.k, key, first, tiles.right);
       __syncthreads();
-      multiply_columns<T>(tiles.weights, tiles.right, groups_in<T>(end - key), sums[part]);
+      multiply<T, false>(tiles.weights, tiles.right, groups_in<T>(end - key), sums[part]);
       __syncthreads();
     });
   }
   store_parts<T, parts>(sums, scale, query, column,
                         matrix_of(dq, shape.batch, layouts.dq, head, sizes.queries, sizes.size));
+}
+
+// sums += numbers' rows, of the tile of queries from `query` on
+template <typename T, int parts>
+__device__ __forceinline__ void
+add_to_keys(const thread_sums<T> &numbers, const head_matrix<const T> &rows, int64_t query,
+            int64_t column, three_tiles<T> &tiles, thread_sums<T> (&sums)[parts]) {
+  publish<T>(numbers, tiles.weights);
+  for_each_part<T, parts>(column, rows.columns, [&](int part, int64_t first) {
+    load_tile(rows, query, first, tiles.right);
+    __syncthreads();
+    multiply_transposed<T>(tiles.weights, tiles.right, groups_in<T>(rows.rows - query), sums[part]);
+    __syncthreads();
+  });
 }
 
 // Of the heads of queries that share a head of keys, one after the other.
@@ -55,21 +69,8 @@ __device__ __forceinline__ void find_dk_and_dv(const attention_shape &shape,
     for (int64_t query = begin; query < sizes.queries; query += tile_edge<T>) {
       S weights[4][4], slopes[4][4];
       differentiate<T>(sizes, scale, of, query, key, tiles, weights, slopes);
-      const int groups = groups_in<T>(sizes.queries - query);
-      publish<T>(weights, tiles.weights);
-      for_each_part<T, parts>(column, sizes.value_size, [&](int part, int64_t first) {
-        load_tile(of.dresult, query, first, tiles.right);
-        __syncthreads();
-        multiply_transposed<T>(tiles.weights, tiles.right, groups, of_values[part]);
-        __syncthreads();
-      });
-      publish<T>(slopes, tiles.weights);
-      for_each_part<T, parts>(column, sizes.size, [&](int part, int64_t first) {
-        load_tile(of.q, query, first, tiles.right);
-        __syncthreads();
-        multiply_transposed<T>(tiles.weights, tiles.right, groups, of_keys[part]);
-        __syncthreads();
-      });
+      add_to_keys<T, parts>(weights, of.dresult, query, column, tiles, of_values);
+      add_to_keys<T, parts>(slopes, of.q, query, column, tiles, of_keys);
     }
   }
   store_parts<T, parts>(of_keys, scale, key, column,

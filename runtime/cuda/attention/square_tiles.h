@@ -76,10 +76,11 @@ template <typename T> __device__ inline int groups_in(int64_t elements) {
   return static_cast<int>(elements < tile_edge<T> ? (elements + 3) / 4 : tile_edge<T> / 4);
 }
 
-// sums += left right', of `groups` groups of columns
-template <typename T>
-__device__ inline void multiply_rows(const square_tile<T> &left, const square_tile<T> &right,
-                                     int groups, thread_sums<T> &sums) {
+// sums += left right, or left right' where that side is transposed, of `groups` groups of columns
+// of the left side
+template <typename T, bool is_transposed>
+__device__ inline void multiply(const square_tile<T> &left, const square_tile<T> &right, int groups,
+                                thread_sums<T> &sums) {
   const tile_thread<T> thread;
 #pragma unroll 1
   for (int group = 0; group < groups; ++group) {
@@ -87,7 +88,8 @@ __device__ inline void multiply_rows(const square_tile<T> &left, const square_ti
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       a[i] = left.group(thread.row(i), group);
-      b[i] = right.group(thread.score(i), group);
+      b[i] = is_transposed ? right.group(thread.score(i), group)
+                           : right.group(4 * group + i, thread.x);
     }
 #pragma unroll
     for (int k = 0; k < 4; ++k)
@@ -95,30 +97,7 @@ __device__ inline void multiply_rows(const square_tile<T> &left, const square_ti
       for (int r = 0; r < 4; ++r)
 #pragma unroll
         for (int c = 0; c < 4; ++c)
-          sums[r][c] = fma(a[r][k], b[c][k], sums[r][c]);
-  }
-}
-
-// sums += left right, of `groups` groups of columns of the left side
-template <typename T>
-__device__ inline void multiply_columns(const square_tile<T> &left, const square_tile<T> &right,
-                                        int groups, thread_sums<T> &sums) {
-  const tile_thread<T> thread;
-#pragma unroll 1
-  for (int group = 0; group < groups; ++group) {
-    four<attention_sum<T>> a[4], b[4];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      a[i] = left.group(thread.row(i), group);
-      b[i] = right.group(4 * group + i, thread.x);
-    }
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-#pragma unroll
-      for (int r = 0; r < 4; ++r)
-#pragma unroll
-        for (int c = 0; c < 4; ++c)
-          sums[r][c] = fma(a[r][k], b[k][c], sums[r][c]);
+          sums[r][c] = fma(a[r][k], is_transposed ? b[c][k] : b[k][c], sums[r][c]);
   }
 }
 
@@ -149,7 +128,7 @@ __device__ inline void add_scores(const head_matrix<const T> &left, int64_t left
       load_tile(left, left_row, column, tiles.left);
     load_tile(right, right_row, column, tiles.right);
     __syncthreads();
-    multiply_rows<T>(tiles.left, tiles.right, groups_in<T>(left.columns - column), scores);
+    multiply<T, true>(tiles.left, tiles.right, groups_in<T>(left.columns - column), scores);
     __syncthreads();
   }
 }
