@@ -14,14 +14,11 @@
 #include "runtime/kernels/matrix_storage.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace trainc {
 
 constexpr int64_t tile_queries = 128;
 constexpr int64_t tile_keys = attention_tile_keys;
-
-template <typename S> constexpr S hidden_score = -std::numeric_limits<S>::infinity();
 
 // ---- tiles in memory
 

@@ -5,6 +5,7 @@
 
 #include "runtime/kernels/matmul.h"
 
+#include <limits>
 #include <type_traits>
 
 namespace trainc {
@@ -30,6 +31,9 @@ struct attention_masks {
 // What masks, sums and numbers of rows are.
 template <typename T>
 using attention_sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// Of a key that a query does not see.
+template <typename S> constexpr S hidden_score = -std::numeric_limits<S>::infinity();
 
 template <typename T> struct attention_tensors {
   const T *q, *k, *v;

@@ -11,8 +11,6 @@
 
 namespace trainc {
 
-template <typename S> constexpr S hidden_score = -std::numeric_limits<S>::infinity();
-
 // The matrix of one head.
 template <typename T> struct head_matrix {
   T *data;
