@@ -24,6 +24,7 @@
 #include <dnnl.hpp>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <tuple>
 #include <vector>
 
@@ -505,10 +506,12 @@ struct plan_key {
   }
 };
 
-// Made when a convolution runs first, kept until the end.
+// Made when a convolution runs first, kept until the end. Models of one process share them.
 const convolution_plan &plan_of(computed what, const convolution_shape &shape, number_types types,
                                 int64_t scratch_bytes) {
   static std::map<plan_key, std::unique_ptr<convolution_plan>> plans;
+  static std::mutex access;
+  std::lock_guard lock(access);
   auto &plan = plans[{what, types, scratch_bytes, shape}];
   if (!plan)
     plan = plan_within(what, shape, types, scratch_bytes);

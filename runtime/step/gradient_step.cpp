@@ -4,8 +4,6 @@
 #include "runtime/step/gradient_step.h"
 
 #include "runtime/process/signals.h"
-#include "runtime/random.h"
-#include "runtime/step/index_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +16,7 @@ gradient_step::gradient_step(run &run, batch_feed &feed, int64_t micro_batches, 
       micro_batches_(micro_batches), seed_(seed),
       mean_per_batch_(mean_per_batch ||
                       (run.prog.loss_part_count > 0 && micro_batches * run.ranks.size() == 1)),
-      faults_(static_cast<size_t>(micro_batches)),
+      faults_(static_cast<size_t>(micro_batches)), kept_(run.target, run.prog, micro_batches),
       reports_(run, static_cast<size_t>(micro_batches)) {
   if (run.prog.count_labels && !mean_per_batch_)
     own_weights_.resize(static_cast<size_t>(run.prog.loss_part_count * micro_batches));
@@ -38,9 +36,7 @@ void gradient_step::submit(data_part part, int64_t batch, int64_t next) {
   }
   if (status_ != 0)
     feed_.submit_nothing();
-  run_.target.set_scalar(run_.prog.batch_fault_offset, status_ != 0 ? 1 : 0);
-  if (run_.prog.loss_weight.name || run_.prog.count_labels)
-    run_.target.set_scalar(run_.prog.mean_per_batch_offset, mean_per_batch_ ? 1 : 0);
+  set_batch_state(run_.target, run_.prog, status_ != 0, mean_per_batch_);
 }
 
 // What the parts of the loss weigh in each micro-batch of the step, on every rank.
@@ -55,7 +51,7 @@ void gradient_step::count_labels(data_part part, int64_t first_batch, int64_t st
     const bool is_last = j == micro_batches_ - 1;
     const int64_t next = is_last ? first_batch + number_of(0) : batch_behind(first_batch, j);
     submit(part, first_batch + number_of(j), next);
-    set_random_key(step, j);
+    set_random_key(run_.target, run_.prog, seed_, step, number_of(j));
     run_.target.run(entry::count_labels);
     for_each_weight([&](const tensor_place &weight, int64_t i) {
       run_.target.keep(weight, static_cast<int>(j * parts + i));
@@ -102,39 +98,19 @@ int64_t gradient_step::batch_behind(int64_t first_batch, int64_t micro_batch) co
                                            : first_batch + number_of(micro_batch + 1);
 }
 
-void gradient_step::set_random_key(int64_t step, int64_t micro_batch) {
-  if (run_.prog.draws_random_numbers)
-    run_.target.set_bits(run_.prog.random_key_offset,
-                         micro_batch_key(seed_, step, number_of(micro_batch)));
-}
-
-void gradient_step::keep_losses(int64_t micro_batch, int stash_slot) {
-  tensor_place loss = run_.prog.loss, weight = run_.prog.loss_weight, check = run_.prog.index_check;
-  if (const pipeline *stages = run_.prog.stages) {
-    loss.arena = weight.arena = check.arena = arena_kind::stash;
-    loss.offset = stages->loss_offset;
-    weight.offset = stages->loss_weight_offset;
-    check.offset = stages->index_check_offset;
-  }
-  run_.target.keep(loss, static_cast<int>(micro_batch), stash_slot);
-  if (weight.name)
-    run_.target.keep(weight, weight_slot(micro_batch), stash_slot);
-  keep_index_check(run_.target, run_.prog, check, index_slot(micro_batch), stash_slot);
-}
-
 void gradient_step::queue(data_part part, int64_t first_batch, int64_t step, bool with_update) {
   for (int64_t j = 0; j < micro_batches_; ++j) {
     const int64_t next = batch_behind(first_batch, j);
     note({.kind = stage_action_kind::backward, .micro_batch = static_cast<int>(j)});
     submit(part, first_batch + number_of(j), next);
-    set_random_key(step, j);
+    set_random_key(run_.target, run_.prog, seed_, step, number_of(j));
     run_.target.run(entry::forward_backward);
     run_.watch.now(activity::exchanging);
     if (j == micro_batches_ - 1)
       note({.kind = stage_action_kind::reduce});
     run_.target.sum_gradients(j);
     run_.watch.now(activity::computing);
-    keep_losses(j, 0);
+    kept_.keep_losses(j);
     if (j == micro_batches_ - 1 && with_update) {
       note({.kind = stage_action_kind::update});
       run_.target.run(entry::update);
@@ -175,10 +151,10 @@ void gradient_step::act(data_part part, int64_t first_batch, int64_t step, bool 
         run_.target.keep_inputs(action);
         faults_[static_cast<size_t>(j)] |= status_ != 0 ? 1 : 0;
       }
-      set_random_key(step, j);
+      set_random_key(run_.target, run_.prog, seed_, step, number_of(j));
       run_.target.run(action);
       if (action.chunk == stages.loss_chunk)
-        keep_losses(j, action.slot);
+        kept_.keep_losses(j, action.slot);
       if (reads_batch)
         feed_.load_ahead(part, next);
       break;
@@ -186,7 +162,7 @@ void gradient_step::act(data_part part, int64_t first_batch, int64_t step, bool 
     case stage_action_kind::backward:
     case stage_action_kind::input_gradient:
     case stage_action_kind::weight_gradient:
-      set_random_key(step, j);
+      set_random_key(run_.target, run_.prog, seed_, step, number_of(j));
       run_.target.set_scalar(run_.prog.batch_fault_offset, faults_[static_cast<size_t>(j)]);
       run_.target.run(action);
       break;
@@ -225,30 +201,21 @@ step_result gradient_step::take(data_part part, int64_t first_batch, int64_t ste
   if (observer_)
     observer_->ends();
   if (with_update)
-    run_.target.keep({"gradient_norm",
-                      data_type::f64,
-                      0,
-                      {},
-                      arena_kind::workspace,
-                      run_.prog.gradient_norm_offset},
-                     norm_slot());
+    kept_.keep_norm();
   run_.watch.now(activity::exchanging); // a device that replays exchanges meanwhile
   run_.target.finish();
 
   for (int64_t j = 0; j < micro_batches_ && status_ == 0; ++j)
-    if (message_ = index_problem(run_.target, run_.prog, index_slot(j)); !message_.empty())
+    if (message_ = kept_.index_problem(j); !message_.empty())
       status_ = exit_data;
 
   reports_.mine() = {status_, take_signal_requests()};
   for (int64_t j = 0; j < micro_batches_; ++j)
-    reports_.my_means()[static_cast<size_t>(j)] = {
-        run_.target.kept(static_cast<int>(j)),
-        run_.prog.loss_weight.name ? run_.target.kept(weight_slot(j)) : 1};
+    reports_.my_means()[static_cast<size_t>(j)] = kept_.loss(j);
   reports_.exchange(message_);
   run_.watch.now(activity::computing);
 
-  step_result result = {0, 0, with_update ? run_.target.kept(norm_slot()) : 0, with_update,
-                        reports_.requests()};
+  step_result result = {0, 0, with_update ? kept_.norm() : 0, with_update, reports_.requests()};
   const pipeline *stages = run_.prog.stages;
   const int stage = stages ? stages->stage_of(stages->loss_chunk) : 0; // which has the losses
   for_each_micro_batch([&](int replica, int64_t j) {

@@ -7,6 +7,7 @@
 #include "runtime/ranks/stage_layout.h"
 #include "runtime/run/run.h"
 #include "runtime/step/batch_feed.h"
+#include "runtime/step/micro_batch.h"
 #include "runtime/step/rank_report.h"
 
 #include <vector>
@@ -84,16 +85,6 @@ private:
   }
   int64_t batch_behind(int64_t first_batch, int64_t micro_batch) const;
   int64_t batch_behind_action(int64_t first_batch, int64_t action) const;
-  void set_random_key(int64_t step, int64_t micro_batch);
-  void keep_losses(int64_t micro_batch, int stash_slot);
-  // Of device::keep: the losses, the gradient norm, the weights, the index checks.
-  int norm_slot() const { return static_cast<int>(micro_batches_); }
-  int weight_slot(int64_t micro_batch) const {
-    return static_cast<int>(micro_batches_ + 1 + micro_batch);
-  }
-  int index_slot(int64_t micro_batch) const {
-    return static_cast<int>(2 * micro_batches_ + 1 + 2 * micro_batch);
-  }
 
   run &run_;
   batch_feed &feed_;
@@ -105,7 +96,8 @@ private:
   bool mean_per_batch_;
   action_observer *observer_ = nullptr;
   std::vector<char> faults_; // of each micro-batch of a step in stages, as far as this rank knows
-  int status_ = 0;           // an exit code, where this rank's data gave an error
+  kept_scalars kept_;
+  int status_ = 0; // an exit code, where this rank's data gave an error
   std::string message_;
   // Of the parts of the loss, micro-batch by micro-batch.
   std::vector<double> own_weights_, all_weights_;

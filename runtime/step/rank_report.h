@@ -5,6 +5,7 @@
 
 #include "runtime/process/signals.h"
 #include "runtime/run/run.h"
+#include "runtime/step/micro_batch.h"
 
 #include <algorithm>
 #include <span>
@@ -16,13 +17,6 @@ namespace trainc {
 struct rank_report {
   int status = exit_success; // an exit_code: what stopped this rank
   int requests = no_request; // signal_request bits
-};
-
-// A mean of a batch and what counts in it. Without a label that counts the mean is not a number,
-// and no part of a sum.
-struct weighed_mean {
-  double mean, weight;
-  double part() const { return weight > 0 ? mean * weight : 0; }
 };
 
 // A report of each rank and as many means of each. Allocates nothing after the constructor.

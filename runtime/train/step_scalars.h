@@ -21,8 +21,6 @@ public:
   void set(int64_t step, int64_t updates, int64_t batches, double loss_limit, double loss_scale);
 
 private:
-  double hyperparameter(int64_t number, int64_t step) const;
-
   run &run_;
   rate_schedule schedule_;
 };
