@@ -4,6 +4,7 @@
 #include "compiler/driver.h"
 #include "compiler/cuda_toolkit.h"
 #include "compiler/emit/emit.h"
+#include "compiler/emit/library.h"
 #include "compiler/installation.h"
 #include "compiler/ir_file.h"
 #include "compiler/memory_limit.h"
@@ -35,6 +36,7 @@
 #include "passes/sharding/update_parts.h"
 #include "runtime/name_pattern.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include <cstdlib>
 #include <set>
@@ -367,6 +369,8 @@ private:
                                       recipe.precision, report)) ||
         failed(writeExportTemplate(model, output.entry("export_template.onnx"), report)))
       return false;
+    if (options.library && failed(emitLibrary(installation)))
+      return false;
     if (options.makesTrainer() && !hostCompile(installation))
       return false;
     // Before the output: one that a kill leaves behind names too much, not too little.
@@ -395,6 +399,29 @@ private:
                          "cannot copy the runtime from " + installation.includeFolder + ": " +
                              error.message());
     return !error;
+  }
+
+  LogicalResult emitLibrary(const Installation &installation) {
+    StringRef modelName = train::modelNameOf(*model.module);
+    const std::string name = libraryName(modelName);
+    auto text = [&](StringRef file) {
+      auto read = MemoryBuffer::getFile(installation.includeFolder + "/runtime/library/" + file);
+      return read ? libraryText((*read)->getBuffer(), name) : std::string();
+    };
+    const std::string header = text("interface.h"), forwards = text("forwards.inc");
+    if (header.empty() || forwards.empty())
+      return report.error(ExitCode::internalError, Subject::ofProgram("trainc"),
+                          "cannot read " + installation.includeFolder + "/runtime/library");
+    if (failed(output.makeFolder("library", report)) ||
+        failed(output.writeText("source/" + name + ".h", header, report)) ||
+        failed(output.writeText("source/library.cpp", forwards, report)) ||
+        failed(output.writeText("library/" + name + ".h", header, report)))
+      return failure();
+    std::string libraries = "-ldnnl -lstdc++ -lm";
+    for (const std::string &argument : installation.linkArguments)
+      libraries += " " + argument;
+    return output.writeText("library/" + name + ".pc", pkgConfigText(name, modelName, libraries),
+                            report);
   }
 
   bool copyOperators() {
@@ -500,6 +527,10 @@ private:
     if (recipe.target == "cuda" && failed(addCuda(installation, compile)))
       return false;
     llvm::append_range(compile.linkArguments, installation.linkArguments);
+    if (options.library) {
+      compile.libraryFolder = output.entry("library");
+      compile.libraryName = libraryName(train::modelNameOf(*model.module));
+    }
     if (options.bundle)
       compile.linkAgainWith = [this] { return bundle(); };
     compile.output = output.entry("trainer");

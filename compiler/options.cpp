@@ -478,8 +478,9 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
                          "the command without it");
     return;
   }
-  const StringRef ofOutput[] = {"o",       "source-only",    "bundle",        "limit-memory",
-                                "depfile", "depfile-target", "host-compiler", "nvcc"};
+  const StringRef ofOutput[] = {"o",       "source-only", "bundle",         "limit-memory",
+                                "library", "depfile",     "depfile-target", "host-compiler",
+                                "nvcc"};
   if (printParameters) {
     refuse(ofOutput, "with --print-parameters, which makes no output");
     refuse({"check", "stop-after", "print-ir", "dump-ir", "memory-curve", "write-gradient-graph"},
@@ -511,13 +512,15 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
   if (depfile.empty())
     refuse({"depfile-target"}, "without --depfile", "--depfile FILE");
   if (!makesTrainer())
-    refuse({"bundle", "host-compiler", "nvcc"},
+    refuse({"bundle", "host-compiler", "nvcc", "library"},
            sourceOnly ? "with --source-only, which makes no trainer"
                       : "with --stop-after emit, which makes no trainer");
   if (target == "cpu")
     refuse({"nvcc", "cuda-arch", "no-epilogues"}, "on a trainer for --target cpu");
   else
-    refuse({"march"}, "on a trainer for --target " + target);
+    refuse({"march", "library"}, "on a trainer for --target " + target);
+  if (library)
+    refuse({"stages", "shard"}, "on a library, which has no ranks");
   if (forwardOnly)
     refuse({"loss",
             "optimizer",

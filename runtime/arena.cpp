@@ -52,6 +52,17 @@ char *arena_set::allocate(int64_t bytes) {
 }
 
 char *arena_set::reserve(int64_t bytes) {
+  if (given_) {
+    const int64_t taken = bytes_taken(bytes);
+    if (taken > given_bytes_)
+      throw failure(exit_usage,
+                    format_text("the memory that was given has no room for an arena of "
+                                "%s: %s are left\n  try: as much as is asked for",
+                                byte_text(bytes).c_str(), byte_text(given_bytes_).c_str()));
+    given_bytes_ -= taken;
+    given_ += taken;
+    return given_ - taken;
+  }
   auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   void *base = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED)

@@ -6,6 +6,7 @@
 
 #include "runtime/program.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -49,6 +50,15 @@ public:
   arena_set(const arena_set &) = delete;
   arena_set &operator=(const arena_set &) = delete;
 
+  // What is allocated from now on lies in this memory, which is 64-byte aligned.
+  void take_from(char *memory, int64_t bytes) {
+    given_ = memory;
+    given_bytes_ = bytes;
+  }
+  // So many bytes of it an arena takes.
+  static constexpr int64_t bytes_taken(int64_t bytes) {
+    return (std::max<int64_t>(bytes, 1) + 63) / 64 * 64;
+  }
   char *allocate(int64_t bytes); // 64-byte aligned, zero, touched; at least one byte
   char *reserve(int64_t bytes);  // not touched: pages that nobody touches take no memory
   void allocate(arena_kind kind, int64_t bytes) {
@@ -62,6 +72,8 @@ private:
     size_t bytes;
   };
   std::vector<mapping> mappings_;
+  char *given_ = nullptr; // what is left
+  int64_t given_bytes_ = 0;
 };
 
 // Throws `failure` (exit_machine) when the machine's available memory is below

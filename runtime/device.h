@@ -36,13 +36,20 @@ struct device_bytes {
   int64_t used = 0, free = 0;
 };
 
+// A program that is not ours, in which a model computes: its threads, signals and environment stay
+// as they are.
+struct host_program {
+  char *memory = nullptr; // for the arenas, 64-byte aligned; null: the system's
+  int64_t memory_bytes = 0;
+};
+
 class device final : public arena_access {
 public:
   // `computes` is false for commands that only copy parameters; then no device is
-  // chosen and none has to be there. Collective. Throws `failure` (exit_machine):
-  // no device, driver too old, more ranks on this host than devices.
+  // chosen and none has to be there. `host`: null in a trainer. Collective. Throws `failure`
+  // (exit_machine): no device, driver too old, more ranks on this host than devices.
   device(const program &program, const trainer_options &options, communicator &ranks,
-         bool computes);
+         bool computes, const host_program *host = nullptr);
   ~device() override;
   device(const device &) = delete;
   device &operator=(const device &) = delete;

@@ -165,6 +165,10 @@ std::string tellingLines(llvm::StringRef text, size_t count) {
 /// number of its process, and one of them stands in the object.
 constexpr const char *kNvccFolder = "nvcc.kept";
 
+/// Of the shared library alone; which symbols it has; all objects of the archive in one.
+constexpr const char *kLibraryObject = "library.o", *kExports = "library.map",
+                     *kWholeLibrary = "library.whole.o";
+
 bool isCuda(const fs::path &source) { return source.extension() == ".cu"; }
 
 /// What the compilers, which run in the emitted folder, find from there. A name without a folder
@@ -194,10 +198,14 @@ public:
     bool good = runAll(jobs);
     if (good)
       good = runAll({link(options.runPath)});
+    if (good && !options.libraryName.empty())
+      good = makeLibrary();
     if (good && options.linkAgainWith)
       good = linkAgain(options.linkAgainWith());
     for (const std::string &object : objects)
       fs::remove(fs::path(options.directory) / object);
+    for (const char *made : {kExports, kWholeLibrary})
+      fs::remove(fs::path(options.directory) / made);
     fs::remove_all(fs::path(options.directory) / kNvccFolder);
     if (good && !options.registers.empty())
       if (std::error_code error = writeFile(options.registers, registerTable(deviceLog))) {
@@ -279,8 +287,8 @@ private:
     else
       for (llvm::StringRef flag : flagsWithoutLoops())
         arguments.push_back(flag.str());
-    if (options.shared)
-      arguments.push_back("-fPIC");
+    if (options.shared || !options.libraryName.empty())
+      arguments.insert(arguments.end(), {"-fPIC", "-fno-gnu-unique"});
     return arguments;
   }
 
@@ -308,10 +316,46 @@ private:
     arguments.push_back("-Wl,--build-id");
     if (options.shared)
       arguments.push_back("-shared");
-    arguments.insert(arguments.end(), objects.begin(), objects.end());
+    for (const std::string &object : objects)
+      if (object != kLibraryObject)
+        arguments.push_back(object);
     arguments.insert(arguments.end(), options.linkArguments.begin(), options.linkArguments.end());
     arguments.insert(arguments.end(), runPath.begin(), runPath.end());
     return arguments;
+  }
+
+  /// A shared library, and an archive of one object, so that a program can have several models: all
+  /// that is not the interface is local to it.
+  bool makeLibrary() {
+    const std::string base = fs::absolute(options.libraryFolder + "/lib" + options.libraryName),
+                      functions = options.libraryName + "_*";
+    if (writeFile(options.directory + "/" + kExports,
+                  "{ global: " + functions + "; local: *; };\n"))
+      return fail("the linker", std::string("cannot write ") + kExports);
+    Arguments shared = {compiler, "-fopenmp", "-shared", "-o", base + ".so"};
+    shared.insert(shared.end(),
+                  {"-Wl,--build-id", "-Wl,-z,defs", std::string("-Wl,--version-script=") + kExports,
+                   "-Wl,-soname,lib" + options.libraryName + ".so"});
+    shared.insert(shared.end(), objects.begin(), objects.end());
+    llvm::append_range(shared, options.linkArguments);
+    llvm::append_range(shared, options.runPath);
+    Arguments whole = {compiler, "-r",         "-nostdlib", "-Wl,--force-group-allocation",
+                       "-o",     kWholeLibrary};
+    whole.insert(whole.end(), objects.begin(), objects.end());
+    for (const std::string &argument : options.linkArguments)
+      if (llvm::StringRef(argument).ends_with(".a") || llvm::StringRef(argument).contains("-group"))
+        whole.push_back(argument);
+    fs::remove(base + ".a"); // or the archiver adds to it
+    return runAll({shared, whole}) &&
+           runAll(
+               {{"objcopy", "--wildcard", "--keep-global-symbol=" + functions, kWholeLibrary}}) &&
+           runAll({{"ar", "rcsD", base + ".a", kWholeLibrary}});
+  }
+
+  bool fail(const std::string &program, const std::string &why) {
+    failed = program;
+    reason = why;
+    return false;
   }
 
   bool linkAgain(const std::vector<std::string> &runPath) {

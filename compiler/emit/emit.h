@@ -40,6 +40,9 @@ struct CompileOptions {
   std::string log;                        // commands and messages; empty: compile.log in the folder
   std::string optimization = "-O3";       // of files with loops
   bool shared = false;                    // a shared library instead of a program
+  /// Besides the program: FOLDER/libNAME.so and .a, which have the functions NAME_... alone
+  /// (library.cpp of the emitted folder). Empty: none.
+  std::string libraryFolder, libraryName;
   std::vector<std::string> sources; // empty: every .cpp and .cu of the folder and of `folders`
   std::vector<std::string> folders; // in it
   std::string nvcc;                 // for .cu files

@@ -38,8 +38,13 @@ constexpr const char *kReadByTrainer[] = {"parameters.safetensors", "export_temp
 constexpr const char *kList = ".made-by-trainc";
 
 /// What a compilation may make directly in the folder.
-constexpr const char *kEntries[] = {"trainer", "trainer.libs",           "source",
-                                    "plan",    "parameters.safetensors", "export_template.onnx",
+constexpr const char *kEntries[] = {"trainer",
+                                    "trainer.libs",
+                                    "library",
+                                    "source",
+                                    "plan",
+                                    "parameters.safetensors",
+                                    "export_template.onnx",
                                     kList};
 
 /// Of files and folders, so sorted that a folder stands before what it holds.

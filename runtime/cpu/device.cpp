@@ -130,15 +130,18 @@ int64_t device::implementation::bytes_for(memory_use use, const stage_layout &la
 }
 
 device::device(const program &program, const trainer_options &options, communicator &ranks,
-               bool computes)
+               bool computes, const host_program *host)
     : own_(new implementation{program, options, ranks}) {
+  if (host && host->memory)
+    own_->memory.take_from(host->memory, host->memory_bytes);
   own_->memory.places.constants = static_cast<const char *>(program.constants);
   own_->cores = share_of_cores(ranks);
   ranks.together([&] {
     if (!computes)
       return;
     own_->threads = choose_threads(static_cast<int>(options.threads.value_or(0)), own_->cores);
-    own_->waiting.emplace(own_->threads);
+    if (!host)
+      own_->waiting.emplace(own_->threads);
   });
 }
 

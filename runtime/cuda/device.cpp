@@ -151,7 +151,7 @@ struct device::implementation {
 };
 
 device::device(const program &program, const trainer_options &options, communicator &ranks,
-               bool computes)
+               bool computes, const host_program *)
     : own_(std::make_unique<implementation>(program, options, ranks)) {
   if (!computes)
     return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is wrong with values of data: indexes out of range, numbers that are not finite.
+#include "runtime/data/index_range.h"
 #include "runtime/data/loader.h"
 #include "runtime/failure.h"
 #include "runtime/files/conversion.h"
@@ -29,27 +30,15 @@ void loader::check_indexes(const data_array &from, const input_place &input, int
                            const void *values, int64_t count) const {
   if (input.index_bound == 0 || always_below(from.type, input.index_bound))
     return;
-  with_type(input.tensor.type, [&](auto zero) {
-    const auto *elements = static_cast<const decltype(zero) *>(values);
-    for (int64_t i = 0; i < count; ++i) {
-      auto value = static_cast<int64_t>(elements[i]);
-      bool in_range = value >= input.index_low && value < input.index_bound;
-      if (in_range || (input.has_ignore_index && value == input.ignore_index))
-        continue;
-      data_array::place at = from.place_of(first + i);
-      throw failure(
-          exit_data,
-          format_text(
-              "%s: input '%s': value %lld at element %lld (byte %lld) is outside [%lld, %lld)%s",
-              at.path->c_str(), input.tensor.name, static_cast<long long>(value),
-              static_cast<long long>(at.element), static_cast<long long>(at.byte),
-              static_cast<long long>(input.index_low), static_cast<long long>(input.index_bound),
-              input.has_ignore_index ? format_text(" and is not the ignored %lld",
-                                                   static_cast<long long>(input.ignore_index))
-                                           .c_str()
-                                     : ""));
-    }
-  });
+  const int64_t found = first_outside(input, values, count);
+  if (found == count)
+    return;
+  const data_array::place at = from.place_of(first + found);
+  const std::string place =
+      format_text("element %lld (byte %lld)", static_cast<long long>(at.element),
+                  static_cast<long long>(at.byte));
+  throw failure(exit_data, *at.path + ": input '" + input.tensor.name +
+                               "': " + outside_text(input, values, found, place));
 }
 
 void loader::scan(const data_array &from, const input_place &input, int64_t begin,

@@ -124,6 +124,8 @@ communicator::communicator(double patience) {
   mpi_call(MPI_Comm_free)(&host);
 }
 
+communicator::communicator(only_rank) {}
+
 void communicator::end_start() { start_.reset(); }
 
 communicator::~communicator() {

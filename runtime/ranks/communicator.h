@@ -30,6 +30,8 @@ public:
   // `patience` seconds until the start is over, standard error says what it may wait for, and ten
   // times as many end the process with exit_stalled; 0: neither.
   explicit communicator(double patience = 0);
+  // The only rank, whatever started the process.
+  static communicator alone() { return communicator(only_rank{}); }
   ~communicator();
   communicator(const communicator &) = delete;
   communicator &operator=(const communicator &) = delete;
@@ -68,6 +70,8 @@ public:
   void use(message_path *path) { path_ = path; }
 
 private:
+  struct only_rank {};
+  explicit communicator(only_rank);
   class start_limit;
   std::unique_ptr<start_limit> start_;
   bool launched_ = false, threads_may_send_ = false;

@@ -35,6 +35,9 @@ MAY_INCLUDE = {
     "runtime/train": ["runtime/.", "runtime/process", "runtime/files", "runtime/ranks", "runtime/data",
                       "runtime/checkpoint", "runtime/options", "runtime/run", "runtime/step", "runtime/commands",
                       "runtime/observe"],
+    # The C interface of a model; all that a library has of a trainer.
+    "runtime/library": ["runtime/.", "runtime/device.h", "runtime/process", "runtime/files", "runtime/ranks",
+                        "runtime/data", "runtime/checkpoint", "runtime/step"],
     "runtime/trainer_main.cpp": ["runtime/.", "runtime/device.h", "runtime/process", "runtime/files", "runtime/ranks",
                                  "runtime/options", "runtime/run", "runtime/commands"],
     "runtime/cpu": ["runtime/.", "runtime/device.h", "runtime/kernels", "runtime/process", "runtime/files",

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/library.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+std::string trainc::libraryName(llvm::StringRef modelName) {
+  std::string name;
+  for (char c : modelName)
+    name += llvm::isAlnum(c) ? c : '_';
+  // A type has this name: none of the language's, and none of C's library.
+  static const llvm::StringSet<> taken = {
+      "auto",     "bool",   "break",    "case",   "char",     "class",       "const",   "continue",
+      "default",  "delete", "div",      "do",     "double",   "else",        "enum",    "exp",
+      "export",   "extern", "false",    "float",  "for",      "goto",        "if",      "index",
+      "inline",   "int",    "log",      "long",   "main",     "namespace",   "new",     "operator",
+      "private",  "public", "register", "return", "select",   "short",       "signed",  "sin",
+      "sizeof",   "static", "struct",   "switch", "template", "this",        "throw",   "time",
+      "true",     "try",    "typedef",  "union",  "unsigned", "using",       "virtual", "void",
+      "volatile", "while",  "write",    "read",   "trainc",   "trainc_model"};
+  if (name.empty() || llvm::isDigit(name[0]) || name[0] == '_' || taken.contains(name))
+    return "model_" + name;
+  return name;
+}
+
+std::string trainc::libraryText(llvm::StringRef text, llvm::StringRef name) {
+  std::string result;
+  const std::string upper = name.upper();
+  const std::pair<llvm::StringRef, llvm::StringRef> words[] = {
+      {"@model@", name}, {"trainc_model", name}, {"TRAINC_MODEL", upper}};
+  // In forwards.inc the runtime's own names stay.
+  const bool isMarked = text.contains("@model@");
+  while (!text.empty()) {
+    bool isWord = false;
+    for (const auto &[word, replacement] : words)
+      if ((isMarked == (word == words[0].first)) && text.consume_front(word)) {
+        result += replacement;
+        isWord = true;
+        break;
+      }
+    if (!isWord) {
+      result += text.front();
+      text = text.drop_front();
+    }
+  }
+  return result;
+}
+
+std::string trainc::pkgConfigText(llvm::StringRef name, llvm::StringRef modelName,
+                                  llvm::StringRef libraries) {
+  return ("prefix=${pcfiledir}\n\nName: " + name + "\nDescription: the model " + modelName +
+          ", to be trained\nVersion: 1\nCflags: -I${prefix}\nLibs: -L${prefix} -l" + name +
+          "\nLibs.private: " + libraries + "\n")
+      .str();
+}

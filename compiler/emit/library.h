@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The model as a C library: header, functions under the model's name, what a build system reads.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+#include <string>
+
+namespace trainc {
+
+/// The model's name as a C identifier, which all names of its library begin with: `my_model` of
+/// my-model.onnx.
+std::string libraryName(llvm::StringRef modelName);
+
+/// The text of a file of runtime/library (interface.h, forwards.inc) for a model of this name.
+std::string libraryText(llvm::StringRef text, llvm::StringRef name);
+
+/// For pkg-config, in the folder of the library. `libraries`: what a static library needs besides.
+std::string pkgConfigText(llvm::StringRef name, llvm::StringRef modelName,
+                          llvm::StringRef libraries);
+
+} // namespace trainc

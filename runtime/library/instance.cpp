@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps of a model without ranks, files of data or a schedule.
+#include "runtime/library/instance.h"
+
+#include "runtime/data/index_range.h"
+#include "runtime/failure.h"
+#include "runtime/library/own_team.h"
+#include "runtime/process/cpu_check.h"
+#include "runtime/ranks/summation_order.h"
+#include "runtime/step/index_check.h"
+#include "runtime/step/update_scalars.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace trainc {
+namespace {
+
+constexpr const char *learning_rate_name = "learning_rate", *clip_norm_name = "clip_norm",
+                     *clip_value_name = "clip_value", *loss_scale_name = "loss_scale";
+
+memory_use use_of(const program &program, const instance_options &options) {
+  return options.forward_only || !program.forward_backward ? memory_use::forward
+                                                           : memory_use::training;
+}
+
+// The mean of numbers that lie side by side.
+double mean_of(const tensor_place &values, const arenas &arenas) {
+  const char *place = arenas[values.arena] + values.offset;
+  const int64_t count = element_count(values);
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i)
+    sum += number_at(values.type, place + i * bytes_of(values.type));
+  return sum / static_cast<double>(count);
+}
+
+// Before anything is made of them.
+const program &checked(const program &program, const instance_options &options) {
+  std::string missing;
+  if (!cpu_supports(program.march, &missing))
+    throw failure(exit_machine, std::string("this library was built for ") + program.march +
+                                    "; this CPU lacks " + missing +
+                                    "\n  try: trainc --march x86-64-v3");
+  if (options.micro_batches < 1 || options.micro_batches > 1 << 20)
+    throw failure(exit_usage, format_text("micro_batches is %lld\n  try: a number from 1 on",
+                                          static_cast<long long>(options.micro_batches)));
+  if (options.threads < 0)
+    throw failure(exit_usage, "threads is negative\n  try: 0, for all cores, or a number of them");
+  if (reinterpret_cast<uintptr_t>(options.memory) % 64 != 0)
+    throw failure(exit_usage, "memory does not begin at a multiple of 64 bytes\n  try: "
+                              "aligned_alloc(64, BYTES)");
+  if (program.loss_part_count > 0 && options.micro_batches > 1 && !options.mean_per_batch)
+    throw failure(exit_usage, "the loss has parts that are divided by what counts in the whole "
+                              "step, which nobody knows before its last micro-batch\n  try: "
+                              "mean_per_batch, or one micro-batch");
+  return program;
+}
+
+} // namespace
+
+library_instance::library_instance(const program &program, const instance_options &options)
+    : program_(checked(program, options)), options_(options), ranks_(communicator::alone()),
+      target_([&]() -> device {
+        defaults_.threads = options.threads;
+        const host_program host = {options.memory, options.memory_bytes};
+        return device(program, defaults_, ranks_, /*computes=*/true, &host);
+      }()),
+      kept_(target_, program, options.micro_batches),
+      losses_(static_cast<size_t>(options.micro_batches)), learning_rate_(defaults_.learning_rate),
+      clip_norm_(defaults_.clip_norm), clip_value_(defaults_.clip_value),
+      hyperparameters_(static_cast<size_t>(program.hyperparameter_count)) {
+  threads_ = own_team::current_threads();
+  target_.allocate(use_of(program, options), options.micro_batches);
+  if (program.loss_scale_offset >= 0)
+    position_.scale = {defaults_.loss_scale};
+  collect_tensors();
+  if (!options.no_files)
+    load_initial_parameters();
+}
+
+int64_t library_instance::memory_bytes(const program &program, const instance_options &options) {
+  const auto taken = [&](arena_kind kind) {
+    return arena_set::bytes_taken(program.arena_bytes[static_cast<int>(kind)]);
+  };
+  int64_t bytes =
+      taken(arena_kind::parameters) + taken(arena_kind::activations) + taken(arena_kind::workspace);
+  if (use_of(program, options) == memory_use::forward)
+    return bytes;
+  const summation_order order(0, 1, options.micro_batches, exchanged_sums::unadded);
+  return bytes + taken(arena_kind::optimizer_state) +
+         arena_set::bytes_taken((1 + order.accumulators()) *
+                                program.arena_bytes[static_cast<int>(arena_kind::gradients)]);
+}
+
+// ---- work
+
+void library_instance::check_trains(const char *what) const {
+  if (use_of(program_, options_) == memory_use::forward)
+    throw failure(exit_usage,
+                  std::string(what) + ": the instance is for the forward pass alone" +
+                      (program_.forward_backward ? "\n  try: without forward_only"
+                                                 : "\n  try: trainc without --forward-only"));
+}
+
+void library_instance::check_inputs() const {
+  for (const input_place *input : inputs_) {
+    const char *values = target_.places()[input->tensor.arena] + input->tensor.offset;
+    const int64_t count = element_count(input->tensor),
+                  found = first_outside(*input, values, count);
+    if (found < count)
+      throw failure(exit_data,
+                    std::string("input '") + input->tensor.name + "': " +
+                        outside_text(*input, values, found,
+                                     format_text("element %lld", static_cast<long long>(found))) +
+                        "\n  try: other data");
+  }
+}
+
+double library_instance::forward_backward() {
+  check_trains("forward_backward");
+  if (is_complete())
+    throw failure(exit_usage, format_text("forward_backward: the step has its %lld micro-batches"
+                                          "\n  try: update, or discard",
+                                          static_cast<long long>(done_)));
+  check_inputs();
+  if (done_ == 0 && program_.loss_scale_offset >= 0)
+    target_.set_scalar(program_.loss_scale_offset, position_.scale.factor);
+  const bool is_alone = options_.micro_batches == 1 && program_.loss_part_count > 0;
+  set_batch_state(target_, program_, /*is_faulty=*/false, options_.mean_per_batch || is_alone);
+  for (int64_t i = 0; i < program_.loss_part_count; ++i)
+    if (const loss_part &part = program_.loss_parts[i]; part.scale_offset >= 0)
+      target_.set_scalar(part.scale_offset, 1);
+  target_.send_batch();
+  target_.submit_batch();
+  set_random_key(target_, program_, options_.seed, position_.step + 1, done_);
+  target_.run(entry::forward_backward);
+  kept_.keep_losses(done_);
+  target_.finish();
+  if (const std::string problem = kept_.index_problem(done_); !problem.empty())
+    throw failure(exit_data, problem); // what was added before stays
+  target_.sum_gradients(done_);
+  target_.finish();
+  const weighed_mean loss = kept_.loss(done_);
+  losses_[static_cast<size_t>(done_++)] = loss;
+  return loss.mean;
+}
+
+instance_step library_instance::update() {
+  check_trains("update");
+  if (!is_complete())
+    throw failure(exit_usage, format_text("update: the step has %lld of its %lld micro-batches\n"
+                                          "  try: forward_backward first, or other micro_batches",
+                                          static_cast<long long>(done_),
+                                          static_cast<long long>(options_.micro_batches)));
+  const auto rate = [&](const std::optional<double> &own) { return own.value_or(learning_rate_); };
+  for (int64_t i = 0; i < program_.hyperparameter_count; ++i)
+    target_.set_scalar(program_.hyperparameters[i].offset,
+                       hyperparameter_value(program_, hyperparameters_, i, rate));
+  const int64_t updates = position_.step - position_.skipped_steps + 1;
+  set_update_scalars(target_, program_,
+                     {learning_rate_, updates, options_.micro_batches, clip_norm_, clip_value_,
+                      /*loss_limit=*/INFINITY, position_.scale.factor});
+  target_.run(entry::update);
+  kept_.keep_norm();
+  target_.finish();
+  instance_step result = {0, kept_.norm(), std::isfinite(kept_.norm())};
+  double weight = 0;
+  for (const weighed_mean &loss : losses_) {
+    result.loss += loss.part();
+    weight += loss.weight;
+  }
+  result.loss /= weight;
+  done_ = 0;
+  ++position_.step;
+  position_.batches_taken += options_.micro_batches;
+  position_.skipped_steps += result.applied ? 0 : 1;
+  position_.loss = result.loss;
+  if (result.applied)
+    position_.losses.add(result.loss);
+  position_.scale.note(result.applied, defaults_.scale_rules);
+  return result;
+}
+
+double library_instance::evaluate() {
+  if (done_ > 0)
+    throw failure(exit_usage, format_text("evaluate: %lld micro-batches of a step wait for their "
+                                          "update\n  try: update, or discard",
+                                          static_cast<long long>(done_)));
+  check_inputs();
+  target_.send_batch();
+  target_.submit_batch();
+  target_.run(entry::evaluate);
+  if (program_.loss.name)
+    target_.keep(program_.loss, 0);
+  keep_index_check(target_, program_, program_.index_check, 1);
+  target_.finish();
+  if (const std::string problem = index_problem(target_, program_, 1); !problem.empty())
+    throw failure(exit_data, problem);
+  return program_.loss.name ? target_.kept(0) : NAN;
+}
+
+weighed_mean library_instance::metric(std::string_view name) const {
+  std::string known;
+  for (int64_t i = 0; i < program_.metric_count; ++i) {
+    const metric_place &of = program_.metrics[i];
+    if (name == of.values.name)
+      return {mean_of(of.values, target_.places()),
+              of.weight.name ? mean_of(of.weight, target_.places()) : 1};
+    known += (known.empty() ? "" : ", ") + std::string(of.values.name);
+  }
+  throw failure(exit_usage, "metric '" + std::string(name) + "': the program has " +
+                                (known.empty() ? "none" : "these: " + known) +
+                                "\n  try: the name of one of them");
+}
+
+// ---- settings
+
+double *library_instance::setting(std::string_view name) {
+  if (name == learning_rate_name)
+    return &learning_rate_;
+  if (name == clip_norm_name)
+    return &clip_norm_;
+  if (name == clip_value_name)
+    return &clip_value_;
+  if (name == loss_scale_name && program_.loss_scale_offset >= 0)
+    return &position_.scale.factor;
+  return nullptr;
+}
+
+static std::string unknown_setting(const program &program, std::string_view name) {
+  std::string known = std::string(learning_rate_name) + ", " + clip_norm_name + ", " +
+                      clip_value_name + (program.loss_scale_offset >= 0 ? ", loss_scale" : "");
+  for (int64_t i = 0; i < program.hyperparameter_count; ++i)
+    known += std::string(", ") + program.hyperparameters[i].name;
+  return "setting '" + std::string(name) + "': is not among " + known + "\n  try: one of these";
+}
+
+void library_instance::set(std::string_view name, double value) {
+  const auto refuse = [&](const char *wanted) {
+    throw failure(exit_usage, format_text("setting '%s': is %g\n  try: %s",
+                                          std::string(name).c_str(), value, wanted));
+  };
+  if (double *own = setting(name)) {
+    const bool may_be_infinite = own == &clip_norm_ || own == &clip_value_;
+    if (!(value >= 0) || (std::isinf(value) && !may_be_infinite))
+      refuse("a finite number from 0 on");
+    *own = value;
+    return;
+  }
+  for (int64_t i = 0; i < program_.hyperparameter_count; ++i) {
+    const hyperparameter &of = program_.hyperparameters[i];
+    if (name != of.name)
+      continue;
+    const bool is_below = of.may_be_limit ? value <= of.limit : value < of.limit;
+    if (!(value >= of.least) || !is_below || !std::isfinite(value))
+      refuse(format_text("a number from %g on, %s %g", of.least,
+                         of.may_be_limit ? "at most" : "below", of.limit)
+                 .c_str());
+    hyperparameters_[static_cast<size_t>(i)] = value;
+    return;
+  }
+  throw failure(exit_usage, unknown_setting(program_, name));
+}
+
+double library_instance::get(std::string_view name) const {
+  if (const double *own = const_cast<library_instance *>(this)->setting(name))
+    return *own;
+  const auto rate = [&](const std::optional<double> &own) { return own.value_or(learning_rate_); };
+  for (int64_t i = 0; i < program_.hyperparameter_count; ++i)
+    if (name == program_.hyperparameters[i].name)
+      return hyperparameter_value(program_, hyperparameters_, i, rate);
+  throw failure(exit_usage, unknown_setting(program_, name));
+}
+
+} // namespace trainc

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files of an instance: the model's own, checkpoints in the trainer's format, the exported model.
+#include "runtime/library/instance.h"
+
+#include "runtime/checkpoint/onnx_export.h"
+#include "runtime/failure.h"
+#include "runtime/files/own_files.h"
+
+#include <cinttypes>
+#include <dlfcn.h>
+#include <filesystem>
+#include <unistd.h>
+
+namespace trainc {
+
+// A file of the model: beside what the program's constants were loaded from, which is the shared
+// library or the program that it is linked into; or a folder above, where the compiler leaves it.
+std::string library_instance::own_path(const char *name) const {
+  if (!options_.folder.empty())
+    return options_.folder + "/" + name;
+  Dl_info found = {};
+  std::error_code ignored;
+  std::filesystem::path folder = ".";
+  if (dladdr(&program_, &found) != 0 && found.dli_fname)
+    folder = std::filesystem::canonical(found.dli_fname, ignored).parent_path();
+  const std::filesystem::path above = folder / ".." / name;
+  return std::filesystem::exists(folder / name, ignored) || !std::filesystem::exists(above, ignored)
+             ? folder / name
+             : above;
+}
+
+void library_instance::load_initial_parameters() {
+  const std::string path = own_path(own_parameters);
+  if (access(path.c_str(), F_OK) != 0)
+    throw failure(exit_checkpoint,
+                  path + ": is missing; the compiler wrote it with the library\n  try: a folder "
+                         "that has it; or no_files, and parameters of your own");
+  input_file file(path, exit_checkpoint);
+  const safetensors_index index = read_safetensors_index(file, exit_checkpoint);
+  for (const tensor_view &tensor : parameter_tensors(program_, target_.places()))
+    read_tensor(file, index, tensor, target_, exit_checkpoint);
+}
+
+void library_instance::load(const std::string &path) {
+  const checkpoint_info info = find_checkpoint(path, path, program_, [&](const std::string &text) {
+    warning_ += (warning_.empty() ? "" : "\n") + text;
+  });
+  if (info.path.empty())
+    throw failure(exit_checkpoint, path + ": holds no checkpoint\n  try: another path");
+  const bool trains = target_.places()[arena_kind::optimizer_state] != nullptr;
+  load_tensors(info,
+               trains ? state_tensors(program_, target_.places())
+                      : parameter_tensors(program_, target_.places()),
+               target_);
+  done_ = 0;
+  position_ = {};
+  position_.step = info.step;
+  position_.batches_taken = info.batches_taken;
+  position_.skipped_steps = info.skipped_steps;
+  position_.loss = info.loss;
+  position_.losses = info.losses;
+  if (program_.loss_scale_offset >= 0)
+    position_.scale = info.scale.factor > 0 ? info.scale : loss_scale{defaults_.loss_scale};
+}
+
+std::string library_instance::save(const std::string &folder) {
+  check_trains("save");
+  sample_order order;
+  order.seed = options_.seed;
+  keep_policy policy;
+  checkpoint_writer writer(program_, target_.places(), target_, ranks_, real_file_operations(),
+                           folder, policy, order);
+  writer.open();
+  if (const save_result result = writer.save(position_); result.error != 0)
+    throw failure(exit_disk, save_problem(result, folder, position_.step));
+  return folder + "/" + format_text("step-%08" PRId64, position_.step);
+}
+
+void library_instance::export_model(const std::string &path) {
+  export_onnx(program_, target_.places(), own_path(own_template), path,
+              /*external_data=*/false, real_file_operations());
+}
+
+} // namespace trainc

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C interface: what a caller gives is checked, what an instance throws becomes a status and a
+// message. A library has these functions under the name of its model (forwards.inc).
+#include "runtime/library/interface.h"
+
+#include "runtime/failure.h"
+#include "runtime/library/instance.h"
+#include "runtime/library/own_team.h"
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+using namespace trainc;
+
+static_assert(int(TRAINC_MODEL_INTERNAL) == exit_internal &&
+              int(TRAINC_MODEL_USAGE) == exit_usage && int(TRAINC_MODEL_DATA) == exit_data &&
+              int(TRAINC_MODEL_CHECKPOINT) == exit_checkpoint &&
+              int(TRAINC_MODEL_DISK) == exit_disk && int(TRAINC_MODEL_MACHINE) == exit_machine);
+static_assert(TRAINC_MODEL_INPUTS == int(tensor_kind::input) &&
+              TRAINC_MODEL_STATES == int(tensor_kind::state) &&
+              TRAINC_MODEL_STATES + 1 == tensor_kinds);
+
+struct trainc_model {
+  std::optional<library_instance> own; // nothing where it could not be made
+  std::string message;
+  int status = TRAINC_MODEL_OK; // why there is nothing
+  std::atomic<bool> is_busy = false;
+};
+
+namespace {
+
+// The caller's structure may be an older, shorter one.
+instance_options options_of(const trainc_model_options *given) {
+  trainc_model_options all = {};
+  if (given) {
+    if (given->size == 0 || given->size > sizeof all)
+      throw failure(exit_usage, "options: size is not that of the structure\n  try: "
+                                "{.size = sizeof(options)}");
+    memcpy(&all, given, given->size);
+  }
+  instance_options options;
+  options.threads = all.threads;
+  options.forward_only = all.forward_only != 0;
+  options.seed = all.seed;
+  options.micro_batches = all.micro_batches == 0 ? 1 : all.micro_batches;
+  options.mean_per_batch = all.mean_per_batch != 0;
+  options.no_files = all.no_files != 0;
+  options.folder = all.folder ? all.folder : "";
+  options.memory = static_cast<char *>(all.memory);
+  options.memory_bytes = all.memory_bytes;
+  return options;
+}
+
+// A call that changes an instance, or reads what others change.
+template <typename Work> int call(trainc_model *model, const Work &work) noexcept {
+  if (!model)
+    return TRAINC_MODEL_USAGE;
+  if (model->is_busy.exchange(true))
+    return TRAINC_MODEL_BUSY;
+  int status = model->status;
+  if (model->own)
+    try {
+      model->message.clear();
+      const own_team team(model->own->threads());
+      model->own->begin_call();
+      work(*model->own);
+      model->message = model->own->warning();
+    } catch (const std::exception &error) {
+      try {
+        const failure known = as_failure(error);
+        status = known.code;
+        model->message = known.message;
+      } catch (...) { // no memory for the message
+        status = TRAINC_MODEL_MACHINE;
+      }
+    } catch (...) {
+      status = TRAINC_MODEL_INTERNAL;
+    }
+  model->is_busy = false;
+  return status;
+}
+
+void check_kind(trainc_model_kind kind) {
+  if (kind < TRAINC_MODEL_INPUTS || kind > TRAINC_MODEL_STATES)
+    throw failure(exit_usage, format_text("kind: %d is none\n  try: one that the header names",
+                                          static_cast<int>(kind)));
+}
+
+std::span<const tensor_view> tensors_of(const library_instance &own, trainc_model_kind kind) {
+  check_kind(kind);
+  return own.tensors(static_cast<tensor_kind>(kind));
+}
+
+const tensor_view &find(const library_instance &own, trainc_model_kind kind, const char *name) {
+  check_kind(kind);
+  return own.tensor(static_cast<tensor_kind>(kind), name ? name : "");
+}
+
+int64_t bytes_of_all(std::span<const tensor_view> tensors) {
+  int64_t bytes = 0;
+  for (const tensor_view &tensor : tensors)
+    bytes += tensor.bytes;
+  return bytes;
+}
+
+void check_memory_of_caller(const char *what, const void *memory, int64_t bytes, int64_t expected) {
+  if (!memory && expected > 0)
+    throw failure(exit_usage, std::string(what) + ": the address is null");
+  if (bytes != expected)
+    throw failure(exit_usage,
+                  format_text("%s: %lld bytes are given\n  try: %lld", what,
+                              static_cast<long long>(bytes), static_cast<long long>(expected)));
+}
+
+void set_result(const library_instance &own, const instance_step &step,
+                trainc_model_result *result) {
+  if (result)
+    *result = {step.loss, step.gradient_norm, step.applied ? 1 : 0, own.step()};
+}
+
+const char *text_or(const char *text, const char *what) {
+  if (!text)
+    throw failure(exit_usage, std::string(what) + ": is null");
+  return text;
+}
+
+} // namespace
+
+int64_t trainc_model_memory_bytes(const trainc_model_options *options) {
+  try {
+    const instance_options asked = options_of(options);
+    return asked.micro_batches < 1 ? -1 : library_instance::memory_bytes(trainer_program, asked);
+  } catch (...) {
+    return -1;
+  }
+}
+
+int trainc_model_create(const trainc_model_options *options, trainc_model **instance) {
+  if (!instance)
+    return TRAINC_MODEL_USAGE;
+  *instance = new (std::nothrow) trainc_model;
+  trainc_model *model = *instance;
+  if (!model)
+    return TRAINC_MODEL_MACHINE;
+  try {
+    const instance_options asked = options_of(options);
+    const own_team team(0);
+    model->own.emplace(trainer_program, asked);
+  } catch (const std::exception &error) {
+    const failure known = as_failure(error);
+    model->status = known.code;
+    model->message = known.message;
+  }
+  return model->status;
+}
+
+void trainc_model_destroy(trainc_model *instance) { delete instance; }
+
+const char *trainc_model_message(const trainc_model *instance) {
+  return instance ? instance->message.c_str() : "the instance is null";
+}
+
+int64_t trainc_model_count(const trainc_model *instance, trainc_model_kind kind) {
+  const bool is_known = kind >= TRAINC_MODEL_INPUTS && kind <= TRAINC_MODEL_STATES;
+  return !instance || !instance->own || !is_known
+             ? -1
+             : static_cast<int64_t>(tensors_of(*instance->own, kind).size());
+}
+
+int64_t trainc_model_bytes(const trainc_model *instance, trainc_model_kind kind) {
+  const bool is_known = kind >= TRAINC_MODEL_INPUTS && kind <= TRAINC_MODEL_STATES;
+  return !instance || !instance->own || !is_known ? -1
+                                                  : bytes_of_all(tensors_of(*instance->own, kind));
+}
+
+int trainc_model_describe(trainc_model *instance, trainc_model_kind kind, int64_t index,
+                          trainc_model_tensor *tensor) {
+  return call(instance, [&](library_instance &own) {
+    const auto all = tensors_of(own, kind);
+    if (!tensor || index < 0 || index >= static_cast<int64_t>(all.size()))
+      throw failure(exit_usage, format_text("describe: there are %zu tensors of this kind, from 0 "
+                                            "on\n  try: a lower index, and an address",
+                                            all.size()));
+    const tensor_view &view = all[static_cast<size_t>(index)];
+    *tensor = {view.name.c_str(), name_of(view.type), static_cast<int>(view.shape.size()),
+               view.shape.data(), view.bytes};
+  });
+}
+
+int trainc_model_read(trainc_model *instance, trainc_model_kind kind, const char *name, void *to,
+                      int64_t bytes) {
+  return call(instance, [&](library_instance &own) {
+    const tensor_view &tensor = find(own, kind, name);
+    check_memory_of_caller(name, to, bytes, tensor.bytes);
+    own.read(static_cast<tensor_kind>(kind), tensor, to);
+  });
+}
+
+int trainc_model_write(trainc_model *instance, trainc_model_kind kind, const char *name,
+                       const void *from, int64_t bytes) {
+  return call(instance, [&](library_instance &own) {
+    const tensor_view &tensor = find(own, kind, name);
+    check_memory_of_caller(name, from, bytes, tensor.bytes);
+    own.write(static_cast<tensor_kind>(kind), tensor, from);
+  });
+}
+
+int trainc_model_read_all(trainc_model *instance, trainc_model_kind kind, void *to, int64_t bytes) {
+  return call(instance, [&](library_instance &own) {
+    const auto all = tensors_of(own, kind);
+    check_memory_of_caller("read_all", to, bytes, bytes_of_all(all));
+    char *place = static_cast<char *>(to);
+    for (const tensor_view &tensor : all) {
+      own.read(static_cast<tensor_kind>(kind), tensor, place);
+      place += tensor.bytes;
+    }
+  });
+}
+
+int trainc_model_write_all(trainc_model *instance, trainc_model_kind kind, const void *from,
+                           int64_t bytes) {
+  return call(instance, [&](library_instance &own) {
+    const auto all = tensors_of(own, kind);
+    check_memory_of_caller("write_all", from, bytes, bytes_of_all(all));
+    own.check_values(static_cast<tensor_kind>(kind));
+    const char *place = static_cast<const char *>(from);
+    for (const tensor_view &tensor : all) {
+      own.write(static_cast<tensor_kind>(kind), tensor, place);
+      place += tensor.bytes;
+    }
+  });
+}
+
+void *trainc_model_data(trainc_model *instance, trainc_model_kind kind, const char *name) {
+  void *place = nullptr;
+  call(instance, [&](library_instance &own) {
+    if (kind == TRAINC_MODEL_GRADIENTS)
+      throw failure(exit_usage, "data: gradients move from step to step\n  try: read");
+    place = find(own, kind, name).data;
+  });
+  return place;
+}
+
+int trainc_model_set_input(trainc_model *instance, const char *name, const void *from,
+                           int64_t bytes) {
+  return trainc_model_write(instance, TRAINC_MODEL_INPUTS, name, from, bytes);
+}
+
+int trainc_model_forward_backward(trainc_model *instance, double *loss) {
+  return call(instance, [&](library_instance &own) {
+    const double mean = own.forward_backward();
+    if (loss)
+      *loss = mean;
+  });
+}
+
+int trainc_model_update(trainc_model *instance, trainc_model_result *result) {
+  return call(instance, [&](library_instance &own) { set_result(own, own.update(), result); });
+}
+
+int trainc_model_step(trainc_model *instance, trainc_model_result *result) {
+  return call(instance, [&](library_instance &own) {
+    if (own.micro_batches() != 1)
+      throw failure(exit_usage, "step: the instance has several micro-batches a step\n  try: "
+                                "forward_backward for each, then update");
+    own.discard();
+    own.forward_backward();
+    set_result(own, own.update(), result);
+  });
+}
+
+int trainc_model_discard(trainc_model *instance) {
+  return call(instance, [](library_instance &own) { own.discard(); });
+}
+
+int trainc_model_evaluate(trainc_model *instance, double *loss) {
+  return call(instance, [&](library_instance &own) {
+    const double mean = own.evaluate();
+    if (loss)
+      *loss = mean;
+  });
+}
+
+int trainc_model_metric(trainc_model *instance, const char *name, double *mean, double *weight) {
+  return call(instance, [&](library_instance &own) {
+    const weighed_mean found = own.metric(text_or(name, "the metric's name"));
+    if (mean)
+      *mean = found.mean;
+    if (weight)
+      *weight = found.weight;
+  });
+}
+
+int trainc_model_set(trainc_model *instance, const char *name, double value) {
+  return call(instance,
+              [&](library_instance &own) { own.set(text_or(name, "the setting's name"), value); });
+}
+
+int trainc_model_get(trainc_model *instance, const char *name, double *value) {
+  return call(instance, [&](library_instance &own) {
+    const double found = own.get(text_or(name, "the setting's name"));
+    if (value)
+      *value = found;
+  });
+}
+
+int trainc_model_save(trainc_model *instance, const char *folder) {
+  return call(instance, [&](library_instance &own) { own.save(text_or(folder, "the folder")); });
+}
+
+int trainc_model_load(trainc_model *instance, const char *path) {
+  return call(instance, [&](library_instance &own) { own.load(text_or(path, "the path")); });
+}
+
+int trainc_model_export(trainc_model *instance, const char *path) {
+  return call(instance,
+              [&](library_instance &own) { own.export_model(text_or(path, "the path")); });
+}
