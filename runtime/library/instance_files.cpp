@@ -48,6 +48,9 @@ void library_instance::load(const std::string &path) {
   });
   if (info.path.empty())
     throw failure(exit_checkpoint, path + ": holds no checkpoint\n  try: another path");
+  for (const std::string &change : changes_of_computation(info.computed, program_))
+    warning_ +=
+        (warning_.empty() ? "" : "\n") + info.path + ": its parameters were trained with " + change;
   const bool trains = target_.places()[arena_kind::optimizer_state] != nullptr;
   load_tensors(info,
                trains ? state_tensors(program_, target_.places())
