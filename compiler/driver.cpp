@@ -412,9 +412,13 @@ private:
     if (header.empty() || forwards.empty())
       return report.error(ExitCode::internalError, Subject::ofProgram("trainc"),
                           "cannot read " + installation.includeFolder + "/runtime/library");
-    if (failed(output.makeFolder("library", report)) ||
-        failed(output.writeText("source/" + name + ".h", header, report)) ||
+    if (failed(output.writeText("source/" + name + ".h", header, report)) ||
         failed(output.writeText("source/library.cpp", forwards, report)) ||
+        failed(output.writeText("source/library.cmake", libraryBuildText(name), report)))
+      return failure();
+    if (!options.makesTrainer()) // its folder is for what is built
+      return success();
+    if (failed(output.makeFolder("library", report)) ||
         failed(output.writeText("library/" + name + ".h", header, report)))
       return failure();
     std::string libraries = "-ldnnl -lstdc++ -lm";

@@ -512,7 +512,7 @@ void Options::refuseIdleOptions(ArrayRef<std::string> stages, Report &report) co
   if (depfile.empty())
     refuse({"depfile-target"}, "without --depfile", "--depfile FILE");
   if (!makesTrainer())
-    refuse({"bundle", "host-compiler", "nvcc", "library"},
+    refuse({"bundle", "host-compiler", "nvcc"},
            sourceOnly ? "with --source-only, which makes no trainer"
                       : "with --stop-after emit, which makes no trainer");
   if (target == "cpu")

@@ -124,5 +124,6 @@ foreach(file ${runtime})
 endforeach()
 # MPI's headers alone: the trainer loads its library where a launcher starts it.
 target_link_libraries(trainer PRIVATE OpenMP::OpenMP_CXX ${libraries} ${CMAKE_DL_LIBS})
+include(${CMAKE_CURRENT_SOURCE_DIR}/library.cmake OPTIONAL) # of trainc --library
 )";
 }

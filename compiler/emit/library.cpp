@@ -46,6 +46,25 @@ std::string trainc::libraryText(llvm::StringRef text, llvm::StringRef name) {
   return result;
 }
 
+std::string trainc::libraryBuildText(llvm::StringRef name) {
+  return ("set(LIBRARY " + name + ")\n").str() +
+         R"(get_target_property(sources trainer SOURCES)
+add_library(${LIBRARY} SHARED ${sources} library.cpp)
+foreach(property CXX_STANDARD CXX_EXTENSIONS COMPILE_FEATURES COMPILE_OPTIONS INCLUDE_DIRECTORIES LINK_LIBRARIES
+    UNITY_BUILD UNITY_BUILD_MODE)
+  get_target_property(value trainer ${property})
+  if(NOT value MATCHES "NOTFOUND$")
+    set_property(TARGET ${LIBRARY} PROPERTY ${property} "${value}")
+  endif()
+endforeach()
+target_compile_options(${LIBRARY} PRIVATE -fno-gnu-unique)
+set_target_properties(${LIBRARY} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
+# All that is not the interface is local.
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/library.map "{ global: ${LIBRARY}_*; local: *; };")
+target_link_options(${LIBRARY} PRIVATE -Wl,--version-script=${CMAKE_CURRENT_BINARY_DIR}/library.map)
+)";
+}
+
 std::string trainc::pkgConfigText(llvm::StringRef name, llvm::StringRef modelName,
                                   llvm::StringRef libraries) {
   return ("prefix=${pcfiledir}\n\nName: " + name + "\nDescription: the model " + modelName +

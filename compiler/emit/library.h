@@ -15,6 +15,9 @@ std::string libraryName(llvm::StringRef modelName);
 /// The text of a file of runtime/library (interface.h, forwards.inc) for a model of this name.
 std::string libraryText(llvm::StringRef text, llvm::StringRef name);
 
+/// For the emitted CMakeLists.txt: the shared library, as the trainer is built.
+std::string libraryBuildText(llvm::StringRef name);
+
 /// For pkg-config, in the folder of the library. `libraries`: what a static library needs besides.
 std::string pkgConfigText(llvm::StringRef name, llvm::StringRef modelName,
                           llvm::StringRef libraries);

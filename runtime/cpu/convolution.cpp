@@ -24,7 +24,6 @@
 #include <dnnl.hpp>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <tuple>
 #include <vector>
 
@@ -506,12 +505,11 @@ struct plan_key {
   }
 };
 
-// Made when a convolution runs first, kept until the end. Models of one process share them.
+// Made when a convolution runs first on a thread, kept until that ends: threads that compute for
+// themselves, each with a team, share nothing.
 const convolution_plan &plan_of(computed what, const convolution_shape &shape, number_types types,
                                 int64_t scratch_bytes) {
-  static std::map<plan_key, std::unique_ptr<convolution_plan>> plans;
-  static std::mutex access;
-  std::lock_guard lock(access);
+  thread_local std::map<plan_key, std::unique_ptr<convolution_plan>> plans;
   auto &plan = plans[{what, types, scratch_bytes, shape}];
   if (!plan)
     plan = plan_within(what, shape, types, scratch_bytes);

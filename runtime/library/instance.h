@@ -19,8 +19,8 @@
 
 namespace trainc {
 
-enum class tensor_kind { input, output, parameter, buffer, gradient, state };
-constexpr int tensor_kinds = 6;
+enum class library_kind { input, output, parameter, buffer, gradient, state };
+constexpr int library_kinds = 6;
 
 struct instance_options {
   int threads = 0; // 0: OMP_NUM_THREADS, else a thread for each core
@@ -50,15 +50,15 @@ public:
 
   // ---- tensors
   // Of one kind, in one order, the same for all instances of a program.
-  std::span<const tensor_view> tensors(tensor_kind kind) const {
+  std::span<const tensor_view> tensors(library_kind kind) const {
     return tensors_[static_cast<size_t>(kind)];
   }
-  const tensor_view &tensor(tensor_kind kind, std::string_view name) const;
+  const tensor_view &tensor(library_kind kind, std::string_view name) const;
   // Gradients are those of the mean loss of the step that is complete and not yet updated with.
-  void read(tensor_kind kind, const tensor_view &tensor, void *to) const;
-  void write(tensor_kind kind, const tensor_view &tensor, const void *from);
+  void read(library_kind kind, const tensor_view &tensor, void *to) const;
+  void write(library_kind kind, const tensor_view &tensor, const void *from);
   // Throws where the kind has no values now: no gradients, no states.
-  void check_values(tensor_kind kind) const;
+  void check_values(library_kind kind) const;
 
   void begin_call() { warning_.clear(); }
 
@@ -102,7 +102,7 @@ private:
   communicator ranks_;
   device target_;
   int threads_ = 0;
-  std::vector<tensor_view> tensors_[tensor_kinds];
+  std::vector<tensor_view> tensors_[library_kinds];
   const char *gradients_at_start_ = nullptr; // which the views of gradients have
   std::vector<const input_place *> inputs_;
   kept_scalars kept_;

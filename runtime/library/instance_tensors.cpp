@@ -10,9 +10,9 @@
 namespace trainc {
 namespace {
 
-const char *name_of_kind(tensor_kind kind) {
-  constexpr const char *names[tensor_kinds] = {"input",  "output",   "parameter",
-                                               "buffer", "gradient", "state"};
+const char *name_of_kind(library_kind kind) {
+  constexpr const char *names[library_kinds] = {"input",  "output",   "parameter",
+                                                "buffer", "gradient", "state"};
   return names[static_cast<int>(kind)];
 }
 
@@ -33,32 +33,32 @@ void scale_values(data_type type, void *values, int64_t bytes, double factor) {
 void library_instance::collect_tensors() {
   const arenas &places = target_.places();
   gradients_at_start_ = places[arena_kind::gradients];
-  const auto add = [&](tensor_kind kind, const tensor_place &tensor, arena_kind arena) {
+  const auto add = [&](library_kind kind, const tensor_place &tensor, arena_kind arena) {
     tensors_[static_cast<size_t>(kind)].push_back(
         view_of(tensor, tensor.name, places[arena] ? places[arena] + tensor.offset : nullptr));
   };
   for (int64_t i = 0; i < program_.input_count; ++i) {
     inputs_.push_back(&program_.inputs[i]);
-    add(tensor_kind::input, program_.inputs[i].tensor, program_.inputs[i].tensor.arena);
+    add(library_kind::input, program_.inputs[i].tensor, program_.inputs[i].tensor.arena);
   }
   for (int64_t i = 0; i < program_.output_count; ++i)
-    add(tensor_kind::output, program_.outputs[i], program_.outputs[i].arena);
+    add(library_kind::output, program_.outputs[i], program_.outputs[i].arena);
   for (int64_t i = 0; i < program_.parameter_count; ++i) {
     const parameter_place &parameter = program_.parameters[i];
     const bool is_buffer = parameter.role == parameter_role::buffer;
-    add(is_buffer ? tensor_kind::buffer : tensor_kind::parameter, parameter.tensor,
+    add(is_buffer ? library_kind::buffer : library_kind::parameter, parameter.tensor,
         arena_kind::parameters);
     if (parameter.role == parameter_role::trained)
-      add(tensor_kind::gradient, parameter.tensor, arena_kind::gradients);
+      add(library_kind::gradient, parameter.tensor, arena_kind::gradients);
   }
   if (!places[arena_kind::optimizer_state])
     return;
   std::vector<tensor_view> states = state_tensors(program_, places);
-  tensors_[static_cast<size_t>(tensor_kind::state)].assign(
+  tensors_[static_cast<size_t>(library_kind::state)].assign(
       states.begin() + program_.parameter_count, states.end());
 }
 
-const tensor_view &library_instance::tensor(tensor_kind kind, std::string_view name) const {
+const tensor_view &library_instance::tensor(library_kind kind, std::string_view name) const {
   for (const tensor_view &each : tensors(kind))
     if (each.name == name)
       return each;
@@ -86,8 +86,8 @@ char *library_instance::place_of_gradient(const tensor_view &tensor) const {
   return target_.places()[arena_kind::gradients] + (tensor.data - gradients_at_start_);
 }
 
-void library_instance::check_values(tensor_kind kind) const {
-  if (kind != tensor_kind::gradient)
+void library_instance::check_values(library_kind kind) const {
+  if (kind != library_kind::gradient)
     return;
   check_trains("gradients");
   if (!is_complete())
@@ -96,10 +96,10 @@ void library_instance::check_values(tensor_kind kind) const {
                   "of the next step\n  try: between forward_backward and update");
 }
 
-void library_instance::read(tensor_kind kind, const tensor_view &tensor, void *to) const {
+void library_instance::read(library_kind kind, const tensor_view &tensor, void *to) const {
   check_values(kind);
   const size_t bytes = static_cast<size_t>(tensor.bytes);
-  if (kind != tensor_kind::gradient) {
+  if (kind != library_kind::gradient) {
     memcpy(to, tensor.data, bytes);
     return;
   }
@@ -108,10 +108,10 @@ void library_instance::read(tensor_kind kind, const tensor_view &tensor, void *t
     scale_values(tensor.type, to, tensor.bytes, 1 / scale);
 }
 
-void library_instance::write(tensor_kind kind, const tensor_view &tensor, const void *from) {
+void library_instance::write(library_kind kind, const tensor_view &tensor, const void *from) {
   check_values(kind);
   const size_t bytes = static_cast<size_t>(tensor.bytes);
-  if (kind != tensor_kind::gradient) {
+  if (kind != library_kind::gradient) {
     memcpy(tensor.data, from, bytes);
     return;
   }

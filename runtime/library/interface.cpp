@@ -20,9 +20,9 @@ static_assert(int(TRAINC_MODEL_INTERNAL) == exit_internal &&
               int(TRAINC_MODEL_USAGE) == exit_usage && int(TRAINC_MODEL_DATA) == exit_data &&
               int(TRAINC_MODEL_CHECKPOINT) == exit_checkpoint &&
               int(TRAINC_MODEL_DISK) == exit_disk && int(TRAINC_MODEL_MACHINE) == exit_machine);
-static_assert(TRAINC_MODEL_INPUTS == int(tensor_kind::input) &&
-              TRAINC_MODEL_STATES == int(tensor_kind::state) &&
-              TRAINC_MODEL_STATES + 1 == tensor_kinds);
+static_assert(TRAINC_MODEL_INPUTS == int(library_kind::input) &&
+              TRAINC_MODEL_STATES == int(library_kind::state) &&
+              TRAINC_MODEL_STATES + 1 == library_kinds);
 
 struct trainc_model {
   std::optional<library_instance> own; // nothing where it could not be made
@@ -92,12 +92,12 @@ void check_kind(trainc_model_kind kind) {
 
 std::span<const tensor_view> tensors_of(const library_instance &own, trainc_model_kind kind) {
   check_kind(kind);
-  return own.tensors(static_cast<tensor_kind>(kind));
+  return own.tensors(static_cast<library_kind>(kind));
 }
 
 const tensor_view &find(const library_instance &own, trainc_model_kind kind, const char *name) {
   check_kind(kind);
-  return own.tensor(static_cast<tensor_kind>(kind), name ? name : "");
+  return own.tensor(static_cast<library_kind>(kind), name ? name : "");
 }
 
 int64_t bytes_of_all(std::span<const tensor_view> tensors) {
@@ -196,7 +196,7 @@ int trainc_model_read(trainc_model *instance, trainc_model_kind kind, const char
   return call(instance, [&](library_instance &own) {
     const tensor_view &tensor = find(own, kind, name);
     check_memory_of_caller(name, to, bytes, tensor.bytes);
-    own.read(static_cast<tensor_kind>(kind), tensor, to);
+    own.read(static_cast<library_kind>(kind), tensor, to);
   });
 }
 
@@ -205,7 +205,7 @@ int trainc_model_write(trainc_model *instance, trainc_model_kind kind, const cha
   return call(instance, [&](library_instance &own) {
     const tensor_view &tensor = find(own, kind, name);
     check_memory_of_caller(name, from, bytes, tensor.bytes);
-    own.write(static_cast<tensor_kind>(kind), tensor, from);
+    own.write(static_cast<library_kind>(kind), tensor, from);
   });
 }
 
@@ -215,7 +215,7 @@ int trainc_model_read_all(trainc_model *instance, trainc_model_kind kind, void *
     check_memory_of_caller("read_all", to, bytes, bytes_of_all(all));
     char *place = static_cast<char *>(to);
     for (const tensor_view &tensor : all) {
-      own.read(static_cast<tensor_kind>(kind), tensor, place);
+      own.read(static_cast<library_kind>(kind), tensor, place);
       place += tensor.bytes;
     }
   });
@@ -226,10 +226,10 @@ int trainc_model_write_all(trainc_model *instance, trainc_model_kind kind, const
   return call(instance, [&](library_instance &own) {
     const auto all = tensors_of(own, kind);
     check_memory_of_caller("write_all", from, bytes, bytes_of_all(all));
-    own.check_values(static_cast<tensor_kind>(kind));
+    own.check_values(static_cast<library_kind>(kind));
     const char *place = static_cast<const char *>(from);
     for (const tensor_view &tensor : all) {
-      own.write(static_cast<tensor_kind>(kind), tensor, place);
+      own.write(static_cast<library_kind>(kind), tensor, place);
       place += tensor.bytes;
     }
   });
