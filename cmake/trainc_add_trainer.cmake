@@ -10,6 +10,10 @@
 # adds the target NAME, part of `all`, which compiles the model to the folder NAME of the current
 # binary folder: again where the model, its external data, an option or the compiler changed. The
 # program is the imported executable NAME::trainer, which add_test and custom commands can name.
+#
+#   trainc_add_library(NAME MODEL FILE.onnx ...)
+#
+# takes the same and makes the model's library, too: NAME::library, to be linked, with its headers.
 include_guard(GLOBAL)
 set_property(GLOBAL PROPERTY _trainc_cmake_folder "${CMAKE_CURRENT_LIST_DIR}")
 
@@ -165,6 +169,13 @@ function(trainc_add_trainer name)
   if("--bundle" IN_LIST arg_OPTIONS)
     list(APPEND outputs trainer.libs/libraries.txt)
   endif()
+  if("--library" IN_LIST arg_OPTIONS)
+    get_filename_component(library "${model}" NAME_WLE) # as compiler/emit/library.cpp has it
+    string(REGEX REPLACE "[^A-Za-z0-9]" "_" library "${library}")
+    string(REGEX REPLACE "^[0-9_]" "model_\\0" library "${library}")
+    list(APPEND outputs "library/lib${library}.so" "library/lib${library}.a" "library/${library}.h"
+      "library/${library}.hpp")
+  endif()
   list(TRANSFORM outputs PREPEND "${folder}/")
   add_custom_command(OUTPUT "${folder}.stamp"
     COMMAND trainc::trainc ${options}
@@ -184,6 +195,13 @@ function(trainc_add_trainer name)
   add_executable(${name}::trainer IMPORTED GLOBAL)
   set_target_properties(${name}::trainer PROPERTIES IMPORTED_LOCATION "${folder}/trainer")
   add_dependencies(${name}::trainer ${name})
+  if("--library" IN_LIST arg_OPTIONS)
+    file(MAKE_DIRECTORY "${folder}/library") # CMake wants it before it is made
+    add_library(${name}::library SHARED IMPORTED GLOBAL)
+    set_target_properties(${name}::library PROPERTIES IMPORTED_LOCATION "${folder}/library/lib${library}.so"
+      IMPORTED_SONAME "lib${library}.so" INTERFACE_INCLUDE_DIRECTORIES "${folder}/library")
+    add_dependencies(${name}::library ${name})
+  endif()
   if(DEFINED arg_DESTINATION)
     install(CODE "set(folder [==[${folder}]==])\ninclude([==[${cmake_folder}/trainc_check_bundle.cmake]==])")
     install(PROGRAMS "${folder}/trainer" DESTINATION "${arg_DESTINATION}")
@@ -192,4 +210,16 @@ function(trainc_add_trainer name)
     install(DIRECTORY "${folder}/trainer.libs" "${folder}/plan" DESTINATION "${arg_DESTINATION}"
       USE_SOURCE_PERMISSIONS OPTIONAL)
   endif()
+endfunction()
+
+function(trainc_add_library name)
+  set(arguments "${ARGN}")
+  list(FIND arguments OPTIONS place)
+  if(place EQUAL -1)
+    list(APPEND arguments OPTIONS --library)
+  else()
+    math(EXPR place "${place} + 1")
+    list(INSERT arguments ${place} --library)
+  endif()
+  trainc_add_trainer(${name} ${arguments})
 endfunction()

@@ -408,8 +408,9 @@ private:
       auto read = MemoryBuffer::getFile(installation.includeFolder + "/runtime/library/" + file);
       return read ? libraryText((*read)->getBuffer(), name) : std::string();
     };
-    const std::string header = text("interface.h"), forwards = text("forwards.inc");
-    if (header.empty() || forwards.empty())
+    const std::string header = text("interface.h"), headerOfCxx = text("interface.hpp"),
+                      forwards = text("forwards.inc");
+    if (header.empty() || headerOfCxx.empty() || forwards.empty())
       return report.error(ExitCode::internalError, Subject::ofProgram("trainc"),
                           "cannot read " + installation.includeFolder + "/runtime/library");
     if (failed(output.writeText("source/" + name + ".h", header, report)) ||
@@ -419,7 +420,8 @@ private:
     if (!options.makesTrainer()) // its folder is for what is built
       return success();
     if (failed(output.makeFolder("library", report)) ||
-        failed(output.writeText("library/" + name + ".h", header, report)))
+        failed(output.writeText("library/" + name + ".h", header, report)) ||
+        failed(output.writeText("library/" + name + ".hpp", headerOfCxx, report)))
       return failure();
     std::string libraries = "-ldnnl -lstdc++ -lm";
     for (const std::string &argument : installation.linkArguments)
